@@ -1,2 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! (being written)
+//! The vocabulary between the endpoint (the owner) and its transports, and the two traits that join them.
+//!
+//! A message is described once, by [`SendOp`] on its way down and by [`Envelope`] on its way up. The owner
+//! keeps what all routes share: matching, completion queues, addresses. A transport moves bytes. The two
+//! meet in two traits, named as in fi_peer(3):
+//!
+//! - [`Peer`] is what the owner calls: post a send, accept or discard an offered message, make progress.
+//! - [`Owner`] is what a transport calls back while it makes progress: a message arrived, a send is done.
+//!
+//! A transport never names the endpoint. It is handed `&mut impl Owner` in [`Peer::progress`], so an
+//! arriving message is matched, copied straight into the user's buffer and completed on the shared queue in
+//! one statically dispatched call, without a bounce buffer in between.
+//!
+//! Modules, in the order a message meets them: [`send`] (down), [`peer`] (the traits), [`envelope`] (up),
+//! [`remote`] (who the other process is), [`error`] (how a transfer can fail). No behaviour lives here.
+#![forbid(unsafe_code)]
+
+pub mod envelope;
+pub mod error;
+pub mod peer;
+pub mod remote;
+pub mod send;
+
+pub use envelope::{Class, Envelope};
+pub use error::{PostError, TransferError};
+pub use peer::{AckToken, Landing, LandingToken, OfferId, Owner, Peer, Posted};
+pub use remote::{RemoteId, Route};
+pub use send::{CompletionLevel, SendOp, SendToken};

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One form for every fi_send, fi_tsend and inject call. Built by the endpoint, consumed by a transport.
+
+use crate::{Class, RemoteId};
+
+/// The owner's name for a send that is under way; handed back in [`crate::Owner::on_sent`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct SendToken(pub u64);
+
+/// When a send counts as complete (fi_endpoint(3), completion flags).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CompletionLevel {
+    /// The user's buffer may be reused (FI_INJECT_COMPLETE, and fi_inject itself).
+    Inject,
+    /// The message no longer needs the sender to arrive (FI_TRANSMIT_COMPLETE).
+    Transmit,
+    /// The message is in the buffer of the receive it matched (FI_DELIVERY_COMPLETE).
+    Delivery,
+}
+
+/// A message to send; its payload travels beside it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SendOp {
+    /// Who shall get it.
+    pub remote: RemoteId,
+    /// Which receive side it is for.
+    pub class: Class,
+    /// Its tag; 0 for [`Class::Message`].
+    pub tag: u64,
+    /// Remote completion data, if any.
+    pub cq_data: Option<u64>,
+    /// When it counts as complete.
+    pub level: CompletionLevel,
+    /// Named in `on_sent` if the transport answers [`crate::Posted::Pending`].
+    pub token: SendToken,
+    /// The payload must be taken before `post_send` returns (fi_inject); a transport that cannot answers
+    /// [`crate::PostError::Busy`].
+    pub inject: bool,
+}
