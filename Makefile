@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The front door: every target sets up what it needs first (scripts/setup.sh), so `make demo` and `make test` work on a fresh Debian 12.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help build demo test check bench clean setup-build setup-demo setup-test
+
+TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
+
+help:
+	@printf '%s\n' \
+	  'make demo    sets up what is missing, builds, compares Weft with each MPI'\''s own transport, writes report/' \
+	  'make build   builds dist/bin/weft and dist/lib/weft/libweft-fi.so' \
+	  'make test    sets up what is missing, builds, runs all tests' \
+	  'make check   formatting, clippy, structure rules, documentation' \
+	  'make bench   the full side-by-side comparison, JSON and report in report/' \
+	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
+
+setup-build:
+	@scripts/setup.sh build
+setup-demo:
+	@scripts/setup.sh demo
+setup-test:
+	@scripts/setup.sh test
+
+# The provider must end in fi.so for libfabric to see it; it is put in place by rename, so that a running job keeps the file it mapped.
+build: setup-build
+	cargo build --release --locked -p weft -p weft-provider
+	@install -D -m 755 $(TARGET_FOLDER)/release/weft dist/bin/weft.new && mv dist/bin/weft.new dist/bin/weft
+	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_fi.so dist/lib/weft/libweft.new && mv dist/lib/weft/libweft.new dist/lib/weft/libweft-fi.so
+
+demo: setup-demo build
+	dist/bin/weft doctor || true
+	dist/bin/weft bench compare --quick --out report
+
+bench: setup-demo build
+	dist/bin/weft bench compare --out report
+
+test: setup-test build
+	@scripts/test.sh
+
+check: setup-build
+	@scripts/check.sh
+
+clean:
+	rm -rf $(TARGET_FOLDER) dist report

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# What `make check` runs: nothing here starts an MPI program. Every check runs even when an earlier one failed, so that one call shows
+# all there is to fix; the exit code is 1 when any failed.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+failed=()
+
+check() {
+    local name=$1
+    shift
+    printf -- '-- %s\n' "$name"
+    "$@" || failed+=("$name")
+}
+
+check 'formatting' cargo fmt --all --check
+check 'clippy' cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+check 'structure' cargo test --locked --quiet -p weft-structure
+check 'documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --locked --quiet
+
+if [ ${#failed[@]} -gt 0 ]; then
+    printf 'check: failed: %s\n' "$(IFS=,; echo "${failed[*]}")" >&2
+    exit 1
+fi
+echo 'check: all passed'

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Brings a machine to the point where one tier of the Makefile works. Safe to run again: what is there stays, and a second call takes
+# a second. Usage: scripts/setup.sh build|demo|test
+#
+#   build   a C linker, Rust 1.85 or newer, and the crates of Cargo.lock
+#   demo    build, and three MPIs in virtual environments of their own under .env/mpi/{openmpi,mpich,intel}
+#   test    demo, and Debian's own Open MPI, libfabric and MPI applications
+#
+# Packages are installed with apt when this runs as root on a Debian-like system. Otherwise it prints what is missing and exits with 1.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf 'setup: %s\n' "$*" >&2; }
+die() { say "$*"; exit 1; }
+
+# retry COMMAND...: networks fail for a moment; three attempts with a growing pause.
+retry() {
+    local attempt
+    for attempt in 1 2 3; do
+        "$@" && return 0
+        say "attempt $attempt of 3 failed: $*"
+        [ "$attempt" = 3 ] || sleep $((attempt * 5))
+    done
+    return 1
+}
+
+# --- Debian packages ------------------------------------------------------------------------------------------------------------------
+
+package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+
+# need_packages PACKAGE...: installs those that are missing, in one apt call.
+need_packages() {
+    local missing=() package
+    if ! command -v dpkg-query >/dev/null; then
+        say "this is not a Debian-like system; these Debian packages, or your system's equivalents, are expected: $*"
+        return 0
+    fi
+    for package in "$@"; do
+        package_installed "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -gt 0 ] || return 0
+    [ "$(id -u)" = 0 ] || die "packages are missing. Install them, then run this again:
+  sudo apt-get update && sudo apt-get install --no-install-recommends -y ${missing[*]}"
+    say "installing ${missing[*]}"
+    local log
+    log=$(mktemp)
+    apt_get "$log" update || die "apt-get update failed"
+    apt_get "$log" install -y --no-install-recommends "${missing[@]}" || die "apt-get install failed: ${missing[*]}"
+    rm -f "$log"
+}
+
+# apt_get LOG ARGUMENTS...: apt without questions and without noise, unless it fails.
+apt_get() {
+    local log=$1
+    shift
+    retry apt_get_once "$log" "$@"
+}
+apt_get_once() {
+    local log=$1
+    shift
+    DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=900 -o Acquire::Retries=3 "$@" >"$log" 2>&1 </dev/null ||
+        { tail -n 20 "$log" >&2; return 1; }
+}
+
+# --- Rust -----------------------------------------------------------------------------------------------------------------------------
+
+need_rust() {
+    command -v cargo >/dev/null || die "cargo is not on the PATH. Install Rust 1.85 or newer (rustup is the usual way), then run this again."
+    local version minor
+    version=$(cargo --version | cut -d' ' -f2)
+    minor=$(cut -d. -f2 <<<"$version")
+    if [ "${version%%.*}" = 1 ] && [ "$minor" -lt 85 ]; then
+        die "cargo is $version, and Weft needs 1.85 or newer (edition 2024). Update Rust, then run this again."
+    fi
+    # Fetching first keeps the network out of the builds and tests that follow.
+    local fetched=.env/stamp/crates
+    if ! cmp -s Cargo.lock "$fetched"; then
+        say "fetching the crates of Cargo.lock"
+        CARGO_NET_RETRY=5 retry cargo fetch --locked --quiet || die "cargo fetch --locked failed"
+        mkdir -p "${fetched%/*}"
+        cp Cargo.lock "$fetched"
+    fi
+}
+
+# --- MPIs from the Python package index ---------------------------------------------------------------------------------------------------
+
+# need_mpi NAME: .env/mpi/NAME holds what scripts/mpi/NAME.txt pins.
+need_mpi() {
+    local name=$1 folder=.env/mpi/$1 wanted=scripts/mpi/$1.txt
+    if cmp -s "$wanted" "$folder/installed.txt" && "$folder/bin/python" -c '' 2>/dev/null; then return 0; fi
+    say "installing $(grep -v '^#' "$wanted" | tr '\n' ' ')into $folder"
+    rm -rf "$folder"
+    mkdir -p "${folder%/*}"
+    python3 -m venv "$folder" || die "python3 -m venv failed. On Debian: apt-get install python3-venv"
+    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install --retries 5 --timeout 60 \
+        --only-binary :all: -r "$wanted" || die "pip could not install $wanted"
+    cp "$wanted" "$folder/installed.txt"
+}
+
+# need_mpi4py_source: mpi4py's own tests are only in its source distribution; they are unpacked, never built.
+need_mpi4py_source() {
+    local version folder
+    version=$(sed -n 's/^mpi4py==//p' scripts/mpi/openmpi.txt)
+    folder=.env/src/mpi4py-$version
+    [ -f "$folder/test/main.py" ] && return 0
+    say "fetching the tests of mpi4py $version"
+    rm -rf .env/src/incoming
+    mkdir -p .env/src/incoming
+    retry .env/mpi/openmpi/bin/python -m pip --disable-pip-version-check --no-input --quiet download --retries 5 --timeout 60 \
+        --no-deps --no-binary mpi4py "mpi4py==$version" -d .env/src/incoming || die "pip could not download mpi4py $version's source"
+    tar -xzf ".env/src/incoming/mpi4py-$version.tar.gz" -C .env/src
+    rm -rf .env/src/incoming
+}
+
+# --- the tiers -------------------------------------------------------------------------------------------------------------------------
+
+tier=${1:-}
+build_packages=(gcc libc6-dev make)
+test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammps gromacs)
+
+python_packages() {
+    # A Python that can make virtual environments may come from anywhere; Debian's needs a package for it.
+    python3 -c 'import venv, ensurepip' 2>/dev/null || printf '%s\n' python3 python3-venv
+}
+
+case $tier in
+build) packages=("${build_packages[@]}") ;;
+demo) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_packages) ;;
+test) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}"; python_packages) ;;
+*) say "usage: scripts/setup.sh build|demo|test"; exit 2 ;;
+esac
+
+need_packages "${packages[@]}"
+need_rust
+if [ "$tier" != build ]; then
+    for name in openmpi mpich intel; do need_mpi "$name"; done
+fi
+if [ "$tier" = test ]; then need_mpi4py_source; fi
