@@ -1,2 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! (being written)
+//! libfabric's C structures and constants, written in Rust.
+//!
+//! A provider is a shared object that libfabric loads and talks to through tables of C functions and structures. This
+//! crate holds those structures and nothing else: no behaviour, no calls, no link against libfabric. The provider crate is
+//! its only user.
+//!
+//! One binary is loaded by libfabric 1.17, 2.4 and 2.6 alike. libfabric's structures only ever grow at their end, so each
+//! one here has the newest known layout (2.6 and its successor), and three rules keep old hosts safe:
+//!
+//! - A structure that the host or the application fills is read only up to the members that the *running* library knows
+//!   (see [`version`]).
+//! - A structure that the provider fills for the host is allocated with the newest layout and zeroed.
+//! - A table of functions says in its first member `size` how far it is filled; what lies behind counts as absent.
+//!
+//! Names follow C: `struct fi_tx_attr` is [`FiTxAttr`](info::FiTxAttr), its members keep their C names, and `FI_TAGGED` keeps its own.
+//! Every structure lists its members and their offsets once, in [`layout!`]; the compiler checks that list, and a test
+//! compiles the same list against the system's own headers.
+//!
+//! In the order a program meets them: [`version`], [`errno`], [`flags`], [`log`], [`provider`], [`info`], [`fid`],
+//! [`fabric`], [`domain`], [`av`], [`mr`], [`eq`], [`cq`], [`counter`], [`endpoint`], [`message`], [`tagged`], [`rma`],
+//! [`atomic`].
+
+#[macro_use]
+mod layout;
+
+pub mod version;
+
+pub mod errno;
+pub mod flags;
+
+pub mod log;
+pub mod provider;
+
+pub mod info;
+
+pub mod fid;
+
+pub mod fabric;
+
+pub mod domain;
+
+pub mod av;
+pub mod mr;
+
+pub mod counter;
+pub mod cq;
+pub mod eq;
+
+pub mod endpoint;
+
+pub mod message;
+pub mod tagged;
+
+pub mod atomic;
+pub mod rma;
+
+pub use layout::Layout;
+
+/// An address in an address vector (`fi_addr_t`): what an application names another endpoint by.
+pub type FiAddr = u64;
+
+/// No address: on a receive "from anyone", in a completion "not known".
+pub const FI_ADDR_UNSPEC: FiAddr = u64::MAX;
+
+/// No address is known, or the one asked for cannot be given. The same value as [`FI_ADDR_UNSPEC`].
+pub const FI_ADDR_NOTAVAIL: FiAddr = u64::MAX;
