@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The matcher: posted receives on one side, unexpected messages on the other.
+//!
+//! Called by the endpoint when a message arrives and when a receive is posted; calls `posted` and `unexpected`. The two sides are
+//! independent: the endpoint looks at one before it adds to the other.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use weft_contract::RemoteId;
+
+use crate::posted::{Found, Posted};
+use crate::slab::Id;
+use crate::unexpected::Unexpected;
+use crate::want::{Key, Want};
+
+/// Names a posted receive until it is removed; names nothing afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PostedId(Id);
+
+/// Names an unexpected message until it is removed; names nothing afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct UnexpectedId(Id);
+
+/// Posted receives, each with an `R` of the owner, and unexpected messages, each with a `U`.
+///
+/// Not synchronised; no method blocks. Nothing is allocated while the number of entries, of different tags and of different masks stays
+/// below what it was before.
+pub struct Matcher<R, U> {
+    posted: Posted<R>,
+    unexpected: Unexpected<U>,
+}
+
+impl<R, U> Matcher<R, U> {
+    /// A matcher with nothing posted and nothing arrived. Setup.
+    pub fn new() -> Self {
+        Matcher {
+            posted: Posted::new(),
+            unexpected: Unexpected::new(),
+        }
+    }
+
+    /// The earliest posted receive that a message from `source` with `tag` matches; it stays posted until `take`n.
+    ///
+    /// Fast path: constant time for each mask (ignore bits, and source given or not) with which receives are posted now.
+    #[inline]
+    pub fn find_posted(&mut self, source: RemoteId, tag: u64) -> Option<PostedMut<'_, R, U>> {
+        let found = self.posted.find(Key {
+            source: source.0,
+            tag,
+        })?;
+        Some(PostedMut {
+            posted: &mut self.posted,
+            found,
+            messages: PhantomData,
+        })
+    }
+
+    /// Keeps a message that no posted receive matches, after all earlier ones. Fast path.
+    #[inline]
+    pub fn push_unexpected(&mut self, source: RemoteId, tag: u64, message: U) -> UnexpectedId {
+        UnexpectedId(self.unexpected.push(
+            Key {
+                source: source.0,
+                tag,
+            },
+            message,
+        ))
+    }
+
+    /// The earliest arrived unexpected message that satisfies `want`.
+    ///
+    /// Fast path: constant time, except that the first call with a mask may be linear in the messages that wait, and that masks in turn
+    /// beyond eight are linear.
+    #[inline]
+    pub fn find_unexpected(&mut self, want: Want) -> Option<UnexpectedId> {
+        self.unexpected.find(want).map(UnexpectedId)
+    }
+
+    /// Source, tag and content of an unexpected message; `None` when `id` is stale. Fast path.
+    #[inline]
+    pub fn unexpected(&self, id: UnexpectedId) -> Option<(RemoteId, u64, &U)> {
+        let (key, message) = self.unexpected.get(id.0)?;
+        Some((RemoteId(key.source), key.tag, message))
+    }
+
+    /// Content of an unexpected message; `None` when `id` is stale. Fast path.
+    #[inline]
+    pub fn unexpected_mut(&mut self, id: UnexpectedId) -> Option<&mut U> {
+        self.unexpected.get_mut(id.0)
+    }
+
+    /// Removes an unexpected message; `None` when `id` is stale. Fast path.
+    #[inline]
+    pub fn remove_unexpected(&mut self, id: UnexpectedId) -> Option<(RemoteId, u64, U)> {
+        let (key, message) = self.unexpected.remove(id.0)?;
+        Some((RemoteId(key.source), key.tag, message))
+    }
+
+    /// Posts a receive after all earlier ones. The caller has found no unexpected message that satisfies `want`. Fast path.
+    #[inline]
+    pub fn post(&mut self, want: Want, receive: R) -> PostedId {
+        PostedId(self.posted.push(want, receive))
+    }
+
+    /// Removes a posted receive; `None` when `id` is stale. Fast path.
+    #[inline]
+    pub fn remove_posted(&mut self, id: PostedId) -> Option<R> {
+        self.posted.remove(id.0)
+    }
+
+    /// Removes the earliest posted receive that `select`s; `select` sees receives in no particular order. Slow path: linear.
+    pub fn cancel(&mut self, select: impl FnMut(&R) -> bool) -> Option<R> {
+        self.posted.cancel(select)
+    }
+
+    /// Removes the earliest posted receive that names `source`; call until `None` when a remote is lost. Slow path: one linear sweep
+    /// serves the calls that follow it.
+    pub fn remove_posted_from(&mut self, source: RemoteId) -> Option<R> {
+        self.posted.remove_from(source.0)
+    }
+
+    /// Removes the earliest unexpected message from `source` that `select`s; `select` sees messages in order of arrival. Slow path: linear.
+    pub fn remove_unexpected_from(
+        &mut self,
+        source: RemoteId,
+        select: impl FnMut(&U) -> bool,
+    ) -> Option<U> {
+        self.unexpected.remove_from(source.0, select)
+    }
+
+    /// How many posted receives name `source`. Fast path.
+    #[inline]
+    pub fn directed_count(&self, source: RemoteId) -> u32 {
+        self.posted.directed_count(source.0)
+    }
+
+    /// How many receives are posted. Fast path.
+    #[inline]
+    pub fn posted_count(&self) -> usize {
+        self.posted.count()
+    }
+
+    /// How many unexpected messages wait. Fast path.
+    #[inline]
+    pub fn unexpected_count(&self) -> usize {
+        self.unexpected.count()
+    }
+}
+
+impl<R, U> Default for Matcher<R, U> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<R, U> fmt::Debug for Matcher<R, U> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut out = f.debug_struct("Matcher");
+        out.field("posted", &self.posted_count())
+            .field("unexpected", &self.unexpected_count())
+            .finish()
+    }
+}
+
+/// A posted receive that a message matches, still posted.
+pub struct PostedMut<'a, R, U> {
+    posted: &'a mut Posted<R>,
+    found: Found,
+    messages: PhantomData<fn() -> U>,
+}
+
+impl<R, U> PostedMut<'_, R, U> {
+    /// What the owner keeps with the receive. Fast path.
+    #[inline]
+    pub fn receive(&mut self) -> &mut R {
+        present(self.posted.receive_mut(self.found.index))
+    }
+
+    /// What the receive asks for. Fast path.
+    #[inline]
+    pub fn want(&self) -> Want {
+        self.posted.want(self.found.index)
+    }
+
+    /// Names the receive for later. Fast path.
+    #[inline]
+    pub fn id(&self) -> PostedId {
+        PostedId(self.posted.id(self.found.index))
+    }
+
+    /// Removes the receive. Fast path.
+    #[inline]
+    pub fn take(self) -> R {
+        present(self.posted.take(self.found))
+    }
+}
+
+/// A found receive is present: `PostedMut` borrows the matcher from the moment it was found.
+#[inline]
+fn present<T>(found: Option<T>) -> T {
+    match found {
+        Some(value) => value,
+        None => unreachable!("a posted receive left while it was borrowed"),
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! An open-addressed hash table from a key to the head of the list of entries that have this key.
+//!
+//! Used by `posted` (one table for all its classes) and `unexpected` (one per index); calls `chain`. Linear probing over eight-byte slots
+//! that carry the hash, so that probing, growing and deleting read no entry but those of equal hash; deletion moves later slots back
+//! (Knuth, The Art of Computer Programming 3, algorithm 6.4R), so there are no tombstones and lookups do not age. Capacity is kept.
+
+use crate::chain::{self, Links, NONE};
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    hash: u32,
+    /// Head of the list; `NONE` in an empty slot.
+    head: u32,
+}
+
+const EMPTY: Slot = Slot {
+    hash: 0,
+    head: NONE,
+};
+
+/// Slots of a fresh table, as a power of two; chosen: two cache lines.
+const FIRST_BITS: u32 = 4;
+
+/// Where a key is, or would be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// The key's list starts at `head`.
+    Found { slot: usize, head: u32 },
+    /// The key has no list; it would go here.
+    Vacant { slot: usize },
+}
+
+/// The table; see the module.
+#[derive(Debug)]
+pub(crate) struct Table {
+    slots: Vec<Slot>,
+    bits: u32,
+    used: usize,
+}
+
+impl Table {
+    pub fn new() -> Self {
+        Table {
+            slots: vec![EMPTY; 1 << FIRST_BITS],
+            bits: FIRST_BITS,
+            used: 0,
+        }
+    }
+
+    /// Forgets all keys; keeps the memory.
+    pub fn clear(&mut self) {
+        self.slots.fill(EMPTY);
+        self.used = 0;
+    }
+
+    #[inline]
+    fn home(&self, hash: u32) -> usize {
+        (hash >> (u32::BITS - self.bits)) as usize
+    }
+
+    #[inline]
+    fn after(&self, slot: usize) -> usize {
+        (slot + 1) & (self.slots.len() - 1)
+    }
+
+    /// Looks for a key; `same` tells whether the key of the list at a head is the one sought.
+    #[inline]
+    pub fn probe(&self, hash: u32, mut same: impl FnMut(u32) -> bool) -> Place {
+        let mut slot = self.home(hash);
+        loop {
+            let Slot { hash: other, head } = self.slots[slot];
+            if head == NONE {
+                return Place::Vacant { slot };
+            }
+            if other == hash && same(head) {
+                return Place::Found { slot, head };
+            }
+            slot = self.after(slot);
+        }
+    }
+
+    /// Makes sure that one more key fits; call before the `probe` whose place goes to `append`.
+    #[inline]
+    pub fn reserve(&mut self) {
+        // At most half full: chosen, so that a miss probes 2.5 slots at most on average.
+        if self.used >= self.slots.len() / 2 {
+            self.grow();
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self) {
+        self.bits += 1;
+        assert!(
+            self.bits < u32::BITS,
+            "more than 2^30 different tags wait for a match: receive or cancel some"
+        );
+        let old = std::mem::replace(&mut self.slots, vec![EMPTY; 1 << self.bits]);
+        for moved in old.into_iter().filter(|slot| slot.head != NONE) {
+            let mut slot = self.home(moved.hash);
+            while self.slots[slot].head != NONE {
+                slot = self.after(slot);
+            }
+            self.slots[slot] = moved;
+        }
+    }
+
+    /// Adds entry `index` at the end of its key's list, which `probe` has found or not.
+    #[inline]
+    pub fn append(&mut self, place: Place, hash: u32, links: &mut impl Links, index: u32) {
+        match place {
+            Place::Found { head, .. } => chain::append(links, head, index),
+            Place::Vacant { slot } => {
+                chain::start(links, index);
+                self.slots[slot] = Slot { hash, head: index };
+                self.used += 1;
+            }
+        }
+    }
+
+    /// Takes entry `index` out of its key's list, which `probe` has found.
+    #[inline]
+    pub fn remove(&mut self, place: Place, links: &mut impl Links, index: u32) {
+        let next = chain::unlink(links, index);
+        if let Place::Found { slot, head } = place {
+            if next == NONE {
+                self.erase(slot);
+            } else if head == index {
+                self.slots[slot].head = next;
+            }
+        }
+    }
+
+    /// Empties a slot and moves back the slots that were pushed beyond it.
+    #[inline]
+    fn erase(&mut self, slot: usize) {
+        self.used -= 1;
+        let wrap = self.slots.len() - 1;
+        let mut hole = slot;
+        let mut next = self.after(slot);
+        loop {
+            let candidate = self.slots[next];
+            if candidate.head == NONE {
+                break;
+            }
+            // It may move into the hole unless its home lies after the hole, on the way to where it is now.
+            let pushed = next.wrapping_sub(self.home(candidate.hash)) & wrap;
+            if pushed >= next.wrapping_sub(hole) & wrap {
+                self.slots[hole] = candidate;
+                hole = next;
+            }
+            next = self.after(next);
+        }
+        self.slots[hole] = EMPTY;
+    }
+
+    /// The longest way from a home to its slot.
+    #[cfg(test)]
+    pub fn longest_probe(&self) -> usize {
+        let wrap = self.slots.len() - 1;
+        let used = self
+            .slots
+            .iter()
+            .enumerate()
+            .filter(|(_, slot)| slot.head != NONE);
+        used.map(|(at, slot)| at.wrapping_sub(self.home(slot.hash)) & wrap)
+            .max()
+            .unwrap_or(0)
+    }
+}

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Unexpected messages: the earliest arrived that satisfies a receive being posted.
+//!
+//! Called by `matcher`; calls `slab` (the messages), `chain` (their order of arrival), `table` (through an index per mask). While few
+//! messages wait they are looked through in order. When more wait, the first receive of a mask has an index built for the mask, which
+//! later messages enter as they arrive; an index that no receive has asked for a long time is dropped, so that messages are not entered
+//! in vain. Indexes are bounded in number; a receive whose mask finds no room looks through the messages in order.
+
+use crate::chain::{self, Link, Links, NONE};
+use crate::slab::{Id, Slab};
+use crate::table::{Place, Table};
+use crate::want::{Key, Mask, Want};
+
+/// Up to this many messages are looked through without an index; chosen.
+const SCANNED_COUNT: usize = 4;
+
+/// Indexes at the same time; chosen: twice what programs use.
+const INDEXES: usize = 8;
+
+/// An index gives way to another mask only when it was not asked in this many lookups; chosen, twice the indexes, so that more masks than
+/// indexes used in turn do not rebuild an index each time.
+const PATIENCE_LOOKUPS: u64 = 2 * INDEXES as u64;
+
+/// An index is dropped when this many messages, or as many as wait if that is more, have entered it since it was last asked; chosen: the
+/// cost of building it again is then a small part of what was saved.
+const IDLE_MESSAGES: usize = 1024;
+
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    key: Key,
+    /// Neighbours in order of arrival.
+    arrival: Link,
+}
+
+impl<U> Links for Slab<Head, U> {
+    #[inline]
+    fn link(&self, index: u32) -> Link {
+        self.head(index).arrival
+    }
+    #[inline]
+    fn link_mut(&mut self, index: u32) -> &mut Link {
+        &mut self.head_mut(index).arrival
+    }
+}
+
+/// All waiting messages by what one mask compares: key to list of messages in order of arrival.
+#[derive(Debug)]
+struct Index {
+    mask: Mask,
+    table: Table,
+    links: Vec<Link>,
+    last_lookup: u64,
+    entered_since_lookup: usize,
+}
+
+impl Index {
+    fn new(mask: Mask) -> Self {
+        Index {
+            mask,
+            table: Table::new(),
+            links: Vec::new(),
+            last_lookup: 0,
+            entered_since_lookup: 0,
+        }
+    }
+
+    #[inline]
+    fn probe<U>(&self, hash: u32, messages: &Slab<Head, U>, key: Key) -> Place {
+        self.table
+            .probe(hash, |head| self.mask.same(messages.head(head).key, key))
+    }
+
+    #[inline]
+    fn enter<U>(&mut self, messages: &Slab<Head, U>, index: u32, key: Key) {
+        if self.links.len() <= index as usize {
+            self.links.resize(index as usize + 1, Link::default());
+        }
+        let hash = self.mask.hash(key, 0);
+        self.table.reserve();
+        let place = self.probe(hash, messages, key);
+        self.table.append(place, hash, &mut self.links, index);
+    }
+
+    #[inline]
+    fn leave<U>(&mut self, messages: &Slab<Head, U>, index: u32, key: Key) {
+        let place = self.probe(self.mask.hash(key, 0), messages, key);
+        self.table.remove(place, &mut self.links, index);
+    }
+}
+
+/// All unexpected messages.
+#[derive(Debug)]
+pub(crate) struct Unexpected<U> {
+    slab: Slab<Head, U>,
+    /// The message that arrived first.
+    first: u32,
+    /// Those in use come first.
+    indexes: Vec<Index>,
+    indexes_in_use: usize,
+    lookups: u64,
+}
+
+impl<U> Unexpected<U> {
+    pub fn new() -> Self {
+        Unexpected {
+            slab: Slab::new(),
+            first: NONE,
+            indexes: Vec::new(),
+            indexes_in_use: 0,
+            lookups: 0,
+        }
+    }
+
+    #[inline]
+    pub fn count(&self) -> usize {
+        self.slab.count()
+    }
+
+    /// Adds a message after all others.
+    #[inline]
+    pub fn push(&mut self, key: Key, message: U) -> Id {
+        let index = self.slab.insert(
+            Head {
+                key,
+                arrival: Link::default(),
+            },
+            message,
+        );
+        if self.first == NONE {
+            chain::start(&mut self.slab, index);
+            self.first = index;
+        } else {
+            chain::append(&mut self.slab, self.first, index);
+        }
+        if self.indexes_in_use > 0 {
+            self.enter(index, key);
+        }
+        self.slab.id(index)
+    }
+
+    fn enter(&mut self, index: u32, key: Key) {
+        let idle = self.slab.count().max(IDLE_MESSAGES);
+        let mut at = 0;
+        while at < self.indexes_in_use {
+            let entered = &mut self.indexes[at];
+            entered.entered_since_lookup += 1;
+            if entered.entered_since_lookup > idle {
+                self.indexes_in_use -= 1;
+                self.indexes.swap(at, self.indexes_in_use);
+            } else {
+                entered.enter(&self.slab, index, key);
+                at += 1;
+            }
+        }
+    }
+
+    /// The earliest message that satisfies `want`.
+    #[inline]
+    pub fn find(&mut self, want: Want) -> Option<Id> {
+        match self.slab.count() {
+            0 => None,
+            1..=SCANNED_COUNT => self.scan(want),
+            _ => self.look_up(want),
+        }
+    }
+
+    /// Looks through the messages in order of arrival.
+    fn scan(&self, want: Want) -> Option<Id> {
+        let mask = Mask::of(want);
+        let key = mask.key(want);
+        self.in_order()
+            .find(|&index| mask.same(self.slab.head(index).key, key))
+            .map(|index| self.slab.id(index))
+    }
+
+    /// Indexes of all messages in order of arrival.
+    #[inline]
+    fn in_order(&self) -> impl Iterator<Item = u32> {
+        let start = (self.first != NONE).then_some(self.first);
+        std::iter::successors(start, |&index| {
+            Some(self.slab.link(index).next).filter(|&next| next != self.first)
+        })
+    }
+
+    fn look_up(&mut self, want: Want) -> Option<Id> {
+        self.lookups += 1;
+        let mask = Mask::of(want);
+        let known = self.indexes[..self.indexes_in_use]
+            .iter()
+            .position(|index| index.mask == mask);
+        let Some(at) = known.or_else(|| self.build(mask)) else {
+            return self.scan(want);
+        };
+        let index = &mut self.indexes[at];
+        index.last_lookup = self.lookups;
+        index.entered_since_lookup = 0;
+        let key = mask.key(want);
+        match index.probe(mask.hash(key, 0), &self.slab, key) {
+            Place::Found { head, .. } => Some(self.slab.id(head)),
+            Place::Vacant { .. } => None,
+        }
+    }
+
+    /// Builds an index for a mask; linear. `None` when there is no room for one more.
+    #[cold]
+    fn build(&mut self, mask: Mask) -> Option<usize> {
+        let at = self.room_for_index(mask)?;
+        let mut index = std::mem::replace(&mut self.indexes[at], Index::new(mask));
+        index.mask = mask;
+        index.table.clear();
+        for message in self.in_order() {
+            index.enter(&self.slab, message, self.slab.head(message).key);
+        }
+        self.indexes[at] = index;
+        Some(at)
+    }
+
+    fn room_for_index(&mut self, mask: Mask) -> Option<usize> {
+        if self.indexes_in_use < INDEXES {
+            if self.indexes_in_use == self.indexes.len() {
+                self.indexes.push(Index::new(mask));
+            }
+            self.indexes_in_use += 1;
+            return Some(self.indexes_in_use - 1);
+        }
+        let (at, oldest) = self
+            .indexes
+            .iter()
+            .enumerate()
+            .min_by_key(|(_, index)| index.last_lookup)?;
+        (self.lookups - oldest.last_lookup > PATIENCE_LOOKUPS).then_some(at)
+    }
+
+    /// The message that `id` names; `None` when it has left.
+    #[inline]
+    pub fn get(&self, id: Id) -> Option<(Key, &U)> {
+        let index = self.slab.index(id)?;
+        Some((self.slab.head(index).key, self.slab.body(index)?))
+    }
+
+    #[inline]
+    pub fn get_mut(&mut self, id: Id) -> Option<&mut U> {
+        let index = self.slab.index(id)?;
+        self.slab.body_mut(index)
+    }
+
+    /// Removes the message that `id` names; `None` when it has left.
+    #[inline]
+    pub fn remove(&mut self, id: Id) -> Option<(Key, U)> {
+        let index = self.slab.index(id)?;
+        let key = self.slab.head(index).key;
+        for by_mask in &mut self.indexes[..self.indexes_in_use] {
+            by_mask.leave(&self.slab, index, key);
+        }
+        let next = chain::unlink(&mut self.slab, index);
+        if self.first == index {
+            self.first = next;
+        }
+        Some((key, self.slab.remove(index)?))
+    }
+
+    /// Removes the earliest message from `source` that `select`s. Linear.
+    pub fn remove_from(&mut self, source: u32, mut select: impl FnMut(&U) -> bool) -> Option<U> {
+        let mut from = self
+            .in_order()
+            .filter(|&index| self.slab.head(index).key.source == source);
+        let index = from.find(|&index| self.slab.body(index).is_some_and(&mut select))?;
+        drop(from);
+        self.remove(self.slab.id(index)).map(|(_, message)| message)
+    }
+}
