@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which crate may import which, and that each crate from outside has its reason. Reads `cargo metadata`.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::Finding;
+use crate::room;
+
+/// What one crate of the user's job may import.
+#[derive(Debug)]
+pub struct Edges {
+    /// Package name.
+    pub from: &'static str,
+    /// Package names, all further down.
+    pub to: &'static [&'static str],
+    /// Why these and no others.
+    pub reason: &'static str,
+}
+
+/// The edges between crates/, from the top down. Imports go downwards only.
+pub const EDGES: [Edges; 12] = [
+    Edges {
+        from: "weft-provider",
+        to: &[
+            "weft-endpoint",
+            "weft-contract",
+            "weft-memory",
+            "weft-os",
+            "weft-fabric-sys",
+        ],
+        reason: "turns C calls into operations of the endpoint, in the contract's words, on user memory",
+    },
+    Edges {
+        from: "weft-endpoint",
+        to: &[
+            "weft-matching",
+            "weft-shm",
+            "weft-udp",
+            "weft-contract",
+            "weft-memory",
+            "weft-os",
+        ],
+        reason: "owns the routes and the matching; registers user memory; reads the clock",
+    },
+    Edges {
+        from: "weft-matching",
+        to: &["weft-contract"],
+        reason: "pure: no memory, no system",
+    },
+    Edges {
+        from: "weft-shm",
+        to: &["weft-contract", "weft-ring", "weft-memory", "weft-os"],
+        reason: "moves messages through rings in mappings, and copies by CMA",
+    },
+    Edges {
+        from: "weft-udp",
+        to: &["weft-contract", "weft-srd", "weft-memory", "weft-os"],
+        reason: "drives the SRD machine over sockets",
+    },
+    Edges {
+        from: "weft-srd",
+        to: &["weft-wire"],
+        reason: "sans-IO: sees packets and a handed-in clock, nothing else",
+    },
+    Edges {
+        from: "weft-wire",
+        to: &[],
+        reason: "packet formats stand alone",
+    },
+    Edges {
+        from: "weft-ring",
+        to: &["weft-memory", "weft-os"],
+        reason: "queues lie in mappings; waiting asks the system",
+    },
+    Edges {
+        from: "weft-contract",
+        to: &["weft-memory"],
+        reason: "the vocabulary names user buffers",
+    },
+    Edges {
+        from: "weft-memory",
+        to: &["weft-os"],
+        reason: "mappings are system calls",
+    },
+    Edges {
+        from: "weft-os",
+        to: &[],
+        reason: "the bottom",
+    },
+    Edges {
+        from: "weft-fabric-sys",
+        to: &[],
+        reason: "C structures stand alone",
+    },
+];
+
+/// The few edges from tools down into crates/: tools talk to a job from outside it.
+pub const TOOL_EDGES: [Edges; 2] = [
+    Edges {
+        from: "weft-doctor",
+        to: &["weft-ring", "weft-memory", "weft-os"],
+        reason: "reads published counters",
+    },
+    Edges {
+        from: "weft-netsim",
+        to: &["weft-srd", "weft-wire"],
+        reason: "runs the SRD machine on simulated hosts",
+    },
+];
+
+/// The packages of one `cargo metadata --no-deps` answer that matter here.
+#[derive(Debug)]
+pub struct Package {
+    /// As in `Cargo.toml`.
+    pub name: String,
+    /// `crates`, `tools`, `tests` or `fuzz`.
+    pub area: String,
+    /// Its folder relative to the root.
+    pub folder: String,
+    /// Each dependency: name, whether it lies in this repository, and whether it is for tests only.
+    pub dependencies: Vec<Dependency>,
+}
+
+/// One line of a `[dependencies]` table.
+#[derive(Debug)]
+pub struct Dependency {
+    /// As in `Cargo.toml`.
+    pub name: String,
+    /// Lies in this repository.
+    pub is_ours: bool,
+    /// Only for tests, benches and examples.
+    pub is_dev: bool,
+}
+
+/// Reads the answer of `cargo metadata --format-version 1 --no-deps`.
+///
+/// # Panics
+/// When a field that cargo documents is missing.
+pub fn packages(metadata: &str) -> Vec<Package> {
+    let metadata: Value = serde_json::from_str(metadata).expect("cargo metadata prints JSON");
+    let root = metadata["workspace_root"]
+        .as_str()
+        .expect("cargo metadata names the root")
+        .to_owned();
+    let list = metadata["packages"]
+        .as_array()
+        .expect("cargo metadata lists packages");
+    list.iter()
+        .map(|package| read_package(package, &root))
+        .collect()
+}
+
+fn read_package(package: &Value, root: &str) -> Package {
+    let manifest = package["manifest_path"]
+        .as_str()
+        .expect("a package has a manifest");
+    let folder = manifest
+        .trim_start_matches(root)
+        .trim_start_matches('/')
+        .trim_end_matches("/Cargo.toml");
+    let dependencies = package["dependencies"]
+        .as_array()
+        .expect("a package lists its dependencies");
+    let read = |dependency: &Value| Dependency {
+        name: dependency["name"]
+            .as_str()
+            .expect("a dependency has a name")
+            .to_owned(),
+        is_ours: dependency["path"].is_string(),
+        is_dev: dependency["kind"] == "dev",
+    };
+    Package {
+        name: package["name"]
+            .as_str()
+            .expect("a package has a name")
+            .to_owned(),
+        area: folder.split('/').next().unwrap_or_default().to_owned(),
+        folder: folder.to_owned(),
+        dependencies: dependencies.iter().map(read).collect(),
+    }
+}
+
+/// All findings about edges between the repository's own packages.
+pub fn check(packages: &[Package]) -> Vec<Finding> {
+    let in_job: BTreeSet<&str> = packages
+        .iter()
+        .filter(|package| package.area == "crates")
+        .map(|package| package.name.as_str())
+        .collect();
+    let mut findings = Vec::new();
+    for package in packages {
+        findings.extend(check_name(package));
+        for dependency in package
+            .dependencies
+            .iter()
+            .filter(|dependency| dependency.is_ours)
+        {
+            findings.extend(check_edge(
+                package,
+                dependency,
+                in_job.contains(dependency.name.as_str()),
+            ));
+        }
+        findings.extend(check_libc(package));
+    }
+    findings
+}
+
+/// A package is named after its folder, so that an edge in `Cargo.toml` can be read as an edge between folders.
+fn check_name(package: &Package) -> Option<Finding> {
+    let folder_name = package.folder.rsplit('/').next().unwrap_or_default();
+    let expected = if folder_name == "weft" {
+        "weft".to_owned()
+    } else {
+        format!("weft-{folder_name}")
+    };
+    (package.name != expected && package.area != "fuzz").then(|| {
+        Finding::new(
+            &package.folder,
+            format!(
+                "the package is called `{}`, not `{expected}`.",
+                package.name
+            ),
+        )
+    })
+}
+
+fn check_edge(package: &Package, dependency: &Dependency, into_job: bool) -> Option<Finding> {
+    let edges = match package.area.as_str() {
+        "crates" => &EDGES[..],
+        "tools" if into_job => &TOOL_EDGES[..],
+        // Between tools the compiler's ban on cycles is enough, and tests may look at everything.
+        _ => return None,
+    };
+    let own = edges.iter().find(|edges| edges.from == package.name);
+    let allowed = own.map_or(&[][..], |edges| edges.to);
+    let reason = own.map_or("no edge down is listed for it", |edges| edges.reason);
+    (!allowed.contains(&dependency.name.as_str())).then(|| {
+        let text = format!(
+            "`{}` imports `{}`; allowed are {allowed:?} ({reason}).",
+            package.name, dependency.name
+        );
+        Finding::new(format!("{}/Cargo.toml", package.folder), text)
+    })
+}
+
+fn check_libc(package: &Package) -> Option<Finding> {
+    let names_libc = package
+        .dependencies
+        .iter()
+        .any(|dependency| dependency.name == "libc" && !dependency.is_dev);
+    let is_room = room::LIBC.iter().any(|room| room.folder == package.folder);
+    (names_libc && !is_room).then(|| {
+        Finding::new(
+            format!("{}/Cargo.toml", package.folder),
+            "libc outside its rooms; crates/os calls the system.",
+        )
+    })
+}
+
+/// Every crate from outside that a package names has a line `# direct: NAME: REASON` in deny.toml, and no line is left over.
+pub fn check_reasons(packages: &[Package], deny: &str) -> Vec<Finding> {
+    let used: BTreeSet<&str> = packages
+        .iter()
+        .flat_map(|package| &package.dependencies)
+        .filter(|dependency| !dependency.is_ours)
+        .map(|dependency| dependency.name.as_str())
+        .collect();
+    let reasons = deny
+        .lines()
+        .filter_map(|line| line.strip_prefix("# direct: ")?.split_once(": "));
+    let stated: BTreeSet<&str> = reasons
+        .filter(|(_, reason)| reason.split_whitespace().count() >= 3)
+        .map(|(name, _)| name)
+        .collect();
+    let missing = used.difference(&stated).map(|name| {
+        Finding::new("deny.toml", format!("no reason for `{name}`. Add `# direct: {name}: why it is needed`, three words or more."))
+    });
+    let left_over = stated.difference(&used).map(|name| {
+        Finding::new(
+            "deny.toml",
+            format!("a reason for `{name}`, which no package names any more. Remove the line."),
+        )
+    });
+    missing.chain(left_over).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(folder: &str, name: &str, dependencies: &[(&str, bool)]) -> Package {
+        let read = |(name, is_ours): &(&str, bool)| Dependency {
+            name: (*name).to_owned(),
+            is_ours: *is_ours,
+            is_dev: false,
+        };
+        Package {
+            name: name.to_owned(),
+            area: folder.split('/').next().unwrap().to_owned(),
+            folder: folder.to_owned(),
+            dependencies: dependencies.iter().map(read).collect(),
+        }
+    }
+
+    #[test]
+    fn edges_upwards_are_found() {
+        let shm = package("crates/shm", "weft-shm", &[("weft-endpoint", true)]);
+        assert_eq!(check(&[shm]).len(), 1);
+        let shm = package(
+            "crates/shm",
+            "weft-shm",
+            &[("weft-ring", true), ("proptest", false)],
+        );
+        assert_eq!(check(&[shm]), []);
+    }
+
+    #[test]
+    fn table_of_edges_has_no_cycle() {
+        // Each crate may only name those below it in the table, or the two that stand beside the flow.
+        for (index, edges) in EDGES.iter().enumerate() {
+            for to in edges.to {
+                let below = EDGES
+                    .iter()
+                    .position(|other| other.from == *to)
+                    .expect("every target is in the table");
+                assert!(below > index, "{} -> {to} does not go down", edges.from);
+            }
+        }
+    }
+
+    #[test]
+    fn tools_stay_out_of_the_job_except_where_listed() {
+        let ring = || package("crates/ring", "weft-ring", &[]);
+        assert_eq!(
+            check(&[
+                ring(),
+                package("tools/bench", "weft-bench", &[("weft-ring", true)])
+            ])
+            .len(),
+            1
+        );
+        assert_eq!(
+            check(&[
+                ring(),
+                package("tools/doctor", "weft-doctor", &[("weft-ring", true)])
+            ]),
+            []
+        );
+    }
+
+    #[test]
+    fn package_is_named_after_its_folder() {
+        assert_eq!(check(&[package("crates/ring", "weft-queue", &[])]).len(), 1);
+    }
+
+    #[test]
+    fn every_outside_crate_needs_a_reason_and_no_reason_is_left_over() {
+        let packages = [package("tools/weft", "weft", &[("clap", false)])];
+        assert_eq!(
+            check_reasons(&packages, "# direct: clap: reads the command line\n"),
+            []
+        );
+        assert_eq!(
+            check_reasons(&packages, "# direct: clap: arguments\n").len(),
+            1
+        );
+        assert_eq!(
+            check_reasons(
+                &packages,
+                "# direct: clap: reads the command line\n# direct: gone: no longer used here\n"
+            )
+            .len(),
+            1
+        );
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Applies every rule of this crate to the repository itself. Each test prints all its findings at once.
+
+use std::fs;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use weft_structure::tree::{self, RustFile, TextFile};
+use weft_structure::{Finding, edge, head, link, ratchet, room, size};
+
+fn texts() -> &'static [TextFile] {
+    static TEXTS: OnceLock<Vec<TextFile>> = OnceLock::new();
+    TEXTS.get_or_init(|| tree::text_files(&tree::root()))
+}
+
+// Tokens cannot be shared between the threads of the test runner, so each test parses for itself.
+fn rust() -> Vec<RustFile> {
+    tree::rust_files(texts())
+}
+
+fn packages() -> Vec<edge::Package> {
+    let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+    let output = Command::new(cargo)
+        .args([
+            "metadata",
+            "--offline",
+            "--no-deps",
+            "--format-version",
+            "1",
+        ])
+        .current_dir(tree::root())
+        .output()
+        .expect("cargo can be started");
+    assert!(
+        output.status.success(),
+        "cargo metadata: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    edge::packages(&String::from_utf8(output.stdout).expect("cargo metadata prints UTF-8"))
+}
+
+#[track_caller]
+fn assert_none(findings: &[Finding]) {
+    let list: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert!(
+        findings.is_empty(),
+        "{} found:\n{}",
+        findings.len(),
+        list.join("\n")
+    );
+}
+
+#[test]
+fn the_tree_that_is_checked_is_the_whole_tree() {
+    let rust = rust();
+    for folder in [
+        "crates/provider",
+        "crates/ring",
+        "tools/weft",
+        "tests/structure",
+    ] {
+        assert!(
+            rust.iter().any(|file| file.crate_folder() == folder),
+            "no Rust file of {folder} was read"
+        );
+    }
+}
+
+#[test]
+fn imports_go_downwards_only() {
+    assert_none(&edge::check(&packages()));
+}
+
+#[test]
+fn every_outside_crate_has_its_reason() {
+    let deny = fs::read_to_string(tree::root().join("deny.toml")).expect("deny.toml is readable");
+    assert_none(&edge::check_reasons(&packages(), &deny));
+}
+
+#[test]
+fn files_open_with_licence_and_purpose_and_have_names_that_mean_something() {
+    assert_none(&head::check(texts(), &rust()));
+}
+
+#[test]
+fn files_functions_structs_and_traits_keep_to_their_limits() {
+    assert_none(&size::check(&rust()));
+}
+
+#[test]
+fn unsafe_atomics_and_libc_stay_in_their_rooms() {
+    assert_none(&room::check(&rust()));
+}
+
+#[test]
+fn unsafe_does_not_spread() {
+    let counts = ratchet::count(&rust());
+    let path = tree::root().join(ratchet::RECORD);
+    if std::env::var_os("WEFT_RECORD_UNSAFE").is_some() {
+        fs::write(&path, ratchet::render(&counts)).expect("the record is writable");
+    }
+    let record = fs::read_to_string(&path).expect("the record is readable");
+    assert_none(&ratchet::check(&counts, &record));
+}
+
+#[test]
+fn documents_point_at_what_exists() {
+    assert_none(&link::check(&tree::root(), texts()));
+}
