@@ -1,2 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! (being written)
+//! Run-time binding to any MPI, so that one binary measures every MPI on the machine.
+//!
+//! A benchmark linked against one MPI speaks only that MPI's binary interface: Open MPI names its predefined objects by the
+//! addresses of exported variables, MPICH and its family (Intel MPI, MVAPICH, Cray MPICH) by integers. Comparing them with two
+//! executables would compare two compilers' outputs too. This crate opens the library when the program starts, looks each
+//! function up once, and keeps plain function pointers; a call is one indirect jump, which is what a call through the
+//! procedure linkage table of a directly linked program costs.
+//!
+//! In the order of a program's life:
+//! - [`locate`]: which library files to try, from `WEFT_MPI_LIBRARY`, the launcher's environment and the launcher's own path
+//! - [`library`]: opens one and finds out which binary interface it has
+//! - [`abi`]: the constants and the status layout of each interface
+//! - [`table`]: the functions, grouped
+//! - [`session`]: initialise, finalise, abort, clock, names
+//! - [`communicator`]: rank, size, blocking messages, split
+//! - [`collective`]: barrier, broadcast, reductions, exchanges; [`layout`]: where each rank's part lies in an exchange
+//! - [`requests`]: messages in flight, inside a scope that always waits for them; [`buffer`]: the page-aligned memory they use
+//! - [`error`]: what went wrong, in sentences
+//!
+//! Everything public is safe: lengths are checked, buffers of messages in flight cannot be touched, and a session stays on
+//! the thread that initialised it.
+
+pub mod abi;
+pub mod buffer;
+pub mod collective;
+pub mod communicator;
+pub mod error;
+pub mod layout;
+pub mod library;
+pub mod locate;
+pub mod requests;
+pub mod session;
+mod table;
+
+pub use abi::{Abi, Datatype, Operation};
+pub use buffer::Buffer;
+pub use communicator::{Communicator, Status};
+pub use error::{Error, Result};
+pub use layout::{Layout, TypedLayout};
+pub use requests::{Requests, Scope};
+pub use session::{Session, ThreadLevel};

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A group of ranks and the blocking messages between them.
+//!
+//! Made by session and by [`Communicator::split`]; calls the point-to-point functions. Collectives are in collective, messages
+//! in flight in requests.
+
+use crate::abi::{self, Datatype, RawStatus};
+use crate::error::{Error, Result};
+use crate::session::Session;
+use crate::table::{Handle, Target};
+use std::ffi::c_int;
+
+/// A communicator; freed when dropped unless it is the world's.
+pub struct Communicator<'session> {
+    pub(crate) session: &'session Session,
+    pub(crate) handle: Handle,
+    rank: usize,
+    size: usize,
+    owned: bool,
+}
+
+/// What was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Status {
+    /// The rank that sent it.
+    pub source: i32,
+    /// Its tag.
+    pub tag: i32,
+    /// How many elements of the asked type it held; `None` when not a whole number of them.
+    pub count: Option<usize>,
+}
+
+impl<'session> Communicator<'session> {
+    pub(crate) fn of_handle(
+        session: &'session Session,
+        handle: Handle,
+        owned: bool,
+    ) -> Result<Self> {
+        let (mut rank, mut size): (c_int, c_int) = (0, 0);
+        let environment = &session.functions.environment;
+        // SAFETY: the handle is a communicator of this library and `rank` is writable.
+        session.check("MPI_Comm_rank", unsafe {
+            (environment.rank)(handle, &mut rank)
+        })?;
+        // SAFETY: as above, for `size`.
+        session.check("MPI_Comm_size", unsafe {
+            (environment.size)(handle, &mut size)
+        })?;
+        Ok(Self {
+            session,
+            handle,
+            rank: rank as usize,
+            size: size as usize,
+            owned,
+        })
+    }
+
+    /// This process's rank, from 0.
+    #[inline]
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// How many ranks there are.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// The session it belongs to.
+    pub fn session(&self) -> &'session Session {
+        self.session
+    }
+
+    /// `MPI_Send`: blocks until `message` may be reused. Fast path.
+    ///
+    /// # Errors
+    /// `Call` when MPI fails; `Argument` when the length is not a whole number of elements or above 2^31 - 1 of them.
+    #[inline]
+    pub fn send(&self, message: &[u8], kind: Datatype, target: i32, tag: i32) -> Result<()> {
+        let count = element_count(message.len(), kind)?;
+        let send = self.session.functions.point.send;
+        // SAFETY: the slice is readable for `count` elements of `kind` during the call, which blocks until MPI is done with it.
+        let code = unsafe {
+            send(
+                message.as_ptr().cast(),
+                count,
+                self.type_handle(kind),
+                target,
+                tag,
+                self.handle,
+            )
+        };
+        self.session.check("MPI_Send", code)
+    }
+
+    /// `MPI_Recv` without a status: blocks until a message has arrived in `room`. Fast path.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`]; also when the message is longer than `room`.
+    #[inline]
+    pub fn recv(&self, room: &mut [u8], kind: Datatype, source: i32, tag: i32) -> Result<()> {
+        let ignore = self.session.abi.status_ignore() as Target;
+        // SAFETY: MPI_STATUS_IGNORE is always allowed.
+        unsafe { self.recv_into(room, kind, (source, tag), ignore) }
+    }
+
+    /// `MPI_Recv` that also tells who sent what.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`].
+    pub fn recv_status(
+        &self,
+        room: &mut [u8],
+        kind: Datatype,
+        source: i32,
+        tag: i32,
+    ) -> Result<Status> {
+        let mut status = RawStatus::default();
+        // SAFETY: the status is writable and has room for either interface's layout.
+        unsafe { self.recv_into(room, kind, (source, tag), (&raw mut status).cast()) }?;
+        let mut count: c_int = 0;
+        // SAFETY: the status was filled in by a successful receive.
+        let code = unsafe {
+            (self.session.functions.point.get_count)(
+                (&raw const status).cast(),
+                self.type_handle(kind),
+                &mut count,
+            )
+        };
+        self.session.check("MPI_Get_count", code)?;
+        let (source, tag) = self.session.abi.source_and_tag(&status);
+        Ok(Status {
+            source,
+            tag,
+            count: (count != abi::UNDEFINED).then_some(count as usize),
+        })
+    }
+
+    /// # Safety
+    /// `status` is MPI_STATUS_IGNORE or writable for a status.
+    #[inline]
+    unsafe fn recv_into(
+        &self,
+        room: &mut [u8],
+        kind: Datatype,
+        from: (i32, i32),
+        status: Target,
+    ) -> Result<()> {
+        let count = element_count(room.len(), kind)?;
+        let recv = self.session.functions.point.recv;
+        // SAFETY: the slice is writable for `count` elements during the call; `status` is the caller's promise.
+        let code = unsafe {
+            recv(
+                room.as_mut_ptr().cast(),
+                count,
+                self.type_handle(kind),
+                from.0,
+                from.1,
+                self.handle,
+                status,
+            )
+        };
+        self.session.check("MPI_Recv", code)
+    }
+
+    /// `MPI_Comm_split`: ranks of the same colour share a new communicator, ordered by `key`. Collective; setup.
+    ///
+    /// # Errors
+    /// `Call` when MPI fails; `Argument` for a negative colour.
+    pub fn split(&self, colour: i32, key: i32) -> Result<Communicator<'session>> {
+        if colour < 0 {
+            return Err(Error::argument(
+                "colour of a split",
+                colour,
+                "must be 0 or more",
+            ));
+        }
+        // Zero first: MPICH writes only the low half.
+        let mut handle: Handle = 0;
+        // SAFETY: the communicator is valid; `handle` has room for either interface's handle.
+        let code = unsafe {
+            (self.session.functions.environment.split)(self.handle, colour, key, &mut handle)
+        };
+        self.session.check("MPI_Comm_split", code)?;
+        Communicator::of_handle(self.session, handle, true)
+    }
+
+    #[inline]
+    pub(crate) fn type_handle(&self, kind: Datatype) -> Handle {
+        self.session.types[kind as usize]
+    }
+}
+
+impl Drop for Communicator<'_> {
+    fn drop(&mut self) {
+        if self.owned {
+            // SAFETY: made by MPI_Comm_split and freed once; the session, and so MPI, is still alive.
+            unsafe { (self.session.functions.environment.free)(&mut self.handle) };
+        }
+    }
+}
+
+/// Length in bytes as a count of elements. Fast path.
+#[inline]
+pub(crate) fn element_count(length_bytes: usize, kind: Datatype) -> Result<c_int> {
+    let count = length_bytes >> kind.size_shift();
+    if count << kind.size_shift() != length_bytes || count > c_int::MAX as usize {
+        return Err(bad_length(length_bytes, kind));
+    }
+    Ok(count as c_int)
+}
+
+#[cold]
+fn bad_length(length_bytes: usize, kind: Datatype) -> Error {
+    let limit = format!(
+        "must be a multiple of {} and hold at most {} elements",
+        kind.size_bytes(),
+        c_int::MAX
+    );
+    Error::argument("length of a message in bytes", length_bytes, limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn length_counts_whole_elements() {
+        assert_eq!(element_count(24, Datatype::Double).expect("whole"), 3);
+        assert_eq!(element_count(0, Datatype::Int).expect("empty"), 0);
+    }
+
+    #[test]
+    fn broken_element_is_refused_with_the_limit() {
+        let text = element_count(6, Datatype::Int).unwrap_err().to_string();
+        assert!(
+            text.contains("got 6") && text.contains("multiple of 4"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn message_beyond_a_c_int_is_refused() {
+        assert!(element_count(1 << 31, Datatype::Char).is_err());
+        assert!(element_count(1 << 31, Datatype::Int).is_ok());
+    }
+}

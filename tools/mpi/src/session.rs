@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The life of MPI in this process: find the library, initialise, ask for names and the clock, finalise or abort.
+//!
+//! Called by programs; calls locate and library once, then hands out communicators that use the function table.
+
+use crate::abi::{self, Abi, Datatype, Operation};
+use crate::communicator::Communicator;
+use crate::error::{Error, Problem, Result};
+use crate::library::{Library, read_string};
+use crate::locate::{self, Surroundings};
+use crate::table::{Functions, Handle};
+use std::ffi::c_int;
+use std::marker::PhantomData;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How many threads may call MPI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ThreadLevel {
+    /// Only one thread exists.
+    Single,
+    /// Only the initialising thread calls MPI.
+    Funneled,
+    /// One thread at a time calls MPI.
+    Serialized,
+    /// Any thread at any time.
+    Multiple,
+}
+
+/// An initialised MPI. Stays on the thread that initialised it.
+pub struct Session {
+    pub(crate) functions: Functions,
+    pub(crate) types: [Handle; Datatype::ALL.len()],
+    pub(crate) operations: [Handle; Operation::ALL.len()],
+    pub(crate) abi: Abi,
+    world: Handle,
+    library: Library,
+    _stays_on_its_thread: PhantomData<*mut ()>,
+}
+
+/// Whether this process has had a session; MPI 3 allows no second initialisation, not even after finalising.
+static INITIALISED: AtomicBool = AtomicBool::new(false);
+
+impl Session {
+    /// Finds the library of the launcher that started this process, opens it and calls `MPI_Init`. Setup; blocks until all
+    /// ranks have called it.
+    ///
+    /// # Errors
+    /// `NoLibrary` or `Unusable` when no MPI fits (see [`Library::open`]), `AlreadyInitialised`, `Call` when MPI itself fails.
+    pub fn init() -> Result<Self> {
+        let session = Self::open()?;
+        // SAFETY: MPI 2 and later allow null for both arguments; INITIALISED makes this the only call.
+        let code =
+            unsafe { (session.functions.environment.init)(ptr::null_mut(), ptr::null_mut()) };
+        session.initialised("MPI_Init", code)
+    }
+
+    /// As [`Session::init`] with a thread level; returns what the library grants, which may be less. Setup.
+    ///
+    /// # Errors
+    /// As [`Session::init`].
+    pub fn init_thread(level: ThreadLevel) -> Result<(Self, ThreadLevel)> {
+        let session = Self::open()?;
+        let mut provided: c_int = 0;
+        let init_thread = session.functions.environment.init_thread;
+        // SAFETY: null arguments are allowed, `provided` is writable; INITIALISED makes this the only call.
+        let code = unsafe {
+            init_thread(
+                ptr::null_mut(),
+                ptr::null_mut(),
+                level as c_int,
+                &mut provided,
+            )
+        };
+        let granted = match provided {
+            0 => ThreadLevel::Single,
+            1 => ThreadLevel::Funneled,
+            2 => ThreadLevel::Serialized,
+            _ => ThreadLevel::Multiple,
+        };
+        Ok((session.initialised("MPI_Init_thread", code)?, granted))
+    }
+
+    fn open() -> Result<Self> {
+        let library = Library::open(&locate::candidates(&Surroundings::of_this_process()))?;
+        let functions = Functions::load(&library)?;
+        let abi = library.abi();
+        let mut types = [0; Datatype::ALL.len()];
+        for kind in Datatype::ALL {
+            types[kind as usize] = predefined(&library, kind.symbol(), kind.mpich_handle())?;
+        }
+        let mut operations = [0; Operation::ALL.len()];
+        for operation in Operation::ALL {
+            operations[operation as usize] =
+                predefined(&library, operation.symbol(), operation.mpich_handle())?;
+        }
+        let world = predefined(&library, c"ompi_mpi_comm_world", abi::MPICH_COMM_WORLD)?;
+        if INITIALISED.swap(true, Ordering::Relaxed) {
+            return Err(Problem::AlreadyInitialised.into());
+        }
+        Ok(Self {
+            functions,
+            types,
+            operations,
+            abi,
+            world,
+            library,
+            _stays_on_its_thread: PhantomData,
+        })
+    }
+
+    /// Asks for errors as return codes, so that they become [`Error`]s that say what failed.
+    fn initialised(self, function: &'static str, code: c_int) -> Result<Self> {
+        self.check(function, code)?;
+        let handler = predefined(
+            &self.library,
+            c"ompi_mpi_errors_return",
+            abi::MPICH_ERRORS_RETURN,
+        )?;
+        // SAFETY: MPI is initialised; both handles are predefined ones of this library.
+        let code = unsafe { (self.functions.environment.set_error_handler)(self.world, handler) };
+        self.check("MPI_Comm_set_errhandler", code)?;
+        Ok(self)
+    }
+
+    /// The communicator of all ranks. Setup.
+    ///
+    /// # Errors
+    /// `Call` when MPI refuses.
+    pub fn world(&self) -> Result<Communicator<'_>> {
+        Communicator::of_handle(self, self.world, false)
+    }
+
+    /// `MPI_Finalize`. Blocks until all ranks are done with each other.
+    ///
+    /// # Errors
+    /// `Call` when MPI fails.
+    pub fn finalize(self) -> Result<()> {
+        // SAFETY: initialised, once (self is consumed); no communicator borrows the session any more.
+        let code = unsafe { (self.functions.environment.finalize)() };
+        self.check("MPI_Finalize", code)
+    }
+
+    /// `MPI_Abort` on all ranks with an exit code.
+    pub fn abort(&self, exit_code: i32) -> ! {
+        // SAFETY: initialised; the handle is MPI_COMM_WORLD.
+        unsafe { (self.functions.environment.abort)(self.world, exit_code) };
+        std::process::exit(exit_code)
+    }
+
+    /// `MPI_Wtime`, in seconds since some moment. Its resolution differs between MPIs.
+    #[inline]
+    pub fn wtime(&self) -> f64 {
+        // SAFETY: takes nothing and is allowed whenever MPI is initialised.
+        unsafe { (self.functions.environment.wtime)() }
+    }
+
+    /// `MPI_Get_processor_name`: the node's name, as the MPI sees it.
+    pub fn processor_name(&self) -> String {
+        // SAFETY: read_string gives more room than MPI_MAX_PROCESSOR_NAME of either interface.
+        read_string(|text, length| unsafe {
+            (self.functions.environment.processor_name)(text, length)
+        })
+    }
+
+    /// First words of `MPI_Get_library_version` on one line.
+    pub fn library_version(&self) -> String {
+        self.library.version()
+    }
+
+    /// The opened library: its path and binary interface.
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+
+    /// Turns a return code into a result. Fast path.
+    #[inline]
+    pub(crate) fn check(&self, function: &'static str, code: c_int) -> Result<()> {
+        if code == 0 {
+            Ok(())
+        } else {
+            Err(self.failed(function, code))
+        }
+    }
+
+    #[cold]
+    fn failed(&self, function: &'static str, code: c_int) -> Error {
+        // SAFETY: read_string gives more room than MPI_MAX_ERROR_STRING of either interface.
+        let text = read_string(|text, length| unsafe {
+            (self.functions.environment.error_string)(code, text, length)
+        });
+        Problem::Call {
+            function,
+            code,
+            text,
+        }
+        .into()
+    }
+}
+
+/// A predefined handle: the address of an exported object for Open MPI, a fixed integer for MPICH.
+fn predefined(library: &Library, symbol: &std::ffi::CStr, mpich: usize) -> Result<Handle> {
+    match library.abi() {
+        Abi::Mpich => Ok(mpich),
+        Abi::OpenMpi => library
+            .address(symbol)
+            .map(|address| address.as_ptr() as usize)
+            .ok_or_else(|| {
+                let reason = format!("it does not export {}", symbol.to_string_lossy());
+                Problem::Unusable {
+                    path: library.path().display().to_string(),
+                    reason,
+                }
+                .into()
+            }),
+    }
+}
