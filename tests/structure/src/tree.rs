@@ -126,7 +126,10 @@ fn walk(folder: &Path, paths: &mut Vec<PathBuf>) {
                 walk(&path, paths);
             }
         } else if has_text_ending(&path)
-            || path.parent().is_some_and(|parent| parent.ends_with(".ci"))
+            || path
+                .parent()
+                .and_then(Path::file_name)
+                .is_some_and(|name| name == ".ci")
         {
             paths.push(path);
         }
