@@ -1,2 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! (being written)
+//! The only caller of libc below the provider: each module wraps one facility of Linux behind a safe face.
+//!
+//! - [`map`]: mmap of shared regions.
+//! - [`region_file`]: memfd_create and O_TMPFILE, sealed so that nobody can shrink them under us.
+//! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact, credentials,
+//!   passing of region files, wake-ups, and the question whether a process still lives.
+//! - [`process`]: opening another process's region through /proc, who may read whose memory.
+//! - [`single_copy`]: process_vm_readv and process_vm_writev.
+//! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
+//! - [`sleep`]: epoll, sched_yield, membarrier.
+//! - [`interface`]: the addresses of this machine.
+//!
+//! Errors are `std::io::Error` with the errno of the call; callers above turn them into their own words.
+
+pub mod clock;
+pub mod cpu;
+pub mod interface;
+pub mod local_socket;
+pub mod map;
+pub mod process;
+pub mod region_file;
+pub mod single_copy;
+pub mod sleep;
+
+use std::io;
+
+/// Turns a return value of -1 into the current errno.
+pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// The same for calls that return a length.
+pub(crate) fn check_length(result: isize) -> io::Result<usize> {
+    usize::try_from(result).map_err(|_| io::Error::last_os_error())
+}

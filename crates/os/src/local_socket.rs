@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Abstract unix sockets (unix(7)): names without files, gone with the process that holds them, and visible only
+//! inside one network namespace. Used by shm at first contact, to wake a sleeper, and to ask who still lives.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::{check, check_length};
+
+/// The process at the other end of a connection, as the kernel vouches for it (SO_PEERCRED).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Credentials {
+    /// Its id in our pid namespace; 0 if it is not visible there.
+    pub pid: u32,
+    /// Its effective user when it began to listen or to connect.
+    pub uid: u32,
+}
+
+/// How many connections may wait unaccepted. Chosen: the usual net.core.somaxconn; a node has fewer ranks.
+const BACKLOG: libc::c_int = 4096;
+
+fn abstract_name(name: &str) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
+    // SAFETY: sockaddr_un is plain data, for which zero is valid.
+    let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
+    address.sun_family = libc::AF_UNIX as libc::sa_family_t;
+    let room = &mut address.sun_path[1..];
+    if name.len() > room.len() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "socket name is too long"));
+    }
+    for (target, byte) in room.iter_mut().zip(name.bytes()) {
+        *target = byte as libc::c_char;
+    }
+    let length = std::mem::offset_of!(libc::sockaddr_un, sun_path) + 1 + name.len();
+    Ok((address, length as libc::socklen_t))
+}
+
+fn new_socket(kind: libc::c_int) -> io::Result<OwnedFd> {
+    let kind = kind | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: no preconditions.
+    let raw = check(unsafe { libc::socket(libc::AF_UNIX, kind, 0) })?;
+    // SAFETY: the call just returned this descriptor and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
+fn bind(socket: &OwnedFd, name: &str) -> io::Result<()> {
+    let (address, length) = abstract_name(name)?;
+    // SAFETY: the address is a valid sockaddr_un of the given length.
+    check(unsafe { libc::bind(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    Ok(())
+}
+
+fn connect(socket: &OwnedFd, name: &str) -> io::Result<()> {
+    let (address, length) = abstract_name(name)?;
+    // SAFETY: the address is a valid sockaddr_un of the given length.
+    check(unsafe { libc::connect(socket.as_raw_fd(), (&raw const address).cast(), length) })?;
+    Ok(())
+}
+
+/// Where others make first contact.
+#[derive(Debug)]
+pub struct Listener {
+    socket: OwnedFd,
+}
+
+impl Listener {
+    /// Binds `name` and listens. Setup.
+    ///
+    /// # Errors
+    /// `AddrInUse` if the name is taken.
+    pub fn bind(name: &str) -> io::Result<Self> {
+        let socket = new_socket(libc::SOCK_STREAM)?;
+        bind(&socket, name)?;
+        // SAFETY: plain call on a descriptor we own.
+        check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) })?;
+        Ok(Self { socket })
+    }
+
+    /// Takes one waiting connection, if there is one. One system call.
+    pub fn accept(&self) -> Option<Connection> {
+        let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+        // SAFETY: null address and length mean that the peer's name is not wanted.
+        let raw = unsafe {
+            libc::accept4(self.socket.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags)
+        };
+        // SAFETY: a non-negative result is a fresh descriptor that nobody else owns.
+        (raw >= 0).then(|| Connection { socket: unsafe { OwnedFd::from_raw_fd(raw) } })
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// One connection between two processes; both ends are non-blocking.
+#[derive(Debug)]
+pub struct Connection {
+    socket: OwnedFd,
+}
+
+impl Connection {
+    /// Connects to a listener, whether or not it ever accepts.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` if nobody listens under that name, `WouldBlock` if its backlog is full just now.
+    pub fn open(name: &str) -> io::Result<Self> {
+        let socket = new_socket(libc::SOCK_STREAM)?;
+        connect(&socket, name)?;
+        Ok(Self { socket })
+    }
+
+    /// Who is at the other end.
+    ///
+    /// # Errors
+    /// The errno of getsockopt(2).
+    pub fn credentials(&self) -> io::Result<Credentials> {
+        let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+        // SAFETY: the option writes at most `length` bytes of a ucred.
+        check(unsafe {
+            let target = (&raw mut found).cast();
+            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, target, &mut length)
+        })?;
+        Ok(Credentials { pid: found.pid.max(0) as u32, uid: found.uid })
+    }
+
+    /// Sends one byte and a descriptor beside it (SCM_RIGHTS).
+    ///
+    /// # Errors
+    /// The errno of sendmsg(2).
+    pub fn send_file(&self, file: BorrowedFd<'_>) -> io::Result<()> {
+        let mut control = ControlBuffer::default();
+        let mut byte = [1u8];
+        let mut vector = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+        let message = control.message(&mut vector);
+        // SAFETY: the control buffer has room for exactly one descriptor, so the first header lies inside it.
+        unsafe {
+            let header = libc::CMSG_FIRSTHDR(&message);
+            (*header).cmsg_level = libc::SOL_SOCKET;
+            (*header).cmsg_type = libc::SCM_RIGHTS;
+            (*header).cmsg_len = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as usize;
+            libc::CMSG_DATA(header).cast::<libc::c_int>().write_unaligned(file.as_raw_fd());
+        }
+        // SAFETY: message, vector and control buffer live through the call.
+        check_length(unsafe { libc::sendmsg(self.socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL) })?;
+        Ok(())
+    }
+
+    /// Takes the descriptor that the other end sent; None if it has not answered yet.
+    ///
+    /// # Errors
+    /// `ConnectionReset` if it closed without sending one; the errno of recvmsg(2).
+    pub fn receive_file(&self) -> io::Result<Option<OwnedFd>> {
+        let mut control = ControlBuffer::default();
+        let mut byte = [0u8];
+        let mut vector = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+        let mut message = control.message(&mut vector);
+        // SAFETY: message, vector and control buffer live through the call.
+        let result = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+        match check_length(result) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) => return Err(error),
+            Ok(0) => return Err(io::ErrorKind::ConnectionReset.into()),
+            Ok(_) => {}
+        }
+        // SAFETY: the kernel filled the control buffer; a header is read only if it lies inside it, and a
+        // descriptor that arrived by SCM_RIGHTS is ours alone.
+        unsafe {
+            let header = libc::CMSG_FIRSTHDR(&message);
+            if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+            let raw = libc::CMSG_DATA(header).cast::<libc::c_int>().read_unaligned();
+            Ok(Some(OwnedFd::from_raw_fd(raw)))
+        }
+    }
+}
+
+/// Room for one descriptor in a message's control part, aligned as cmsg(3) wants it.
+#[derive(Default)]
+#[repr(C, align(8))]
+struct ControlBuffer {
+    bytes: [u8; 32],
+}
+
+impl ControlBuffer {
+    fn message(&mut self, vector: &mut libc::iovec) -> libc::msghdr {
+        // SAFETY: msghdr is plain data, for which zero is valid.
+        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
+        message.msg_iov = vector;
+        message.msg_iovlen = 1;
+        message.msg_control = self.bytes.as_mut_ptr().cast();
+        // SAFETY: CMSG_SPACE only computes.
+        message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<libc::c_int>() as u32) } as usize;
+        debug_assert!(message.msg_controllen <= self.bytes.len());
+        message
+    }
+}
+
+/// A datagram socket under a name: while it exists its process lives, and a datagram to it wakes a sleeper.
+#[derive(Debug)]
+pub struct Bell {
+    socket: OwnedFd,
+}
+
+impl Bell {
+    /// Binds `name`. Setup.
+    ///
+    /// # Errors
+    /// `AddrInUse` if the name is taken.
+    pub fn bind(name: &str) -> io::Result<Self> {
+        let socket = new_socket(libc::SOCK_DGRAM)?;
+        bind(&socket, name)?;
+        Ok(Self { socket })
+    }
+
+    /// Forgets all rings so far. One system call and one per ring.
+    pub fn silence(&self) {
+        let mut byte = [0u8; 8];
+        // SAFETY: the buffer is ours; the socket is non-blocking, so this ends when it is empty.
+        while unsafe { libc::recv(self.socket.as_raw_fd(), byte.as_mut_ptr().cast(), byte.len(), 0) } >= 0 {}
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// An unnamed datagram socket that rings other processes' bells and asks whether they exist.
+#[derive(Debug)]
+pub struct Ringer {
+    socket: OwnedFd,
+}
+
+impl Ringer {
+    /// Makes one. Setup.
+    ///
+    /// # Errors
+    /// The errno of socket(2).
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { socket: new_socket(libc::SOCK_DGRAM)? })
+    }
+
+    /// Rings the bell called `name`. A bell that has many rings waiting already is left alone. One system call.
+    pub fn ring(&self, name: &str) {
+        let _ = self.send(name, &[1]);
+    }
+
+    /// Sends one datagram to the socket called `name`.
+    ///
+    /// # Errors
+    /// `ConnectionRefused` if there is none, `WouldBlock` if its queue is full.
+    pub fn send(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let (address, length) = abstract_name(name)?;
+        // SAFETY: buffer and address are valid for their lengths.
+        check_length(unsafe {
+            let target = (&raw const address).cast();
+            libc::sendto(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL, target, length)
+        })?;
+        Ok(())
+    }
+
+    /// Whether a bell of that name exists: its process lives and has not closed it. One system call; nothing
+    /// is queued at the other end.
+    pub fn exists(&self, name: &str) -> bool {
+        connect(&self.socket, name).is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Seek, Write};
+
+    fn unique(what: &str) -> String {
+        format!("weft-test-{what}-{}-{}", std::process::id(), crate::clock::monotonic_ns())
+    }
+
+    #[test]
+    fn a_name_vouches_for_its_process_and_vanishes_with_it() {
+        let name = unique("bell");
+        let ringer = Ringer::new().expect("socket");
+        assert!(!ringer.exists(&name));
+        let bell = Bell::bind(&name).expect("bind");
+        assert!(ringer.exists(&name));
+        assert_eq!(Bell::bind(&name).expect_err("taken").kind(), io::ErrorKind::AddrInUse);
+        drop(bell);
+        assert!(!ringer.exists(&name));
+    }
+
+    #[test]
+    fn a_ring_makes_the_bell_readable_until_silenced() {
+        let name = unique("ring");
+        let bell = Bell::bind(&name).expect("bind");
+        let ringer = Ringer::new().expect("socket");
+        assert!(!crate::sleep::wait_readable(bell.as_fd().as_raw_fd(), 0));
+        for _ in 0..1000 {
+            ringer.ring(&name);
+        }
+        assert!(crate::sleep::wait_readable(bell.as_fd().as_raw_fd(), 0));
+        bell.silence();
+        assert!(!crate::sleep::wait_readable(bell.as_fd().as_raw_fd(), 0));
+    }
+
+    #[test]
+    fn a_file_passes_over_a_connection_and_credentials_are_known_before_it_is_accepted() {
+        let name = unique("listen");
+        let listener = Listener::bind(&name).expect("bind");
+        let client = Connection::open(&name).expect("connect");
+        let who = client.credentials().expect("credentials");
+        assert_eq!(who.pid, std::process::id());
+        assert!(client.receive_file().expect("nothing yet").is_none());
+        let server = listener.accept().expect("waiting connection");
+        let mut file = tempfile();
+        file.write_all(b"weft").expect("write");
+        server.send_file(file.as_fd()).expect("send");
+        let mut received = std::fs::File::from(client.receive_file().expect("received").expect("file"));
+        received.rewind().expect("seek");
+        let mut text = String::new();
+        received.read_to_string(&mut text).expect("read");
+        assert_eq!(text, "weft");
+    }
+
+    #[test]
+    fn a_listener_that_closes_without_answering_is_noticed() {
+        let name = unique("reset");
+        let listener = Listener::bind(&name).expect("bind");
+        let client = Connection::open(&name).expect("connect");
+        drop(listener.accept());
+        assert_eq!(client.receive_file().expect_err("closed").kind(), io::ErrorKind::ConnectionReset);
+    }
+
+    fn tempfile() -> std::fs::File {
+        crate::region_file::create_memfd("weft-test-file", 4).expect("memfd").into()
+    }
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! mmap(2) of shared files. Used by memory's `Mapping`.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+use crate::check;
+
+/// What a mapping may be used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// Loads only; stores fault.
+    ReadOnly,
+    /// Loads and stores.
+    ReadWrite,
+}
+
+/// One mapping; unmapped when dropped.
+#[derive(Debug)]
+pub struct RawMap {
+    base: *mut u8,
+    length_bytes: usize,
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread; this type only hands out its address and length.
+unsafe impl Send for RawMap {}
+// SAFETY: as above; nothing in the type is changed after construction.
+unsafe impl Sync for RawMap {}
+
+impl RawMap {
+    /// Maps the first `length_bytes` of `file`, shared. Setup.
+    ///
+    /// # Errors
+    /// The errno of fstat(2) or mmap(2); `UnexpectedEof` if the file is shorter than asked for, since touching
+    /// pages past its end would kill the process.
+    pub fn new(file: BorrowedFd<'_>, length_bytes: usize, access: Access) -> io::Result<Self> {
+        if file_length_bytes(file)? < length_bytes as u64 {
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "region file is shorter than its layout says"));
+        }
+        let protection = match access {
+            Access::ReadOnly => libc::PROT_READ,
+            Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+        };
+        // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
+        let base = unsafe {
+            libc::mmap(std::ptr::null_mut(), length_bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+        };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { base: base.cast(), length_bytes })
+    }
+
+    /// Address of the first byte.
+    pub fn base(&self) -> *mut u8 {
+        self.base
+    }
+
+    /// How many bytes are mapped.
+    pub fn length_bytes(&self) -> usize {
+        self.length_bytes
+    }
+}
+
+impl Drop for RawMap {
+    fn drop(&mut self) {
+        // SAFETY: base and length are those of a mapping made in `new`, unmapped only here.
+        unsafe { libc::munmap(self.base.cast(), self.length_bytes) };
+    }
+}
+
+fn file_length_bytes(file: BorrowedFd<'_>) -> io::Result<u64> {
+    // SAFETY: stat is plain data, for which zero is valid.
+    let mut status: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is open while borrowed and `status` is ours to write.
+    check(unsafe { libc::fstat(file.as_raw_fd(), &mut status) })?;
+    Ok(status.st_size.max(0) as u64)
+}

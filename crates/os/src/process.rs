@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What one process may see of another: its open region file, and whether it may read its memory.
+//! Used by shm at first contact. Sources: proc(5), ptrace(2) "access mode checking", prctl(2).
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+
+/// Our process id, as our own namespace counts.
+pub fn own_pid() -> u32 {
+    std::process::id()
+}
+
+/// Our effective user.
+pub fn own_uid() -> u32 {
+    // SAFETY: geteuid has no preconditions and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
+/// Opens the memfd called `name` that process `pid` holds, without that process's help. Slow path: reads the
+/// links of all its descriptors.
+///
+/// # Errors
+/// `NotFound` if the process is gone or holds no such file, `PermissionDenied` if we may not look (another
+/// user, a hidden /proc, a process that is not dumpable).
+pub fn open_memfd_of(pid: u32, name: &str) -> io::Result<OwnedFd> {
+    let wanted = format!("/memfd:{name} (deleted)");
+    let folder = format!("/proc/{pid}/fd");
+    for entry in fs::read_dir(&folder)? {
+        let Ok(entry) = entry else { continue };
+        let path = entry.path();
+        match fs::read_link(&path) {
+            Ok(link) if link.as_os_str() == wanted.as_str() => {
+                return Ok(fs::OpenOptions::new().read(true).write(true).open(&path)?.into());
+            }
+            _ => {}
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::NotFound, format!("process {pid} holds no region called {name}")))
+}
+
+/// Lets every process of this user read our memory where Yama's ptrace_scope would forbid it among siblings.
+/// Harmless where there is no Yama.
+pub fn allow_readers() {
+    // SAFETY: prctl with PR_SET_PTRACER takes plain numbers and touches no memory.
+    unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+/// 64 random bits from the kernel.
+///
+/// # Errors
+/// The errno of getrandom(2).
+pub fn random_u64() -> io::Result<u64> {
+    let mut bytes = [0u8; 8];
+    // SAFETY: the buffer is ours and eight bytes long.
+    let got = crate::check_length(unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) })?;
+    if got == bytes.len() { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+/// Whether a process of this id exists in our namespace (it may be a zombie).
+pub fn exists(pid: u32) -> bool {
+    // SAFETY: signal 0 is never delivered; the call only checks.
+    let result = unsafe { libc::kill(pid as libc::pid_t, 0) };
+    result == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Files that hold regions and have no name anybody could leave behind: memfd_create(2), or O_TMPFILE in a
+//! directory of the user's choice. Used by shm when it makes or checks a region.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use crate::check;
+
+/// Makes an anonymous file of `length_bytes`, listed in /proc as `memfd:NAME`, and seals its length.
+///
+/// # Errors
+/// The errno of memfd_create(2), ftruncate(2) or fcntl(2); `InvalidInput` for a name with a NUL.
+pub fn create_memfd(name: &str, length_bytes: u64) -> io::Result<OwnedFd> {
+    let name = CString::new(name)?;
+    // SAFETY: the name is a NUL-terminated string that outlives the call.
+    let raw = check(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) })?;
+    // SAFETY: the call just returned this descriptor and nobody else owns it.
+    let file = unsafe { OwnedFd::from_raw_fd(raw) };
+    set_length(&file, length_bytes)?;
+    // SAFETY: plain fcntl on a descriptor we own.
+    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, LENGTH_SEALS | libc::F_SEAL_SEAL) })?;
+    Ok(file)
+}
+
+/// Makes a nameless file of `length_bytes` in `directory`.
+///
+/// # Errors
+/// The errno of open(2) (not writable, no such directory, no O_TMPFILE there) or posix_fallocate(3) (full).
+pub fn create_in(directory: &Path, length_bytes: u64) -> io::Result<OwnedFd> {
+    let path = CString::new(directory.as_os_str().as_bytes())?;
+    // SAFETY: the path is a NUL-terminated string that outlives the call.
+    let raw = check(unsafe { libc::open(path.as_ptr(), libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC, 0o600) })?;
+    // SAFETY: the call just returned this descriptor and nobody else owns it.
+    let file = unsafe { OwnedFd::from_raw_fd(raw) };
+    set_length(&file, length_bytes)?;
+    Ok(file)
+}
+
+/// Reserves pages, so that a full file system is an error now and not a fatal signal later.
+///
+/// # Errors
+/// ENOSPC or ENOMEM when the pages cannot be had.
+pub fn reserve(file: BorrowedFd<'_>, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
+    // SAFETY: plain call on a descriptor that is open while borrowed.
+    let errno = unsafe { libc::posix_fallocate(file.as_raw_fd(), offset_bytes as i64, length_bytes as i64) };
+    if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+}
+
+/// Whether nobody can shorten the file any more.
+pub fn is_length_sealed(file: BorrowedFd<'_>) -> bool {
+    // SAFETY: plain fcntl on a descriptor that is open while borrowed.
+    let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
+    seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
+}
+
+const LENGTH_SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
+
+fn set_length(file: &OwnedFd, length_bytes: u64) -> io::Result<()> {
+    // SAFETY: plain call on a descriptor we own.
+    check(unsafe { libc::ftruncate(file.as_raw_fd(), length_bytes as i64) })?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn a_memfd_cannot_be_shortened_by_anyone() {
+        let file = create_memfd("weft-test", 8192).expect("memfd");
+        assert!(is_length_sealed(file.as_fd()));
+        // SAFETY: plain call on a descriptor we own.
+        assert_eq!(unsafe { libc::ftruncate(file.as_raw_fd(), 0) }, -1);
+    }
+
+    #[test]
+    fn a_missing_directory_is_an_error() {
+        assert!(create_in(Path::new("/nonexistent/weft"), 4096).is_err());
+    }
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Giving the processor away: sched_yield, waiting on descriptors, and the barrier that lets senders skip
+//! theirs. Used by shm when a completion queue waits.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use crate::check;
+
+/// Lets another runnable thread have this processor.
+pub fn yield_now() {
+    // SAFETY: sched_yield has no preconditions.
+    unsafe { libc::sched_yield() };
+}
+
+const CMD_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
+const CMD_REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
+
+/// Asks to be included in other processes' [`barrier_everywhere`]. False if the kernel cannot (membarrier(2)).
+pub fn join_barriers() -> bool {
+    membarrier(CMD_REGISTER_GLOBAL_EXPEDITED)
+}
+
+/// A full memory barrier on every processor that runs a process which called [`join_barriers`]. After it,
+/// what those processes stored before is visible here, and what we stored before is visible to their later
+/// loads. One system call and an interrupt per busy processor: slow path. False if the kernel cannot.
+pub fn barrier_everywhere() -> bool {
+    membarrier(CMD_GLOBAL_EXPEDITED)
+}
+
+fn membarrier(command: libc::c_int) -> bool {
+    // SAFETY: membarrier takes plain numbers and touches no memory of ours.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// A descriptor that is readable whenever one of its members is (epoll(7)).
+#[derive(Debug)]
+pub struct WaitSet {
+    epoll: OwnedFd,
+}
+
+impl WaitSet {
+    /// An empty set.
+    ///
+    /// # Errors
+    /// The errno of epoll_create1(2).
+    pub fn new() -> io::Result<Self> {
+        // SAFETY: no preconditions.
+        let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
+        // SAFETY: the call just returned this descriptor and nobody else owns it.
+        Ok(Self { epoll: unsafe { OwnedFd::from_raw_fd(raw) } })
+    }
+
+    /// Adds a descriptor; the set is readable while it is.
+    ///
+    /// # Errors
+    /// The errno of epoll_ctl(2).
+    pub fn add(&self, member: BorrowedFd<'_>) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: member.as_raw_fd() as u64 };
+        // SAFETY: both descriptors are open and the event is ours.
+        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, member.as_raw_fd(), &mut event) })?;
+        Ok(())
+    }
+
+    /// The descriptor to hand to poll(2) or to the user (FI_WAIT_FD).
+    pub fn descriptor(&self) -> i32 {
+        self.epoll.as_raw_fd()
+    }
+}
+
+/// Waits until `descriptor` is readable or `timeout_ms` has passed (negative: no limit); true if readable.
+/// A signal ends the wait early with false.
+pub fn wait_readable(descriptor: i32, timeout_ms: i32) -> bool {
+    let mut entry = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one entry, ours to write.
+    unsafe { libc::poll(&mut entry, 1, timeout_ms) > 0 }
+}
