@@ -154,18 +154,100 @@ impl Table {
         }
         self.slots[hole] = EMPTY;
     }
+}
 
-    /// The longest way from a home to its slot.
-    #[cfg(test)]
-    pub fn longest_probe(&self) -> usize {
-        let wrap = self.slots.len() - 1;
-        let used = self
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chain::Link;
+    use crate::want::{Key, Mask, Want};
+    use weft_contract::RemoteId;
+
+    /// Enters the hashes as entries 0, 1, 2 ..., each a key of its own even where the hashes are equal.
+    fn filled(hashes: &[u32]) -> (Table, Vec<Link>) {
+        let mut table = Table::new();
+        let mut links = vec![Link::default(); hashes.len()];
+        for (index, &hash) in (0..).zip(hashes) {
+            table.reserve();
+            let place = table.probe(hash, |_| false);
+            table.append(place, hash, &mut links, index);
+        }
+        (table, links)
+    }
+
+    #[test]
+    fn every_key_is_found_while_others_are_removed_even_with_equal_and_wrapping_hashes() {
+        // Homes at the very end, so that the run wraps around; some hashes equal.
+        let hashes: Vec<u32> = (0..200u32).map(|n| u32::MAX - (n / 3) * 1000).collect();
+        let (mut table, mut links) = filled(&hashes);
+        let order: Vec<u32> = (0..200).map(|n| (n * 73) % 200).collect();
+        for (removed, &index) in order.iter().enumerate() {
+            let place = table.probe(hashes[index as usize], |head| head == index);
+            assert!(matches!(place, Place::Found { head, .. } if head == index));
+            table.remove(place, &mut links, index);
+            for (at, &other) in order.iter().enumerate() {
+                let place = table.probe(hashes[other as usize], |head| head == other);
+                assert_eq!(
+                    matches!(place, Place::Found { .. }),
+                    at > removed,
+                    "entry {other}"
+                );
+            }
+        }
+        assert!(table.slots.iter().all(|slot| slot.head == NONE));
+        assert_eq!(table.used, 0);
+    }
+
+    fn longest_probe(keys: impl Iterator<Item = (u32, u64)>) -> usize {
+        let mask = Mask::of(Want {
+            source: Some(RemoteId(0)),
+            tag: 0,
+            ignore: 0,
+        });
+        let hashes: Vec<u32> = keys
+            .map(|(source, tag)| mask.hash(Key { source, tag }, 0))
+            .collect();
+        let (table, _) = filled(&hashes);
+        let wrap = table.slots.len() - 1;
+        let used = table
             .slots
             .iter()
             .enumerate()
             .filter(|(_, slot)| slot.head != NONE);
-        used.map(|(at, slot)| at.wrapping_sub(self.home(slot.hash)) & wrap)
+        used.map(|(at, slot)| at.wrapping_sub(table.home(slot.hash)) & wrap)
             .max()
             .unwrap_or(0)
+    }
+
+    #[test]
+    fn keys_as_programs_make_them_lie_close_to_their_homes() {
+        // Random hashes in a table of this size, half full, have a longest probe of about this length.
+        const LIMIT: usize = 60;
+        for shift in 0..51 {
+            let longest = longest_probe((0..8192).map(|n| (0, n << shift)));
+            assert!(
+                longest <= LIMIT,
+                "tags that differ from bit {shift} on: {longest}"
+            );
+        }
+        let longest = longest_probe((0..8192).map(|n| (n, 42)));
+        assert!(longest <= LIMIT, "one tag, many sources: {longest}");
+        for shift in [0, 20, 24, 32, 40, 48] {
+            let longest = longest_probe((0..8192).map(|n| (n % 90, u64::from(n / 90) << shift)));
+            assert!(
+                longest <= LIMIT,
+                "sources times tags from bit {shift} on: {longest}"
+            );
+        }
+        // Some MPI libraries put the source into the tag as well.
+        for shift in [20, 24, 32, 40, 48] {
+            let longest = longest_probe(
+                (0..8192).map(|n| (n % 90, u64::from(n / 90) | u64::from(n % 90) << shift)),
+            );
+            assert!(
+                longest <= LIMIT,
+                "sources in the tag from bit {shift} on: {longest}"
+            );
+        }
     }
 }
