@@ -1,2 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! (being written)
+//! The endpoint: the owner of everything that one libfabric domain has.
+//!
+//! The provider turns each fi_* call into one call of [`Domain`]. A send finds its remote and that remote's
+//! route and hands the message to a transport. A receive takes an unexpected message or is posted. Reading an
+//! empty completion queue makes progress: the transports bound to it call back, an arriving message is matched,
+//! copied into the user's buffer and completed on the queue in one pass.
+//!
+//! There is no lock here, and no shared ownership: objects live in tables inside the one [`Domain`] and are
+//! named by number. What a transport's callbacks change (`core`) lies beside the transport, so both can
+//! be borrowed at once.
+//!
+//! Modules, in the order a message meets them:
+//! - [`domain`], [`endpoint`], [`settings`], [`ids`]: what there is and how it is opened;
+//! - [`send`], [`route`], [`address_vector`]: on the way down;
+//! - [`progress`], [`receive`]: on the way up;
+//! - [`completion`], [`completion_queue`], [`counter`], [`statistics`]: what the user hears of it;
+//! - [`error`], [`flags`]: its words; [`in_process`]: a transport to measure others by.
+#![forbid(unsafe_code)]
+
+mod address_vector;
+mod completion;
+mod completion_queue;
+mod core;
+mod counter;
+mod domain;
+mod endpoint;
+pub mod error;
+pub mod flags;
+mod ids;
+pub mod in_process;
+mod progress;
+mod receive;
+pub mod route;
+mod send;
+mod settings;
+mod statistics;
+
+pub use completion_queue::{Completion, ErrorCompletion};
+pub use domain::Domain;
+pub use error::Error;
+pub use ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
+pub use route::{LocalRoute, RouteSettings};
+pub use settings::{
+    DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
+    Inject, QueueBinding, QueueSettings, Receive, Send, VectorKind,
+};
+pub use statistics::{Counts, Statistics};
+pub use weft_contract::{Class, TransferError};
+pub use weft_memory::{IOV_LIMIT, UserBuffer};

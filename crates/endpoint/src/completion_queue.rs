@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A completion queue: a ring that grows and never drops, with errors beside it in their places.
+//!
+//! Written by send.rs, receive.rs and progress.rs; read through [`crate::Domain::read_queue`]. fi_cq(3).
+
+use std::collections::VecDeque;
+
+use crate::error::Error;
+use crate::ids::{EndpointId, FiAddr};
+use crate::settings::QueueSettings;
+
+/// Chosen: entries that fit before the ring grows, if the user has no wish. One page and a half each KiB.
+const DEFAULT_SIZE: usize = 256;
+/// Chosen: a larger wish is met by growing, not by reserving.
+const LARGEST_RESERVED: usize = 1 << 16;
+
+/// An operation is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Completion {
+    /// The context given with the operation.
+    pub context: usize,
+    /// What it was and what it carries: flags of [`crate::flags`].
+    pub flags: u64,
+    /// Length of the message received; 0 for sends.
+    pub length_bytes: usize,
+    /// Address where the message begins, for multi-receives; 0 otherwise.
+    pub address: usize,
+    /// The sender's data, if `flags` has `REMOTE_CQ_DATA`; else 0.
+    pub cq_data: u64,
+    /// The tag of a tagged message received; else 0.
+    pub tag: u64,
+    /// Who sent the message received, if the endpoint reports sources and the address is known.
+    pub source: FiAddr,
+}
+
+/// An operation failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ErrorCompletion {
+    /// As for a success; `length_bytes` counts what was delivered.
+    pub completion: Completion,
+    /// Bytes of the message that did not fit, for [`Error::Truncated`]; else 0.
+    pub overflow_bytes: usize,
+    /// Why.
+    pub error: Error,
+}
+
+/// The queue.
+#[derive(Debug)]
+pub(crate) struct CompletionQueue {
+    ready: VecDeque<Completion>,
+    /// How many successes were ever read; the place of the front of `ready`.
+    taken_count: u64,
+    /// Errors, each with the place of the success that follows it.
+    errors: VecDeque<(u64, ErrorCompletion)>,
+    /// The place of the first error, or `u64::MAX`.
+    first_error: u64,
+    /// Endpoints that an empty read drives.
+    pub(crate) bound: Vec<EndpointId>,
+}
+
+impl CompletionQueue {
+    pub(crate) fn new(settings: QueueSettings) -> Self {
+        let size = if settings.size_hint == 0 {
+            DEFAULT_SIZE
+        } else {
+            settings.size_hint
+        };
+        Self {
+            ready: VecDeque::with_capacity(size.min(LARGEST_RESERVED)),
+            taken_count: 0,
+            errors: VecDeque::new(),
+            first_error: u64::MAX,
+            bound: Vec::new(),
+        }
+    }
+
+    /// Fast path.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, completion: Completion) {
+        self.ready.push_back(completion);
+    }
+
+    #[cold]
+    pub(crate) fn push_error(&mut self, error: ErrorCompletion) {
+        let place = self.taken_count + self.ready.len() as u64;
+        self.errors.push_back((place, error));
+        self.first_error = self.errors[0].0;
+    }
+
+    /// Whether there is nothing to read, neither success nor error. Fast path.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ready.is_empty() && self.first_error == u64::MAX
+    }
+
+    /// Hands up to `max` successes to `take`, up to the next error.
+    ///
+    /// # Errors
+    /// [`Error::Again`] if the queue is empty, [`Error::ErrorAvailable`] if its next entry is an error.
+    #[inline]
+    pub(crate) fn read(
+        &mut self,
+        max: usize,
+        mut take: impl FnMut(&Completion),
+    ) -> Result<usize, Error> {
+        let before_error = self.first_error - self.taken_count;
+        let count = (self.ready.len() as u64).min(before_error) as usize;
+        if count == 0 {
+            return Err(if self.first_error == u64::MAX {
+                Error::Again
+            } else {
+                Error::ErrorAvailable
+            });
+        }
+        let count = count.min(max);
+        for _ in 0..count {
+            if let Some(completion) = self.ready.pop_front() {
+                take(&completion);
+            }
+        }
+        self.taken_count += count as u64;
+        Ok(count)
+    }
+
+    /// Takes the next entry, if it is an error.
+    #[cold]
+    pub(crate) fn read_error(&mut self) -> Option<ErrorCompletion> {
+        if self.first_error != self.taken_count {
+            return None;
+        }
+        let (_, error) = self.errors.pop_front()?;
+        self.first_error = self.errors.front().map_or(u64::MAX, |(place, _)| *place);
+        Some(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn numbered(context: usize) -> Completion {
+        Completion {
+            context,
+            flags: 0,
+            length_bytes: 0,
+            address: 0,
+            cq_data: 0,
+            tag: 0,
+            source: FiAddr::UNSPEC,
+        }
+    }
+
+    fn failed(context: usize) -> ErrorCompletion {
+        ErrorCompletion {
+            completion: numbered(context),
+            overflow_bytes: 0,
+            error: Error::Canceled,
+        }
+    }
+
+    #[test]
+    fn errors_keep_their_place_between_successes() {
+        let mut queue = CompletionQueue::new(QueueSettings { size_hint: 1 });
+        queue.push(numbered(1));
+        queue.push(numbered(2));
+        queue.push_error(failed(3));
+        queue.push_error(failed(4));
+        queue.push(numbered(5));
+        let mut seen = Vec::new();
+        assert_eq!(queue.read_error(), None, "two successes come first");
+        assert_eq!(queue.read(9, |entry| seen.push(entry.context)), Ok(2));
+        assert_eq!(
+            queue.read(9, |entry| seen.push(entry.context)),
+            Err(Error::ErrorAvailable)
+        );
+        assert_eq!(queue.read_error(), Some(failed(3)));
+        assert_eq!(queue.read(9, |_| ()), Err(Error::ErrorAvailable));
+        assert_eq!(queue.read_error(), Some(failed(4)));
+        assert_eq!(queue.read(9, |entry| seen.push(entry.context)), Ok(1));
+        assert_eq!(queue.read(9, |_| ()), Err(Error::Again));
+        assert_eq!(seen, [1, 2, 5]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_full_queue_grows_and_drops_nothing() {
+        let mut queue = CompletionQueue::new(QueueSettings { size_hint: 2 });
+        (0..10_000).for_each(|context| queue.push(numbered(context)));
+        let mut next = 0;
+        while queue
+            .read(7, |entry| {
+                assert_eq!(entry.context, next);
+                next += 1;
+            })
+            .is_ok()
+        {}
+        assert_eq!(next, 10_000);
+    }
+}

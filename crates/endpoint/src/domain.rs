@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The domain: every object of one libfabric domain in one structure, so that one lock, or none, guards it.
+//!
+//! Called by the provider. Queues, counters and address vectors are opened, read and closed here; endpoints
+//! in endpoint.rs; data calls are in send.rs and receive.rs. fi_domain(3), fi_cq(3), fi_cntr(3), fi_av(3).
+
+use std::net::SocketAddr;
+
+use crate::address_vector::AddressVector;
+use crate::completion::Sinks;
+use crate::completion_queue::{Completion, CompletionQueue, ErrorCompletion};
+use crate::counter::Counter;
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::ids::{CounterId, FiAddr, QueueId, Table, VectorId};
+use crate::in_process::InProcess;
+use crate::route::LocalRoute;
+use crate::settings::{DomainSettings, QueueSettings, VectorKind};
+
+/// One libfabric domain. Not synchronised: the provider locks it, or the user promised not to share it.
+///
+/// Every method answers [`Error::NoSuch`] for an id that names nothing.
+pub struct Domain<P: LocalRoute = InProcess> {
+    pub(crate) settings: DomainSettings,
+    pub(crate) endpoints: Table<Endpoint<P>>,
+    pub(crate) sinks: Sinks,
+    pub(crate) vectors: Table<AddressVector>,
+    pub(crate) last_failure: Option<String>,
+}
+
+impl<P: LocalRoute> Domain<P> {
+    /// A domain with nothing in it. Setup.
+    pub fn new(settings: DomainSettings) -> Self {
+        Self {
+            settings,
+            endpoints: Table::new(),
+            sinks: Sinks {
+                queues: Table::new(),
+                counters: Table::new(),
+            },
+            vectors: Table::new(),
+            last_failure: None,
+        }
+    }
+
+    /// The settings it was opened with.
+    pub fn settings(&self) -> &DomainSettings {
+        &self.settings
+    }
+
+    /// Why the last call that the system refused failed, in words, for the log.
+    pub fn last_failure(&self) -> Option<&str> {
+        self.last_failure.as_deref()
+    }
+
+    /// Whether nothing is open in the domain, so that it may be closed.
+    pub fn is_empty(&self) -> bool {
+        self.endpoints.iter().next().is_none()
+            && self.vectors.iter().next().is_none()
+            && self.sinks.queues.iter().next().is_none()
+            && self.sinks.counters.iter().next().is_none()
+    }
+}
+
+/// Address vectors.
+impl<P: LocalRoute> Domain<P> {
+    /// Opens an address vector. Setup.
+    pub fn open_vector(&mut self, kind: VectorKind) -> VectorId {
+        VectorId(self.vectors.insert(AddressVector::new(kind)))
+    }
+
+    /// Which kind a vector is.
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn vector_kind(&self, vector: VectorId) -> Result<VectorKind, Error> {
+        Ok(self.vectors.get(vector.0).ok_or(Error::NoSuch)?.kind())
+    }
+
+    /// Gives `address` a name: the lowest free number. The same address may have several. Slow path.
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn insert(&mut self, vector: VectorId, address: SocketAddr) -> Result<FiAddr, Error> {
+        let table = self.vectors.get_mut(vector.0).ok_or(Error::NoSuch)?;
+        let name = table.insert(address);
+        let first = table.first_place(&address);
+        for endpoint in self
+            .endpoints
+            .iter_mut()
+            .filter(|endpoint| endpoint.vector == Some(vector))
+        {
+            endpoint.learn(name, address, first);
+        }
+        Ok(name)
+    }
+
+    /// Takes a name back; sends to it are [`Error::Invalid`] from now on. Slow path.
+    ///
+    /// # Errors
+    /// [`Error::NoSuch`] if the name leads to no address.
+    pub fn remove(&mut self, vector: VectorId, name: FiAddr) -> Result<(), Error> {
+        let table = self.vectors.get_mut(vector.0).ok_or(Error::NoSuch)?;
+        let address = table.remove(name).ok_or(Error::NoSuch)?;
+        let first = table.first_place(&address);
+        for endpoint in self
+            .endpoints
+            .iter_mut()
+            .filter(|endpoint| endpoint.vector == Some(vector))
+        {
+            endpoint.core.remotes.clear_name(name, first);
+        }
+        Ok(())
+    }
+
+    /// The address of a name. Slow path.
+    ///
+    /// # Errors
+    /// [`Error::NoSuch`] if the name leads to no address.
+    pub fn lookup(&self, vector: VectorId, name: FiAddr) -> Result<SocketAddr, Error> {
+        self.vectors
+            .get(vector.0)
+            .and_then(|table| table.lookup(name))
+            .ok_or(Error::NoSuch)
+    }
+
+    /// Closes an address vector. Setup.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while an endpoint is bound to it.
+    pub fn close_vector(&mut self, vector: VectorId) -> Result<(), Error> {
+        if self
+            .endpoints
+            .iter()
+            .any(|endpoint| endpoint.vector == Some(vector))
+        {
+            return Err(Error::Busy);
+        }
+        self.vectors.remove(vector.0).map(drop).ok_or(Error::NoSuch)
+    }
+}
+
+/// Completion queues.
+impl<P: LocalRoute> Domain<P> {
+    /// Opens a completion queue. Setup.
+    pub fn open_queue(&mut self, settings: QueueSettings) -> QueueId {
+        QueueId(self.sinks.queues.insert(CompletionQueue::new(settings)))
+    }
+
+    /// Hands up to `max` completions to `take`, oldest first; makes progress first if there are none.
+    /// Answers how many; 0 only if `max` is 0. Fast path.
+    ///
+    /// # Errors
+    /// [`Error::Again`] if there are none, [`Error::ErrorAvailable`] if the next entry is an error.
+    #[inline]
+    pub fn read_queue(
+        &mut self,
+        queue: QueueId,
+        max: usize,
+        take: impl FnMut(&Completion),
+    ) -> Result<usize, Error> {
+        let entries = self.sinks.queues.get(queue.0).ok_or(Error::NoSuch)?;
+        if entries.is_empty() || max == 0 {
+            self.progress_queue(queue);
+        }
+        self.sinks
+            .queues
+            .get_mut(queue.0)
+            .ok_or(Error::NoSuch)?
+            .read(max, take)
+    }
+
+    /// Takes the next entry of the queue, if it is an error.
+    ///
+    /// # Errors
+    /// [`Error::Again`] if it is not.
+    pub fn read_error(&mut self, queue: QueueId) -> Result<ErrorCompletion, Error> {
+        self.sinks
+            .queues
+            .get_mut(queue.0)
+            .ok_or(Error::NoSuch)?
+            .read_error()
+            .ok_or(Error::Again)
+    }
+
+    /// Closes a completion queue; entries not read are lost. Setup.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while an endpoint is bound to it.
+    pub fn close_queue(&mut self, queue: QueueId) -> Result<(), Error> {
+        match self.sinks.queues.get(queue.0) {
+            Some(entries) if !entries.bound.is_empty() => Err(Error::Busy),
+            _ => self
+                .sinks
+                .queues
+                .remove(queue.0)
+                .map(drop)
+                .ok_or(Error::NoSuch),
+        }
+    }
+}
+
+/// Counters.
+impl<P: LocalRoute> Domain<P> {
+    /// Opens a counter at 0. Setup.
+    pub fn open_counter(&mut self) -> CounterId {
+        CounterId(self.sinks.counters.insert(Counter::default()))
+    }
+
+    /// How many operations succeeded; makes progress first.
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn read_counter(&mut self, counter: CounterId) -> Result<u64, Error> {
+        self.progress_counter(counter);
+        Ok(self
+            .sinks
+            .counters
+            .get(counter.0)
+            .ok_or(Error::NoSuch)?
+            .value)
+    }
+
+    /// How many operations failed; makes progress first.
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn read_counter_errors(&mut self, counter: CounterId) -> Result<u64, Error> {
+        self.progress_counter(counter);
+        Ok(self
+            .sinks
+            .counters
+            .get(counter.0)
+            .ok_or(Error::NoSuch)?
+            .errors)
+    }
+
+    /// Adds to the successes and to the failures (fi_cntr_add, fi_cntr_adderr).
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn add_to_counter(
+        &mut self,
+        counter: CounterId,
+        value: u64,
+        errors: u64,
+    ) -> Result<(), Error> {
+        let counter = self
+            .sinks
+            .counters
+            .get_mut(counter.0)
+            .ok_or(Error::NoSuch)?;
+        counter.value = counter.value.wrapping_add(value);
+        counter.errors = counter.errors.wrapping_add(errors);
+        Ok(())
+    }
+
+    /// Sets the successes (fi_cntr_set).
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn set_counter(&mut self, counter: CounterId, value: u64) -> Result<(), Error> {
+        self.sinks
+            .counters
+            .get_mut(counter.0)
+            .ok_or(Error::NoSuch)?
+            .value = value;
+        Ok(())
+    }
+
+    /// Sets the failures (fi_cntr_seterr).
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn set_counter_errors(&mut self, counter: CounterId, errors: u64) -> Result<(), Error> {
+        self.sinks
+            .counters
+            .get_mut(counter.0)
+            .ok_or(Error::NoSuch)?
+            .errors = errors;
+        Ok(())
+    }
+
+    /// Closes a counter. Setup.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] while an endpoint is bound to it.
+    pub fn close_counter(&mut self, counter: CounterId) -> Result<(), Error> {
+        match self.sinks.counters.get(counter.0) {
+            Some(counts) if !counts.bound.is_empty() => Err(Error::Busy),
+            _ => self
+                .sinks
+                .counters
+                .remove(counter.0)
+                .map(drop)
+                .ok_or(Error::NoSuch),
+        }
+    }
+}

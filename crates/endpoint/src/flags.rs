@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The operation and completion flags of libfabric that the endpoint understands, with their numbers.
+//!
+//! Specified: rdma/fabric.h; meanings in fi_endpoint(3), fi_msg(3), fi_tagged(3), fi_cq(3). The provider
+//! passes them through unchanged. Flags not named here are ignored.
+
+/// The operation is a message without a tag (FI_MSG).
+pub const MSG: u64 = 1 << 1;
+/// The operation is a tagged message (FI_TAGGED).
+pub const TAGGED: u64 = 1 << 3;
+/// Event of a counter: reads (FI_READ).
+pub const READ: u64 = 1 << 8;
+/// Event of a counter: writes (FI_WRITE).
+pub const WRITE: u64 = 1 << 9;
+/// The operation is a receive; binding for receives (FI_RECV).
+pub const RECV: u64 = 1 << 10;
+/// The operation is a send; binding for sends (FI_SEND, FI_TRANSMIT).
+pub const SEND: u64 = 1 << 11;
+/// Event of a counter: reads by remotes (FI_REMOTE_READ).
+pub const REMOTE_READ: u64 = 1 << 12;
+/// Event of a counter: writes by remotes (FI_REMOTE_WRITE).
+pub const REMOTE_WRITE: u64 = 1 << 13;
+/// A receive takes many messages; in a completion: its buffer is released (FI_MULTI_RECV).
+pub const MULTI_RECV: u64 = 1 << 16;
+/// The completion carries data of the sender (FI_REMOTE_CQ_DATA).
+pub const REMOTE_CQ_DATA: u64 = 1 << 17;
+/// Look for a message, receive nothing (FI_PEEK).
+pub const PEEK: u64 = 1 << 19;
+/// Asks for a queue entry where the queue is bound selectively (FI_COMPLETION).
+pub const COMPLETION: u64 = 1 << 24;
+/// The buffer is the user's again when the call returns (FI_INJECT).
+pub const INJECT: u64 = 1 << 25;
+/// Complete when the buffer may be reused (FI_INJECT_COMPLETE).
+pub const INJECT_COMPLETE: u64 = 1 << 26;
+/// Complete when the message no longer needs the sender (FI_TRANSMIT_COMPLETE).
+pub const TRANSMIT_COMPLETE: u64 = 1 << 27;
+/// Complete when the message is in its receive buffer (FI_DELIVERY_COMPLETE).
+pub const DELIVERY_COMPLETE: u64 = 1 << 28;
+/// Complete when the message was matched (FI_MATCH_COMPLETE); served as delivery.
+pub const MATCH_COMPLETE: u64 = 1 << 31;
+/// The message found is dropped (FI_DISCARD).
+pub const DISCARD: u64 = 1 << 58;
+/// The message found is kept for the receive with the same context (FI_CLAIM).
+pub const CLAIM: u64 = 1 << 59;
+/// Binding of a queue: entries only for operations that ask for one (FI_SELECTIVE_COMPLETION).
+pub const SELECTIVE_COMPLETION: u64 = 1 << 59;

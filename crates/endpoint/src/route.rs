@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which way messages to a remote go, and the user's names for remotes turned into ours and back.
+//!
+//! Asked by send.rs and receive.rs for every call; changed by address_vector.rs and by first contacts. Today
+//! every remote is reached through the local transport; a second transport becomes a second field of
+//! [`Routes`], and the choice is made here, once per remote, so that order between two processes holds.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+
+use weft_contract::{Peer, RemoteId};
+
+use crate::error::Error;
+use crate::ids::FiAddr;
+
+/// What a transport needs to know when it is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RouteSettings {
+    /// The address wanted; port 0, or none at all, lets the transport choose.
+    pub address: Option<SocketAddr>,
+}
+
+/// What the endpoint asks of its local transport beyond moving bytes.
+pub trait LocalRoute: Peer + Sized {
+    /// What the transport counts.
+    type Statistics;
+
+    /// Opens the transport. Setup.
+    ///
+    /// # Errors
+    /// What failed, as the user will see it, and in words for the log.
+    fn open(settings: RouteSettings) -> Result<Self, (Error, String)>;
+
+    /// Says who `remote` is; comes before any send to it. Slow path.
+    fn add_remote(&mut self, remote: RemoteId, address: SocketAddr);
+
+    /// The address under which others reach us.
+    fn local_address(&self) -> SocketAddr;
+
+    /// Asks that the death of `remote` be noticed even if nothing is sent to it, or no longer. Slow path.
+    fn watch(&mut self, remote: RemoteId, on: bool);
+
+    /// A descriptor that becomes readable when there may be progress to make after `before_sleep`.
+    fn wait_fd(&self) -> Option<RawFd>;
+
+    /// Announces a sleep on the descriptor; false if there is something to do first.
+    fn before_sleep(&mut self) -> bool;
+
+    /// Ends the announcement.
+    fn after_sleep(&mut self);
+
+    /// What was counted so far.
+    fn statistics(&self) -> Self::Statistics;
+}
+
+/// What an endpoint knows of one remote.
+#[derive(Debug)]
+struct Remote {
+    /// Its first name in the address vector; [`FiAddr::UNSPEC`] if it has none.
+    name: FiAddr,
+    /// Whether the transport was asked to notice its death.
+    watched: bool,
+    /// Whether it died and was not heard of since.
+    lost: bool,
+}
+
+/// Marks a name that leads to no remote. Chosen: ids are dense, so the largest is never reached.
+const NOBODY: RemoteId = RemoteId(u32::MAX);
+
+/// The remotes of one endpoint, by name, by id and by address.
+#[derive(Debug, Default)]
+pub(crate) struct Remotes {
+    by_name: Vec<RemoteId>,
+    by_id: Vec<Remote>,
+    by_address: HashMap<SocketAddr, RemoteId>,
+}
+
+impl Remotes {
+    /// The remote that the user calls `name`. Fast path.
+    #[inline(always)]
+    pub(crate) fn named(&self, name: FiAddr) -> Option<RemoteId> {
+        let found = *self.by_name.get(usize::try_from(name.0).ok()?)?;
+        (found != NOBODY).then_some(found)
+    }
+
+    /// What the user calls `remote`. Fast path.
+    #[inline(always)]
+    pub(crate) fn name_of(&self, remote: RemoteId) -> FiAddr {
+        self.by_id
+            .get(remote.index())
+            .map_or(FiAddr::UNSPEC, |known| known.name)
+    }
+
+    /// The id of an address, and whether it is new. Slow path.
+    pub(crate) fn at(&mut self, address: SocketAddr) -> (RemoteId, bool) {
+        let next = RemoteId(self.by_id.len() as u32);
+        let found = *self.by_address.entry(address).or_insert(next);
+        if found == next {
+            self.by_id.push(Remote {
+                name: FiAddr::UNSPEC,
+                watched: false,
+                lost: false,
+            });
+        }
+        (found, found == next)
+    }
+
+    /// Learns that `name` leads to `remote`, whose first name is `first`. Slow path.
+    pub(crate) fn set_name(&mut self, name: FiAddr, remote: RemoteId, first: FiAddr) {
+        let index = name.0 as usize;
+        if index >= self.by_name.len() {
+            self.by_name.resize(index + 1, NOBODY);
+        }
+        self.by_name[index] = remote;
+        self.by_id[remote.index()].name = first;
+    }
+
+    /// Forgets `name`; its remote is now first called `first`. Slow path.
+    pub(crate) fn clear_name(&mut self, name: FiAddr, first: FiAddr) {
+        if let Some(remote) = self.named(name) {
+            self.by_name[name.0 as usize] = NOBODY;
+            self.by_id[remote.index()].name = first;
+        }
+    }
+
+    /// Whether `remote` is still to be watched; marks it so. Fast path.
+    #[inline(always)]
+    pub(crate) fn start_watching(&mut self, remote: RemoteId) -> bool {
+        match self.by_id.get_mut(remote.index()) {
+            Some(known) => !std::mem::replace(&mut known.watched, true),
+            None => false,
+        }
+    }
+
+    /// Notes that `remote` died, or was heard of again.
+    pub(crate) fn set_lost(&mut self, remote: RemoteId, lost: bool) {
+        if let Some(known) = self.by_id.get_mut(remote.index()) {
+            known.lost = lost;
+            known.watched &= !lost;
+        }
+    }
+
+    /// Whether `remote` died and was not heard of since.
+    pub(crate) fn is_lost(&self, remote: RemoteId) -> bool {
+        self.by_id
+            .get(remote.index())
+            .is_some_and(|known| known.lost)
+    }
+}
