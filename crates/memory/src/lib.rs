@@ -11,10 +11,11 @@
 //!   constructor whose contract is libfabric's own (the buffer is ours until its completion is written);
 //!   everything after that is safe.
 //!
-//! Modules: [`mapping`], [`view`], [`user_buffer`], [`copy`] (copy routines by size).
+//! Modules: [`mapping`], [`view`], [`user_buffer`], [`copy`] (copy routines by size), [`single_copy`] (CMA).
 
 pub mod copy;
 pub mod mapping;
+pub mod single_copy;
 pub mod user_buffer;
 pub mod view;
 

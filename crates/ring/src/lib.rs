@@ -1,2 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! (being written)
+//! Lock-free structures in shared memory, and the only importer of atomics. The layout they share between
+//! processes is specified in docs/shm-layout.md; each file cites its clause.
+//!
+//! One region belongs to one endpoint, its *receiver*; every remote that sends to it maps the region and
+//! claims a slot in it. In the order a message meets them:
+//!
+//! - [`layout`]: where everything lies, as numbers.
+//! - [`region`]: making one's own region, attaching to a remote's, claiming and releasing slots.
+//! - [`lane`]: the queue of one sender in one receiver's region: [`lane::Producer`] and [`lane::Consumer`].
+//!   Its [`cell`]s are one cache line each and carry header and short payload together; longer payload goes
+//!   to the lane's data area, named by a cell.
+//! - [`doorbell`]: how a sender tells the receiver to look at a lane it does not poll.
+//! - [`pipe`]: a ring of cache-sized chunks for large messages where single copy is refused or slower.
+//! - [`sync`]: the atomics, replaced by loom's when its models run.
+//!
+//! No reader ever waits for a writer: a message is either published by one release store or invisible, so a
+//! sender that dies leaves nothing half done. What a remote wrote is checked once, where it is read.
+
+pub mod cell;
+pub mod doorbell;
+pub mod lane;
+pub mod layout;
+pub mod pipe;
+pub mod region;
+pub(crate) mod sync;
+
+pub use cell::{CELL_PAYLOAD_BYTES, Head};
+pub use lane::{Arrival, Consumer, Full, Producer};
+pub use pipe::{PipeReader, PipeWriter};
+pub use region::{AttachError, Identity, Region};

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of a lane in one process: order, exactness, flow control, and disbelief in what a remote claims.
+
+use super::*;
+
+/// A lane on the heap, for tests and models.
+pub(crate) struct HeapLane {
+    control: LaneControl,
+    cells: Vec<Cell>,
+    data: Vec<u8>,
+}
+
+impl HeapLane {
+    pub(crate) fn new() -> Box<Self> {
+        let cell = || Cell { mark: AtomicU64::new(0), words: crate::sync::UnsafeCell::new([0; CELL_WORDS]) };
+        Box::new(Self {
+            control: LaneControl {
+                consumed: AtomicU64::new(0),
+                #[cfg(not(loom))]
+                reserved: [const { AtomicU64::new(0) }; 15],
+                polled: AtomicU64::new(0),
+                #[cfg(not(loom))]
+                reserved_too: [const { AtomicU64::new(0) }; 15],
+            },
+            cells: (0..LANE_CELLS).map(|_| cell()).collect(),
+            data: vec![0; LANE_DATA_BYTES],
+        })
+    }
+
+    /// Both ends; the lane must outlive them.
+    pub(crate) fn ends(&mut self) -> (Producer, Consumer) {
+        let data = self.data.as_mut_ptr();
+        let lane = || Lane { control: &raw const self.control, cells: self.cells.as_ptr(), data, keep: None };
+        (Producer::over(lane()), Consumer::over(lane()))
+    }
+}
+
+#[cfg(not(loom))]
+mod laws {
+    use super::*;
+
+    fn user(bytes: &mut [u8]) -> UserBuffer {
+        // SAFETY: each test keeps the bytes alive and untouched while the buffer is used.
+        unsafe { UserBuffer::from_raw(bytes.as_mut_ptr(), bytes.len()) }
+    }
+
+    fn head(length_bytes: usize) -> Head {
+        Head { kind: 1, flags: 2, length_bytes: length_bytes as u32 }
+    }
+
+    #[test]
+    fn inline_messages_arrive_in_order_with_every_length() {
+        let mut heap = HeapLane::new();
+        let (mut producer, mut consumer) = heap.ends();
+        assert!(consumer.peek().is_none());
+        for round in 0..500usize {
+            let length = round % (CELL_PAYLOAD_BYTES + 1);
+            let mut bytes: Vec<u8> = (0..length).map(|i| (round + i) as u8).collect();
+            producer.push_inline(head(length), round as u64, !(round as u64), &user(&mut bytes)).expect("room");
+            let arrival = consumer.peek().expect("arrived");
+            assert_eq!((arrival.head, arrival.words[0], arrival.words[1]), (head(length), round as u64, !(round as u64)));
+            assert_eq!(arrival.inline_payload().expect("fits").to_vec(), bytes);
+            consumer.advance(0);
+        }
+    }
+
+    #[test]
+    fn a_full_lane_refuses_and_has_room_after_the_consumer_settles() {
+        let mut heap = HeapLane::new();
+        let (mut producer, mut consumer) = heap.ends();
+        for i in 0..LANE_CELLS {
+            producer.push_words(head(0), [i as u64; CELL_WORDS]).expect("room");
+        }
+        assert_eq!(producer.push_words(head(0), [0; CELL_WORDS]), Err(Full));
+        assert!(!producer.is_drained());
+        for i in 0..LANE_CELLS {
+            assert_eq!(consumer.peek().expect("arrived").words[0], i as u64);
+            consumer.advance(0);
+        }
+        consumer.settle();
+        assert!(consumer.peek().is_none(), "cells of the last lap are not new");
+        assert!(producer.is_drained());
+        producer.push_words(head(0), [7; CELL_WORDS]).expect("room again");
+    }
+
+    #[test]
+    fn data_of_messages_in_flight_is_never_overwritten() {
+        let mut heap = HeapLane::new();
+        let (mut producer, mut consumer) = heap.ends();
+        let mut expected = std::collections::VecDeque::new();
+        let mut random = 12345u64;
+        for round in 0..20_000u64 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let length = (random >> 40) as usize % 9000;
+            let mut bytes = vec![round as u8; length];
+            if producer.push_data(head(length), [round, 0, 0, 0], &user(&mut bytes), (0, length)).is_ok() {
+                expected.push_back((round, length));
+            }
+            if random & 0x300 != 0 || expected.len() > 40 {
+                let Some((tag, length)) = expected.pop_front() else { continue };
+                let arrival = consumer.peek().expect("arrived");
+                assert_eq!(arrival.words[0], tag);
+                let payload = arrival.data_payload().expect("inside the area").to_vec();
+                assert!(payload.len() == length && payload.iter().all(|&b| b == tag as u8));
+                consumer.advance(length as u32);
+            }
+        }
+    }
+
+    #[test]
+    fn an_idle_lane_keeps_to_its_first_pages() {
+        let mut heap = HeapLane::new();
+        let (mut producer, mut consumer) = heap.ends();
+        for _ in 0..1000 {
+            let mut bytes = [1u8; 1000];
+            producer.push_data(head(1000), [0; 4], &user(&mut bytes), (0, 1000)).expect("room");
+            let place = consumer.peek().expect("arrived").words[2] >> 32;
+            assert!(place < 2 * REWIND_BYTES as u64, "at {place}");
+            consumer.advance(1000);
+            consumer.settle();
+        }
+    }
+
+    #[test]
+    fn a_claim_outside_the_lane_is_not_believed() {
+        let mut heap = HeapLane::new();
+        let (mut producer, consumer) = heap.ends();
+        let outside = (LANE_DATA_BYTES as u64 - 10) << 32 | 11;
+        producer.push_words(head(41), [0, 0, outside, 0, 0, 0, 0]).expect("room");
+        let arrival = consumer.peek().expect("arrived");
+        assert!(arrival.data_payload().is_none());
+        assert!(arrival.inline_payload().is_none());
+    }
+
+    #[test]
+    fn a_count_that_cannot_be_is_ignored() {
+        let mut heap = HeapLane::new();
+        heap.control.consumed.store(u64::MAX, Ordering::Relaxed);
+        let (mut producer, _consumer) = heap.ends();
+        for _ in 0..LANE_CELLS {
+            producer.push_words(head(0), [0; CELL_WORDS]).expect("room");
+        }
+        assert_eq!(producer.push_words(head(0), [0; CELL_WORDS]), Err(Full));
+    }
+
+    #[test]
+    fn a_reset_lane_serves_the_next_sender() {
+        let mut heap = HeapLane::new();
+        let (mut producer, mut consumer) = heap.ends();
+        for _ in 0..LANE_CELLS / 2 {
+            producer.push_words(head(3), [9; CELL_WORDS]).expect("room");
+        }
+        consumer.advance(0);
+        consumer.reset();
+        assert!(consumer.peek().is_none());
+        let (mut second, _) = heap.ends();
+        second.push_words(head(1), [5; CELL_WORDS]).expect("room");
+        assert_eq!(consumer.peek().expect("arrived").words[0], 5);
+    }
+}
+
+#[cfg(loom)]
+mod models {
+    use super::*;
+
+    #[test]
+    fn every_message_arrives_once_and_whole_through_every_interleaving() {
+        loom::model(|| {
+            let heap = Box::leak(HeapLane::new());
+            let (mut producer, mut consumer) = heap.ends();
+            let sender = loom::thread::spawn(move || {
+                for i in 1..=3u64 {
+                    while producer.push_words(Head { kind: 1, flags: 0, length_bytes: 0 }, [i; CELL_WORDS]).is_err() {
+                        loom::thread::yield_now();
+                    }
+                }
+            });
+            for i in 1..=3u64 {
+                loop {
+                    if let Some(arrival) = consumer.peek() {
+                        assert_eq!(arrival.words, [i; CELL_WORDS]);
+                        break;
+                    }
+                    loom::thread::yield_now();
+                }
+                consumer.advance(0);
+            }
+            consumer.settle();
+            sender.join().expect("sender");
+            assert!(consumer.peek().is_none());
+        });
+    }
+
+    #[test]
+    fn a_receiver_that_sleeps_after_looking_again_is_always_woken() {
+        use crate::doorbell::Doorbell;
+        loom::model(|| {
+            let bell = loom::sync::Arc::new(Doorbell::new());
+            let theirs = bell.clone();
+            let sender = loom::thread::spawn(move || theirs.ring(3));
+            bell.begin_sleep();
+            let mut seen = false;
+            bell.collect(|slot| seen |= slot == 3);
+            let woken = sender.join().expect("sender");
+            bell.collect(|slot| seen |= slot == 3);
+            assert!(seen, "the bell is never lost");
+            let _ = woken;
+        });
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Where everything lies in a region (docs/shm-layout.md, clause 2). Numbers only; used by every file here.
+
+/// First word of every region: "WEFTSHM" and a NUL, little-endian.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"WEFTSHM\0");
+
+/// Version of everything in docs/shm-layout.md; two processes must agree on it.
+pub const LAYOUT_VERSION: u64 = 1;
+
+/// Page size the layout is cut to. Specified: all supported machines have 4 KiB pages or multiples of them.
+pub const PAGE_BYTES: usize = 4096;
+
+/// Remotes that one endpoint can receive from by shared memory. Chosen: four times the largest nodes today;
+/// costs address space, not memory.
+pub const SLOT_COUNT: usize = 1024;
+
+/// Cells in a lane. Chosen: with its control lines they fill one page, so an idle lane costs one page.
+#[cfg(not(loom))]
+pub const LANE_CELLS: usize = 60;
+#[cfg(loom)]
+pub const LANE_CELLS: usize = 2;
+
+/// Bytes of a lane's control lines, before its cells.
+pub const LANE_CONTROL_BYTES: usize = 256;
+
+/// Bytes of a lane's data area. Chosen: several eager messages of the largest size, within a level-2 cache.
+pub const LANE_DATA_BYTES: usize = 64 * 1024;
+
+/// Bytes of a lane: one page of control and cells, then its data area.
+pub const LANE_BYTES: usize = PAGE_BYTES + LANE_DATA_BYTES;
+
+/// Pipes that one endpoint lends to senders of large messages at the same time. Chosen: more transfers than
+/// cores at once only thrash the cache; the others wait their turn.
+pub const PIPE_COUNT: usize = 8;
+
+/// Chunks in a pipe, and bytes in a chunk. Measured: docs/fast-path.md, "chunk size".
+pub const PIPE_CHUNKS: usize = 8;
+/// Bytes of one chunk.
+pub const CHUNK_BYTES: usize = 32 * 1024;
+
+/// Bytes of a pipe: one page of chunk states, then the chunks.
+pub const PIPE_BYTES: usize = PAGE_BYTES + PIPE_CHUNKS * CHUNK_BYTES;
+
+/// Offset of the slot directory: after the header page.
+pub const SLOTS_OFFSET: usize = PAGE_BYTES;
+/// Bytes of one slot.
+pub const SLOT_BYTES: usize = 64;
+/// Offset of the lanes.
+pub const LANES_OFFSET: usize = SLOTS_OFFSET + SLOT_COUNT * SLOT_BYTES;
+/// Offset of the pipes.
+pub const PIPES_OFFSET: usize = LANES_OFFSET + SLOT_COUNT * LANE_BYTES;
+/// Bytes of the whole region. Address space: pages are taken on first touch.
+pub const REGION_BYTES: usize = PIPES_OFFSET + PIPE_COUNT * PIPE_BYTES;
+
+/// A number that changes with any of the sizes above, so that a build with other sizes is noticed even if
+/// someone forgot to change the version.
+pub const LAYOUT_FINGERPRINT: u64 = fingerprint(&[
+    SLOT_COUNT,
+    LANE_CELLS,
+    LANE_CONTROL_BYTES,
+    LANE_DATA_BYTES,
+    PIPE_COUNT,
+    PIPE_CHUNKS,
+    CHUNK_BYTES,
+    SLOT_BYTES,
+    REGION_BYTES,
+]);
+
+/// FNV-1a over the numbers.
+const fn fingerprint(numbers: &[usize]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    let mut index = 0;
+    while index < numbers.len() {
+        hash = (hash ^ numbers[index] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+        index += 1;
+    }
+    hash
+}
+
+/// Offset of the lane of a slot.
+pub const fn lane_offset(slot: usize) -> usize {
+    LANES_OFFSET + slot * LANE_BYTES
+}
+
+/// Offset of a pipe.
+pub const fn pipe_offset(pipe: usize) -> usize {
+    PIPES_OFFSET + pipe * PIPE_BYTES
+}
+
+const _: () = assert!(LANES_OFFSET % PAGE_BYTES == 0, "lanes start on a page, so that idle ones cost none");
+const _: () = assert!(LANE_BYTES % PAGE_BYTES == 0, "every lane starts on a page");
+const _: () = assert!(PIPES_OFFSET % PAGE_BYTES == 0, "pipes start on a page");

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A ring of cache-sized chunks in the receiver's region, lent to one sender for one large message
+//! (docs/shm-layout.md, clause 7). Driven by shm's pipelined copies.
+
+use weft_memory::{BytesView, BytesViewMut, Mapping, SharedLayout};
+
+use crate::layout::{CHUNK_BYTES, PAGE_BYTES, PIPE_CHUNKS, PIPE_COUNT, pipe_offset};
+use crate::sync::{AtomicU64, Ordering};
+
+/// The state of one chunk: 0 while the writer may fill it, else the number of bytes to read. In a pair of
+/// lines of its own, since it changes hands twice for each use.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub struct ChunkState {
+    filled_bytes: AtomicU64,
+    #[cfg(not(loom))]
+    reserved: [AtomicU64; 15],
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<ChunkState>() * PIPE_CHUNKS <= PAGE_BYTES, "states fit the pipe's first page");
+
+// SAFETY: repr(C), all fields atomic words; any bytes are valid.
+unsafe impl SharedLayout for ChunkState {}
+
+/// What both ends share: the pipe's parts and the next chunk's place.
+#[derive(Debug)]
+struct PipeEnd {
+    states: *const ChunkState,
+    chunks: *mut u8,
+    next: usize,
+    /// Holds the mapping; absent only over a test's heap.
+    _keep: Option<Mapping>,
+}
+
+// SAFETY: as for a lane: the pointers belong to the process, shared words are atomic, payload is only copied.
+unsafe impl Send for PipeEnd {}
+
+impl PipeEnd {
+    fn in_region(region: &Mapping, pipe: usize) -> Option<Self> {
+        if pipe >= PIPE_COUNT {
+            return None;
+        }
+        let base = pipe_offset(pipe);
+        Some(Self {
+            states: region.values::<ChunkState>(base, PIPE_CHUNKS).ok()?.as_ptr(),
+            chunks: region.bytes(base + PAGE_BYTES, PIPE_CHUNKS * CHUNK_BYTES).ok()?,
+            next: 0,
+            _keep: Some(region.clone()),
+        })
+    }
+
+    #[inline]
+    fn state(&self) -> &AtomicU64 {
+        // SAFETY: made from checked references into a mapping that is kept; next is below PIPE_CHUNKS.
+        unsafe { &(*self.states.add(self.next)).filled_bytes }
+    }
+
+    #[inline]
+    fn chunk(&self) -> *mut u8 {
+        self.chunks.wrapping_add(self.next * CHUNK_BYTES)
+    }
+
+    #[inline]
+    fn step(&mut self) {
+        self.next = (self.next + 1) % PIPE_CHUNKS;
+    }
+}
+
+/// The sender's end.
+#[derive(Debug)]
+pub struct PipeWriter {
+    end: PipeEnd,
+}
+
+impl PipeWriter {
+    /// Takes the pipe that the receiver lent us; None if it named one it does not have.
+    pub fn attach(region: &Mapping, pipe: usize) -> Option<Self> {
+        PipeEnd::in_region(region, pipe).map(|end| Self { end })
+    }
+
+    /// Fills the next chunk through `fill`, which answers how many bytes it wrote (at least one), and hands it
+    /// to the reader. False if the reader has not emptied it yet.
+    #[inline]
+    pub fn write(&mut self, fill: impl FnOnce(BytesViewMut<'_>) -> usize) -> bool {
+        // Pairs with the release store in `read`: the reader has copied what was here.
+        if self.end.state().load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        // SAFETY: an empty chunk is the writer's alone.
+        let count = fill(unsafe { BytesViewMut::from_raw(self.end.chunk(), CHUNK_BYTES) });
+        debug_assert!((1..=CHUNK_BYTES).contains(&count));
+        // Pairs with the acquire load in `read`.
+        self.end.state().store(count as u64, Ordering::Release);
+        self.end.step();
+        true
+    }
+}
+
+/// The receiver's end.
+#[derive(Debug)]
+pub struct PipeReader {
+    end: PipeEnd,
+}
+
+/// A chunk that claims more bytes than a chunk has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BadChunk;
+
+impl PipeReader {
+    /// Takes one of one's own pipes and empties it for a new sender; None if there is no such pipe.
+    pub fn attach(region: &Mapping, pipe: usize) -> Option<Self> {
+        let mut end = PipeEnd::in_region(region, pipe)?;
+        for _ in 0..PIPE_CHUNKS {
+            end.state().store(0, Ordering::Release);
+            end.step();
+        }
+        Some(Self { end })
+    }
+
+    /// Passes the next chunk to `take` and hands it back to the writer. False if it is not filled yet.
+    ///
+    /// # Errors
+    /// [`BadChunk`] if its length cannot be.
+    #[inline]
+    pub fn read(&mut self, take: impl FnOnce(BytesView<'_>)) -> Result<bool, BadChunk> {
+        // Pairs with the release store in `write`.
+        let count = self.end.state().load(Ordering::Acquire);
+        if count == 0 {
+            return Ok(false);
+        }
+        if count > CHUNK_BYTES as u64 {
+            return Err(BadChunk);
+        }
+        // SAFETY: the length was just checked against the chunk's; a filled chunk is ours to read.
+        take(unsafe { BytesView::from_raw(self.end.chunk(), count as usize) });
+        self.end.state().store(0, Ordering::Release);
+        self.end.step();
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn heap_ends(states: &[ChunkState], chunks: &mut [u8]) -> (PipeWriter, PipeReader) {
+        let base = chunks.as_mut_ptr();
+        let end = || PipeEnd { states: states.as_ptr(), chunks: base, next: 0, _keep: None };
+        (PipeWriter { end: end() }, PipeReader { end: end() })
+    }
+
+    fn new_states() -> Vec<ChunkState> {
+        let state = || ChunkState {
+            filled_bytes: AtomicU64::new(0),
+            #[cfg(not(loom))]
+            reserved: [const { AtomicU64::new(0) }; 15],
+        };
+        (0..PIPE_CHUNKS).map(|_| state()).collect()
+    }
+
+    #[test]
+    #[cfg(not(loom))]
+    fn a_message_longer_than_the_pipe_comes_out_as_it_went_in() {
+        let states = new_states();
+        let mut chunks = vec![0; PIPE_CHUNKS * CHUNK_BYTES];
+        let (mut writer, mut reader) = heap_ends(&states, &mut chunks);
+        let message: Vec<u8> = (0..3 * PIPE_CHUNKS * CHUNK_BYTES + 17).map(|i| (i / 7) as u8).collect();
+        let (mut sent, mut received) = (0, Vec::new());
+        while received.len() < message.len() {
+            while sent < message.len() {
+                let filled = writer.write(|mut chunk| {
+                    let count = (message.len() - sent).min(chunk.length_bytes());
+                    chunk.copy_from_slice(&message[sent..sent + count]);
+                    sent += count;
+                    count
+                });
+                if !filled {
+                    break;
+                }
+            }
+            while reader.read(|chunk| received.extend_from_slice(&chunk.to_vec())).expect("good chunk") {}
+        }
+        assert_eq!(received, message);
+    }
+
+    #[test]
+    #[cfg(not(loom))]
+    fn a_chunk_longer_than_chunks_are_is_not_read() {
+        let states = new_states();
+        let mut chunks = vec![0; PIPE_CHUNKS * CHUNK_BYTES];
+        let (_, mut reader) = heap_ends(&states, &mut chunks);
+        states[0].filled_bytes.store(CHUNK_BYTES as u64 + 1, Ordering::Relaxed);
+        assert_eq!(reader.read(|_| panic!("must not be read")), Err(BadChunk));
+    }
+
+    #[cfg(loom)]
+    #[test]
+    fn no_chunk_is_lost_or_read_early_through_every_interleaving() {
+        loom::model(|| {
+            let states = Box::leak(new_states().into_boxed_slice());
+            let chunks = Box::leak(vec![0; PIPE_CHUNKS * CHUNK_BYTES].into_boxed_slice());
+            let (mut writer, mut reader) = heap_ends(states, chunks);
+            let sender = loom::thread::spawn(move || {
+                for length in 1..=3usize {
+                    while !writer.write(|_| length) {
+                        loom::thread::yield_now();
+                    }
+                }
+            });
+            for expected in 1..=3usize {
+                let mut got = 0;
+                while !reader.read(|chunk| got = chunk.length_bytes()).expect("good chunk") {
+                    loom::thread::yield_now();
+                }
+                assert_eq!(got, expected);
+            }
+            sender.join().expect("sender");
+        });
+    }
+}

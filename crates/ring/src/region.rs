@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A region as a whole: its header, who owns it, and the slots that senders claim (docs/shm-layout.md, clauses
+//! 1 to 3). Made and attached by shm at setup and first contact.
+
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
+use weft_memory::{Mapping, SharedLayout};
+
+use crate::doorbell::Doorbell;
+use crate::layout::{LAYOUT_FINGERPRINT, LAYOUT_VERSION, MAGIC, REGION_BYTES, SLOT_BYTES, SLOT_COUNT, SLOTS_OFFSET};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Who an endpoint is, as its region and its claims say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Identity {
+    /// Its address.
+    pub address: SocketAddr,
+    /// Random; tells a restarted process from its predecessor at the same address.
+    pub incarnation: u64,
+    /// Its process id in its own namespace; a hint for messages only.
+    pub pid: u32,
+}
+
+#[repr(C)]
+#[derive(Debug)]
+struct IdentityWords {
+    incarnation: AtomicU64,
+    pid: AtomicU64,
+    port: AtomicU64,
+    ip: [AtomicU64; 2],
+}
+
+impl IdentityWords {
+    fn store(&self, identity: &Identity) {
+        let ip = match identity.address.ip() {
+            IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
+            IpAddr::V6(ip) => ip.to_bits(),
+        };
+        self.incarnation.store(identity.incarnation, Ordering::Relaxed);
+        self.pid.store(u64::from(identity.pid), Ordering::Relaxed);
+        self.port.store(u64::from(identity.address.port()), Ordering::Relaxed);
+        self.ip[0].store((ip >> 64) as u64, Ordering::Relaxed);
+        self.ip[1].store(ip as u64, Ordering::Relaxed);
+    }
+
+    fn load(&self) -> Identity {
+        let high = u128::from(self.ip[0].load(Ordering::Relaxed));
+        let ip = Ipv6Addr::from_bits(high << 64 | u128::from(self.ip[1].load(Ordering::Relaxed)));
+        let ip = ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4);
+        Identity {
+            address: SocketAddr::new(ip, self.port.load(Ordering::Relaxed) as u16),
+            incarnation: self.incarnation.load(Ordering::Relaxed),
+            pid: self.pid.load(Ordering::Relaxed) as u32,
+        }
+    }
+}
+
+/// The first page of a region.
+#[repr(C, align(128))]
+#[derive(Debug)]
+struct RegionHeader {
+    magic: AtomicU64,
+    version: AtomicU64,
+    fingerprint: AtomicU64,
+    owner: IdentityWords,
+    /// Address and value of a word in the owner's own memory, to try single copy on.
+    probe: [AtomicU64; 2],
+    /// 1 while the owner receives, 2 after it closed.
+    state: AtomicU64,
+    /// Where the next claim starts to look.
+    claim_hint: AtomicU64,
+    doorbell: Doorbell,
+}
+
+// SAFETY: repr(C), all fields atomic words; any bytes are valid.
+unsafe impl SharedLayout for RegionHeader {}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<RegionHeader>() <= SLOTS_OFFSET, "the header fits its page");
+
+const STATE_OPEN: u64 = 1;
+const STATE_CLOSED: u64 = 2;
+
+/// One claim in the directory.
+#[repr(C, align(64))]
+#[derive(Debug)]
+struct Slot {
+    state: AtomicU64,
+    claimant: IdentityWords,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Slot>() == SLOT_BYTES);
+
+// SAFETY: repr(C), all fields atomic words; any bytes are valid.
+unsafe impl SharedLayout for Slot {}
+
+const SLOT_FREE: u64 = 0;
+const SLOT_CLAIMED: u64 = 1;
+const SLOT_ACTIVE: u64 = 2;
+
+/// Why a file is not a region we can use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AttachError {
+    /// It could not be mapped, with the errno.
+    NotMapped(i32),
+    /// It does not start like a region.
+    NotARegion,
+    /// It has another layout: its version, and whether at equal versions the sizes differ.
+    OtherLayout {
+        /// Layout version of the remote.
+        version: u64,
+    },
+    /// Its owner has closed it.
+    Closed,
+}
+
+/// A region in this process: one's own, or a remote's.
+#[derive(Clone, Debug)]
+pub struct Region {
+    mapping: Mapping,
+}
+
+impl Region {
+    /// Writes the header of a new region of one's own. The probe is the address and the value of a word in
+    /// this process's memory. Setup.
+    ///
+    /// # Errors
+    /// [`AttachError::NotMapped`].
+    pub fn create(file: std::os::fd::BorrowedFd<'_>, identity: &Identity, probe: (u64, u64)) -> Result<Self, AttachError> {
+        let region = Self { mapping: map(file)? };
+        let header = region.header();
+        header.owner.store(identity);
+        header.probe[0].store(probe.0, Ordering::Relaxed);
+        header.probe[1].store(probe.1, Ordering::Relaxed);
+        header.version.store(LAYOUT_VERSION, Ordering::Relaxed);
+        header.fingerprint.store(LAYOUT_FINGERPRINT, Ordering::Relaxed);
+        header.state.store(STATE_OPEN, Ordering::Relaxed);
+        // Pairs with the load in `attach`: who sees the magic sees the rest.
+        header.magic.store(MAGIC, Ordering::Release);
+        Ok(region)
+    }
+
+    /// Maps a remote's region and checks that it is one, of our layout, and open. Slow path.
+    ///
+    /// # Errors
+    /// Each variant of [`AttachError`] as its name says.
+    pub fn attach(file: std::os::fd::BorrowedFd<'_>) -> Result<Self, AttachError> {
+        let region = Self { mapping: map(file)? };
+        let header = region.header();
+        if header.magic.load(Ordering::Acquire) != MAGIC {
+            return Err(AttachError::NotARegion);
+        }
+        let version = header.version.load(Ordering::Relaxed);
+        if version != LAYOUT_VERSION || header.fingerprint.load(Ordering::Relaxed) != LAYOUT_FINGERPRINT {
+            return Err(AttachError::OtherLayout { version });
+        }
+        if !region.is_open() {
+            return Err(AttachError::Closed);
+        }
+        Ok(region)
+    }
+
+    fn header(&self) -> &RegionHeader {
+        &self.mapping.values::<RegionHeader>(0, 1).expect("every mapped region has its header page")[0]
+    }
+
+    fn slot(&self, index: usize) -> Option<&Slot> {
+        self.mapping.values::<Slot>(SLOTS_OFFSET, SLOT_COUNT).ok()?.get(index)
+    }
+
+    /// The mapping, for lanes and pipes.
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+
+    /// Its bells.
+    #[inline(always)]
+    pub fn doorbell(&self) -> &Doorbell {
+        &self.header().doorbell
+    }
+
+    /// Whose region it is.
+    pub fn owner(&self) -> Identity {
+        self.header().owner.load()
+    }
+
+    /// Address and value of a word in the owner's memory.
+    pub fn probe(&self) -> (u64, u64) {
+        let probe = &self.header().probe;
+        (probe[0].load(Ordering::Relaxed), probe[1].load(Ordering::Relaxed))
+    }
+
+    /// Whether its owner still receives.
+    pub fn is_open(&self) -> bool {
+        self.header().state.load(Ordering::Acquire) == STATE_OPEN
+    }
+
+    /// Says that we receive no more.
+    pub fn close(&self) {
+        self.header().state.store(STATE_CLOSED, Ordering::Release);
+    }
+
+    /// Claims a slot to send through; None if all are taken. Slow path: a few locked operations.
+    pub fn claim(&self, claimant: &Identity) -> Option<usize> {
+        let start = self.header().claim_hint.fetch_add(1, Ordering::Relaxed) as usize;
+        for step in 0..SLOT_COUNT {
+            let index = (start.wrapping_add(step)) % SLOT_COUNT;
+            let slot = self.slot(index)?;
+            // Pairs with the release store in `free`: the lane has been reset.
+            let taken = slot.state.compare_exchange(SLOT_FREE, SLOT_CLAIMED, Ordering::Acquire, Ordering::Relaxed);
+            if taken.is_ok() {
+                slot.claimant.store(claimant);
+                // Pairs with the load in `claimant`.
+                slot.state.store(SLOT_ACTIVE, Ordering::Release);
+                return Some(index);
+            }
+        }
+        None
+    }
+
+    /// Who sends through a slot of one's own region; None if it is free or the claim is not complete.
+    pub fn claimant(&self, index: usize) -> Option<Identity> {
+        let slot = self.slot(index)?;
+        (slot.state.load(Ordering::Acquire) == SLOT_ACTIVE).then(|| slot.claimant.load())
+    }
+
+    /// Frees a slot whose claimant is gone. Its lane must have been reset.
+    pub fn free(&self, index: usize) {
+        if let Some(slot) = self.slot(index) {
+            slot.state.store(SLOT_FREE, Ordering::Release);
+        }
+    }
+}
+
+fn map(file: std::os::fd::BorrowedFd<'_>) -> Result<Mapping, AttachError> {
+    Mapping::shared(file, REGION_BYTES).map_err(|error| match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => AttachError::NotARegion,
+        _ => AttachError::NotMapped(error.raw_os_error().unwrap_or(0)),
+    })
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::layout::MAGIC;
+    use std::os::fd::AsFd;
+
+    fn identity(port: u16) -> Identity {
+        Identity { address: SocketAddr::from(([127, 0, 0, 1], port)), incarnation: 77, pid: 4 }
+    }
+
+    fn new_file() -> std::os::fd::OwnedFd {
+        weft_os::region_file::create_memfd("weft-region-test", REGION_BYTES as u64).expect("memfd")
+    }
+
+    #[test]
+    fn a_remote_sees_who_owns_the_region_and_the_owner_who_claimed_a_slot() {
+        let file = new_file();
+        let own = Region::create(file.as_fd(), &identity(1000), (5, 6)).expect("create");
+        let theirs = Region::attach(file.as_fd()).expect("attach");
+        assert_eq!((theirs.owner(), theirs.probe()), (identity(1000), (5, 6)));
+        let v6 = Identity { address: "[2001:db8::7]:9".parse().expect("address"), ..identity(0) };
+        let slots = [theirs.claim(&identity(2000)).expect("slot"), theirs.claim(&v6).expect("slot")];
+        assert_ne!(slots[0], slots[1]);
+        assert_eq!(own.claimant(slots[0]), Some(identity(2000)));
+        assert_eq!(own.claimant(slots[1]), Some(v6));
+    }
+
+    #[test]
+    fn a_directory_that_is_full_says_so_and_a_freed_slot_is_found_again() {
+        let file = new_file();
+        let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("create");
+        for _ in 0..SLOT_COUNT {
+            region.claim(&identity(2)).expect("slot");
+        }
+        assert_eq!(region.claim(&identity(3)), None);
+        region.free(17);
+        assert_eq!(region.claim(&identity(3)), Some(17));
+    }
+
+    #[test]
+    fn foreign_short_old_and_closed_files_are_told_apart() {
+        let file = new_file();
+        assert_eq!(Region::attach(file.as_fd()).expect_err("empty"), AttachError::NotARegion);
+        let short = weft_os::region_file::create_memfd("weft-short", 4096).expect("memfd");
+        assert_eq!(Region::attach(short.as_fd()).expect_err("short"), AttachError::NotARegion);
+        let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("create");
+        region.header().version.store(99, Ordering::Relaxed);
+        assert_eq!(Region::attach(file.as_fd()).expect_err("version"), AttachError::OtherLayout { version: 99 });
+        region.header().version.store(LAYOUT_VERSION, Ordering::Relaxed);
+        assert_eq!(region.header().magic.load(Ordering::Relaxed), MAGIC);
+        region.close();
+        assert_eq!(Region::attach(file.as_fd()).expect_err("closed"), AttachError::Closed);
+    }
+}
