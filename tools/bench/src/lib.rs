@@ -1,2 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! (being written)
+//! `weft bench`: MPI benchmarks that speak the OSU micro-benchmarks' options and output, and a comparison of MPIs and transports.
+//!
+//! The benchmarks run inside an MPI job, on whichever MPI started it (weft-mpi finds it), so one binary yields comparable
+//! figures for all of them. The options, defaults and output lines are those of OSU 7.5, so existing parsers (ReFrame, Ramble)
+//! read them; the code is written from the description of what those benchmarks do.
+//!
+//! In the order of a run:
+//! - [`catalogue`]: the list of benchmarks: name, title, defaults, constructor
+//! - [`options`]: the command line, checked, as [`options::Settings`]
+//! - [`runner`]: initialise MPI, measure each size, print, agree on the exit code
+//! - [`pt2pt`] and [`collective`]: one small file per benchmark
+//! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on size, iteration and rank
+//! - [`agree`]: figures that ranks put together; [`statistics`]: medians and percentiles
+//! - [`format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
+//! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
+//!
+//! What is measured: the plain loop is timed as a whole, with one clock reading at each end. Options that need single iterations
+//! (-c, -z, -f) time each one, which adds the cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic
+//! one and not MPI_Wtime, so that all MPIs are measured with the same ruler.
+#![forbid(unsafe_code)]
+
+pub mod agree;
+pub mod catalogue;
+pub mod collective;
+pub mod compare;
+pub mod format;
+pub mod options;
+pub mod pattern;
+pub mod pt2pt;
+pub mod runner;
+pub mod statistics;
+pub mod timing;
+
+use std::ffi::OsString;
+
+/// Exit code of success.
+pub const EXIT_OK: u8 = 0;
+/// Exit code when a run failed or validation found wrong bytes.
+pub const EXIT_FAILED: u8 = 1;
+/// Exit code of bad usage.
+pub const EXIT_USAGE: u8 = 2;
+
+/// Runs `weft bench` with the arguments after `bench`; returns the process's exit code.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let mut arguments = arguments.into_iter();
+    let Some(name) = arguments.next() else {
+        eprint!("{}", catalogue::overview());
+        return EXIT_USAGE;
+    };
+    let rest: Vec<OsString> = arguments.collect();
+    let name = name.to_string_lossy().into_owned();
+    match name.as_str() {
+        "-h" | "--help" | "help" => {
+            print!("{}", catalogue::overview());
+            EXIT_OK
+        }
+        "compare" => compare::run(rest),
+        _ => match catalogue::find(&name) {
+            Some(description) => runner::run(description, rest),
+            None => {
+                eprintln!(
+                    "weft bench: no benchmark is called '{name}'\n\n{}",
+                    catalogue::overview()
+                );
+                EXIT_USAGE
+            }
+        },
+    }
+}

@@ -1,0 +1,451 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The command line of one benchmark: OSU's options as written, then checked and completed with the benchmark's defaults.
+//!
+//! Called by runner through [`parse`]; the result, [`Settings`], is what everything else looks at. Source: the option tables of
+//! OSU 7.5. Options of ours beyond OSU's are --osu-format and --json.
+
+use crate::catalogue::{Description, LARGE_MESSAGE_BYTES, Measure};
+use clap::{Args, Parser, ValueEnum};
+use std::ffi::OsString;
+use weft_mpi::Datatype;
+
+/// Percentiles of a bare -z.
+const DEFAULT_TAILS: &str = "50,90,99";
+/// Percentiles at most, as in OSU.
+const TAIL_LIMIT: usize = 5;
+/// -M by default, in bytes, as in OSU.
+const DEFAULT_MEMORY_LIMIT_BYTES: usize = 512 << 20;
+
+/// The command line as written.
+#[derive(Parser, Debug)]
+#[command(
+    name = "weft bench",
+    disable_version_flag = true,
+    about = "One MPI benchmark, with the options of OSU 7.5"
+)]
+struct Arguments {
+    #[command(flatten)]
+    messages: Messages,
+    #[command(flatten)]
+    repeats: Repeats,
+    #[command(flatten)]
+    output: Output,
+    /// Accelerator to take buffers from; only `host` is known, and it is the default
+    #[arg(
+        short = 'd',
+        long = "accelerator",
+        default_value = "host",
+        value_name = "TYPE"
+    )]
+    accelerator: String,
+    /// Threads; only 1 is known
+    #[arg(
+        short = 't',
+        long = "num-threads",
+        default_value = "1",
+        value_name = "N"
+    )]
+    threads: String,
+    /// Print the version and leave
+    #[arg(short = 'v', long = "version")]
+    version: bool,
+    /// Memory of the two sides, as OSU takes it: H for host
+    #[arg(value_name = "H H", num_args = 0..=2, value_parser = ["H", "D", "M", "MH", "MD"])]
+    memory: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+struct Messages {
+    /// Message sizes in bytes: MAX, MIN: or MIN:MAX
+    #[arg(short = 'm', long = "message-size", value_name = "[MIN:]MAX")]
+    sizes: Option<String>,
+    /// Messages in flight at once (bandwidth)
+    #[arg(
+        short = 'W',
+        long = "window-size",
+        default_value_t = 64,
+        value_name = "N"
+    )]
+    window: usize,
+    /// One buffer for all messages in flight, or one each (bandwidth)
+    #[arg(short = 'b', long = "buffer-num", value_enum, default_value = "single")]
+    buffers: Buffers,
+    /// Type of the elements: mpi_char, mpi_int, mpi_float or mpi_double
+    #[arg(short = 'T', long = "type", value_name = "TYPE")]
+    kind: Option<String>,
+    /// Bytes of memory that the buffers of a collective may take on one rank
+    #[arg(short = 'M', long = "mem-limit", default_value_t = DEFAULT_MEMORY_LIMIT_BYTES, value_name = "BYTES")]
+    memory_limit_bytes: usize,
+    /// Root of a rooted collective: a rank, fixed:RANK or rotate
+    #[arg(
+        short = 'k',
+        long = "root-rank",
+        default_value = "0",
+        value_name = "ROOT"
+    )]
+    root: String,
+    /// Pairs of ranks that exchange (multi_lat, mbw_mr); half the ranks by default
+    #[arg(short = 'p', long = "pairs", value_name = "N")]
+    pairs: Option<usize>,
+}
+
+#[derive(Args, Debug)]
+struct Repeats {
+    /// Iterations for every message size
+    #[arg(short = 'i', long = "iterations", value_name = "N")]
+    iterations: Option<usize>,
+    /// Warm-up iterations before the timed ones
+    #[arg(short = 'x', long = "warmup", value_name = "N")]
+    warmup: Option<usize>,
+    /// Untimed exchanges between filling the buffers and a timed iteration, with -c
+    #[arg(
+        short = 'u',
+        long = "validation-warmup",
+        default_value_t = 5,
+        value_name = "N"
+    )]
+    validation_warmup: usize,
+}
+
+#[derive(Args, Debug)]
+struct Output {
+    /// Check every byte received and add a column Validation; exit 1 when one is wrong
+    #[arg(short = 'c', long = "validation")]
+    validate: bool,
+    /// Add columns for the least and the greatest latency and the iterations
+    #[arg(short = 'f', long = "full")]
+    full: bool,
+    /// Add percentile columns; -z alone means -z50,90,99
+    #[arg(short = 'z', long = "tail-lat", value_name = "P,...")]
+    tails: Option<String>,
+    /// Print messages per second (mbw_mr): 0 or 1
+    #[arg(short = 'R', long = "print-rate", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
+    rate: u8,
+    /// Lines as OSU 5 or as OSU 7 prints them
+    #[arg(long = "osu-format", default_value_t = 7, value_parser = clap::value_parser!(u8).range(5..=7), value_name = "5|7")]
+    style: u8,
+    /// One JSON object a line instead of text
+    #[arg(long, conflicts_with = "style")]
+    json: bool,
+}
+
+/// Whether messages in flight share memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Buffers {
+    /// All use the same bytes, which then stay in the cache.
+    Single,
+    /// Each has its own.
+    Multiple,
+}
+
+/// Who is the root of a rooted collective.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Root {
+    /// Always this rank.
+    Fixed(usize),
+    /// Each rank in turn.
+    Rotate,
+}
+
+/// How rows are printed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// Column Validation.
+    pub validate: bool,
+    /// Columns of -f.
+    pub full: bool,
+    /// Percentiles of -z, 1 to 100.
+    pub tails: Vec<u8>,
+    /// Column Messages/s.
+    pub rate: bool,
+    /// The form of the lines.
+    pub style: Style,
+}
+
+/// The form of the lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// As OSU 5.6 prints them.
+    Osu5,
+    /// As OSU 7.5 prints them.
+    Osu7,
+    /// One JSON object a line.
+    Json,
+}
+
+/// A checked command line.
+#[derive(Debug)]
+pub struct Settings {
+    /// Smallest message in bytes.
+    pub min_bytes: usize,
+    /// Largest message in bytes.
+    pub max_bytes: usize,
+    /// -i, for all sizes.
+    pub iterations: Option<usize>,
+    /// -x, for all sizes.
+    pub warmup: Option<usize>,
+    /// -u.
+    pub validation_warmup: usize,
+    /// -W.
+    pub window: usize,
+    /// -b.
+    pub buffers: Buffers,
+    /// -T.
+    pub kind: Datatype,
+    /// -M.
+    pub memory_limit_bytes: usize,
+    /// -k.
+    pub root: Root,
+    /// -p.
+    pub pairs: Option<usize>,
+    /// The columns.
+    pub shown: Shown,
+    /// What the user should know before the run.
+    pub warnings: Vec<String>,
+}
+
+/// Why there are no settings.
+#[derive(Debug)]
+pub enum Refusal {
+    /// A text for stdout, exit code 0: help or version.
+    Answer(String),
+    /// A text for stderr, exit code 2.
+    BadUsage(String),
+}
+
+/// Parses the arguments after the benchmark's name.
+///
+/// # Errors
+/// [`Refusal::Answer`] for -h and -v; [`Refusal::BadUsage`] with the option, its value and what is allowed.
+pub fn parse(description: &Description, arguments: Vec<OsString>) -> Result<Settings, Refusal> {
+    let spelled = std::iter::once(format!("weft bench {}", description.name).into())
+        .chain(with_bare_tails(arguments));
+    let arguments =
+        Arguments::try_parse_from(spelled).map_err(|error| match error.use_stderr() {
+            true => Refusal::BadUsage(error.to_string()),
+            false => Refusal::Answer(error.to_string()),
+        })?;
+    if arguments.version {
+        let version = env!("CARGO_PKG_VERSION");
+        return Err(Refusal::Answer(format!(
+            "weft bench {version}, as # OSU MPI {} v7.5\n",
+            description.title
+        )));
+    }
+    check(description, arguments)
+        .map_err(|reason| Refusal::BadUsage(format!("weft bench {}: {reason}\n", description.name)))
+}
+
+/// OSU's -z takes its value attached or not at all, which clap's optional values do not (they would eat `D D`).
+fn with_bare_tails(arguments: Vec<OsString>) -> impl Iterator<Item = OsString> {
+    arguments
+        .into_iter()
+        .map(|argument| match argument.to_str() {
+            Some("-z") => format!("-z{DEFAULT_TAILS}").into(),
+            Some("--tail-lat") => format!("--tail-lat={DEFAULT_TAILS}").into(),
+            _ => argument,
+        })
+}
+
+fn check(description: &Description, arguments: Arguments) -> Result<Settings, String> {
+    let Arguments {
+        messages,
+        repeats,
+        output,
+        ..
+    } = &arguments;
+    let kind = kind_of(description, messages.kind.as_deref())?;
+    let (min_bytes, max_bytes) =
+        sizes_of(description, messages.sizes.as_deref(), (kind, output.style))?;
+    if arguments.accelerator != "host" && arguments.accelerator != "none" {
+        return Err(format!(
+            "-d {}: only host memory is known; leave -d out",
+            arguments.accelerator
+        ));
+    }
+    if arguments.threads != "1" {
+        return Err(format!(
+            "-t {}: the benchmarks run one thread a rank; leave -t out",
+            arguments.threads
+        ));
+    }
+    if output.full && description.measure != Measure::Latency {
+        return Err(
+            "-f: a bandwidth has no least and greatest latency; use -z for its spread".to_owned(),
+        );
+    }
+    for (option, value) in [
+        ("-i", repeats.iterations),
+        ("-W", Some(messages.window)),
+        ("-p", messages.pairs),
+    ] {
+        if value == Some(0) {
+            return Err(format!("{option} 0: must be at least 1"));
+        }
+    }
+    Ok(Settings {
+        min_bytes,
+        max_bytes,
+        iterations: repeats.iterations,
+        warmup: repeats.warmup,
+        validation_warmup: repeats.validation_warmup,
+        window: messages.window,
+        buffers: messages.buffers,
+        kind,
+        memory_limit_bytes: messages.memory_limit_bytes,
+        root: root_of(&messages.root)?,
+        pairs: messages.pairs,
+        shown: shown_of(output)?,
+        warnings: warnings_of(&arguments),
+    })
+}
+
+fn warnings_of(arguments: &Arguments) -> Vec<String> {
+    if arguments.memory.iter().all(|side| side == "H") {
+        return Vec::new();
+    }
+    vec![format!(
+        "buffers '{}' were asked for; all buffers are in host memory",
+        arguments.memory.join(" ")
+    )]
+}
+
+fn shown_of(output: &Output) -> Result<Shown, String> {
+    let style = match (output.json, output.style) {
+        (true, _) => Style::Json,
+        (false, 5) => Style::Osu5,
+        (false, _) => Style::Osu7,
+    };
+    let tails = output.tails.as_deref().map_or(Ok(Vec::new()), tails_of)?;
+    Ok(Shown {
+        validate: output.validate,
+        full: output.full,
+        tails,
+        rate: output.rate == 1,
+        style,
+    })
+}
+
+fn tails_of(text: &str) -> Result<Vec<u8>, String> {
+    let bad = || {
+        format!(
+            "-z {text}: must be up to {TAIL_LIMIT} percentiles between 1 and 100, such as 50,90,99"
+        )
+    };
+    let number = |word: &str| {
+        word.trim_start_matches(['p', 'P'])
+            .parse::<u8>()
+            .ok()
+            .filter(|value| (1..=100).contains(value))
+    };
+    let mut tails = text
+        .split(',')
+        .map(number)
+        .collect::<Option<Vec<u8>>>()
+        .ok_or_else(bad)?;
+    tails.sort_unstable();
+    tails.dedup();
+    if tails.len() > TAIL_LIMIT {
+        Err(bad())
+    } else {
+        Ok(tails)
+    }
+}
+
+fn kind_of(description: &Description, text: Option<&str>) -> Result<Datatype, String> {
+    let Some(text) = text else {
+        return Ok(description.default_kind());
+    };
+    let kind = Datatype::ALL
+        .into_iter()
+        .find(|kind| kind.name().eq_ignore_ascii_case(text) && *kind != Datatype::Byte);
+    let kind = kind
+        .ok_or_else(|| format!("-T {text}: must be mpi_char, mpi_int, mpi_float or mpi_double"))?;
+    if description.reduces && kind == Datatype::Char {
+        return Err(format!(
+            "-T {text}: MPI adds no characters up; use mpi_int, mpi_float or mpi_double"
+        ));
+    }
+    Ok(kind)
+}
+
+fn root_of(text: &str) -> Result<Root, String> {
+    if text == "rotate" {
+        return Ok(Root::Rotate);
+    }
+    let rank = text.strip_prefix("fixed:").unwrap_or(text);
+    rank.parse()
+        .map(Root::Fixed)
+        .map_err(|_| format!("-k {text}: must be a rank, fixed:RANK or rotate"))
+}
+
+fn sizes_of(
+    description: &Description,
+    text: Option<&str>,
+    form: (Datatype, u8),
+) -> Result<(usize, usize), String> {
+    let element_bytes = form.0.size_bytes();
+    let starts_at_zero =
+        form.1 == 5 && description.measure == Measure::Latency && description.is_point_to_point();
+    let default_min = if starts_at_zero { 0 } else { element_bytes };
+    let Some(text) = text else {
+        return Ok((default_min, description.max_bytes));
+    };
+    let number = |word: &str| {
+        word.parse::<usize>().map_err(|_| {
+            format!("-m {text}: '{word}' is not a number of bytes; write MAX, MIN: or MIN:MAX")
+        })
+    };
+    let (min, max) = match text.split_once(':') {
+        None => (default_min, number(text)?),
+        Some((min, "")) => (number(min)?, description.max_bytes),
+        Some(("", max)) => (default_min, number(max)?),
+        Some((min, max)) => (number(min)?, number(max)?),
+    };
+    let min = if min == 0 { 0 } else { min.max(element_bytes) };
+    if min > max {
+        return Err(format!(
+            "-m {text}: the smallest size, {min}, is above the largest, {max}"
+        ));
+    }
+    if min % element_bytes != 0 {
+        return Err(format!(
+            "-m {text}: {min} bytes are no whole number of {} ({element_bytes} bytes)",
+            form.0.name()
+        ));
+    }
+    Ok((min, max))
+}
+
+impl Settings {
+    /// The message sizes: the smallest, then doubled up to the largest; once, with 0, when the benchmark has none.
+    pub fn sizes(&self, description: &Description) -> Vec<usize> {
+        if !description.sized {
+            return vec![0];
+        }
+        let next = |size: &usize| {
+            if *size == 0 {
+                Some(self.kind.size_bytes())
+            } else {
+                size.checked_mul(2)
+            }
+        };
+        std::iter::successors(Some(self.min_bytes), next)
+            .take_while(|size| *size <= self.max_bytes)
+            .collect()
+    }
+
+    /// Iterations and warm-up for a size.
+    pub fn repeats(&self, description: &Description, size_bytes: usize) -> (usize, usize) {
+        let large = size_bytes > LARGE_MESSAGE_BYTES;
+        let default = if large {
+            description.loops.large
+        } else {
+            description.loops.small
+        };
+        (
+            self.iterations.unwrap_or(default.0),
+            self.warmup.unwrap_or(default.1),
+        )
+    }
+}
