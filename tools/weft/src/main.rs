@@ -1,3 +1,60 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The `weft` command.
-fn main() {}
+//! The `weft` command: one name for the tools, each of which parses the words behind its own.
+//!
+//! Calls `weft_launch::run`, `weft_bench::run`, `weft_doctor::doctor` and `weft_doctor::info`; nothing is decided here.
+#![forbid(unsafe_code)]
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Carries the messages of unmodified MPI programs, and runs, measures and checks them
+#[derive(Debug, Parser)]
+#[command(name = "weft", version, after_help = EXAMPLES, arg_required_else_help = true)]
+struct Command {
+    #[command(subcommand)]
+    tool: Tool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Tool {
+    /// Run an MPI program on this machine over Weft
+    #[command(disable_help_flag = true)]
+    Run(Words),
+    /// Measure latency, bandwidth and collectives, and compare MPIs and transports
+    #[command(disable_help_flag = true)]
+    Bench(Words),
+    /// Check what keeps Weft from working or from being fast here, and say how to fix it
+    #[command(disable_help_flag = true)]
+    Doctor(Words),
+    /// Show the version, the MPIs found, the machine, and every parameter
+    #[command(disable_help_flag = true)]
+    Info(Words),
+}
+
+/// Passed on as they are, `--help` included.
+#[derive(Debug, clap::Args)]
+struct Words {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    words: Vec<OsString>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  weft doctor                                    is everything in place?
+  weft run -n 4 -- ./code input.dat              run an MPI program over Weft
+  weft run -n 4 --transport native -- ./code     the same over the MPI's own shared memory
+  weft run -n 2 -- weft bench latency            measure
+  weft info --json                               what is here, for scripts
+
+Each tool has its own --help.";
+
+fn main() -> ExitCode {
+    ExitCode::from(match Command::parse().tool {
+        Tool::Run(Words { words }) => weft_launch::run(words),
+        Tool::Bench(Words { words }) => weft_bench::run(words),
+        Tool::Doctor(Words { words }) => weft_doctor::doctor(words),
+        Tool::Info(Words { words }) => weft_doctor::info(words),
+    })
+}

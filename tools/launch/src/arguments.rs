@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the user may write after `weft run`, and the checks that need nothing but those words.
+//!
+//! Called by `lib.rs` first of all; its `Arguments` is read by every later step. Nothing here looks at the machine.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Parser;
+
+use crate::fault::Fault;
+use crate::transport::Transport;
+
+/// The parsed command line of `weft run`.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "weft run",
+    no_binary_name = true,
+    disable_version_flag = true,
+    about = "Run an unmodified MPI program on this machine, with its messages carried by Weft",
+    after_help = AFTER_HELP
+)]
+pub struct Arguments {
+    /// Number of ranks [default: --ppn if given, else the cores this process may use]
+    #[arg(short = 'n', long = "np", value_name = "N")]
+    pub ranks: Option<u32>,
+    /// Ranks per machine; this machine holds all of them, so at least N
+    #[arg(long, value_name = "N")]
+    pub ppn: Option<u32>,
+    /// Which MPI: auto, openmpi, mpich, intel, debian-openmpi, debian-mpich, or the path of an mpiexec
+    #[arg(long, value_name = "MPI", default_value = "auto")]
+    pub mpi: MpiChoice,
+    /// What carries the messages: weft, native (the MPI's own shared memory), tcp, or ofi:PROVIDER (another libfabric provider)
+    #[arg(long, value_name = "TRANSPORT", default_value = "weft")]
+    pub transport: Transport,
+    /// Put the rank in front of each line of output
+    #[arg(long)]
+    pub label: bool,
+    /// Say nothing but errors and warnings
+    #[arg(long)]
+    pub quiet: bool,
+    /// Write what was run and what came of it to FILE
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// End the job after SECONDS (fractions allowed); the exit code is then 124
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<f64>,
+    /// Print the command with its environment instead of running it
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Exit with 3 when the program succeeded but no message went through Weft
+    #[arg(long)]
+    pub require_weft: bool,
+    /// Set a variable for the ranks; wins over what weft run would set
+    #[arg(long = "env", value_name = "K=V")]
+    pub variables: Vec<Variable>,
+    /// The program and its arguments
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "PROGRAM ARGS"
+    )]
+    pub program: Vec<OsString>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  weft run -n 4 -- ./code input.dat
+  weft run -n 4 --transport native -- ./code input.dat    the MPI's own shared memory, to compare
+  weft run -n 2 --mpi mpich -- weft bench latency
+  weft run -n 4 --dry-run -- python -m mpi4py.bench ringtest
+
+MPIs are looked for in this order: $WEFT_MPI_PATH (a list of prefixes), .env/mpi/{openmpi,mpich,intel} of the checkout that weft was
+built in, $VIRTUAL_ENV, $PATH, /usr/bin/mpiexec.openmpi, /usr/bin/mpiexec.mpich, $I_MPI_ROOT.
+
+Exit codes: the program's own; 128+signal when it was killed; 124 timed out; 2 wrong usage; 3 Weft not used (--require-weft);
+126 program not executable; 127 program not found; 1 anything else that kept the job from starting.";
+
+/// Which MPI the user asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MpiChoice {
+    /// The one that the program is linked to; the first that is found for a program that binds at run time.
+    Auto,
+    /// The first Open MPI in the order of search.
+    OpenMpi,
+    /// The first MPICH in the order of search.
+    Mpich,
+    /// The first Intel MPI in the order of search.
+    Intel,
+    /// Debian's own Open MPI, `/usr/bin/mpiexec.openmpi`.
+    DebianOpenMpi,
+    /// Debian's own MPICH, `/usr/bin/mpiexec.mpich`.
+    DebianMpich,
+    /// The `mpiexec` at this path.
+    Path(PathBuf),
+}
+
+impl FromStr for MpiChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        Ok(match text {
+            "auto" => Self::Auto,
+            "openmpi" => Self::OpenMpi,
+            "mpich" => Self::Mpich,
+            "intel" => Self::Intel,
+            "debian-openmpi" => Self::DebianOpenMpi,
+            "debian-mpich" => Self::DebianMpich,
+            path if path.contains('/') => Self::Path(PathBuf::from(path)),
+            other => {
+                return Err(format!(
+                    "`{other}` is none of auto, openmpi, mpich, intel, debian-openmpi, debian-mpich; a path of an mpiexec must contain a `/`"
+                ));
+            }
+        })
+    }
+}
+
+/// One `K=V` of `--env`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// The name: not empty, no `=`.
+    pub name: String,
+    /// The value, possibly empty.
+    pub value: String,
+}
+
+impl FromStr for Variable {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() => Ok(Self {
+                name: name.to_owned(),
+                value: value.to_owned(),
+            }),
+            _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
+        }
+    }
+}
+
+/// The largest `--timeout`: ten years, far below what overflows a clock. Chosen.
+const LONGEST_TIMEOUT_SECONDS: f64 = 315_360_000.0;
+
+impl Arguments {
+    /// How many ranks to start on this machine, `cores` being what this process may use.
+    ///
+    /// # Errors
+    /// `Fault::Usage` when fewer than one rank is asked for, or `--ppn` says that one machine is not enough.
+    pub fn rank_count(&self, cores: u32) -> Result<u32, Fault> {
+        if self.ppn == Some(0) {
+            return Err(Fault::Usage(
+                "--ppn 0: a machine holds at least 1 rank".into(),
+            ));
+        }
+        let ranks = self.ranks.or(self.ppn).unwrap_or(cores.max(1));
+        if ranks == 0 {
+            return Err(Fault::Usage("-n 0: a job has at least 1 rank".into()));
+        }
+        match self.ppn {
+            Some(ppn) if ppn < ranks => Err(Fault::Usage(format!(
+                "-n {ranks} with --ppn {ppn} needs {} machines, and weft run starts ranks on this one only; leave --ppn out or make it at least {ranks}",
+                ranks.div_ceil(ppn)
+            ))),
+            _ => Ok(ranks),
+        }
+    }
+
+    /// The time after which the job is ended.
+    ///
+    /// # Errors
+    /// `Fault::Usage` when it is not a positive, finite number of seconds.
+    pub fn time_limit(&self) -> Result<Option<std::time::Duration>, Fault> {
+        match self.timeout {
+            None => Ok(None),
+            Some(seconds) if seconds > 0.0 && seconds <= LONGEST_TIMEOUT_SECONDS => {
+                Ok(Some(std::time::Duration::from_secs_f64(seconds)))
+            }
+            Some(seconds) => Err(Fault::Usage(format!(
+                "--timeout {seconds}: must be more than 0 and at most {LONGEST_TIMEOUT_SECONDS} seconds"
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(words: &[&str]) -> Result<Arguments, clap::Error> {
+        Arguments::try_parse_from(words.iter().copied())
+    }
+
+    #[test]
+    fn words_after_the_program_are_its_own() {
+        let arguments = parse(&["-n", "2", "./a.out", "-n", "7", "--label"]).unwrap();
+        assert_eq!(arguments.ranks, Some(2));
+        assert!(!arguments.label);
+        assert_eq!(arguments.program, ["./a.out", "-n", "7", "--label"]);
+    }
+
+    #[test]
+    fn rank_count_follows_n_then_ppn_then_cores() {
+        assert_eq!(parse(&["-n", "3", "a"]).unwrap().rank_count(8).unwrap(), 3);
+        assert_eq!(
+            parse(&["--ppn", "5", "a"]).unwrap().rank_count(8).unwrap(),
+            5
+        );
+        assert_eq!(parse(&["a"]).unwrap().rank_count(8).unwrap(), 8);
+        assert_eq!(parse(&["a"]).unwrap().rank_count(0).unwrap(), 1);
+    }
+
+    #[test]
+    fn fewer_than_one_rank_or_more_than_one_machine_is_refused() {
+        for words in [["-n", "0"], ["--ppn", "0"]] {
+            let arguments = parse(&[words[0], words[1], "a"]).unwrap();
+            assert!(
+                matches!(arguments.rank_count(4), Err(Fault::Usage(_))),
+                "{words:?}"
+            );
+        }
+        let fault = parse(&["-n", "5", "--ppn", "2", "a"])
+            .unwrap()
+            .rank_count(4)
+            .unwrap_err();
+        assert!(fault.to_string().contains("3 machines"), "{fault}");
+    }
+
+    #[test]
+    fn time_limit_must_be_positive_and_finite() {
+        assert_eq!(
+            parse(&["--timeout", "1.5", "a"])
+                .unwrap()
+                .time_limit()
+                .unwrap()
+                .unwrap()
+                .as_millis(),
+            1500
+        );
+        for bad in ["0", "-1", "inf", "NaN", "1e300"] {
+            let arguments = parse(&[&format!("--timeout={bad}"), "a"]).unwrap();
+            assert!(arguments.time_limit().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_misspelled_mpi_is_told_apart_from_a_path() {
+        assert_eq!(
+            "./mpiexec".parse::<MpiChoice>().unwrap(),
+            MpiChoice::Path("./mpiexec".into())
+        );
+        assert!(
+            "openmp"
+                .parse::<MpiChoice>()
+                .unwrap_err()
+                .contains("debian-openmpi")
+        );
+    }
+
+    #[test]
+    fn a_variable_needs_a_name() {
+        assert_eq!(
+            "A=b=c".parse::<Variable>().unwrap(),
+            Variable {
+                name: "A".into(),
+                value: "b=c".into()
+            }
+        );
+        assert!("=x".parse::<Variable>().is_err());
+        assert!("x".parse::<Variable>().is_err());
+    }
+}

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The launcher's complete command line and environment: composed once, then either run or printed for copy and paste.
+//!
+//! Called by `lib.rs`; takes the settings that `transport.rs` gives and adds what holds for every transport.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::arguments::Variable;
+use crate::discover::Installation;
+use crate::family::Family;
+use crate::fault::Fault;
+use crate::linkage;
+use crate::loader::Loader;
+use crate::program::{BINDS_BY, Binding, Program};
+use crate::transport::{Settings, intel};
+
+/// The launcher with everything it is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    /// The launcher.
+    pub mpiexec: PathBuf,
+    /// Its arguments, then the program and the program's arguments.
+    pub arguments: Vec<OsString>,
+    /// Variables set beyond the inherited environment; each name once.
+    pub set: Vec<(String, OsString)>,
+    /// Variables taken out of the inherited environment.
+    pub remove: Vec<String>,
+}
+
+/// What the user gave for the program.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Its arguments.
+    pub arguments: &'a [OsString],
+    /// Number of ranks.
+    pub ranks: u32,
+    /// `--env`.
+    pub variables: &'a [Variable],
+    /// LD_LIBRARY_PATH as inherited.
+    pub library_path: Option<&'a OsStr>,
+}
+
+impl Launch {
+    /// Puts the command together.
+    ///
+    /// # Errors
+    /// `Fault::MpiMissing` when the program binds at run time and the MPI's library is unknown; `Fault::Mismatch` when the program would
+    /// load another libmpi than the launcher's.
+    pub fn compose(
+        mpi: &Installation,
+        settings: Settings,
+        request: &Request<'_>,
+    ) -> Result<Self, Fault> {
+        let Settings {
+            arguments,
+            set,
+            remove,
+        } = settings;
+        let mut launch = Self {
+            mpiexec: mpi.mpiexec.clone(),
+            arguments: Vec::new(),
+            set: Vec::new(),
+            remove,
+        };
+        launch
+            .arguments
+            .extend(["-n".into(), OsString::from(request.ranks.to_string())]);
+        launch
+            .arguments
+            .extend(arguments.into_iter().map(OsString::from));
+        launch
+            .arguments
+            .push(request.program.path.clone().into_os_string());
+        launch.arguments.extend(request.arguments.iter().cloned());
+        for (name, value) in set {
+            launch.set(&name, value);
+        }
+        launch.name_library(mpi, request)?;
+        for variable in request.variables {
+            launch.set(&variable.name, OsString::from(&variable.value));
+        }
+        launch
+            .remove
+            .retain(|name| !launch.set.iter().any(|(set, _)| set == name));
+        Ok(launch)
+    }
+
+    fn set(&mut self, name: &str, value: OsString) {
+        self.set.retain(|(set, _)| set != name);
+        self.set.push((name.to_owned(), value));
+    }
+
+    /// Makes the ranks load this MPI's library and no other.
+    fn name_library(&mut self, mpi: &Installation, request: &Request<'_>) -> Result<(), Fault> {
+        if let Some(library) = &mpi.libmpi {
+            self.set(BINDS_BY, library.clone().into_os_string());
+            if matches!(request.program.binding, Binding::Python { .. }) {
+                self.set("MPI4PY_LIBMPI", library.clone().into_os_string());
+            }
+        } else if request.program.binding == Binding::AtRunTime {
+            return Err(Fault::MpiMissing(format!(
+                "{} was found, but not the libmpi that belongs to it, and {} loads it by name",
+                mpi.describe(),
+                request.program.path.display()
+            )));
+        }
+        let folders = match (&request.program.binding, mpi.family) {
+            (_, Family::Intel) => intel::library_folders(mpi),
+            (Binding::Linked(need), _)
+                if !need
+                    .path
+                    .as_deref()
+                    .is_some_and(|path| mpi.owns_library(path)) =>
+            {
+                mpi.library_folder()
+                    .map(Path::to_owned)
+                    .into_iter()
+                    .collect()
+            }
+            _ => Vec::new(),
+        };
+        if !folders.is_empty() {
+            let inherited = request
+                .library_path
+                .filter(|text| !text.is_empty())
+                .map(OsStr::to_owned);
+            let list: Vec<OsString> = folders
+                .into_iter()
+                .map(PathBuf::into_os_string)
+                .chain(inherited)
+                .collect();
+            self.set("LD_LIBRARY_PATH", list.join(OsStr::new(":")));
+        }
+        self.check_library(mpi, request)
+    }
+
+    /// Asks the loader's rules once more, now with the final LD_LIBRARY_PATH: an RPATH in the program would still win over it.
+    fn check_library(&self, mpi: &Installation, request: &Request<'_>) -> Result<(), Fault> {
+        let Binding::Linked(need) = &request.program.binding else {
+            return Ok(());
+        };
+        let path = self
+            .set
+            .iter()
+            .find(|(name, _)| name == "LD_LIBRARY_PATH")
+            .map(|(_, value)| value.as_os_str());
+        let Some(path) = path else { return Ok(()) };
+        let loader = Loader::of_this_machine(Some(path));
+        match linkage::find_mpi(&request.program.path, &loader) {
+            Ok(Some(now))
+                if now
+                    .path
+                    .as_deref()
+                    .is_some_and(|path| !mpi.owns_library(path)) =>
+            {
+                Err(Fault::Mismatch(format!(
+                    "{} would load {} even under {}, because an RPATH in {} names it; build the program with that MPI, or leave --mpi out",
+                    request.program.path.display(),
+                    now.path.unwrap_or_default().display(),
+                    mpi.describe(),
+                    need.asked_by.display()
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The command ready to be started, with the standard streams inherited.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = Command::new(&self.mpiexec);
+        for name in &self.remove {
+            command.env_remove(name);
+        }
+        command
+            .args(&self.arguments)
+            .envs(self.set.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// The command as a line for a POSIX shell. `is_set` tells which of the removed variables need mentioning.
+    #[must_use]
+    pub fn shell_line(&self, is_set: impl Fn(&str) -> bool) -> OsString {
+        let mut words: Vec<OsString> = vec!["env".into()];
+        for name in self.remove.iter().filter(|name| is_set(name)) {
+            words.extend(["-u".into(), quote(OsStr::new(name))]);
+        }
+        for (name, value) in &self.set {
+            let mut word = OsString::from(name);
+            word.push("=");
+            word.push(quote(value));
+            words.push(word);
+        }
+        words.push(quote(self.mpiexec.as_os_str()));
+        words.extend(self.arguments.iter().map(|argument| quote(argument)));
+        words.join(OsStr::new(" "))
+    }
+}
+
+/// Quotes a word for a POSIX shell; words of harmless characters stay as they are.
+#[must_use]
+pub fn quote(word: &OsStr) -> OsString {
+    let harmless = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-+=:,./@%".contains(byte);
+    if !word.is_empty() && word.as_bytes().iter().all(harmless) {
+        return word.to_owned();
+    }
+    let mut quoted = vec![b'\''];
+    for &byte in word.as_bytes() {
+        match byte {
+            b'\'' => quoted.extend_from_slice(b"'\\''"),
+            other => quoted.push(other),
+        }
+    }
+    quoted.push(b'\'');
+    OsString::from_vec(quoted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::family::Version;
+
+    fn open_mpi(libmpi: Option<&str>) -> Installation {
+        Installation {
+            family: Family::OpenMpi,
+            version: Version {
+                major: 5,
+                minor: 0,
+                patch: 0,
+            },
+            mpiexec: "/o p/bin/mpiexec".into(),
+            libmpi: libmpi.map(PathBuf::from),
+            netmods: Vec::new(),
+            origin: String::new(),
+        }
+    }
+
+    fn compose(
+        mpi: &Installation,
+        settings: Settings,
+        binding: Binding,
+        variables: &[Variable],
+    ) -> Result<Launch, Fault> {
+        let program = Program {
+            path: "./my code".into(),
+            binding,
+        };
+        let arguments = ["it's".into(), "".into(), "$HOME".into()];
+        Launch::compose(
+            mpi,
+            settings,
+            &Request {
+                program: &program,
+                arguments: &arguments,
+                ranks: 3,
+                variables,
+                library_path: None,
+            },
+        )
+    }
+
+    #[test]
+    fn a_shell_gives_back_every_word_as_it_was() {
+        let words = [
+            "plain",
+            "",
+            "two words",
+            "it's",
+            "$HOME `x` \\ \"q\" * ?",
+            "new\nline",
+            "--a=b",
+            "~",
+            "#",
+        ];
+        let line: Vec<OsString> = words.iter().map(|word| quote(OsStr::new(word))).collect();
+        let mut script = OsString::from("printf '%s\\0' ");
+        script.push(line.join(OsStr::new(" ")));
+        let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
+        let mut expected = words.join("\0").into_bytes();
+        expected.push(0);
+        assert_eq!(output.stdout, expected);
+        let odd = OsString::from_vec(vec![0xff, b' ']);
+        assert_eq!(quote(&odd).as_bytes(), b"'\xff '");
+    }
+
+    #[test]
+    fn the_printed_line_names_removed_variables_only_where_they_are_set() {
+        let mut settings = Settings::default();
+        settings.set("A", "1 2");
+        settings.remove(&["GONE", "ABSENT", "A"]);
+        let launch = compose(
+            &open_mpi(Some("/o/libmpi.so.40")),
+            settings,
+            Binding::AtRunTime,
+            &[],
+        )
+        .unwrap();
+        let line = launch
+            .shell_line(|name| name == "GONE")
+            .into_string()
+            .unwrap();
+        assert_eq!(
+            line,
+            "env -u GONE A='1 2' WEFT_MPI_LIBRARY=/o/libmpi.so.40 '/o p/bin/mpiexec' -n 3 './my code' 'it'\\''s' '' '$HOME'"
+        );
+    }
+
+    #[test]
+    fn the_users_variable_wins_and_is_set_once() {
+        let mut settings = Settings::default();
+        settings.set("FI_PROVIDER", "weft");
+        let own = [Variable {
+            name: "FI_PROVIDER".into(),
+            value: "tcp".into(),
+        }];
+        let launch = compose(&open_mpi(Some("/l")), settings, Binding::AtRunTime, &own).unwrap();
+        let values: Vec<_> = launch
+            .set
+            .iter()
+            .filter(|(name, _)| name == "FI_PROVIDER")
+            .collect();
+        assert_eq!(values, [&("FI_PROVIDER".to_owned(), OsString::from("tcp"))]);
+    }
+
+    #[test]
+    fn python_is_told_its_libmpi() {
+        let launch = compose(
+            &open_mpi(Some("/l/libmpi.so.40")),
+            Settings::default(),
+            Binding::Python {
+                prefix: "/v".into(),
+            },
+            &[],
+        )
+        .unwrap();
+        assert!(
+            launch
+                .set
+                .contains(&("MPI4PY_LIBMPI".into(), "/l/libmpi.so.40".into()))
+        );
+    }
+
+    #[test]
+    fn a_program_that_binds_at_run_time_needs_a_known_library() {
+        let fault = compose(
+            &open_mpi(None),
+            Settings::default(),
+            Binding::AtRunTime,
+            &[],
+        )
+        .unwrap_err();
+        assert!(matches!(fault, Fault::MpiMissing(_)));
+        assert!(
+            compose(
+                &open_mpi(None),
+                Settings::default(),
+                Binding::None(String::new()),
+                &[]
+            )
+            .is_ok()
+        );
+    }
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How many processors and physical cores this process may use, from its affinity mask and sysfs.
+//!
+//! Called by `lib.rs` to decide on binding and oversubscription, and by the doctor. Source: sched_getaffinity(2);
+//! /sys/devices/system/cpu/cpuN/topology (Linux, Documentation/ABI/stable/sysfs-devices-system-cpu).
+
+use std::collections::BTreeSet;
+
+/// The processors of the affinity mask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cores {
+    /// Numbers of the processors (hardware threads) this process may run on, in order.
+    pub processors: Vec<usize>,
+    /// How many physical cores these belong to; at least 1.
+    pub core_count: u32,
+}
+
+/// Reads the mask of this process. On failure one processor is assumed, which binds nothing.
+#[must_use]
+pub fn allowed() -> Cores {
+    let mask = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0));
+    let processors: Vec<usize> = match mask {
+        Ok(mask) => (0..nix::sched::CpuSet::count())
+            .filter(|&number| mask.is_set(number).unwrap_or(false))
+            .collect(),
+        Err(_) => vec![0],
+    };
+    let cores: BTreeSet<String> = processors.iter().map(|&number| siblings(number)).collect();
+    Cores {
+        core_count: u32::try_from(cores.len().max(1)).unwrap_or(u32::MAX),
+        processors,
+    }
+}
+
+/// The list of the hardware threads that share a core with this one: the same text for each of them.
+fn siblings(processor: usize) -> String {
+    let path = format!("/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list");
+    std::fs::read_to_string(path)
+        .map_or_else(|_| format!("{processor}"), |text| text.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn there_are_no_more_cores_than_processors_and_at_least_one() {
+        let cores = super::allowed();
+        assert!(
+            cores.core_count >= 1 && cores.core_count as usize <= cores.processors.len().max(1),
+            "{cores:?}"
+        );
+    }
+}

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What went through Weft: each rank's provider sends one JSON datagram when an endpoint closes, and here they are collected and summed.
+//!
+//! Called by `lib.rs` around the job. The socket is an abstract unix one with a random name, which goes to the ranks in FI_WEFT_REPORT.
+//! What arrives is a claim by another process: it is parsed strictly, and it decides nothing but the text of a summary.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::thread::JoinHandle;
+
+use serde::{Deserialize, Serialize};
+
+/// The variable that tells the provider where to report to: the name of the socket without the leading NUL.
+pub const VARIABLE: &str = "FI_WEFT_REPORT";
+/// Longest report that is read. Chosen: a report is a few hundred bytes.
+const LONGEST_BYTES: usize = 64 * 1024;
+
+/// A number of messages and of their bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Traffic {
+    /// Messages.
+    #[serde(default)]
+    pub messages: u64,
+    /// Bytes of payload.
+    #[serde(default)]
+    pub bytes: u64,
+}
+
+impl Traffic {
+    fn add(&mut self, other: Self) {
+        self.messages = self.messages.saturating_add(other.messages);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// One endpoint's report.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The provider's version.
+    pub weft: String,
+    /// The reporting process.
+    pub pid: u32,
+    /// Messages sent, by protocol.
+    #[serde(default)]
+    pub sent: BTreeMap<String, Traffic>,
+    /// Messages received.
+    #[serde(default)]
+    pub received: Traffic,
+    /// Messages that came before they were asked for.
+    #[serde(default)]
+    pub unexpected: u64,
+    /// Processes that were talked to.
+    #[serde(default)]
+    pub remotes: u64,
+    /// Operations that ended in an error.
+    #[serde(default)]
+    pub errors: u64,
+}
+
+/// The sum over all reports of a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Summary {
+    /// Processes that reported.
+    pub processes: u32,
+    /// Messages sent, by protocol.
+    pub sent: BTreeMap<String, Traffic>,
+    /// Messages received.
+    pub received: Traffic,
+    /// Messages that came before they were asked for.
+    pub unexpected: u64,
+    /// Operations that ended in an error.
+    pub errors: u64,
+    /// Datagrams that were no reports.
+    pub unreadable: u32,
+}
+
+impl Summary {
+    /// Adds reports up.
+    #[must_use]
+    pub fn of(reports: &[Report], unreadable: u32) -> Self {
+        let mut summary = Self {
+            unreadable,
+            ..Self::default()
+        };
+        let mut processes = BTreeSet::new();
+        for report in reports {
+            processes.insert(report.pid);
+            for (protocol, traffic) in &report.sent {
+                summary
+                    .sent
+                    .entry(protocol.clone())
+                    .or_default()
+                    .add(*traffic);
+            }
+            summary.received.add(report.received);
+            summary.unexpected = summary.unexpected.saturating_add(report.unexpected);
+            summary.errors = summary.errors.saturating_add(report.errors);
+        }
+        summary.processes = u32::try_from(processes.len()).unwrap_or(u32::MAX);
+        summary
+    }
+
+    /// All that was sent.
+    #[must_use]
+    pub fn total(&self) -> Traffic {
+        let mut total = Traffic::default();
+        self.sent.values().for_each(|traffic| total.add(*traffic));
+        total
+    }
+
+    /// The summary in one line, for a job of `ranks`.
+    #[must_use]
+    pub fn line(&self, ranks: u32) -> String {
+        let total = self.total();
+        let mut by_count: Vec<(&String, u64)> = self
+            .sent
+            .iter()
+            .map(|(name, traffic)| (name, traffic.messages))
+            .filter(|(_, messages)| *messages > 0)
+            .collect();
+        by_count.sort_by_key(|&(name, messages)| (std::cmp::Reverse(messages), name));
+        let parts: Vec<String> = by_count
+            .iter()
+            .map(|(name, messages)| format!("{} {}", name.replace('_', " "), grouped(*messages)))
+            .collect();
+        let parts = if parts.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", parts.join(", "))
+        };
+        let errors = match self.errors {
+            0 => String::new(),
+            1 => ", 1 error".to_owned(),
+            many => format!(", {} errors", grouped(many)),
+        };
+        let ranks_word = if ranks == 1 { "rank" } else { "ranks" };
+        format!(
+            "{ranks} {ranks_word}, {} messages through Weft{parts}, {}{errors}",
+            grouped(total.messages),
+            size(total.bytes)
+        )
+    }
+}
+
+/// A number with commas between thousands.
+#[must_use]
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A number of bytes in the largest unit that leaves at least 1, with one digit after the point.
+#[must_use]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "one digit after the point is shown"
+)]
+pub fn size(bytes: u64) -> String {
+    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut value = bytes as f64;
+    let mut unit = "B";
+    for next in units {
+        if value < 1024.0 {
+            break;
+        }
+        value /= 1024.0;
+        unit = next;
+    }
+    if unit == "B" {
+        format!("{bytes} B")
+    } else {
+        format!("{value:.1} {unit}")
+    }
+}
+
+/// A thread that receives reports until it is told to stop.
+#[derive(Debug)]
+pub struct Collector {
+    name: String,
+    end: Vec<u8>,
+    thread: JoinHandle<(Vec<Report>, u32)>,
+}
+
+impl Collector {
+    /// Opens the socket and starts to receive.
+    ///
+    /// # Errors
+    /// When the system gives no random bytes, no socket or no thread.
+    pub fn start() -> io::Result<Self> {
+        let name = format!("weft-report-{}", random_hex()?);
+        let end = random_hex()?.into_bytes();
+        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+        let last = end.clone();
+        let thread = std::thread::Builder::new()
+            .name("reports".into())
+            .spawn(move || receive(&socket, &last))?;
+        Ok(Self { name, end, thread })
+    }
+
+    /// The value for FI_WEFT_REPORT.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Takes what has arrived. A report sent before this call is included, because datagrams to one socket keep their order.
+    ///
+    /// # Errors
+    /// When the receiving thread cannot be reached.
+    pub fn finish(self) -> io::Result<(Vec<Report>, u32)> {
+        let address = SocketAddr::from_abstract_name(&self.name)?;
+        UnixDatagram::unbound()?.send_to_addr(&self.end, &address)?;
+        self.thread
+            .join()
+            .map_err(|_| io::Error::other("the thread that receives reports panicked"))
+    }
+}
+
+fn receive(socket: &UnixDatagram, end: &[u8]) -> (Vec<Report>, u32) {
+    let mut buffer = vec![0_u8; LONGEST_BYTES];
+    let mut reports = Vec::new();
+    let mut unreadable = 0_u32;
+    loop {
+        match socket.recv(&mut buffer) {
+            Ok(length) if buffer[..length] == *end => return (reports, unreadable),
+            Ok(length) => match serde_json::from_slice(&buffer[..length]) {
+                Ok(report) => reports.push(report),
+                Err(_) => unreadable = unreadable.saturating_add(1),
+            },
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return (reports, unreadable),
+        }
+    }
+}
+
+fn random_hex() -> io::Result<String> {
+    let mut bytes = [0_u8; 12];
+    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn send(name: &str, text: &str) {
+        let address = SocketAddr::from_abstract_name(name).unwrap();
+        UnixDatagram::unbound()
+            .unwrap()
+            .send_to_addr(text.as_bytes(), &address)
+            .unwrap();
+    }
+
+    #[test]
+    fn reports_of_all_endpoints_are_summed_and_processes_counted_once() {
+        let collector = Collector::start().unwrap();
+        let one = r#"{"weft":"0.1.0","pid":7,"sent":{"inline":{"messages":10000,"bytes":100},"single_copy":{"messages":345,"bytes":1288490188}},
+            "received":{"messages":3,"bytes":4},"unexpected":2,"remotes":1,"errors":0}"#;
+        let two = r#"{"weft":"0.1.0","pid":7,"sent":{"inline":{"messages":1,"bytes":1},"later_protocol":{"messages":2}},"new_field":1}"#;
+        for text in [
+            one,
+            two,
+            r#"{"weft":"0.1.0","pid":8}"#,
+            "nonsense",
+            r#"{"pid":9}"#,
+        ] {
+            send(collector.name(), text);
+        }
+        let (reports, unreadable) = collector.finish().unwrap();
+        let summary = Summary::of(&reports, unreadable);
+        assert_eq!(
+            (reports.len(), summary.processes, summary.unreadable),
+            (3, 2, 2)
+        );
+        assert_eq!(
+            summary.sent["inline"],
+            Traffic {
+                messages: 10_001,
+                bytes: 101
+            }
+        );
+        assert_eq!(summary.total().messages, 10_348);
+        assert_eq!(
+            summary.line(4),
+            "4 ranks, 10,348 messages through Weft (inline 10,001, single copy 345, later protocol 2), 1.2 GiB"
+        );
+    }
+
+    #[test]
+    fn more_reports_than_the_queue_of_a_socket_holds_all_arrive() {
+        let collector = Collector::start().unwrap();
+        for pid in 0..500 {
+            send(
+                collector.name(),
+                &format!(r#"{{"weft":"0.1.0","pid":{pid}}}"#),
+            );
+        }
+        assert_eq!(
+            Summary::of(&collector.finish().unwrap().0, 0).processes,
+            500
+        );
+    }
+
+    #[test]
+    fn sums_do_not_overflow() {
+        let huge = Report {
+            weft: "x".into(),
+            pid: 1,
+            sent: [(
+                "inline".to_owned(),
+                Traffic {
+                    messages: u64::MAX,
+                    bytes: u64::MAX,
+                },
+            )]
+            .into(),
+            received: Traffic::default(),
+            unexpected: u64::MAX,
+            remotes: 0,
+            errors: 1,
+        };
+        let summary = Summary::of(&[huge.clone(), huge], 0);
+        assert_eq!(summary.total().messages, u64::MAX);
+        assert!(
+            summary.line(1).ends_with("16.0 EiB, 2 errors"),
+            "{}",
+            summary.line(1)
+        );
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_sizes_scaled() {
+        for (number, text) in [
+            (0, "0"),
+            (999, "999"),
+            (1000, "1,000"),
+            (12_345, "12,345"),
+            (1_234_567, "1,234,567"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+        for (bytes, text) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (1536, "1.5 KiB"),
+            (1 << 30, "1.0 GiB"),
+        ] {
+            assert_eq!(size(bytes), text);
+        }
+    }
+}

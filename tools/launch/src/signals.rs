@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Signals: those that a user, a shell or a batch system sends to `weft run` go on to the launcher, and at the very end to every process
+//! that the launcher left behind.
+//!
+//! Called by `supervise.rs`. The launcher stays in the process group of `weft run`, so that a terminal's Ctrl-C, Ctrl-Z and standard input
+//! reach it as they would without Weft; signals that the terminal sends are therefore not sent a second time.
+
+use std::collections::HashMap;
+use std::io;
+use std::thread::JoinHandle;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::iterator::exfiltrator::WithOrigin;
+use signal_hook::iterator::{Handle, SignalsInfo};
+use signal_hook::low_level::siginfo::Cause;
+
+/// The signals that are passed on.
+const FORWARDED: [i32; 5] = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+
+/// A thread that reports signals as they come, until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    handle: Handle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Starts to take signals in place of their default action; `deliver` gets each one that is to be passed on, until it returns false.
+    ///
+    /// # Errors
+    /// When handlers or the thread cannot be set up.
+    pub fn start(mut deliver: impl FnMut(Signal) -> bool + Send + 'static) -> io::Result<Self> {
+        let mut signals = SignalsInfo::<WithOrigin>::new(FORWARDED)?;
+        let handle = signals.handle();
+        let thread = std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(move || {
+                for origin in signals.forever() {
+                    let from_terminal =
+                        matches!(origin.cause, Cause::Kernel) && origin.signal != SIGHUP;
+                    let Ok(signal) = Signal::try_from(origin.signal) else {
+                        continue;
+                    };
+                    if !from_terminal && !deliver(signal) {
+                        break;
+                    }
+                }
+            })?;
+        Ok(Self {
+            handle,
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.handle.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Makes this process the parent of whatever its descendants leave behind, so that nothing of a job can hide from `kill_descendants`.
+pub fn adopt_orphans() {
+    // Only kernels before 3.4 lack this, and then merely a rank that outlives its launcher could be missed.
+    let _ = nix::sys::prctl::set_child_subreaper(true);
+}
+
+/// Sends a signal to one process; a process that is gone is no error.
+pub fn send(pid: u32, signal: Signal) {
+    if let Ok(pid) = i32::try_from(pid) {
+        let _ = kill(Pid::from_raw(pid), signal);
+    }
+}
+
+/// Sends KILL to every descendant of this process, and again to those that were born meanwhile. Returns how many processes it hit.
+pub fn kill_descendants() -> usize {
+    let mut hit = std::collections::HashSet::new();
+    loop {
+        let fresh: Vec<u32> = descendants(std::process::id())
+            .into_iter()
+            .filter(|pid| hit.insert(*pid))
+            .collect();
+        if fresh.is_empty() {
+            return hit.len();
+        }
+        for pid in fresh {
+            send(pid, Signal::SIGKILL);
+        }
+    }
+}
+
+/// All living descendants of a process, from the parents that /proc names.
+#[must_use]
+pub fn descendants(ancestor: u32) -> Vec<u32> {
+    let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    for pid in entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+    {
+        if let Some(parent) = living_parent(pid) {
+            children.entry(parent).or_default().push(pid);
+        }
+    }
+    let mut found = Vec::new();
+    let mut waiting = vec![ancestor];
+    while let Some(pid) = waiting.pop() {
+        let next = children.remove(&pid).unwrap_or_default();
+        found.extend(&next);
+        waiting.extend(next);
+    }
+    found
+}
+
+/// The parent in /proc/PID/stat, `None` for zombies and processes that are gone. The name in parentheses may contain anything.
+fn living_parent(pid: u32) -> Option<u32> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();
+    let state = fields.next()?;
+    if state == "Z" || state == "X" {
+        None
+    } else {
+        fields.next()?.parse().ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn children_and_their_children_are_found() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "sleep 30 & wait"])
+            .spawn()
+            .unwrap();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let grandchild = loop {
+            if let [one] = descendants(child.id())[..] {
+                break one;
+            }
+            assert!(
+                std::time::Instant::now() < deadline,
+                "no grandchild appeared"
+            );
+            std::thread::yield_now();
+        };
+        assert!(descendants(std::process::id()).contains(&grandchild));
+        send(grandchild, Signal::SIGKILL);
+        child.wait().unwrap();
+        assert_eq!(living_parent(u32::MAX), None);
+    }
+}

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Open MPI 4 and 5: which PML, MTL and BTL carry the messages, and how PRRTE (or ORTE) maps and binds.
+//!
+//! Called by `transport.rs`. MCA parameters go through OMPI_MCA_* variables, which both versions read; mapping goes through arguments,
+//! because its variables have different names in ORTE and PRRTE.
+
+use super::{Settings, Shape, Transport, set_provider};
+use crate::discover::Installation;
+
+/// Variables that would choose other components than the transport asks for.
+const CONTRADICTING: [&str; 9] = [
+    "OMPI_MCA_pml",
+    "OMPI_MCA_mtl",
+    "OMPI_MCA_btl",
+    "OMPI_MCA_mtl_ofi_provider_include",
+    "OMPI_MCA_mtl_ofi_provider_exclude",
+    "OMPI_MCA_btl_ofi_provider_include",
+    "OMPI_MCA_btl_ofi_provider_exclude",
+    "OMPI_MCA_opal_common_ofi_provider_include",
+    "OMPI_MCA_opal_common_ofi_provider_exclude",
+];
+
+/// Arguments and environment for a job under Open MPI.
+#[must_use]
+pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Settings {
+    let mut settings = Settings::default();
+    settings.remove(&CONTRADICTING);
+    let five = mpi.version.major >= 5;
+    if shape.label {
+        settings.argument(if five {
+            &["--output", "tag"]
+        } else {
+            &["--tag-output"]
+        });
+    }
+    if shape.bound() {
+        settings.argument(&["--map-by", "core", "--bind-to", "core"]);
+    } else {
+        let map = if five {
+            ["--map-by", ":OVERSUBSCRIBE"].as_slice()
+        } else {
+            &["--oversubscribe"]
+        };
+        settings.argument(map);
+        settings.argument(&["--bind-to", "none"]);
+        // A rank that spins takes the core from the rank it waits for.
+        settings.set("OMPI_MCA_mpi_yield_when_idle", "1");
+    }
+    if shape.root {
+        settings.set("OMPI_ALLOW_RUN_AS_ROOT", "1");
+        settings.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+    }
+    components(&mut settings, transport, five);
+    set_provider(&mut settings, transport, shape, None);
+    settings
+}
+
+fn components(settings: &mut Settings, transport: &Transport, five: bool) {
+    match transport {
+        Transport::Weft | Transport::Ofi(_) => {
+            settings.set("OMPI_MCA_pml", "cm");
+            settings.set("OMPI_MCA_mtl", "ofi");
+            // One-sided operations would otherwise bring a second transport, and with it a second endpoint, beside the MTL.
+            settings.set("OMPI_MCA_btl", "self");
+            let include = if five {
+                "OMPI_MCA_opal_common_ofi_provider_include"
+            } else {
+                "OMPI_MCA_mtl_ofi_provider_include"
+            };
+            settings.set(include, transport.provider().unwrap_or_default());
+        }
+        Transport::Native => {
+            settings.set("OMPI_MCA_pml", "ob1");
+            settings.set("OMPI_MCA_btl", if five { "sm,self" } else { "vader,self" });
+        }
+        Transport::Tcp => {
+            settings.set("OMPI_MCA_pml", "ob1");
+            settings.set("OMPI_MCA_btl", "tcp,self");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::family::{Family, Version};
+    use std::ffi::OsStr;
+
+    fn open_mpi(major: u32) -> Installation {
+        Installation {
+            family: Family::OpenMpi,
+            version: Version {
+                major,
+                minor: 0,
+                patch: 0,
+            },
+            mpiexec: "/o/bin/mpiexec".into(),
+            libmpi: None,
+            netmods: Vec::new(),
+            origin: String::new(),
+        }
+    }
+
+    fn shape(ranks: u32) -> Shape {
+        Shape {
+            ranks,
+            cores: 2,
+            label: true,
+            root: true,
+            provider_folder: Some("/w/lib/weft".into()),
+        }
+    }
+
+    fn value<'a>(settings: &'a Settings, name: &str) -> Option<&'a OsStr> {
+        settings.value(name).map(std::ffi::OsString::as_os_str)
+    }
+
+    #[test]
+    fn weft_goes_through_cm_and_the_ofi_mtl() {
+        let five = settings(&open_mpi(5), &Transport::Weft, &shape(2));
+        assert_eq!(value(&five, "OMPI_MCA_pml"), Some(OsStr::new("cm")));
+        assert_eq!(
+            value(&five, "OMPI_MCA_opal_common_ofi_provider_include"),
+            Some(OsStr::new("weft"))
+        );
+        assert_eq!(
+            value(&five, "FI_PROVIDER_PATH"),
+            Some(OsStr::new("/w/lib/weft"))
+        );
+        assert_eq!(value(&five, "FI_PROVIDER"), Some(OsStr::new("weft")));
+        let four = settings(&open_mpi(4), &Transport::Weft, &shape(2));
+        assert_eq!(
+            value(&four, "OMPI_MCA_mtl_ofi_provider_include"),
+            Some(OsStr::new("weft"))
+        );
+        assert_eq!(
+            value(&four, "OMPI_MCA_opal_common_ofi_provider_include"),
+            None
+        );
+    }
+
+    #[test]
+    fn shared_memory_has_another_name_in_each_major_version() {
+        assert_eq!(
+            value(
+                &settings(&open_mpi(5), &Transport::Native, &shape(2)),
+                "OMPI_MCA_btl"
+            ),
+            Some(OsStr::new("sm,self"))
+        );
+        assert_eq!(
+            value(
+                &settings(&open_mpi(4), &Transport::Native, &shape(2)),
+                "OMPI_MCA_btl"
+            ),
+            Some(OsStr::new("vader,self"))
+        );
+        assert_eq!(
+            value(
+                &settings(&open_mpi(5), &Transport::Native, &shape(2)),
+                "FI_PROVIDER"
+            ),
+            None
+        );
+    }
+
+    #[test]
+    fn more_ranks_than_cores_are_not_bound_and_yield() {
+        let crowded = settings(&open_mpi(5), &Transport::Tcp, &shape(3));
+        assert!(
+            crowded
+                .arguments
+                .join(" ")
+                .contains("--map-by :OVERSUBSCRIBE --bind-to none")
+        );
+        assert_eq!(
+            value(&crowded, "OMPI_MCA_mpi_yield_when_idle"),
+            Some(OsStr::new("1"))
+        );
+        let roomy = settings(&open_mpi(5), &Transport::Tcp, &shape(2));
+        assert!(roomy.arguments.join(" ").contains("--bind-to core"));
+        assert_eq!(value(&roomy, "OMPI_MCA_mpi_yield_when_idle"), None);
+    }
+
+    #[test]
+    fn labels_and_root_follow_the_version_and_the_user() {
+        let mut job = shape(2);
+        assert!(
+            settings(&open_mpi(5), &Transport::Weft, &job)
+                .arguments
+                .starts_with(&["--output".into(), "tag".into()])
+        );
+        assert!(
+            settings(&open_mpi(4), &Transport::Weft, &job)
+                .arguments
+                .starts_with(&["--tag-output".into()])
+        );
+        job.root = false;
+        assert_eq!(
+            value(
+                &settings(&open_mpi(5), &Transport::Weft, &job),
+                "OMPI_ALLOW_RUN_AS_ROOT"
+            ),
+            None
+        );
+    }
+}
