@@ -1,14 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All of an endpoint that its transport's callbacks change, apart from the transport itself.
+//!
+//! Changed by send.rs and receive.rs from above, by progress.rs from below.
 
-use crate::completion::Reporter;
+use weft_contract::{Class, Envelope};
+use weft_matching::Matcher;
+use weft_memory::UserBuffer;
+
+use crate::completion::{ReceiveEnd, Reporter};
+use crate::multi_receive::{MultiId, MultiReceive};
+use crate::peek::Claimed;
 use crate::route::Remotes;
 use crate::settings::DEFAULT_MIN_MULTI_RECEIVE_BYTES;
+use crate::slots::Slots;
+use crate::unexpected::{PayloadPool, Unexpected};
+
+/// A posted receive.
+pub(crate) struct Posted {
+    /// Empty for a multi-receive, which keeps its own.
+    pub(crate) buffer: UserBuffer,
+    pub(crate) context: usize,
+    pub(crate) flags: u64,
+    /// Set if it takes many messages.
+    pub(crate) multi: Option<MultiId>,
+}
+
+/// A send that its transport has not finished.
+pub(crate) struct PendingSend {
+    pub(crate) class: Class,
+    pub(crate) context: usize,
+    pub(crate) flags: u64,
+    /// No entry if it succeeds (inject).
+    pub(crate) silent: bool,
+}
+
+/// A matched receive that a transport fills.
+pub(crate) struct Filling {
+    pub(crate) envelope: Envelope,
+    pub(crate) end: ReceiveEnd,
+    pub(crate) multi: Option<MultiId>,
+}
+
+/// The two receive sides.
+pub(crate) struct Matching {
+    messages: Matcher<Posted, Unexpected>,
+    tagged: Matcher<Posted, Unexpected>,
+}
+
+impl Matching {
+    /// Fast path.
+    #[inline(always)]
+    pub(crate) fn of(&mut self, class: Class) -> &mut Matcher<Posted, Unexpected> {
+        match class {
+            Class::Message => &mut self.messages,
+            Class::Tagged => &mut self.tagged,
+        }
+    }
+}
 
 /// The core of an endpoint.
 pub(crate) struct Core {
     pub(crate) remotes: Remotes,
     pub(crate) report: Reporter,
+    pub(crate) matching: Matching,
+    pub(crate) pending: Slots<PendingSend>,
+    pub(crate) fillings: Slots<Filling>,
+    pub(crate) multis: Slots<MultiReceive>,
+    pub(crate) claimed: Vec<Claimed>,
+    pub(crate) pool: PayloadPool,
     pub(crate) min_multi_receive_bytes: usize,
 }
 
@@ -17,6 +76,15 @@ impl Core {
         Self {
             remotes: Remotes::default(),
             report,
+            matching: Matching {
+                messages: Matcher::new(),
+                tagged: Matcher::new(),
+            },
+            pending: Slots::new(),
+            fillings: Slots::new(),
+            multis: Slots::new(),
+            claimed: Vec::new(),
+            pool: PayloadPool::new(),
             min_multi_receive_bytes: DEFAULT_MIN_MULTI_RECEIVE_BYTES,
         }
     }

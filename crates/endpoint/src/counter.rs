@@ -65,9 +65,4 @@ impl CounterBindings {
     pub(crate) fn receive(&self) -> Option<CounterId> {
         self.counters[1]
     }
-
-    /// Whether `counter` is among them. Setup.
-    pub(crate) fn names(&self, counter: CounterId) -> bool {
-        self.counters.contains(&Some(counter))
-    }
 }

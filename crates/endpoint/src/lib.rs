@@ -29,12 +29,17 @@ pub mod error;
 pub mod flags;
 mod ids;
 pub mod in_process;
+mod multi_receive;
+mod peek;
 mod progress;
 mod receive;
 pub mod route;
 mod send;
 mod settings;
+mod sleep;
+mod slots;
 mod statistics;
+mod unexpected;
 
 pub use completion_queue::{Completion, ErrorCompletion};
 pub use domain::Domain;

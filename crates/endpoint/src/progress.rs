@@ -3,51 +3,269 @@
 //!
 //! Called when a queue or counter is read, and by the provider; calls [`weft_contract::Peer::progress`].
 
-use std::os::fd::RawFd;
+use std::net::SocketAddr;
 
+use weft_contract::{
+    AckToken, Class, Envelope, Landing, LandingToken, OfferId, Owner, RemoteId, SendToken,
+    TransferError,
+};
+use weft_matching::PostedId;
+use weft_memory::BytesView;
+
+use crate::completion::{ReceiveEnd, Sinks};
+use crate::core::{Core, Filling};
 use crate::domain::Domain;
+use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::ids::{CounterId, EndpointId, QueueId};
+use crate::multi_receive::MultiId;
 use crate::route::LocalRoute;
+use crate::unexpected::{Body, Unexpected};
 
 impl<P: LocalRoute> Domain<P> {
     /// Moves all that can move on one endpoint without waiting; answers how many events there were.
     ///
     /// # Errors
     /// Only [`Error::NoSuch`].
+    #[inline]
     pub fn progress(&mut self, endpoint: EndpointId) -> Result<usize, Error> {
-        let _ = endpoint;
-        Ok(0)
+        Ok(self
+            .endpoints
+            .get_mut(endpoint.0)
+            .ok_or(Error::NoSuch)?
+            .progress(&mut self.sinks))
     }
 
+    /// Drives all endpoints bound to a queue. Fast path.
+    #[inline]
     pub(crate) fn progress_queue(&mut self, queue: QueueId) {
-        let _ = queue;
+        let mut index = 0;
+        while let Some(&endpoint) = self
+            .sinks
+            .queues
+            .get(queue.0)
+            .and_then(|queue| queue.bound.get(index))
+        {
+            if let Some(endpoint) = self.endpoints.get_mut(endpoint.0) {
+                endpoint.progress(&mut self.sinks);
+            }
+            index += 1;
+        }
     }
 
+    /// Drives all endpoints bound to a counter.
     pub(crate) fn progress_counter(&mut self, counter: CounterId) {
-        let _ = counter;
+        let mut index = 0;
+        while let Some(&endpoint) = self
+            .sinks
+            .counters
+            .get(counter.0)
+            .and_then(|counter| counter.bound.get(index))
+        {
+            if let Some(endpoint) = self.endpoints.get_mut(endpoint.0) {
+                endpoint.progress(&mut self.sinks);
+            }
+            index += 1;
+        }
+    }
+}
+
+impl<P: LocalRoute> Endpoint<P> {
+    #[inline]
+    fn progress(&mut self, sinks: &mut Sinks) -> usize {
+        match &mut self.local {
+            Some(local) => local.progress(&mut Arrivals {
+                core: &mut self.core,
+                sinks,
+            }),
+            None => 0,
+        }
+    }
+}
+
+/// The owner, as a transport sees it during one call of progress.
+struct Arrivals<'a> {
+    core: &'a mut Core,
+    sinks: &'a mut Sinks,
+}
+
+impl Owner for Arrivals<'_> {
+    #[inline]
+    fn on_message(
+        &mut self,
+        envelope: &Envelope,
+        payload: BytesView<'_>,
+        ack: Option<AckToken>,
+    ) -> bool {
+        let core = &mut *self.core;
+        let Some(mut found) = core
+            .matching
+            .of(envelope.class)
+            .find_posted(envelope.remote, envelope.tag)
+        else {
+            self.keep_message(envelope, payload, ack);
+            return false;
+        };
+        if let Some(multi) = found.receive().multi {
+            let posted = found.id();
+            self.message_into_multi(multi, posted, envelope, payload);
+            return true;
+        }
+        let posted = found.take();
+        posted.buffer.fill(0, payload);
+        let source = core.remotes.name_of(envelope.remote);
+        core.report
+            .received(self.sinks, envelope, source, &ReceiveEnd::whole(&posted));
+        true
     }
 
-    /// A descriptor that becomes readable when there may be something to read on the queue, after
-    /// [`Domain::before_sleep`] answered true. Setup.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] if the transports bound to the queue have none, or none in common.
-    pub fn wait_fd(&mut self, queue: QueueId) -> Result<RawFd, Error> {
-        self.sinks.queues.get(queue.0).ok_or(Error::NoSuch)?;
-        Err(Error::Unsupported)
+    #[inline]
+    fn on_offer(&mut self, envelope: &Envelope, offer: OfferId) -> Option<Landing> {
+        let matcher = self.core.matching.of(envelope.class);
+        let Some(mut found) = matcher.find_posted(envelope.remote, envelope.tag) else {
+            self.keep(Unexpected {
+                envelope: *envelope,
+                ack: None,
+                body: Body::Offer(offer),
+            });
+            return None;
+        };
+        if let Some(multi) = found.receive().multi {
+            let posted = found.id();
+            return self.offer_into_multi(multi, posted, envelope);
+        }
+        let posted = found.take();
+        let end = ReceiveEnd::whole(&posted);
+        let token = self.core.fillings.insert(Filling {
+            envelope: *envelope,
+            end,
+            multi: None,
+        });
+        Some(Landing {
+            token: LandingToken(u64::from(token)),
+            buffer: posted.buffer,
+        })
     }
 
-    /// Announces that the caller is about to sleep on the descriptor. True: nothing is pending and whatever
-    /// arrives from now on makes the descriptor readable; [`Domain::after_sleep`] must follow. False: there is
-    /// something to read or to progress first.
-    pub fn before_sleep(&mut self, queue: QueueId) -> bool {
-        let _ = queue;
-        false
+    #[inline]
+    fn on_landed(&mut self, landing: LandingToken, outcome: Result<(), TransferError>) {
+        if let Some(filling) = self.core.fillings.remove(landing.0 as u32) {
+            self.core.finish(self.sinks, filling, outcome);
+        }
     }
 
-    /// Ends what [`Domain::before_sleep`] announced.
-    pub fn after_sleep(&mut self, queue: QueueId) {
-        let _ = queue;
+    #[inline]
+    fn on_sent(&mut self, token: SendToken, outcome: Result<(), TransferError>) {
+        let Some(send) = self.core.pending.remove(token.0 as u32) else {
+            return;
+        };
+        let report = &mut self.core.report;
+        match outcome {
+            Ok(()) if send.silent => report.sent_silently(self.sinks),
+            Ok(()) => report.sent(self.sinks, send.class, send.context, send.flags),
+            Err(why) => {
+                report.send_failed(self.sinks, send.class, send.context, Error::Transfer(why))
+            }
+        }
+    }
+
+    #[cold]
+    fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
+        let core = &mut *self.core;
+        core.remotes.stop_watching(remote);
+        for class in [Class::Message, Class::Tagged] {
+            while let Some(posted) = core.matching.of(class).remove_posted_from(remote) {
+                core.abandon(self.sinks, class, &posted, Error::Transfer(why));
+            }
+            let is_offer = |message: &Unexpected| matches!(message.body, Body::Offer(_));
+            while core
+                .matching
+                .of(class)
+                .remove_unexpected_from(remote, is_offer)
+                .is_some()
+            {}
+        }
+        for claim in core
+            .claimed
+            .iter_mut()
+            .filter(|claim| claim.message.envelope.remote == remote)
+        {
+            if let Body::Offer(_) = claim.message.body {
+                claim.message.body = Body::Void(why);
+            }
+        }
+    }
+
+    #[cold]
+    fn remote_at(&mut self, address: SocketAddr) -> RemoteId {
+        self.core.remotes.at(address).0
+    }
+}
+
+impl Arrivals<'_> {
+    #[inline(never)]
+    fn keep_message(&mut self, envelope: &Envelope, payload: BytesView<'_>, ack: Option<AckToken>) {
+        let body = self.core.pool.keep(payload);
+        self.keep(Unexpected {
+            envelope: *envelope,
+            ack,
+            body,
+        });
+    }
+
+    fn keep(&mut self, message: Unexpected) {
+        let envelope = message.envelope;
+        self.core.report.counts.unexpected_count += 1;
+        self.core.matching.of(envelope.class).push_unexpected(
+            envelope.remote,
+            envelope.tag,
+            message,
+        );
+    }
+
+    #[inline(never)]
+    fn message_into_multi(
+        &mut self,
+        multi: MultiId,
+        posted: PostedId,
+        envelope: &Envelope,
+        payload: BytesView<'_>,
+    ) {
+        let Some(part) = self.core.begin_part(multi, envelope.length_bytes) else {
+            return;
+        };
+        if let Some(buffer) = self.core.multi_buffer(multi) {
+            buffer.fill(part.offset_bytes, payload);
+        }
+        if part.full {
+            self.core.matching.of(envelope.class).remove_posted(posted);
+        }
+        let filling = Filling {
+            envelope: *envelope,
+            end: part.end,
+            multi: Some(multi),
+        };
+        self.core.finish(self.sinks, filling, Ok(()));
+    }
+
+    #[inline(never)]
+    fn offer_into_multi(
+        &mut self,
+        multi: MultiId,
+        posted: PostedId,
+        envelope: &Envelope,
+    ) -> Option<Landing> {
+        let part = self.core.begin_part(multi, envelope.length_bytes)?;
+        let buffer = self.core.part_buffer(multi, &part);
+        if part.full {
+            self.core.matching.of(envelope.class).remove_posted(posted);
+        }
+        let filling = Filling {
+            envelope: *envelope,
+            end: part.end,
+            multi: Some(multi),
+        };
+        let token = LandingToken(u64::from(self.core.fillings.insert(filling)));
+        Some(Landing { token, buffer })
     }
 }

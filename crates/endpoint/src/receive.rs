@@ -2,14 +2,33 @@
 //! Receiving: every fi_recv and fi_trecv call comes here, fi_cancel too. fi_msg(3), fi_tagged(3).
 //!
 //! Called by the provider. A receive takes the earliest unexpected message that it matches, or is posted.
+//! Calls multi_receive.rs and peek.rs for the receives that are more than that.
 
+use weft_contract::{Class, Envelope, Landing, LandingToken, TransferError};
+use weft_matching::Want;
 use weft_memory::UserBuffer;
 
+use crate::completion::{ReceiveEnd, Sinks};
+use crate::core::{Core, Filling, Posted};
 use crate::domain::Domain;
+use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::ids::EndpointId;
+use crate::flags;
+use crate::ids::{EndpointId, FiAddr};
+use crate::multi_receive::{MultiId, Release};
 use crate::route::LocalRoute;
 use crate::settings::Receive;
+use crate::unexpected::{Body, Unexpected};
+
+/// Flags that make more of a receive than one buffer for one message.
+const SPECIAL: u64 = flags::MULTI_RECV | flags::PEEK | flags::CLAIM | flags::DISCARD;
+
+/// Where a message goes that was unexpected.
+pub(crate) struct Target {
+    pub(crate) buffer: UserBuffer,
+    pub(crate) end: ReceiveEnd,
+    pub(crate) multi: Option<MultiId>,
+}
 
 impl<P: LocalRoute> Domain<P> {
     /// Posts a receive, or does what its flags say: FI_MULTI_RECV, FI_PEEK, FI_CLAIM, FI_DISCARD. The buffer
@@ -26,8 +45,59 @@ impl<P: LocalRoute> Domain<P> {
         receive: &Receive,
         buffer: UserBuffer,
     ) -> Result<(), Error> {
-        let _ = (endpoint, receive, buffer);
-        Err(Error::Unsupported)
+        let number = endpoint;
+        let endpoint = self.endpoints.get_mut(number.0).ok_or(Error::NoSuch)?;
+        let flags = receive.flags.unwrap_or(endpoint.settings.receive_flags);
+        if flags & SPECIAL != 0 {
+            return self.receive_specially(number, receive, flags, buffer);
+        }
+        let want = endpoint.want(receive)?;
+        let posted = Posted {
+            buffer,
+            context: receive.context,
+            flags,
+            multi: None,
+        };
+        match endpoint
+            .core
+            .matching
+            .of(receive.class)
+            .find_unexpected(want)
+        {
+            None => endpoint.post(receive.class, want, posted),
+            Some(id) => {
+                if let Some((.., message)) = endpoint
+                    .core
+                    .matching
+                    .of(receive.class)
+                    .remove_unexpected(id)
+                {
+                    endpoint.deliver(&mut self.sinks, message, Target::whole(posted));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn receive_specially(
+        &mut self,
+        endpoint: EndpointId,
+        receive: &Receive,
+        flags: u64,
+        buffer: UserBuffer,
+    ) -> Result<(), Error> {
+        const CLAIM_AND_DISCARD: u64 = flags::CLAIM | flags::DISCARD;
+        match flags & SPECIAL {
+            flags::MULTI_RECV => self.receive_many(endpoint, receive, flags, buffer),
+            flags::CLAIM | CLAIM_AND_DISCARD => {
+                self.receive_claimed(endpoint, receive, flags, buffer)
+            }
+            special if special & flags::PEEK != 0 => {
+                self.peek(endpoint, receive, special & !flags::PEEK)
+            }
+            _ => Err(Error::Invalid),
+        }
     }
 
     /// Cancels the earliest receive posted under `context`; an error entry [`Error::Canceled`] follows. Sends,
@@ -36,7 +106,220 @@ impl<P: LocalRoute> Domain<P> {
     /// # Errors
     /// [`Error::NoSuch`] if there is none.
     pub fn cancel(&mut self, endpoint: EndpointId, context: usize) -> Result<(), Error> {
-        let _ = (endpoint, context);
+        let core = &mut self
+            .endpoints
+            .get_mut(endpoint.0)
+            .ok_or(Error::NoSuch)?
+            .core;
+        for class in [Class::Tagged, Class::Message] {
+            if let Some(posted) = core
+                .matching
+                .of(class)
+                .cancel(|posted| posted.context == context)
+            {
+                core.abandon(&mut self.sinks, class, &posted, Error::Canceled);
+                return Ok(());
+            }
+        }
         Err(Error::NoSuch)
+    }
+}
+
+impl Target {
+    /// A receive for one message.
+    #[inline]
+    pub(crate) fn whole(posted: Posted) -> Self {
+        let end = ReceiveEnd::whole(&posted);
+        Self {
+            buffer: posted.buffer,
+            end,
+            multi: None,
+        }
+    }
+}
+
+impl ReceiveEnd {
+    /// The end of a message that fills a receive of its own. Fast path.
+    #[inline(always)]
+    pub(crate) fn whole(posted: &Posted) -> Self {
+        Self {
+            context: posted.context,
+            flags: posted.flags,
+            capacity_bytes: posted.buffer.length_bytes(),
+            address: 0,
+            release: false,
+        }
+    }
+}
+
+impl<P: LocalRoute> Endpoint<P> {
+    /// What a receive asks for, in matching's words. Fast path.
+    ///
+    /// # Errors
+    /// [`Error::BadState`] and [`Error::Invalid`] as for [`Domain::receive`].
+    #[inline(always)]
+    pub(crate) fn want(&self, receive: &Receive) -> Result<Want, Error> {
+        if self.local.is_none() {
+            return Err(Error::BadState);
+        }
+        let source = if receive.source == FiAddr::UNSPEC || !self.settings.directed_receive {
+            None
+        } else {
+            Some(
+                self.core
+                    .remotes
+                    .named(receive.source)
+                    .ok_or(Error::Invalid)?,
+            )
+        };
+        Ok(Want {
+            source,
+            tag: receive.tag,
+            ignore: receive.ignore,
+        })
+    }
+
+    /// Posts a receive that no unexpected message matches; has its source watched, so that it does not wait
+    /// for the dead. Fast path.
+    #[inline]
+    pub(crate) fn post(&mut self, class: Class, want: Want, posted: Posted) {
+        if let (Some(source), Some(local)) = (want.source, &mut self.local) {
+            if self.core.remotes.start_watching(source) {
+                local.watch(source, true);
+            }
+        }
+        self.core.matching.of(class).post(want, posted);
+    }
+
+    /// Ends an unexpected message in the receive that it was kept for.
+    pub(crate) fn deliver(&mut self, sinks: &mut Sinks, message: Unexpected, target: Target) {
+        let Unexpected {
+            envelope,
+            ack,
+            body,
+        } = message;
+        let Target { buffer, end, multi } = target;
+        let Some(local) = &mut self.local else { return };
+        let filling = Filling {
+            envelope,
+            end,
+            multi,
+        };
+        match body {
+            Body::Offer(offer) => {
+                let token = LandingToken(u64::from(self.core.fillings.insert(filling)));
+                local.accept(offer, Landing { token, buffer });
+            }
+            Body::Void(why) => self.core.finish(sinks, filling, Err(why)),
+            body => {
+                body.fill(&buffer, 0, envelope.length_bytes);
+                self.core.pool.release(body);
+                self.core.finish(sinks, filling, Ok(()));
+                if let Some(ack) = ack {
+                    local.acknowledge(ack);
+                }
+            }
+        }
+    }
+
+    /// Drops an unexpected message; its sender sees it as delivered.
+    pub(crate) fn drop_message(&mut self, message: Unexpected) {
+        let Some(local) = &mut self.local else { return };
+        if let Body::Offer(offer) = message.body {
+            local.discard(offer);
+        } else if let Some(ack) = message.ack {
+            local.acknowledge(ack);
+        }
+        self.core.pool.release(message.body);
+    }
+}
+
+impl Core {
+    /// Ends a matched receive. Fast path.
+    #[inline]
+    pub(crate) fn finish(
+        &mut self,
+        sinks: &mut Sinks,
+        filling: Filling,
+        outcome: Result<(), TransferError>,
+    ) {
+        let Filling {
+            envelope,
+            end,
+            multi,
+        } = filling;
+        match multi {
+            None => self.report_end(sinks, &envelope, &end, outcome),
+            Some(multi) => {
+                let release = self.end_part(multi);
+                let now = matches!(release, Release::Now);
+                self.report_end(
+                    sinks,
+                    &envelope,
+                    &ReceiveEnd {
+                        release: now,
+                        ..end
+                    },
+                    outcome,
+                );
+                if let Release::Failed(error) = release {
+                    self.report.receive_failed(
+                        sinks,
+                        envelope.class,
+                        &ReceiveEnd {
+                            release: true,
+                            ..end
+                        },
+                        error,
+                    );
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn report_end(
+        &mut self,
+        sinks: &mut Sinks,
+        envelope: &Envelope,
+        end: &ReceiveEnd,
+        outcome: Result<(), TransferError>,
+    ) {
+        let source = self.remotes.name_of(envelope.remote);
+        match outcome {
+            Ok(()) => self.report.received(sinks, envelope, source, end),
+            Err(why) => {
+                let entry = self.report.entry(envelope, source, end);
+                self.report
+                    .receive_broken(sinks, entry, Error::Transfer(why));
+            }
+        }
+    }
+
+    /// Ends a posted receive that was taken back, without a message. Slow path.
+    pub(crate) fn abandon(
+        &mut self,
+        sinks: &mut Sinks,
+        class: Class,
+        posted: &Posted,
+        error: Error,
+    ) {
+        let end = ReceiveEnd::whole(posted);
+        match posted.multi {
+            None => self.report.receive_failed(sinks, class, &end, error),
+            Some(multi) => {
+                if self.fail_multi(multi, error) {
+                    self.report.receive_failed(
+                        sinks,
+                        class,
+                        &ReceiveEnd {
+                            release: true,
+                            ..end
+                        },
+                        error,
+                    );
+                }
+            }
+        }
     }
 }

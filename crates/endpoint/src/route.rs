@@ -38,7 +38,9 @@ pub trait LocalRoute: Peer + Sized {
     /// The address under which others reach us.
     fn local_address(&self) -> SocketAddr;
 
-    /// Asks that the death of `remote` be noticed even if nothing is sent to it, or no longer. Slow path.
+    /// Asks that the death of `remote` be noticed even if nothing is sent to it, or no longer. If it is dead
+    /// already, the next progress says so ([`weft_contract::Owner::on_remote_lost`]), again if need be: a
+    /// receive that names it waits. Saying so ends the watch. Slow path.
     fn watch(&mut self, remote: RemoteId, on: bool);
 
     /// A descriptor that becomes readable when there may be progress to make after `before_sleep`.
@@ -61,8 +63,6 @@ struct Remote {
     name: FiAddr,
     /// Whether the transport was asked to notice its death.
     watched: bool,
-    /// Whether it died and was not heard of since.
-    lost: bool,
 }
 
 /// Marks a name that leads to no remote. Chosen: ids are dense, so the largest is never reached.
@@ -100,7 +100,6 @@ impl Remotes {
             self.by_id.push(Remote {
                 name: FiAddr::UNSPEC,
                 watched: false,
-                lost: false,
             });
         }
         (found, found == next)
@@ -133,18 +132,10 @@ impl Remotes {
         }
     }
 
-    /// Notes that `remote` died, or was heard of again.
-    pub(crate) fn set_lost(&mut self, remote: RemoteId, lost: bool) {
+    /// Notes that `remote` is no longer watched.
+    pub(crate) fn stop_watching(&mut self, remote: RemoteId) {
         if let Some(known) = self.by_id.get_mut(remote.index()) {
-            known.lost = lost;
-            known.watched &= !lost;
+            known.watched = false;
         }
-    }
-
-    /// Whether `remote` died and was not heard of since.
-    pub(crate) fn is_lost(&self, remote: RemoteId) -> bool {
-        self.by_id
-            .get(remote.index())
-            .is_some_and(|known| known.lost)
     }
 }

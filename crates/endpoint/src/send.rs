@@ -3,13 +3,48 @@
 //!
 //! Called by the provider; calls route.rs for the remote and its transport for the rest.
 
+use weft_contract::{CompletionLevel, PostError, Posted, RemoteId, SendOp, SendToken};
 use weft_memory::UserBuffer;
 
+use crate::core::PendingSend;
 use crate::domain::Domain;
+use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::flags;
 use crate::ids::{EndpointId, FiAddr};
 use crate::route::LocalRoute;
 use crate::settings::{Inject, Send};
+
+/// When a send with these flags is complete. Specified: without a flag, a reliable endpoint completes at
+/// transmission (fi_endpoint(3)).
+#[inline(always)]
+fn level(flags: u64) -> CompletionLevel {
+    if flags & (flags::DELIVERY_COMPLETE | flags::MATCH_COMPLETE) != 0 {
+        CompletionLevel::Delivery
+    } else if flags & flags::INJECT_COMPLETE != 0 && flags & flags::TRANSMIT_COMPLETE == 0 {
+        CompletionLevel::Inject
+    } else {
+        CompletionLevel::Transmit
+    }
+}
+
+/// Why a transport did not take a send, in our words.
+#[cold]
+fn refused(error: PostError) -> Error {
+    match error {
+        PostError::Busy => Error::Again,
+        PostError::Failed(error) => Error::Transfer(error),
+    }
+}
+
+impl<P: LocalRoute> Endpoint<P> {
+    /// The remote that the user calls `to`, and its transport. Fast path.
+    #[inline(always)]
+    fn route(&mut self, to: FiAddr) -> Result<(RemoteId, &mut P), Error> {
+        let local = self.local.as_mut().ok_or(Error::BadState)?;
+        Ok((self.core.remotes.named(to).ok_or(Error::Invalid)?, local))
+    }
+}
 
 impl<P: LocalRoute> Domain<P> {
     /// Sends a message. The buffer stays ours until the completion, unless the flags have FI_INJECT. Fast
@@ -28,8 +63,41 @@ impl<P: LocalRoute> Domain<P> {
         send: &Send,
         payload: &UserBuffer,
     ) -> Result<(), Error> {
-        let _ = (endpoint, to, send, payload);
-        Err(Error::Unsupported)
+        let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
+        let flags = send.flags.unwrap_or(endpoint.settings.transmit_flags);
+        let inject = flags & flags::INJECT != 0;
+        if inject && payload.length_bytes() > self.settings.inject_limit_bytes {
+            return Err(Error::TooLong);
+        }
+        let token = endpoint.core.pending.next();
+        let (remote, local) = endpoint.route(to)?;
+        let op = SendOp {
+            remote,
+            class: send.class,
+            tag: send.tag,
+            cq_data: send.cq_data,
+            level: level(flags),
+            token: SendToken(u64::from(token)),
+            inject,
+        };
+        let posted = local.post_send(&op, payload).map_err(refused)?;
+        let core = &mut endpoint.core;
+        core.report.count_sent(payload.length_bytes());
+        match posted {
+            Posted::Complete => core
+                .report
+                .sent(&mut self.sinks, send.class, send.context, flags),
+            Posted::Pending => {
+                let (class, context) = (send.class, send.context);
+                core.pending.insert(PendingSend {
+                    class,
+                    context,
+                    flags,
+                    silent: false,
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Sends a short message whose buffer is the user's again on return; no entry is written on the queue if
@@ -45,7 +113,36 @@ impl<P: LocalRoute> Domain<P> {
         inject: &Inject,
         payload: &UserBuffer,
     ) -> Result<(), Error> {
-        let _ = (endpoint, to, inject, payload);
-        Err(Error::Unsupported)
+        let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
+        if payload.length_bytes() > self.settings.inject_limit_bytes {
+            return Err(Error::TooLong);
+        }
+        let token = endpoint.core.pending.next();
+        let (remote, local) = endpoint.route(to)?;
+        let op = SendOp {
+            remote,
+            class: inject.class,
+            tag: inject.tag,
+            cq_data: inject.cq_data,
+            level: CompletionLevel::Inject,
+            token: SendToken(u64::from(token)),
+            inject: true,
+        };
+        let posted = local.post_send(&op, payload).map_err(refused)?;
+        let core = &mut endpoint.core;
+        core.report.count_sent(payload.length_bytes());
+        match posted {
+            Posted::Complete => core.report.sent_silently(&mut self.sinks),
+            Posted::Pending => {
+                let class = inject.class;
+                core.pending.insert(PendingSend {
+                    class,
+                    context: 0,
+                    flags: 0,
+                    silent: true,
+                });
+            }
+        }
+        Ok(())
     }
 }
