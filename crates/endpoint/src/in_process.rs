@@ -349,14 +349,7 @@ impl Peer for InProcess {
 
     fn acknowledge(&mut self, ack: AckToken) {
         if let Some((to, token)) = self.receipts.remove(&ack) {
-            lock(&self.network).send(
-                self.address,
-                to,
-                Packet::Done {
-                    token,
-                    number: None,
-                },
-            );
+            lock(&self.network).send(self.address, to, Packet::Done(token));
         }
     }
 
