@@ -3,16 +3,17 @@
 //!
 //! Called by `matcher`; calls `slab` (the receives), `table` (mask and key to the list of receives with that mask and key, in order of
 //! posting), `sources`. An arriving message looks once for each mask that has receives posted, and the earliest of the heads it finds is
-//! the match, because all receives of one list match the same messages. Programs use one to four masks.
+//! the match, because all receives of one list match the same messages. Programs use one to four masks. A receive that is posted while no
+//! other is stays out of the table until a second one comes: the path of a program that waits for one message at a time.
 
-use crate::chain::{Link, Links};
+use crate::chain::{Link, Links, NONE};
 use crate::slab::{Id, Slab};
 use crate::sources::SourceCounts;
 use crate::table::{Place, Table};
 use crate::want::{Key, Mask, Want};
 
 /// What the table needs to know of a receive.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Head {
     key: Key,
     mask: u32,
@@ -44,6 +45,9 @@ const SALT_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Unused masks at the end of the list are dropped beyond this many; chosen: more than programs use.
 const MASKS_KEPT: usize = 8;
 
+/// The place of the receive that is not in the table.
+const NOWHERE: Place = Place::Vacant { slot: 0 };
+
 /// A posted receive that was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
@@ -55,6 +59,9 @@ pub(crate) struct Found {
 #[derive(Debug)]
 pub(crate) struct Posted<R> {
     slab: Slab<Head, R>,
+    /// The receive that is not in the table, being the only one; or `NONE`.
+    lone: u32,
+    lone_mask: Mask,
     table: Table,
     masks: Vec<MaskUse>,
     sources: SourceCounts,
@@ -67,6 +74,8 @@ impl<R> Posted<R> {
     pub fn new() -> Self {
         Posted {
             slab: Slab::new(),
+            lone: NONE,
+            lone_mask: Mask::default(),
             table: Table::new(),
             masks: Vec::new(),
             sources: SourceCounts::default(),
@@ -90,25 +99,45 @@ impl<R> Posted<R> {
     pub fn push(&mut self, want: Want, receive: R) -> Id {
         let mask = Mask::of(want);
         let key = mask.key(want);
-        let mask_index = self.mask_index(mask);
-        let mask_use = &mut self.masks[mask_index as usize];
-        mask_use.posted += 1;
-        let hash = mask.hash(key, mask_use.salt);
-        self.table.reserve();
-        let place = self.probe(hash, mask_index, key);
-        let index = self.slab.insert(
-            Head {
-                key,
-                mask: mask_index,
-                link: Link::default(),
-            },
-            receive,
-        );
-        self.table.append(place, hash, &mut self.slab, index);
         if mask.is_directed() {
             self.sources.add(key.source);
         }
+        let head = Head {
+            key,
+            ..Head::default()
+        };
+        let index = self.slab.insert(head, receive);
+        if self.slab.count() == 1 {
+            self.lone = index;
+            self.lone_mask = mask;
+        } else {
+            self.enter_lone();
+            self.enter(index, mask);
+        }
         self.slab.id(index)
+    }
+
+    /// Enters the receive that is not in the table yet, if there is one.
+    #[inline]
+    fn enter_lone(&mut self) {
+        if self.lone != NONE {
+            self.enter(self.lone, self.lone_mask);
+            self.lone = NONE;
+        }
+    }
+
+    /// Enters a receive into the table, behind all that are there.
+    fn enter(&mut self, index: u32, mask: Mask) {
+        let mask_index = self.mask_index(mask);
+        let mask_use = &mut self.masks[mask_index as usize];
+        mask_use.posted += 1;
+        let head = self.slab.head_mut(index);
+        head.mask = mask_index;
+        let key = head.key;
+        let hash = mask.hash(key, mask_use.salt);
+        self.table.reserve();
+        let place = self.probe(hash, mask_index, key);
+        self.table.append(place, hash, &mut self.slab, index);
     }
 
     /// Where a mask lies in the list of masks; it is entered if need be.
@@ -149,6 +178,17 @@ impl<R> Posted<R> {
     /// The earliest receive that a message matches.
     #[inline]
     pub fn find(&self, key: Key) -> Option<Found> {
+        if self.lone != NONE {
+            let matches = self.lone_mask.same(self.slab.head(self.lone).key, key);
+            return matches.then_some(Found {
+                index: self.lone,
+                place: NOWHERE,
+            });
+        }
+        self.look_up(key)
+    }
+
+    fn look_up(&self, key: Key) -> Option<Found> {
         let mut earliest: Option<Found> = None;
         for (mask_index, mask_use) in (0..).zip(&self.masks) {
             if mask_use.posted == 0 {
@@ -178,25 +218,43 @@ impl<R> Posted<R> {
         self.slab.body_mut(index)
     }
 
+    #[inline]
+    fn mask(&self, index: u32) -> Mask {
+        if index == self.lone {
+            self.lone_mask
+        } else {
+            self.masks[self.slab.head(index).mask as usize].mask
+        }
+    }
+
     pub fn want(&self, index: u32) -> Want {
-        let head = self.slab.head(index);
-        self.masks[head.mask as usize].mask.want(head.key)
+        self.mask(index).want(self.slab.head(index).key)
     }
 
     /// Removes a receive that `find` has just given.
     #[inline]
     pub fn take(&mut self, found: Found) -> Option<R> {
-        let Head { key, mask, .. } = *self.slab.head(found.index);
+        if self.mask(found.index).is_directed() {
+            self.sources
+                .subtract(self.slab.head(found.index).key.source);
+        }
+        if found.index == self.lone {
+            self.lone = NONE;
+        } else {
+            self.leave(found);
+        }
+        self.slab.remove(found.index)
+    }
+
+    /// Takes a receive out of the table.
+    fn leave(&mut self, found: Found) {
+        let mask = self.slab.head(found.index).mask;
         self.table.remove(found.place, &mut self.slab, found.index);
         let mask_use = &mut self.masks[mask as usize];
         mask_use.posted -= 1;
-        if mask_use.mask.is_directed() {
-            self.sources.subtract(key.source);
-        }
         if mask_use.posted == 0 && self.masks.len() > MASKS_KEPT {
             self.drop_unused_masks();
         }
-        self.slab.remove(found.index)
     }
 
     #[cold]
@@ -212,6 +270,12 @@ impl<R> Posted<R> {
     #[inline]
     pub fn remove(&mut self, id: Id) -> Option<R> {
         let index = self.slab.index(id)?;
+        if index == self.lone {
+            return self.take(Found {
+                index,
+                place: NOWHERE,
+            });
+        }
         let Head { key, mask, .. } = *self.slab.head(index);
         let mask_use = &self.masks[mask as usize];
         let place = self.probe(mask_use.mask.hash(key, mask_use.salt), mask, key);
@@ -251,10 +315,12 @@ impl<R> Posted<R> {
 
     #[cold]
     fn sweep(&mut self, source: u32) {
-        let masks = &self.masks;
         let directed =
-            |head: &Head| head.key.source == source && masks[head.mask as usize].mask.is_directed();
-        let found = self.slab.iter().filter(|(_, _, head, _)| directed(head));
+            |index, head: &Head| head.key.source == source && self.mask(index).is_directed();
+        let found = self
+            .slab
+            .iter()
+            .filter(|&(index, _, head, _)| directed(index, head));
         let mut found: Vec<(u64, Id)> = found
             .map(|(index, sequence, _, _)| (sequence, self.slab.id(index)))
             .collect();

@@ -34,7 +34,7 @@ pub(crate) struct Slab<H, T> {
     last_sequence: u64,
 }
 
-impl<H, T> Slab<H, T> {
+impl<H: Default, T> Slab<H, T> {
     pub fn new() -> Self {
         Slab {
             cells: Vec::new(),
@@ -56,11 +56,6 @@ impl<H, T> Slab<H, T> {
     pub fn insert(&mut self, head: H, body: T) -> u32 {
         self.last_sequence += 1;
         self.count += 1;
-        let cell = Cell {
-            sequence: self.last_sequence,
-            head,
-            body: Some(body),
-        };
         let index = match self.vacant.pop() {
             Some(index) => index,
             None => {
@@ -68,21 +63,29 @@ impl<H, T> Slab<H, T> {
                 self.untouched - 1
             }
         };
-        match self.cells.get_mut(index as usize) {
-            Some(place) => *place = cell,
-            None => self.grow(cell),
+        if self.cells.len() <= index as usize {
+            self.grow();
         }
+        // Field by field: a cell built elsewhere and copied would be read back in other widths than it was written.
+        let cell = &mut self.cells[index as usize];
+        cell.sequence = self.last_sequence;
+        cell.head = head;
+        cell.body = Some(body);
         index
     }
 
     #[cold]
-    fn grow(&mut self, cell: Cell<H, T>) {
+    fn grow(&mut self) {
+        let limit = NONE as usize;
         assert!(
-            self.cells.len() < NONE as usize,
-            "more than {} entries wait for a match: receive or cancel some",
-            NONE - 1
+            self.cells.len() < limit,
+            "{limit} entries wait for a match, the most there can be: receive or cancel some"
         );
-        self.cells.push(cell);
+        self.cells.push(Cell {
+            sequence: 0,
+            head: H::default(),
+            body: None,
+        });
     }
 
     /// Takes the entry at `index` out; `None` when the cell is vacant.

@@ -25,7 +25,7 @@ const PATIENCE_LOOKUPS: u64 = 2 * INDEXES as u64;
 /// cost of building it again is then a small part of what was saved.
 const IDLE_MESSAGES: usize = 1024;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Head {
     key: Key,
     /// Neighbours in order of arrival.

@@ -34,21 +34,20 @@ impl Want {
 }
 
 /// A source and a tag side by side; the source is without meaning where the mask does not compare it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Key {
     pub source: u32,
     pub tag: u64,
 }
 
 /// Which parts of a key are compared: wants of one mask differ only in the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mask {
     compared_tag_bits: u64,
     compared_source_bits: u32,
 }
 
-// The multipliers are 2^64/p and 2^64/p^2 (made odd) for the plastic number p = 1.3247...: sums of small multiples of the two are spread
-// evenly over the range, so grids of tags times sources, the usual case, collide less than random keys would.
+// Chosen: 2^64/p and 2^64/p^2 for the plastic number p = 1.3247..., whose multiples are spread evenly. Both are odd.
 const TAG_MULTIPLIER: u64 = 0xc13f_a9a9_02a6_328f;
 const SOURCE_MULTIPLIER: u64 = 0x91e1_0da5_c79e_7b1d;
 
@@ -95,12 +94,17 @@ impl Mask {
         tags | u64::from(sources) == 0
     }
 
-    /// The hash of a key under this mask, its best bits highest. Keys that are the `same` hash the same; `salt` tells the masks of one table apart.
+    /// The hash of a key under this mask, of which all low bits are good. Keys that are the `same` hash the same; `salt` tells the masks of
+    /// one table apart.
+    ///
+    /// Tags differ in low bits, in high bits or in both. The low half of the product spreads what the low bits of a tag say, the high half
+    /// what the high bits say, so their sum modulo 2 serves all.
     #[inline]
     pub fn hash(self, key: Key, salt: u64) -> u32 {
-        let tag = (key.tag & self.compared_tag_bits).wrapping_mul(TAG_MULTIPLIER);
+        let tag = u128::from(key.tag & self.compared_tag_bits) * u128::from(TAG_MULTIPLIER);
         let source =
             u64::from(key.source & self.compared_source_bits).wrapping_mul(SOURCE_MULTIPLIER);
-        (tag.wrapping_add(source).wrapping_add(salt) >> 32) as u32
+        let low = (tag as u64).wrapping_add(source).wrapping_add(salt);
+        (low ^ (tag >> 64) as u64) as u32
     }
 }
