@@ -286,14 +286,20 @@ fn libmpi_of(mpiexec: &Path, family: Family, loader: &Loader) -> Option<PathBuf>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::PermissionsExt;
 
+    /// Written by another process, as a file that this one (or a child forked meanwhile) has open for writing cannot be executed.
     fn launcher(folder: &Path, text: &str) -> PathBuf {
-        let bin = folder.join("bin");
-        std::fs::create_dir_all(&bin).unwrap();
-        let path = bin.join("mpiexec");
-        std::fs::write(&path, format!("#!/bin/sh\ncat <<'END'\n{text}\nEND\n")).unwrap();
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = folder.join("bin/mpiexec");
+        std::fs::create_dir_all(folder.join("bin")).unwrap();
+        let script = format!("#!/bin/sh\ncat <<'END'\n{text}\nEND\n");
+        let write = "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\"";
+        let status = Command::new("sh")
+            .args(["-c", write])
+            .arg(&path)
+            .arg(script)
+            .status()
+            .unwrap();
+        assert!(status.success());
         path
     }
 

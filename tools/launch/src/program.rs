@@ -67,7 +67,12 @@ pub fn locate(name: &OsStr, path: Option<&OsStr>) -> Result<PathBuf, Fault> {
             Err(fault) => refused = refused.or(Some(fault)),
         }
     }
-    Err(refused.unwrap_or_else(|| Fault::ProgramMissing(PathBuf::from(name))))
+    // `weft run -- weft bench ...` means this very program, also where it is not on PATH.
+    match (refused, std::env::current_exe()) {
+        (Some(fault), _) => Err(fault),
+        (None, Ok(own)) if own.file_name() == Some(name) => Ok(own),
+        (None, _) => Err(Fault::ProgramMissing(PathBuf::from(name))),
+    }
 }
 
 fn check_executable(path: PathBuf) -> Result<PathBuf, Fault> {

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `weft run` as a user sees it, with a launcher that is only a shell script: exit codes, signals, time limit, labels, reports, refusals.
+//!
+//! Needs no MPI. What the settings do inside real MPIs is tried in tests/mpi.
+
+#[path = "fake/launcher.rs"]
+mod fake;
+
+use std::time::{Duration, Instant};
+
+use fake::{Fake, signal, wait_for};
+
+#[test]
+fn the_exit_code_of_the_program_is_returned() {
+    let fake = Fake::new();
+    for code in [0, 1, 7, 255] {
+        let output = fake.run(&["--quiet", "-n", "2"], &format!("exit {code}"));
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(output.stderr.is_empty(), "{output:?}");
+    }
+}
+
+#[test]
+fn a_launcher_killed_by_a_signal_gives_128_and_its_number() {
+    let output = Fake::new().run(&["-n", "1"], "kill -KILL $$");
+    assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
+}
+
+#[test]
+fn arguments_and_standard_input_reach_the_program_untouched() {
+    let fake = Fake::new();
+    let output = fake.run_with_input(
+        &["-n", "3"],
+        "printf '%s|' \"$RANKS\" \"$@\"; cat",
+        &["two words", "", "--quiet", "$HOME"],
+        "from stdin",
+    );
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "3|two words||--quiet|$HOME|from stdin"
+    );
+}
+
+#[test]
+fn standard_output_belongs_to_the_program_alone() {
+    let output = Fake::new().run(&["-n", "2"], "echo data");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "data\n");
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        talk.starts_with("weft: 2 ranks") && talk.contains("Open MPI 5.0.11"),
+        "{talk}"
+    );
+}
+
+#[test]
+fn signals_are_passed_on_to_the_launcher() {
+    for name in ["INT", "TERM", "HUP", "USR1", "USR2"] {
+        let fake = Fake::new();
+        let script = format!(
+            "trap 'echo got {name}; exit 9' {name}; touch {}; while :; do sleep 0.02; done",
+            fake.path("ready")
+        );
+        let child = fake.start(&["--quiet", "-n", "1"], &script);
+        wait_for(&fake.path("ready"));
+        signal(child.id(), name);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(9), "{name}: {output:?}");
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout),
+            format!("got {name}\n")
+        );
+    }
+}
+
+#[test]
+fn the_time_limit_ends_a_job_that_ignores_term_and_what_it_started() {
+    let fake = Fake::new();
+    // The rank leaves the launcher's process group, as the ranks of real launchers do.
+    let script = format!(
+        "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$ > {}; sleep 600; sleep 600' & wait; sleep 600",
+        fake.path("rank")
+    );
+    let started = Instant::now();
+    let output = fake.run(&["-n", "1", "--timeout", "0.5"], &script);
+    assert_eq!(output.status.code(), Some(124), "{output:?}");
+    assert!(started.elapsed() < Duration::from_secs(30));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("after 0.5 seconds"));
+    let rank = std::fs::read_to_string(fake.path("rank")).unwrap();
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", rank.trim())).unwrap_or_default();
+    assert!(
+        state.is_empty() || state.contains(") Z "),
+        "the rank still runs: {state}"
+    );
+}
+
+#[test]
+fn a_job_that_obeys_term_is_over_at_once() {
+    let started = Instant::now();
+    let output = Fake::new().run(&["-n", "1", "--timeout", "0.3"], "exec sleep 600");
+    assert_eq!(output.status.code(), Some(124), "{output:?}");
+    assert!(
+        started.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
+fn labels_are_asked_for_in_the_launchers_own_way() {
+    let fake = Fake::new();
+    let output = fake.run(&["--quiet", "-n", "1", "--label"], "echo $OPTIONS");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("--output tag"),
+        "{output:?}"
+    );
+    let plain = fake.run(&["--quiet", "-n", "1"], "echo $OPTIONS");
+    assert!(
+        !String::from_utf8_lossy(&plain.stdout).contains("tag"),
+        "{plain:?}"
+    );
+}
+
+#[test]
+fn the_line_that_dry_run_prints_does_the_same_when_pasted() {
+    let fake = Fake::new();
+    let script = "printf '%s\\n' \"$1\" \"$RANKS\" \"$OMPI_MCA_btl\" \"$MINE\"";
+    let options = [
+        "--quiet",
+        "-n",
+        "2",
+        "--transport",
+        "native",
+        "--env",
+        "MINE=it's $HOME",
+    ];
+    let real = fake.run_with_input(&options, script, &["a b"], "");
+    let printed = fake.run_with_input(
+        &[options.as_slice(), &["--dry-run"]].concat(),
+        script,
+        &["a b"],
+        "",
+    );
+    assert_eq!(printed.status.code(), Some(0), "{printed:?}");
+    let pasted = std::process::Command::new("sh")
+        .arg("-c")
+        .arg(String::from_utf8(printed.stdout).unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(
+        String::from_utf8_lossy(&pasted.stdout),
+        String::from_utf8_lossy(&real.stdout)
+    );
+    assert_eq!(
+        String::from_utf8_lossy(&real.stdout),
+        "a b\n2\nsm,self\nit's $HOME\n"
+    );
+}
+
+#[test]
+fn reports_of_the_ranks_become_a_line_and_a_record() {
+    let fake = Fake::new();
+    fake.add_provider();
+    let script = format!(
+        "echo $FI_WEFT_REPORT > {0}.new; mv {0}.new {0}; while ! [ -e {1} ]; do sleep 0.02; done",
+        fake.path("name"),
+        fake.path("go")
+    );
+    let json = fake.path("record.json");
+    let child = fake.start(
+        &["-n", "2", "--transport", "weft", "--json", &json],
+        &script,
+    );
+    wait_for(&fake.path("name"));
+    let name = std::fs::read_to_string(fake.path("name")).unwrap();
+    for pid in [11, 12] {
+        let sent = r#"{"inline":{"messages":1000,"bytes":10},"single_copy":{"messages":5,"bytes":5242880}}"#;
+        fake::report(
+            name.trim(),
+            &format!(r#"{{"weft":"0.1.0","pid":{pid},"sent":{sent},"errors":0}}"#),
+        );
+    }
+    std::fs::write(fake.path("go"), "").unwrap();
+    let output = child.wait_with_output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        talk.contains(
+            "weft: 2 ranks, 2,010 messages through Weft (inline 2,000, single copy 10), 10.0 MiB\n"
+        ),
+        "{talk}"
+    );
+    assert!(!talk.contains("warning"), "{talk}");
+    let record: serde_json::Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(
+        (&record["exit_code"], &record["weft"], &record["ranks"]),
+        (&0.into(), &"full".into(), &2.into())
+    );
+    assert_eq!(record["summary"]["sent"]["inline"]["messages"], 2000);
+    assert_eq!(record["environment"]["FI_PROVIDER"], "weft");
+}
+
+#[test]
+fn weft_that_was_not_used_is_said_and_fails_where_it_is_required() {
+    let fake = Fake::new();
+    fake.add_provider();
+    let output = fake.run(&["--quiet", "-n", "2", "--transport", "weft"], "true");
+    assert_eq!(output.status.code(), Some(0));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("Weft was NOT used"),
+        "{output:?}"
+    );
+    let required = fake.run(
+        &[
+            "--quiet",
+            "-n",
+            "2",
+            "--transport",
+            "weft",
+            "--require-weft",
+        ],
+        "true",
+    );
+    assert_eq!(required.status.code(), Some(3));
+    let failed = fake.run(
+        &[
+            "--quiet",
+            "-n",
+            "2",
+            "--transport",
+            "weft",
+            "--require-weft",
+        ],
+        "exit 4",
+    );
+    assert_eq!(failed.status.code(), Some(4));
+}
+
+#[test]
+fn refusals_say_what_is_wrong_and_have_their_codes() {
+    let fake = Fake::new();
+    std::fs::write(fake.path("plain"), "").unwrap();
+    let plain = fake.path("plain");
+    let cases: [(&[&str], i32, &str); 9] = [
+        (&["-n", "0", "--", "true"], 2, "at least 1 rank"),
+        (&["-n", "4", "--ppn", "2", "--", "true"], 2, "2 machines"),
+        (&["--transport", "pigeon", "--", "true"], 2, "pigeon"),
+        (&["--timeout", "0", "--", "true"], 2, "--timeout 0"),
+        (&[], 2, "PROGRAM"),
+        (&["--", "/no/such/program"], 127, "was not found"),
+        (&["--", &plain], 126, "no execute permission"),
+        (&["--", "/bin/sh"], 1, "not linked to any libmpi"),
+        (
+            &["--mpi", "openmpi", "--transport", "weft", "--", "/bin/true"],
+            1,
+            "WEFT_PROVIDER_DIR",
+        ),
+    ];
+    for (words, code, text) in cases {
+        let output = fake.weft(words);
+        let talk = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {talk}");
+        assert!(talk.contains(text), "{words:?}: {talk}");
+        assert!(output.stdout.is_empty(), "{words:?}");
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_written_is_refused_before_the_job_starts() {
+    let fake = Fake::new();
+    let output = fake.run(
+        &["-n", "1", "--json", "/no/such/folder/record.json"],
+        &format!("touch {}", fake.path("ran")),
+    );
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("/no/such/folder/record.json"),
+        "{output:?}"
+    );
+    assert!(!std::path::Path::new(&fake.path("ran")).exists());
+}
