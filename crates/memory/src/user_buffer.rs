@@ -67,6 +67,15 @@ impl UserBuffer {
         }
     }
 
+    /// Fresh zeroed memory, one piece for each length, that is never freed: for tests and self checks, which
+    /// can then do without `unsafe`. Read it with [`Self::drain`], write it with [`Self::fill`]; if two
+    /// threads do so at once, the bytes are a mix, as with shared memory.
+    pub fn leaked(piece_lengths_bytes: &[usize]) -> Self {
+        let fresh = |&length_bytes: &usize| (vec![0_u8; length_bytes].leak().as_mut_ptr(), length_bytes);
+        // SAFETY: the memory lives as long as the process, and no reference to it remains.
+        unsafe { Self::from_pieces(piece_lengths_bytes.iter().map(fresh)) }
+    }
+
     /// The length of the whole buffer.
     #[inline(always)]
     pub fn length_bytes(&self) -> usize {
@@ -206,6 +215,16 @@ mod tests {
         assert_eq!(part.length_bytes(), 4);
         part.fill(0, BytesView::from_slice(&[1, 2, 3, 4]));
         assert_eq!(parts.concat(), [0, 0, 1, 2, 3, 4, 0, 0]);
+    }
+
+    #[test]
+    fn leaked_memory_keeps_what_is_written_across_its_pieces() {
+        let buffer = UserBuffer::leaked(&[3, 0, 4]);
+        assert_eq!((buffer.length_bytes(), buffer.is_contiguous()), (7, false));
+        assert_eq!(buffer.fill(0, BytesView::from_slice(&[1, 2, 3, 4, 5, 6, 7, 8])), 7);
+        let mut read = [0; 7];
+        buffer.drain(0, &mut BytesViewMut::from_slice(&mut read));
+        assert_eq!(read, [1, 2, 3, 4, 5, 6, 7]);
     }
 
     #[test]
