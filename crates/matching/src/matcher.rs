@@ -93,8 +93,7 @@ impl<R, U> Matcher<R, U> {
     /// Removes an unexpected message; `None` when `id` is stale. Fast path.
     #[inline]
     pub fn remove_unexpected(&mut self, id: UnexpectedId) -> Option<(RemoteId, u64, U)> {
-        let (key, message) = self.unexpected.remove(id.0)?;
-        Some((RemoteId(key.source), key.tag, message))
+        self.unexpected.remove(id.0)
     }
 
     /// Posts a receive after all earlier ones. The caller has found no unexpected message that satisfies `want`. Fast path.

@@ -6,6 +6,8 @@
 //! later messages enter as they arrive; an index that no receive has asked for a long time is dropped, so that messages are not entered
 //! in vain. Indexes are bounded in number; a receive whose mask finds no room looks through the messages in order.
 
+use weft_contract::RemoteId;
+
 use crate::chain::{self, Link, Links, NONE};
 use crate::slab::{Id, Slab};
 use crate::table::{Place, Table};
@@ -246,7 +248,7 @@ impl<U> Unexpected<U> {
 
     /// Removes the message that `id` names; `None` when it has left.
     #[inline]
-    pub fn remove(&mut self, id: Id) -> Option<(Key, U)> {
+    pub fn remove(&mut self, id: Id) -> Option<(RemoteId, u64, U)> {
         let index = self.slab.index(id)?;
         let key = self.slab.head(index).key;
         for by_mask in &mut self.indexes[..self.indexes_in_use] {
@@ -256,7 +258,9 @@ impl<U> Unexpected<U> {
         if self.first == index {
             self.first = next;
         }
-        Some((key, self.slab.remove(index)?))
+        // Given in its last form: a message can be large, and each change of form would copy it.
+        let message = self.slab.remove(index)?;
+        Some((RemoteId(key.source), key.tag, message))
     }
 
     /// Removes the earliest message from `source` that `select`s. Linear.
@@ -266,6 +270,7 @@ impl<U> Unexpected<U> {
             .filter(|&index| self.slab.head(index).key.source == source);
         let index = from.find(|&index| self.slab.body(index).is_some_and(&mut select))?;
         drop(from);
-        self.remove(self.slab.id(index)).map(|(_, message)| message)
+        self.remove(self.slab.id(index))
+            .map(|(_, _, message)| message)
     }
 }
