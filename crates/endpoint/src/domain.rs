@@ -22,6 +22,7 @@ use crate::settings::{DomainSettings, QueueSettings, VectorKind};
 /// Every method answers [`Error::NoSuch`] for an id that names nothing.
 pub struct Domain<P: LocalRoute = InProcess> {
     pub(crate) settings: DomainSettings,
+    pub(crate) local_settings: P::Settings,
     pub(crate) endpoints: Table<Endpoint<P>>,
     pub(crate) sinks: Sinks,
     pub(crate) vectors: Table<AddressVector>,
@@ -29,10 +30,16 @@ pub struct Domain<P: LocalRoute = InProcess> {
 }
 
 impl<P: LocalRoute> Domain<P> {
-    /// A domain with nothing in it. Setup.
+    /// A domain with nothing in it, whose local transports are opened with their default settings. Setup.
     pub fn new(settings: DomainSettings) -> Self {
+        Self::with_local_settings(settings, P::Settings::default())
+    }
+
+    /// A domain with nothing in it, whose local transports are opened with `local`. Setup.
+    pub fn with_local_settings(settings: DomainSettings, local: P::Settings) -> Self {
         Self {
             settings,
+            local_settings: local,
             endpoints: Table::new(),
             sinks: Sinks {
                 queues: Table::new(),

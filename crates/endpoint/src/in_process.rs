@@ -17,7 +17,7 @@ use weft_contract::{
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
 use crate::error::Error;
-use crate::route::{LocalRoute, RouteSettings};
+use crate::route::LocalRoute;
 
 /// How a network treats its messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -372,12 +372,11 @@ impl Peer for InProcess {
 }
 
 impl LocalRoute for InProcess {
+    type Settings = ();
     type Statistics = ();
 
-    fn open(settings: RouteSettings) -> Result<Self, (Error, String)> {
-        let wanted = settings
-            .address
-            .unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
+    fn open((): &(), wanted: Option<SocketAddr>) -> Result<Self, (Error, String)> {
+        let wanted = wanted.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
         let network = Arc::clone(
             lock(&NETWORKS)
                 .entry(wanted.ip())

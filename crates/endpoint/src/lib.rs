@@ -45,7 +45,7 @@ pub use completion_queue::{Completion, ErrorCompletion};
 pub use domain::Domain;
 pub use error::Error;
 pub use ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
-pub use route::{LocalRoute, RouteSettings};
+pub use route::LocalRoute;
 pub use settings::{
     DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
     Inject, QueueBinding, QueueSettings, Receive, Send, VectorKind,

@@ -14,23 +14,21 @@ use weft_contract::{Peer, RemoteId};
 use crate::error::Error;
 use crate::ids::FiAddr;
 
-/// What a transport needs to know when it is opened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RouteSettings {
-    /// The address wanted; port 0, or none at all, lets the transport choose.
-    pub address: Option<SocketAddr>,
-}
-
 /// What the endpoint asks of its local transport beyond moving bytes.
 pub trait LocalRoute: Peer + Sized {
+    /// What else the transport wants to know when it is opened.
+    type Settings: Clone + Default;
     /// What the transport counts.
     type Statistics;
 
-    /// Opens the transport. Setup.
+    /// Opens the transport under `address`; port 0, or no address at all, lets it choose. Setup.
     ///
     /// # Errors
     /// What failed, as the user will see it, and in words for the log.
-    fn open(settings: RouteSettings) -> Result<Self, (Error, String)>;
+    fn open(
+        settings: &Self::Settings,
+        address: Option<SocketAddr>,
+    ) -> Result<Self, (Error, String)>;
 
     /// Says who `remote` is; comes before any send to it. Slow path.
     fn add_remote(&mut self, remote: RemoteId, address: SocketAddr);
