@@ -43,7 +43,12 @@ pub trait Owner {
     /// A whole message is at hand. The owner copies `payload` into the matched receive and completes it, or
     /// keeps a copy as unexpected. Answers true if it was delivered; false if it was kept, in which case the
     /// owner later calls [`Peer::acknowledge`] with `ack`, if there was one.
-    fn on_message(&mut self, envelope: &Envelope, payload: BytesView<'_>, ack: Option<AckToken>) -> bool;
+    fn on_message(
+        &mut self,
+        envelope: &Envelope,
+        payload: BytesView<'_>,
+        ack: Option<AckToken>,
+    ) -> bool;
 
     /// A message is announced whose payload comes later. `Some` names where it goes at once; `None` means it
     /// is unexpected, and the owner will call [`Peer::accept`] or [`Peer::discard`] for `offer`, exactly once.

@@ -57,10 +57,25 @@ mod tests {
             for offset in [0, 1, 3, 8] {
                 let mut target = vec![0xEE_u8; 300];
                 // SAFETY: both vectors hold 300 bytes and offset + length is below that.
-                unsafe { copy(source.as_ptr().add(offset), target.as_mut_ptr().add(offset), length) };
-                assert_eq!(target[offset..offset + length], source[offset..offset + length]);
-                assert!(target[..offset].iter().all(|&b| b == 0xEE), "below the range");
-                assert!(target[offset + length..].iter().all(|&b| b == 0xEE), "above the range");
+                unsafe {
+                    copy(
+                        source.as_ptr().add(offset),
+                        target.as_mut_ptr().add(offset),
+                        length,
+                    )
+                };
+                assert_eq!(
+                    target[offset..offset + length],
+                    source[offset..offset + length]
+                );
+                assert!(
+                    target[..offset].iter().all(|&b| b == 0xEE),
+                    "below the range"
+                );
+                assert!(
+                    target[offset + length..].iter().all(|&b| b == 0xEE),
+                    "above the range"
+                );
             }
         }
     }

@@ -31,7 +31,9 @@ impl Mapping {
     /// # Errors
     /// The error of mmap(2), or `UnexpectedEof` if the file is shorter (touching it would be fatal).
     pub fn shared(file: BorrowedFd<'_>, length_bytes: usize) -> std::io::Result<Self> {
-        Ok(Self { map: Arc::new(RawMap::new(file, length_bytes, Access::ReadWrite)?) })
+        Ok(Self {
+            map: Arc::new(RawMap::new(file, length_bytes, Access::ReadWrite)?),
+        })
     }
 
     /// How many bytes are mapped.
@@ -43,8 +45,15 @@ impl Mapping {
     ///
     /// # Errors
     /// [`OutOfRegion`] if they do not fit or the offset is not aligned for `T`.
-    pub fn values<T: SharedLayout>(&self, offset_bytes: usize, count: usize) -> Result<&[T], OutOfRegion> {
-        let base = self.bytes(offset_bytes, count.checked_mul(size_of::<T>()).ok_or(OutOfRegion)?)?;
+    pub fn values<T: SharedLayout>(
+        &self,
+        offset_bytes: usize,
+        count: usize,
+    ) -> Result<&[T], OutOfRegion> {
+        let base = self.bytes(
+            offset_bytes,
+            count.checked_mul(size_of::<T>()).ok_or(OutOfRegion)?,
+        )?;
         if base as usize % align_of::<T>() != 0 {
             return Err(OutOfRegion);
         }
@@ -60,7 +69,9 @@ impl Mapping {
     pub fn bytes(&self, offset_bytes: usize, length_bytes: usize) -> Result<*mut u8, OutOfRegion> {
         match offset_bytes.checked_add(length_bytes) {
             // wrapping_add: the offset was just checked against the length of one mapping.
-            Some(end) if end <= self.length_bytes() => Ok(self.map.base().wrapping_add(offset_bytes)),
+            Some(end) if end <= self.length_bytes() => {
+                Ok(self.map.base().wrapping_add(offset_bytes))
+            }
             _ => Err(OutOfRegion),
         }
     }

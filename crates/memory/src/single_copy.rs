@@ -12,7 +12,13 @@ use crate::UserBuffer;
 ///
 /// # Errors
 /// EPERM, ENOSYS, ESRCH or EFAULT, as process_vm_readv(2).
-pub fn pull(pid: u32, address: u64, target: &UserBuffer, offset_bytes: usize, length_bytes: usize) -> io::Result<usize> {
+pub fn pull(
+    pid: u32,
+    address: u64,
+    target: &UserBuffer,
+    offset_bytes: usize,
+    length_bytes: usize,
+) -> io::Result<usize> {
     let (pieces, count) = pieces_of(target, offset_bytes, length_bytes);
     // SAFETY: the pieces lie inside a user buffer that is ours to write until its completion.
     unsafe { read_from(pid, address, &pieces[..count]) }
@@ -23,7 +29,13 @@ pub fn pull(pid: u32, address: u64, target: &UserBuffer, offset_bytes: usize, le
 ///
 /// # Errors
 /// As [`pull`].
-pub fn push(pid: u32, address: u64, source: &UserBuffer, offset_bytes: usize, length_bytes: usize) -> io::Result<usize> {
+pub fn push(
+    pid: u32,
+    address: u64,
+    source: &UserBuffer,
+    offset_bytes: usize,
+    length_bytes: usize,
+) -> io::Result<usize> {
     let (pieces, count) = pieces_of(source, offset_bytes, length_bytes);
     // SAFETY: the pieces lie inside a user buffer that is ours to read until its completion; the target was
     // named by the process that owns it.
@@ -33,18 +45,31 @@ pub fn push(pid: u32, address: u64, source: &UserBuffer, offset_bytes: usize, le
 /// Whether this process may read the memory of `pid`: reads one word at `address` and compares it.
 pub fn can_read(pid: u32, address: u64, expected: u64) -> bool {
     let mut word = 0u64;
-    let piece = LocalPiece { address: (&raw mut word) as usize, length_bytes: size_of::<u64>() };
+    let piece = LocalPiece {
+        address: (&raw mut word) as usize,
+        length_bytes: size_of::<u64>(),
+    };
     // SAFETY: the piece is a local variable that lives through the call.
     let result = unsafe { read_from(pid, address, &[piece]) };
     matches!(result, Ok(8)) && word == expected
 }
 
-fn pieces_of(buffer: &UserBuffer, offset_bytes: usize, length_bytes: usize) -> ([LocalPiece; PIECE_LIMIT], usize) {
-    let mut pieces = [LocalPiece { address: 0, length_bytes: 0 }; PIECE_LIMIT];
+fn pieces_of(
+    buffer: &UserBuffer,
+    offset_bytes: usize,
+    length_bytes: usize,
+) -> ([LocalPiece; PIECE_LIMIT], usize) {
+    let mut pieces = [LocalPiece {
+        address: 0,
+        length_bytes: 0,
+    }; PIECE_LIMIT];
     let mut count = 0;
     buffer.for_each_piece(offset_bytes, length_bytes, |address, length_bytes| {
         if count < PIECE_LIMIT {
-            pieces[count] = LocalPiece { address, length_bytes };
+            pieces[count] = LocalPiece {
+                address,
+                length_bytes,
+            };
             count += 1;
         }
     });
@@ -60,7 +85,8 @@ mod tests {
         let source: Vec<u8> = (0..100).collect();
         let mut parts = [vec![0u8; 30], vec![0u8; 70]];
         // SAFETY: the parts outlive the buffer and are not touched meanwhile.
-        let target = unsafe { UserBuffer::from_pieces(parts.iter_mut().map(|p| (p.as_mut_ptr(), p.len()))) };
+        let target =
+            unsafe { UserBuffer::from_pieces(parts.iter_mut().map(|p| (p.as_mut_ptr(), p.len()))) };
         let pid = std::process::id();
         match pull(pid, source.as_ptr() as u64, &target, 0, 100) {
             Ok(count) => {

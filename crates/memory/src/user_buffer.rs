@@ -33,7 +33,11 @@ unsafe impl Send for UserBuffer {}
 impl UserBuffer {
     /// A buffer of no bytes.
     pub const fn empty() -> Self {
-        Self { base: core::ptr::null_mut(), length_bytes: 0, pieces: None }
+        Self {
+            base: core::ptr::null_mut(),
+            length_bytes: 0,
+            pieces: None,
+        }
     }
 
     /// One piece. Fast path.
@@ -44,7 +48,11 @@ impl UserBuffer {
     /// null if `length_bytes` is 0.
     #[inline(always)]
     pub const unsafe fn from_raw(base: *mut u8, length_bytes: usize) -> Self {
-        Self { base, length_bytes, pieces: None }
+        Self {
+            base,
+            length_bytes,
+            pieces: None,
+        }
     }
 
     /// Several pieces, in order. Allocates if more than one is not empty.
@@ -58,7 +66,11 @@ impl UserBuffer {
             .collect();
         match pieces[..] {
             [] => Self::empty(),
-            [only] => Self { base: only.base, length_bytes: only.length_bytes, pieces: None },
+            [only] => Self {
+                base: only.base,
+                length_bytes: only.length_bytes,
+                pieces: None,
+            },
             _ => Self {
                 base: pieces[0].base,
                 length_bytes: pieces.iter().map(|piece| piece.length_bytes).sum(),
@@ -71,7 +83,8 @@ impl UserBuffer {
     /// can then do without `unsafe`. Read it with [`Self::drain`], write it with [`Self::fill`]; if two
     /// threads do so at once, the bytes are a mix, as with shared memory.
     pub fn leaked(piece_lengths_bytes: &[usize]) -> Self {
-        let fresh = |&length_bytes: &usize| (vec![0_u8; length_bytes].leak().as_mut_ptr(), length_bytes);
+        let fresh =
+            |&length_bytes: &usize| (vec![0_u8; length_bytes].leak().as_mut_ptr(), length_bytes);
         // SAFETY: the memory lives as long as the process, and no reference to it remains.
         unsafe { Self::from_pieces(piece_lengths_bytes.iter().map(fresh)) }
     }
@@ -150,8 +163,16 @@ impl UserBuffer {
 
     /// Calls `visit(address, length_bytes)` for each stretch of memory that holds the bytes from
     /// `offset_bytes` on, `length_bytes` of them at most. For single copy by address.
-    pub fn for_each_piece(&self, offset_bytes: usize, length_bytes: usize, mut visit: impl FnMut(usize, usize)) {
-        let whole = [Piece { base: self.base, length_bytes: self.length_bytes }];
+    pub fn for_each_piece(
+        &self,
+        offset_bytes: usize,
+        length_bytes: usize,
+        mut visit: impl FnMut(usize, usize),
+    ) {
+        let whole = [Piece {
+            base: self.base,
+            length_bytes: self.length_bytes,
+        }];
         let pieces = self.pieces.as_deref().unwrap_or(&whole);
         let (mut skip, mut left) = (offset_bytes, length_bytes);
         for piece in pieces {
@@ -173,7 +194,9 @@ impl UserBuffer {
     /// the buffer ends before.
     pub fn part(&self, offset_bytes: usize, length_bytes: usize) -> Self {
         let mut pieces = Vec::new();
-        self.for_each_piece(offset_bytes, length_bytes, |address, length| pieces.push((address as *mut u8, length)));
+        self.for_each_piece(offset_bytes, length_bytes, |address, length| {
+            pieces.push((address as *mut u8, length))
+        });
         // SAFETY: the pieces lie inside this buffer, whose contract they inherit; the caller uses each part
         // for one message only, as the buffer itself is borrowed shared.
         unsafe { Self::from_pieces(pieces.into_iter()) }
@@ -186,7 +209,9 @@ mod tests {
 
     fn buffer_over(parts: &mut [Vec<u8>]) -> UserBuffer {
         // SAFETY: the vectors outlive the buffer in each test and are only touched through it meanwhile.
-        unsafe { UserBuffer::from_pieces(parts.iter_mut().map(|part| (part.as_mut_ptr(), part.len()))) }
+        unsafe {
+            UserBuffer::from_pieces(parts.iter_mut().map(|part| (part.as_mut_ptr(), part.len())))
+        }
     }
 
     #[test]
@@ -194,7 +219,10 @@ mod tests {
         let mut parts = [vec![0; 3], vec![], vec![0; 5], vec![0; 2]];
         let buffer = buffer_over(&mut parts);
         assert_eq!(buffer.length_bytes(), 10);
-        assert_eq!(buffer.fill(2, BytesView::from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 9])), 8);
+        assert_eq!(
+            buffer.fill(2, BytesView::from_slice(&[1, 2, 3, 4, 5, 6, 7, 8, 9])),
+            8
+        );
         assert_eq!(parts.concat(), [0, 0, 1, 2, 3, 4, 5, 6, 7, 8]);
     }
 
@@ -203,7 +231,10 @@ mod tests {
         let mut parts = [vec![9; 4], vec![8; 4]];
         let buffer = buffer_over(&mut parts);
         let mut out = [0; 8];
-        assert_eq!(buffer.drain(3, &mut BytesViewMut::from_slice(&mut out[..3])), 3);
+        assert_eq!(
+            buffer.drain(3, &mut BytesViewMut::from_slice(&mut out[..3])),
+            3
+        );
         assert_eq!(out, [9, 8, 8, 0, 0, 0, 0, 0]);
     }
 
@@ -221,7 +252,10 @@ mod tests {
     fn leaked_memory_keeps_what_is_written_across_its_pieces() {
         let buffer = UserBuffer::leaked(&[3, 0, 4]);
         assert_eq!((buffer.length_bytes(), buffer.is_contiguous()), (7, false));
-        assert_eq!(buffer.fill(0, BytesView::from_slice(&[1, 2, 3, 4, 5, 6, 7, 8])), 7);
+        assert_eq!(
+            buffer.fill(0, BytesView::from_slice(&[1, 2, 3, 4, 5, 6, 7, 8])),
+            7
+        );
         let mut read = [0; 7];
         buffer.drain(0, &mut BytesViewMut::from_slice(&mut read));
         assert_eq!(read, [1, 2, 3, 4, 5, 6, 7]);

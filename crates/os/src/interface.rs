@@ -67,21 +67,38 @@ fn read_entry(interface: &libc::ifaddrs) -> Option<InterfaceAddress> {
         _ => return None,
     };
     // SAFETY: ifa_name is a NUL-terminated string for every entry.
-    let name = unsafe { CStr::from_ptr(interface.ifa_name) }.to_string_lossy().into_owned();
-    Some(InterfaceAddress { name, address, is_loopback: flags & libc::IFF_LOOPBACK != 0 })
+    let name = unsafe { CStr::from_ptr(interface.ifa_name) }
+        .to_string_lossy()
+        .into_owned();
+    Some(InterfaceAddress {
+        name,
+        address,
+        is_loopback: flags & libc::IFF_LOOPBACK != 0,
+    })
 }
 
 /// The address an endpoint takes when none is asked for: the first IPv4 address that is not loopback, else the
 /// first IPv6 one, else 127.0.0.1.
 pub fn default_address() -> IpAddr {
     let all = addresses().unwrap_or_default();
-    let outside = || all.iter().filter(|entry| !entry.is_loopback).map(|entry| entry.address);
-    outside().find(IpAddr::is_ipv4).or_else(|| outside().next()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+    let outside = || {
+        all.iter()
+            .filter(|entry| !entry.is_loopback)
+            .map(|entry| entry.address)
+    };
+    outside()
+        .find(IpAddr::is_ipv4)
+        .or_else(|| outside().next())
+        .unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
 /// Whether an address belongs to this machine (in this network namespace).
 pub fn is_own(address: IpAddr) -> bool {
-    address.is_loopback() || addresses().unwrap_or_default().iter().any(|entry| entry.address == address)
+    address.is_loopback()
+        || addresses()
+            .unwrap_or_default()
+            .iter()
+            .any(|entry| entry.address == address)
 }
 
 #[cfg(test)]

@@ -27,7 +27,11 @@ use std::io;
 
 /// Turns a return value of -1 into the current errno.
 pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
 }
 
 /// The same for calls that return a length.

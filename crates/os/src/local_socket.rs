@@ -25,7 +25,10 @@ fn abstract_name(name: &str) -> io::Result<(libc::sockaddr_un, libc::socklen_t)>
     address.sun_family = libc::AF_UNIX as libc::sa_family_t;
     let room = &mut address.sun_path[1..];
     if name.len() > room.len() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "socket name is too long"));
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            "socket name is too long",
+        ));
     }
     for (target, byte) in room.iter_mut().zip(name.bytes()) {
         *target = byte as libc::c_char;
@@ -80,10 +83,17 @@ impl Listener {
         let flags = libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
         // SAFETY: null address and length mean that the peer's name is not wanted.
         let raw = unsafe {
-            libc::accept4(self.socket.as_raw_fd(), std::ptr::null_mut(), std::ptr::null_mut(), flags)
+            libc::accept4(
+                self.socket.as_raw_fd(),
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                flags,
+            )
         };
         // SAFETY: a non-negative result is a fresh descriptor that nobody else owns.
-        (raw >= 0).then(|| Connection { socket: unsafe { OwnedFd::from_raw_fd(raw) } })
+        (raw >= 0).then(|| Connection {
+            socket: unsafe { OwnedFd::from_raw_fd(raw) },
+        })
     }
 }
 
@@ -115,14 +125,27 @@ impl Connection {
     /// # Errors
     /// The errno of getsockopt(2).
     pub fn credentials(&self) -> io::Result<Credentials> {
-        let mut found = libc::ucred { pid: 0, uid: 0, gid: 0 };
+        let mut found = libc::ucred {
+            pid: 0,
+            uid: 0,
+            gid: 0,
+        };
         let mut length = size_of::<libc::ucred>() as libc::socklen_t;
         // SAFETY: the option writes at most `length` bytes of a ucred.
         check(unsafe {
             let target = (&raw mut found).cast();
-            libc::getsockopt(self.socket.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, target, &mut length)
+            libc::getsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_PEERCRED,
+                target,
+                &mut length,
+            )
         })?;
-        Ok(Credentials { pid: found.pid.max(0) as u32, uid: found.uid })
+        Ok(Credentials {
+            pid: found.pid.max(0) as u32,
+            uid: found.uid,
+        })
     }
 
     /// Sends one byte and a descriptor beside it (SCM_RIGHTS).
@@ -132,7 +155,10 @@ impl Connection {
     pub fn send_file(&self, file: BorrowedFd<'_>) -> io::Result<()> {
         let mut control = ControlBuffer::default();
         let mut byte = [1u8];
-        let mut vector = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+        let mut vector = libc::iovec {
+            iov_base: byte.as_mut_ptr().cast(),
+            iov_len: 1,
+        };
         let message = control.message(&mut vector);
         // SAFETY: the control buffer has room for exactly one descriptor, so the first header lies inside it.
         unsafe {
@@ -140,10 +166,14 @@ impl Connection {
             (*header).cmsg_level = libc::SOL_SOCKET;
             (*header).cmsg_type = libc::SCM_RIGHTS;
             (*header).cmsg_len = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as usize;
-            libc::CMSG_DATA(header).cast::<libc::c_int>().write_unaligned(file.as_raw_fd());
+            libc::CMSG_DATA(header)
+                .cast::<libc::c_int>()
+                .write_unaligned(file.as_raw_fd());
         }
         // SAFETY: message, vector and control buffer live through the call.
-        check_length(unsafe { libc::sendmsg(self.socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL) })?;
+        check_length(unsafe {
+            libc::sendmsg(self.socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL)
+        })?;
         Ok(())
     }
 
@@ -154,10 +184,19 @@ impl Connection {
     pub fn receive_file(&self) -> io::Result<Option<OwnedFd>> {
         let mut control = ControlBuffer::default();
         let mut byte = [0u8];
-        let mut vector = libc::iovec { iov_base: byte.as_mut_ptr().cast(), iov_len: 1 };
+        let mut vector = libc::iovec {
+            iov_base: byte.as_mut_ptr().cast(),
+            iov_len: 1,
+        };
         let mut message = control.message(&mut vector);
         // SAFETY: message, vector and control buffer live through the call.
-        let result = unsafe { libc::recvmsg(self.socket.as_raw_fd(), &mut message, libc::MSG_CMSG_CLOEXEC) };
+        let result = unsafe {
+            libc::recvmsg(
+                self.socket.as_raw_fd(),
+                &mut message,
+                libc::MSG_CMSG_CLOEXEC,
+            )
+        };
         match check_length(result) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) => return Err(error),
@@ -171,7 +210,9 @@ impl Connection {
             if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            let raw = libc::CMSG_DATA(header).cast::<libc::c_int>().read_unaligned();
+            let raw = libc::CMSG_DATA(header)
+                .cast::<libc::c_int>()
+                .read_unaligned();
             Ok(Some(OwnedFd::from_raw_fd(raw)))
         }
     }
@@ -192,7 +233,8 @@ impl ControlBuffer {
         message.msg_iovlen = 1;
         message.msg_control = self.bytes.as_mut_ptr().cast();
         // SAFETY: CMSG_SPACE only computes.
-        message.msg_controllen = unsafe { libc::CMSG_SPACE(size_of::<libc::c_int>() as u32) } as usize;
+        message.msg_controllen =
+            unsafe { libc::CMSG_SPACE(size_of::<libc::c_int>() as u32) } as usize;
         debug_assert!(message.msg_controllen <= self.bytes.len());
         message
     }
@@ -219,7 +261,15 @@ impl Bell {
     pub fn silence(&self) {
         let mut byte = [0u8; 8];
         // SAFETY: the buffer is ours; the socket is non-blocking, so this ends when it is empty.
-        while unsafe { libc::recv(self.socket.as_raw_fd(), byte.as_mut_ptr().cast(), byte.len(), 0) } >= 0 {}
+        while unsafe {
+            libc::recv(
+                self.socket.as_raw_fd(),
+                byte.as_mut_ptr().cast(),
+                byte.len(),
+                0,
+            )
+        } >= 0
+        {}
     }
 }
 
@@ -241,7 +291,9 @@ impl Ringer {
     /// # Errors
     /// The errno of socket(2).
     pub fn new() -> io::Result<Self> {
-        Ok(Self { socket: new_socket(libc::SOCK_DGRAM)? })
+        Ok(Self {
+            socket: new_socket(libc::SOCK_DGRAM)?,
+        })
     }
 
     /// Rings the bell called `name`. A bell that has many rings waiting already is left alone. One system call.
@@ -258,7 +310,14 @@ impl Ringer {
         // SAFETY: buffer and address are valid for their lengths.
         check_length(unsafe {
             let target = (&raw const address).cast();
-            libc::sendto(self.socket.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL, target, length)
+            libc::sendto(
+                self.socket.as_raw_fd(),
+                bytes.as_ptr().cast(),
+                bytes.len(),
+                libc::MSG_NOSIGNAL,
+                target,
+                length,
+            )
         })?;
         Ok(())
     }
@@ -276,7 +335,11 @@ mod tests {
     use std::io::{Read, Seek, Write};
 
     fn unique(what: &str) -> String {
-        format!("weft-test-{what}-{}-{}", std::process::id(), crate::clock::monotonic_ns())
+        format!(
+            "weft-test-{what}-{}-{}",
+            std::process::id(),
+            crate::clock::monotonic_ns()
+        )
     }
 
     #[test]
@@ -286,7 +349,10 @@ mod tests {
         assert!(!ringer.exists(&name));
         let bell = Bell::bind(&name).expect("bind");
         assert!(ringer.exists(&name));
-        assert_eq!(Bell::bind(&name).expect_err("taken").kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(
+            Bell::bind(&name).expect_err("taken").kind(),
+            io::ErrorKind::AddrInUse
+        );
         drop(bell);
         assert!(!ringer.exists(&name));
     }
@@ -317,7 +383,8 @@ mod tests {
         let mut file = tempfile();
         file.write_all(b"weft").expect("write");
         server.send_file(file.as_fd()).expect("send");
-        let mut received = std::fs::File::from(client.receive_file().expect("received").expect("file"));
+        let mut received =
+            std::fs::File::from(client.receive_file().expect("received").expect("file"));
         received.rewind().expect("seek");
         let mut text = String::new();
         received.read_to_string(&mut text).expect("read");
@@ -330,10 +397,15 @@ mod tests {
         let listener = Listener::bind(&name).expect("bind");
         let client = Connection::open(&name).expect("connect");
         drop(listener.accept());
-        assert_eq!(client.receive_file().expect_err("closed").kind(), io::ErrorKind::ConnectionReset);
+        assert_eq!(
+            client.receive_file().expect_err("closed").kind(),
+            io::ErrorKind::ConnectionReset
+        );
     }
 
     fn tempfile() -> std::fs::File {
-        crate::region_file::create_memfd("weft-test-file", 4).expect("memfd").into()
+        crate::region_file::create_memfd("weft-test-file", 4)
+            .expect("memfd")
+            .into()
     }
 }

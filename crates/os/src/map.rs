@@ -35,7 +35,10 @@ impl RawMap {
     /// pages past its end would kill the process.
     pub fn new(file: BorrowedFd<'_>, length_bytes: usize, access: Access) -> io::Result<Self> {
         if file_length_bytes(file)? < length_bytes as u64 {
-            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "region file is shorter than its layout says"));
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "region file is shorter than its layout says",
+            ));
         }
         let protection = match access {
             Access::ReadOnly => libc::PROT_READ,
@@ -43,12 +46,22 @@ impl RawMap {
         };
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
         let base = unsafe {
-            libc::mmap(std::ptr::null_mut(), length_bytes, protection, libc::MAP_SHARED, file.as_raw_fd(), 0)
+            libc::mmap(
+                std::ptr::null_mut(),
+                length_bytes,
+                protection,
+                libc::MAP_SHARED,
+                file.as_raw_fd(),
+                0,
+            )
         };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        Ok(Self { base: base.cast(), length_bytes })
+        Ok(Self {
+            base: base.cast(),
+            length_bytes,
+        })
     }
 
     /// Address of the first byte.

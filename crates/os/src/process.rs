@@ -31,12 +31,19 @@ pub fn open_memfd_of(pid: u32, name: &str) -> io::Result<OwnedFd> {
         let path = entry.path();
         match fs::read_link(&path) {
             Ok(link) if link.as_os_str() == wanted.as_str() => {
-                return Ok(fs::OpenOptions::new().read(true).write(true).open(&path)?.into());
+                return Ok(fs::OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .open(&path)?
+                    .into());
             }
             _ => {}
         }
     }
-    Err(io::Error::new(io::ErrorKind::NotFound, format!("process {pid} holds no region called {name}")))
+    Err(io::Error::new(
+        io::ErrorKind::NotFound,
+        format!("process {pid} holds no region called {name}"),
+    ))
 }
 
 /// Lets every process of this user read our memory where Yama's ptrace_scope would forbid it among siblings.
@@ -53,8 +60,13 @@ pub fn allow_readers() {
 pub fn random_u64() -> io::Result<u64> {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer is ours and eight bytes long.
-    let got = crate::check_length(unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) })?;
-    if got == bytes.len() { Ok(u64::from_ne_bytes(bytes)) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+    let got =
+        crate::check_length(unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) })?;
+    if got == bytes.len() {
+        Ok(u64::from_ne_bytes(bytes))
+    } else {
+        Err(io::ErrorKind::UnexpectedEof.into())
+    }
 }
 
 /// Whether a process of this id exists in our namespace (it may be a zombie).

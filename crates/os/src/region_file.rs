@@ -17,12 +17,20 @@ use crate::check;
 pub fn create_memfd(name: &str, length_bytes: u64) -> io::Result<OwnedFd> {
     let name = CString::new(name)?;
     // SAFETY: the name is a NUL-terminated string that outlives the call.
-    let raw = check(unsafe { libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING) })?;
+    let raw = check(unsafe {
+        libc::memfd_create(name.as_ptr(), libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING)
+    })?;
     // SAFETY: the call just returned this descriptor and nobody else owns it.
     let file = unsafe { OwnedFd::from_raw_fd(raw) };
     set_length(&file, length_bytes)?;
     // SAFETY: plain fcntl on a descriptor we own.
-    check(unsafe { libc::fcntl(file.as_raw_fd(), libc::F_ADD_SEALS, LENGTH_SEALS | libc::F_SEAL_SEAL) })?;
+    check(unsafe {
+        libc::fcntl(
+            file.as_raw_fd(),
+            libc::F_ADD_SEALS,
+            LENGTH_SEALS | libc::F_SEAL_SEAL,
+        )
+    })?;
     Ok(file)
 }
 
@@ -33,7 +41,13 @@ pub fn create_memfd(name: &str, length_bytes: u64) -> io::Result<OwnedFd> {
 pub fn create_in(directory: &Path, length_bytes: u64) -> io::Result<OwnedFd> {
     let path = CString::new(directory.as_os_str().as_bytes())?;
     // SAFETY: the path is a NUL-terminated string that outlives the call.
-    let raw = check(unsafe { libc::open(path.as_ptr(), libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC, 0o600) })?;
+    let raw = check(unsafe {
+        libc::open(
+            path.as_ptr(),
+            libc::O_TMPFILE | libc::O_RDWR | libc::O_CLOEXEC,
+            0o600,
+        )
+    })?;
     // SAFETY: the call just returned this descriptor and nobody else owns it.
     let file = unsafe { OwnedFd::from_raw_fd(raw) };
     set_length(&file, length_bytes)?;
@@ -46,8 +60,14 @@ pub fn create_in(directory: &Path, length_bytes: u64) -> io::Result<OwnedFd> {
 /// ENOSPC or ENOMEM when the pages cannot be had.
 pub fn reserve(file: BorrowedFd<'_>, offset_bytes: u64, length_bytes: u64) -> io::Result<()> {
     // SAFETY: plain call on a descriptor that is open while borrowed.
-    let errno = unsafe { libc::posix_fallocate(file.as_raw_fd(), offset_bytes as i64, length_bytes as i64) };
-    if errno == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(errno)) }
+    let errno = unsafe {
+        libc::posix_fallocate(file.as_raw_fd(), offset_bytes as i64, length_bytes as i64)
+    };
+    if errno == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::from_raw_os_error(errno))
+    }
 }
 
 /// Whether nobody can shorten the file any more.

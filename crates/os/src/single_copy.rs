@@ -29,9 +29,21 @@ pub struct LocalPiece {
 /// when the address is not its.
 pub unsafe fn read_from(pid: u32, address: u64, pieces: &[LocalPiece]) -> io::Result<usize> {
     let (local, count, total) = local_vector(pieces);
-    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: total };
+    let remote = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: total,
+    };
     // SAFETY: the local vector lists memory the caller lends us; the remote side is the kernel's to check.
-    check_length(unsafe { libc::process_vm_readv(pid as libc::pid_t, local.as_ptr(), count as u64, &remote, 1, 0) })
+    check_length(unsafe {
+        libc::process_vm_readv(
+            pid as libc::pid_t,
+            local.as_ptr(),
+            count as u64,
+            &remote,
+            1,
+            0,
+        )
+    })
 }
 
 /// Copies `pieces` to `address` in process `pid`; otherwise as [`read_from`].
@@ -44,16 +56,34 @@ pub unsafe fn read_from(pid: u32, address: u64, pieces: &[LocalPiece]) -> io::Re
 /// As [`read_from`].
 pub unsafe fn write_to(pid: u32, address: u64, pieces: &[LocalPiece]) -> io::Result<usize> {
     let (local, count, total) = local_vector(pieces);
-    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: total };
+    let remote = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: total,
+    };
     // SAFETY: as in read_from, with the copy the other way.
-    check_length(unsafe { libc::process_vm_writev(pid as libc::pid_t, local.as_ptr(), count as u64, &remote, 1, 0) })
+    check_length(unsafe {
+        libc::process_vm_writev(
+            pid as libc::pid_t,
+            local.as_ptr(),
+            count as u64,
+            &remote,
+            1,
+            0,
+        )
+    })
 }
 
 fn local_vector(pieces: &[LocalPiece]) -> ([libc::iovec; PIECE_LIMIT], usize, usize) {
-    let mut local = [libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PIECE_LIMIT];
+    let mut local = [libc::iovec {
+        iov_base: std::ptr::null_mut(),
+        iov_len: 0,
+    }; PIECE_LIMIT];
     let mut total = 0;
     for (slot, piece) in local.iter_mut().zip(pieces) {
-        *slot = libc::iovec { iov_base: piece.address as *mut libc::c_void, iov_len: piece.length_bytes };
+        *slot = libc::iovec {
+            iov_base: piece.address as *mut libc::c_void,
+            iov_len: piece.length_bytes,
+        };
         total += piece.length_bytes;
     }
     (local, pieces.len().min(PIECE_LIMIT), total)

@@ -48,7 +48,9 @@ impl WaitSet {
         // SAFETY: no preconditions.
         let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
         // SAFETY: the call just returned this descriptor and nobody else owns it.
-        Ok(Self { epoll: unsafe { OwnedFd::from_raw_fd(raw) } })
+        Ok(Self {
+            epoll: unsafe { OwnedFd::from_raw_fd(raw) },
+        })
     }
 
     /// Adds a descriptor; the set is readable while it is.
@@ -56,9 +58,19 @@ impl WaitSet {
     /// # Errors
     /// The errno of epoll_ctl(2).
     pub fn add(&self, member: BorrowedFd<'_>) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: member.as_raw_fd() as u64 };
+        let mut event = libc::epoll_event {
+            events: libc::EPOLLIN as u32,
+            u64: member.as_raw_fd() as u64,
+        };
         // SAFETY: both descriptors are open and the event is ours.
-        check(unsafe { libc::epoll_ctl(self.epoll.as_raw_fd(), libc::EPOLL_CTL_ADD, member.as_raw_fd(), &mut event) })?;
+        check(unsafe {
+            libc::epoll_ctl(
+                self.epoll.as_raw_fd(),
+                libc::EPOLL_CTL_ADD,
+                member.as_raw_fd(),
+                &mut event,
+            )
+        })?;
         Ok(())
     }
 
@@ -71,7 +83,11 @@ impl WaitSet {
 /// Waits until `descriptor` is readable or `timeout_ms` has passed (negative: no limit); true if readable.
 /// A signal ends the wait early with false.
 pub fn wait_readable(descriptor: i32, timeout_ms: i32) -> bool {
-    let mut entry = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    let mut entry = libc::pollfd {
+        fd: descriptor,
+        events: libc::POLLIN,
+        revents: 0,
+    };
     // SAFETY: one entry, ours to write.
     unsafe { libc::poll(&mut entry, 1, timeout_ms) > 0 }
 }

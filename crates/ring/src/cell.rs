@@ -25,7 +25,10 @@ pub struct Cell {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Cell>() == 64, "header and short payload share one cache line");
+const _: () = assert!(
+    size_of::<Cell>() == 64,
+    "header and short payload share one cache line"
+);
 
 // SAFETY: repr(C), an atomic and an UnsafeCell of plain words; any bytes are valid in both.
 unsafe impl SharedLayout for Cell {}
@@ -44,12 +47,19 @@ pub struct Head {
 impl Head {
     #[inline(always)]
     pub(crate) fn pack(self, lap: u16) -> u64 {
-        u64::from(lap) << 48 | u64::from(self.kind) << 40 | u64::from(self.flags) << 32 | u64::from(self.length_bytes)
+        u64::from(lap) << 48
+            | u64::from(self.kind) << 40
+            | u64::from(self.flags) << 32
+            | u64::from(self.length_bytes)
     }
 
     #[inline(always)]
     pub(crate) fn unpack(mark: u64) -> Self {
-        Self { kind: (mark >> 40) as u8, flags: (mark >> 32) as u8, length_bytes: mark as u32 }
+        Self {
+            kind: (mark >> 40) as u8,
+            flags: (mark >> 32) as u8,
+            length_bytes: mark as u32,
+        }
     }
 }
 
@@ -70,7 +80,11 @@ mod tests {
 
     #[test]
     fn a_head_survives_packing_and_the_lap_stands_apart() {
-        let head = Head { kind: 0xAB, flags: 0xCD, length_bytes: 0xFEDC_BA98 };
+        let head = Head {
+            kind: 0xAB,
+            flags: 0xCD,
+            length_bytes: 0xFEDC_BA98,
+        };
         let mark = head.pack(0x1234);
         assert_eq!(Head::unpack(mark), head);
         assert_eq!(lap_of(mark), 0x1234);

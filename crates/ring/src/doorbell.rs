@@ -55,7 +55,9 @@ impl Doorbell {
             let word = summary.trailing_zeros() as usize;
             summary &= summary - 1;
             // Bits above the last word can only come from a remote that broke the layout.
-            let Some(bells) = self.words.get(word) else { continue };
+            let Some(bells) = self.words.get(word) else {
+                continue;
+            };
             let mut bits = bells.swap(0, Ordering::AcqRel);
             while bits != 0 {
                 visit(word * 64 + bits.trailing_zeros() as usize);

@@ -37,7 +37,10 @@ pub struct LaneControl {
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<LaneControl>() == LANE_CONTROL_BYTES);
 #[cfg(not(loom))]
-const _: () = assert!(LANE_CONTROL_BYTES + LANE_CELLS * size_of::<Cell>() <= PAGE_BYTES, "control and cells fill one page");
+const _: () = assert!(
+    LANE_CONTROL_BYTES + LANE_CELLS * size_of::<Cell>() <= PAGE_BYTES,
+    "control and cells fill one page"
+);
 
 // SAFETY: repr(C), all fields atomic words; any bytes are valid.
 unsafe impl SharedLayout for LaneControl {}
@@ -61,7 +64,10 @@ impl Lane {
         let base = lane_offset(slot);
         Some(Self {
             control: region.values::<LaneControl>(base, 1).ok()?.as_ptr(),
-            cells: region.values::<Cell>(base + LANE_CONTROL_BYTES, LANE_CELLS).ok()?.as_ptr(),
+            cells: region
+                .values::<Cell>(base + LANE_CONTROL_BYTES, LANE_CELLS)
+                .ok()?
+                .as_ptr(),
             data: region.bytes(base + PAGE_BYTES, LANE_DATA_BYTES).ok()?,
             keep: Some(region.clone()),
         })
@@ -138,8 +144,17 @@ impl Producer {
     /// # Panics
     /// If the payload is longer than [`CELL_PAYLOAD_BYTES`].
     #[inline(always)]
-    pub fn push_inline(&mut self, head: Head, tag: u64, data: u64, payload: &UserBuffer) -> Result<(), Full> {
-        assert!(payload.length_bytes() <= CELL_PAYLOAD_BYTES, "payload does not fit a cell");
+    pub fn push_inline(
+        &mut self,
+        head: Head,
+        tag: u64,
+        data: u64,
+        payload: &UserBuffer,
+    ) -> Result<(), Full> {
+        assert!(
+            payload.length_bytes() <= CELL_PAYLOAD_BYTES,
+            "payload does not fit a cell"
+        );
         self.make_room()?;
         self.lane.cell(self.next).words.with_mut(|words| {
             // SAFETY: the consumer does not read this cell until its mark is published below, and it has
@@ -164,7 +179,10 @@ impl Producer {
     pub fn push_words(&mut self, head: Head, words: [u64; CELL_WORDS]) -> Result<(), Full> {
         self.make_room()?;
         // SAFETY: as in push_inline.
-        self.lane.cell(self.next).words.with_mut(|cell| unsafe { cell.write(words) });
+        self.lane
+            .cell(self.next)
+            .words
+            .with_mut(|cell| unsafe { cell.write(words) });
         self.publish(head);
         Ok(())
     }
@@ -191,7 +209,10 @@ impl Producer {
         let [tag, data, fourth, fifth] = words;
         let place = (start as u64) << 32 | length_bytes as u64;
         // SAFETY: as in push_inline.
-        self.lane.cell(self.next).words.with_mut(|cell| unsafe { cell.write([tag, data, place, fourth, fifth, 0, 0]) });
+        self.lane
+            .cell(self.next)
+            .words
+            .with_mut(|cell| unsafe { cell.write([tag, data, place, fourth, fifth, 0, 0]) });
         self.publish(head);
         Ok(())
     }
@@ -212,7 +233,10 @@ impl Producer {
     fn publish(&mut self, head: Head) {
         self.data_ends[self.next] = self.data_head;
         // Pairs with the load in `Consumer::peek`: who sees the mark sees words and data.
-        self.lane.cell(self.next).mark.store(head.pack(self.lap), Ordering::Release);
+        self.lane
+            .cell(self.next)
+            .mark
+            .store(head.pack(self.lap), Ordering::Release);
         self.produced += 1;
         self.next += 1;
         if self.next == LANE_CELLS {
@@ -227,7 +251,11 @@ impl Producer {
             return Ok(());
         }
         self.look();
-        if self.produced - self.consumed < LANE_CELLS as u64 { Ok(()) } else { Err(Full) }
+        if self.produced - self.consumed < LANE_CELLS as u64 {
+            Ok(())
+        } else {
+            Err(Full)
+        }
     }
 
     /// Reads how far the consumer is. A count that cannot be (it only ever grows, up to what was produced)
@@ -255,7 +283,11 @@ impl Producer {
             self.look();
         }
         let at = self.data_head % LANE_DATA_BYTES;
-        let skip = if at + length_bytes > LANE_DATA_BYTES { LANE_DATA_BYTES - at } else { 0 };
+        let skip = if at + length_bytes > LANE_DATA_BYTES {
+            LANE_DATA_BYTES - at
+        } else {
+            0
+        };
         if self.data_head + skip + length_bytes - self.data_tail > LANE_DATA_BYTES {
             return Err(Full);
         }
@@ -295,13 +327,18 @@ impl Arrival<'_> {
         }
         let cell = self.consumer.lane.cell(self.consumer.next);
         // SAFETY: the payload words lie inside the mapped cell, which the view's borrow keeps in place.
-        Some(cell.words.with(|words| unsafe { BytesView::from_raw(words.cast::<u64>().add(2).cast(), length_bytes) }))
+        Some(cell.words.with(|words| unsafe {
+            BytesView::from_raw(words.cast::<u64>().add(2).cast(), length_bytes)
+        }))
     }
 
     /// The payload in the data area that the third word names; None if it does not lie there.
     #[inline(always)]
     pub fn data_payload(&self) -> Option<BytesView<'_>> {
-        let (start, length_bytes) = ((self.words[2] >> 32) as usize, self.words[2] as u32 as usize);
+        let (start, length_bytes) = (
+            (self.words[2] >> 32) as usize,
+            self.words[2] as u32 as usize,
+        );
         if start + length_bytes > LANE_DATA_BYTES {
             return None;
         }
@@ -318,7 +355,14 @@ impl Consumer {
     }
 
     fn over(lane: Lane) -> Self {
-        Self { lane, next: 0, lap: 1, consumed: 0, published: 0, bytes_unpublished: 0 }
+        Self {
+            lane,
+            next: 0,
+            lap: 1,
+            consumed: 0,
+            published: 0,
+            bytes_unpublished: 0,
+        }
     }
 
     /// The message at the front, if there is one. One load when there is none. Fast path.
@@ -332,8 +376,14 @@ impl Consumer {
         }
         // SAFETY: the mark says that the words are complete; a remote that writes them meanwhile only changes
         // its own message, and they are copied once here.
-        let words = cell.words.with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() });
-        Some(Arrival { head: Head::unpack(mark), words, consumer: self })
+        let words = cell
+            .words
+            .with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() });
+        Some(Arrival {
+            head: Head::unpack(mark),
+            words,
+            consumer: self,
+        })
     }
 
     /// Whether there is a message at the front. One load. Fast path.
@@ -352,7 +402,9 @@ impl Consumer {
             self.next = 0;
             self.lap = next_lap(self.lap);
         }
-        if self.consumed - self.published >= PUBLISH_CELLS || self.bytes_unpublished >= PUBLISH_BYTES {
+        if self.consumed - self.published >= PUBLISH_CELLS
+            || self.bytes_unpublished >= PUBLISH_BYTES
+        {
             self.publish();
         }
     }
@@ -370,7 +422,10 @@ impl Consumer {
         self.published = self.consumed;
         self.bytes_unpublished = 0;
         // Pairs with the load in `Producer::look`: our copies come before it.
-        self.lane.control().consumed.store(self.consumed, Ordering::Release);
+        self.lane
+            .control()
+            .consumed
+            .store(self.consumed, Ordering::Release);
     }
 
     /// Says whether we poll this lane, so that the producer knows whether to ring.
@@ -378,7 +433,10 @@ impl Consumer {
     /// After `set_polled(false)` a producer that had already looked may push once more without ringing: look
     /// at the lane again a little later, or put a barrier on every processor in between.
     pub fn set_polled(&mut self, polled: bool) {
-        self.lane.control().polled.store(u64::from(polled), Ordering::Relaxed);
+        self.lane
+            .control()
+            .polled
+            .store(u64::from(polled), Ordering::Relaxed);
     }
 
     /// Makes the lane new for the next sender. Only after its slot's claimant is known to be gone.

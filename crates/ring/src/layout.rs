@@ -87,6 +87,9 @@ pub const fn pipe_offset(pipe: usize) -> usize {
     PIPES_OFFSET + pipe * PIPE_BYTES
 }
 
-const _: () = assert!(LANES_OFFSET % PAGE_BYTES == 0, "lanes start on a page, so that idle ones cost none");
+const _: () = assert!(
+    LANES_OFFSET % PAGE_BYTES == 0,
+    "lanes start on a page, so that idle ones cost none"
+);
 const _: () = assert!(LANE_BYTES % PAGE_BYTES == 0, "every lane starts on a page");
 const _: () = assert!(PIPES_OFFSET % PAGE_BYTES == 0, "pipes start on a page");

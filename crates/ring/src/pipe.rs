@@ -18,7 +18,10 @@ pub struct ChunkState {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<ChunkState>() * PIPE_CHUNKS <= PAGE_BYTES, "states fit the pipe's first page");
+const _: () = assert!(
+    size_of::<ChunkState>() * PIPE_CHUNKS <= PAGE_BYTES,
+    "states fit the pipe's first page"
+);
 
 // SAFETY: repr(C), all fields atomic words; any bytes are valid.
 unsafe impl SharedLayout for ChunkState {}
@@ -43,8 +46,13 @@ impl PipeEnd {
         }
         let base = pipe_offset(pipe);
         Some(Self {
-            states: region.values::<ChunkState>(base, PIPE_CHUNKS).ok()?.as_ptr(),
-            chunks: region.bytes(base + PAGE_BYTES, PIPE_CHUNKS * CHUNK_BYTES).ok()?,
+            states: region
+                .values::<ChunkState>(base, PIPE_CHUNKS)
+                .ok()?
+                .as_ptr(),
+            chunks: region
+                .bytes(base + PAGE_BYTES, PIPE_CHUNKS * CHUNK_BYTES)
+                .ok()?,
             next: 0,
             _keep: Some(region.clone()),
         })
@@ -146,7 +154,12 @@ mod tests {
 
     fn heap_ends(states: &[ChunkState], chunks: &mut [u8]) -> (PipeWriter, PipeReader) {
         let base = chunks.as_mut_ptr();
-        let end = || PipeEnd { states: states.as_ptr(), chunks: base, next: 0, _keep: None };
+        let end = || PipeEnd {
+            states: states.as_ptr(),
+            chunks: base,
+            next: 0,
+            _keep: None,
+        };
         (PipeWriter { end: end() }, PipeReader { end: end() })
     }
 
@@ -165,7 +178,9 @@ mod tests {
         let states = new_states();
         let mut chunks = vec![0; PIPE_CHUNKS * CHUNK_BYTES];
         let (mut writer, mut reader) = heap_ends(&states, &mut chunks);
-        let message: Vec<u8> = (0..3 * PIPE_CHUNKS * CHUNK_BYTES + 17).map(|i| (i / 7) as u8).collect();
+        let message: Vec<u8> = (0..3 * PIPE_CHUNKS * CHUNK_BYTES + 17)
+            .map(|i| (i / 7) as u8)
+            .collect();
         let (mut sent, mut received) = (0, Vec::new());
         while received.len() < message.len() {
             while sent < message.len() {
@@ -179,7 +194,10 @@ mod tests {
                     break;
                 }
             }
-            while reader.read(|chunk| received.extend_from_slice(&chunk.to_vec())).expect("good chunk") {}
+            while reader
+                .read(|chunk| received.extend_from_slice(&chunk.to_vec()))
+                .expect("good chunk")
+            {}
         }
         assert_eq!(received, message);
     }
@@ -190,7 +208,9 @@ mod tests {
         let states = new_states();
         let mut chunks = vec![0; PIPE_CHUNKS * CHUNK_BYTES];
         let (_, mut reader) = heap_ends(&states, &mut chunks);
-        states[0].filled_bytes.store(CHUNK_BYTES as u64 + 1, Ordering::Relaxed);
+        states[0]
+            .filled_bytes
+            .store(CHUNK_BYTES as u64 + 1, Ordering::Relaxed);
         assert_eq!(reader.read(|_| panic!("must not be read")), Err(BadChunk));
     }
 
@@ -210,7 +230,10 @@ mod tests {
             });
             for expected in 1..=3usize {
                 let mut got = 0;
-                while !reader.read(|chunk| got = chunk.length_bytes()).expect("good chunk") {
+                while !reader
+                    .read(|chunk| got = chunk.length_bytes())
+                    .expect("good chunk")
+                {
                     loom::thread::yield_now();
                 }
                 assert_eq!(got, expected);

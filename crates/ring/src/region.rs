@@ -7,7 +7,9 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use weft_memory::{Mapping, SharedLayout};
 
 use crate::doorbell::Doorbell;
-use crate::layout::{LAYOUT_FINGERPRINT, LAYOUT_VERSION, MAGIC, REGION_BYTES, SLOT_BYTES, SLOT_COUNT, SLOTS_OFFSET};
+use crate::layout::{
+    LAYOUT_FINGERPRINT, LAYOUT_VERSION, MAGIC, REGION_BYTES, SLOT_COUNT, SLOTS_OFFSET,
+};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Who an endpoint is, as its region and its claims say.
@@ -36,9 +38,11 @@ impl IdentityWords {
             IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
             IpAddr::V6(ip) => ip.to_bits(),
         };
-        self.incarnation.store(identity.incarnation, Ordering::Relaxed);
+        self.incarnation
+            .store(identity.incarnation, Ordering::Relaxed);
         self.pid.store(u64::from(identity.pid), Ordering::Relaxed);
-        self.port.store(u64::from(identity.address.port()), Ordering::Relaxed);
+        self.port
+            .store(u64::from(identity.address.port()), Ordering::Relaxed);
         self.ip[0].store((ip >> 64) as u64, Ordering::Relaxed);
         self.ip[1].store(ip as u64, Ordering::Relaxed);
     }
@@ -76,7 +80,10 @@ struct RegionHeader {
 unsafe impl SharedLayout for RegionHeader {}
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<RegionHeader>() <= SLOTS_OFFSET, "the header fits its page");
+const _: () = assert!(
+    size_of::<RegionHeader>() <= SLOTS_OFFSET,
+    "the header fits its page"
+);
 
 const STATE_OPEN: u64 = 1;
 const STATE_CLOSED: u64 = 2;
@@ -90,7 +97,7 @@ struct Slot {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Slot>() == SLOT_BYTES);
+const _: () = assert!(size_of::<Slot>() == crate::layout::SLOT_BYTES);
 
 // SAFETY: repr(C), all fields atomic words; any bytes are valid.
 unsafe impl SharedLayout for Slot {}
@@ -127,14 +134,22 @@ impl Region {
     ///
     /// # Errors
     /// [`AttachError::NotMapped`].
-    pub fn create(file: std::os::fd::BorrowedFd<'_>, identity: &Identity, probe: (u64, u64)) -> Result<Self, AttachError> {
-        let region = Self { mapping: map(file)? };
+    pub fn create(
+        file: std::os::fd::BorrowedFd<'_>,
+        identity: &Identity,
+        probe: (u64, u64),
+    ) -> Result<Self, AttachError> {
+        let region = Self {
+            mapping: map(file)?,
+        };
         let header = region.header();
         header.owner.store(identity);
         header.probe[0].store(probe.0, Ordering::Relaxed);
         header.probe[1].store(probe.1, Ordering::Relaxed);
         header.version.store(LAYOUT_VERSION, Ordering::Relaxed);
-        header.fingerprint.store(LAYOUT_FINGERPRINT, Ordering::Relaxed);
+        header
+            .fingerprint
+            .store(LAYOUT_FINGERPRINT, Ordering::Relaxed);
         header.state.store(STATE_OPEN, Ordering::Relaxed);
         // Pairs with the load in `attach`: who sees the magic sees the rest.
         header.magic.store(MAGIC, Ordering::Release);
@@ -146,13 +161,17 @@ impl Region {
     /// # Errors
     /// Each variant of [`AttachError`] as its name says.
     pub fn attach(file: std::os::fd::BorrowedFd<'_>) -> Result<Self, AttachError> {
-        let region = Self { mapping: map(file)? };
+        let region = Self {
+            mapping: map(file)?,
+        };
         let header = region.header();
         if header.magic.load(Ordering::Acquire) != MAGIC {
             return Err(AttachError::NotARegion);
         }
         let version = header.version.load(Ordering::Relaxed);
-        if version != LAYOUT_VERSION || header.fingerprint.load(Ordering::Relaxed) != LAYOUT_FINGERPRINT {
+        if version != LAYOUT_VERSION
+            || header.fingerprint.load(Ordering::Relaxed) != LAYOUT_FINGERPRINT
+        {
             return Err(AttachError::OtherLayout { version });
         }
         if !region.is_open() {
@@ -162,11 +181,17 @@ impl Region {
     }
 
     fn header(&self) -> &RegionHeader {
-        &self.mapping.values::<RegionHeader>(0, 1).expect("every mapped region has its header page")[0]
+        &self
+            .mapping
+            .values::<RegionHeader>(0, 1)
+            .expect("every mapped region has its header page")[0]
     }
 
     fn slot(&self, index: usize) -> Option<&Slot> {
-        self.mapping.values::<Slot>(SLOTS_OFFSET, SLOT_COUNT).ok()?.get(index)
+        self.mapping
+            .values::<Slot>(SLOTS_OFFSET, SLOT_COUNT)
+            .ok()?
+            .get(index)
     }
 
     /// The mapping, for lanes and pipes.
@@ -188,7 +213,10 @@ impl Region {
     /// Address and value of a word in the owner's memory.
     pub fn probe(&self) -> (u64, u64) {
         let probe = &self.header().probe;
-        (probe[0].load(Ordering::Relaxed), probe[1].load(Ordering::Relaxed))
+        (
+            probe[0].load(Ordering::Relaxed),
+            probe[1].load(Ordering::Relaxed),
+        )
     }
 
     /// Whether its owner still receives.
@@ -208,7 +236,12 @@ impl Region {
             let index = (start.wrapping_add(step)) % SLOT_COUNT;
             let slot = self.slot(index)?;
             // Pairs with the release store in `free`: the lane has been reset.
-            let taken = slot.state.compare_exchange(SLOT_FREE, SLOT_CLAIMED, Ordering::Acquire, Ordering::Relaxed);
+            let taken = slot.state.compare_exchange(
+                SLOT_FREE,
+                SLOT_CLAIMED,
+                Ordering::Acquire,
+                Ordering::Relaxed,
+            );
             if taken.is_ok() {
                 slot.claimant.store(claimant);
                 // Pairs with the load in `claimant`.
@@ -247,7 +280,11 @@ mod tests {
     use std::os::fd::AsFd;
 
     fn identity(port: u16) -> Identity {
-        Identity { address: SocketAddr::from(([127, 0, 0, 1], port)), incarnation: 77, pid: 4 }
+        Identity {
+            address: SocketAddr::from(([127, 0, 0, 1], port)),
+            incarnation: 77,
+            pid: 4,
+        }
     }
 
     fn new_file() -> std::os::fd::OwnedFd {
@@ -260,8 +297,14 @@ mod tests {
         let own = Region::create(file.as_fd(), &identity(1000), (5, 6)).expect("create");
         let theirs = Region::attach(file.as_fd()).expect("attach");
         assert_eq!((theirs.owner(), theirs.probe()), (identity(1000), (5, 6)));
-        let v6 = Identity { address: "[2001:db8::7]:9".parse().expect("address"), ..identity(0) };
-        let slots = [theirs.claim(&identity(2000)).expect("slot"), theirs.claim(&v6).expect("slot")];
+        let v6 = Identity {
+            address: "[2001:db8::7]:9".parse().expect("address"),
+            ..identity(0)
+        };
+        let slots = [
+            theirs.claim(&identity(2000)).expect("slot"),
+            theirs.claim(&v6).expect("slot"),
+        ];
         assert_ne!(slots[0], slots[1]);
         assert_eq!(own.claimant(slots[0]), Some(identity(2000)));
         assert_eq!(own.claimant(slots[1]), Some(v6));
@@ -282,15 +325,30 @@ mod tests {
     #[test]
     fn foreign_short_old_and_closed_files_are_told_apart() {
         let file = new_file();
-        assert_eq!(Region::attach(file.as_fd()).expect_err("empty"), AttachError::NotARegion);
+        assert_eq!(
+            Region::attach(file.as_fd()).expect_err("empty"),
+            AttachError::NotARegion
+        );
         let short = weft_os::region_file::create_memfd("weft-short", 4096).expect("memfd");
-        assert_eq!(Region::attach(short.as_fd()).expect_err("short"), AttachError::NotARegion);
+        assert_eq!(
+            Region::attach(short.as_fd()).expect_err("short"),
+            AttachError::NotARegion
+        );
         let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("create");
         region.header().version.store(99, Ordering::Relaxed);
-        assert_eq!(Region::attach(file.as_fd()).expect_err("version"), AttachError::OtherLayout { version: 99 });
-        region.header().version.store(LAYOUT_VERSION, Ordering::Relaxed);
+        assert_eq!(
+            Region::attach(file.as_fd()).expect_err("version"),
+            AttachError::OtherLayout { version: 99 }
+        );
+        region
+            .header()
+            .version
+            .store(LAYOUT_VERSION, Ordering::Relaxed);
         assert_eq!(region.header().magic.load(Ordering::Relaxed), MAGIC);
         region.close();
-        assert_eq!(Region::attach(file.as_fd()).expect_err("closed"), AttachError::Closed);
+        assert_eq!(
+            Region::attach(file.as_fd()).expect_err("closed"),
+            AttachError::Closed
+        );
     }
 }

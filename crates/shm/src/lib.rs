@@ -1,2 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! (being written)
+//! The route to processes on the same host: shared regions, four protocols by size, and care for the dead.
+//!
+//! Each endpoint owns one region (crate ring); a sender claims a slot in its receiver's region at first
+//! contact and from then on writes messages there by itself. By size a message is
+//!
+//! - *inline*: header and payload in one cache line of the lane,
+//! - *eager*: header in a cell, payload in the lane's data area,
+//! - *streamed*: the same in several pieces, so that both sides copy at the same time,
+//! - *offered* (rendezvous): only described; the receiver fetches it when it is matched, by *single copy*
+//!   (process_vm_readv) or by a *pipelined copy* through chunks it lends to the sender, whichever is permitted
+//!   and has lately been faster here.
+//!
+//! One message down: [`send`] -> ring's producer. One message up: [`receive`] -> `Owner`. In the order they
+//! are met: [`settings`], [`transport`] (the struct and its `Peer` face), [`contact`] (finding a remote's
+//! region), [`remote`], [`send`], [`receive`], [`stream`], [`rendezvous`], [`pipelined`], [`choice`] (which of
+//! the two), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`protocol`]
+//! (kinds of cells, thresholds). The formats are specified in docs/shm-layout.md.
+#![forbid(unsafe_code)]
+
+mod choice;
+mod contact;
+mod housekeeping;
+mod pipelined;
+pub mod protocol;
+mod receive;
+mod remote;
+mod rendezvous;
+mod send;
+mod settings;
+mod sleep;
+mod statistics;
+mod stream;
+mod transport;
+
+pub use settings::{OpenError, Settings, SingleCopy};
+pub use statistics::{Count, Protocol, Statistics};
+pub use transport::Transport;

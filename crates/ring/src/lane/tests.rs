@@ -12,7 +12,10 @@ pub(crate) struct HeapLane {
 
 impl HeapLane {
     pub(crate) fn new() -> Box<Self> {
-        let cell = || Cell { mark: AtomicU64::new(0), words: crate::sync::UnsafeCell::new([0; CELL_WORDS]) };
+        let cell = || Cell {
+            mark: AtomicU64::new(0),
+            words: crate::sync::UnsafeCell::new([0; CELL_WORDS]),
+        };
         Box::new(Self {
             control: LaneControl {
                 consumed: AtomicU64::new(0),
@@ -30,7 +33,12 @@ impl HeapLane {
     /// Both ends; the lane must outlive them.
     pub(crate) fn ends(&mut self) -> (Producer, Consumer) {
         let data = self.data.as_mut_ptr();
-        let lane = || Lane { control: &raw const self.control, cells: self.cells.as_ptr(), data, keep: None };
+        let lane = || Lane {
+            control: &raw const self.control,
+            cells: self.cells.as_ptr(),
+            data,
+            keep: None,
+        };
         (Producer::over(lane()), Consumer::over(lane()))
     }
 }
@@ -45,7 +53,11 @@ mod laws {
     }
 
     fn head(length_bytes: usize) -> Head {
-        Head { kind: 1, flags: 2, length_bytes: length_bytes as u32 }
+        Head {
+            kind: 1,
+            flags: 2,
+            length_bytes: length_bytes as u32,
+        }
     }
 
     #[test]
@@ -56,9 +68,19 @@ mod laws {
         for round in 0..500usize {
             let length = round % (CELL_PAYLOAD_BYTES + 1);
             let mut bytes: Vec<u8> = (0..length).map(|i| (round + i) as u8).collect();
-            producer.push_inline(head(length), round as u64, !(round as u64), &user(&mut bytes)).expect("room");
+            producer
+                .push_inline(
+                    head(length),
+                    round as u64,
+                    !(round as u64),
+                    &user(&mut bytes),
+                )
+                .expect("room");
             let arrival = consumer.peek().expect("arrived");
-            assert_eq!((arrival.head, arrival.words[0], arrival.words[1]), (head(length), round as u64, !(round as u64)));
+            assert_eq!(
+                (arrival.head, arrival.words[0], arrival.words[1]),
+                (head(length), round as u64, !(round as u64))
+            );
             assert_eq!(arrival.inline_payload().expect("fits").to_vec(), bytes);
             consumer.advance(0);
         }
@@ -69,7 +91,9 @@ mod laws {
         let mut heap = HeapLane::new();
         let (mut producer, mut consumer) = heap.ends();
         for i in 0..LANE_CELLS {
-            producer.push_words(head(0), [i as u64; CELL_WORDS]).expect("room");
+            producer
+                .push_words(head(0), [i as u64; CELL_WORDS])
+                .expect("room");
         }
         assert_eq!(producer.push_words(head(0), [0; CELL_WORDS]), Err(Full));
         assert!(!producer.is_drained());
@@ -78,9 +102,14 @@ mod laws {
             consumer.advance(0);
         }
         consumer.settle();
-        assert!(consumer.peek().is_none(), "cells of the last lap are not new");
+        assert!(
+            consumer.peek().is_none(),
+            "cells of the last lap are not new"
+        );
         assert!(producer.is_drained());
-        producer.push_words(head(0), [7; CELL_WORDS]).expect("room again");
+        producer
+            .push_words(head(0), [7; CELL_WORDS])
+            .expect("room again");
     }
 
     #[test]
@@ -90,14 +119,26 @@ mod laws {
         let mut expected = std::collections::VecDeque::new();
         let mut random = 12345u64;
         for round in 0..20_000u64 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let length = (random >> 40) as usize % 9000;
             let mut bytes = vec![round as u8; length];
-            if producer.push_data(head(length), [round, 0, 0, 0], &user(&mut bytes), (0, length)).is_ok() {
+            if producer
+                .push_data(
+                    head(length),
+                    [round, 0, 0, 0],
+                    &user(&mut bytes),
+                    (0, length),
+                )
+                .is_ok()
+            {
                 expected.push_back((round, length));
             }
             if random & 0x300 != 0 || expected.len() > 40 {
-                let Some((tag, length)) = expected.pop_front() else { continue };
+                let Some((tag, length)) = expected.pop_front() else {
+                    continue;
+                };
                 let arrival = consumer.peek().expect("arrived");
                 assert_eq!(arrival.words[0], tag);
                 let payload = arrival.data_payload().expect("inside the area").to_vec();
@@ -113,7 +154,9 @@ mod laws {
         let (mut producer, mut consumer) = heap.ends();
         for _ in 0..1000 {
             let mut bytes = [1u8; 1000];
-            producer.push_data(head(1000), [0; 4], &user(&mut bytes), (0, 1000)).expect("room");
+            producer
+                .push_data(head(1000), [0; 4], &user(&mut bytes), (0, 1000))
+                .expect("room");
             let place = consumer.peek().expect("arrived").words[2] >> 32;
             assert!(place < 2 * REWIND_BYTES as u64, "at {place}");
             consumer.advance(1000);
@@ -126,7 +169,9 @@ mod laws {
         let mut heap = HeapLane::new();
         let (mut producer, consumer) = heap.ends();
         let outside = (LANE_DATA_BYTES as u64 - 10) << 32 | 11;
-        producer.push_words(head(41), [0, 0, outside, 0, 0, 0, 0]).expect("room");
+        producer
+            .push_words(head(41), [0, 0, outside, 0, 0, 0, 0])
+            .expect("room");
         let arrival = consumer.peek().expect("arrived");
         assert!(arrival.data_payload().is_none());
         assert!(arrival.inline_payload().is_none());
@@ -170,7 +215,17 @@ mod models {
             let (mut producer, mut consumer) = heap.ends();
             let sender = loom::thread::spawn(move || {
                 for i in 1..=3u64 {
-                    while producer.push_words(Head { kind: 1, flags: 0, length_bytes: 0 }, [i; CELL_WORDS]).is_err() {
+                    while producer
+                        .push_words(
+                            Head {
+                                kind: 1,
+                                flags: 0,
+                                length_bytes: 0,
+                            },
+                            [i; CELL_WORDS],
+                        )
+                        .is_err()
+                    {
                         loom::thread::yield_now();
                     }
                 }

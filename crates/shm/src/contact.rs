@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! First contact: finding a remote's region, checking who holds it, and claiming a slot in it.
+//!
+//! It must not need luck. Connecting to the remote's listener succeeds whether or not the remote is in the
+//! library, and names its process and user; where /proc allows it we then open the region file ourselves, and
+//! the remote need not do anything. Else we wait for it to hand the file over, and sends wait meanwhile.
+//! Called by send and answer; continued by housekeeping.
+
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, OwnedFd};
+
+use weft_contract::{RemoteId, TransferError};
+use weft_os::local_socket::Connection;
+use weft_os::{interface, process};
+use weft_ring::{AttachError, Producer, Region};
+
+use crate::remote::{Attached, Link};
+use crate::transport::{Transport, listener_name, region_name};
+
+impl Transport {
+    /// Makes sure that `remote` is in contact, or on the way there, or known to be out of reach. Cheap if it is
+    /// in contact; else slow path.
+    #[inline(always)]
+    pub(crate) fn contact(&mut self, remote: RemoteId) {
+        if !matches!(self.remotes[remote.index()].link, Link::Ready(_)) {
+            self.make_contact(remote);
+        }
+    }
+
+    #[cold]
+    fn make_contact(&mut self, remote: RemoteId) {
+        let entry = &self.remotes[remote.index()];
+        if !matches!(entry.link, Link::Unknown) {
+            return;
+        }
+        let link = if entry.address == self.own.identity.address {
+            self.attach_file(remote, self.own.region.clone(), process::own_pid())
+        } else {
+            self.reach(remote)
+        };
+        self.set_link(remote, link);
+    }
+
+    fn set_link(&mut self, remote: RemoteId, link: Link) {
+        match &link {
+            Link::Ready(_) => self.statistics.remotes += 1,
+            Link::Failed(TransferError::VersionMismatch) => (self.settings.report)(&format!(
+                "the process at {} loaded another version of libweft-fi.so, with another memory layout (ours is {}); \
+                 let all ranks of the job load the same file",
+                self.remotes[remote.index()].address,
+                weft_ring::layout::LAYOUT_VERSION
+            )),
+            Link::Failed(why) => (self.settings.report)(&format!(
+                "no contact with {}: {why}",
+                self.remotes[remote.index()].address
+            )),
+            _ => {}
+        }
+        self.remotes[remote.index()].link = link;
+    }
+
+    /// Connects to the remote and takes its region, with or without its help.
+    fn reach(&self, remote: RemoteId) -> Link {
+        let address = self.remotes[remote.index()].address;
+        let connection = match Connection::open(&listener_name(address)) {
+            Ok(connection) => connection,
+            // Too many wait for it at this moment: try again with the next send.
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Link::Unknown,
+            Err(_) if interface::is_own(address.ip()) => {
+                return Link::Failed(TransferError::RemoteLost);
+            }
+            Err(_) => return Link::Failed(TransferError::Unreachable),
+        };
+        let Ok(who) = connection.credentials() else {
+            return Link::Failed(TransferError::RemoteLost);
+        };
+        if who.uid != process::own_uid() {
+            return Link::Failed(TransferError::NotPermitted);
+        }
+        if who.pid != 0
+            && let Ok(file) = process::open_memfd_of(who.pid, &region_name(address))
+        {
+            return self.attach(remote, file, who.pid);
+        }
+        Link::Asking(connection, who.pid)
+    }
+
+    /// Looks whether a remote that was asked for its region has sent it; true when the question is settled.
+    pub(crate) fn continue_asking(&mut self, remote: RemoteId) -> bool {
+        let Link::Asking(connection, pid) = &self.remotes[remote.index()].link else {
+            return true;
+        };
+        let link = match connection.receive_file() {
+            Ok(None) => return false,
+            Ok(Some(file)) => self.attach(remote, file, *pid),
+            Err(_) => Link::Failed(TransferError::RemoteLost),
+        };
+        self.set_link(remote, link);
+        true
+    }
+
+    fn attach(&self, remote: RemoteId, file: OwnedFd, pid: u32) -> Link {
+        match Region::attach(file.as_fd()) {
+            Ok(region) => self.attach_file(remote, region, pid),
+            Err(AttachError::OtherLayout { .. }) => Link::Failed(TransferError::VersionMismatch),
+            Err(AttachError::NotMapped(_)) => Link::Failed(TransferError::NoMemory),
+            Err(AttachError::NotARegion) => Link::Failed(TransferError::Corrupt),
+            Err(AttachError::Closed) => Link::Failed(TransferError::RemoteLost),
+        }
+    }
+
+    fn attach_file(&self, remote: RemoteId, region: Region, pid: u32) -> Link {
+        if region.owner().address != self.remotes[remote.index()].address {
+            return Link::Failed(TransferError::Corrupt);
+        }
+        let Some(slot) = region.claim(&self.own.identity) else {
+            return Link::Failed(TransferError::NoMemory);
+        };
+        let Some(producer) = Producer::attach(region.mapping(), slot) else {
+            return Link::Failed(TransferError::Corrupt);
+        };
+        Link::Ready(Box::new(Attached {
+            producer,
+            region,
+            slot,
+            pid,
+            single_copy: None,
+        }))
+    }
+
+    /// Hands our region to those who asked for it; forgets those who only looked who we are.
+    pub(crate) fn answer_askers(&self) {
+        while let Some(connection) = self.own.listener.accept() {
+            if connection
+                .credentials()
+                .is_ok_and(|who| who.uid == process::own_uid())
+            {
+                // An asker that found the region by itself has hung up already; that is no error.
+                let _ = connection.send_file(self.own.file.as_fd());
+            }
+        }
+    }
+}

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What must be done now and then and costs system calls: answering first contacts, noticing deaths, ceasing to
+//! poll silent lanes, giving the processor away. Called by receive when a round found nothing, and every so
+//! many rounds that found something.
+
+use weft_contract::{Landing, Owner, RemoteId, TransferError};
+use weft_os::{clock, cpu, sleep};
+
+use crate::remote::Link;
+use crate::rendezvous::{Offer, Stage};
+use crate::stream::Target;
+use crate::transport::{Transport, bell_name};
+
+/// Empty rounds between looks at the clock. Chosen: a look costs about as much as three empty rounds.
+const ROUNDS_PER_LOOK: u32 = 64;
+
+/// Busy rounds between ticks. Chosen: about a millisecond of small messages.
+const BUSY_ROUNDS_PER_TICK: u32 = 4096;
+
+/// Time between ticks. Chosen: what a first contact that needs our help may wait.
+const TICK_NS: u64 = 1_000_000;
+
+/// Time between looks after the dead. Specified: a death is reported within a second.
+const LIFE_CHECK_NS: u64 = 100_000_000;
+
+/// Ticks without a message after which a lane is no longer polled, if many are. Chosen.
+const QUIET_TICKS: u32 = 8;
+
+/// Lanes that are polled however silent they are. Chosen: polling them costs less than ringing for them.
+const ALWAYS_POLLED: usize = 4;
+
+/// Empty rounds before a process that shares its processor gives it away. Measured: docs/fast-path.md,
+/// "spinning and yielding".
+const SPIN_ROUNDS_SHARED: u32 = 16;
+
+/// Empty rounds before a process that has a processor to itself offers it nevertheless, and between offers.
+/// Chosen: about a tenth of a millisecond.
+const SPIN_ROUNDS_ALONE: u32 = 4096;
+
+/// Clocks and counters of the above.
+#[derive(Debug)]
+pub(crate) struct Housekeeping {
+    empty_rounds: u32,
+    busy_rounds: u32,
+    next_tick_ns: u64,
+    next_life_check_ns: u64,
+    /// Empty rounds between offers of the processor.
+    spin_rounds: u32,
+}
+
+impl Housekeeping {
+    pub(crate) fn new() -> Self {
+        Self {
+            empty_rounds: 0,
+            busy_rounds: 0,
+            next_tick_ns: 0,
+            next_life_check_ns: 0,
+            spin_rounds: if ranks_outnumber_cores() {
+                SPIN_ROUNDS_SHARED
+            } else {
+                SPIN_ROUNDS_ALONE
+            },
+        }
+    }
+
+    /// A round found something.
+    #[inline(always)]
+    pub(crate) fn busy(&mut self) {
+        self.empty_rounds = 0;
+        self.busy_rounds += 1;
+    }
+
+    /// Something waits for the next tick.
+    pub(crate) fn hurry(&mut self) {
+        self.next_tick_ns = 0;
+        self.empty_rounds |= ROUNDS_PER_LOOK - 1;
+    }
+}
+
+/// Variables in which launchers say how many ranks run on this node. Specified by Open MPI, Hydra (MPICH), Intel
+/// MPI and Slurm.
+const LOCAL_SIZE_VARIABLES: [&str; 5] = [
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "I_MPI_LOCAL_SIZE",
+    "PALS_LOCAL_SIZE",
+    "SLURM_NTASKS_PER_NODE",
+];
+
+/// Whether the ranks of this node need more processors than there are. Ranks bound to one processor each are
+/// taken to have it to themselves.
+fn ranks_outnumber_cores() -> bool {
+    let ranks = LOCAL_SIZE_VARIABLES
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.parse::<u32>().ok())
+        .unwrap_or(1);
+    let cores = match cpu::allowed_count() {
+        1 => cpu::online_count(),
+        allowed => allowed,
+    };
+    ranks > cores
+}
+
+impl Transport {
+    /// A round found nothing.
+    #[inline(always)]
+    pub(crate) fn idle<O: Owner>(&mut self, owner: &mut O) {
+        let state = &mut self.housekeeping;
+        state.empty_rounds = state.empty_rounds.wrapping_add(1);
+        if state.empty_rounds % state.spin_rounds == 0 {
+            sleep::yield_now();
+        }
+        if state.empty_rounds % ROUNDS_PER_LOOK == 0 || state.busy_rounds >= BUSY_ROUNDS_PER_TICK {
+            self.look_at_clock(owner);
+        }
+    }
+
+    #[cold]
+    fn look_at_clock<O: Owner>(&mut self, owner: &mut O) {
+        self.housekeeping.busy_rounds = 0;
+        let now_ns = clock::monotonic_ns();
+        if now_ns < self.housekeeping.next_tick_ns {
+            return;
+        }
+        self.housekeeping.next_tick_ns = now_ns + TICK_NS;
+        self.answer_askers();
+        self.continue_contacts();
+        self.rest_silent_lanes();
+        if now_ns >= self.housekeeping.next_life_check_ns {
+            self.housekeeping.next_life_check_ns = now_ns + LIFE_CHECK_NS;
+            self.check_lives(owner);
+        }
+    }
+
+    fn continue_contacts(&mut self) {
+        for index in 0..self.remotes.len() {
+            let remote = RemoteId(index as u32);
+            if matches!(self.remotes[index].link, Link::Asking(..)) {
+                self.continue_asking(remote);
+            }
+        }
+    }
+
+    pub(crate) fn start_polling(&mut self, slot: usize) {
+        let Some(lane) = self.inbound[slot].as_mut() else {
+            return;
+        };
+        lane.quiet_ticks = 0;
+        lane.consumer.set_polled(true);
+        if !self.polled.contains(&slot) {
+            self.polled.push(slot);
+        }
+    }
+
+    /// Ceases to poll lanes that have been silent. A lane is first marked, then polled for one tick more, since
+    /// its sender may have looked at the mark just before; a tick is far longer than a store needs to be seen.
+    fn rest_silent_lanes(&mut self) {
+        let mut index = 0;
+        while index < self.polled.len() {
+            let many = self.polled.len() > ALWAYS_POLLED;
+            let slot = self.polled[index];
+            let Some(lane) = self.inbound[slot].as_mut() else {
+                self.polled.swap_remove(index);
+                continue;
+            };
+            lane.quiet_ticks = if lane.received > 0 {
+                0
+            } else {
+                lane.quiet_ticks.saturating_add(1)
+            };
+            lane.received = 0;
+            match lane.quiet_ticks {
+                QUIET_TICKS if many => lane.consumer.set_polled(false),
+                0 => lane.consumer.set_polled(true),
+                ticks if ticks > QUIET_TICKS && many => {
+                    lane.consumer.set_polled(false);
+                    if ticks > QUIET_TICKS + 1 && !lane.consumer.has_message() {
+                        self.polled.swap_remove(index);
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            index += 1;
+        }
+    }
+
+    /// Asks for every remote that somebody waits for whether it still lives.
+    fn check_lives<O: Owner>(&mut self, owner: &mut O) {
+        for remote in self.cared_for() {
+            let entry = &self.remotes[remote.index()];
+            let Link::Ready(attached) = &entry.link else {
+                continue;
+            };
+            let lives = attached.region.is_open()
+                && (entry.address == self.own.identity.address
+                    || self.own.ringer.exists(&bell_name(entry.address)));
+            if !lives {
+                self.drain(remote, owner);
+                self.lose(remote, TransferError::RemoteLost, owner);
+            }
+        }
+    }
+
+    /// Remotes with something under way, or watched.
+    fn cared_for(&self) -> Vec<RemoteId> {
+        let mut cared = vec![false; self.remotes.len()];
+        let transfers = &self.transfers;
+        let under_way = transfers
+            .outgoing
+            .iter()
+            .map(|(_, outgoing)| outgoing.remote);
+        let under_way = under_way.chain(transfers.fetches.iter().map(|fetch| fetch.offer.remote));
+        for remote in under_way.chain(transfers.streams.iter().map(|(_, stream)| stream.remote)) {
+            cared[remote.index()] = true;
+        }
+        let watched =
+            |index: usize| self.remotes[index].watched || self.remotes[index].has_waiting();
+        (0..cared.len())
+            .filter(|&index| cared[index] || watched(index))
+            .map(|index| RemoteId(index as u32))
+            .collect()
+    }
+
+    /// Gives a remote up: everything under way with it fails, its lane is free for another.
+    #[cold]
+    pub(crate) fn lose<O: Owner>(&mut self, remote: RemoteId, why: TransferError, owner: &mut O) {
+        if matches!(self.remotes[remote.index()].link, Link::Failed(_)) {
+            return;
+        }
+        self.statistics.lost += 1;
+        let entry = &mut self.remotes[remote.index()];
+        entry.link = Link::Failed(why);
+        entry.watched = false;
+        entry.controls.clear();
+        let waiting = std::mem::take(&mut entry.waiting);
+        let inbound = entry.inbound.take();
+        self.sending.retain(|&other| other != remote);
+        self.pipes.feeds.retain(|feed| feed.remote != remote);
+        let mut lost_sends = Vec::new();
+        self.transfers.outgoing.retain(|_, outgoing| {
+            let keep = outgoing.remote != remote;
+            if !keep {
+                lost_sends.push(outgoing.token);
+            }
+            keep
+        });
+        // A waiting send that asked for a receipt is among the outgoing already.
+        lost_sends.extend(
+            waiting
+                .iter()
+                .filter(|waiting| waiting.outgoing.is_none())
+                .map(|waiting| waiting.op.token),
+        );
+        for token in lost_sends {
+            owner.on_sent(token, Err(why));
+        }
+        for landing in self.take_landings_of(remote) {
+            owner.on_landed(landing.token, Err(why));
+        }
+        if let Some(slot) = inbound
+            && let Some(mut lane) = self.inbound[slot].take()
+        {
+            lane.consumer.reset();
+            self.polled.retain(|&other| other != slot);
+            self.own.region.free(slot);
+        }
+        owner.on_remote_lost(remote, why);
+    }
+
+    /// Receives of the owner that were being filled by a remote, and forgets its offers.
+    fn take_landings_of(&mut self, remote: RemoteId) -> Vec<Landing> {
+        let transfers = &mut self.transfers;
+        let mut landings = Vec::new();
+        let streams = &transfers.streams;
+        let is_of_remote = |offer: &Offer| match offer {
+            Offer::Remote(offer) => offer.remote == remote,
+            Offer::Stream(index) => streams
+                .get(*index)
+                .is_some_and(|stream| stream.remote == remote),
+        };
+        transfers.offers.retain(|_, offer| !is_of_remote(offer));
+        for (offer, landing) in std::mem::take(&mut transfers.accepted) {
+            if is_of_remote(&offer) {
+                landings.push(landing);
+            } else {
+                transfers.accepted.push((offer, landing));
+            }
+        }
+        let indices: Vec<usize> = transfers
+            .streams
+            .iter()
+            .filter(|(_, s)| s.remote == remote)
+            .map(|(index, _)| index)
+            .collect();
+        for index in indices {
+            if let Target::Landing(landing) = transfers.streams.remove(index).target {
+                landings.push(landing);
+            }
+        }
+        let mut index = 0;
+        while index < transfers.fetches.len() {
+            if transfers.fetches[index].offer.remote != remote {
+                index += 1;
+                continue;
+            }
+            let fetch = transfers.fetches.swap_remove(index);
+            if let Stage::Piped(pipe, _) = fetch.stage {
+                self.pipes.give_back(pipe);
+            }
+            landings.push(fetch.landing);
+        }
+        landings
+    }
+}

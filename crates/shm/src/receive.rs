@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Progress: what has arrived in polled lanes goes to the owner at once. Called through `Peer::progress`.
+//!
+//! The cost of an empty call is one load for each polled lane and one for all bells together.
+
+use std::ops::Range;
+
+use weft_contract::{AckToken, Class, Envelope, OfferId, Owner, RemoteId, TransferError};
+use weft_ring::{Arrival, Consumer, Head};
+
+use crate::protocol::{
+    ACCEPT, BYE, EAGER, FINISH, FLAG_DATA, FLAG_RECEIPT, FLAG_TAGGED, INLINE, OFFER, PIECE, STREAM,
+};
+use crate::remote::Link;
+use crate::transport::{Inbound, Transfers, Transport};
+
+/// Messages taken from one lane before the next one's turn. Chosen: bounds the time of one call, while the
+/// cost of changing lanes is spread over many messages.
+const LANE_BUDGET: usize = 32;
+
+/// What a cell that is not a whole message asks of the transport, once the lane is let go.
+pub(crate) enum Request {
+    /// Nothing more.
+    None,
+    /// Send a FINISH for this id.
+    Finish(u64),
+    /// Send the part of an offered message through a pipe of its receiver.
+    Feed {
+        /// The send's index.
+        send_id: usize,
+        /// The receiver's pipe.
+        pipe: usize,
+        /// Which bytes.
+        bytes: Range<usize>,
+    },
+    /// The lane is at its end.
+    Bye,
+    /// The remote broke the protocol.
+    Corrupt,
+}
+
+impl Transport {
+    /// One round of progress. Fast path.
+    #[inline(always)]
+    pub(crate) fn receive<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let mut events = 0;
+        let mut index = 0;
+        while index < self.polled.len() {
+            let slot = self.polled[index];
+            events += self.receive_from(slot, owner);
+            index += 1;
+        }
+        if self.own.region.doorbell().is_rung() {
+            events += self.answer_bells(owner);
+        }
+        if self.has_work() {
+            events += self.work(owner);
+        }
+        if events == 0 {
+            self.idle(owner);
+        } else {
+            self.housekeeping.busy();
+        }
+        events
+    }
+
+    /// Takes what lies in one lane.
+    #[inline(always)]
+    fn receive_from<O: Owner>(&mut self, slot: usize, owner: &mut O) -> usize {
+        let Some(lane) = self.inbound[slot].as_mut() else {
+            return 0;
+        };
+        let remote = lane.remote;
+        let mut events = 0;
+        while events < LANE_BUDGET {
+            let Some(arrival) = lane.consumer.peek() else {
+                lane.consumer.settle();
+                break;
+            };
+            events += 1;
+            lane.received += 1;
+            let (data_bytes, request) = if arrival.head.kind == INLINE {
+                match arrival.inline_payload() {
+                    Some(payload) => {
+                        owner.on_message(&envelope(remote, &arrival), payload, None);
+                        (0, Request::None)
+                    }
+                    None => (0, Request::Corrupt),
+                }
+            } else {
+                take_other(
+                    remote,
+                    &arrival,
+                    &mut lane.stream,
+                    &mut self.transfers,
+                    owner,
+                )
+            };
+            lane.consumer.advance(data_bytes);
+            match request {
+                Request::None => {}
+                request => {
+                    self.grant(remote, request, owner);
+                    break;
+                }
+            }
+        }
+        events
+    }
+
+    #[cold]
+    fn grant<O: Owner>(&mut self, remote: RemoteId, request: Request, owner: &mut O) {
+        match request {
+            Request::None => {}
+            Request::Finish(send_id) => self.finish(remote, send_id),
+            Request::Feed {
+                send_id,
+                pipe,
+                bytes,
+            } => self.start_feed(send_id, pipe, bytes),
+            Request::Bye => self.lose(remote, TransferError::RemoteLost, owner),
+            Request::Corrupt => {
+                let address = self.remotes[remote.index()].address;
+                (self.settings.report)(&format!(
+                    "the process at {address} broke the protocol; it is cut off"
+                ));
+                self.lose(remote, TransferError::Corrupt, owner);
+            }
+        }
+    }
+
+    /// Takes everything that a remote has sent so far, before it is given up.
+    pub(crate) fn drain<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) {
+        while let Some(slot) = self.remotes[remote.index()].inbound {
+            if self.receive_from(slot, owner) == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Looks at the lanes whose bells rang, and polls them from now on.
+    #[cold]
+    fn answer_bells<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let mut slots = Vec::new();
+        self.own.region.doorbell().collect(|slot| slots.push(slot));
+        let mut events = 0;
+        for slot in slots {
+            if self.inbound.get(slot).is_some_and(Option::is_none) {
+                self.adopt(slot, owner);
+            }
+            if self.inbound.get(slot).is_some_and(Option::is_some) {
+                self.start_polling(slot);
+                events += self.receive_from(slot, owner);
+            }
+        }
+        events
+    }
+
+    /// Learns who claimed a slot.
+    fn adopt<O: Owner>(&mut self, slot: usize, owner: &mut O) {
+        let Some(claimant) = self.own.region.claimant(slot) else {
+            return;
+        };
+        let Some(consumer) = Consumer::attach(self.own.region.mapping(), slot) else {
+            return;
+        };
+        let remote = owner.remote_at(claimant.address);
+        while self.remotes.len() <= remote.index() {
+            self.remotes
+                .push(crate::remote::Remote::new(claimant.address));
+        }
+        let known = self.remotes[remote.index()].incarnation;
+        if known.is_some_and(|known| known != claimant.incarnation) {
+            // Another process at the same address: the one we knew is gone.
+            self.lose(remote, TransferError::RemoteLost, owner);
+        }
+        let entry = &mut self.remotes[remote.index()];
+        if matches!(entry.link, Link::Failed(_)) {
+            entry.link = Link::Unknown;
+        }
+        entry.incarnation = Some(claimant.incarnation);
+        entry.inbound = Some(slot);
+        self.inbound[slot] = Some(Inbound {
+            consumer,
+            remote,
+            stream: None,
+            received: 0,
+            quiet_ticks: 0,
+        });
+    }
+
+    /// Whether anything is under way that a call of progress can move.
+    #[inline(always)]
+    fn has_work(&self) -> bool {
+        !self.sending.is_empty()
+            || !self.transfers.fetches.is_empty()
+            || !self.transfers.accepted.is_empty()
+            || !self.pipes.feeds.is_empty()
+    }
+
+    fn work<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let mut events = self.start_accepted(owner);
+        events += self.send_waiting(owner);
+        events += self.feed(owner);
+        events + self.fetch(owner)
+    }
+}
+
+#[inline(always)]
+pub(crate) fn envelope(remote: RemoteId, arrival: &Arrival<'_>) -> Envelope {
+    let Head {
+        flags,
+        length_bytes,
+        ..
+    } = arrival.head;
+    Envelope {
+        remote,
+        class: if flags & FLAG_TAGGED != 0 {
+            Class::Tagged
+        } else {
+            Class::Message
+        },
+        tag: arrival.words[0],
+        cq_data: (flags & FLAG_DATA != 0).then_some(arrival.words[1]),
+        length_bytes: u64::from(length_bytes),
+    }
+}
+
+/// Everything but inline messages. Answers how much of the data area went, and what the transport must do.
+#[inline(never)]
+fn take_other<O: Owner>(
+    remote: RemoteId,
+    arrival: &Arrival<'_>,
+    stream: &mut Option<usize>,
+    transfers: &mut Transfers,
+    owner: &mut O,
+) -> (u32, Request) {
+    let kind = arrival.head.kind;
+    if stream.is_some() && kind != PIECE && kind != FINISH && kind != ACCEPT {
+        // Messages keep their order: none starts inside another.
+        return (0, Request::Corrupt);
+    }
+    match kind {
+        EAGER => take_eager(remote, arrival, transfers, owner),
+        STREAM => transfers.begin_stream(remote, arrival, stream, owner),
+        PIECE => transfers.continue_stream(arrival, stream, owner),
+        OFFER => (0, transfers.take_offer(remote, arrival, owner)),
+        ACCEPT => (0, transfers.take_accept(remote, arrival)),
+        FINISH => (0, transfers.take_finish(remote, arrival.words[0], owner)),
+        BYE => (0, Request::Bye),
+        _ => (0, Request::Corrupt),
+    }
+}
+
+#[inline(always)]
+fn take_eager<O: Owner>(
+    remote: RemoteId,
+    arrival: &Arrival<'_>,
+    transfers: &mut Transfers,
+    owner: &mut O,
+) -> (u32, Request) {
+    let Some(payload) = arrival.data_payload() else {
+        return (0, Request::Corrupt);
+    };
+    if payload.length_bytes() != arrival.head.length_bytes as usize {
+        return (0, Request::Corrupt);
+    }
+    let data_bytes = arrival.head.length_bytes;
+    if arrival.head.flags & FLAG_RECEIPT == 0 {
+        owner.on_message(&envelope(remote, arrival), payload, None);
+        return (data_bytes, Request::None);
+    }
+    let send_id = arrival.words[3];
+    let receipt = transfers.receipts.insert((remote, send_id));
+    if owner.on_message(
+        &envelope(remote, arrival),
+        payload,
+        Some(AckToken(receipt as u64)),
+    ) {
+        transfers.receipts.remove(receipt);
+        return (data_bytes, Request::Finish(send_id));
+    }
+    (data_bytes, Request::None)
+}
+
+/// The id under which the owner knows an offer.
+pub(crate) fn offer_id(index: usize) -> OfferId {
+    OfferId(index as u64)
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the transport keeps for one remote process.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use weft_contract::{SendOp, TransferError};
+use weft_memory::UserBuffer;
+use weft_os::local_socket::Connection;
+use weft_ring::{Full, Head, Producer, Region};
+
+/// How far we are with a remote.
+#[derive(Debug)]
+pub(crate) enum Link {
+    /// Never tried.
+    Unknown,
+    /// Waiting for the remote to hand us its region.
+    Asking(Connection, u32),
+    /// In contact.
+    Ready(Box<Attached>),
+    /// Given up.
+    Failed(TransferError),
+}
+
+/// A remote whose region we have.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    pub(crate) producer: Producer,
+    pub(crate) region: Region,
+    /// Our slot in its region.
+    pub(crate) slot: usize,
+    /// Its process, in our namespace; 0 if not visible.
+    pub(crate) pid: u32,
+    /// Whether its memory may be read, once tried.
+    pub(crate) single_copy: Option<bool>,
+}
+
+/// A cell that waits for room.
+pub(crate) type Control = (Head, [u64; 7]);
+
+/// A send that waits for room in the lane, wholly or for its rest. Sends behind it wait too: order.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) op: SendOp,
+    pub(crate) payload: UserBuffer,
+    /// Bytes already in the lane (streamed messages).
+    pub(crate) sent_bytes: usize,
+    /// The receipt it asks for, if any.
+    pub(crate) outgoing: Option<usize>,
+}
+
+/// One remote.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    pub(crate) address: SocketAddr,
+    pub(crate) link: Link,
+    /// Answers of ours that wait for room.
+    pub(crate) controls: VecDeque<Control>,
+    /// Sends that wait for room.
+    pub(crate) waiting: VecDeque<Waiting>,
+    /// The owner wants to know when it dies.
+    pub(crate) watched: bool,
+    /// Its incarnation, once known; another one at the same address is another process.
+    pub(crate) incarnation: Option<u64>,
+    /// The slot of our region that it sends through.
+    pub(crate) inbound: Option<usize>,
+}
+
+impl Remote {
+    pub(crate) fn new(address: SocketAddr) -> Self {
+        Self {
+            address,
+            link: Link::Unknown,
+            controls: VecDeque::new(),
+            waiting: VecDeque::new(),
+            watched: false,
+            incarnation: None,
+            inbound: None,
+        }
+    }
+
+    /// Whether something waits to be sent to it.
+    pub(crate) fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty() || !self.controls.is_empty()
+    }
+
+    /// Sends an answer as soon as there is room; answers keep their order. True if something was pushed, so
+    /// that the caller rings.
+    pub(crate) fn push_control(&mut self, head: Head, words: [u64; 7]) -> bool {
+        if self.controls.is_empty() && self.try_push(head, words).is_ok() {
+            return true;
+        }
+        self.controls.push_back((head, words));
+        false
+    }
+
+    /// Pushes answers that waited; true if any went.
+    pub(crate) fn flush_controls(&mut self) -> bool {
+        let mut pushed = false;
+        while let Some(&(head, words)) = self.controls.front() {
+            if self.try_push(head, words).is_err() {
+                break;
+            }
+            self.controls.pop_front();
+            pushed = true;
+        }
+        pushed
+    }
+
+    fn try_push(&mut self, head: Head, words: [u64; 7]) -> Result<(), Full> {
+        match &mut self.link {
+            Link::Ready(attached) => attached.producer.push_words(head, words),
+            _ => Err(Full),
+        }
+    }
+}

@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Offered messages: the sender describes, the receiver fetches when a receive is matched. Called by send (to
+//! offer) and by receive (offers, accepts, finishes); pipelined copies are in pipelined.
+
+use weft_contract::{CompletionLevel, Landing, Owner, RemoteId, SendToken, TransferError};
+use weft_memory::{UserBuffer, single_copy};
+use weft_os::clock;
+use weft_ring::{Arrival, Head, PipeReader};
+
+use crate::choice::Method;
+use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, message_flags};
+use crate::receive::{Request, envelope, offer_id};
+use crate::remote::{Link, Waiting};
+use crate::settings::SingleCopy;
+use crate::stream::StreamEnd;
+use crate::transport::{Transfers, Transport};
+
+/// Bytes fetched by single copy in one call of progress. Chosen: long enough that the system call does not
+/// count, short enough that other messages are not kept waiting for long.
+const PULL_BYTES: usize = 512 * 1024;
+
+/// A send of ours that waits for its remote.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) remote: RemoteId,
+    pub(crate) token: SendToken,
+    /// The message, while the remote may still ask for it.
+    pub(crate) payload: Option<UserBuffer>,
+    /// Whether a FINISH comes after the last byte went through a pipe.
+    pub(crate) wants_receipt: bool,
+}
+
+impl Outgoing {
+    /// A message that is already in the lane and only waits to be delivered.
+    pub(crate) fn receipt(remote: RemoteId, token: SendToken) -> Self {
+        Self {
+            remote,
+            token,
+            payload: None,
+            wants_receipt: true,
+        }
+    }
+}
+
+/// A message of a remote that the owner has not accepted yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Offer {
+    /// It lies in its sender's memory.
+    Remote(RemoteOffer),
+    /// It is streaming in, or has; index of the stream.
+    Stream(usize),
+}
+
+/// What an OFFER cell says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RemoteOffer {
+    pub(crate) remote: RemoteId,
+    pub(crate) send_id: u64,
+    /// Where it lies in the sender's memory, in one stretch; 0 if it does not.
+    address: u64,
+    length_bytes: u64,
+    wants_receipt: bool,
+}
+
+/// How an accepted offer comes in.
+#[derive(Debug)]
+pub(crate) enum Stage {
+    /// We read the sender's memory.
+    SingleCopy,
+    /// All pipes are lent; we wait for one.
+    AwaitPipe,
+    /// Through this pipe.
+    Piped(usize, PipeReader),
+}
+
+/// An accepted offer on its way in.
+#[derive(Debug)]
+pub(crate) struct Fetch {
+    pub(crate) offer: RemoteOffer,
+    pub(crate) landing: Landing,
+    pub(crate) wanted_bytes: usize,
+    pub(crate) done_bytes: usize,
+    pub(crate) stage: Stage,
+    started_ns: u64,
+}
+
+impl Transfers {
+    /// An OFFER came in.
+    pub(crate) fn take_offer<O: Owner>(
+        &mut self,
+        remote: RemoteId,
+        arrival: &Arrival<'_>,
+        owner: &mut O,
+    ) -> Request {
+        let [_, _, send_id, address, length_bytes, ..] = arrival.words;
+        if length_bytes > MESSAGE_BYTES {
+            return Request::Corrupt;
+        }
+        let wants_receipt = arrival.head.flags & FLAG_RECEIPT != 0;
+        let offer = Offer::Remote(RemoteOffer {
+            remote,
+            send_id,
+            address,
+            length_bytes,
+            wants_receipt,
+        });
+        let index = self.offers.insert(offer);
+        let envelope = weft_contract::Envelope {
+            length_bytes,
+            ..envelope(remote, arrival)
+        };
+        if let Some(landing) = owner.on_offer(&envelope, offer_id(index)) {
+            self.offers.remove(index);
+            self.accepted.push((offer, landing));
+        }
+        Request::None
+    }
+
+    /// A FINISH came in: a send of ours is delivered.
+    pub(crate) fn take_finish<O: Owner>(
+        &mut self,
+        remote: RemoteId,
+        send_id: u64,
+        owner: &mut O,
+    ) -> Request {
+        let index = send_id as usize;
+        // A remote may only finish what was sent to it, and not while it is still being piped to it.
+        let is_its = self.outgoing.get(index).is_some_and(|outgoing| {
+            outgoing.remote == remote && (outgoing.payload.is_some() || outgoing.wants_receipt)
+        });
+        if !is_its {
+            return Request::Corrupt;
+        }
+        let outgoing = self.outgoing.remove(index);
+        if let Some(payload) = &outgoing.payload {
+            self.pulled.messages += 1;
+            self.pulled.bytes += payload.length_bytes() as u64;
+        }
+        owner.on_sent(outgoing.token, Ok(()));
+        Request::None
+    }
+
+    /// An ACCEPT came in: the remote wants an offered message through one of its pipes.
+    pub(crate) fn take_accept(&mut self, remote: RemoteId, arrival: &Arrival<'_>) -> Request {
+        let [send_id, pipe, offset_bytes, wanted_bytes, ..] = arrival.words;
+        let is_its = self.outgoing.get(send_id as usize).is_some_and(|outgoing| {
+            let length_bytes = outgoing
+                .payload
+                .as_ref()
+                .map_or(0, UserBuffer::length_bytes) as u64;
+            outgoing.remote == remote && offset_bytes < wanted_bytes && wanted_bytes <= length_bytes
+        });
+        if !is_its {
+            return Request::Corrupt;
+        }
+        Request::Feed {
+            send_id: send_id as usize,
+            pipe: pipe as usize,
+            bytes: offset_bytes as usize..wanted_bytes as usize,
+        }
+    }
+}
+
+impl Transport {
+    /// Offers a message; true if the cell went.
+    pub(crate) fn offer(&mut self, waiting: &mut Waiting) -> bool {
+        let op = &waiting.op;
+        let Link::Ready(attached) = &mut self.remotes[op.remote.index()].link else {
+            return false;
+        };
+        let wants_receipt = op.level == CompletionLevel::Delivery;
+        let index = self.transfers.outgoing.insert(Outgoing {
+            remote: op.remote,
+            token: op.token,
+            payload: Some(waiting.payload.clone()),
+            wants_receipt,
+        });
+        let length_bytes = waiting.payload.length_bytes();
+        let address = if waiting.payload.is_contiguous() {
+            waiting.payload.address() as u64
+        } else {
+            0
+        };
+        let flags = message_flags(op.class, op.cq_data.is_some())
+            | if wants_receipt { FLAG_RECEIPT } else { 0 };
+        let head = Head {
+            kind: OFFER,
+            flags,
+            length_bytes: 0,
+        };
+        let words = [
+            op.tag,
+            op.cq_data.unwrap_or(0),
+            index as u64,
+            address,
+            length_bytes as u64,
+            0,
+            0,
+        ];
+        if attached.producer.push_words(head, words).is_err() {
+            self.transfers.outgoing.remove(index);
+            return false;
+        }
+        self.ring(op.remote);
+        waiting.sent_bytes = length_bytes;
+        true
+    }
+
+    /// Starts fetching what the owner accepted since the last call.
+    pub(crate) fn start_accepted<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let mut events = 0;
+        for (offer, landing) in std::mem::take(&mut self.transfers.accepted) {
+            events += 1;
+            match offer {
+                Offer::Remote(offer) => self.start_fetch(offer, landing),
+                Offer::Stream(index) => {
+                    let end = self.transfers.land_stream(index, landing);
+                    self.end_stream(end, owner);
+                }
+            }
+        }
+        events
+    }
+
+    fn end_stream<O: Owner>(&mut self, end: StreamEnd, owner: &mut O) {
+        if let Some(token) = end.landed {
+            owner.on_landed(token, Ok(()));
+        }
+        if let Some((remote, send_id)) = end.finish {
+            self.finish(remote, send_id);
+        }
+    }
+
+    /// The owner does not want an offered message; its sender sees it as delivered.
+    pub(crate) fn discard_offer(&mut self, offer: Offer) {
+        match offer {
+            Offer::Remote(offer) => self.finish(offer.remote, offer.send_id),
+            Offer::Stream(index) => {
+                if let Some((remote, send_id)) = self.transfers.drop_stream(index).finish {
+                    self.finish(remote, send_id);
+                }
+            }
+        }
+    }
+
+    fn start_fetch(&mut self, offer: RemoteOffer, landing: Landing) {
+        let wanted_bytes = usize::try_from(offer.length_bytes)
+            .unwrap_or(usize::MAX)
+            .min(landing.buffer.length_bytes());
+        let stage = match self.method_for(&offer, wanted_bytes as u64) {
+            Method::SingleCopy => Stage::SingleCopy,
+            Method::Pipelined => Stage::AwaitPipe,
+        };
+        let started_ns = clock::monotonic_ns();
+        self.transfers.fetches.push(Fetch {
+            offer,
+            landing,
+            wanted_bytes,
+            done_bytes: 0,
+            stage,
+            started_ns,
+        });
+    }
+
+    fn method_for(&mut self, offer: &RemoteOffer, bytes: u64) -> Method {
+        if offer.address == 0 || !self.may_single_copy(offer.remote) {
+            return Method::Pipelined;
+        }
+        match self.settings.single_copy {
+            SingleCopy::Auto => self.choice.next(bytes),
+            _ => Method::SingleCopy,
+        }
+    }
+
+    /// Whether the remote's memory may be read; found out by reading a word of it, once.
+    fn may_single_copy(&mut self, remote: RemoteId) -> bool {
+        if self.settings.single_copy == SingleCopy::Never {
+            return false;
+        }
+        self.contact(remote);
+        let Link::Ready(attached) = &mut self.remotes[remote.index()].link else {
+            return false;
+        };
+        *attached.single_copy.get_or_insert_with(|| {
+            let (address, value) = attached.region.probe();
+            attached.pid != 0 && single_copy::can_read(attached.pid, address, value)
+        })
+    }
+
+    /// Moves every fetch on; answers how many moved.
+    pub(crate) fn fetch<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let mut events = 0;
+        let mut index = 0;
+        while index < self.transfers.fetches.len() {
+            let outcome = self.fetch_one(index, &mut events);
+            match outcome {
+                Ok(false) => index += 1,
+                Ok(true) => self.end_fetch(index, owner),
+                Err(why) => {
+                    let remote = self.transfers.fetches[index].offer.remote;
+                    self.lose(remote, why, owner);
+                    // The list has changed: begin again with the next call.
+                    return events + 1;
+                }
+            }
+        }
+        events
+    }
+
+    /// Moves one fetch on; true when it is complete.
+    fn fetch_one(&mut self, index: usize, events: &mut usize) -> Result<bool, TransferError> {
+        let fetch = &mut self.transfers.fetches[index];
+        if fetch.done_bytes == fetch.wanted_bytes {
+            return Ok(true);
+        }
+        match &mut fetch.stage {
+            Stage::SingleCopy => {
+                *events += 1;
+                self.pull(index)?;
+            }
+            Stage::AwaitPipe => *events += usize::from(self.lend_pipe(index)),
+            Stage::Piped(_, reader) => {
+                let (done_bytes, landing) = (&mut fetch.done_bytes, &fetch.landing);
+                let left = fetch.wanted_bytes - *done_bytes;
+                let mut surplus = false;
+                let moved = reader
+                    .read(|chunk| {
+                        surplus = chunk.length_bytes() > left;
+                        *done_bytes += landing.buffer.fill(*done_bytes, chunk).min(left);
+                    })
+                    .map_err(|_| TransferError::Corrupt)?;
+                if surplus {
+                    return Err(TransferError::Corrupt);
+                }
+                *events += usize::from(moved);
+            }
+        }
+        let fetch = &self.transfers.fetches[index];
+        Ok(fetch.done_bytes == fetch.wanted_bytes)
+    }
+
+    /// One read of the sender's memory. Where it is refused, the rest comes through a pipe.
+    fn pull(&mut self, index: usize) -> Result<(), TransferError> {
+        let fetch = &mut self.transfers.fetches[index];
+        let remote = fetch.offer.remote;
+        let Link::Ready(attached) = &mut self.remotes[remote.index()].link else {
+            return Err(TransferError::RemoteLost);
+        };
+        let count = (fetch.wanted_bytes - fetch.done_bytes).min(PULL_BYTES);
+        let address = fetch.offer.address.wrapping_add(fetch.done_bytes as u64);
+        match single_copy::pull(
+            attached.pid,
+            address,
+            &fetch.landing.buffer,
+            fetch.done_bytes,
+            count,
+        ) {
+            Ok(copied) if copied > 0 => fetch.done_bytes += copied,
+            Err(error) if error.raw_os_error() == Some(ESRCH) => {
+                return Err(TransferError::RemoteLost);
+            }
+            Ok(_) | Err(_) => {
+                attached.single_copy = Some(false);
+                fetch.stage = Stage::AwaitPipe;
+            }
+        }
+        Ok(())
+    }
+
+    fn end_fetch<O: Owner>(&mut self, index: usize, owner: &mut O) {
+        let fetch = self.transfers.fetches.swap_remove(index);
+        let bytes = fetch.wanted_bytes as u64;
+        let elapsed_ns = clock::monotonic_ns() - fetch.started_ns;
+        let by_pipe = match fetch.stage {
+            Stage::Piped(pipe, _) => {
+                self.pipes.give_back(pipe);
+                self.choice.learn(Method::Pipelined, bytes, elapsed_ns);
+                true
+            }
+            Stage::SingleCopy => {
+                self.choice.learn(Method::SingleCopy, bytes, elapsed_ns);
+                false
+            }
+            // Nothing was wanted: the receive is empty.
+            Stage::AwaitPipe => false,
+        };
+        owner.on_landed(fetch.landing.token, Ok(()));
+        // After its last chunk a piped send is over for its sender, unless it waits for the receipt.
+        if !by_pipe || fetch.offer.wants_receipt {
+            self.finish(fetch.offer.remote, fetch.offer.send_id);
+        }
+    }
+}
+
+/// No such process (errno 3, errno-base.h).
+const ESRCH: i32 = 3;

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Sending: one protocol by size, one lane, in order. Called through `Peer::post_send`; calls ring's producer.
+
+use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp};
+use weft_memory::UserBuffer;
+use weft_ring::Head;
+
+use crate::protocol::{
+    EAGER, EAGER_BYTES, FLAG_RECEIPT, INLINE, INLINE_BYTES, MESSAGE_BYTES, PIECE, PIECE_BYTES,
+    STREAM, STREAM_BYTES, message_flags,
+};
+use crate::remote::{Link, Waiting};
+use crate::rendezvous::Outgoing;
+use crate::statistics::Protocol;
+use crate::transport::Transport;
+
+/// Sends to one remote that may wait for room before callers are told to come back. Chosen: the window of the
+/// usual bandwidth tests, twice.
+const WAITING_LIMIT: usize = 128;
+
+impl Transport {
+    /// Starts a send. Fast path for messages up to [`EAGER_BYTES`].
+    #[inline(always)]
+    pub(crate) fn send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        let entry = &mut self.remotes[op.remote.index()];
+        let length_bytes = payload.length_bytes();
+        if let Link::Ready(attached) = &mut entry.link
+            && length_bytes <= INLINE_BYTES
+            && op.level != CompletionLevel::Delivery
+            && entry.waiting.is_empty()
+        {
+            let flags = message_flags(op.class, op.cq_data.is_some());
+            let head = Head {
+                kind: INLINE,
+                flags,
+                length_bytes: length_bytes as u32,
+            };
+            if attached
+                .producer
+                .push_inline(head, op.tag, op.cq_data.unwrap_or(0), payload)
+                .is_err()
+            {
+                return Err(PostError::Busy);
+            }
+            if !attached.producer.is_polled() {
+                self.ring(op.remote);
+            }
+            self.statistics.count(Protocol::Inline, length_bytes as u64);
+            return Ok(Posted::Complete);
+        }
+        self.send_longer(op, payload)
+    }
+
+    #[inline(never)]
+    fn send_longer(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        self.contact(op.remote);
+        let length_bytes = payload.length_bytes();
+        let entry = &self.remotes[op.remote.index()];
+        match &entry.link {
+            Link::Ready(_) => {}
+            Link::Failed(why) => return Err(PostError::Failed(*why)),
+            Link::Unknown | Link::Asking(..) => {
+                self.housekeeping.hurry();
+                return Err(PostError::Busy);
+            }
+        }
+        if length_bytes as u64 > MESSAGE_BYTES {
+            return Err(PostError::Failed(weft_contract::TransferError::NoMemory));
+        }
+        if !entry.waiting.is_empty() {
+            if op.inject || entry.waiting.len() >= WAITING_LIMIT {
+                return Err(PostError::Busy);
+            }
+            let waiting = Waiting {
+                op: *op,
+                payload: payload.clone(),
+                sent_bytes: 0,
+                outgoing: None,
+            };
+            self.remotes[op.remote.index()].waiting.push_back(waiting);
+            return Ok(Posted::Pending);
+        }
+        if length_bytes <= EAGER_BYTES {
+            self.send_eager(op, payload)
+        } else {
+            self.send_in_parts(op, payload)
+        }
+    }
+
+    /// One cell and its data. Also for short messages that ask for a receipt, whose id needs a word.
+    fn send_eager(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        let receipt = (op.level == CompletionLevel::Delivery).then(|| {
+            self.transfers
+                .outgoing
+                .insert(Outgoing::receipt(op.remote, op.token))
+        });
+        let flags = message_flags(op.class, op.cq_data.is_some())
+            | if receipt.is_some() { FLAG_RECEIPT } else { 0 };
+        let length_bytes = payload.length_bytes();
+        let head = Head {
+            kind: EAGER,
+            flags,
+            length_bytes: length_bytes as u32,
+        };
+        let words = [
+            op.tag,
+            op.cq_data.unwrap_or(0),
+            receipt.unwrap_or(0) as u64,
+            0,
+        ];
+        let Link::Ready(attached) = &mut self.remotes[op.remote.index()].link else {
+            return Err(PostError::Busy);
+        };
+        if attached
+            .producer
+            .push_data(head, words, payload, (0, length_bytes))
+            .is_err()
+        {
+            if let Some(id) = receipt {
+                self.transfers.outgoing.remove(id);
+            }
+            return Err(PostError::Busy);
+        }
+        self.ring(op.remote);
+        self.statistics.count(Protocol::Eager, length_bytes as u64);
+        Ok(if receipt.is_some() {
+            Posted::Pending
+        } else {
+            Posted::Complete
+        })
+    }
+
+    /// Messages longer than one stretch: streamed, or offered.
+    fn send_in_parts(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        if op.inject {
+            // Longer than the provider's inject size; it has refused such a call already.
+            return Err(PostError::Failed(weft_contract::TransferError::NoMemory));
+        }
+        let mut waiting = Waiting {
+            op: *op,
+            payload: payload.clone(),
+            sent_bytes: 0,
+            outgoing: None,
+        };
+        if self.advance(&mut waiting) {
+            let streamed = payload.length_bytes() <= STREAM_BYTES;
+            let complete = streamed && op.level != CompletionLevel::Delivery;
+            return Ok(if complete {
+                Posted::Complete
+            } else {
+                Posted::Pending
+            });
+        }
+        self.remotes[op.remote.index()].waiting.push_back(waiting);
+        self.note_sending(op.remote);
+        Ok(Posted::Pending)
+    }
+
+    /// Pushes as much of a send as there is room for; true when all of it is in the lane.
+    fn advance(&mut self, waiting: &mut Waiting) -> bool {
+        let length_bytes = waiting.payload.length_bytes();
+        if length_bytes > STREAM_BYTES {
+            return self.offer(waiting);
+        }
+        if waiting.op.level == CompletionLevel::Delivery && waiting.outgoing.is_none() {
+            let receipt = Outgoing::receipt(waiting.op.remote, waiting.op.token);
+            waiting.outgoing = Some(self.transfers.outgoing.insert(receipt));
+        }
+        let pushed = self.push_pieces(waiting);
+        if pushed {
+            self.ring(waiting.op.remote);
+        }
+        let done = pushed && waiting.sent_bytes == length_bytes;
+        if done {
+            let protocol = if length_bytes <= EAGER_BYTES {
+                Protocol::Eager
+            } else {
+                Protocol::Streamed
+            };
+            self.statistics.count(protocol, length_bytes as u64);
+        }
+        done
+    }
+
+    /// Pushes pieces until the lane is full or the message ends; true if anything went.
+    fn push_pieces(&mut self, waiting: &mut Waiting) -> bool {
+        let op = &waiting.op;
+        let Link::Ready(attached) = &mut self.remotes[op.remote.index()].link else {
+            return false;
+        };
+        let length_bytes = waiting.payload.length_bytes();
+        let mut pushed = false;
+        loop {
+            let piece_bytes = (length_bytes - waiting.sent_bytes).min(PIECE_BYTES);
+            let is_first = waiting.sent_bytes == 0;
+            let kind = match (is_first, piece_bytes == length_bytes) {
+                (true, true) => EAGER,
+                (true, false) => STREAM,
+                (false, _) => PIECE,
+            };
+            let receipt = if waiting.outgoing.is_some() {
+                FLAG_RECEIPT
+            } else {
+                0
+            };
+            let head = Head {
+                kind,
+                flags: message_flags(op.class, op.cq_data.is_some()) | receipt,
+                length_bytes: length_bytes as u32,
+            };
+            let words = [
+                op.tag,
+                op.cq_data.unwrap_or(0),
+                waiting.outgoing.unwrap_or(0) as u64,
+                0,
+            ];
+            let piece = (waiting.sent_bytes, piece_bytes);
+            if attached
+                .producer
+                .push_data(head, words, &waiting.payload, piece)
+                .is_err()
+            {
+                return pushed;
+            }
+            pushed = true;
+            waiting.sent_bytes += piece_bytes;
+            if waiting.sent_bytes == length_bytes {
+                return true;
+            }
+            // The receiver can begin with the first piece while we copy the next.
+            if is_first && !attached.producer.is_polled() {
+                let _ = attached.region.doorbell().ring(attached.slot);
+            }
+        }
+    }
+
+    /// Sends what waited, for every remote that has something; answers how many sends ended or moved.
+    pub(crate) fn send_waiting<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let mut events = 0;
+        let mut index = 0;
+        while index < self.sending.len() {
+            let remote = self.sending[index];
+            events += self.send_waiting_to(remote, owner);
+            if self.remotes[remote.index()].has_waiting() {
+                index += 1;
+            } else {
+                self.sending.swap_remove(index);
+            }
+        }
+        events
+    }
+
+    fn send_waiting_to<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) -> usize {
+        let mut events = 0;
+        if self.remotes[remote.index()].flush_controls() {
+            self.ring(remote);
+            events += 1;
+        }
+        while let Some(mut waiting) = self.remotes[remote.index()].waiting.pop_front() {
+            let before = waiting.sent_bytes;
+            let is_offer = waiting.payload.length_bytes() > STREAM_BYTES;
+            if !self.advance(&mut waiting) {
+                events += usize::from(waiting.sent_bytes != before);
+                self.remotes[remote.index()].waiting.push_front(waiting);
+                return events;
+            }
+            events += 1;
+            if !is_offer && waiting.op.level != CompletionLevel::Delivery {
+                owner.on_sent(waiting.op.token, Ok(()));
+            }
+        }
+        events
+    }
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What this route has sent, by protocol. Counted where a protocol is chosen; read by the endpoint's report.
+
+/// A way to send, as users see it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Protocol {
+    /// In one cache line.
+    Inline,
+    /// Copied in and out at once.
+    Eager,
+    /// Copied in and out in pieces, both sides at the same time.
+    Streamed,
+    /// Fetched by the receiver from the sender's memory.
+    SingleCopy,
+    /// Through chunks that the receiver lent.
+    Pipelined,
+}
+
+impl Protocol {
+    /// All of them, in order of size.
+    pub const ALL: [Self; 5] = [
+        Self::Inline,
+        Self::Eager,
+        Self::Streamed,
+        Self::SingleCopy,
+        Self::Pipelined,
+    ];
+
+    /// Its name in reports.
+    pub fn name(self) -> &'static str {
+        ["inline", "eager", "streamed", "single_copy", "pipelined"][self as usize]
+    }
+}
+
+/// Messages and bytes of one protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Count {
+    /// Messages sent.
+    pub messages: u64,
+    /// Their payload.
+    pub bytes: u64,
+}
+
+/// What was sent so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Statistics {
+    sent: [Count; 5],
+    /// Remotes that were in contact.
+    pub remotes: u64,
+    /// Remotes that died or broke the protocol.
+    pub lost: u64,
+}
+
+impl Statistics {
+    /// What one protocol carried.
+    pub fn sent(&self, protocol: Protocol) -> Count {
+        self.sent[protocol as usize]
+    }
+
+    /// With the messages that were fetched by single copy, which are counted where their ends are seen.
+    pub(crate) fn with_pulled(mut self, pulled: Count) -> Self {
+        self.sent[Protocol::SingleCopy as usize] = pulled;
+        self
+    }
+
+    #[inline(always)]
+    pub(crate) fn count(&mut self, protocol: Protocol, bytes: u64) {
+        let count = &mut self.sent[protocol as usize];
+        count.messages += 1;
+        count.bytes += bytes;
+    }
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Streamed messages on their way in: pieces go straight to the matched receive, or to the heap until there is
+//! one. At most one streams through a lane at a time. Called by receive and by rendezvous (accept, discard).
+
+use weft_contract::{Landing, LandingToken, Owner, RemoteId};
+use weft_memory::BytesView;
+use weft_ring::Arrival;
+
+use crate::protocol::{FLAG_RECEIPT, STREAM_BYTES};
+use crate::receive::{Request, envelope, offer_id};
+use crate::rendezvous::Offer;
+use crate::transport::Transfers;
+
+/// Where the pieces go.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// To the receive that was matched.
+    Landing(Landing),
+    /// To the heap; the owner knows the message as this offer.
+    Heap(Vec<u8>),
+    /// Nowhere: the owner discarded it.
+    Nowhere,
+}
+
+/// One streamed message.
+#[derive(Debug)]
+pub(crate) struct Stream {
+    pub(crate) remote: RemoteId,
+    pub(crate) target: Target,
+    total_bytes: usize,
+    received_bytes: usize,
+    /// The id for the FINISH that its sender waits for, if it does.
+    receipt: Option<u64>,
+}
+
+impl Stream {
+    fn take(&mut self, piece: BytesView<'_>) -> bool {
+        if piece.length_bytes() > self.total_bytes - self.received_bytes {
+            return false;
+        }
+        match &mut self.target {
+            Target::Landing(landing) => {
+                landing.buffer.fill(self.received_bytes, piece);
+            }
+            Target::Heap(bytes) => {
+                let start = bytes.len();
+                bytes.resize(start + piece.length_bytes(), 0);
+                piece.copy_to_slice(&mut bytes[start..]);
+            }
+            Target::Nowhere => {}
+        }
+        self.received_bytes += piece.length_bytes();
+        true
+    }
+
+    fn is_complete(&self) -> bool {
+        self.received_bytes == self.total_bytes
+    }
+}
+
+/// What the end of a stream means: a landing to report, a FINISH to send.
+#[derive(Debug, Default)]
+pub(crate) struct StreamEnd {
+    pub(crate) landed: Option<LandingToken>,
+    pub(crate) finish: Option<(RemoteId, u64)>,
+}
+
+impl Transfers {
+    /// The first piece. A matched receive gets it at once.
+    pub(crate) fn begin_stream<O: Owner>(
+        &mut self,
+        remote: RemoteId,
+        arrival: &Arrival<'_>,
+        lane_stream: &mut Option<usize>,
+        owner: &mut O,
+    ) -> (u32, Request) {
+        let total_bytes = arrival.head.length_bytes as usize;
+        let Some(piece) = arrival.data_payload() else {
+            return (0, Request::Corrupt);
+        };
+        if total_bytes > STREAM_BYTES
+            || piece.length_bytes() > total_bytes
+            || piece.length_bytes() == 0
+        {
+            return (0, Request::Corrupt);
+        }
+        let entry = self.streams.vacant_entry();
+        let index = entry.key();
+        let offer = self.offers.insert(Offer::Stream(index));
+        let target = match owner.on_offer(&envelope(remote, arrival), offer_id(offer)) {
+            Some(landing) => {
+                self.offers.remove(offer);
+                Target::Landing(landing)
+            }
+            None => Target::Heap(Vec::with_capacity(total_bytes)),
+        };
+        let receipt = (arrival.head.flags & FLAG_RECEIPT != 0).then_some(arrival.words[3]);
+        entry.insert(Stream {
+            remote,
+            target,
+            total_bytes,
+            received_bytes: 0,
+            receipt,
+        });
+        *lane_stream = Some(index);
+        self.continue_stream(arrival, lane_stream, owner)
+    }
+
+    /// A further piece.
+    pub(crate) fn continue_stream<O: Owner>(
+        &mut self,
+        arrival: &Arrival<'_>,
+        lane_stream: &mut Option<usize>,
+        owner: &mut O,
+    ) -> (u32, Request) {
+        let (Some(index), Some(piece)) = (*lane_stream, arrival.data_payload()) else {
+            return (0, Request::Corrupt);
+        };
+        let Some(stream) = self.streams.get_mut(index) else {
+            return (0, Request::Corrupt);
+        };
+        let data_bytes = piece.length_bytes() as u32;
+        if !stream.take(piece) {
+            return (0, Request::Corrupt);
+        }
+        if !stream.is_complete() {
+            return (data_bytes, Request::None);
+        }
+        *lane_stream = None;
+        let end = self.end_if_complete(index);
+        if let Some(token) = end.landed {
+            owner.on_landed(token, Ok(()));
+        }
+        (
+            data_bytes,
+            end.finish
+                .map_or(Request::None, |(_, send_id)| Request::Finish(send_id)),
+        )
+    }
+
+    /// The owner has a receive for it: what is on the heap goes there, and the rest will.
+    pub(crate) fn land_stream(&mut self, index: usize, landing: Landing) -> StreamEnd {
+        let stream = &mut self.streams[index];
+        if let Target::Heap(bytes) = &stream.target {
+            landing.buffer.fill(0, BytesView::from_slice(bytes));
+        }
+        stream.target = Target::Landing(landing);
+        self.end_if_complete(index)
+    }
+
+    /// The owner does not want it.
+    pub(crate) fn drop_stream(&mut self, index: usize) -> StreamEnd {
+        self.streams[index].target = Target::Nowhere;
+        self.end_if_complete(index)
+    }
+
+    fn end_if_complete(&mut self, index: usize) -> StreamEnd {
+        let stream = &self.streams[index];
+        if !stream.is_complete() || matches!(stream.target, Target::Heap(_)) {
+            return StreamEnd::default();
+        }
+        let stream = self.streams.remove(index);
+        StreamEnd {
+            landed: match stream.target {
+                Target::Landing(landing) => Some(landing.token),
+                _ => None,
+            },
+            finish: stream.receipt.map(|send_id| (stream.remote, send_id)),
+        }
+    }
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The transport as a whole: what it holds, how it is opened and closed, and its `Peer` face, which only passes
+//! each call on to the file that does the work.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+
+use slab::Slab;
+use weft_contract::{AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp};
+use weft_memory::UserBuffer;
+use weft_os::local_socket::{Bell, Listener, Ringer};
+use weft_os::{interface, process, region_file};
+use weft_ring::layout::{REGION_BYTES, SLOT_COUNT};
+use weft_ring::{AttachError, Consumer, Head, Identity, Region};
+
+use crate::choice::Choice;
+use crate::housekeeping::Housekeeping;
+use crate::pipelined::Pipes;
+use crate::protocol::{BYE, FINISH};
+use crate::remote::{Link, Remote};
+use crate::rendezvous::{Fetch, Offer, Outgoing};
+use crate::settings::{OpenError, Settings};
+use crate::sleep::Sleeper;
+use crate::statistics::{Count, Statistics};
+use crate::stream::Stream;
+
+/// What this endpoint shows the others.
+#[derive(Debug)]
+pub(crate) struct Own {
+    pub(crate) region: Region,
+    pub(crate) file: OwnedFd,
+    pub(crate) identity: Identity,
+    pub(crate) listener: Listener,
+    pub(crate) bell: Bell,
+    pub(crate) ringer: Ringer,
+    /// Keeps the port ours.
+    _port: UdpSocket,
+    /// The word others try single copy on; boxed, so that its address stays.
+    _probe: Box<u64>,
+}
+
+/// A lane we receive from.
+#[derive(Debug)]
+pub(crate) struct Inbound {
+    pub(crate) consumer: Consumer,
+    pub(crate) remote: RemoteId,
+    /// The streamed message that is arriving here, if one is.
+    pub(crate) stream: Option<usize>,
+    /// Messages since the last tick.
+    pub(crate) received: u32,
+    /// Ticks without any.
+    pub(crate) quiet_ticks: u32,
+}
+
+/// Transfers under way, by who names them.
+#[derive(Debug, Default)]
+pub(crate) struct Transfers {
+    /// Sends that wait for a FINISH or ACCEPT; the index travels in cells.
+    pub(crate) outgoing: Slab<Outgoing>,
+    /// Messages the owner has not accepted yet; the index is the owner's `OfferId`.
+    pub(crate) offers: Slab<Offer>,
+    /// Streamed messages on their way in.
+    pub(crate) streams: Slab<Stream>,
+    /// Offered messages being fetched.
+    pub(crate) fetches: Vec<Fetch>,
+    /// Offers accepted since the last progress.
+    pub(crate) accepted: Vec<(Offer, Landing)>,
+    /// Receipts the owner still has to ask for; the index is the owner's `AckToken`.
+    pub(crate) receipts: Slab<(RemoteId, u64)>,
+    /// Offered messages of ours that their receivers fetched by single copy.
+    pub(crate) pulled: Count,
+}
+
+/// The shared-memory route of one endpoint.
+#[derive(Debug)]
+pub struct Transport {
+    pub(crate) settings: Settings,
+    pub(crate) own: Own,
+    pub(crate) remotes: Vec<Remote>,
+    pub(crate) inbound: Vec<Option<Inbound>>,
+    /// Slots whose lanes are polled.
+    pub(crate) polled: Vec<usize>,
+    pub(crate) transfers: Transfers,
+    pub(crate) pipes: Pipes,
+    /// Remotes with something to send, each once.
+    pub(crate) sending: Vec<RemoteId>,
+    pub(crate) choice: Choice,
+    pub(crate) housekeeping: Housekeeping,
+    pub(crate) sleeper: Sleeper,
+    pub(crate) statistics: Statistics,
+}
+
+/// The name under which an endpoint makes first contact. The same in all versions, so that another version is
+/// met and recognised.
+pub(crate) fn listener_name(address: SocketAddr) -> String {
+    format!("weft/{address}")
+}
+
+/// The name of its bell.
+pub(crate) fn bell_name(address: SocketAddr) -> String {
+    format!("weft/{address}/bell")
+}
+
+/// The name of its region file.
+pub(crate) fn region_name(address: SocketAddr) -> String {
+    format!("weft {address}")
+}
+
+impl Own {
+    fn open(settings: &Settings) -> Result<Self, OpenError> {
+        let wanted = settings
+            .address
+            .unwrap_or_else(|| SocketAddr::new(interface::default_address(), 0));
+        let taken = |error| OpenError::Address(wanted, error);
+        let port = UdpSocket::bind(wanted).map_err(taken)?;
+        let address = port.local_addr().map_err(taken)?;
+        let file = match &settings.directory {
+            None => region_file::create_memfd(&region_name(address), REGION_BYTES as u64)
+                .map_err(OpenError::Region)?,
+            Some(directory) => region_file::create_in(directory, REGION_BYTES as u64)
+                .map_err(|error| OpenError::Directory(directory.clone(), error))?,
+        };
+        let first_lane = weft_ring::layout::LANES_OFFSET as u64;
+        region_file::reserve(file.as_fd(), 0, first_lane).map_err(OpenError::Region)?;
+        let incarnation = process::random_u64().map_err(OpenError::Sockets)?;
+        let identity = Identity {
+            address,
+            incarnation,
+            pid: process::own_pid(),
+        };
+        let probe = Box::new(incarnation);
+        let probe_address = (&raw const *probe) as u64;
+        let region = Region::create(file.as_fd(), &identity, (probe_address, incarnation))
+            .map_err(not_mapped)?;
+        process::allow_readers();
+        Ok(Self {
+            region,
+            file,
+            identity,
+            listener: Listener::bind(&listener_name(address)).map_err(OpenError::Sockets)?,
+            bell: Bell::bind(&bell_name(address)).map_err(OpenError::Sockets)?,
+            ringer: Ringer::new().map_err(OpenError::Sockets)?,
+            _port: port,
+            _probe: probe,
+        })
+    }
+}
+
+fn not_mapped(error: AttachError) -> OpenError {
+    OpenError::Region(match error {
+        AttachError::NotMapped(errno) => std::io::Error::from_raw_os_error(errno),
+        other => std::io::Error::other(format!("{other:?}")),
+    })
+}
+
+impl Transport {
+    /// Opens the route: makes the region and the sockets under which others find it. Setup; no threads, no
+    /// signal handlers, nothing in the file system.
+    ///
+    /// # Errors
+    /// [`OpenError`], each variant as its name says.
+    pub fn open(settings: Settings) -> Result<Self, OpenError> {
+        let own = Own::open(&settings)?;
+        let sleeper = Sleeper::new(&own).map_err(OpenError::Sockets)?;
+        Ok(Self {
+            settings,
+            own,
+            remotes: Vec::new(),
+            inbound: (0..SLOT_COUNT).map(|_| None).collect(),
+            polled: Vec::new(),
+            transfers: Transfers::default(),
+            pipes: Pipes::new(),
+            sending: Vec::new(),
+            choice: Choice::new(),
+            housekeeping: Housekeeping::new(),
+            sleeper,
+            statistics: Statistics::default(),
+        })
+    }
+
+    /// The address under which others reach us.
+    pub fn local_address(&self) -> SocketAddr {
+        self.own.identity.address
+    }
+
+    /// Says who `remote` is. Ids come in order, each before it is used.
+    pub fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
+        debug_assert_eq!(remote.index(), self.remotes.len(), "ids are dense");
+        self.remotes.push(Remote::new(address));
+    }
+
+    /// Whether the owner wants to know when `remote` dies even while nothing is under way.
+    pub fn watch(&mut self, remote: RemoteId, on: bool) {
+        if let Some(remote) = self.remotes.get_mut(remote.index()) {
+            remote.watched = on;
+        }
+    }
+
+    /// What was sent so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics.with_pulled(self.transfers.pulled)
+    }
+
+    /// Sends an answer to a remote, now or as soon as there is room.
+    pub(crate) fn answer(&mut self, remote: RemoteId, kind: u8, words: [u64; 7]) {
+        self.contact(remote);
+        let head = Head {
+            kind,
+            flags: 0,
+            length_bytes: 0,
+        };
+        let entry = &mut self.remotes[remote.index()];
+        if matches!(entry.link, Link::Failed(_)) {
+            return;
+        }
+        if entry.push_control(head, words) {
+            self.ring(remote);
+        } else {
+            self.note_sending(remote);
+        }
+    }
+
+    /// Tells the sender of a message that it is delivered.
+    pub(crate) fn finish(&mut self, remote: RemoteId, send_id: u64) {
+        self.answer(remote, FINISH, [send_id, 0, 0, 0, 0, 0, 0]);
+    }
+
+    pub(crate) fn note_sending(&mut self, remote: RemoteId) {
+        if !self.sending.contains(&remote) {
+            self.sending.push(remote);
+        }
+    }
+
+    /// After a push: tells the receiver unless it polls our lane.
+    #[inline(always)]
+    pub(crate) fn ring(&mut self, remote: RemoteId) {
+        if let Link::Ready(attached) = &self.remotes[remote.index()].link
+            && !attached.producer.is_polled()
+        {
+            self.ring_bell(remote);
+        }
+    }
+
+    #[cold]
+    fn ring_bell(&mut self, remote: RemoteId) {
+        let entry = &self.remotes[remote.index()];
+        if let Link::Ready(attached) = &entry.link
+            && attached.region.doorbell().ring(attached.slot)
+        {
+            self.own.ringer.ring(&bell_name(entry.address));
+        }
+    }
+}
+
+impl Peer for Transport {
+    #[inline(always)]
+    fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        self.send(op, payload)
+    }
+
+    fn accept(&mut self, offer: OfferId, landing: Landing) {
+        let offer = self.transfers.offers.remove(offer.0 as usize);
+        self.transfers.accepted.push((offer, landing));
+    }
+
+    fn discard(&mut self, offer: OfferId) {
+        let offer = self.transfers.offers.remove(offer.0 as usize);
+        self.discard_offer(offer);
+    }
+
+    fn acknowledge(&mut self, ack: AckToken) {
+        let (remote, send_id) = self.transfers.receipts.remove(ack.0 as usize);
+        self.finish(remote, send_id);
+    }
+
+    #[inline(always)]
+    fn progress<O: Owner>(&mut self, owner: &mut O) -> usize {
+        self.receive(owner)
+    }
+}
+
+impl Drop for Transport {
+    /// Says goodbye, so that nobody waits for us and our slots are free again. Messages already in lanes stay
+    /// deliverable: they lie in their receivers' memory.
+    fn drop(&mut self) {
+        self.own.region.close();
+        for index in 0..self.remotes.len() {
+            if matches!(self.remotes[index].link, Link::Ready(_)) {
+                let head = Head {
+                    kind: BYE,
+                    flags: 0,
+                    length_bytes: 0,
+                };
+                self.remotes[index].flush_controls();
+                if self.remotes[index].push_control(head, [0; 7]) {
+                    self.ring(RemoteId(index as u32));
+                }
+            }
+        }
+    }
+}
