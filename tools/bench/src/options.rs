@@ -105,6 +105,9 @@ struct Repeats {
         value_name = "N"
     )]
     validation_warmup: usize,
+    /// Factor on the default iterations and warm-up, for short runs; -i and -x go before it
+    #[arg(long = "repeat-scale", default_value_t = 1.0, value_name = "FACTOR")]
+    scale: f64,
 }
 
 #[derive(Args, Debug)]
@@ -184,6 +187,8 @@ pub struct Settings {
     pub iterations: Option<usize>,
     /// -x, for all sizes.
     pub warmup: Option<usize>,
+    /// Factor on the default repeats, above 0.
+    pub scale: f64,
     /// -u.
     pub validation_warmup: usize,
     /// -W.
@@ -283,11 +288,18 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
             return Err(format!("{option} 0: must be at least 1"));
         }
     }
+    if !(repeats.scale > 0.0 && repeats.scale <= 1000.0) {
+        return Err(format!(
+            "--repeat-scale {}: must be above 0 and at most 1000",
+            repeats.scale
+        ));
+    }
     Ok(Settings {
         min_bytes,
         max_bytes,
         iterations: repeats.iterations,
         warmup: repeats.warmup,
+        scale: repeats.scale,
         validation_warmup: repeats.validation_warmup,
         window: messages.window,
         buffers: messages.buffers,

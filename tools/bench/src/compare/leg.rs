@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One run: start it, wait for it, read its rows.
+//!
+//! Called by compare; starts `weft run`, which starts the MPI job.
+
+use super::plan::Leg;
+use serde::Deserialize;
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What a run measured.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// `(size in bytes, figure)`.
+    pub rows: Vec<(usize, f64)>,
+    /// What the MPI calls itself.
+    pub mpi: String,
+    /// The library file it came from.
+    pub library: String,
+}
+
+/// A line that a benchmark prints with --json.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Line {
+    Header { mpi: String, library: String },
+    Row { size_bytes: usize, value: f64 },
+}
+
+/// How often to look whether a run has ended (chosen: small beside the shortest run).
+const POLL: Duration = Duration::from_millis(10);
+/// Characters of a failed run's complaint to keep (chosen).
+const COMPLAINT_LIMIT: usize = 600;
+
+/// Runs it to its end.
+///
+/// # Errors
+/// Why it could not be started, its complaint when it failed or printed no row, or that it took too long.
+pub fn run(leg: &Leg) -> Result<Outcome, String> {
+    let (program, arguments) = leg.command.split_first().ok_or("an empty command line")?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot start {}: {error}", program.to_string_lossy()))?;
+    let stdout = child.stdout.take().map(reader);
+    let stderr = child.stderr.take().map(reader);
+    let status = wait(&mut child, leg.limit)?;
+    let text = |reader: Option<std::thread::JoinHandle<String>>| {
+        reader
+            .and_then(|thread| thread.join().ok())
+            .unwrap_or_default()
+    };
+    let (stdout, stderr) = (text(stdout), text(stderr));
+    if !status.success() {
+        return Err(complaint(status, &stderr));
+    }
+    let outcome = parse(&stdout);
+    if outcome.rows.is_empty() {
+        return Err(format!("it printed no row. {}", complaint(status, &stderr)));
+    }
+    Ok(outcome)
+}
+
+/// Reads a pipe in a thread of its own, so that a talkative job never blocks on a full pipe.
+fn reader(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
+    let start = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if start.elapsed() < limit => std::thread::sleep(POLL),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it did not end within {} s", limit.as_secs()));
+            }
+            Err(error) => return Err(format!("cannot wait for it: {error}")),
+        }
+    }
+}
+
+fn complaint(status: ExitStatus, stderr: &str) -> String {
+    let why = match status.code() {
+        Some(3) => "the job worked, but its messages did not go through Weft".to_owned(),
+        Some(124) => "it took longer than --timeout allows".to_owned(),
+        _ => status.to_string(),
+    };
+    let said = stderr.trim();
+    let start = said
+        .char_indices()
+        .rev()
+        .nth(COMPLAINT_LIMIT)
+        .map_or(0, |(index, _)| index);
+    if said.is_empty() {
+        why
+    } else {
+        format!("{why}; it said: {}", &said[start..])
+    }
+}
+
+/// Reads the rows; other lines (some MPIs greet) are passed over.
+fn parse(stdout: &str) -> Outcome {
+    let mut outcome = Outcome::default();
+    for line in stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Line>(line).ok())
+    {
+        match line {
+            Line::Header { mpi, library } => (outcome.mpi, outcome.library) = (mpi, library),
+            Line::Row { size_bytes, value } => outcome.rows.push((size_bytes, value)),
+        }
+    }
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue;
+    use crate::compare::plan::Contender;
+
+    fn leg(script: &str, limit: Duration) -> Leg {
+        Leg {
+            contender: Contender {
+                mpi: "mpich".into(),
+                transport: "weft".into(),
+            },
+            benchmark: catalogue::find("latency").expect("listed"),
+            command: ["sh", "-c", script].map(Into::into).to_vec(),
+            limit,
+        }
+    }
+
+    const PATIENT: Duration = Duration::from_secs(30);
+
+    #[test]
+    fn rows_are_read_among_other_lines() {
+        let script = r#"echo hello; echo '{"type":"header","mpi":"M","library":"/l","ranks":2}'
+            echo '{"type":"row","size_bytes":8,"value":0.5,"unit":"us"}'"#;
+        let expected = Outcome {
+            rows: vec![(8, 0.5)],
+            mpi: "M".into(),
+            library: "/l".into(),
+        };
+        assert_eq!(run(&leg(script, PATIENT)), Ok(expected));
+    }
+
+    #[test]
+    fn failed_run_is_reported_in_its_own_words() {
+        let reason = run(&leg("echo no fabric >&2; exit 1", PATIENT)).unwrap_err();
+        assert!(reason.contains("no fabric"), "{reason}");
+        let reason = run(&leg("exit 3", PATIENT)).unwrap_err();
+        assert!(reason.contains("did not go through Weft"), "{reason}");
+    }
+
+    #[test]
+    fn run_without_rows_has_failed() {
+        assert!(
+            run(&leg("echo hello", PATIENT))
+                .unwrap_err()
+                .contains("no row")
+        );
+    }
+
+    #[test]
+    fn endless_run_is_ended() {
+        let reason = run(&leg("exec sleep 60", Duration::from_millis(50))).unwrap_err();
+        assert!(reason.contains("did not end"), "{reason}");
+    }
+}
