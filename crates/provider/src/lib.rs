@@ -1,2 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! (being written)
+//! libweft-fi.so: the face that Weft shows to libfabric.
+//!
+//! libfabric finds this library in FI_PROVIDER_PATH, loads it and calls the one function it exports, `fi_prov_ini`. From
+//! then on every fi_* call of an application arrives in a table of C functions here, becomes one call of
+//! [`weft_endpoint::Domain`], and its answer becomes a C error number or a C structure. Nothing else happens in this
+//! crate: it holds no message and makes no decision about one.
+//!
+//! An object that an application opens is a structure whose first member is the `fid` of C; the application's pointer is
+//! cast back. All objects of a domain lead to one [`lock::Lock`] around the endpoint crate's domain. There are two kinds
+//! of lock, none and one, and each table of functions exists once for each kind: the fast path asks nothing.
+//!
+//! Modules, in the order a program meets them:
+//!
+//! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`];
+//! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`c_memory`];
+//! - opening: [`fabric`], [`eq`], [`domain`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
+//! - sending and receiving: [`message`], [`tagged`], [`post`]; not offered yet: [`rma`], [`atomic`];
+//! - completing: [`cq`], [`cq_wait`], [`wait`], [`counter`], [`errno`].
+
+pub mod address;
+pub mod atomic;
+pub mod av;
+pub mod av_names;
+pub mod c_memory;
+pub mod counter;
+pub mod cq;
+pub mod cq_wait;
+pub mod domain;
+pub mod endpoint;
+pub mod eq;
+pub mod errno;
+pub mod fabric;
+pub mod hints;
+pub mod host;
+pub mod info;
+pub mod lock;
+pub mod log;
+pub mod message;
+pub mod mr;
+pub mod object;
+pub mod offer;
+pub mod options;
+pub mod parameters;
+pub mod post;
+pub mod prov_ini;
+pub mod report;
+pub mod rma;
+pub mod tagged;
+pub mod wait;

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Address vectors: insert, look up, remove, print.
+//!
+//! Opened from a domain; calls the endpoint crate's vectors. Names are expanded in av_names. Source: fi_av(3).
+
+use std::ffi::{c_char, c_int, c_void};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::{ptr, slice};
+
+use weft_endpoint::{FiAddr, VectorId, VectorKind};
+use weft_fabric_sys::av::{FiAvAttr, FiOpsAv, FidAv};
+use weft_fabric_sys::domain::FidDomain;
+use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENOEQ, FI_ENOSYS, FI_SUCCESS};
+use weft_fabric_sys::fid::{FI_CLASS_AV, FI_CLASS_EQ, Fid};
+use weft_fabric_sys::flags::{FI_COMPLETION, FI_READ, FI_SYNC_ERR};
+use weft_fabric_sys::info::{FI_AV_MAP, FI_AV_TABLE};
+use weft_fabric_sys::{FI_ADDR_NOTAVAIL, FiAddr as RawFiAddr};
+
+use crate::address::{self, to_raw};
+use crate::av_names;
+use crate::domain::Domain;
+use crate::eq::EventQueue;
+use crate::errno;
+use crate::lock::Lock;
+use crate::object::{class_of, hand_out, head, no_control, table};
+
+/// An address vector.
+#[repr(C)]
+#[derive(Debug)]
+pub struct AddressVector<L> {
+    fid: FidAv,
+    domain: *const Domain<L>,
+    id: VectorId,
+    /// The application wants the results of insertions as events (FI_EVENT).
+    events: bool,
+    event_queue: AtomicPtr<EventQueue>,
+}
+
+/// The kind of event that reports insertions (specified: FI_AV_COMPLETE).
+const INSERTED: u32 = 5;
+
+/// Opens an address vector.
+///
+/// # Safety
+/// The arguments must be those of fi_av_open(3), the domain one of ours with this kind of lock.
+pub unsafe extern "C" fn open<L: Lock>(
+    domain: *mut FidDomain,
+    attr: *mut FiAvAttr,
+    vector: *mut *mut FidAv,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the contract; null attributes are checked.
+    let (domain, Some(attr)) = (unsafe { &*domain.cast::<Domain<L>>() }, unsafe {
+        attr.as_ref()
+    }) else {
+        return -FI_EINVAL;
+    };
+    if vector.is_null() || attr.r#type > FI_AV_TABLE {
+        return -FI_EINVAL;
+    }
+    // Vectors shared between processes under a name, and contexts inside addresses, are not offered.
+    if !attr.name.is_null() || attr.flags & FI_READ != 0 || attr.rx_ctx_bits != 0 {
+        return -FI_ENOSYS;
+    }
+    let kind = if attr.r#type == FI_AV_MAP {
+        VectorKind::Map
+    } else {
+        VectorKind::Table
+    };
+    let fid = FidAv {
+        fid: head(
+            FI_CLASS_AV,
+            context,
+            const { &table(close::<L>, bind::<L>, no_control) },
+        ),
+        ops: ops::<L>(),
+    };
+    let id = domain.with(|guarded| guarded.open_vector(kind));
+    let events = attr.flags & FI_COMPLETION != 0;
+    let opened = AddressVector {
+        fid,
+        domain: &raw const *domain,
+        id,
+        events,
+        event_queue: AtomicPtr::new(ptr::null_mut()),
+    };
+    // SAFETY: the place is not null and the application's.
+    unsafe { hand_out(opened, vector) };
+    domain.add_child();
+    FI_SUCCESS
+}
+
+fn ops<L: Lock>() -> &'static FiOpsAv {
+    const {
+        &FiOpsAv {
+            size: size_of::<FiOpsAv>(),
+            insert: insert::<L>,
+            insertsvc: insert_service::<L>,
+            insertsym: insert_range::<L>,
+            remove: remove::<L>,
+            lookup: lookup::<L>,
+            straddr: print,
+            av_set: no_set,
+        }
+    }
+}
+
+impl<L: Lock> AddressVector<L> {
+    /// # Safety
+    /// `vector` must be an open address vector of this kind of lock.
+    unsafe fn from_fid<'a>(vector: *mut FidAv) -> &'a Self {
+        // SAFETY: the contract.
+        unsafe { &*vector.cast() }
+    }
+
+    /// Its name in the endpoint crate.
+    pub fn id(&self) -> VectorId {
+        self.id
+    }
+
+    /// The domain it belongs to.
+    pub fn domain(&self) -> &Domain<L> {
+        // SAFETY: a domain stays open while it has children, of which this vector is one.
+        unsafe { &*self.domain }
+    }
+
+    /// Inserts what `addresses` yields; `None` is an address that cannot be used.
+    ///
+    /// # Safety
+    /// `names` must be null or, like `context` with FI_SYNC_ERR, writable for as many entries as there are addresses.
+    unsafe fn insert(
+        &self,
+        addresses: impl Iterator<Item = Option<SocketAddr>>,
+        names: *mut RawFiAddr,
+        flags: u64,
+        context: *mut c_void,
+    ) -> c_int {
+        let queue = self.event_queue.load(Ordering::Relaxed);
+        if self.events && queue.is_null() {
+            return -FI_ENOEQ;
+        }
+        let errors = if flags & FI_SYNC_ERR != 0 {
+            context.cast::<c_int>()
+        } else {
+            ptr::null_mut()
+        };
+        let mut inserted = 0;
+        for (index, address) in addresses.enumerate() {
+            let usable = address.filter(|address| address.port() != 0);
+            let name = usable.and_then(|address| {
+                self.domain()
+                    .with(|guarded| guarded.insert(self.id, address))
+                    .ok()
+            });
+            inserted += c_int::from(name.is_some());
+            // SAFETY: the contract.
+            unsafe {
+                if !names.is_null() {
+                    *names.add(index) = name.map_or(FI_ADDR_NOTAVAIL, |name| name.0);
+                }
+                if !errors.is_null() {
+                    *errors.add(index) = if name.is_some() {
+                        FI_SUCCESS
+                    } else {
+                        FI_EINVAL
+                    };
+                }
+            }
+        }
+        if self.events {
+            // SAFETY: an event queue stays open while it has users, of which this vector is one.
+            unsafe { &*queue }.push(INSERTED, self.event(context, inserted));
+            return FI_SUCCESS;
+        }
+        inserted
+    }
+
+    /// The bytes of `struct fi_eq_entry`: this object, the context, how many were inserted.
+    fn event(&self, context: *mut c_void, inserted: c_int) -> Vec<u8> {
+        let words = [
+            &raw const *self as usize,
+            context as usize,
+            inserted as usize,
+        ];
+        words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+    }
+}
+
+unsafe extern "C" fn insert<L: Lock>(
+    vector: *mut FidAv,
+    addresses: *const c_void,
+    count: usize,
+    names: *mut RawFiAddr,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if addresses.is_null() && count > 0 {
+        return -FI_EINVAL;
+    }
+    let mut next = addresses.cast::<u8>();
+    let each = (0..count).map(move |_| {
+        // SAFETY: the application passes `count` addresses one after the other, each as long as its family says.
+        unsafe {
+            let address = address::from_raw(next.cast());
+            next = next.add(
+                address
+                    .as_ref()
+                    .map_or(size_of::<libc::sockaddr_in>(), address::raw_length_bytes),
+            );
+            address
+        }
+    });
+    // SAFETY: the arguments are those of fi_av_insert(3).
+    unsafe { AddressVector::<L>::from_fid(vector).insert(each, names, flags, context) }
+}
+
+unsafe extern "C" fn insert_service<L: Lock>(
+    vector: *mut FidAv,
+    node: *const c_char,
+    service: *const c_char,
+    name: *mut RawFiAddr,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the arguments are those of fi_av_insertsvc(3): one node, one service.
+    unsafe { insert_range::<L>(vector, node, 1, service, 1, name, flags, context) }
+}
+
+unsafe extern "C" fn insert_range<L: Lock>(
+    vector: *mut FidAv,
+    node: *const c_char,
+    node_count: usize,
+    service: *const c_char,
+    service_count: usize,
+    names: *mut RawFiAddr,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if node.is_null() || service.is_null() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the application passes C strings.
+    let range = unsafe { av_names::Range::new(node, node_count, service, service_count) };
+    let Some(range) = range else {
+        return -FI_EINVAL;
+    };
+    // SAFETY: the arguments are those of fi_av_insertsym(3).
+    unsafe {
+        AddressVector::<L>::from_fid(vector).insert(range.addresses(flags), names, flags, context)
+    }
+}
+
+unsafe extern "C" fn remove<L: Lock>(
+    vector: *mut FidAv,
+    names: *mut RawFiAddr,
+    count: usize,
+    flags: u64,
+) -> c_int {
+    if flags != 0 || (names.is_null() && count > 0) {
+        return -FI_EINVAL;
+    }
+    // SAFETY: this table belongs to address vectors of this kind of lock only; the application passes `count` names.
+    let (vector, names) = unsafe {
+        let names = if count == 0 {
+            &[]
+        } else {
+            slice::from_raw_parts(names, count)
+        };
+        (AddressVector::<L>::from_fid(vector), names)
+    };
+    let mut answer = FI_SUCCESS;
+    for &name in names {
+        let removed = vector
+            .domain()
+            .with(|guarded| guarded.remove(vector.id, FiAddr(name)));
+        if removed.is_err() {
+            answer = -FI_EINVAL;
+        }
+    }
+    answer
+}
+
+unsafe extern "C" fn lookup<L: Lock>(
+    vector: *mut FidAv,
+    name: RawFiAddr,
+    buffer: *mut c_void,
+    length: *mut usize,
+) -> c_int {
+    if length.is_null() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: this table belongs to address vectors of this kind of lock only.
+    let vector = unsafe { AddressVector::<L>::from_fid(vector) };
+    match vector
+        .domain()
+        .with(|guarded| guarded.lookup(vector.id, FiAddr(name)))
+    {
+        Ok(address) => {
+            // SAFETY: the application's buffer is writable for the length it says (fi_av(3)).
+            unsafe { copy_out(&address, buffer, length) };
+            FI_SUCCESS
+        }
+        Err(_) => -FI_EINVAL,
+    }
+}
+
+/// Copies an address as far as the buffer reaches, and stores how long it is. Answers whether it fitted.
+///
+/// # Safety
+/// `buffer` must be null or writable for `*length` bytes, and `length` valid.
+pub unsafe fn copy_out(address: &SocketAddr, buffer: *mut c_void, length: *mut usize) -> bool {
+    let raw = to_raw(address);
+    let bytes = raw.as_bytes();
+    // SAFETY: the contract.
+    unsafe {
+        let room = if buffer.is_null() { 0 } else { *length };
+        ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast::<u8>(), room.min(bytes.len()));
+        *length = bytes.len();
+        room >= bytes.len()
+    }
+}
+
+unsafe extern "C" fn print(
+    _: *mut FidAv,
+    address: *const c_void,
+    buffer: *mut c_char,
+    length: *mut usize,
+) -> *const c_char {
+    // SAFETY: the application passes an address of our form (fi_av_straddr(3)).
+    let text = match unsafe { address::from_raw(address) } {
+        Some(address) if address.is_ipv4() => format!("fi_sockaddr_in://{address}"),
+        Some(address) => format!("fi_sockaddr_in6://{address}"),
+        None => return ptr::null(),
+    };
+    if length.is_null() {
+        return ptr::null();
+    }
+    // SAFETY: the application's buffer is null or writable for the length it says.
+    unsafe {
+        if !buffer.is_null() && *length > 0 {
+            let count = text.len().min(*length - 1);
+            ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), count);
+            *buffer.add(count) = 0;
+        }
+        *length = text.len() + 1;
+    }
+    buffer
+}
+
+unsafe extern "C" fn no_set(
+    _: *mut FidAv,
+    _: *mut c_void,
+    _: *mut *mut c_void,
+    _: *mut c_void,
+) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, _: u64) -> c_int {
+    // SAFETY: null or an open object of the application.
+    if unsafe { class_of(other) } != Some(FI_CLASS_EQ) {
+        return -FI_EINVAL;
+    }
+    // SAFETY: this table belongs to address vectors of this kind of lock only; the class says what the other is.
+    let (vector, queue) = unsafe {
+        (
+            AddressVector::<L>::from_fid(fid.cast()),
+            other.cast::<EventQueue>(),
+        )
+    };
+    let free = vector.event_queue.compare_exchange(
+        ptr::null_mut(),
+        queue,
+        Ordering::Relaxed,
+        Ordering::Relaxed,
+    );
+    if free.is_err() {
+        return -FI_EBUSY;
+    }
+    // SAFETY: the application passed an open event queue.
+    unsafe { &*queue }.set_user(true);
+    FI_SUCCESS
+}
+
+unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
+    // SAFETY: this table belongs to address vectors of this kind of lock only.
+    let vector = unsafe { AddressVector::<L>::from_fid(fid.cast()) };
+    let closed = errno::code(
+        vector
+            .domain()
+            .with(|guarded| guarded.close_vector(vector.id)),
+    );
+    if closed == FI_SUCCESS {
+        // SAFETY: null, or an event queue that stays open while it has users.
+        if let Some(queue) = unsafe { vector.event_queue.load(Ordering::Relaxed).as_ref() } {
+            queue.set_user(false);
+        }
+        vector.domain().remove_child();
+        // SAFETY: it came from `hand_out`, and nothing refers to it any more.
+        drop(unsafe { Box::from_raw(fid.cast::<AddressVector<L>>()) });
+    }
+    closed
+}

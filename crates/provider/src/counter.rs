@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Counters of completed operations: read, add, set, wait.
+//!
+//! Opened from a domain; calls the endpoint crate's counters. Source: fi_cntr(3).
+
+use std::ffi::{c_int, c_void};
+
+use weft_endpoint::{CounterId, Error};
+use weft_fabric_sys::counter::{FI_CNTR_EVENTS_COMP, FiCntrAttr, FiOpsCntr, FidCntr};
+use weft_fabric_sys::domain::FidDomain;
+use weft_fabric_sys::eq::{FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD};
+use weft_fabric_sys::errno::{FI_EAVAIL, FI_EINVAL, FI_ENOSYS, FI_ETIMEDOUT, FI_SUCCESS};
+use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_GETWAITOBJ, Fid};
+
+use crate::domain::Domain;
+use crate::errno;
+use crate::lock::{Guarded, Lock};
+use crate::object::{hand_out, head, no_bind, table};
+use crate::wait::{Deadline, Pace};
+
+/// A counter.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Counter<L> {
+    fid: FidCntr,
+    domain: *const Domain<L>,
+    id: CounterId,
+    wait_object: u32,
+}
+
+/// Opens a counter.
+///
+/// # Safety
+/// The arguments must be those of fi_cntr_open(3), the domain one of ours with this kind of lock.
+pub unsafe extern "C" fn open<L: Lock>(
+    domain: *mut FidDomain,
+    attr: *mut FiCntrAttr,
+    counter: *mut *mut FidCntr,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: null or the application's attributes, of which only members that every version has are read.
+    let (events, wait_object) = if attr.is_null() {
+        (FI_CNTR_EVENTS_COMP, FI_WAIT_NONE)
+    } else {
+        // SAFETY: as above.
+        unsafe { ((*attr).events, (*attr).wait_obj) }
+    };
+    if counter.is_null() {
+        return -FI_EINVAL;
+    }
+    if events != FI_CNTR_EVENTS_COMP
+        || !matches!(wait_object, FI_WAIT_NONE | FI_WAIT_UNSPEC | FI_WAIT_YIELD)
+    {
+        return -FI_ENOSYS;
+    }
+    // SAFETY: the contract.
+    let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    let fid = FidCntr {
+        fid: head(
+            FI_CLASS_CNTR,
+            context,
+            const { &table(close::<L>, no_bind, control::<L>) },
+        ),
+        ops: ops::<L>(),
+    };
+    let id = domain.with(Guarded::open_counter);
+    // SAFETY: the place is not null and the application's.
+    unsafe {
+        hand_out(
+            Counter {
+                fid,
+                domain: &raw const *domain,
+                id,
+                wait_object,
+            },
+            counter,
+        )
+    };
+    domain.add_child();
+    FI_SUCCESS
+}
+
+fn ops<L: Lock>() -> &'static FiOpsCntr {
+    const {
+        &FiOpsCntr {
+            size: size_of::<FiOpsCntr>(),
+            read: read::<L>,
+            readerr: read_errors::<L>,
+            add: add::<L>,
+            set: set::<L>,
+            wait: wait::<L>,
+            adderr: add_errors::<L>,
+            seterr: set_errors::<L>,
+        }
+    }
+}
+
+impl<L: Lock> Counter<L> {
+    /// # Safety
+    /// `counter` must be an open counter of this kind of lock.
+    unsafe fn from_fid<'a>(counter: *mut FidCntr) -> &'a Self {
+        // SAFETY: the contract.
+        unsafe { &*counter.cast() }
+    }
+
+    /// Its name in the endpoint crate.
+    pub fn id(&self) -> CounterId {
+        self.id
+    }
+
+    /// The domain it belongs to.
+    pub fn domain(&self) -> &Domain<L> {
+        // SAFETY: a domain stays open while it has children, of which this counter is one.
+        unsafe { &*self.domain }
+    }
+
+    #[inline(always)]
+    fn with<R>(&self, work: impl FnOnce(&mut Guarded, CounterId) -> R) -> R {
+        self.domain().with(|guarded| work(guarded, self.id))
+    }
+
+    fn wait(&self, threshold: u64, deadline: Deadline) -> c_int {
+        let errors_before = self.with(Guarded::read_counter_errors);
+        let mut pace = Pace::default();
+        loop {
+            match self.with(Guarded::read_counter) {
+                Ok(value) if value >= threshold => return FI_SUCCESS,
+                Ok(_) => {}
+                Err(error) => return -errno::number(error),
+            }
+            if self.with(Guarded::read_counter_errors) != errors_before {
+                return -FI_EAVAIL;
+            }
+            if deadline.is_over() {
+                return -FI_ETIMEDOUT;
+            }
+            pace.pause();
+        }
+    }
+}
+
+unsafe extern "C" fn read<L: Lock>(counter: *mut FidCntr) -> u64 {
+    // SAFETY: this table belongs to counters of this kind of lock only.
+    unsafe { Counter::<L>::from_fid(counter) }
+        .with(Guarded::read_counter)
+        .unwrap_or(0)
+}
+
+unsafe extern "C" fn read_errors<L: Lock>(counter: *mut FidCntr) -> u64 {
+    // SAFETY: this table belongs to counters of this kind of lock only.
+    unsafe { Counter::<L>::from_fid(counter) }
+        .with(Guarded::read_counter_errors)
+        .unwrap_or(0)
+}
+
+/// # Safety
+/// `counter` must be an open counter of this kind of lock.
+unsafe fn change<L: Lock>(
+    counter: *mut FidCntr,
+    work: impl FnOnce(&mut Guarded, CounterId) -> Result<(), Error>,
+) -> c_int {
+    // SAFETY: the contract.
+    errno::code(unsafe { Counter::<L>::from_fid(counter) }.with(work))
+}
+
+unsafe extern "C" fn add<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
+    // SAFETY: this table belongs to counters of this kind of lock only.
+    unsafe { change::<L>(counter, |guarded, id| guarded.add_to_counter(id, value, 0)) }
+}
+
+unsafe extern "C" fn add_errors<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
+    // SAFETY: this table belongs to counters of this kind of lock only.
+    unsafe { change::<L>(counter, |guarded, id| guarded.add_to_counter(id, 0, value)) }
+}
+
+unsafe extern "C" fn set<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
+    // SAFETY: this table belongs to counters of this kind of lock only.
+    unsafe { change::<L>(counter, |guarded, id| guarded.set_counter(id, value)) }
+}
+
+unsafe extern "C" fn set_errors<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
+    // SAFETY: this table belongs to counters of this kind of lock only.
+    unsafe { change::<L>(counter, |guarded, id| guarded.set_counter_errors(id, value)) }
+}
+
+unsafe extern "C" fn wait<L: Lock>(
+    counter: *mut FidCntr,
+    threshold: u64,
+    timeout_ms: c_int,
+) -> c_int {
+    // SAFETY: this table belongs to counters of this kind of lock only.
+    unsafe { Counter::<L>::from_fid(counter) }.wait(threshold, Deadline::after_ms(timeout_ms))
+}
+
+unsafe extern "C" fn control<L: Lock>(
+    fid: *mut Fid,
+    command: c_int,
+    argument: *mut c_void,
+) -> c_int {
+    if command != FI_GETWAITOBJ || argument.is_null() {
+        return -FI_ENOSYS;
+    }
+    // SAFETY: this table belongs to counters of this kind of lock only; the command takes a pointer to an enum.
+    unsafe { *argument.cast::<u32>() = Counter::<L>::from_fid(fid.cast()).wait_object };
+    FI_SUCCESS
+}
+
+unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
+    // SAFETY: this table belongs to counters of this kind of lock only.
+    let counter = unsafe { Counter::<L>::from_fid(fid.cast()) };
+    let closed = errno::code(counter.with(Guarded::close_counter));
+    if closed == FI_SUCCESS {
+        counter.domain().remove_child();
+        // SAFETY: it came from `hand_out`, and nothing refers to it any more.
+        drop(unsafe { Box::from_raw(fid.cast::<Counter<L>>()) });
+    }
+    closed
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Completion queues: reading entries in the four formats, reading errors.
+//!
+//! Opened from a domain; calls the endpoint crate's queues. Blocking reads are in cq_wait. The tables of functions exist
+//! once for each kind of lock and each format. Source: fi_cq(3).
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
+
+use weft_endpoint::{Completion, Error, ErrorCompletion, FiAddr, QueueId, QueueSettings};
+use weft_fabric_sys::FiAddr as RawFiAddr;
+use weft_fabric_sys::cq::*;
+use weft_fabric_sys::domain::FidDomain;
+use weft_fabric_sys::errno::{FI_EAGAIN, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
+use weft_fabric_sys::fid::{FI_CLASS_CQ, Fid};
+use weft_fabric_sys::version::{VERSION_ERR_DATA_SIZE, VERSION_ERR_SRC_ADDR};
+
+use crate::cq_wait::{self, Waiter};
+use crate::domain::Domain;
+use crate::errno;
+use crate::lock::Lock;
+use crate::object::{hand_out, head, no_bind, table};
+
+/// A completion queue.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Queue<L> {
+    fid: FidCq,
+    /// How its readers sleep. Second, so that it can be found without knowing the kind of lock.
+    pub(crate) waiter: Waiter,
+    domain: *const Domain<L>,
+    id: QueueId,
+    api_version: u32,
+}
+
+/// An entry format of C.
+pub trait Entry: 'static {
+    /// The entry for a completion.
+    fn of(completion: &Completion) -> Self;
+}
+
+impl Entry for FiCqEntry {
+    #[inline(always)]
+    fn of(completion: &Completion) -> Self {
+        Self {
+            op_context: completion.context as *mut c_void,
+        }
+    }
+}
+
+impl Entry for FiCqMsgEntry {
+    #[inline(always)]
+    fn of(completion: &Completion) -> Self {
+        let op_context = completion.context as *mut c_void;
+        Self {
+            op_context,
+            flags: completion.flags,
+            len: completion.length_bytes,
+        }
+    }
+}
+
+impl Entry for FiCqDataEntry {
+    #[inline(always)]
+    fn of(completion: &Completion) -> Self {
+        Self {
+            op_context: completion.context as *mut c_void,
+            flags: completion.flags,
+            len: completion.length_bytes,
+            buf: completion.address as *mut c_void,
+            data: completion.cq_data,
+        }
+    }
+}
+
+impl Entry for FiCqTaggedEntry {
+    #[inline(always)]
+    fn of(completion: &Completion) -> Self {
+        Self {
+            op_context: completion.context as *mut c_void,
+            flags: completion.flags,
+            len: completion.length_bytes,
+            buf: completion.address as *mut c_void,
+            data: completion.cq_data,
+            tag: completion.tag,
+        }
+    }
+}
+
+/// Opens a completion queue.
+///
+/// # Safety
+/// The arguments must be those of fi_cq_open(3), the domain one of ours with this kind of lock.
+pub unsafe extern "C" fn open<L: Lock>(
+    domain: *mut FidDomain,
+    attr: *mut FiCqAttr,
+    queue: *mut *mut FidCq,
+    context: *mut c_void,
+) -> c_int {
+    if queue.is_null() || attr.is_null() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the application's attributes, of which only members that every version has are read.
+    let (size_hint, format, wait_object, condition) = unsafe {
+        (
+            (*attr).size,
+            (*attr).format,
+            (*attr).wait_obj,
+            (*attr).wait_cond,
+        )
+    };
+    let ops = match format {
+        FI_CQ_FORMAT_UNSPEC | FI_CQ_FORMAT_CONTEXT => ops::<L, FiCqEntry>(),
+        FI_CQ_FORMAT_MSG => ops::<L, FiCqMsgEntry>(),
+        FI_CQ_FORMAT_DATA => ops::<L, FiCqDataEntry>(),
+        FI_CQ_FORMAT_TAGGED => ops::<L, FiCqTaggedEntry>(),
+        _ => return -FI_ENOSYS,
+    };
+    let waiter = match Waiter::new(
+        wait_object,
+        condition == FI_CQ_COND_THRESHOLD,
+        cq_wait::try_wait_queue::<L>,
+    ) {
+        Ok(waiter) => waiter,
+        Err(code) => return -code,
+    };
+    // SAFETY: the contract.
+    let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    let id = domain.with(|guarded| guarded.open_queue(QueueSettings { size_hint }));
+    let fid = FidCq {
+        fid: head(
+            FI_CLASS_CQ,
+            context,
+            const { &table(close::<L>, no_bind, control::<L>) },
+        ),
+        ops,
+    };
+    let api_version = domain.fabric().api_version();
+    // SAFETY: the place is not null and the application's.
+    unsafe {
+        hand_out(
+            Queue {
+                fid,
+                waiter,
+                domain: &raw const *domain,
+                id,
+                api_version,
+            },
+            queue,
+        )
+    };
+    domain.add_child();
+    FI_SUCCESS
+}
+
+fn ops<L: Lock, E: Entry>() -> &'static FiOpsCq {
+    const {
+        &FiOpsCq {
+            size: size_of::<FiOpsCq>(),
+            read: read::<L, E>,
+            readfrom: read_from::<L, E>,
+            readerr: read_error::<L>,
+            sread: cq_wait::read::<L, E>,
+            sreadfrom: cq_wait::read_from::<L, E>,
+            signal: cq_wait::signal::<L>,
+            strerror,
+        }
+    }
+}
+
+impl<L: Lock> Queue<L> {
+    /// # Safety
+    /// `queue` must be an open completion queue of this kind of lock.
+    #[inline(always)]
+    pub unsafe fn from_fid<'a>(queue: *const FidCq) -> &'a Self {
+        // SAFETY: the contract.
+        unsafe { &*queue.cast() }
+    }
+
+    /// Its name in the endpoint crate.
+    pub fn id(&self) -> QueueId {
+        self.id
+    }
+
+    /// The domain it belongs to.
+    #[inline(always)]
+    pub fn domain(&self) -> &Domain<L> {
+        // SAFETY: a domain stays open while it has children, of which this queue is one.
+        unsafe { &*self.domain }
+    }
+
+    /// Writes up to `count` entries, and their sources if `sources` is not null. Fast path.
+    ///
+    /// # Safety
+    /// `entries`, and `sources` unless null, must be writable for `count` elements.
+    #[inline(always)]
+    pub unsafe fn read<E: Entry>(
+        &self,
+        entries: *mut E,
+        count: usize,
+        sources: *mut RawFiAddr,
+    ) -> Result<usize, Error> {
+        if self.waiter.is_announced() {
+            self.waiter.wake_up(self);
+        }
+        let mut next = 0;
+        self.domain().with(|guarded| {
+            guarded.read_queue(self.id, count, |completion| {
+                // SAFETY: `take` is called at most `count` times, and there is room for that many (contract).
+                unsafe {
+                    entries.add(next).write(E::of(completion));
+                    if !sources.is_null() {
+                        sources.add(next).write(completion.source.0);
+                    }
+                }
+                next += 1;
+            })
+        })
+    }
+}
+
+unsafe extern "C" fn read<L: Lock, E: Entry>(
+    queue: *mut FidCq,
+    entries: *mut c_void,
+    count: usize,
+) -> isize {
+    // SAFETY: this table belongs to queues of this kind of lock and format only; the arguments are fi_cq_read's.
+    errno::count_code(unsafe {
+        Queue::<L>::from_fid(queue).read::<E>(entries.cast(), count, ptr::null_mut())
+    })
+}
+
+unsafe extern "C" fn read_from<L: Lock, E: Entry>(
+    queue: *mut FidCq,
+    entries: *mut c_void,
+    count: usize,
+    sources: *mut RawFiAddr,
+) -> isize {
+    // SAFETY: as for `read`, with fi_cq_readfrom's arguments.
+    errno::count_code(unsafe {
+        Queue::<L>::from_fid(queue).read::<E>(entries.cast(), count, sources)
+    })
+}
+
+unsafe extern "C" fn read_error<L: Lock>(
+    queue: *mut FidCq,
+    entry: *mut FiCqErrEntry,
+    _flags: u64,
+) -> isize {
+    if entry.is_null() {
+        return -(FI_EINVAL as isize);
+    }
+    // SAFETY: this table belongs to queues of this kind of lock only.
+    let queue = unsafe { Queue::<L>::from_fid(queue) };
+    match queue.domain().with(|guarded| guarded.read_error(queue.id)) {
+        Ok(error) => {
+            // SAFETY: the application's entry has the layout of its interface version.
+            unsafe { write_error(&error, entry, queue.api_version) };
+            1
+        }
+        Err(Error::Again) => -(FI_EAGAIN as isize),
+        Err(error) => -(errno::number(error) as isize),
+    }
+}
+
+/// # Safety
+/// `entry` must be writable as far as `api_version` knows the structure.
+unsafe fn write_error(error: &ErrorCompletion, entry: *mut FiCqErrEntry, api_version: u32) {
+    let completion = &error.completion;
+    // SAFETY: the contract; the members that not every version has are written only where it has them.
+    unsafe {
+        (*entry).op_context = completion.context as *mut c_void;
+        (*entry).flags = completion.flags;
+        (*entry).len = completion.length_bytes;
+        (*entry).buf = completion.address as *mut c_void;
+        (*entry).data = completion.cq_data;
+        (*entry).tag = completion.tag;
+        (*entry).olen = error.overflow_bytes;
+        (*entry).err = errno::number(error.error);
+        (*entry).prov_errno = errno::provider_number(error.error);
+        if api_version < VERSION_ERR_DATA_SIZE || (*entry).err_data_size == 0 {
+            (*entry).err_data = ptr::null_mut();
+        }
+        if api_version >= VERSION_ERR_DATA_SIZE {
+            (*entry).err_data_size = 0;
+        }
+        if api_version >= VERSION_ERR_SRC_ADDR && completion.source != FiAddr::UNSPEC {
+            (*entry).src_addr = completion.source.0;
+        }
+    }
+}
+
+unsafe extern "C" fn strerror(
+    _: *mut FidCq,
+    number: c_int,
+    _: *const c_void,
+    buffer: *mut c_char,
+    length: usize,
+) -> *const c_char {
+    // SAFETY: the application's buffer is null or writable for its length (fi_cq(3)).
+    unsafe { errno::describe(number, buffer, length) }
+}
+
+unsafe extern "C" fn control<L: Lock>(
+    fid: *mut Fid,
+    command: c_int,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: this table belongs to queues of this kind of lock only; the arguments are fi_control's.
+    unsafe {
+        Queue::<L>::from_fid(fid.cast())
+            .waiter
+            .control(command, argument)
+    }
+}
+
+unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
+    // SAFETY: this table belongs to queues of this kind of lock only.
+    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
+    let closed = errno::code(queue.domain().with(|guarded| guarded.close_queue(queue.id)));
+    if closed == FI_SUCCESS {
+        queue.domain().remove_child();
+        // SAFETY: it came from `hand_out`, and nothing refers to it any more.
+        drop(unsafe { Box::from_raw(fid.cast::<Queue<L>>()) });
+    }
+    closed
+}

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Domains: one endpoint-crate domain behind one lock, or none, and everything that is opened from it.
+//!
+//! Opened from a fabric; opens av, cq, counter, endpoint and mr objects. Source: fi_domain(3).
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use weft_endpoint::DomainSettings;
+use weft_fabric_sys::atomic::FiAtomicAttr;
+use weft_fabric_sys::domain::{FiOpsDomain, FidDomain};
+use weft_fabric_sys::endpoint::FidEp;
+use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENOSYS, FI_EOPNOTSUPP, FI_SUCCESS};
+use weft_fabric_sys::fid::{FI_CLASS_DOMAIN, FI_CLASS_EQ, FiOps, Fid};
+use weft_fabric_sys::flags::{FI_MR_BASIC, FI_MR_PROV_KEY};
+use weft_fabric_sys::info::{FI_THREAD_DOMAIN, FiInfo, FiRxAttr, FiTxAttr};
+
+use crate::fabric::Fabric;
+use crate::lock::{Guarded, Lock, Locked, Unlocked};
+use crate::log::{Subsystem, info as log_info};
+use crate::mr::{self, Regions};
+use crate::object::{OpenList, class_of, hand_out, head, no_control, table};
+use crate::{av, counter, cq, endpoint, hints, parameters};
+
+/// A domain.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Domain<L> {
+    fid: FidDomain,
+    fabric: *const Fabric,
+    lock: L,
+    /// Objects that are open, regions included.
+    children: AtomicUsize,
+    /// The keys of registered regions.
+    pub(crate) regions: Regions,
+    inject_size_bytes: usize,
+}
+
+static OPEN: OpenList = OpenList::new();
+
+/// Whether hints name a domain of ours, or none.
+pub fn is_open(domain: *const FidDomain) -> bool {
+    domain.is_null() || OPEN.contains(domain)
+}
+
+/// Opens a domain with the kind of lock that the threading model needs.
+///
+/// # Safety
+/// The arguments must be those of fi_domain(3), the fabric one of ours.
+pub unsafe fn open(
+    fabric: *const Fabric,
+    info: *const FiInfo,
+    domain: *mut *mut FidDomain,
+    context: *mut c_void,
+) -> c_int {
+    if info.is_null() || domain.is_null() {
+        return -FI_EINVAL;
+    }
+    let Some(settings) = parameters::settings() else {
+        return -FI_EINVAL;
+    };
+    // SAFETY: an application's fi_info, of which only members that every version has are read.
+    let asked = unsafe { hints::Hints::read(info, weft_fabric_sys::version::fi_version(1, 17)) };
+    let alone = asked.domain.threading == FI_THREAD_DOMAIN;
+    log_info(
+        Subsystem::Domain,
+        format_args!(
+            "opening a domain {} lock",
+            if alone { "without a" } else { "with one" }
+        ),
+    );
+    let guarded = Guarded::new(DomainSettings {
+        inject_limit_bytes: settings.inject_size_bytes,
+    });
+    let own_keys = asked.domain.mr_mode & (FI_MR_BASIC | FI_MR_PROV_KEY) != 0;
+    let parts = Parts {
+        fabric,
+        guarded,
+        own_keys,
+        inject_size_bytes: settings.inject_size_bytes,
+        context,
+    };
+    // SAFETY: the place is not null and the application's; the fabric is open.
+    unsafe {
+        if alone {
+            parts.assemble::<Unlocked>(domain)
+        } else {
+            parts.assemble::<Locked>(domain)
+        }
+        (*fabric).add_child();
+    }
+    FI_SUCCESS
+}
+
+/// What a domain is made of, before its kind of lock is known.
+struct Parts {
+    fabric: *const Fabric,
+    guarded: Guarded,
+    own_keys: bool,
+    inject_size_bytes: usize,
+    context: *mut c_void,
+}
+
+impl Parts {
+    /// # Safety
+    /// `place` must be valid for writing.
+    unsafe fn assemble<L: Lock>(self, place: *mut *mut FidDomain) {
+        let fid = FidDomain {
+            fid: head(FI_CLASS_DOMAIN, self.context, &Domain::<L>::FID_OPS),
+            ops: &Domain::<L>::OPS,
+            mr: mr::ops::<L>(),
+        };
+        let domain = Domain {
+            fid,
+            fabric: self.fabric,
+            lock: L::new(self.guarded),
+            children: AtomicUsize::new(0),
+            regions: Regions::new(self.own_keys),
+            inject_size_bytes: self.inject_size_bytes,
+        };
+        // SAFETY: the contract.
+        OPEN.add(unsafe { hand_out(domain, place) });
+    }
+}
+
+impl<L> Domain<L> {
+    /// The fabric it was opened from.
+    pub fn fabric(&self) -> &Fabric {
+        // SAFETY: a fabric stays open while it has children, of which this domain is one.
+        unsafe { &*self.fabric }
+    }
+
+    /// Longest injected message in bytes.
+    pub fn inject_size_bytes(&self) -> usize {
+        self.inject_size_bytes
+    }
+
+    /// Notes that an object was opened from it.
+    pub fn add_child(&self) {
+        self.children.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that such an object was closed.
+    pub fn remove_child(&self) {
+        self.children.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl<L: Lock> Domain<L> {
+    /// Calls `work` with the endpoint crate's domain, alone. Fast path. No other call of this kind may happen inside.
+    #[inline(always)]
+    pub fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
+        self.lock.with(work)
+    }
+
+    const FID_OPS: FiOps = table(close::<L>, bind, no_control);
+
+    const OPS: FiOpsDomain = FiOpsDomain {
+        size: size_of::<FiOpsDomain>(),
+        av_open: av::open::<L>,
+        cq_open: cq::open::<L>,
+        endpoint: endpoint::open::<L>,
+        scalable_ep: no_scalable_endpoint,
+        cntr_open: counter::open::<L>,
+        poll_open: no_poll_set,
+        stx_ctx: no_shared_transmit,
+        srx_ctx: no_shared_receive,
+        query_atomic: no_atomics,
+        query_collective: no_collectives,
+        endpoint2: open_endpoint_with_flags::<L>,
+    };
+}
+
+unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
+    let domain = fid.cast::<Domain<L>>();
+    // SAFETY: this table belongs to domains of this kind of lock only, and the application closes an object once.
+    if unsafe { &*domain }.children.load(Ordering::Relaxed) != 0 {
+        return -FI_EBUSY;
+    }
+    OPEN.remove(domain);
+    // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
+    unsafe {
+        (*domain).fabric().remove_child();
+        drop(Box::from_raw(domain));
+    }
+    FI_SUCCESS
+}
+
+/// Event queues may be bound; no operation on a domain reports there.
+unsafe extern "C" fn bind(_: *mut Fid, other: *mut Fid, _: u64) -> c_int {
+    // SAFETY: null or an open object of the application.
+    match unsafe { class_of(other) } {
+        Some(FI_CLASS_EQ) => FI_SUCCESS,
+        _ => -FI_EINVAL,
+    }
+}
+
+unsafe extern "C" fn open_endpoint_with_flags<L: Lock>(
+    domain: *mut FidDomain,
+    info: *mut FiInfo,
+    endpoint: *mut *mut FidEp,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if flags != 0 {
+        return -FI_ENOSYS;
+    }
+    // SAFETY: the arguments are those of fi_endpoint(3).
+    unsafe { endpoint::open::<L>(domain, info, endpoint, context) }
+}
+
+unsafe extern "C" fn no_scalable_endpoint(
+    _: *mut FidDomain,
+    _: *mut FiInfo,
+    _: *mut *mut FidEp,
+    _: *mut c_void,
+) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_poll_set(_: *mut FidDomain, _: *mut c_void, _: *mut *mut c_void) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_shared_transmit(
+    _: *mut FidDomain,
+    _: *mut FiTxAttr,
+    _: *mut *mut c_void,
+    _: *mut c_void,
+) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_shared_receive(
+    _: *mut FidDomain,
+    _: *mut FiRxAttr,
+    _: *mut *mut FidEp,
+    _: *mut c_void,
+) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_atomics(
+    _: *mut FidDomain,
+    _: u32,
+    _: u32,
+    _: *mut FiAtomicAttr,
+    _: u64,
+) -> c_int {
+    -FI_EOPNOTSUPP
+}
+
+unsafe extern "C" fn no_collectives(_: *mut FidDomain, _: u32, _: *mut c_void, _: u64) -> c_int {
+    -FI_EOPNOTSUPP
+}

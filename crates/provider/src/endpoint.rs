@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Endpoints: opening, binding, enabling, their address, closing.
+//!
+//! Opened from a domain; its tables for messages are in message and tagged, its options in options. Source:
+//! fi_endpoint(3), fi_cm(3).
+
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, PoisonError};
+
+use weft_endpoint::{EndpointId, EndpointSettings, Error, QueueBinding};
+use weft_fabric_sys::domain::FidDomain;
+use weft_fabric_sys::endpoint::{FiOpsCm, FidEp};
+use weft_fabric_sys::errno::*;
+use weft_fabric_sys::fid::*;
+use weft_fabric_sys::flags::*;
+use weft_fabric_sys::info::{FI_EP_RDM, FI_EP_UNSPEC, FiInfo};
+use weft_fabric_sys::version::fi_version;
+
+use crate::av::{AddressVector, copy_out};
+use crate::counter::Counter;
+use crate::cq::Queue;
+use crate::domain::Domain;
+use crate::hints::Hints;
+use crate::lock::{Guarded, Lock};
+use crate::log::{Subsystem, warn};
+use crate::object::{class_of, hand_out, head, table};
+use crate::{address, atomic, errno, message, offer, options, report, rma, tagged};
+
+/// An endpoint.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Endpoint<L> {
+    fid: FidEp,
+    domain: *const Domain<L>,
+    id: EndpointId,
+    transmit_flags: u64,
+    receive_flags: u64,
+    /// Completion queues that are bound to it.
+    queues: Mutex<Vec<*const Queue<L>>>,
+}
+
+/// Opens an endpoint.
+///
+/// # Safety
+/// The arguments must be those of fi_endpoint(3), the domain one of ours with this kind of lock.
+pub unsafe extern "C" fn open<L: Lock>(
+    domain: *mut FidDomain,
+    info: *mut FiInfo,
+    endpoint: *mut *mut FidEp,
+    context: *mut c_void,
+) -> c_int {
+    if info.is_null() || endpoint.is_null() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: an application's fi_info, of which only members that every version has are read.
+    let asked = unsafe { Hints::read(info, fi_version(1, 17)) };
+    let settings = match settings(&asked) {
+        Ok(settings) => settings,
+        Err(code) => return -code,
+    };
+    // SAFETY: the contract.
+    let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    let opened = Endpoint {
+        fid: fid::<L>(context),
+        domain: &raw const *domain,
+        id: domain.with(|guarded| guarded.open_endpoint(settings)),
+        transmit_flags: settings.transmit_flags,
+        receive_flags: settings.receive_flags,
+        queues: Mutex::new(Vec::new()),
+    };
+    // SAFETY: the place is not null and the application's.
+    unsafe { hand_out(opened, endpoint) };
+    domain.add_child();
+    FI_SUCCESS
+}
+
+/// What the application's info asks of the endpoint.
+fn settings(asked: &Hints) -> Result<EndpointSettings, c_int> {
+    if !matches!(asked.endpoint.r#type, FI_EP_UNSPEC | FI_EP_RDM) {
+        return Err(FI_EINVAL);
+    }
+    if asked.endpoint.tx_ctx_cnt > 1 || asked.endpoint.rx_ctx_cnt > 1 {
+        return Err(FI_ENOSYS);
+    }
+    let (transmit_flags, receive_flags) = (asked.transmit.op_flags, asked.receive.op_flags);
+    if transmit_flags & !offer::TRANSMIT_FLAGS != 0 || receive_flags & !offer::RECEIVE_FLAGS != 0 {
+        return Err(FI_EBADFLAGS);
+    }
+    let caps = asked.info.caps | asked.receive.caps;
+    // SAFETY: an application's address is as long as its family says (fi_getinfo(3)).
+    let address = unsafe { address::from_raw(asked.info.src_addr) };
+    Ok(EndpointSettings {
+        address,
+        transmit_flags,
+        receive_flags,
+        source: caps & FI_SOURCE != 0,
+        directed_receive: caps & FI_DIRECTED_RECV != 0,
+    })
+}
+
+fn fid<L: Lock>(context: *mut c_void) -> FidEp {
+    FidEp {
+        fid: head(
+            FI_CLASS_EP,
+            context,
+            const { &table(close::<L>, bind::<L>, control::<L>) },
+        ),
+        ops: options::ops::<L>(),
+        cm: cm_ops::<L>(),
+        msg: message::ops::<L>(),
+        rma: &rma::OPS,
+        tagged: tagged::ops::<L>(),
+        atomic: &atomic::OPS,
+        collective: std::ptr::null(),
+    }
+}
+
+impl<L: Lock> Endpoint<L> {
+    /// # Safety
+    /// `endpoint` must be an open endpoint of this kind of lock.
+    #[inline(always)]
+    pub unsafe fn from_fid<'a>(endpoint: *mut FidEp) -> &'a Self {
+        // SAFETY: the contract.
+        unsafe { &*endpoint.cast() }
+    }
+
+    /// The domain it belongs to.
+    #[inline(always)]
+    pub fn domain(&self) -> &Domain<L> {
+        // SAFETY: a domain stays open while it has children, of which this endpoint is one.
+        unsafe { &*self.domain }
+    }
+
+    /// Calls `work` with the endpoint crate's domain and this endpoint's name there. Fast path.
+    #[inline(always)]
+    pub fn with<R>(&self, work: impl FnOnce(&mut Guarded, EndpointId) -> R) -> R {
+        self.domain().with(|guarded| work(guarded, self.id))
+    }
+
+    /// # Safety
+    /// `other` must be an open object whose class is one of those handled here, and ours.
+    unsafe fn bind(&self, other: *mut Fid, class: usize, flags: u64) -> c_int {
+        match class {
+            FI_CLASS_EQ => FI_SUCCESS,
+            // SAFETY: the class says what the object is.
+            FI_CLASS_AV => self.bind_vector(unsafe { &*other.cast::<AddressVector<L>>() }),
+            // SAFETY: the class says what the object is.
+            FI_CLASS_CQ => self.bind_queue(unsafe { &*other.cast::<Queue<L>>() }, flags),
+            // SAFETY: the class says what the object is.
+            FI_CLASS_CNTR => self.bind_counter(unsafe { &*other.cast::<Counter<L>>() }, flags),
+            _ => -FI_EINVAL,
+        }
+    }
+
+    fn bind_vector(&self, vector: &AddressVector<L>) -> c_int {
+        if !self.is_sibling(vector.domain()) {
+            return -FI_EDOMAIN;
+        }
+        errno::code(self.with(|guarded, id| guarded.bind_vector(id, vector.id())))
+    }
+
+    fn bind_queue(&self, queue: &Queue<L>, flags: u64) -> c_int {
+        if !self.is_sibling(queue.domain()) {
+            return -FI_EDOMAIN;
+        }
+        if flags & !(FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION) != 0 {
+            return -FI_EBADFLAGS;
+        }
+        let binding = QueueBinding {
+            transmit: flags & FI_TRANSMIT != 0,
+            receive: flags & FI_RECV != 0,
+            selective: flags & FI_SELECTIVE_COMPLETION != 0,
+        };
+        let bound =
+            errno::code(self.with(|guarded, id| guarded.bind_queue(id, queue.id(), binding)));
+        if bound == FI_SUCCESS {
+            self.queues
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(&raw const *queue);
+        }
+        bound
+    }
+
+    fn bind_counter(&self, counter: &Counter<L>, flags: u64) -> c_int {
+        if !self.is_sibling(counter.domain()) {
+            return -FI_EDOMAIN;
+        }
+        errno::code(self.with(|guarded, id| guarded.bind_counter(id, counter.id(), flags)))
+    }
+
+    fn is_sibling(&self, domain: &Domain<L>) -> bool {
+        std::ptr::eq(self.domain, domain)
+    }
+
+    fn enable(&self) -> c_int {
+        let enabled = self.with(|guarded, id| guarded.enable(id));
+        match enabled {
+            Ok(()) => {}
+            Err(Error::NotBound) => return -FI_ENOAV,
+            Err(error) => {
+                let words =
+                    self.with(|guarded, _| guarded.last_failure().unwrap_or_default().to_owned());
+                warn(
+                    Subsystem::Endpoint,
+                    format_args!("the endpoint cannot be enabled: {error}: {words}"),
+                );
+                report::line(&format!("the endpoint cannot be enabled: {error}: {words}"));
+                return -errno::number(error);
+            }
+        }
+        for &queue in self
+            .queues
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+        {
+            // SAFETY: a queue cannot be closed while it is bound to an endpoint.
+            let queue = unsafe { &*queue };
+            queue.waiter.learn_transports(queue);
+        }
+        FI_SUCCESS
+    }
+
+    fn flags_of(&self, sides: u64) -> Option<u64> {
+        match sides & (FI_TRANSMIT | FI_RECV) {
+            FI_TRANSMIT => Some(self.transmit_flags),
+            FI_RECV => Some(self.receive_flags),
+            _ => None,
+        }
+    }
+}
+
+unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
+    // SAFETY: null or an open object of the application.
+    let Some(class) = (unsafe { class_of(other) }) else {
+        return -FI_EINVAL;
+    };
+    // SAFETY: this table belongs to endpoints of this kind of lock only.
+    unsafe { Endpoint::<L>::from_fid(fid.cast()).bind(other, class, flags) }
+}
+
+unsafe extern "C" fn control<L: Lock>(
+    fid: *mut Fid,
+    command: c_int,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: this table belongs to endpoints of this kind of lock only.
+    let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    match command {
+        FI_ENABLE => endpoint.enable(),
+        FI_GETOPSFLAG if !argument.is_null() => {
+            // SAFETY: the command takes a pointer to flags, which name one side (fi_endpoint(3)).
+            let flags = unsafe { &mut *argument.cast::<u64>() };
+            match endpoint.flags_of(*flags) {
+                Some(found) => *flags = found,
+                None => return -FI_EINVAL,
+            }
+            FI_SUCCESS
+        }
+        _ => -FI_ENOSYS,
+    }
+}
+
+unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
+    // SAFETY: this table belongs to endpoints of this kind of lock only.
+    let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    let closed = errno::code(endpoint.with(|guarded, id| guarded.close_endpoint(id)));
+    if closed == FI_SUCCESS {
+        endpoint.domain().remove_child();
+        // SAFETY: it came from `hand_out`, and nothing refers to it any more.
+        drop(unsafe { Box::from_raw(fid.cast::<Endpoint<L>>()) });
+    }
+    closed
+}
+
+fn cm_ops<L: Lock>() -> &'static FiOpsCm {
+    const {
+        &FiOpsCm {
+            size: size_of::<FiOpsCm>(),
+            setname: no_setname,
+            getname: getname::<L>,
+            getpeer: no_getpeer,
+            connect: no_connect,
+            listen: no_listen,
+            accept: no_accept,
+            reject: no_reject,
+            shutdown: no_shutdown,
+            join: no_join,
+        }
+    }
+}
+
+unsafe extern "C" fn getname<L: Lock>(
+    fid: *mut Fid,
+    buffer: *mut c_void,
+    length: *mut usize,
+) -> c_int {
+    if length.is_null() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: this table belongs to endpoints of this kind of lock only.
+    let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    match endpoint.with(|guarded, id| guarded.local_address(id)) {
+        // SAFETY: the application's buffer is writable for the length it says (fi_cm(3)).
+        Ok(address) if unsafe { copy_out(&address, buffer, length) } => FI_SUCCESS,
+        Ok(_) => -FI_ETOOSMALL,
+        Err(error) => -errno::number(error),
+    }
+}
+
+unsafe extern "C" fn no_setname(_: *mut Fid, _: *mut c_void, _: usize) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_getpeer(_: *mut FidEp, _: *mut c_void, _: *mut usize) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_connect(
+    _: *mut FidEp,
+    _: *const c_void,
+    _: *const c_void,
+    _: usize,
+) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_listen(_: *mut c_void) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_accept(_: *mut FidEp, _: *const c_void, _: usize) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_reject(_: *mut c_void, _: *mut Fid, _: *const c_void, _: usize) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_shutdown(_: *mut FidEp, _: u64) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_join(
+    _: *mut FidEp,
+    _: *const c_void,
+    _: u64,
+    _: *mut *mut c_void,
+    _: *mut c_void,
+) -> c_int {
+    -FI_ENOSYS
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Event queues: control events of address vectors and whatever the application writes into them.
+//!
+//! Opened from a fabric; av writes into them. They have a lock of their own, since they belong to no domain.
+//! Source: fi_eq(3).
+
+use std::collections::VecDeque;
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use weft_fabric_sys::eq::*;
+use weft_fabric_sys::errno::{
+    FI_EAGAIN, FI_EBUSY, FI_EINVAL, FI_ENOMEM, FI_ENOSYS, FI_ETOOSMALL, FI_SUCCESS,
+};
+use weft_fabric_sys::fid::{FI_CLASS_EQ, FI_GETWAIT, FI_GETWAITOBJ, FiOps, Fid};
+use weft_fabric_sys::flags::{FI_PEEK, FI_WRITE};
+
+use crate::errno;
+use crate::fabric::Fabric;
+use crate::object::{hand_out, head, no_bind, table};
+use crate::wait::{Bell, Deadline};
+
+/// An event queue.
+#[repr(C)]
+#[derive(Debug)]
+pub struct EventQueue {
+    fid: FidEq,
+    fabric: *const Fabric,
+    events: Mutex<VecDeque<(u32, Vec<u8>)>>,
+    /// Rings while there are events.
+    bell: Bell,
+    wait_object: u32,
+    writable: bool,
+    /// Objects that write into it.
+    users: AtomicUsize,
+}
+
+static FID_OPS: FiOps = table(close, no_bind, control);
+
+static OPS: FiOpsEq = FiOpsEq {
+    size: size_of::<FiOpsEq>(),
+    read,
+    readerr,
+    write,
+    sread,
+    strerror,
+};
+
+/// Opens an event queue.
+///
+/// # Safety
+/// The arguments must be those of fi_eq_open(3), the fabric one of ours.
+pub unsafe fn open(
+    fabric: *const Fabric,
+    attr: *const FiEqAttr,
+    queue: *mut *mut FidEq,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: null or the application's attributes; their layout is the same in all versions.
+    let (wait_object, flags) =
+        unsafe { attr.as_ref() }.map_or((FI_WAIT_NONE, 0), |attr| (attr.wait_obj, attr.flags));
+    if queue.is_null() {
+        return -FI_EINVAL;
+    }
+    if !matches!(
+        wait_object,
+        FI_WAIT_NONE | FI_WAIT_UNSPEC | FI_WAIT_FD | FI_WAIT_YIELD
+    ) {
+        return -FI_ENOSYS;
+    }
+    let Some(bell) = Bell::new() else {
+        return -FI_ENOMEM;
+    };
+    let opened = EventQueue {
+        fid: FidEq {
+            fid: head(FI_CLASS_EQ, context, &FID_OPS),
+            ops: &OPS,
+        },
+        fabric,
+        events: Mutex::new(VecDeque::new()),
+        bell,
+        wait_object,
+        writable: flags & FI_WRITE != 0,
+        users: AtomicUsize::new(0),
+    };
+    // SAFETY: the place is not null and the application's; the fabric is open.
+    unsafe {
+        hand_out(opened, queue);
+        (*fabric).add_child();
+    }
+    FI_SUCCESS
+}
+
+impl EventQueue {
+    /// Appends an event.
+    pub fn push(&self, event: u32, bytes: Vec<u8>) {
+        self.lock(|events| events.push_back((event, bytes)));
+        self.bell.raise();
+    }
+
+    /// Notes an object that writes into it, or that one stopped.
+    pub fn set_user(&self, on: bool) {
+        let change = if on { 1 } else { usize::MAX };
+        self.users.fetch_add(change, Ordering::Relaxed);
+    }
+
+    fn lock<R>(&self, work: impl FnOnce(&mut VecDeque<(u32, Vec<u8>)>) -> R) -> R {
+        work(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Copies the first event out; with `keep` it stays. Answers its kind and how many bytes were copied.
+    ///
+    /// # Safety
+    /// `buffer` must be writable for `length_bytes`.
+    unsafe fn take(
+        &self,
+        buffer: *mut c_void,
+        length_bytes: usize,
+        keep: bool,
+    ) -> Result<(u32, usize), c_int> {
+        self.lock(|events| {
+            let (event, bytes) = events.front().ok_or(FI_EAGAIN)?;
+            if bytes.len() > length_bytes {
+                return Err(FI_ETOOSMALL);
+            }
+            // SAFETY: there is room for all bytes (contract and check).
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast(), bytes.len()) };
+            let answer = (*event, bytes.len());
+            if !keep {
+                events.pop_front();
+            }
+            if events.is_empty() {
+                self.bell.lower();
+            }
+            Ok(answer)
+        })
+    }
+}
+
+/// May the application sleep on this queue's descriptor?
+///
+/// # Safety
+/// `fid` must be an open event queue of ours.
+pub unsafe fn try_wait(fid: *const Fid) -> c_int {
+    // SAFETY: the contract.
+    let queue = unsafe { &*fid.cast::<EventQueue>() };
+    if queue.lock(|events| events.is_empty()) {
+        FI_SUCCESS
+    } else {
+        -FI_EAGAIN
+    }
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    let queue = fid.cast::<EventQueue>();
+    // SAFETY: this table belongs to event queues only, and the application closes an object once.
+    if unsafe { &*queue }.users.load(Ordering::Relaxed) != 0 {
+        return -FI_EBUSY;
+    }
+    // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
+    unsafe {
+        (*(*queue).fabric).remove_child();
+        drop(Box::from_raw(queue));
+    }
+    FI_SUCCESS
+}
+
+unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_void) -> c_int {
+    // SAFETY: this table belongs to event queues only.
+    let queue = unsafe { &*fid.cast::<EventQueue>() };
+    let value = match command {
+        FI_GETWAIT if matches!(queue.wait_object, FI_WAIT_FD | FI_WAIT_UNSPEC) => {
+            queue.bell.number()
+        }
+        FI_GETWAITOBJ => queue.wait_object as c_int,
+        _ => return -FI_ENOSYS,
+    };
+    if argument.is_null() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: both commands take a pointer to an int (fi_eq(3)).
+    unsafe { *argument.cast::<c_int>() = value };
+    FI_SUCCESS
+}
+
+unsafe extern "C" fn read(
+    queue: *mut FidEq,
+    event: *mut u32,
+    buffer: *mut c_void,
+    length: usize,
+    flags: u64,
+) -> isize {
+    // SAFETY: this table belongs to event queues only; the arguments are those of fi_eq_read(3).
+    match unsafe { (*queue.cast::<EventQueue>()).take(buffer, length, flags & FI_PEEK != 0) } {
+        Ok((kind, count)) => {
+            if !event.is_null() {
+                // SAFETY: the application's to be written.
+                unsafe { *event = kind };
+            }
+            count as isize
+        }
+        Err(code) => -(code as isize),
+    }
+}
+
+/// No control operation of ours fails later: there are no error entries.
+unsafe extern "C" fn readerr(_: *mut FidEq, _: *mut FiEqErrEntry, _: u64) -> isize {
+    -(FI_EAGAIN as isize)
+}
+
+unsafe extern "C" fn write(
+    queue: *mut FidEq,
+    event: u32,
+    buffer: *const c_void,
+    length: usize,
+    _: u64,
+) -> isize {
+    // SAFETY: this table belongs to event queues only.
+    let queue = unsafe { &*queue.cast::<EventQueue>() };
+    if !queue.writable || (buffer.is_null() && length > 0) {
+        return -(FI_EINVAL as isize);
+    }
+    let mut bytes = vec![0u8; length];
+    // SAFETY: the application's buffer is readable for its length (fi_eq_write(3)); no bytes are read from null.
+    unsafe { std::ptr::copy_nonoverlapping(buffer.cast(), bytes.as_mut_ptr(), length) };
+    queue.push(event, bytes);
+    length as isize
+}
+
+unsafe extern "C" fn sread(
+    queue: *mut FidEq,
+    event: *mut u32,
+    buffer: *mut c_void,
+    length: usize,
+    timeout_ms: c_int,
+    flags: u64,
+) -> isize {
+    let deadline = Deadline::after_ms(timeout_ms);
+    loop {
+        // SAFETY: the arguments are those of fi_eq_sread(3), a superset of fi_eq_read's.
+        let answer = unsafe { read(queue, event, buffer, length, flags) };
+        if answer != -(FI_EAGAIN as isize) || deadline.is_over() {
+            return answer;
+        }
+        // SAFETY: this table belongs to event queues only.
+        weft_os::sleep::wait_readable(
+            unsafe { &*queue.cast::<EventQueue>() }.bell.number(),
+            deadline.left_ms(-1),
+        );
+    }
+}
+
+unsafe extern "C" fn strerror(
+    _: *mut FidEq,
+    number: c_int,
+    _: *const c_void,
+    buffer: *mut c_char,
+    length: usize,
+) -> *const c_char {
+    // SAFETY: the application's buffer is null or writable for its length (fi_eq(3)).
+    unsafe { errno::describe(number, buffer, length) }
+}

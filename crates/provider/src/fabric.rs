@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Fabrics: what domains and event queues are opened from.
+//!
+//! Called by the host through `fi_provider.fabric`; opens domain and eq objects. Source: fi_fabric(3).
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use weft_fabric_sys::domain::FidDomain;
+use weft_fabric_sys::eq::{FiEqAttr, FidEq};
+use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENODATA, FI_ENOSYS, FI_SUCCESS};
+use weft_fabric_sys::fabric::{FiOpsFabric, FidFabric};
+use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_EQ, FI_CLASS_FABRIC, FiOps, Fid};
+use weft_fabric_sys::info::{FiFabricAttr, FiInfo};
+
+use crate::object::{OpenList, class_of, hand_out, head, no_bind, no_control, table};
+use crate::{cq_wait, domain, eq, host, offer};
+
+/// A fabric.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Fabric {
+    fid: FidFabric,
+    /// The application's interface version: what its structures look like.
+    api_version: u32,
+    /// Domains and event queues that are open.
+    children: AtomicUsize,
+}
+
+static OPEN: OpenList = OpenList::new();
+
+static FID_OPS: FiOps = table(close, no_bind, no_control);
+
+static OPS: FiOpsFabric = FiOpsFabric {
+    size: size_of::<FiOpsFabric>(),
+    domain: open_domain,
+    passive_ep: no_passive_endpoint,
+    eq_open: open_queue,
+    wait_open: no_wait_set,
+    trywait: try_wait,
+    domain2: open_domain_with_flags,
+};
+
+/// Whether hints name a fabric of ours, or none.
+pub fn is_open(fabric: *const FidFabric) -> bool {
+    fabric.is_null() || OPEN.contains(fabric)
+}
+
+impl Fabric {
+    /// The application's interface version.
+    pub fn api_version(&self) -> u32 {
+        self.api_version
+    }
+
+    /// Notes that an object was opened from it.
+    pub fn add_child(&self) {
+        self.children.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Notes that such an object was closed.
+    pub fn remove_child(&self) {
+        self.children.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// `fi_fabric` as the host calls it.
+///
+/// # Safety
+/// The arguments must be those of fi_fabric(3).
+pub unsafe extern "C" fn open(
+    attr: *mut FiFabricAttr,
+    fabric: *mut *mut FidFabric,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: null or the host's attributes; their layout is the same in all versions.
+    let Some(attr) = (unsafe { attr.as_ref() }) else {
+        return -FI_EINVAL;
+    };
+    // SAFETY: null or a C string.
+    if fabric.is_null()
+        || (!attr.name.is_null() && unsafe { CStr::from_ptr(attr.name) } != offer::NAME)
+    {
+        return if fabric.is_null() {
+            -FI_EINVAL
+        } else {
+            -FI_ENODATA
+        };
+    }
+    let api_version = if attr.api_version != 0 {
+        attr.api_version
+    } else {
+        host::version()
+    };
+    let fid = FidFabric {
+        fid: head(FI_CLASS_FABRIC, context, &FID_OPS),
+        ops: &OPS,
+        api_version,
+    };
+    // SAFETY: not null, and the host's to be written.
+    OPEN.add(unsafe {
+        hand_out(
+            Fabric {
+                fid,
+                api_version,
+                children: AtomicUsize::new(0),
+            },
+            fabric,
+        )
+    });
+    FI_SUCCESS
+}
+
+unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
+    let fabric = fid.cast::<Fabric>();
+    // SAFETY: this table belongs to fabrics only, and the application closes an object once.
+    if unsafe { &*fabric }.children.load(Ordering::Relaxed) != 0 {
+        return -FI_EBUSY;
+    }
+    OPEN.remove(fabric);
+    // SAFETY: it came from `hand_out`, and nothing refers to it any more.
+    drop(unsafe { Box::from_raw(fabric) });
+    FI_SUCCESS
+}
+
+unsafe extern "C" fn open_domain(
+    fabric: *mut FidFabric,
+    info: *mut FiInfo,
+    domain: *mut *mut FidDomain,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the arguments are those of fi_domain(3), and the fabric is ours.
+    unsafe { domain::open(fabric.cast::<Fabric>(), info, domain, context) }
+}
+
+unsafe extern "C" fn open_domain_with_flags(
+    fabric: *mut FidFabric,
+    info: *mut FiInfo,
+    domain: *mut *mut FidDomain,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if flags != 0 {
+        return -FI_ENOSYS;
+    }
+    // SAFETY: as for `open_domain`.
+    unsafe { domain::open(fabric.cast::<Fabric>(), info, domain, context) }
+}
+
+unsafe extern "C" fn open_queue(
+    fabric: *mut FidFabric,
+    attr: *mut FiEqAttr,
+    queue: *mut *mut FidEq,
+    context: *mut c_void,
+) -> c_int {
+    // SAFETY: the arguments are those of fi_eq(3), and the fabric is ours.
+    unsafe { eq::open(fabric.cast::<Fabric>(), attr, queue, context) }
+}
+
+unsafe extern "C" fn try_wait(_: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
+    let Ok(count) = usize::try_from(count) else {
+        return -FI_EINVAL;
+    };
+    for index in 0..count {
+        // SAFETY: the application passes `count` open objects (fi_poll(3)).
+        let fid = unsafe { *fids.add(index) };
+        // SAFETY: as above.
+        let answer = match unsafe { class_of(fid) } {
+            // SAFETY: the class says what the object is.
+            Some(FI_CLASS_CQ) => unsafe { cq_wait::try_wait(fid) },
+            // SAFETY: the class says what the object is.
+            Some(FI_CLASS_EQ) => unsafe { eq::try_wait(fid) },
+            // Counters have no descriptor to sleep on.
+            Some(FI_CLASS_CNTR) => -FI_ENOSYS,
+            _ => -FI_EINVAL,
+        };
+        if answer != FI_SUCCESS {
+            return answer;
+        }
+    }
+    FI_SUCCESS
+}
+
+unsafe extern "C" fn no_passive_endpoint(
+    _: *mut FidFabric,
+    _: *mut FiInfo,
+    _: *mut *mut c_void,
+    _: *mut c_void,
+) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn no_wait_set(_: *mut FidFabric, _: *mut c_void, _: *mut *mut c_void) -> c_int {
+    -FI_ENOSYS
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How calls into one domain exclude each other: not at all, or by one lock.
+//!
+//! Chosen when a domain is opened, from the application's threading model. All tables of functions are made twice, once
+//! for each kind, so that nothing on the fast path asks which one it is. Source: fi_domain(3), threading models.
+
+use std::cell::UnsafeCell;
+use std::sync::{Mutex, PoisonError};
+
+/// Guards a value against calls from several threads.
+pub trait Lock: 'static {
+    /// Makes a guard around a value.
+    fn new(value: Guarded) -> Self
+    where
+        Self: Sized;
+
+    /// Calls `work` with the value, alone. Fast path. `work` must not call `with` on the same guard.
+    fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R;
+}
+
+/// What is guarded: the endpoint crate's domain.
+pub type Guarded = weft_endpoint::Domain;
+
+/// For FI_THREAD_DOMAIN: the application lets only one thread at a time into a domain.
+pub struct Unlocked {
+    value: UnsafeCell<Guarded>,
+}
+
+impl Lock for Unlocked {
+    fn new(value: Guarded) -> Self {
+        Self {
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    #[inline(always)]
+    fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
+        // SAFETY: the application promised FI_THREAD_DOMAIN, so no other thread is in this domain, and `work` does not
+        // come back here (trait contract): the reference is the only one.
+        work(unsafe { &mut *self.value.get() })
+    }
+}
+
+/// For every other threading model: one lock for the whole domain.
+pub struct Locked {
+    value: Mutex<Guarded>,
+}
+
+impl Lock for Locked {
+    fn new(value: Guarded) -> Self {
+        Self {
+            value: Mutex::new(value),
+        }
+    }
+
+    #[inline]
+    fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
+        work(&mut self.value.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

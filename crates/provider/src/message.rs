@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Untagged messages: the nine calls of `struct fi_ops_msg`.
+//!
+//! Called by applications; each is one call of post. C's argument lists are longer than five. Source: fi_msg(3).
+
+use std::ffi::c_void;
+
+use libc::iovec;
+use weft_endpoint::{Class, FiAddr, Inject, Receive, Send};
+use weft_fabric_sys::FiAddr as RawFiAddr;
+use weft_fabric_sys::endpoint::FidEp;
+use weft_fabric_sys::errno::FI_EINVAL;
+use weft_fabric_sys::message::{FiMsg, FiOpsMsg};
+
+use crate::lock::Lock;
+use crate::post::{self, Piece, data_if_flagged};
+
+/// The table of calls.
+pub fn ops<L: Lock>() -> &'static FiOpsMsg {
+    const {
+        &FiOpsMsg {
+            size: size_of::<FiOpsMsg>(),
+            recv: recv::<L>,
+            recvv: recvv::<L>,
+            recvmsg: recvmsg::<L>,
+            send: send::<L>,
+            sendv: sendv::<L>,
+            sendmsg: sendmsg::<L>,
+            inject: inject::<L>,
+            senddata: senddata::<L>,
+            injectdata: injectdata::<L>,
+        }
+    }
+}
+
+#[inline(always)]
+fn sending(context: *mut c_void, cq_data: Option<u64>, flags: Option<u64>) -> Send {
+    Send {
+        class: Class::Message,
+        tag: 0,
+        cq_data,
+        flags,
+        context: context as usize,
+    }
+}
+
+#[inline(always)]
+fn receiving(source: RawFiAddr, context: *mut c_void, flags: Option<u64>) -> Receive {
+    Receive {
+        class: Class::Message,
+        source: FiAddr(source),
+        tag: 0,
+        ignore: 0,
+        flags,
+        context: context as usize,
+    }
+}
+
+unsafe extern "C" fn recv<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *mut c_void,
+    length_bytes: usize,
+    _desc: *mut c_void,
+    source: RawFiAddr,
+    context: *mut c_void,
+) -> isize {
+    let piece = Piece { base, length_bytes };
+    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are fi_recv's.
+    unsafe { post::receive::<L>(endpoint, piece, receiving(source, context, None)) }
+}
+
+unsafe extern "C" fn recvv<L: Lock>(
+    endpoint: *mut FidEp,
+    pieces: *const iovec,
+    _desc: *mut *mut c_void,
+    count: usize,
+    source: RawFiAddr,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: as for `recv`, with fi_recvv's arguments.
+    unsafe { post::receive_pieces::<L>(endpoint, pieces, count, receiving(source, context, None)) }
+}
+
+unsafe extern "C" fn recvmsg<L: Lock>(
+    endpoint: *mut FidEp,
+    message: *const FiMsg,
+    flags: u64,
+) -> isize {
+    // SAFETY: null or the application's message.
+    let Some(message) = (unsafe { message.as_ref() }) else {
+        return -(FI_EINVAL as isize);
+    };
+    let receive = receiving(message.addr, message.context, Some(flags));
+    // SAFETY: as for `recv`, with fi_recvmsg's arguments.
+    unsafe { post::receive_pieces::<L>(endpoint, message.msg_iov, message.iov_count, receive) }
+}
+
+unsafe extern "C" fn send<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *const c_void,
+    length_bytes: usize,
+    _desc: *mut c_void,
+    to: RawFiAddr,
+    context: *mut c_void,
+) -> isize {
+    let piece = Piece { base, length_bytes };
+    // SAFETY: as for `recv`, with fi_send's arguments.
+    unsafe { post::send::<L>(endpoint, piece, to, sending(context, None, None)) }
+}
+
+unsafe extern "C" fn sendv<L: Lock>(
+    endpoint: *mut FidEp,
+    pieces: *const iovec,
+    _desc: *mut *mut c_void,
+    count: usize,
+    to: RawFiAddr,
+    context: *mut c_void,
+) -> isize {
+    // SAFETY: as for `recv`, with fi_sendv's arguments.
+    unsafe { post::send_pieces::<L>(endpoint, pieces, count, to, sending(context, None, None)) }
+}
+
+unsafe extern "C" fn sendmsg<L: Lock>(
+    endpoint: *mut FidEp,
+    message: *const FiMsg,
+    flags: u64,
+) -> isize {
+    // SAFETY: null or the application's message.
+    let Some(message) = (unsafe { message.as_ref() }) else {
+        return -(FI_EINVAL as isize);
+    };
+    let send = sending(
+        message.context,
+        data_if_flagged(flags, message.data),
+        Some(flags),
+    );
+    // SAFETY: as for `recv`, with fi_sendmsg's arguments.
+    unsafe {
+        post::send_pieces::<L>(
+            endpoint,
+            message.msg_iov,
+            message.iov_count,
+            message.addr,
+            send,
+        )
+    }
+}
+
+unsafe extern "C" fn inject<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *const c_void,
+    length_bytes: usize,
+    to: RawFiAddr,
+) -> isize {
+    let inject = Inject {
+        class: Class::Message,
+        tag: 0,
+        cq_data: None,
+    };
+    // SAFETY: as for `recv`, with fi_inject's arguments.
+    unsafe { post::inject::<L>(endpoint, Piece { base, length_bytes }, to, inject) }
+}
+
+unsafe extern "C" fn senddata<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *const c_void,
+    length_bytes: usize,
+    _desc: *mut c_void,
+    data: u64,
+    to: RawFiAddr,
+    context: *mut c_void,
+) -> isize {
+    let piece = Piece { base, length_bytes };
+    // SAFETY: as for `recv`, with fi_senddata's arguments.
+    unsafe { post::send::<L>(endpoint, piece, to, sending(context, Some(data), None)) }
+}
+
+unsafe extern "C" fn injectdata<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *const c_void,
+    length_bytes: usize,
+    data: u64,
+    to: RawFiAddr,
+) -> isize {
+    let inject = Inject {
+        class: Class::Message,
+        tag: 0,
+        cq_data: Some(data),
+    };
+    // SAFETY: as for `recv`, with fi_injectdata's arguments.
+    unsafe { post::inject::<L>(endpoint, Piece { base, length_bytes }, to, inject) }
+}

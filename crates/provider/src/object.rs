@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What all objects share: the head of a `fid`, and the calls that most kinds of object do not offer.
+//!
+//! Used by every module that opens objects. Source: fabric.h.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use weft_fabric_sys::errno::FI_ENOSYS;
+use weft_fabric_sys::fid::{FiOps, Fid};
+
+/// The head of a new object.
+pub const fn head(class: usize, context: *mut c_void, ops: &'static FiOps) -> Fid {
+    Fid {
+        fclass: class,
+        context,
+        ops,
+    }
+}
+
+/// A table of the three calls that objects differ in.
+pub const fn table(
+    close: unsafe extern "C" fn(*mut Fid) -> c_int,
+    bind: unsafe extern "C" fn(*mut Fid, *mut Fid, u64) -> c_int,
+    control: unsafe extern "C" fn(*mut Fid, c_int, *mut c_void) -> c_int,
+) -> FiOps {
+    FiOps {
+        size: size_of::<FiOps>(),
+        close,
+        bind,
+        control,
+        ops_open,
+        tostr,
+        ops_set,
+    }
+}
+
+/// For objects that nothing can be bound to.
+pub unsafe extern "C" fn no_bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
+    -FI_ENOSYS
+}
+
+/// For objects that take no commands.
+pub unsafe extern "C" fn no_control(_: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn ops_open(
+    _: *mut Fid,
+    _: *const c_char,
+    _: u64,
+    _: *mut *mut c_void,
+    _: *mut c_void,
+) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn tostr(_: *const Fid, _: *mut c_char, _: usize) -> c_int {
+    -FI_ENOSYS
+}
+
+unsafe extern "C" fn ops_set(
+    _: *mut Fid,
+    _: *const c_char,
+    _: u64,
+    _: *mut c_void,
+    _: *mut c_void,
+) -> c_int {
+    -FI_ENOSYS
+}
+
+/// Stores an opened object where the application wants it.
+///
+/// # Safety
+/// `place` must be valid for writing.
+pub unsafe fn hand_out<T, F>(object: T, place: *mut *mut F) -> *mut T {
+    let object = Box::into_raw(Box::new(object));
+    // SAFETY: the contract.
+    unsafe { *place = object.cast::<F>() };
+    object
+}
+
+/// The class of an object that the application passed, or `None` for null.
+///
+/// # Safety
+/// `fid` must be null or an open object.
+pub unsafe fn class_of(fid: *const Fid) -> Option<usize> {
+    // SAFETY: the contract.
+    unsafe { fid.as_ref() }.map(|fid| fid.fclass)
+}
+
+/// A list of open objects, so that pointers that come back in hints can be told from others.
+#[derive(Debug)]
+pub struct OpenList(std::sync::Mutex<Vec<usize>>);
+
+impl OpenList {
+    /// Nothing is open.
+    pub const fn new() -> Self {
+        Self(std::sync::Mutex::new(Vec::new()))
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut Vec<usize>) -> R) -> R {
+        work(
+            &mut self
+                .0
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner),
+        )
+    }
+
+    /// Notes an opened object.
+    pub fn add<T>(&self, object: *const T) {
+        self.with(|list| list.push(object as usize));
+    }
+
+    /// Forgets a closed object.
+    pub fn remove<T>(&self, object: *const T) {
+        self.with(|list| list.retain(|&entry| entry != object as usize));
+    }
+
+    /// Whether an object is open.
+    pub fn contains<T>(&self, object: *const T) -> bool {
+        self.with(|list| list.contains(&(object as usize)))
+    }
+}

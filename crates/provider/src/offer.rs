@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What Weft offers: every attribute of its one `fi_info`, as plain values.
+//!
+//! hints checks what an application asks for against this; info turns it into C. Source: fi_getinfo(3),
+//! fi_endpoint(3), fi_domain(3); the values are those that Open MPI, MPICH and Intel MPI all accept.
+
+use weft_fabric_sys::flags::*;
+use weft_fabric_sys::info::*;
+use weft_memory::IOV_LIMIT;
+
+/// The name under which the provider, its fabric and its domain are known.
+pub const NAME: &std::ffi::CStr = c"weft";
+
+/// Capabilities of the sending side.
+pub const TRANSMIT_CAPS: u64 = FI_MSG | FI_TAGGED | FI_SEND;
+/// Capabilities of the receiving side.
+pub const RECEIVE_CAPS: u64 =
+    FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE;
+/// Capabilities of the domain.
+pub const DOMAIN_CAPS: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
+/// All capabilities.
+pub const CAPS: u64 = TRANSMIT_CAPS | RECEIVE_CAPS | DOMAIN_CAPS;
+
+/// Capabilities that an application gets without asking for them (fi_getinfo(3), secondary capabilities).
+pub const SECONDARY_CAPS: u64 = FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM;
+/// The two directions; an application that names neither gets both.
+pub const DIRECTIONS: u64 = FI_SEND | FI_RECV;
+
+/// Flags that sends without flags may be given as a default.
+pub const TRANSMIT_FLAGS: u64 =
+    FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
+/// Flags that receives without flags may be given as a default.
+pub const RECEIVE_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
+
+/// Order of messages between two endpoints.
+pub const MESSAGE_ORDER: u64 = FI_ORDER_SAS;
+
+/// The protocol's number. Chosen: libfabric keeps numbers with the highest bit for providers outside its tree.
+pub const PROTOCOL: u32 = 0x8000_5745;
+/// The protocol's version.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Longest message in bytes. Chosen: the longest piece of memory there can be.
+pub const MESSAGE_SIZE_BYTES: usize = isize::MAX as usize;
+/// All bits of a tag are matched (specified: FI_TAG_GENERIC).
+pub const TAG_FORMAT: u64 = 0xAAAA_AAAA_AAAA_AAAA;
+/// Bytes of data in a remote completion.
+pub const QUEUE_DATA_BYTES: usize = 8;
+/// Bytes of a memory key.
+pub const KEY_BYTES: usize = 8;
+/// Pieces of one buffer.
+pub const PIECES: usize = IOV_LIMIT;
+/// Operations that may be under way, reported to applications that size their windows by it. Chosen; there is no limit.
+pub const DEPTH: usize = 4096;
+/// Queues, endpoints, counters of one domain. Chosen; there is no limit but memory.
+pub const OBJECTS: usize = 65536;
+/// Registered regions of one domain. Chosen; there is no limit but memory.
+pub const REGIONS: usize = 1 << 20;
+
+/// Whether a threading model is known; all known ones are served.
+pub fn threading_is_known(threading: u32) -> bool {
+    threading <= FI_THREAD_ENDPOINT
+}
+
+/// Whether a progress model is served: progress is made in the application's calls only.
+pub fn progress_is_served(progress: u32) -> bool {
+    matches!(
+        progress,
+        FI_PROGRESS_UNSPEC | FI_PROGRESS_MANUAL | FI_PROGRESS_CONTROL_UNIFIED
+    )
+}
+
+/// Whether a form of address is served.
+pub fn address_format_is_served(format: u32) -> bool {
+    matches!(
+        format,
+        FI_FORMAT_UNSPEC | FI_SOCKADDR | FI_SOCKADDR_IN | FI_SOCKADDR_IN6 | FI_SOCKADDR_IP
+    )
+}

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The FI_WEFT_* parameters: what they are called, which values they take, what they are set to.
+//!
+//! prov_ini announces them, so that `fi_info -e` lists them; info and endpoint read them. They are announced as strings,
+//! because libfabric's own number parser takes "abc" for 0. Source: fi_provider(3).
+
+use std::ffi::{CStr, CString, c_char};
+use std::net::IpAddr;
+use std::sync::OnceLock;
+
+use weft_fabric_sys::provider::{FI_PARAM_STRING, FiProvider};
+
+use crate::host::host;
+use crate::{prov_ini, report};
+
+/// The settings of this process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// Longest message of an inject call in bytes.
+    pub inject_size_bytes: usize,
+    /// The local address to use when the application names none; `None` leaves it to Weft.
+    pub address: Option<IpAddr>,
+}
+
+const INJECT_SIZE: &CStr = c"inject_size";
+const INTERFACE: &CStr = c"iface";
+
+/// Lowest FI_WEFT_INJECT_SIZE: specified by MPICH, whose control messages are up to 64 bytes.
+const INJECT_SIZE_LOWEST_BYTES: usize = 64;
+/// Highest FI_WEFT_INJECT_SIZE: the longest message that every route takes without waiting for the other side.
+const INJECT_SIZE_HIGHEST_BYTES: usize = weft_endpoint::DEFAULT_INJECT_LIMIT_BYTES;
+
+/// Announces all parameters to the host. Setup.
+pub fn define(provider: *const FiProvider) {
+    let inject_size = format!(
+        "Longest message in bytes that fi_inject and its kin take: {INJECT_SIZE_LOWEST_BYTES} to \
+         {INJECT_SIZE_HIGHEST_BYTES} (default: {INJECT_SIZE_HIGHEST_BYTES})"
+    );
+    define_one(provider, INJECT_SIZE, &inject_size);
+    define_one(
+        provider,
+        INTERFACE,
+        "Network interface (such as eth0) or IP address of this machine to use when the application names none \
+         (default: the first one that is up and not loopback)",
+    );
+}
+
+fn define_one(provider: *const FiProvider, name: &CStr, help: &str) {
+    let (Some(define), Ok(help)) = (host().param_define, CString::new(help)) else {
+        return;
+    };
+    // SAFETY: the provider structure and the strings are valid C; the format takes exactly one C string.
+    let code = unsafe {
+        define(
+            provider,
+            name.as_ptr(),
+            FI_PARAM_STRING,
+            c"%s".as_ptr(),
+            help.as_ptr(),
+        )
+    };
+    if code != 0 {
+        report::line(&format!(
+            "libfabric refused the parameter {} with error {code}",
+            environment_name(name)
+        ));
+    }
+}
+
+/// The settings, read on the first call. `None` if one is out of range; then stderr says which, once.
+pub fn settings() -> Option<&'static Settings> {
+    static SETTINGS: OnceLock<Option<Settings>> = OnceLock::new();
+    SETTINGS
+        .get_or_init(|| read().inspect_err(|why| report::line(why)).ok())
+        .as_ref()
+}
+
+fn read() -> Result<Settings, String> {
+    let inject_size_bytes = match value(INJECT_SIZE) {
+        None => INJECT_SIZE_HIGHEST_BYTES,
+        Some(text) => parse_size(
+            INJECT_SIZE,
+            &text,
+            INJECT_SIZE_LOWEST_BYTES,
+            INJECT_SIZE_HIGHEST_BYTES,
+        )?,
+    };
+    let address = value(INTERFACE)
+        .map(|text| parse_interface(&text))
+        .transpose()?;
+    Ok(Settings {
+        inject_size_bytes,
+        address,
+    })
+}
+
+/// What the host, or without it the environment, says a parameter is set to.
+fn value(name: &CStr) -> Option<String> {
+    let Some(get) = host().param_get else {
+        return std::env::var(environment_name(name)).ok();
+    };
+    let mut text: *mut c_char = std::ptr::null_mut();
+    // SAFETY: the provider structure and the name are valid; a parameter defined as a string yields a char pointer.
+    let code = unsafe { get(prov_ini::provider(), name.as_ptr(), (&raw mut text).cast()) };
+    if code != 0 || text.is_null() {
+        return None;
+    }
+    // SAFETY: the host answered with a C string of its own.
+    Some(
+        unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned(),
+    )
+}
+
+fn environment_name(name: &CStr) -> String {
+    format!("FI_WEFT_{}", name.to_string_lossy().to_uppercase())
+}
+
+fn parse_size(name: &CStr, text: &str, lowest: usize, highest: usize) -> Result<usize, String> {
+    text.trim().parse().ok().filter(|value| (lowest..=highest).contains(value)).ok_or_else(|| {
+        let name = environment_name(name);
+        format!("{name} is \"{text}\", but must be a number of bytes from {lowest} to {highest}: correct or unset {name}")
+    })
+}
+
+fn parse_interface(text: &str) -> Result<IpAddr, String> {
+    let all = weft_os::interface::addresses().unwrap_or_default();
+    let asked: Option<IpAddr> = text.parse().ok();
+    let mut fitting: Vec<IpAddr> = all
+        .iter()
+        .filter(|entry| entry.name == text || Some(entry.address) == asked)
+        .map(|entry| entry.address)
+        .collect();
+    fitting.sort_by_key(|address| !address.is_ipv4());
+    fitting.first().copied().ok_or_else(|| {
+        let known: Vec<String> = all
+            .iter()
+            .map(|entry| format!("{} ({})", entry.name, entry.address))
+            .collect();
+        let name = environment_name(INTERFACE);
+        format!(
+            "{name} is \"{text}\", but this machine has {}: correct or unset {name}",
+            known.join(", ")
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_out_of_range_is_refused_with_name_value_range_and_fix() {
+        for text in ["abc", "-1", "63", "4097", "", "1e3"] {
+            let why = parse_size(INJECT_SIZE, text, 64, 4096).expect_err("refused");
+            for part in [
+                "FI_WEFT_INJECT_SIZE",
+                &format!("\"{text}\""),
+                "64 to 4096",
+                "unset",
+            ] {
+                assert!(why.contains(part), "{why:?} lacks {part:?}");
+            }
+        }
+        assert_eq!(parse_size(INJECT_SIZE, " 64 ", 64, 4096), Ok(64));
+        assert_eq!(parse_size(INJECT_SIZE, "4096", 64, 4096), Ok(4096));
+    }
+
+    #[test]
+    fn an_interface_is_found_by_name_and_by_address_and_else_refused() {
+        assert_eq!(
+            parse_interface("127.0.0.1"),
+            Ok("127.0.0.1".parse().expect("address"))
+        );
+        let why = parse_interface("weft-no-such-if0").expect_err("refused");
+        assert!(
+            why.contains("FI_WEFT_IFACE") && why.contains("127.0.0.1"),
+            "{why}"
+        );
+    }
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The way of every send and receive from C's arguments to one call of the endpoint crate.
+//!
+//! Called by message and tagged; calls [`weft_endpoint::Domain`] under the domain's lock. This is the fast path: a
+//! pointer cast, the lock (or none), the call. Source: fi_msg(3), fi_tagged(3).
+
+use std::ffi::c_void;
+use std::slice;
+
+use libc::iovec;
+use weft_endpoint::{Error, FiAddr, Inject, Receive, Send, UserBuffer};
+use weft_fabric_sys::FiAddr as RawFiAddr;
+use weft_fabric_sys::endpoint::FidEp;
+use weft_fabric_sys::flags::FI_REMOTE_CQ_DATA;
+
+use crate::endpoint::Endpoint;
+use crate::errno::long_code;
+use crate::lock::Lock;
+use crate::offer::PIECES;
+
+/// One piece of the application's memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// Its address.
+    pub base: *const c_void,
+    /// Its length.
+    pub length_bytes: usize,
+}
+
+/// Sends one piece. Fast path.
+///
+/// # Safety
+/// `endpoint` must be an open endpoint of this kind of lock; the piece must stay valid as fi_msg(3) says.
+#[inline(always)]
+pub unsafe fn send<L: Lock>(
+    endpoint: *mut FidEp,
+    piece: Piece,
+    to: RawFiAddr,
+    send: Send,
+) -> isize {
+    // SAFETY: the contract.
+    let (endpoint, payload) = unsafe { (Endpoint::<L>::from_fid(endpoint), one(piece)) };
+    long_code(endpoint.with(|domain, id| domain.send(id, FiAddr(to), &send, &payload)))
+}
+
+/// Sends one short piece that is free again on return. Fast path.
+///
+/// # Safety
+/// `endpoint` must be an open endpoint of this kind of lock; the piece must be readable.
+#[inline(always)]
+pub unsafe fn inject<L: Lock>(
+    endpoint: *mut FidEp,
+    piece: Piece,
+    to: RawFiAddr,
+    inject: Inject,
+) -> isize {
+    // SAFETY: the contract.
+    let (endpoint, payload) = unsafe { (Endpoint::<L>::from_fid(endpoint), one(piece)) };
+    long_code(endpoint.with(|domain, id| domain.inject(id, FiAddr(to), &inject, &payload)))
+}
+
+/// Receives into one piece. Fast path.
+///
+/// # Safety
+/// As for [`send`]; the piece must be writable.
+#[inline(always)]
+pub unsafe fn receive<L: Lock>(endpoint: *mut FidEp, piece: Piece, receive: Receive) -> isize {
+    // SAFETY: the contract.
+    let (endpoint, buffer) = unsafe { (Endpoint::<L>::from_fid(endpoint), one(piece)) };
+    long_code(endpoint.with(|domain, id| domain.receive(id, &receive, buffer)))
+}
+
+/// Sends several pieces as one message.
+///
+/// # Safety
+/// As for [`send`], for `count` pieces at `pieces`.
+#[inline]
+pub unsafe fn send_pieces<L: Lock>(
+    endpoint: *mut FidEp,
+    pieces: *const iovec,
+    count: usize,
+    to: RawFiAddr,
+    send: Send,
+) -> isize {
+    // SAFETY: the contract.
+    let (endpoint, payload) =
+        unsafe { (Endpoint::<L>::from_fid(endpoint), several(pieces, count)) };
+    long_code(payload.and_then(|payload| {
+        endpoint.with(|domain, id| domain.send(id, FiAddr(to), &send, &payload))
+    }))
+}
+
+/// Receives one message into several pieces.
+///
+/// # Safety
+/// As for [`receive`], for `count` pieces at `pieces`.
+#[inline]
+pub unsafe fn receive_pieces<L: Lock>(
+    endpoint: *mut FidEp,
+    pieces: *const iovec,
+    count: usize,
+    receive: Receive,
+) -> isize {
+    // SAFETY: the contract.
+    let (endpoint, buffer) = unsafe { (Endpoint::<L>::from_fid(endpoint), several(pieces, count)) };
+    long_code(
+        buffer.and_then(|buffer| endpoint.with(|domain, id| domain.receive(id, &receive, buffer))),
+    )
+}
+
+/// The data of a message, if its flags say that it carries any.
+#[inline(always)]
+pub fn data_if_flagged(flags: u64, data: u64) -> Option<u64> {
+    (flags & FI_REMOTE_CQ_DATA != 0).then_some(data)
+}
+
+/// # Safety
+/// As for [`UserBuffer::from_raw`].
+#[inline(always)]
+unsafe fn one(piece: Piece) -> UserBuffer {
+    // SAFETY: the contract.
+    unsafe { UserBuffer::from_raw(piece.base.cast_mut().cast(), piece.length_bytes) }
+}
+
+/// # Safety
+/// As for [`UserBuffer::from_raw`], for each of `count` pieces at `pieces`.
+unsafe fn several(pieces: *const iovec, count: usize) -> Result<UserBuffer, Error> {
+    if count == 0 {
+        return Ok(UserBuffer::empty());
+    }
+    if pieces.is_null() || count > PIECES {
+        return Err(Error::Invalid);
+    }
+    // SAFETY: the application passes `count` pieces, and the pointer is not null.
+    let pieces = unsafe { slice::from_raw_parts(pieces, count) };
+    // SAFETY: the contract.
+    Ok(unsafe {
+        UserBuffer::from_pieces(
+            pieces
+                .iter()
+                .map(|piece| (piece.iov_base.cast(), piece.iov_len)),
+        )
+    })
+}
