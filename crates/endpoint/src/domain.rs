@@ -13,14 +13,13 @@ use crate::counter::Counter;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::ids::{CounterId, FiAddr, QueueId, Table, VectorId};
-use crate::in_process::InProcess;
 use crate::route::LocalRoute;
 use crate::settings::{DomainSettings, QueueSettings, VectorKind};
 
 /// One libfabric domain. Not synchronised: the provider locks it, or the user promised not to share it.
 ///
 /// Every method answers [`Error::NoSuch`] for an id that names nothing.
-pub struct Domain<P: LocalRoute = InProcess> {
+pub struct Domain<P: LocalRoute = weft_shm::Transport> {
     pub(crate) settings: DomainSettings,
     pub(crate) local_settings: P::Settings,
     pub(crate) endpoints: Table<Endpoint<P>>,

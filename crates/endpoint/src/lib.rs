@@ -36,6 +36,7 @@ mod receive;
 pub mod route;
 mod send;
 mod settings;
+mod shm_route;
 mod sleep;
 mod slots;
 mod statistics;

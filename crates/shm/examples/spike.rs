@@ -23,7 +23,12 @@ struct OneReceive {
 }
 
 impl Owner for OneReceive {
-    fn on_message(&mut self, envelope: &Envelope, payload: BytesView<'_>, _ack: Option<AckToken>) -> bool {
+    fn on_message(
+        &mut self,
+        envelope: &Envelope,
+        payload: BytesView<'_>,
+        _ack: Option<AckToken>,
+    ) -> bool {
         if envelope.tag == 7 {
             self.buffer.fill(0, payload);
             self.arrived += 1;
@@ -43,14 +48,21 @@ impl Owner for OneReceive {
 }
 
 fn open() -> Transport {
-    let settings = Settings { address: Some(([127, 0, 0, 1], 0).into()), ..Settings::default() };
+    let settings = Settings {
+        address: Some(([127, 0, 0, 1], 0).into()),
+        ..Settings::default()
+    };
     Transport::open(settings).expect("transport")
 }
 
 /// One side of the exchange through the traits; the first side is timed.
 fn by_traits(transport: &mut Transport, address: SocketAddr, first: bool) -> f64 {
     let (out, into) = buffers();
-    let mut owner = OneReceive { buffer: into, arrived: 0, address };
+    let mut owner = OneReceive {
+        buffer: into,
+        arrived: 0,
+        address,
+    };
     let op = SendOp {
         remote: RemoteId(0),
         class: Class::Tagged,
@@ -78,7 +90,11 @@ fn by_traits(transport: &mut Transport, address: SocketAddr, first: bool) -> f64
 /// The same on the ring itself.
 fn by_hand(out: &mut Producer, into: &mut Consumer, first: bool) -> f64 {
     let (source, target) = buffers();
-    let head = Head { kind: 1, flags: 3, length_bytes: 8 };
+    let head = Head {
+        kind: 1,
+        flags: 3,
+        length_bytes: 8,
+    };
     let start = Instant::now();
     for _ in 0..TRIPS {
         if first {
@@ -112,13 +128,18 @@ fn median(mut values: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    let rounds: usize = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(31);
+    let rounds: usize = std::env::args()
+        .nth(1)
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(31);
     let (mut a, mut b) = (open(), open());
     let (address_a, address_b) = (a.local_address(), b.local_address());
     a.add_remote(RemoteId(0), address_b);
     b.add_remote(RemoteId(0), address_a);
-    let file = weft_os::region_file::create_memfd("weft-spike", layout::REGION_BYTES as u64).expect("memfd");
-    let region = Mapping::shared(std::os::fd::AsFd::as_fd(&file), layout::REGION_BYTES).expect("mapping");
+    let file = weft_os::region_file::create_memfd("weft-spike", layout::REGION_BYTES as u64)
+        .expect("memfd");
+    let region =
+        Mapping::shared(std::os::fd::AsFd::as_fd(&file), layout::REGION_BYTES).expect("mapping");
     let ends = |slot| {
         let producer = Producer::attach(&region, slot).expect("slot");
         (producer, Consumer::attach(&region, slot).expect("slot"))
@@ -146,7 +167,18 @@ fn main() {
     }
     drop(go);
     second.join().expect("second side");
-    let ratios = with_traits.iter().zip(&with_hand).map(|(traits, hand)| traits / hand).collect();
-    println!("one way through the traits: {:.1} ns, by hand: {:.1} ns", median(with_traits), median(with_hand));
-    println!("median of the paired ratios over {rounds} rounds: {:.2}", median(ratios));
+    let ratios = with_traits
+        .iter()
+        .zip(&with_hand)
+        .map(|(traits, hand)| traits / hand)
+        .collect();
+    println!(
+        "one way through the traits: {:.1} ns, by hand: {:.1} ns",
+        median(with_traits),
+        median(with_hand)
+    );
+    println!(
+        "median of the paired ratios over {rounds} rounds: {:.2}",
+        median(ratios)
+    );
 }

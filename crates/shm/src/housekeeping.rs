@@ -189,13 +189,13 @@ impl Transport {
     fn check_lives<O: Owner>(&mut self, owner: &mut O) {
         for remote in self.cared_for() {
             let entry = &self.remotes[remote.index()];
-            let Link::Ready(attached) = &entry.link else {
-                continue;
+            let is_open = match &entry.link {
+                Link::Failed(_) => continue,
+                Link::Ready(attached) => attached.region.is_open(),
+                Link::Unknown | Link::Asking(..) => true,
             };
-            let lives = attached.region.is_open()
-                && (entry.address == self.own.identity.address
-                    || self.own.ringer.exists(&bell_name(entry.address)));
-            if !lives {
+            let is_self = entry.address == self.own.identity.address;
+            if !is_open || !(is_self || self.own.ringer.exists(&bell_name(entry.address))) {
                 self.drain(remote, owner);
                 self.lose(remote, TransferError::RemoteLost, owner);
             }

@@ -196,9 +196,13 @@ impl Transport {
             || !self.transfers.fetches.is_empty()
             || !self.transfers.accepted.is_empty()
             || !self.pipes.feeds.is_empty()
+            || !self.lost_again.is_empty()
     }
 
     fn work<O: Owner>(&mut self, owner: &mut O) -> usize {
+        for (remote, why) in std::mem::take(&mut self.lost_again) {
+            owner.on_remote_lost(remote, why);
+        }
         let mut events = self.start_accepted(owner);
         events += self.send_waiting(owner);
         events += self.feed(owner);

@@ -6,7 +6,9 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 
 use slab::Slab;
-use weft_contract::{AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp};
+use weft_contract::{
+    AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp, TransferError,
+};
 use weft_memory::UserBuffer;
 use weft_os::local_socket::{Bell, Listener, Ringer};
 use weft_os::{interface, process, region_file};
@@ -84,6 +86,8 @@ pub struct Transport {
     pub(crate) pipes: Pipes,
     /// Remotes with something to send, each once.
     pub(crate) sending: Vec<RemoteId>,
+    /// Remotes given up whose loss the owner wants to hear of again.
+    pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
     pub(crate) choice: Choice,
     pub(crate) housekeeping: Housekeeping,
     pub(crate) sleeper: Sleeper,
@@ -171,6 +175,7 @@ impl Transport {
             transfers: Transfers::default(),
             pipes: Pipes::new(),
             sending: Vec::new(),
+            lost_again: Vec::new(),
             choice: Choice::new(),
             housekeeping: Housekeeping::new(),
             sleeper,
@@ -189,10 +194,15 @@ impl Transport {
         self.remotes.push(Remote::new(address));
     }
 
-    /// Whether the owner wants to know when `remote` dies even while nothing is under way.
+    /// Whether the owner wants to know when `remote` dies even while nothing is under way. If it is given up
+    /// already, the next progress says so again.
     pub fn watch(&mut self, remote: RemoteId, on: bool) {
-        if let Some(remote) = self.remotes.get_mut(remote.index()) {
-            remote.watched = on;
+        let Some(entry) = self.remotes.get_mut(remote.index()) else {
+            return;
+        };
+        match entry.link {
+            Link::Failed(why) if on => self.lost_again.push((remote, why)),
+            _ => entry.watched = on,
         }
     }
 
