@@ -186,3 +186,6 @@ fn json_row(description: &Description, shown: &Shown, row: &Row) -> String {
     }
     format!("{}\n", Value::Object(line))
 }
+
+#[cfg(test)]
+mod tests;

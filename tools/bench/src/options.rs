@@ -5,132 +5,20 @@
 //! OSU 7.5. Options of ours beyond OSU's are --osu-format and --json.
 
 use crate::catalogue::{Description, LARGE_MESSAGE_BYTES, Measure};
-use clap::{Args, Parser, ValueEnum};
+use clap::{Parser, ValueEnum};
 use std::ffi::OsString;
 use weft_mpi::Datatype;
+use written::{Arguments, Output};
+
+mod written;
+
+#[cfg(test)]
+mod tests;
 
 /// Percentiles of a bare -z.
 const DEFAULT_TAILS: &str = "50,90,99";
 /// Percentiles at most, as in OSU.
 const TAIL_LIMIT: usize = 5;
-/// -M by default, in bytes, as in OSU.
-const DEFAULT_MEMORY_LIMIT_BYTES: usize = 512 << 20;
-
-/// The command line as written.
-#[derive(Parser, Debug)]
-#[command(
-    name = "weft bench",
-    disable_version_flag = true,
-    about = "One MPI benchmark, with the options of OSU 7.5"
-)]
-struct Arguments {
-    #[command(flatten)]
-    messages: Messages,
-    #[command(flatten)]
-    repeats: Repeats,
-    #[command(flatten)]
-    output: Output,
-    /// Accelerator to take buffers from; only `host` is known, and it is the default
-    #[arg(
-        short = 'd',
-        long = "accelerator",
-        default_value = "host",
-        value_name = "TYPE"
-    )]
-    accelerator: String,
-    /// Threads; only 1 is known
-    #[arg(
-        short = 't',
-        long = "num-threads",
-        default_value = "1",
-        value_name = "N"
-    )]
-    threads: String,
-    /// Print the version and leave
-    #[arg(short = 'v', long = "version")]
-    version: bool,
-    /// Memory of the two sides, as OSU takes it: H for host
-    #[arg(value_name = "H H", num_args = 0..=2, value_parser = ["H", "D", "M", "MH", "MD"])]
-    memory: Vec<String>,
-}
-
-#[derive(Args, Debug)]
-struct Messages {
-    /// Message sizes in bytes: MAX, MIN: or MIN:MAX
-    #[arg(short = 'm', long = "message-size", value_name = "[MIN:]MAX")]
-    sizes: Option<String>,
-    /// Messages in flight at once (bandwidth)
-    #[arg(
-        short = 'W',
-        long = "window-size",
-        default_value_t = 64,
-        value_name = "N"
-    )]
-    window: usize,
-    /// One buffer for all messages in flight, or one each (bandwidth)
-    #[arg(short = 'b', long = "buffer-num", value_enum, default_value = "single")]
-    buffers: Buffers,
-    /// Type of the elements: mpi_char, mpi_int, mpi_float or mpi_double
-    #[arg(short = 'T', long = "type", value_name = "TYPE")]
-    kind: Option<String>,
-    /// Bytes of memory that the buffers of a collective may take on one rank
-    #[arg(short = 'M', long = "mem-limit", default_value_t = DEFAULT_MEMORY_LIMIT_BYTES, value_name = "BYTES")]
-    memory_limit_bytes: usize,
-    /// Root of a rooted collective: a rank, fixed:RANK or rotate
-    #[arg(
-        short = 'k',
-        long = "root-rank",
-        default_value = "0",
-        value_name = "ROOT"
-    )]
-    root: String,
-    /// Pairs of ranks that exchange (multi_lat, mbw_mr); half the ranks by default
-    #[arg(short = 'p', long = "pairs", value_name = "N")]
-    pairs: Option<usize>,
-}
-
-#[derive(Args, Debug)]
-struct Repeats {
-    /// Iterations for every message size
-    #[arg(short = 'i', long = "iterations", value_name = "N")]
-    iterations: Option<usize>,
-    /// Warm-up iterations before the timed ones
-    #[arg(short = 'x', long = "warmup", value_name = "N")]
-    warmup: Option<usize>,
-    /// Untimed exchanges between filling the buffers and a timed iteration, with -c
-    #[arg(
-        short = 'u',
-        long = "validation-warmup",
-        default_value_t = 5,
-        value_name = "N"
-    )]
-    validation_warmup: usize,
-    /// Factor on the default iterations and warm-up, for short runs; -i and -x go before it
-    #[arg(long = "repeat-scale", default_value_t = 1.0, value_name = "FACTOR")]
-    scale: f64,
-}
-
-#[derive(Args, Debug)]
-struct Output {
-    /// Check every byte received and add a column Validation; exit 1 when one is wrong
-    #[arg(short = 'c', long = "validation")]
-    validate: bool,
-    /// Add columns for the least and the greatest latency and the iterations
-    #[arg(short = 'f', long = "full")]
-    full: bool,
-    /// Add percentile columns; -z alone means -z50,90,99
-    #[arg(short = 'z', long = "tail-lat", value_name = "P,...")]
-    tails: Option<String>,
-    /// Print messages per second (mbw_mr): 0 or 1
-    #[arg(short = 'R', long = "print-rate", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
-    rate: u8,
-    /// Lines as OSU 5 or as OSU 7 prints them
-    #[arg(long = "osu-format", default_value_t = 7, value_parser = clap::value_parser!(u8).range(5..=7), value_name = "5|7")]
-    style: u8,
-    /// One JSON object a line instead of text
-    #[arg(long, conflicts_with = "style")]
-    json: bool,
-}
 
 /// Whether messages in flight share memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -455,9 +343,10 @@ impl Settings {
         } else {
             description.loops.small
         };
+        let scaled = |count: usize| ((count as f64 * self.scale).round() as usize).max(1);
         (
-            self.iterations.unwrap_or(default.0),
-            self.warmup.unwrap_or(default.1),
+            self.iterations.unwrap_or(scaled(default.0)),
+            self.warmup.unwrap_or(scaled(default.1)),
         )
     }
 }

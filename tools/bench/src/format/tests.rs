@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Tests of the output, space by space: other people's parsers read it.
+
+use super::*;
+use crate::catalogue::find;
+use crate::options;
+
+fn header_of(name: &str, line: &str) -> String {
+    let description = find(name).expect("listed");
+    let settings = settings_of(description, line);
+    let job = Job {
+        ranks: 4,
+        pairs: 2,
+        mpi: "MPICH 5".into(),
+        library: "/lib/libmpi.so.12".into(),
+        node: "here".into(),
+    };
+    header(description, &settings, &job)
+}
+
+fn settings_of(description: &Description, line: &str) -> Settings {
+    options::parse(
+        description,
+        line.split_whitespace().map(Into::into).collect(),
+    )
+    .expect("good usage")
+}
+
+fn row_of(name: &str, line: &str, content: Row) -> String {
+    let description = find(name).expect("listed");
+    row(description, &settings_of(description, line).shown, &content)
+}
+
+fn content() -> Row {
+    Row {
+        size_bytes: 4096,
+        value: 12.345,
+        rate: Some(2_356_892.444),
+        extremes: Some((1.5, 20.25)),
+        iterations: 1000,
+        passed: None,
+        tails: vec![],
+    }
+}
+
+#[test]
+fn latency_looks_as_in_osu_7() {
+    assert_eq!(
+        header_of("latency", ""),
+        "\n# OSU MPI Latency Test v7.5\n# Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
+    );
+    assert_eq!(
+        row_of(
+            "latency",
+            "",
+            Row {
+                rate: None,
+                ..content()
+            }
+        ),
+        "4096                   12.35\n"
+    );
+}
+
+#[test]
+fn latency_looks_as_in_osu_5_when_asked() {
+    assert_eq!(
+        header_of("latency", "--osu-format 5"),
+        "# OSU MPI Latency Test v5.6.2\n# Size          Latency (us)\n"
+    );
+    assert_eq!(
+        header_of("bcast", "--osu-format 5"),
+        "\n# OSU MPI Broadcast Latency Test v5.6.2\n# Size       Avg Latency(us)\n"
+    );
+}
+
+#[test]
+fn bandwidth_has_its_own_column() {
+    assert_eq!(
+        header_of("bw", "-c"),
+        "\n# OSU MPI Bandwidth Test v7.5\n# Datatype: MPI_CHAR.\n# Size      Bandwidth (MB/s)        Validation\n"
+    );
+    let row = row_of(
+        "bw",
+        "-c",
+        Row {
+            passed: Some(true),
+            rate: None,
+            ..content()
+        },
+    );
+    assert_eq!(row, "4096                   12.35              Pass\n");
+    let row = row_of(
+        "bw",
+        "-c",
+        Row {
+            passed: Some(false),
+            rate: None,
+            ..content()
+        },
+    );
+    assert_eq!(row, "4096                   12.35              Fail\n");
+}
+
+#[test]
+fn message_rate_names_pairs_and_window() {
+    assert_eq!(
+        header_of("mbw_mr", "-W 32"),
+        "\n# OSU MPI Multiple Bandwidth / Message Rate Test v7.5\n# [ pairs: 2 ] [ window size: 32 ]\n\
+         # Datatype: MPI_CHAR.\n# Size                  MB/s        Messages/s\n"
+    );
+    assert_eq!(
+        row_of("mbw_mr", "", content()),
+        "4096                   12.35        2356892.44\n"
+    );
+    assert_eq!(
+        row_of("mbw_mr", "-R 0", content()),
+        "4096                   12.35\n"
+    );
+}
+
+#[test]
+fn full_collective_has_extremes_and_iterations() {
+    assert_eq!(
+        header_of("allreduce", "-f"),
+        "\n# OSU MPI Allreduce Latency Test v7.5\n# Datatype: MPI_INT.\n\
+         # Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+    );
+    let row = row_of(
+        "allreduce",
+        "-f",
+        Row {
+            rate: None,
+            ..content()
+        },
+    );
+    assert_eq!(
+        row,
+        "4096                   12.35              1.50             20.25        1000\n"
+    );
+}
+
+#[test]
+fn barrier_has_neither_size_nor_type() {
+    assert_eq!(
+        header_of("barrier", ""),
+        "\n# OSU MPI Barrier Latency Test v7.5\n# Avg Latency(us)\n"
+    );
+    assert_eq!(
+        row_of(
+            "barrier",
+            "",
+            Row {
+                rate: None,
+                ..content()
+            }
+        ),
+        "            12.35\n"
+    );
+}
+
+#[test]
+fn tails_follow_in_columns_of_the_same_width() {
+    assert_eq!(
+        header_of("latency", "-z"),
+        "\n# OSU MPI Latency Test v7.5\n# Datatype: MPI_CHAR.\n\
+         # Size       Avg Latency(us)  P50 Tail Lat(us)  P90 Tail Lat(us)  P99 Tail Lat(us)\n"
+    );
+    assert!(header_of("bw", "-z99").ends_with("Bandwidth (MB/s) P99 Tail BW(MB/s)\n"));
+    let row = row_of(
+        "latency",
+        "-z50,90",
+        Row {
+            rate: None,
+            tails: vec![1.0, 2.0],
+            ..content()
+        },
+    );
+    assert_eq!(
+        row,
+        "4096                   12.35              1.00              2.00\n"
+    );
+}
+
+#[test]
+fn json_lines_hold_all_that_was_measured() {
+    let line = row_of(
+        "latency",
+        "--json -z50 -f -c",
+        Row {
+            passed: Some(true),
+            tails: vec![1.0],
+            ..content()
+        },
+    );
+    let row: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(row["type"], "row");
+    assert_eq!(
+        (&row["size_bytes"], &row["value"], &row["unit"]),
+        (&json!(4096), &json!(12.345), &json!("us"))
+    );
+    assert_eq!(
+        (&row["p50"], &row["min"], &row["validation"]),
+        (&json!(1.0), &json!(1.5), &json!("Pass"))
+    );
+    let header: Value = serde_json::from_str(&header_of("latency", "--json")).expect("JSON");
+    assert_eq!(
+        (&header["type"], &header["ranks"], &header["mpi"]),
+        (&json!("header"), &json!(4), &json!("MPICH 5"))
+    );
+}
+
+/// The expressions that Ramble's application definition uses for these lines.
+#[test]
+fn header_lines_are_what_parsers_anchor_on() {
+    let text = header_of("latency", "");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[1].starts_with("# OSU MPI Latency Test v"));
+    assert_eq!(lines[2], "# Datatype: MPI_CHAR.");
+    assert_eq!(
+        lines[3].split_whitespace().collect::<Vec<_>>(),
+        ["#", "Size", "Avg", "Latency(us)"]
+    );
+}

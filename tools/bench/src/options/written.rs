@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! OSU's options as clap reads them, before anything is checked; also the source of the help text.
+//!
+//! Called by options, which turns them into settings.
+
+use super::Buffers;
+use clap::{Args, Parser};
+
+/// -M by default, in bytes, as in OSU.
+const DEFAULT_MEMORY_LIMIT_BYTES: usize = 512 << 20;
+
+/// The command line as written.
+#[derive(Parser, Debug)]
+#[command(
+    name = "weft bench",
+    disable_version_flag = true,
+    about = "One MPI benchmark, with the options of OSU 7.5"
+)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) messages: Messages,
+    #[command(flatten)]
+    pub(super) repeats: Repeats,
+    #[command(flatten)]
+    pub(super) output: Output,
+    /// Accelerator to take buffers from; only `host` is known, and it is the default
+    #[arg(
+        short = 'd',
+        long = "accelerator",
+        default_value = "host",
+        value_name = "TYPE"
+    )]
+    pub(super) accelerator: String,
+    /// Threads; only 1 is known
+    #[arg(
+        short = 't',
+        long = "num-threads",
+        default_value = "1",
+        value_name = "N"
+    )]
+    pub(super) threads: String,
+    /// Print the version and leave
+    #[arg(short = 'v', long = "version")]
+    pub(super) version: bool,
+    /// Memory of the two sides, as OSU takes it: H for host
+    #[arg(value_name = "H H", num_args = 0..=2, value_parser = ["H", "D", "M", "MH", "MD"])]
+    pub(super) memory: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Messages {
+    /// Message sizes in bytes: MAX, MIN: or MIN:MAX
+    #[arg(short = 'm', long = "message-size", value_name = "[MIN:]MAX")]
+    pub(super) sizes: Option<String>,
+    /// Messages in flight at once (bandwidth)
+    #[arg(
+        short = 'W',
+        long = "window-size",
+        default_value_t = 64,
+        value_name = "N"
+    )]
+    pub(super) window: usize,
+    /// One buffer for all messages in flight, or one each (bandwidth)
+    #[arg(short = 'b', long = "buffer-num", value_enum, default_value = "single")]
+    pub(super) buffers: Buffers,
+    /// Type of the elements: mpi_char, mpi_int, mpi_float or mpi_double
+    #[arg(short = 'T', long = "type", value_name = "TYPE")]
+    pub(super) kind: Option<String>,
+    /// Bytes of memory that the buffers of a collective may take on one rank
+    #[arg(short = 'M', long = "mem-limit", default_value_t = DEFAULT_MEMORY_LIMIT_BYTES, value_name = "BYTES")]
+    pub(super) memory_limit_bytes: usize,
+    /// Root of a rooted collective: a rank, fixed:RANK or rotate
+    #[arg(
+        short = 'k',
+        long = "root-rank",
+        default_value = "0",
+        value_name = "ROOT"
+    )]
+    pub(super) root: String,
+    /// Pairs of ranks that exchange (multi_lat, mbw_mr); half the ranks by default
+    #[arg(short = 'p', long = "pairs", value_name = "N")]
+    pub(super) pairs: Option<usize>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Repeats {
+    /// Iterations for every message size
+    #[arg(short = 'i', long = "iterations", value_name = "N")]
+    pub(super) iterations: Option<usize>,
+    /// Warm-up iterations before the timed ones
+    #[arg(short = 'x', long = "warmup", value_name = "N")]
+    pub(super) warmup: Option<usize>,
+    /// Untimed exchanges between filling the buffers and a timed iteration, with -c
+    #[arg(
+        short = 'u',
+        long = "validation-warmup",
+        default_value_t = 5,
+        value_name = "N"
+    )]
+    pub(super) validation_warmup: usize,
+    /// Factor on the default iterations and warm-up, for short runs; -i and -x go before it
+    #[arg(long = "repeat-scale", default_value_t = 1.0, value_name = "FACTOR")]
+    pub(super) scale: f64,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Output {
+    /// Check every byte received and add a column Validation; exit 1 when one is wrong
+    #[arg(short = 'c', long = "validation")]
+    pub(super) validate: bool,
+    /// Add columns for the least and the greatest latency and the iterations
+    #[arg(short = 'f', long = "full")]
+    pub(super) full: bool,
+    /// Add percentile columns; -z alone means -z50,90,99
+    #[arg(short = 'z', long = "tail-lat", value_name = "P,...")]
+    pub(super) tails: Option<String>,
+    /// Print messages per second (mbw_mr): 0 or 1
+    #[arg(short = 'R', long = "print-rate", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
+    pub(super) rate: u8,
+    /// Lines as OSU 5 or as OSU 7 prints them
+    #[arg(long = "osu-format", default_value_t = 7, value_parser = clap::value_parser!(u8).range(5..=7), value_name = "5|7")]
+    pub(super) style: u8,
+    /// One JSON object a line instead of text
+    #[arg(long, conflicts_with = "style")]
+    pub(super) json: bool,
+}
