@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The laws of messages, written once and tested on every transport and every manner of it.
+//!
+//! A [`pair::Fabric`] opens two endpoints that reach each other; each law is a function over any fabric, named in
+//! the list below, and becomes one test for each fabric. Sources: fi_msg(3), fi_tagged(3), fi_cq(3), fi_cntr(3),
+//! fi_av(3), and MPI-4.1 section 3.5 for order.
+
+mod address;
+mod cancel;
+mod completion;
+mod exchange;
+mod fabrics;
+mod loss;
+mod matching;
+mod multi_receive;
+mod pair;
+mod peek;
+mod stress;
+
+/// Makes a test of every law, on one fabric.
+macro_rules! conformance {
+    ($fabric:ident) => {
+        #[allow(non_snake_case)]
+        mod $fabric {
+            use crate::fabrics::$fabric;
+            crate::conformance!($fabric: address [
+                a_message_before_its_sender_is_known_matches_a_directed_receive_later,
+                an_address_known_twice_is_one_remote_reported_by_its_first_name,
+                a_removed_address_is_sent_to_no_more_but_heard_still,
+                objects_in_use_cannot_be_closed,
+            ]);
+            crate::conformance!($fabric: cancel [
+                a_canceled_receive_ends_in_an_error_and_matches_nothing,
+                what_is_not_posted_cannot_be_canceled,
+            ]);
+            crate::conformance!($fabric: completion [
+                selective_queues_report_only_what_asks_for_it,
+                every_level_completes_and_delivery_waits_for_the_receive,
+                counters_count_messages_whether_or_not_they_have_entries,
+                errors_are_counted_apart,
+            ]);
+            crate::conformance!($fabric: exchange [
+                every_length_arrives_whole_in_a_posted_receive,
+                every_length_arrives_whole_when_it_was_unexpected,
+                scattered_buffers_arrive_in_order,
+                messages_from_one_sender_arrive_in_order_whatever_their_length,
+                a_message_to_oneself_arrives,
+                an_injected_message_needs_its_buffer_no_longer_and_has_no_entry,
+                a_short_receive_gets_what_fits_and_an_error,
+                both_ways_at_once_nothing_is_lost,
+            ]);
+            crate::conformance!($fabric: loss [
+                a_directed_receive_ends_when_its_source_dies,
+                a_receive_from_the_dead_ends_too,
+                messages_of_the_dead_are_received_but_their_offers_are_void,
+                a_send_to_the_dead_ends,
+            ]);
+            crate::conformance!($fabric: matching [
+                plain_and_tagged_messages_never_meet,
+                the_earliest_receive_that_matches_takes_the_message,
+                a_receive_takes_the_earliest_message_that_matches,
+                a_directed_receive_takes_from_its_source_alone,
+            ]);
+            crate::conformance!($fabric: multi_receive [
+                a_multi_receive_packs_messages_and_is_released_once,
+                a_multi_receive_takes_what_was_unexpected_first,
+                the_release_is_reported_even_if_the_queue_is_selective,
+                a_message_beyond_the_room_left_is_cut,
+                a_canceled_multi_receive_is_released,
+            ]);
+            crate::conformance!($fabric: peek [
+                a_peek_tells_of_a_message_and_leaves_it,
+                a_peek_that_finds_nothing_ends_in_an_error_entry,
+                a_claimed_message_is_found_by_its_context_alone,
+                a_discarded_message_is_gone_and_its_sender_is_done,
+                flags_that_contradict_each_other_are_refused,
+            ]);
+            crate::conformance!($fabric: stress [
+                random_traffic_keeps_every_law_of_matching,
+            ]);
+        }
+    };
+    ($fabric:ident: $file:ident [$($law:ident,)*]) => {
+        $(#[test]
+        fn $law() {
+            crate::$file::$law::<$fabric>();
+        })*
+    };
+}
+pub(crate) use conformance;
+
+conformance!(Eager);
+conformance!(Offered);
+conformance!(Trickling);
+conformance!(Crowded);

@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two endpoints in two domains that know each other, driven by one thread, and short ways to say what they do.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use weft_endpoint::{
+    Class, Completion, CounterId, Domain, DomainSettings, EndpointId, EndpointSettings, Error,
+    ErrorCompletion, FiAddr, LocalRoute, QueueBinding, QueueId, QueueSettings, Receive, Send,
+    UserBuffer, VectorId, VectorKind, flags,
+};
+use weft_memory::{BytesView, BytesViewMut};
+
+/// Long enough for any law on a busy machine; a test that waits longer has failed.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A way to open endpoints that reach each other.
+pub trait Fabric {
+    /// Their transport.
+    type Local: LocalRoute;
+    /// A fabric of its own for one test.
+    fn open() -> Self;
+    /// The address that its endpoints ask for.
+    fn address(&self) -> Option<SocketAddr>;
+}
+
+/// How both sides of a pair are opened.
+#[derive(Clone, Copy, Default)]
+pub struct Options {
+    pub selective: bool,
+    pub transmit_flags: u64,
+    /// Leaves the address vectors empty.
+    pub strangers: bool,
+}
+
+/// The first endpoint of a pair.
+pub const A: usize = 0;
+/// The second.
+pub const B: usize = 1;
+
+/// How an operation ended.
+pub type Outcome = Result<Completion, ErrorCompletion>;
+
+/// One endpoint with all it needs.
+pub struct Side<P: LocalRoute> {
+    pub domain: Domain<P>,
+    pub endpoint: EndpointId,
+    pub vector: VectorId,
+    pub queue: QueueId,
+    pub sent: CounterId,
+    pub received: CounterId,
+    /// What this side calls the other; and itself.
+    pub other: FiAddr,
+    pub myself: FiAddr,
+    heard: VecDeque<Outcome>,
+}
+
+/// Two sides.
+pub struct Pair<F: Fabric> {
+    pub sides: [Side<F::Local>; 2],
+    /// Lives as long as its endpoints.
+    _fabric: F,
+}
+
+/// Fresh memory with these bytes in it.
+pub fn buffer_of(bytes: &[u8]) -> UserBuffer {
+    let buffer = UserBuffer::leaked(&[bytes.len()]);
+    buffer.fill(0, BytesView::from_slice(bytes));
+    buffer
+}
+
+/// Fresh memory for a receive.
+pub fn room(length_bytes: usize) -> UserBuffer {
+    UserBuffer::leaked(&[length_bytes])
+}
+
+/// What is in the buffer.
+pub fn bytes_in(buffer: &UserBuffer) -> Vec<u8> {
+    let mut bytes = vec![0; buffer.length_bytes()];
+    buffer.drain(0, &mut BytesViewMut::from_slice(&mut bytes));
+    bytes
+}
+
+/// Bytes that tell their seed and their place.
+pub fn pattern(seed: usize, length_bytes: usize) -> Vec<u8> {
+    (0..length_bytes)
+        .map(|place| (place.wrapping_mul(31) ^ (place >> 8) ^ seed.wrapping_mul(97)) as u8)
+        .collect()
+}
+
+/// A tagged send.
+pub fn tagged(tag: u64, context: usize) -> Send {
+    Send {
+        class: Class::Tagged,
+        tag,
+        cq_data: None,
+        flags: None,
+        context,
+    }
+}
+
+/// A send without a tag.
+pub fn plain(context: usize) -> Send {
+    Send {
+        class: Class::Message,
+        tag: 0,
+        cq_data: None,
+        flags: None,
+        context,
+    }
+}
+
+/// A receive of one tag from anyone.
+pub fn want_tag(tag: u64, context: usize) -> Receive {
+    Receive {
+        class: Class::Tagged,
+        source: FiAddr::UNSPEC,
+        tag,
+        ignore: 0,
+        flags: None,
+        context,
+    }
+}
+
+/// A receive without a tag from anyone.
+pub fn want_plain(context: usize) -> Receive {
+    Receive {
+        class: Class::Message,
+        ..want_tag(0, context)
+    }
+}
+
+impl<P: LocalRoute> Side<P> {
+    fn open(address: Option<SocketAddr>, options: Options) -> Self {
+        let mut domain = Domain::new(DomainSettings::default());
+        let vector = domain.open_vector(VectorKind::Table);
+        let queue = domain.open_queue(QueueSettings::default());
+        let (sent, received) = (domain.open_counter(), domain.open_counter());
+        let endpoint = domain.open_endpoint(EndpointSettings {
+            address,
+            transmit_flags: options.transmit_flags,
+            ..EndpointSettings::default()
+        });
+        domain.bind_vector(endpoint, vector).unwrap();
+        let binding = QueueBinding {
+            transmit: true,
+            receive: true,
+            selective: options.selective,
+        };
+        domain.bind_queue(endpoint, queue, binding).unwrap();
+        domain.bind_counter(endpoint, sent, flags::SEND).unwrap();
+        domain
+            .bind_counter(endpoint, received, flags::RECV)
+            .unwrap();
+        if let Err(error) = domain.enable(endpoint) {
+            panic!(
+                "cannot enable an endpoint: {error}: {:?}",
+                domain.last_failure()
+            );
+        }
+        let (other, myself, heard) = (FiAddr::UNSPEC, FiAddr::UNSPEC, VecDeque::new());
+        Self {
+            domain,
+            endpoint,
+            vector,
+            queue,
+            sent,
+            received,
+            other,
+            myself,
+            heard,
+        }
+    }
+
+    pub fn address(&self) -> SocketAddr {
+        self.domain.local_address(self.endpoint).unwrap()
+    }
+
+    pub fn insert(&mut self, address: SocketAddr) -> FiAddr {
+        self.domain.insert(self.vector, address).unwrap()
+    }
+
+    /// Reads all that there is to read.
+    fn poll(&mut self) {
+        loop {
+            let heard = &mut self.heard;
+            match self
+                .domain
+                .read_queue(self.queue, 16, |entry| heard.push_back(Ok(*entry)))
+            {
+                Ok(_) => {}
+                Err(Error::Again) => return,
+                Err(Error::ErrorAvailable) => {
+                    let error = self.domain.read_error(self.queue).unwrap();
+                    self.heard.push_back(Err(error));
+                }
+                Err(other) => panic!("reading the queue: {other}"),
+            }
+        }
+    }
+}
+
+impl<F: Fabric> Pair<F> {
+    pub fn open() -> Self {
+        Self::with(Options::default())
+    }
+
+    pub fn with(options: Options) -> Self {
+        let fabric = F::open();
+        let sides = [A, B].map(|_| Side::open(fabric.address(), options));
+        let mut pair = Self {
+            sides,
+            _fabric: fabric,
+        };
+        if !options.strangers {
+            let addresses = [A, B].map(|side| pair.sides[side].address());
+            for side in [A, B] {
+                pair.sides[side].other = pair.sides[side].insert(addresses[1 - side]);
+                pair.sides[side].myself = pair.sides[side].insert(addresses[side]);
+            }
+        }
+        pair
+    }
+
+    /// Makes progress on both sides.
+    pub fn poll(&mut self) {
+        self.sides.iter_mut().for_each(Side::poll);
+    }
+
+    /// Sends to the other side, as often as it takes until there is room.
+    pub fn send(&mut self, side: usize, send: Send, bytes: &[u8]) -> UserBuffer {
+        let buffer = buffer_of(bytes);
+        let to = self.sides[side].other;
+        self.send_buffer(side, to, send, &buffer);
+        buffer
+    }
+
+    pub fn send_buffer(&mut self, side: usize, to: FiAddr, send: Send, buffer: &UserBuffer) {
+        self.insist(|pair| {
+            let sender = &mut pair.sides[side];
+            sender.domain.send(sender.endpoint, to, &send, buffer)
+        });
+    }
+
+    /// Repeats a call until there is room for it.
+    pub fn insist(&mut self, mut call: impl FnMut(&mut Self) -> Result<(), Error>) {
+        let start = Instant::now();
+        loop {
+            match call(self) {
+                Ok(()) => return,
+                Err(Error::Again) if start.elapsed() < PATIENCE => self.poll(),
+                Err(error) => panic!("a send was refused: {error}"),
+            }
+        }
+    }
+
+    pub fn receive(&mut self, side: usize, receive: Receive, buffer: &UserBuffer) {
+        self.try_receive(side, receive, buffer).unwrap();
+    }
+
+    pub fn try_receive(
+        &mut self,
+        side: usize,
+        receive: Receive,
+        buffer: &UserBuffer,
+    ) -> Result<(), Error> {
+        let receiver = &mut self.sides[side];
+        receiver
+            .domain
+            .receive(receiver.endpoint, &receive, buffer.clone())
+    }
+
+    /// The next end of an operation on one side that was heard already.
+    pub fn heard(&mut self, side: usize) -> Option<Outcome> {
+        self.sides[side].heard.pop_front()
+    }
+
+    /// The next end of an operation on one side.
+    #[track_caller]
+    pub fn next(&mut self, side: usize) -> Outcome {
+        let start = Instant::now();
+        loop {
+            if let Some(outcome) = self.sides[side].heard.pop_front() {
+                return outcome;
+            }
+            assert!(
+                start.elapsed() < PATIENCE,
+                "side {side} heard nothing for {PATIENCE:?}"
+            );
+            self.poll();
+        }
+    }
+
+    /// The next end, which is a success.
+    #[track_caller]
+    pub fn success(&mut self, side: usize) -> Completion {
+        match self.next(side) {
+            Ok(completion) => completion,
+            Err(error) => panic!("side {side} expected a success: {error:?}"),
+        }
+    }
+
+    /// The next end, which is an error.
+    #[track_caller]
+    pub fn failure(&mut self, side: usize) -> ErrorCompletion {
+        match self.next(side) {
+            Err(error) => error,
+            Ok(completion) => panic!("side {side} expected an error: {completion:?}"),
+        }
+    }
+
+    /// Nothing ends on this side, however long we poll.
+    #[track_caller]
+    pub fn quiet(&mut self, side: usize) {
+        (0..60).for_each(|_| self.poll());
+        let heard = self.sides[side].heard.front();
+        assert!(heard.is_none(), "side {side} expected nothing: {heard:?}");
+    }
+
+    /// Lets everything arrive that can.
+    pub fn settle(&mut self) {
+        (0..60).for_each(|_| self.poll());
+    }
+
+    /// Both counters of a side: sends and receives that succeeded.
+    pub fn counts(&mut self, side: usize) -> (u64, u64) {
+        let Side {
+            domain,
+            sent,
+            received,
+            ..
+        } = &mut self.sides[side];
+        (
+            domain.read_counter(*sent).unwrap(),
+            domain.read_counter(*received).unwrap(),
+        )
+    }
+}
