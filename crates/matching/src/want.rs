@@ -47,9 +47,11 @@ pub(crate) struct Mask {
     compared_source_bits: u32,
 }
 
-// Chosen: 2^64/p and 2^64/p^2 for the plastic number p = 1.3247..., whose multiples are spread evenly. Both are odd.
-const TAG_MULTIPLIER: u64 = 0xc13f_a9a9_02a6_328f;
-const SOURCE_MULTIPLIER: u64 = 0x91e1_0da5_c79e_7b1d;
+// Chosen by search: of eight million random triples of odd numbers the one whose worst mean probe (2.0 slots, in tables at most half full)
+// over tags of every power of two as stride, many sources of one tag, and grids of sources and tags is shortest.
+const TAG_LOW_MULTIPLIER: u64 = 0xfa22_8872_28c4_e1cf;
+const TAG_HIGH_MULTIPLIER: u64 = 0x1acd_9103_8449_8cc7;
+const SOURCE_MULTIPLIER: u64 = 0x58be_3c01_2d88_33b9;
 
 impl Mask {
     /// The mask of a want.
@@ -94,17 +96,21 @@ impl Mask {
         tags | u64::from(sources) == 0
     }
 
-    /// The hash of a key under this mask, of which all low bits are good. Keys that are the `same` hash the same; `salt` tells the masks of
-    /// one table apart.
+    /// The hash of a key under this mask, its best bits highest. Keys that are the `same` hash the same; `salt` tells the masks of one table
+    /// apart.
     ///
-    /// Tags differ in low bits, in high bits or in both. The low half of the product spreads what the low bits of a tag say, the high half
-    /// what the high bits say, so their sum modulo 2 serves all.
+    /// A sum of products has no mixing beyond one multiplication, and that is meant: keys in sequence then lie in a few evenly moving
+    /// streams, which share cache lines, where a better mixed hash would miss the cache each time.
     #[inline]
     pub fn hash(self, key: Key, salt: u64) -> u32 {
-        let tag = u128::from(key.tag & self.compared_tag_bits) * u128::from(TAG_MULTIPLIER);
+        let tag = key.tag & self.compared_tag_bits;
+        let low = u64::from(tag as u32).wrapping_mul(TAG_LOW_MULTIPLIER);
+        let high = (tag >> 32).wrapping_mul(TAG_HIGH_MULTIPLIER);
         let source =
             u64::from(key.source & self.compared_source_bits).wrapping_mul(SOURCE_MULTIPLIER);
-        let low = (tag as u64).wrapping_add(source).wrapping_add(salt);
-        (low ^ (tag >> 64) as u64) as u32
+        (low.wrapping_add(high)
+            .wrapping_add(source)
+            .wrapping_add(salt)
+            >> 32) as u32
     }
 }

@@ -340,7 +340,7 @@ fn agree(steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
     fn matcher_agrees_with_the_model_with_few_masks(steps in proptest::collection::vec(step(2), 1..300)) {
