@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use weft_endpoint::in_process::{InProcess, Manner, Network};
+use weft_shm::{Settings, SingleCopy, Transport};
 
 use crate::pair::Fabric;
 
@@ -19,6 +20,8 @@ macro_rules! in_process {
             fn open() -> Self {
                 Self(SocketAddr::new(Network::open($manner), 0))
             }
+
+            fn settings() {}
 
             fn address(&self) -> Option<SocketAddr> {
                 Some(self.0)
@@ -46,4 +49,44 @@ in_process!(
     /// There is room for little, so senders are often told to come again.
     Crowded,
     Manner { eager_limit_bytes: 64, room_count: 2, trickle_seed: None }
+);
+
+/// Defines a fabric of shared memory, both endpoints in this process.
+macro_rules! shared_memory {
+    ($(#[$about:meta])* $name:ident, $single_copy:expr) => {
+        $(#[$about])*
+        pub struct $name;
+
+        impl Fabric for $name {
+            type Local = Transport;
+
+            fn open() -> Self {
+                Self
+            }
+
+            fn settings() -> Settings {
+                Settings { single_copy: $single_copy, report: |what| println!("{what}"), ..Settings::default() }
+            }
+
+            fn address(&self) -> Option<SocketAddr> {
+                Some(SocketAddr::from(([127, 0, 0, 1], 0)))
+            }
+        }
+    };
+}
+
+shared_memory!(
+    /// Shared memory as it comes.
+    SharedMemory,
+    SingleCopy::Auto
+);
+shared_memory!(
+    /// Shared memory where large messages are fetched.
+    SharedMemoryFetching,
+    SingleCopy::Always
+);
+shared_memory!(
+    /// Shared memory where nothing may be fetched, as in many containers.
+    SharedMemoryConfined,
+    SingleCopy::Never
 );

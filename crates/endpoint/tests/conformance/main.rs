@@ -93,3 +93,6 @@ conformance!(Eager);
 conformance!(Offered);
 conformance!(Trickling);
 conformance!(Crowded);
+conformance!(SharedMemory);
+conformance!(SharedMemoryFetching);
+conformance!(SharedMemoryConfined);

@@ -21,6 +21,8 @@ pub trait Fabric {
     type Local: LocalRoute;
     /// A fabric of its own for one test.
     fn open() -> Self;
+    /// How its transports are opened.
+    fn settings() -> <Self::Local as LocalRoute>::Settings;
     /// The address that its endpoints ask for.
     fn address(&self) -> Option<SocketAddr>;
 }
@@ -132,8 +134,8 @@ pub fn want_plain(context: usize) -> Receive {
 }
 
 impl<P: LocalRoute> Side<P> {
-    fn open(address: Option<SocketAddr>, options: Options) -> Self {
-        let mut domain = Domain::new(DomainSettings::default());
+    fn open(address: Option<SocketAddr>, settings: P::Settings, options: Options) -> Self {
+        let mut domain = Domain::with_local_settings(DomainSettings::default(), settings);
         let vector = domain.open_vector(VectorKind::Table);
         let queue = domain.open_queue(QueueSettings::default());
         let (sent, received) = (domain.open_counter(), domain.open_counter());
@@ -208,7 +210,7 @@ impl<F: Fabric> Pair<F> {
 
     pub fn with(options: Options) -> Self {
         let fabric = F::open();
-        let sides = [A, B].map(|_| Side::open(fabric.address(), options));
+        let sides = [A, B].map(|_| Side::open(fabric.address(), F::settings(), options));
         let mut pair = Self {
             sides,
             _fabric: fabric,
