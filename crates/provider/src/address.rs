@@ -175,10 +175,8 @@ mod tests {
             let raw = to_raw(&address);
             assert_eq!(raw.as_bytes().len(), raw_length_bytes(&address));
             // SAFETY: the bytes are a socket address of its family's length.
-            assert_eq!(
-                unsafe { from_raw(raw.as_bytes().as_ptr().cast()) },
-                Some(address)
-            );
+            let back = unsafe { from_raw(raw.as_bytes().as_ptr().cast()) };
+            assert_eq!(back, Some(address));
         }
     }
 

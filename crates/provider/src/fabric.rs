@@ -76,15 +76,13 @@ pub unsafe extern "C" fn open(
     let Some(attr) = (unsafe { attr.as_ref() }) else {
         return -FI_EINVAL;
     };
-    // SAFETY: null or a C string.
-    if fabric.is_null()
-        || (!attr.name.is_null() && unsafe { CStr::from_ptr(attr.name) } != offer::NAME)
-    {
-        return if fabric.is_null() {
-            -FI_EINVAL
-        } else {
-            -FI_ENODATA
-        };
+    if fabric.is_null() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: not null here, and a C string.
+    let is_ours = attr.name.is_null() || unsafe { CStr::from_ptr(attr.name) } == offer::NAME;
+    if !is_ours {
+        return -FI_ENODATA;
     }
     let api_version = if attr.api_version != 0 {
         attr.api_version

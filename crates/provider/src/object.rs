@@ -35,11 +35,17 @@ pub const fn table(
 }
 
 /// For objects that nothing can be bound to.
+///
+/// # Safety
+/// None is needed: no argument is looked at.
 pub unsafe extern "C" fn no_bind(_: *mut Fid, _: *mut Fid, _: u64) -> c_int {
     -FI_ENOSYS
 }
 
 /// For objects that take no commands.
+///
+/// # Safety
+/// None is needed: no argument is looked at.
 pub unsafe extern "C" fn no_control(_: *mut Fid, _: c_int, _: *mut c_void) -> c_int {
     -FI_ENOSYS
 }
@@ -89,7 +95,7 @@ pub unsafe fn class_of(fid: *const Fid) -> Option<usize> {
 }
 
 /// A list of open objects, so that pointers that come back in hints can be told from others.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct OpenList(std::sync::Mutex<Vec<usize>>);
 
 impl OpenList {

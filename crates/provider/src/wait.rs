@@ -75,10 +75,12 @@ impl Bell {
     pub fn new() -> Option<Self> {
         // SAFETY: no preconditions.
         let raw = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if raw < 0 {
+            return None;
+        }
         // SAFETY: the call just returned this descriptor and nobody else owns it.
-        (raw >= 0).then(|| Self {
-            descriptor: unsafe { OwnedFd::from_raw_fd(raw) },
-        })
+        let descriptor = unsafe { OwnedFd::from_raw_fd(raw) };
+        Some(Self { descriptor })
     }
 
     /// Makes it readable.
