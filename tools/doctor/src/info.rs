@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `weft info`: what is here. Version, provider, MPIs, machine, protocols, parameters; as text or as one JSON object.
+//!
+//! Called by `lib.rs`; takes its facts from the same files as the doctor, without judging them.
+
+use std::path::Path;
+
+use serde::Serialize;
+use weft_launch::discover::Installation;
+use weft_launch::provider;
+
+use crate::check::Check;
+use crate::parameters::{PARAMETERS, Parameter};
+use crate::protocol::{PROTOCOLS, Protocol};
+use crate::tree::Tree;
+use crate::{contact, launcher, memory, processor, text};
+
+/// Everything that `weft info` shows.
+#[derive(Debug, Serialize)]
+pub struct Info {
+    /// Weft's version.
+    pub weft: &'static str,
+    /// This executable.
+    pub executable: Option<String>,
+    /// The provider's library, if it is in its place.
+    pub provider: Option<String>,
+    /// The MPIs found, in the order of search.
+    pub mpis: Vec<Installation>,
+    /// The machine: name and value.
+    pub machine: Vec<Fact>,
+    /// The ways a message takes.
+    pub protocols: [Protocol; PROTOCOLS.len()],
+    /// The parameters with their current values.
+    pub parameters: Vec<Setting>,
+}
+
+/// One thing known about the machine.
+#[derive(Debug, Serialize)]
+pub struct Fact {
+    /// What.
+    pub name: String,
+    /// How it is.
+    pub value: String,
+}
+
+/// A parameter and its value in this environment.
+#[derive(Debug, Serialize)]
+pub struct Setting {
+    /// The table's row.
+    #[serde(flatten)]
+    pub parameter: Parameter,
+    /// What it is set to, if it is.
+    pub current: Option<String>,
+}
+
+impl Info {
+    /// Looks at the machine; asks every MPI's launcher for its version.
+    #[must_use]
+    pub fn gather(
+        tree: &Tree,
+        executable: Option<&Path>,
+        environment: &[(String, String)],
+    ) -> Self {
+        let library = provider::find_for_this_process()
+            .ok()
+            .map(|folder| folder.join(provider::FILE_NAME));
+        let current = |name: &str| {
+            environment
+                .iter()
+                .find(|(set, _)| set == name)
+                .map(|(_, value)| value.clone())
+        };
+        Self {
+            weft: env!("CARGO_PKG_VERSION"),
+            executable: executable.map(|path| path.display().to_string()),
+            provider: library.map(|path| path.display().to_string()),
+            mpis: launcher::installations(),
+            machine: machine(tree),
+            protocols: PROTOCOLS,
+            parameters: PARAMETERS
+                .iter()
+                .map(|&parameter| Setting {
+                    parameter,
+                    current: current(parameter.name),
+                })
+                .collect(),
+        }
+    }
+
+    /// The text for people.
+    #[must_use]
+    pub fn text(&self, colour: bool) -> String {
+        let none = || "not found".to_owned();
+        let parts = [
+            text::table(
+                &format!("Weft {}", self.weft),
+                &[
+                    row(&["executable", &self.executable.clone().unwrap_or_else(none)]),
+                    row(&["provider", &self.provider.clone().unwrap_or_else(none)]),
+                ],
+                colour,
+            ),
+            text::table("MPIs, in the order of search", &self.mpi_rows(), colour),
+            text::table(
+                "Machine",
+                &self
+                    .machine
+                    .iter()
+                    .map(|fact| row(&[&fact.name, &fact.value]))
+                    .collect::<Vec<_>>(),
+                colour,
+            ),
+            text::table(
+                "Messages inside a machine, by length",
+                &self.protocols.iter().map(protocol_row).collect::<Vec<_>>(),
+                colour,
+            ),
+            text::table(
+                "Parameters",
+                &self.parameters.iter().map(setting_row).collect::<Vec<_>>(),
+                colour,
+            ),
+        ];
+        parts.join("\n")
+    }
+
+    fn mpi_rows(&self) -> Vec<Vec<String>> {
+        if self.mpis.is_empty() {
+            return vec![row(&["none found; see weft doctor"])];
+        }
+        let usable = |mpi: &Installation| {
+            if mpi.can_use_libfabric().is_ok() {
+                "can use Weft"
+            } else {
+                "cannot use Weft"
+            }
+        };
+        let show = |mpi: &Installation| {
+            let library = mpi
+                .libmpi
+                .as_ref()
+                .map_or_else(none_found, |path| path.display().to_string());
+            vec![
+                format!("{} {}", mpi.family, mpi.version),
+                usable(mpi).to_owned(),
+                mpi.mpiexec.display().to_string(),
+                library,
+            ]
+        };
+        self.mpis.iter().map(show).collect()
+    }
+}
+
+fn none_found() -> String {
+    "libmpi not found".to_owned()
+}
+
+fn row(cells: &[&str]) -> Vec<String> {
+    cells.iter().map(|&cell| cell.to_owned()).collect()
+}
+
+fn protocol_row(protocol: &Protocol) -> Vec<String> {
+    let length = protocol
+        .longest_bytes
+        .map_or_else(|| "longer".to_owned(), |bytes| format!("up to {bytes}"));
+    vec![
+        protocol.name.to_owned(),
+        length,
+        protocol.meaning.to_owned(),
+    ]
+}
+
+fn setting_row(setting: &Setting) -> Vec<String> {
+    let value = setting
+        .current
+        .as_ref()
+        .map_or_else(|| format!("[{}]", setting.parameter.default), Clone::clone);
+    vec![
+        setting.parameter.name.to_owned(),
+        value,
+        format!(
+            "{} ({})",
+            setting.parameter.meaning,
+            setting.parameter.values.describe()
+        ),
+    ]
+}
+
+fn machine(tree: &Tree) -> Vec<Fact> {
+    let model = tree
+        .field("/proc/cpuinfo", "model name")
+        .map(|text| text.trim_start_matches([':', '\t', ' ']).to_owned());
+    let kernel = tree.text("/proc/sys/kernel/osrelease");
+    let named = [("processor", model), ("kernel", kernel)];
+    let named = named.into_iter().filter_map(|(name, value)| {
+        Some(Fact {
+            name: name.to_owned(),
+            value: value?,
+        })
+    });
+    let checks = [
+        processor::checks(tree),
+        memory::checks(tree),
+        contact::checks(),
+    ]
+    .concat();
+    named
+        .chain(
+            checks
+                .into_iter()
+                .map(|Check { name, value, .. }| Fact { name, value }),
+        )
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_parameter_shows_its_value_and_an_unset_one_its_default() {
+        let environment = [("FI_WEFT_INJECT_SIZE".to_owned(), "128".to_owned())];
+        let info = Info::gather(&Tree::of_this_machine(), None, &environment);
+        let text = info.text(false);
+        let line = |name: &str| {
+            text.lines()
+                .find(|line| line.trim_start().starts_with(name))
+                .unwrap_or_default()
+                .to_owned()
+        };
+        assert!(line("FI_WEFT_INJECT_SIZE").contains(" 128 "), "{text}");
+        assert!(
+            line("FI_WEFT_IFACE").contains("[the first that is up"),
+            "{text}"
+        );
+        assert!(line("single copy").contains("longer"));
+        let json = serde_json::to_value(&info).unwrap();
+        assert_eq!(json["parameters"][1]["current"], "128");
+        assert_eq!(json["protocols"][0]["longest_bytes"], 40);
+        assert_eq!(json["weft"], env!("CARGO_PKG_VERSION"));
+    }
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The provider's shared library: that it is there, exports what libfabric asks for and no more, finds its libraries, and is taken up.
+//!
+//! Called by `lib.rs` and `info.rs`. It is not loaded into this process: its file is read, and where `fi_info` is installed that is asked,
+//! as an MPI's libfabric would load it.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use weft_launch::loader::Loader;
+use weft_launch::{elf, program, provider};
+
+use crate::check::{Check, Status};
+
+/// The one symbol that libfabric looks up in a provider.
+const ENTRY: &str = "fi_prov_ini";
+const FOUND: &str = "provider";
+const SYMBOLS: &str = "provider's symbols";
+const LIBRARIES: &str = "provider's libraries";
+const TAKEN_UP: &str = "provider in libfabric";
+const BUILD: &str = "build it again with `make build`";
+
+/// All checks of this file. Those after the first are left out when there is no library.
+#[must_use]
+pub fn checks() -> Vec<Check> {
+    let why =
+        "libfabric loads this file when FI_PROVIDER_PATH names its folder; weft run sets that";
+    match provider::find_for_this_process() {
+        Err(fault) => vec![Check::ok(FOUND, "not found", why).but(Status::Fail, fault.to_string())],
+        Ok(folder) => {
+            let file = folder.join(provider::FILE_NAME);
+            let found = Check::ok(FOUND, file.display().to_string(), why);
+            vec![found, symbols(&file), libraries(&file), taken_up(&folder)]
+        }
+    }
+}
+
+fn symbols(file: &Path) -> Check {
+    let why = "other exported names clash with those of libfabric or of other providers, and missing fi_ functions keep it from loading under some MPIs";
+    match (elf::exported_symbols(file), elf::missing_symbols(file)) {
+        (Ok(exported), Ok(missing)) => judge_symbols(&exported, &missing, why),
+        (Err(error), _) | (_, Err(error)) => {
+            Check::ok(SYMBOLS, error.to_string(), why).but(Status::Fail, BUILD)
+        }
+    }
+}
+
+fn judge_symbols(exported: &[String], missing: &[String], why: &str) -> Check {
+    let stray: Vec<&str> = exported
+        .iter()
+        .map(String::as_str)
+        .filter(|name| *name != ENTRY)
+        .collect();
+    let wanted: Vec<&str> = missing
+        .iter()
+        .map(String::as_str)
+        .filter(|name| name.starts_with("fi_"))
+        .collect();
+    if !exported.iter().any(|name| name == ENTRY) {
+        return Check::ok(SYMBOLS, format!("{ENTRY} is not exported"), why)
+            .but(Status::Fail, BUILD);
+    }
+    if !wanted.is_empty() {
+        return Check::ok(
+            SYMBOLS,
+            format!("expects {} from elsewhere", wanted.join(", ")),
+            why,
+        )
+        .but(Status::Fail, BUILD);
+    }
+    if !stray.is_empty() {
+        return Check::ok(
+            SYMBOLS,
+            format!(
+                "exports {} names beside {ENTRY}: {}",
+                stray.len(),
+                first_few(&stray)
+            ),
+            why,
+        )
+        .but(Status::Warn, BUILD);
+    }
+    Check::ok(SYMBOLS, format!("{ENTRY} alone"), why)
+}
+
+fn first_few(names: &[&str]) -> String {
+    let shown = names.iter().take(3).copied().collect::<Vec<_>>().join(", ");
+    if names.len() > 3 {
+        format!("{shown}, ...")
+    } else {
+        shown
+    }
+}
+
+fn libraries(file: &Path) -> Check {
+    let why = "a library that is missing keeps the provider from loading, and libfabric says so only at its debug level";
+    let facts = match elf::dynamic(file) {
+        Ok(facts) => facts,
+        Err(error) => return Check::ok(LIBRARIES, error.to_string(), why).but(Status::Fail, BUILD),
+    };
+    let loader = Loader::of_this_machine(std::env::var_os("LD_LIBRARY_PATH").as_deref());
+    let lost: Vec<&String> = facts
+        .needed
+        .iter()
+        .filter(|name| loader.resolve(name, file, &facts, &[]).is_none())
+        .collect();
+    if lost.is_empty() {
+        return Check::ok(LIBRARIES, facts.needed.join(", "), why);
+    }
+    let names = lost
+        .iter()
+        .map(|name| name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ");
+    Check::ok(LIBRARIES, format!("not found: {names}"), why).but(
+        Status::Fail,
+        "build it on this machine, or on one with as old a C library",
+    )
+}
+
+/// Asks the system's libfabric, if `fi_info` is here, for what it sees of the provider.
+fn taken_up(folder: &Path) -> Check {
+    let why = "the last word is libfabric's: it refuses a provider that is too old, filtered out or that does not load";
+    let Some(tool) = fi_info() else {
+        return Check::ok(
+            TAKEN_UP,
+            "not tried, as fi_info is not installed (weft doctor --try asks the MPIs)",
+            why,
+        );
+    };
+    let output = Command::new(&tool)
+        .args(["-p", "weft"])
+        .env("FI_PROVIDER_PATH", folder)
+        .env_remove("FI_PROVIDER")
+        .stdin(Stdio::null())
+        .output();
+    let fix =
+        "run FI_LOG_LEVEL=debug FI_PROVIDER_PATH=FOLDER fi_info -p weft to see libfabric's reason";
+    match output {
+        Ok(output)
+            if output.status.success()
+                && String::from_utf8_lossy(&output.stdout).contains("provider: weft") =>
+        {
+            Check::ok(TAKEN_UP, format!("{} lists it", tool.display()), why)
+        }
+        Ok(output) => {
+            let talk = String::from_utf8_lossy(&output.stderr)
+                .lines()
+                .last()
+                .unwrap_or_default()
+                .to_owned();
+            Check::ok(
+                TAKEN_UP,
+                format!(
+                    "{} does not list it ({}) {talk}",
+                    tool.display(),
+                    output.status
+                ),
+                why,
+            )
+            .but(Status::Fail, fix)
+        }
+        Err(error) => Check::ok(
+            TAKEN_UP,
+            format!("{} cannot be started: {error}", tool.display()),
+            why,
+        ),
+    }
+}
+
+fn fi_info() -> Option<PathBuf> {
+    program::locate(OsStr::new("fi_info"), std::env::var_os("PATH").as_deref()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Vec<String> {
+        list.iter().map(|&name| name.to_owned()).collect()
+    }
+
+    #[test]
+    fn only_the_entry_may_be_exported_and_no_libfabric_function_expected() {
+        let judge = |exported: &[&str], missing: &[&str]| {
+            judge_symbols(&names(exported), &names(missing), "why")
+        };
+        assert_eq!(judge(&["fi_prov_ini"], &["memcpy"]).status, Status::Ok);
+        assert_eq!(judge(&["other"], &[]).status, Status::Fail);
+        let wanted = judge(&["fi_prov_ini"], &["fi_dupinfo", "memcpy"]);
+        assert_eq!(
+            (wanted.status, wanted.value.as_str()),
+            (Status::Fail, "expects fi_dupinfo from elsewhere")
+        );
+        let stray = judge(&["fi_prov_ini", "a", "b", "c", "d"], &[]);
+        assert_eq!(
+            (stray.status, stray.value.as_str()),
+            (
+                Status::Warn,
+                "exports 4 names beside fi_prov_ini: a, b, c, ..."
+            )
+        );
+    }
+
+    #[test]
+    fn a_file_that_is_no_library_fails_both_checks() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("libweft-fi.so");
+        std::fs::write(&file, "text").unwrap();
+        assert_eq!(symbols(&file).status, Status::Fail);
+        assert_eq!(libraries(&file).status, Status::Fail);
+    }
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The FI_WEFT_* parameters as a table: name, default, range and meaning; and whether those in the environment are right.
+//!
+//! Called by `lib.rs` and `info.rs`. A test compares the names with those that the provider defines.
+
+use serde::Serialize;
+
+use crate::check::{Check, Status};
+
+/// What values a parameter takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Values {
+    /// A number of bytes, both ends included.
+    Bytes {
+        /// Least.
+        least: u64,
+        /// Most.
+        most: u64,
+    },
+    /// The name of a network interface, or an address of this machine.
+    Interface,
+    /// Set by `weft run`, not by people.
+    Internal,
+}
+
+/// One parameter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Parameter {
+    /// The variable.
+    pub name: &'static str,
+    /// What holds when it is not set, in words.
+    pub default: &'static str,
+    /// What it takes.
+    pub values: Values,
+    /// What it does.
+    pub meaning: &'static str,
+}
+
+/// All parameters.
+pub const PARAMETERS: [Parameter; 3] = [
+    Parameter {
+        name: "FI_WEFT_IFACE",
+        default: "the first that is up and not loopback",
+        values: Values::Interface,
+        meaning: "network interface or local address of an endpoint for which the application names none",
+    },
+    Parameter {
+        name: "FI_WEFT_INJECT_SIZE",
+        default: "4096",
+        values: Values::Bytes {
+            least: 64,
+            most: 4096,
+        },
+        meaning: "longest message in bytes that fi_inject and its kin take",
+    },
+    Parameter {
+        name: "FI_WEFT_REPORT",
+        default: "no report",
+        values: Values::Internal,
+        meaning: "abstract unix datagram socket that gets each endpoint's counts when it closes; weft run sets it",
+    },
+];
+
+impl Values {
+    /// The values in words.
+    #[must_use]
+    pub fn describe(self) -> String {
+        match self {
+            Self::Bytes { least, most } => format!("{least} to {most} bytes"),
+            Self::Interface => "an interface's name or an address of this machine".to_owned(),
+            Self::Internal => "set by weft run".to_owned(),
+        }
+    }
+
+    /// Whether `text` is one of them; `known` are the interfaces' names and addresses.
+    fn allow(self, text: &str, known: &[String]) -> bool {
+        match self {
+            Self::Bytes { least, most } => text
+                .trim()
+                .parse::<u64>()
+                .is_ok_and(|bytes| (least..=most).contains(&bytes)),
+            Self::Interface => known.iter().any(|one| one == text),
+            Self::Internal => true,
+        }
+    }
+}
+
+/// The names and addresses that FI_WEFT_IFACE may be.
+#[must_use]
+pub fn known_interfaces() -> Vec<String> {
+    let all = weft_os::interface::addresses().unwrap_or_default();
+    all.into_iter()
+        .flat_map(|entry| [entry.name, entry.address.to_string()])
+        .collect()
+}
+
+/// One check for each FI_WEFT_* variable that is wrong, or a single good one.
+#[must_use]
+pub fn checks(environment: &[(String, String)], known: &[String]) -> Vec<Check> {
+    let set: Vec<&(String, String)> = environment
+        .iter()
+        .filter(|(name, _)| name.starts_with("FI_WEFT_"))
+        .collect();
+    let bad: Vec<Check> = set
+        .iter()
+        .filter_map(|(name, value)| judge(name, value, known))
+        .collect();
+    if !bad.is_empty() {
+        return bad;
+    }
+    let value = match set.as_slice() {
+        [] => "none set".to_owned(),
+        some => some
+            .iter()
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect::<Vec<_>>()
+            .join(" "),
+    };
+    vec![Check::ok(
+        "parameters",
+        value,
+        "FI_WEFT_* variables change the provider's defaults, which need no tuning",
+    )]
+}
+
+fn judge(name: &str, value: &str, known: &[String]) -> Option<Check> {
+    let Some(parameter) = PARAMETERS.iter().find(|parameter| parameter.name == name) else {
+        let names = PARAMETERS.map(|parameter| parameter.name).join(", ");
+        let check = Check::ok(
+            name,
+            format!("\"{value}\", but there is no such parameter"),
+            "an unknown parameter is ignored",
+        );
+        return Some(check.but(Status::Warn, format!("unset {name}; there are {names}")));
+    };
+    if parameter.values.allow(value, known) {
+        return None;
+    }
+    let why = "the provider refuses to open with a wrong parameter";
+    let check = Check::ok(
+        name,
+        format!(
+            "\"{value}\", but it must be {}",
+            parameter.values.describe()
+        ),
+        why,
+    );
+    let choice = if parameter.values == Values::Interface {
+        format!(" (here: {})", known.join(", "))
+    } else {
+        String::new()
+    };
+    Some(check.but(Status::Fail, format!("correct or unset {name}{choice}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(list: &[(&str, &str)]) -> Vec<(String, String)> {
+        list.iter()
+            .map(|&(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn the_table_names_what_the_provider_defines() {
+        let source = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../crates/provider/src/parameters.rs"
+        );
+        let text = std::fs::read_to_string(source).unwrap();
+        let defined = text
+            .lines()
+            .filter_map(|line| line.split_once(": &CStr = c\"")?.1.strip_suffix("\";"));
+        let mut defined: Vec<String> = defined
+            .map(|name| format!("FI_WEFT_{}", name.to_uppercase()))
+            .collect();
+        defined.sort();
+        let mut listed: Vec<&str> = PARAMETERS
+            .iter()
+            .filter(|one| one.values != Values::Internal)
+            .map(|one| one.name)
+            .collect();
+        listed.sort_unstable();
+        assert_eq!(
+            listed, defined,
+            "tools/doctor/src/parameters.rs and crates/provider/src/parameters.rs must name the same parameters"
+        );
+    }
+
+    #[test]
+    fn unknown_parameters_warn_and_wrong_values_fail() {
+        let known = ["lo".to_owned(), "127.0.0.1".to_owned()];
+        let check = |name: &str, value: &str| {
+            checks(&pairs(&[("PATH", "x"), (name, value)]), &known).remove(0)
+        };
+        assert_eq!(check("FI_WEFT_INJECTSIZE", "64").status, Status::Warn);
+        for bad in ["63", "4097", "abc", ""] {
+            assert_eq!(
+                check("FI_WEFT_INJECT_SIZE", bad).status,
+                Status::Fail,
+                "{bad}"
+            );
+        }
+        assert_eq!(check("FI_WEFT_INJECT_SIZE", "64").status, Status::Ok);
+        assert_eq!(check("FI_WEFT_IFACE", "lo").status, Status::Ok);
+        assert!(check("FI_WEFT_IFACE", "eth9").fix.contains("lo, 127.0.0.1"));
+        assert_eq!(
+            checks(&pairs(&[("PATH", "x")]), &known)[0].value,
+            "none set"
+        );
+    }
+}

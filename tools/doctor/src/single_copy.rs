@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether one rank may read another's memory (Cross Memory Attach), tried as ranks would: by a process that is no ancestor.
+//!
+//! Called by `lib.rs`. This process opens itself to readers, as Weft does, and starts `weft doctor --read-memory` to read a few of its bytes;
+//! the kernel's rule that a parent may read its child does not help there, so the answer is that of two ranks. Source:
+//! process_vm_readv(2), ptrace(2) "Ptrace access mode checking", Documentation/admin-guide/LSM/Yama.rst.
+
+use std::io::{self, IoSliceMut, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use nix::sys::uio::{RemoteIoVec, process_vm_readv};
+use nix::unistd::Pid;
+
+use crate::check::{Check, Status};
+use crate::tree::Tree;
+
+/// How many bytes are read. Chosen: enough not to be right by chance.
+const PROBE_BYTES: usize = 32;
+
+/// What surrounds an attempt and explains its failure.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Circumstances {
+    /// Yama's ptrace_scope; `None` where there is no Yama.
+    yama: Option<u64>,
+    /// Whether a seccomp filter is in force.
+    filtered: bool,
+    /// Whether this process is in a user namespace below the machine's first.
+    inner_user_namespace: bool,
+}
+
+impl Circumstances {
+    fn read(tree: &Tree) -> Self {
+        // The first user namespace maps all 2^32 - 1 ids onto themselves.
+        let whole = |map: String| map.split_whitespace().eq(["0", "0", "4294967295"]);
+        Self {
+            yama: tree.number("/proc/sys/kernel/yama/ptrace_scope"),
+            filtered: tree
+                .field("/proc/self/status", "Seccomp:")
+                .is_some_and(|mode| mode == "2"),
+            inner_user_namespace: tree
+                .text("/proc/self/uid_map")
+                .is_some_and(|map| !whole(map)),
+        }
+    }
+
+    fn describe(&self) -> String {
+        let yama = self.yama.map_or_else(
+            || "no Yama".to_owned(),
+            |scope| format!("Yama ptrace_scope {scope}"),
+        );
+        let filter = if self.filtered {
+            "a seccomp filter"
+        } else {
+            "no seccomp filter"
+        };
+        let namespace = if self.inner_user_namespace {
+            ", in a user namespace"
+        } else {
+            ""
+        };
+        format!("{yama}, {filter}{namespace}")
+    }
+
+    fn fix(&self) -> &'static str {
+        match self {
+            Self {
+                yama: Some(2..), ..
+            } => {
+                "sysctl kernel.yama.ptrace_scope=1 (Weft opens itself to readers, which 1 permits and 2 does not)"
+            }
+            Self { filtered: true, .. } => {
+                "start the container with --cap-add=SYS_PTRACE, or with a seccomp profile that allows process_vm_readv and process_vm_writev"
+            }
+            Self {
+                inner_user_namespace: true,
+                ..
+            } => {
+                "start all ranks in one user namespace (one container for the job, not one for each rank)"
+            }
+            _ => {
+                "see which security module or kernel setting denies process_vm_readv among processes of one user"
+            }
+        }
+    }
+}
+
+/// The check; `executable` is the `weft` that is started to read.
+#[must_use]
+pub fn check(tree: &Tree, executable: Option<&Path>) -> Check {
+    let circumstances = Circumstances::read(tree);
+    let attempt = executable
+        .ok_or_else(|| io::Error::other("this executable cannot be found"))
+        .and_then(attempt);
+    judge(attempt, &circumstances)
+}
+
+fn judge(attempt: io::Result<()>, circumstances: &Circumstances) -> Check {
+    let why = "a receiver that may read the sender's memory copies large messages once instead of twice; without it Weft pipelines two copies, \
+               which is slower on most machines and never wrong";
+    match attempt {
+        Ok(()) => Check::ok(
+            "single copy",
+            format!("works ({})", circumstances.describe()),
+            why,
+        ),
+        Err(error) => {
+            let check = Check::ok(
+                "single copy",
+                format!("{error} ({})", circumstances.describe()),
+                why,
+            );
+            check.but(Status::Warn, circumstances.fix())
+        }
+    }
+}
+
+fn attempt(executable: &Path) -> io::Result<()> {
+    let secret: Vec<u8> = (0..PROBE_BYTES / 8)
+        .map(|_| weft_os::process::random_u64())
+        .collect::<io::Result<Vec<_>>>()?
+        .into_iter()
+        .flat_map(u64::to_le_bytes)
+        .collect();
+    weft_os::process::allow_readers();
+    let target = format!("{}:{}", std::process::id(), secret.as_ptr() as usize);
+    let output = Command::new(executable)
+        .args(["doctor", "--read-memory", &target])
+        .stdin(Stdio::null())
+        .output()?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(text.trim().to_owned()));
+    }
+    if output.stdout == secret {
+        Ok(())
+    } else {
+        Err(io::Error::other(
+            "process_vm_readv gave other bytes than were there",
+        ))
+    }
+}
+
+/// The other side of the attempt: reads from the process and address in `target` (`PID:ADDRESS`) and writes the bytes to standard output.
+///
+/// # Errors
+/// When the target is malformed or the kernel refuses; the text says which.
+pub fn read_memory(target: &str) -> Result<(), String> {
+    let malformed = || format!("`{target}` is not of the form PID:ADDRESS");
+    let (pid, address) = target.split_once(':').ok_or_else(malformed)?;
+    let (pid, address) = (
+        pid.parse::<i32>().map_err(|_| malformed())?,
+        address.parse::<usize>().map_err(|_| malformed())?,
+    );
+    let mut bytes = [0_u8; PROBE_BYTES];
+    let remote = [RemoteIoVec {
+        base: address,
+        len: PROBE_BYTES,
+    }];
+    let count = process_vm_readv(
+        Pid::from_raw(pid),
+        &mut [IoSliceMut::new(&mut bytes)],
+        &remote,
+    )
+    .map_err(|error| format!("process_vm_readv: {}", error.desc()))?;
+    std::io::stdout()
+        .write_all(&bytes[..count])
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(circumstances: &Circumstances) -> Check {
+        judge(
+            Err(io::Error::other(
+                "process_vm_readv: Operation not permitted",
+            )),
+            circumstances,
+        )
+    }
+
+    #[test]
+    fn the_fix_follows_the_cause() {
+        let yama = Circumstances {
+            yama: Some(2),
+            filtered: true,
+            inner_user_namespace: false,
+        };
+        assert!(refused(&yama).fix.contains("ptrace_scope=1"));
+        let container = Circumstances {
+            yama: Some(1),
+            filtered: true,
+            inner_user_namespace: true,
+        };
+        assert!(refused(&container).fix.contains("SYS_PTRACE"));
+        let namespace = Circumstances {
+            inner_user_namespace: true,
+            ..Circumstances::default()
+        };
+        assert!(refused(&namespace).fix.contains("one user namespace"));
+        assert_eq!(refused(&Circumstances::default()).status, Status::Warn);
+        assert_eq!(judge(Ok(()), &container).status, Status::Ok);
+    }
+
+    #[test]
+    fn circumstances_are_read_from_proc() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("proc/sys/kernel/yama")).unwrap();
+        std::fs::create_dir_all(folder.path().join("proc/self")).unwrap();
+        std::fs::write(
+            folder.path().join("proc/sys/kernel/yama/ptrace_scope"),
+            "1\n",
+        )
+        .unwrap();
+        std::fs::write(
+            folder.path().join("proc/self/status"),
+            "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n",
+        )
+        .unwrap();
+        std::fs::write(
+            folder.path().join("proc/self/uid_map"),
+            "         0       1000          1\n",
+        )
+        .unwrap();
+        let found = Circumstances::read(&Tree::below(folder.path()));
+        assert_eq!(
+            found,
+            Circumstances {
+                yama: Some(1),
+                filtered: true,
+                inner_user_namespace: true
+            }
+        );
+        std::fs::write(
+            folder.path().join("proc/self/uid_map"),
+            "         0          0 4294967295\n",
+        )
+        .unwrap();
+        assert!(!Circumstances::read(&Tree::below(folder.path())).inner_user_namespace);
+    }
+
+    #[test]
+    fn a_malformed_target_is_refused() {
+        for bad in ["", "1", "1:", "x:1", "1:x", "99999999999:1"] {
+            assert!(
+                read_memory(bad).unwrap_err().contains("PID:ADDRESS"),
+                "{bad}"
+            );
+        }
+    }
+}
