@@ -13,6 +13,7 @@ use crate::peek::Claimed;
 use crate::route::Remotes;
 use crate::settings::DEFAULT_MIN_MULTI_RECEIVE_BYTES;
 use crate::slots::Slots;
+use crate::statistics::Waiting;
 use crate::unexpected::{PayloadPool, Unexpected};
 
 /// A posted receive.
@@ -54,6 +55,14 @@ impl Matching {
         match class {
             Class::Message => &mut self.messages,
             Class::Tagged => &mut self.tagged,
+        }
+    }
+
+    /// What waits on both sides.
+    pub(crate) fn waiting(&self) -> Waiting {
+        Waiting {
+            posted_count: self.messages.posted_count() + self.tagged.posted_count(),
+            unexpected_count: self.messages.unexpected_count() + self.tagged.unexpected_count(),
         }
     }
 }

@@ -21,6 +21,8 @@ pub(crate) struct Endpoint<P> {
     /// Opened by `enable`.
     pub(crate) local: Option<P>,
     pub(crate) core: Core,
+    /// Queues that sleep on the transport.
+    pub(crate) sleepers_count: u32,
 }
 
 impl<P: LocalRoute> Endpoint<P> {
@@ -45,6 +47,7 @@ impl<P: LocalRoute> Domain<P> {
             vector: None,
             local: None,
             core,
+            sleepers_count: 0,
         }))
     }
 
@@ -196,6 +199,7 @@ impl<P: LocalRoute> Domain<P> {
         let local = endpoint.local.as_ref().map(LocalRoute::statistics);
         Ok(Statistics {
             counts: endpoint.core.report.counts,
+            waiting: endpoint.core.matching.waiting(),
             local,
         })
     }

@@ -51,6 +51,8 @@ pub use settings::{
     DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
     Inject, QueueBinding, QueueSettings, Receive, Send, VectorKind,
 };
-pub use statistics::{Counts, Statistics};
+pub use statistics::{Counts, Statistics, Waiting};
 pub use weft_contract::{Class, TransferError};
 pub use weft_memory::{IOV_LIMIT, UserBuffer};
+/// The local transport: its settings and what it counts.
+pub use weft_shm as shm;

@@ -18,11 +18,22 @@ pub struct Counts {
     pub error_count: u64,
 }
 
+/// What waits in matching now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Waiting {
+    /// Receives posted and not matched, both with and without tags.
+    pub posted_count: usize,
+    /// Messages that no receive was posted for yet.
+    pub unexpected_count: usize,
+}
+
 /// All that is counted for one endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statistics<R> {
     /// What the endpoint itself counted.
     pub counts: Counts,
+    /// What waits now.
+    pub waiting: Waiting,
     /// What its local transport counted; none before the endpoint is enabled.
     pub local: Option<R>,
 }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Sleeping on a queue's descriptor over shared memory: a message wakes the sleeper, and none is slept over.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use weft_endpoint::{
+    Class, Domain, DomainSettings, EndpointId, EndpointSettings, Error, FiAddr, Inject,
+    QueueBinding, QueueId, QueueSettings, Receive, UserBuffer, VectorKind,
+};
+use weft_os::sleep::wait_readable;
+
+/// An endpoint with a queue for each direction.
+struct Side {
+    domain: Domain,
+    endpoint: EndpointId,
+    sends: QueueId,
+    receives: QueueId,
+    other: FiAddr,
+}
+
+fn pair() -> [Side; 2] {
+    let mut sides = [0, 1].map(|_| {
+        let mut domain = Domain::new(DomainSettings::default());
+        let (vector, sends) = (
+            domain.open_vector(VectorKind::Map),
+            domain.open_queue(QueueSettings::default()),
+        );
+        let receives = domain.open_queue(QueueSettings::default());
+        let address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+        let endpoint = domain.open_endpoint(EndpointSettings {
+            address,
+            ..EndpointSettings::default()
+        });
+        domain.bind_vector(endpoint, vector).unwrap();
+        let binding = |transmit| QueueBinding {
+            transmit,
+            receive: !transmit,
+            selective: false,
+        };
+        domain.bind_queue(endpoint, sends, binding(true)).unwrap();
+        domain
+            .bind_queue(endpoint, receives, binding(false))
+            .unwrap();
+        domain.enable(endpoint).unwrap();
+        (
+            Side {
+                domain,
+                endpoint,
+                sends,
+                receives,
+                other: FiAddr::UNSPEC,
+            },
+            vector,
+        )
+    });
+    let addresses = [0, 1].map(|index| {
+        sides[index]
+            .0
+            .domain
+            .local_address(sides[index].0.endpoint)
+            .unwrap()
+    });
+    for index in [0, 1] {
+        let (side, vector) = &mut sides[index];
+        side.other = side.domain.insert(*vector, addresses[1 - index]).unwrap();
+    }
+    sides.map(|(side, _)| side)
+}
+
+impl Side {
+    fn post(&mut self) {
+        let (source, class) = (FiAddr::UNSPEC, Class::Message);
+        let receive = Receive {
+            class,
+            source,
+            tag: 0,
+            ignore: 0,
+            flags: None,
+            context: 5,
+        };
+        self.domain
+            .receive(self.endpoint, &receive, UserBuffer::leaked(&[8]))
+            .unwrap();
+    }
+
+    fn inject(&mut self) {
+        let inject = Inject {
+            class: Class::Message,
+            tag: 0,
+            cq_data: None,
+        };
+        let payload = UserBuffer::leaked(&[8]);
+        while self
+            .domain
+            .inject(self.endpoint, self.other, &inject, &payload)
+            == Err(Error::Again)
+        {
+            self.domain.progress(self.endpoint).unwrap();
+        }
+    }
+
+    /// Reads until it may sleep.
+    fn fall_asleep(&mut self, queue: QueueId) {
+        let start = Instant::now();
+        while !self.domain.before_sleep(queue) {
+            assert!(
+                start.elapsed() < Duration::from_secs(10),
+                "there is always something to do"
+            );
+            assert_eq!(self.domain.read_queue(queue, 1, |_| ()), Err(Error::Again));
+        }
+    }
+}
+
+/// Both have exchanged messages, and nothing is left to do.
+fn acquainted() -> [Side; 2] {
+    let mut sides = pair();
+    for from in [0, 1, 0, 1] {
+        sides[1 - from].post();
+        sides[from].inject();
+        while sides[1 - from]
+            .domain
+            .read_queue(sides[1 - from].receives, 1, |_| ())
+            .is_err()
+        {
+            sides[from].domain.progress(sides[from].endpoint).unwrap();
+        }
+    }
+    sides
+}
+
+#[test]
+fn a_message_wakes_the_sleeper() {
+    let [mut sender, mut sleeper] = acquainted();
+    let descriptor = sleeper.domain.wait_fd(sleeper.receives).unwrap();
+    for _ in 0..20 {
+        sleeper.post();
+        sleeper.fall_asleep(sleeper.receives);
+        assert!(!wait_readable(descriptor, 0), "nothing has happened yet");
+        sender.inject();
+        assert!(wait_readable(descriptor, 5000), "the message rings");
+        sleeper.domain.after_sleep(sleeper.receives);
+        assert_eq!(
+            sleeper
+                .domain
+                .read_queue(sleeper.receives, 1, |entry| assert_eq!(entry.context, 5)),
+            Ok(1)
+        );
+    }
+}
+
+#[test]
+fn nobody_may_sleep_over_a_message() {
+    let [mut sender, mut sleeper] = acquainted();
+    sleeper.post();
+    sender.inject();
+    assert!(
+        !sleeper.domain.before_sleep(sleeper.receives),
+        "the message waits in the transport"
+    );
+    sleeper.domain.progress(sleeper.endpoint).unwrap();
+    assert!(
+        !sleeper.domain.before_sleep(sleeper.receives),
+        "the message waits in the queue"
+    );
+    assert_eq!(
+        sleeper.domain.read_queue(sleeper.receives, 1, |_| ()),
+        Ok(1)
+    );
+    sleeper.fall_asleep(sleeper.receives);
+}
+
+#[test]
+fn two_queues_sleep_on_one_transport_and_the_first_to_wake_leaves_the_other_asleep() {
+    let [mut sender, mut sleeper] = acquainted();
+    let descriptor = sleeper.domain.wait_fd(sleeper.receives).unwrap();
+    assert_eq!(
+        sleeper.domain.wait_fd(sleeper.sends),
+        Ok(descriptor),
+        "one endpoint, one descriptor"
+    );
+    sleeper.post();
+    sleeper.fall_asleep(sleeper.receives);
+    sleeper.fall_asleep(sleeper.sends);
+    sleeper.domain.after_sleep(sleeper.sends);
+    assert!(!wait_readable(descriptor, 0));
+    sender.inject();
+    assert!(
+        wait_readable(descriptor, 5000),
+        "the other sleeper is still rung for"
+    );
+    assert!(
+        !sleeper.domain.before_sleep(sleeper.receives),
+        "what came meanwhile is received, not slept over"
+    );
+    sleeper.domain.after_sleep(sleeper.receives);
+    assert_eq!(
+        sleeper.domain.read_queue(sleeper.receives, 1, |_| ()),
+        Ok(1)
+    );
+}
