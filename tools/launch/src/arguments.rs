@@ -18,6 +18,7 @@ use crate::transport::Transport;
     name = "weft run",
     no_binary_name = true,
     disable_version_flag = true,
+    args_override_self = true,
     about = "Run an unmodified MPI program on this machine, with its messages carried by Weft",
     after_help = AFTER_HELP
 )]
@@ -34,6 +35,9 @@ pub struct Arguments {
     /// What carries the messages: weft, native (the MPI's own shared memory), tcp, or ofi:PROVIDER (another libfabric provider)
     #[arg(long, value_name = "TRANSPORT", default_value = "weft")]
     pub transport: Transport,
+    /// Whether each rank gets a core of its own: auto (if there are enough), core, none (wise when several jobs share the machine)
+    #[arg(long, value_enum, default_value_t = CoreBinding::Auto, value_name = "HOW")]
+    pub bind: CoreBinding,
     /// Put the rank in front of each line of output
     #[arg(long)]
     pub label: bool,
@@ -56,12 +60,7 @@ pub struct Arguments {
     #[arg(long = "env", value_name = "K=V")]
     pub variables: Vec<Variable>,
     /// The program and its arguments
-    #[arg(
-        required = true,
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "PROGRAM ARGS"
-    )]
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     pub program: Vec<OsString>,
 }
 
@@ -77,6 +76,17 @@ built in, $VIRTUAL_ENV, $PATH, /usr/bin/mpiexec.openmpi, /usr/bin/mpiexec.mpich,
 
 Exit codes: the program's own; 128+signal when it was killed; 124 timed out; 2 wrong usage; 3 Weft not used (--require-weft);
 126 program not executable; 127 program not found; 1 anything else that kept the job from starting.";
+
+/// Whether ranks are bound to cores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum CoreBinding {
+    /// When there are at least as many cores as ranks: two ranks on one core while another idles is worse than moving about.
+    Auto,
+    /// Always; more ranks than cores are refused.
+    Core,
+    /// Never.
+    None,
+}
 
 /// Which MPI the user asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -168,6 +178,20 @@ impl Arguments {
         }
     }
 
+    /// Whether to bind each of `ranks` ranks to one of `cores` cores.
+    ///
+    /// # Errors
+    /// `Fault::Usage` when binding was asked for and there are too few cores.
+    pub fn bound(&self, ranks: u32, cores: u32) -> Result<bool, Fault> {
+        match self.bind {
+            CoreBinding::None => Ok(false),
+            CoreBinding::Core if ranks > cores => Err(Fault::Usage(format!(
+                "--bind core: {ranks} ranks do not find a core each, as this process may use {cores}; use --bind auto or none, or fewer ranks"
+            ))),
+            CoreBinding::Auto | CoreBinding::Core => Ok(ranks <= cores),
+        }
+    }
+
     /// The time after which the job is ended.
     ///
     /// # Errors
@@ -202,6 +226,18 @@ mod tests {
     }
 
     #[test]
+    fn an_unknown_option_is_refused_and_no_program() {
+        assert!(parse(&["--nonsense", "--", "true"]).is_err());
+        assert!(parse(&["-n", "2"]).is_err());
+        assert_eq!(
+            parse(&["-n", "2", "--", "true", "--", "-x"])
+                .unwrap()
+                .program,
+            ["true", "--", "-x"]
+        );
+    }
+
+    #[test]
     fn rank_count_follows_n_then_ppn_then_cores() {
         assert_eq!(parse(&["-n", "3", "a"]).unwrap().rank_count(8).unwrap(), 3);
         assert_eq!(
@@ -226,6 +262,26 @@ mod tests {
             .rank_count(4)
             .unwrap_err();
         assert!(fault.to_string().contains("3 machines"), "{fault}");
+    }
+
+    #[test]
+    fn ranks_are_bound_only_while_each_has_a_core() {
+        let bound = |how: &str, ranks| parse(&["--bind", how, "a"]).unwrap().bound(ranks, 2);
+        assert!(bound("auto", 2).unwrap() && bound("core", 2).unwrap());
+        assert!(!bound("auto", 3).unwrap() && !bound("none", 1).unwrap());
+        assert!(
+            bound("core", 3)
+                .unwrap_err()
+                .to_string()
+                .contains("may use 2")
+        );
+    }
+
+    #[test]
+    fn the_last_of_repeated_options_counts_and_variables_add_up() {
+        let arguments =
+            parse(&["-n", "2", "--env", "A=1", "-n", "3", "--env", "B=2", "a"]).unwrap();
+        assert_eq!((arguments.ranks, arguments.variables.len()), (Some(3), 2));
     }
 
     #[test]

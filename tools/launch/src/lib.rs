@@ -92,6 +92,7 @@ fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
     arguments.time_limit()?;
     let cores = cores::allowed().core_count;
     let ranks = arguments.rank_count(cores)?;
+    let bound = arguments.bound(ranks, cores)?;
     let (name, rest) = arguments
         .program
         .split_first()
@@ -118,6 +119,7 @@ fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
     let shape = Shape {
         ranks,
         cores,
+        bound,
         label: arguments.label,
         root,
         provider_folder,
@@ -219,7 +221,7 @@ fn execute(arguments: &Arguments, plan: &Plan) -> Result<u8, Fault> {
             mpi: &plan.chosen.installation,
             transport: arguments.transport.to_string(),
             ranks: plan.shape.ranks,
-            bound: plan.shape.bound(),
+            bound: plan.shape.bound,
             exit_code,
             signal: ending.signal,
             timed_out: ending.timed_out,
@@ -246,10 +248,12 @@ fn announce(arguments: &Arguments, plan: &Plan) {
             format!("{count} {word}s")
         }
     };
-    let binding = if plan.shape.bound() {
+    let binding = if plan.shape.bound {
         "each bound to a core".to_owned()
-    } else {
+    } else if plan.shape.crowded() {
         format!("not bound, as they share {}", plural(cores, "core"))
+    } else {
+        "not bound".to_owned()
     };
     eprintln!(
         "weft: {}, {binding}; {}; transport {}",

@@ -83,6 +83,8 @@ pub struct Shape {
     pub ranks: u32,
     /// Physical cores that this process may use.
     pub cores: u32,
+    /// Whether each rank is bound to a core of its own.
+    pub bound: bool,
     /// Whether each line of output is to carry its rank.
     pub label: bool,
     /// Whether the user is root, which Open MPI refuses by default.
@@ -92,10 +94,10 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Each rank gets a core of its own when there are enough, else none is bound: two ranks on one core while another idles is worse.
+    /// Whether ranks must share cores, so that one that polls takes the core from the one it waits for.
     #[must_use]
-    pub fn bound(&self) -> bool {
-        self.ranks <= self.cores
+    pub fn crowded(&self) -> bool {
+        self.ranks > self.cores
     }
 }
 
@@ -196,19 +198,5 @@ mod tests {
         for bad in ["", "shm", "ofi:", "ofi:a,b", "ofi:^tcp", "Weft"] {
             assert!(bad.parse::<Transport>().is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn ranks_are_bound_only_while_each_has_a_core() {
-        let mut shape = Shape {
-            ranks: 2,
-            cores: 2,
-            label: false,
-            root: false,
-            provider_folder: None,
-        };
-        assert!(shape.bound());
-        shape.ranks = 3;
-        assert!(!shape.bound());
     }
 }

@@ -32,12 +32,12 @@ fn arguments_and_standard_input_reach_the_program_untouched() {
     let output = fake.run_with_input(
         &["-n", "3"],
         "printf '%s|' \"$RANKS\" \"$@\"; cat",
-        &["two words", "", "--quiet", "$HOME"],
+        &["two words", "", "--quiet", "--", "$HOME"],
         "from stdin",
     );
     assert_eq!(
         String::from_utf8_lossy(&output.stdout),
-        "3|two words||--quiet|$HOME|from stdin"
+        "3|two words||--quiet|--|$HOME|from stdin"
     );
 }
 

@@ -28,7 +28,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     if shape.label {
         settings.argument(&["-l"]);
     }
-    settings.set("I_MPI_PIN", if shape.bound() { "1" } else { "0" });
+    settings.set("I_MPI_PIN", if shape.bound { "1" } else { "0" });
     let own = providers_of(mpi);
     let fabric = if *transport == Transport::Native {
         "shm"
@@ -127,6 +127,7 @@ mod tests {
         Shape {
             ranks,
             cores: 2,
+            bound: ranks <= 2,
             label: true,
             root: true,
             provider_folder: Some("/w".into()),

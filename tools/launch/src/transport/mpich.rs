@@ -24,7 +24,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     if shape.label {
         settings.argument(&["-l"]);
     }
-    settings.argument(if shape.bound() {
+    settings.argument(if shape.bound {
         &["-bind-to", "core", "-map-by", "core"]
     } else {
         &["-bind-to", "none"]
@@ -77,6 +77,7 @@ mod tests {
         Shape {
             ranks,
             cores: 2,
+            bound: ranks <= 2,
             label: false,
             root: true,
             provider_folder: Some("/w".into()),

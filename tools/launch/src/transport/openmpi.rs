@@ -33,17 +33,18 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
             &["--tag-output"]
         });
     }
-    if shape.bound() {
+    if shape.bound {
         settings.argument(&["--map-by", "core", "--bind-to", "core"]);
     } else {
-        let map = if five {
-            ["--map-by", ":OVERSUBSCRIBE"].as_slice()
+        // Open MPI counts cores as slots, and refuses more ranks than slots unless told.
+        settings.argument(if five {
+            &["--map-by", ":OVERSUBSCRIBE"]
         } else {
             &["--oversubscribe"]
-        };
-        settings.argument(map);
+        });
         settings.argument(&["--bind-to", "none"]);
-        // A rank that spins takes the core from the rank it waits for.
+    }
+    if shape.crowded() {
         settings.set("OMPI_MCA_mpi_yield_when_idle", "1");
     }
     if shape.root {
@@ -105,6 +106,7 @@ mod tests {
         Shape {
             ranks,
             cores: 2,
+            bound: ranks <= 2,
             label: true,
             root: true,
             provider_folder: Some("/w/lib/weft".into()),
