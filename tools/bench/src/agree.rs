@@ -51,6 +51,16 @@ pub fn tails(
     Ok(own_tails(samples, settings))
 }
 
+/// Mean over the ranks of each rank's median sample; sorts `samples`. After [`tails`], not before: that needs their order.
+///
+/// # Errors
+/// What MPI reports.
+pub fn median(world: &Communicator<'_>, samples: &mut [f64]) -> Result<f64> {
+    statistics::sort(samples);
+    let own = statistics::nearest_rank(samples, 50);
+    Ok(over_ranks(world, own, Operation::Sum)? / world.size() as f64)
+}
+
 /// Percentiles of -z over this rank's own iterations; sorts `samples`.
 pub fn own_tails(samples: &mut [f64], settings: &Settings) -> Vec<f64> {
     statistics::sort(samples);

@@ -56,13 +56,15 @@ impl<E: Resize> Benchmark for Collective<'_, E> {
         for sample in &mut self.samples {
             *sample *= 1e6;
         }
+        let tails = agree::tails(self.world, &mut self.samples, self.settings)?;
         Ok(Row {
             size_bytes,
             value: mean,
             extremes: Some((least, greatest)),
             iterations: plan.iterations,
             passed: agree::passed(self.world, timing.mismatches, self.settings)?,
-            tails: agree::tails(self.world, &mut self.samples, self.settings)?,
+            tails,
+            median: agree::median(self.world, &mut self.samples)?,
             ..Row::default()
         })
     }

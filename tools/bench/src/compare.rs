@@ -3,7 +3,7 @@
 //!
 //! Called by lib. One figure from one run says little on a machine that others use, so each benchmark runs in several short
 //! rounds, and the transports take turns within a round: what disturbs one disturbs its neighbours as well. Reported are
-//! medians over the rounds with the tenth and ninetieth percentile. Source of the method: Hoefler and Belli, "Scientific
+//! medians over the rounds (of each run's median block) with the tenth and ninetieth percentile. Source of the method: Hoefler and Belli, "Scientific
 //! Benchmarking of Parallel Computing Systems", SC 2015.
 //!
 //! In the order of a run:

@@ -23,6 +23,8 @@ pub struct Row {
     pub size_bytes: usize,
     /// Microseconds or MB/s.
     pub value: f64,
+    /// The same from the median block of iterations, which a few interruptions do not move; only in JSON.
+    pub median: f64,
     /// Messages per second, where measured.
     pub rate: Option<f64>,
     /// Least and greatest latency in microseconds, where asked for.
@@ -169,6 +171,7 @@ fn json_row(description: &Description, shown: &Shown, row: &Row) -> String {
     put("benchmark", description.name.into());
     put("size_bytes", row.size_bytes.into());
     put("value", row.value.into());
+    put("median", row.median.into());
     put("unit", unit(description).into());
     put("iterations", row.iterations.into());
     if let Some(rate) = row.rate {

@@ -15,7 +15,7 @@
 //! - [`format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
 //!
-//! What is measured: the plain loop is timed as a whole, with one clock reading at each end. Options that need single iterations
+//! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading between them. Options that need single iterations
 //! (-c, -z, -f) time each one, which adds the cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic
 //! one and not MPI_Wtime, so that all MPIs are measured with the same ruler.
 #![forbid(unsafe_code)]

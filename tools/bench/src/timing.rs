@@ -49,8 +49,12 @@ pub struct Timing {
     pub mismatches: u64,
 }
 
-/// Times iterations back to back: as a whole when nothing needs single ones, else each. `samples_seconds` is emptied and, when
-/// single iterations are timed, filled with one entry for each; it must have room for them.
+/// Clock readings in a loop that needs no single iterations: enough for a median that a few interruptions do not move, and too
+/// few to cost anything (chosen).
+const BLOCKS: usize = 25;
+
+/// Times iterations back to back: in [`BLOCKS`] blocks when nothing needs single ones, else each. `samples_seconds` is emptied
+/// and filled with the seconds per iteration of each block or iteration; it must have room for one per iteration.
 ///
 /// # Errors
 /// What the exercise reports.
@@ -66,14 +70,22 @@ pub fn time(
     for iteration in 0..plan.warmup {
         exercise.exchange(iteration)?;
     }
-    let start = Instant::now();
-    for iteration in 0..plan.iterations {
-        exercise.exchange(iteration)?;
+    let block = plan.iterations.div_ceil(BLOCKS);
+    let mut timing = Timing::default();
+    let mut done = 0;
+    let mut start = Instant::now();
+    while done < plan.iterations {
+        let end = (done + block).min(plan.iterations);
+        for iteration in done..end {
+            exercise.exchange(iteration)?;
+        }
+        let now = Instant::now();
+        let seconds = (now - start).as_secs_f64();
+        timing.seconds += seconds;
+        samples_seconds.push(seconds / (end - done) as f64);
+        (start, done) = (now, end);
     }
-    Ok(Timing {
-        seconds: start.elapsed().as_secs_f64(),
-        mismatches: 0,
-    })
+    Ok(timing)
 }
 
 /// Times each iteration, with a barrier of `world` after each, as is the custom for collectives: ranks that finish early must
@@ -158,14 +170,20 @@ mod tests {
     };
 
     #[test]
-    fn plain_loop_keeps_no_samples_and_never_prepares() {
+    fn plain_loop_leaves_one_sample_for_each_block_and_never_prepares() {
         let (mut counted, mut samples) = (Counted::default(), vec![1.0]);
         let timing = time(&mut counted, &PLAN, &mut samples).expect("cannot fail");
         assert_eq!(
             (counted.prepared, counted.exchanged, samples.len()),
-            (0, 9, 0)
+            (0, 9, 7)
         );
-        assert!(timing.seconds >= 0.0);
+        let long = Plan {
+            iterations: 1000,
+            ..PLAN
+        };
+        let timing_of_long = time(&mut counted, &long, &mut samples).expect("cannot fail");
+        assert_eq!(samples.len(), BLOCKS);
+        assert!(timing.seconds > 0.0 && timing_of_long.seconds > 0.0);
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub struct Outcome {
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Line {
     Header { mpi: String, library: String },
-    Row { size_bytes: usize, value: f64 },
+    Row { size_bytes: usize, median: f64 },
 }
 
 /// How often to look whether a run has ended (chosen: small beside the shortest run).
@@ -118,7 +118,7 @@ fn parse(stdout: &str) -> Outcome {
     {
         match line {
             Line::Header { mpi, library } => (outcome.mpi, outcome.library) = (mpi, library),
-            Line::Row { size_bytes, value } => outcome.rows.push((size_bytes, value)),
+            Line::Row { size_bytes, median } => outcome.rows.push((size_bytes, median)),
         }
     }
     outcome
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn rows_are_read_among_other_lines() {
         let script = r#"echo hello; echo '{"type":"header","mpi":"M","library":"/l","ranks":2}'
-            echo '{"type":"row","size_bytes":8,"value":0.5,"unit":"us"}'"#;
+            echo '{"type":"row","size_bytes":8,"value":0.9,"median":0.5,"unit":"us"}'"#;
         let expected = Outcome {
             rows: vec![(8, 0.5)],
             mpi: "M".into(),

@@ -35,6 +35,7 @@ fn content() -> Row {
     Row {
         size_bytes: 4096,
         value: 12.345,
+        median: 12.25,
         rate: Some(2_356_892.444),
         extremes: Some((1.5, 20.25)),
         iterations: 1000,
@@ -195,6 +196,7 @@ fn json_lines_hold_all_that_was_measured() {
     );
     let row: Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!(row["type"], "row");
+    assert_eq!(row["median"], 12.25);
     assert_eq!(
         (&row["size_bytes"], &row["value"], &row["unit"]),
         (&json!(4096), &json!(12.345), &json!("us"))

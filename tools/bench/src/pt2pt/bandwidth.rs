@@ -9,6 +9,7 @@ use crate::agree;
 use crate::format::Row;
 use crate::options::Settings;
 use crate::runner::Benchmark;
+use crate::statistics;
 use crate::timing::{self, Plan};
 use weft_mpi::{Communicator, Result};
 
@@ -63,12 +64,14 @@ impl Benchmark for Bandwidth<'_> {
         for sample in &mut self.samples {
             *sample = megabytes / *sample;
         }
+        let tails = agree::own_tails(&mut self.samples, self.settings);
         Ok(Row {
             size_bytes,
             value: megabytes * plan.iterations as f64 / timing.seconds,
             iterations: plan.iterations,
             passed: agree::passed(self.world, timing.mismatches, self.settings)?,
-            tails: agree::own_tails(&mut self.samples, self.settings),
+            median: statistics::nearest_rank(&self.samples, 50),
+            tails,
             ..Row::default()
         })
     }

@@ -10,6 +10,7 @@ use crate::agree;
 use crate::format::Row;
 use crate::options::Settings;
 use crate::runner::Benchmark;
+use crate::statistics;
 use crate::timing::{self, Plan};
 use weft_mpi::{Communicator, Result};
 
@@ -62,6 +63,7 @@ impl Benchmark for Latency<'_> {
                 .zip(self.samples.last().copied()),
             iterations: plan.iterations,
             passed: agree::passed(self.world, timing.mismatches, self.settings)?,
+            median: statistics::nearest_rank(&self.samples, 50),
             tails,
             ..Row::default()
         })

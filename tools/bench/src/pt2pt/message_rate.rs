@@ -72,6 +72,7 @@ impl Benchmark for MessageRate<'_> {
                 *sample = messages * size_bytes as f64 / 1e6 / *sample;
             }
             row.tails = agree::tails(&self.senders, &mut self.samples, self.settings)?;
+            row.median = agree::median(&self.senders, &mut self.samples)?;
         }
         Ok(row)
     }

@@ -56,13 +56,15 @@ impl Benchmark for MultiLatency<'_> {
         }
         let own = timing.seconds * 1e6 / (2.0 * plan.iterations as f64);
         let (least, mean, greatest) = agree::spread(&self.players, own)?;
+        let tails = agree::tails(&self.players, &mut self.samples, self.settings)?;
         Ok(Row {
             size_bytes,
             value: mean,
             extremes: Some((least, greatest)),
             iterations: plan.iterations,
             passed: agree::passed(self.world, timing.mismatches, self.settings)?,
-            tails: agree::tails(&self.players, &mut self.samples, self.settings)?,
+            tails,
+            median: agree::median(&self.players, &mut self.samples)?,
             ..Row::default()
         })
     }
