@@ -6,9 +6,8 @@
 //! slowly messages trickle in. It is simple rather than fast: one lock, and payloads are copied twice.
 
 use std::collections::{HashMap, VecDeque};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
-use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use weft_contract::{
     AckToken, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer, PostError,
@@ -19,89 +18,10 @@ use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 use crate::error::Error;
 use crate::route::LocalRoute;
 
-/// How a network treats its messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Manner {
-    /// Messages up to here arrive whole; longer ones are offered.
-    pub eager_limit_bytes: usize,
-    /// Packets that wait at one endpoint before senders are told to come again.
-    pub room_count: usize,
-    /// Seed of a delay: at each progress a random few packets are handled. `None` handles all.
-    pub trickle_seed: Option<u64>,
-}
+mod network;
 
-impl Default for Manner {
-    fn default() -> Self {
-        Self {
-            eager_limit_bytes: 4096,
-            room_count: 1024,
-            trickle_seed: None,
-        }
-    }
-}
-
-/// What goes from one endpoint to another.
-enum Packet {
-    Whole {
-        op: SendOp,
-        bytes: Vec<u8>,
-        wants_receipt: bool,
-    },
-    Offer {
-        op: SendOp,
-        length_bytes: u64,
-        number: u64,
-    },
-    /// The receiver is done with an offer, or has delivered a message whose sender wants to know.
-    Done(SendToken),
-    Gone,
-}
-
-/// Endpoints that reach each other.
-pub struct Network {
-    manner: Manner,
-    mailboxes: HashMap<SocketAddr, VecDeque<(SocketAddr, Packet)>>,
-    /// Payloads of offers, while they are with their senders.
-    offered: HashMap<u64, (SocketAddr, UserBuffer)>,
-    next_number: u64,
-    next_port: u16,
-}
-
-type Shared = Arc<Mutex<Network>>;
-
-static NETWORKS: LazyLock<Mutex<HashMap<IpAddr, Shared>>> = LazyLock::new(Mutex::default);
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Network {
-    fn new(manner: Manner) -> Shared {
-        let (mailboxes, offered) = (HashMap::new(), HashMap::new());
-        Arc::new(Mutex::new(Self {
-            manner,
-            mailboxes,
-            offered,
-            next_number: 0,
-            next_port: 1,
-        }))
-    }
-
-    /// Makes a network; endpoints whose wanted address has the IP answered here belong to it.
-    pub fn open(manner: Manner) -> IpAddr {
-        let mut networks = lock(&NETWORKS);
-        let next = u32::from(std::net::Ipv4Addr::new(127, 1, 0, 0)) + networks.len() as u32;
-        let address = IpAddr::from(std::net::Ipv4Addr::from(next));
-        networks.insert(address, Self::new(manner));
-        address
-    }
-
-    fn send(&mut self, from: SocketAddr, to: SocketAddr, packet: Packet) {
-        if let Some(mailbox) = self.mailboxes.get_mut(&to) {
-            mailbox.push_back((from, packet));
-        }
-    }
-}
+pub use network::{Manner, Network};
+use network::{Packet, Shared, lock};
 
 /// An offer that was accepted, to be fetched at the next progress.
 struct Fetch {
@@ -377,29 +297,14 @@ impl LocalRoute for InProcess {
 
     fn open((): &(), wanted: Option<SocketAddr>) -> Result<Self, (Error, String)> {
         let wanted = wanted.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
-        let network = Arc::clone(
-            lock(&NETWORKS)
-                .entry(wanted.ip())
-                .or_insert_with(|| Network::new(Manner::default())),
-        );
+        let network = Network::at(wanted.ip());
         let mut inside = lock(&network);
-        let mut address = wanted;
-        while wanted.port() == 0 && (address.port() == 0 || inside.mailboxes.contains_key(&address))
-        {
-            address.set_port(inside.next_port);
-            inside.next_port = inside.next_port.checked_add(1).unwrap_or(1);
-        }
-        if inside.mailboxes.contains_key(&address) {
-            return Err((
-                Error::AddressInUse,
-                format!("{address} is taken by another endpoint of this process"),
-            ));
-        }
-        inside.mailboxes.insert(address, VecDeque::new());
-        let trickle = inside
-            .manner
-            .trickle_seed
-            .map(|seed| (seed ^ u64::from(address.port()) << 32) | 1);
+        let Some(address) = inside.enter(wanted) else {
+            let taken = format!("{wanted} is taken by another endpoint of this process");
+            return Err((Error::AddressInUse, taken));
+        };
+        let seed = inside.manner.trickle_seed;
+        let trickle = seed.map(|seed| (seed ^ u64::from(address.port()) << 32) | 1);
         drop(inside);
         Ok(Self {
             network,
@@ -447,14 +352,6 @@ impl LocalRoute for InProcess {
 
 impl Drop for InProcess {
     fn drop(&mut self) {
-        let mut network = lock(&self.network);
-        network.mailboxes.remove(&self.address);
-        network
-            .offered
-            .retain(|_, (sender, _)| *sender != self.address);
-        let known: Vec<SocketAddr> = network.mailboxes.keys().copied().collect();
-        for to in known {
-            network.send(self.address, to, Packet::Gone);
-        }
+        lock(&self.network).leave(self.address);
     }
 }
