@@ -95,7 +95,7 @@ fn soft(resource: Resource) -> Option<u64> {
     getrlimit(resource)
         .ok()
         .map(|(soft, _)| soft)
-        .filter(|&soft| soft != nix::libc::RLIM_INFINITY)
+        .filter(|&soft| soft != nix::sys::resource::RLIM_INFINITY)
 }
 
 fn files(limit: Option<u64>) -> Check {

@@ -74,10 +74,14 @@ pub fn warning(usage: Usage, summary: &Summary, ranks: u32, exit_code: u8) -> Op
     match usage {
         Usage::NotExpected | Usage::Full => None,
         Usage::None if summary.processes == 0 && exit_code != 0 => {
-            Some("no rank reported what went through Weft; the job did not end normally, so that says nothing about whether it was used".into())
+            Some(
+                "no rank reported what went through Weft, and the job did not end normally; if its MPI found no provider, pml or mtl (see \
+                 above), run `weft doctor`"
+                    .into(),
+            )
         }
         Usage::None if summary.processes == 0 => Some(
-            "Weft was NOT used: no rank opened an endpoint of it. Either the program never called MPI_Init, or its MPI did not take the \
+            "Weft was NOT used: no rank reported an endpoint of it. Either the program never called MPI_Init, or its MPI did not take the \
              provider: run again with --env FI_LOG_LEVEL=warn to see libfabric's reasons, and see `weft doctor`"
                 .into(),
         ),
@@ -225,7 +229,7 @@ mod tests {
         assert!(
             warning(Usage::None, &summary(0, 0), 4, 0)
                 .unwrap()
-                .contains("no rank opened")
+                .contains("no rank reported an endpoint")
         );
         assert!(
             warning(Usage::None, &summary(0, 0), 4, 1)
