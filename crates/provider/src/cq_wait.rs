@@ -46,6 +46,8 @@ struct Sleeping {
     signalled: AtomicBool,
     /// Descriptors of transports in the set.
     members: Mutex<Vec<RawFd>>,
+    /// Every transport bound to the queue is in the set.
+    all_wake: AtomicBool,
 }
 
 impl Waiter {
@@ -103,9 +105,11 @@ impl Waiter {
         let Some(sleeping) = &self.sleeping else {
             return;
         };
-        if let Ok(descriptor) = queue.domain().with(|guarded| guarded.wait_fd(queue.id())) {
-            sleeping.add(descriptor);
-        }
+        let all = queue
+            .domain()
+            .with(|guarded| guarded.wait_fds(queue.id(), |descriptor| sleeping.add(descriptor)));
+        // A transport without a descriptor cannot wake a sleeper, so nobody may sleep.
+        sleeping.all_wake.store(all.is_ok(), Ordering::Relaxed);
     }
 
     /// Commands of fi_control.
@@ -137,6 +141,7 @@ impl Sleeping {
             bell,
             signalled: AtomicBool::new(false),
             members: Mutex::new(Vec::new()),
+            all_wake: AtomicBool::new(false),
         })
     }
 
@@ -157,13 +162,9 @@ impl Sleeping {
         signalled && self.bell.lower()
     }
 
-    /// Whether a transport can make the set readable.
-    fn has_transport(&self) -> bool {
-        !self
-            .members
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .is_empty()
+    /// Whether every transport can make the set readable.
+    fn can_wake(&self) -> bool {
+        self.all_wake.load(Ordering::Relaxed)
     }
 }
 
@@ -305,7 +306,7 @@ const LONGEST_SLEEP_MS: i32 = 200;
 
 fn pause<L: Lock>(queue: &Queue<L>, deadline: Deadline, pace: &mut Pace) {
     match &queue.waiter.sleeping {
-        Some(sleeping) if pace.is_exhausted() && sleeping.has_transport() => {
+        Some(sleeping) if pace.is_exhausted() && sleeping.can_wake() => {
             if queue.waiter.announce(queue) {
                 wait_readable(
                     sleeping.set.descriptor(),

@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use weft_endpoint::DomainSettings;
+use weft_endpoint::{DomainSettings, shm};
 use weft_fabric_sys::atomic::FiAtomicAttr;
 use weft_fabric_sys::domain::{FiOpsDomain, FidDomain};
 use weft_fabric_sys::endpoint::FidEp;
@@ -20,7 +20,7 @@ use crate::lock::{Guarded, Lock, Locked, Unlocked};
 use crate::log::{Subsystem, info as log_info};
 use crate::mr::{self, Regions};
 use crate::object::{OpenList, class_of, hand_out, head, no_control, table};
-use crate::{av, counter, cq, endpoint, hints, parameters};
+use crate::{av, counter, cq, endpoint, hints, parameters, report};
 
 /// A domain.
 #[repr(C)]
@@ -69,9 +69,17 @@ pub unsafe fn open(
             if alone { "without a" } else { "with one" }
         ),
     );
-    let guarded = Guarded::new(DomainSettings {
-        inject_limit_bytes: settings.inject_size_bytes,
-    });
+    let guarded = Guarded::with_local_settings(
+        DomainSettings {
+            inject_limit_bytes: settings.inject_size_bytes,
+        },
+        shm::Settings {
+            single_copy: settings.single_copy,
+            directory: settings.region_directory.clone(),
+            report: report::line,
+            ..shm::Settings::default()
+        },
+    );
     let own_keys = asked.domain.mr_mode & (FI_MR_BASIC | FI_MR_PROV_KEY) != 0;
     let parts = Parts {
         fabric,

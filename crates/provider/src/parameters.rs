@@ -6,8 +6,10 @@
 
 use std::ffi::{CStr, CString, c_char};
 use std::net::IpAddr;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
+use weft_endpoint::shm::SingleCopy;
 use weft_fabric_sys::provider::{FI_PARAM_STRING, FiProvider};
 
 use crate::host::host;
@@ -20,10 +22,23 @@ pub struct Settings {
     pub inject_size_bytes: usize,
     /// The local address to use when the application names none; `None` leaves it to Weft.
     pub address: Option<IpAddr>,
+    /// Whether large messages may be fetched from the sender's memory.
+    pub single_copy: SingleCopy,
+    /// Where files for shared regions go; `None` for none.
+    pub region_directory: Option<PathBuf>,
 }
 
 const INJECT_SIZE: &CStr = c"inject_size";
 const INTERFACE: &CStr = c"iface";
+const SINGLE_COPY: &CStr = c"single_copy";
+const REGION_DIRECTORY: &CStr = c"region_dir";
+
+/// The values of FI_WEFT_SINGLE_COPY.
+const SINGLE_COPY_WORDS: [(&str, SingleCopy); 3] = [
+    ("auto", SingleCopy::Auto),
+    ("always", SingleCopy::Always),
+    ("never", SingleCopy::Never),
+];
 
 /// Lowest FI_WEFT_INJECT_SIZE: specified by MPICH, whose control messages are up to 64 bytes.
 const INJECT_SIZE_LOWEST_BYTES: usize = 64;
@@ -42,6 +57,17 @@ pub fn define(provider: *const FiProvider) {
         INTERFACE,
         "Network interface (such as eth0) or IP address of this machine to use when the application names none \
          (default: the first one that is up and not loopback)",
+    );
+    define_one(
+        provider,
+        SINGLE_COPY,
+        "Fetch large messages straight from the sender's memory (process_vm_readv): auto, where the kernel permits it and \
+         it is faster; always, where the kernel permits it; never (default: auto)",
+    );
+    define_one(
+        provider,
+        REGION_DIRECTORY,
+        "Directory for the nameless files that hold shared memory, where memfd_create is not wanted (default: none)",
     );
 }
 
@@ -88,9 +114,18 @@ fn read() -> Result<Settings, String> {
     let address = value(INTERFACE)
         .map(|text| parse_interface(&text))
         .transpose()?;
+    let single_copy = value(SINGLE_COPY)
+        .map(|text| parse_single_copy(&text))
+        .transpose()?
+        .unwrap_or_default();
+    let region_directory = value(REGION_DIRECTORY)
+        .map(|text| parse_directory(&text))
+        .transpose()?;
     Ok(Settings {
         inject_size_bytes,
         address,
+        single_copy,
+        region_directory,
     })
 }
 
@@ -146,6 +181,27 @@ fn parse_interface(text: &str) -> Result<IpAddr, String> {
     })
 }
 
+fn parse_single_copy(text: &str) -> Result<SingleCopy, String> {
+    let known = SINGLE_COPY_WORDS
+        .iter()
+        .find(|(word, _)| *word == text.trim());
+    known.map(|(_, choice)| *choice).ok_or_else(|| {
+        let name = environment_name(SINGLE_COPY);
+        format!("{name} is \"{text}\", but must be auto, always or never: correct or unset {name}")
+    })
+}
+
+fn parse_directory(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    if path.is_absolute() && path.is_dir() {
+        return Ok(path);
+    }
+    let name = environment_name(REGION_DIRECTORY);
+    Err(format!(
+        "{name} is \"{text}\", but must be the absolute path of a directory: correct or unset {name}"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,6 +221,24 @@ mod tests {
         }
         assert_eq!(parse_size(INJECT_SIZE, " 64 ", 64, 4096), Ok(64));
         assert_eq!(parse_size(INJECT_SIZE, "4096", 64, 4096), Ok(4096));
+    }
+
+    #[test]
+    fn words_and_directories_are_checked() {
+        assert_eq!(parse_single_copy("never"), Ok(SingleCopy::Never));
+        let why = parse_single_copy("no").expect_err("refused");
+        assert!(
+            why.contains("FI_WEFT_SINGLE_COPY") && why.contains("auto, always or never"),
+            "{why}"
+        );
+        assert_eq!(parse_directory("/"), Ok(PathBuf::from("/")));
+        for text in ["", "tmp", "/no/such/directory"] {
+            assert!(
+                parse_directory(text)
+                    .expect_err("refused")
+                    .contains("FI_WEFT_REGION_DIR")
+            );
+        }
     }
 
     #[test]

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// fi_getinfo: what is offered, what is refused, which addresses come back.
+#include "harness.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+static int ask(const struct fi_info *hints)
+{
+    struct fi_info *info = NULL;
+    int answer = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info);
+    if (info)
+        fi_freeinfo(info);
+    return answer;
+}
+
+static void everything_is_offered_without_hints(void)
+{
+    struct fi_info *info = NULL, *found;
+    OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, NULL, &info));
+    for (found = info; found && strcmp(found->fabric_attr->prov_name, "weft"); found = found->next)
+        ;
+    CHECK(found, "no info of this provider in the list");
+    uint64_t wanted = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
+                      FI_LOCAL_COMM | FI_REMOTE_COMM;
+    CHECK((found->caps & wanted) == wanted, "capabilities %#llx", (unsigned long long)found->caps);
+    CHECK(found->ep_attr->type == FI_EP_RDM && found->mode == 0 && found->domain_attr->mr_mode == 0, "modes");
+    CHECK(found->domain_attr->cq_data_size >= 4 && found->tx_attr->inject_size >= 64, "sizes");
+    CHECK(found->tx_attr->iov_limit >= 4 && found->ep_attr->mem_tag_format >> 63, "limits");
+    fi_freeinfo(info);
+}
+
+static void other_endpoint_types_are_refused(void)
+{
+    struct fi_info *hints = new_hints();
+    hints->ep_attr->type = FI_EP_MSG;
+    ANSWERS(-FI_ENODATA, ask(hints));
+    hints->ep_attr->type = FI_EP_DGRAM;
+    ANSWERS(-FI_ENODATA, ask(hints));
+    hints->ep_attr->type = FI_EP_UNSPEC;
+    ANSWERS(0, ask(hints));
+}
+
+static void what_is_not_offered_is_refused(void)
+{
+    struct fi_info *hints = new_hints();
+    hints->caps = FI_MSG | FI_HMEM;
+    ANSWERS(-FI_ENODATA, ask(hints));
+    hints->caps = FI_MSG | FI_MULTICAST;
+    ANSWERS(-FI_ENODATA, ask(hints));
+    hints->caps = FI_MSG;
+    hints->domain_attr->cq_data_size = 9;
+    ANSWERS(-FI_ENODATA, ask(hints));
+    hints->domain_attr->cq_data_size = 0;
+    hints->tx_attr->inject_size = 1 << 30;
+    ANSWERS(-FI_ENODATA, ask(hints));
+    hints->tx_attr->inject_size = 0;
+    hints->domain_attr->name = strdup("no-such-domain");
+    ANSWERS(-FI_ENODATA, ask(hints));
+}
+
+static void hints_come_back_in_the_answer(void)
+{
+    for (int threading = FI_THREAD_SAFE; threading <= FI_THREAD_ENDPOINT; threading++) {
+        struct fi_info *hints = new_hints();
+        hints->domain_attr->threading = threading;
+        hints->domain_attr->av_type = threading % 2 ? FI_AV_MAP : FI_AV_TABLE;
+        hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+        hints->domain_attr->mr_mode = FI_MR_ENDPOINT | FI_MR_LOCAL;
+        hints->tx_attr->op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
+        hints->caps = FI_TAGGED;
+        struct fi_info *info = get_info(hints);
+        CHECK((int)info->domain_attr->threading == threading, "threading %d", info->domain_attr->threading);
+        CHECK(info->domain_attr->av_type == hints->domain_attr->av_type, "av_type %d", info->domain_attr->av_type);
+        CHECK(info->tx_attr->op_flags == hints->tx_attr->op_flags, "op_flags");
+        CHECK(!(info->caps & (FI_MSG | FI_SOURCE)), "what was not asked for is there: %#llx", (unsigned long long)info->caps);
+        CHECK((info->caps & (FI_SEND | FI_RECV)) == (FI_SEND | FI_RECV), "directions are missing");
+        fi_freeinfo(info);
+        fi_freeinfo(hints);
+    }
+}
+
+static void check_address(const void *address, size_t length, const char *host, int port)
+{
+    const struct sockaddr_in *in = address;
+    char text[INET_ADDRSTRLEN];
+    CHECK(in && length == sizeof(*in) && in->sin_family == AF_INET, "not an IPv4 address");
+    inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
+    CHECK(!strcmp(text, host) && ntohs(in->sin_port) == port, "%s:%d, not %s:%d", text, ntohs(in->sin_port), host, port);
+}
+
+static void node_and_service_name_one_end(void)
+{
+    struct fi_info *hints = new_hints(), *info;
+    OK(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", "7471", FI_SOURCE, hints, &info));
+    check_address(info->src_addr, info->src_addrlen, "127.0.0.1", 7471);
+    CHECK(!info->dest_addr && !info->dest_addrlen, "a target that nobody named");
+    fi_freeinfo(info);
+    OK(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", "7472", 0, hints, &info));
+    check_address(info->dest_addr, info->dest_addrlen, "127.0.0.1", 7472);
+    check_address(info->src_addr, info->src_addrlen, "127.0.0.1", 0);
+    fi_freeinfo(info);
+    ANSWERS(-FI_ENODATA, fi_getinfo(FI_VERSION(1, 17), "not.a.number", "1", FI_NUMERICHOST, hints, &info));
+}
+
+static void ipv6_is_offered_when_asked_for(void)
+{
+    struct fi_info *hints = new_hints(), *info;
+    hints->addr_format = FI_SOCKADDR_IN6;
+    OK(fi_getinfo(FI_VERSION(1, 17), "::1", "7471", FI_SOURCE, hints, &info));
+    const struct sockaddr_in6 *in = info->src_addr;
+    CHECK(info->addr_format == FI_SOCKADDR_IN6 && info->src_addrlen == sizeof(*in), "format %u", info->addr_format);
+    CHECK(in->sin6_family == AF_INET6 && ntohs(in->sin6_port) == 7471, "address");
+    fi_freeinfo(info);
+}
+
+static void infos_can_be_copied_and_freed(void)
+{
+    struct fi_info *hints = new_hints(), *info = get_info(hints), *copy = fi_dupinfo(info);
+    CHECK(copy && !strcmp(copy->domain_attr->name, "weft"), "the copy lost its name");
+    fi_freeinfo(info);
+    fi_freeinfo(copy);
+    fi_freeinfo(hints);
+}
+
+const struct test_case info_cases[] = {
+    {"everything_is_offered_without_hints", everything_is_offered_without_hints},
+    {"other_endpoint_types_are_refused", other_endpoint_types_are_refused},
+    {"what_is_not_offered_is_refused", what_is_not_offered_is_refused},
+    {"hints_come_back_in_the_answer", hints_come_back_in_the_answer},
+    {"node_and_service_name_one_end", node_and_service_name_one_end},
+    {"ipv6_is_offered_when_asked_for", ipv6_is_offered_when_asked_for},
+    {"infos_can_be_copied_and_freed", infos_can_be_copied_and_freed},
+    {NULL, NULL},
+};
