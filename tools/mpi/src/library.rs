@@ -75,17 +75,9 @@ impl Library {
         &self.path
     }
 
-    /// What `MPI_Get_library_version` says, one line.
+    /// What `MPI_Get_library_version` says, on one line and without how the library was configured.
     pub fn version(&self) -> String {
-        let one_line = self
-            .version
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        match one_line.char_indices().nth(VERSION_LINE_LIMIT) {
-            Some((end, _)) => one_line[..end].to_owned(),
-            None => one_line,
-        }
+        one_line(&self.version)
     }
 
     /// Address of a symbol; `None` when the library has none of that name. Setup.
@@ -121,8 +113,20 @@ impl Library {
     }
 }
 
-/// Characters of the version line worth keeping: MPICH appends its whole configure line (chosen).
+/// Characters of a version line worth keeping (chosen).
 const VERSION_LINE_LIMIT: usize = 160;
+
+/// MPICH's version has a line for each of its facts; from "MPICH CC:" or "MPICH configure:" on they describe the build.
+fn one_line(version: &str) -> String {
+    let is_about_the_build = |line: &&str| {
+        [" configure:", " CC:"]
+            .iter()
+            .any(|fact| line.contains(fact))
+    };
+    let facts = version.lines().take_while(|line| !is_about_the_build(line));
+    let words: Vec<&str> = facts.flat_map(str::split_whitespace).collect();
+    words.join(" ").chars().take(VERSION_LINE_LIMIT).collect()
+}
 
 /// Calls an MPI function that fills a string, and returns the string without its zero and surrounding white space.
 pub(crate) fn read_string(fill: impl FnOnce(*mut c_char, *mut c_int) -> c_int) -> String {
@@ -214,6 +218,19 @@ mod tests {
         assert!(
             text.contains("libc.so.6") && text.contains("MPI_Get_library_version"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn version_is_one_line_without_the_build() {
+        let mpich = "MPICH Version:      4.0.2\nMPICH Device:\tch4:ucx\nMPICH configure:\t--prefix=/usr\nMPICH CC:\tgcc\n";
+        assert_eq!(
+            one_line(mpich),
+            "MPICH Version: 4.0.2 MPICH Device: ch4:ucx"
+        );
+        assert_eq!(
+            one_line("Open MPI v5.0.11, package: x"),
+            "Open MPI v5.0.11, package: x"
         );
     }
 

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Every call of the crate with known answers, for 2 ranks or more: `mpiexec -n 3 target/release/examples/self_test`.
+//!
+//! Rank 0 prints one line with the library's version when all is well; a wrong answer ends the job with a panic.
+
+use weft_mpi::{
+    Buffer, Communicator, Datatype, Error, Layout, Operation, Requests, Result, Session,
+    ThreadLevel, TypedLayout,
+};
+
+fn main() -> Result<()> {
+    let (session, level) = Session::init_thread(ThreadLevel::Funneled)?;
+    assert!(level >= ThreadLevel::Single);
+    {
+        let world = session.world()?;
+        assert!(world.size() >= 2, "needs 2 ranks or more");
+        ring(&world)?;
+        wildcard_tells_the_source(&world)?;
+        in_flight(&world)?;
+        reductions(&world)?;
+        gatherings(&world)?;
+        exchanges(&world)?;
+        split(&world)?;
+        refusals(&world)?;
+        assert!(session.wtime() <= session.wtime());
+        assert!(Session::init().is_err(), "a second session must be refused");
+        world.barrier()?;
+        if world.rank() == 0 {
+            println!(
+                "ok {} ranks on {}: {}",
+                world.size(),
+                session.processor_name(),
+                session.library_version()
+            );
+        }
+    }
+    session.finalize()
+}
+
+/// Each rank's number goes once round the ring.
+fn ring(world: &Communicator<'_>) -> Result<()> {
+    let (rank, size) = (world.rank(), world.size());
+    let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
+    let mut taken = [0u8; 4];
+    if rank == 0 {
+        world.send(&[7; 4], Datatype::Int, next as i32, 3)?;
+        world.recv(&mut taken, Datatype::Int, previous as i32, 3)?;
+    } else {
+        world.recv(&mut taken, Datatype::Int, previous as i32, 3)?;
+        world.send(&taken, Datatype::Int, next as i32, 3)?;
+    }
+    assert_eq!(taken, [7; 4]);
+    Ok(())
+}
+
+fn wildcard_tells_the_source(world: &Communicator<'_>) -> Result<()> {
+    let abi = world.session().library().abi();
+    if world.rank() != 0 {
+        let message = vec![1; world.rank() * 4];
+        world.send(&message, Datatype::Int, 0, 40 + world.rank() as i32)?;
+        // The wildcard would take messages of the next part as well.
+        return world.barrier();
+    }
+    let mut room = vec![0; world.size() * 4];
+    for _ in 1..world.size() {
+        let status =
+            world.recv_status(&mut room, Datatype::Int, abi.any_source(), abi.any_tag())?;
+        assert_eq!(
+            (status.tag, status.count),
+            (40 + status.source, Some(status.source as usize))
+        );
+    }
+    world.barrier()
+}
+
+/// A window of messages each way between neighbours in pairs, polled to its end.
+fn in_flight(world: &Communicator<'_>) -> Result<()> {
+    const COUNT: usize = 16;
+    const LENGTH: usize = 70_000;
+    let other = world.rank() ^ 1;
+    if other >= world.size() {
+        return Ok(());
+    }
+    let (mut given, taken) = (Buffer::new(LENGTH), Buffer::new(COUNT * LENGTH));
+    given.bytes().fill(world.rank() as u8 + 1);
+    let mut requests = Requests::new(2 * COUNT);
+    world.scope(&mut requests, |scope| {
+        for index in 0..COUNT {
+            scope.irecv(
+                (&taken, index * LENGTH..(index + 1) * LENGTH),
+                Datatype::Char,
+                other as i32,
+                9,
+            )?;
+        }
+        for _ in 0..COUNT {
+            scope.isend((&given, 0..LENGTH), Datatype::Char, other as i32, 9)?;
+        }
+        let refused: Result<()> = scope.isend((&given, 0..1), Datatype::Char, other as i32, 9);
+        assert!(refused.is_err(), "one message more than there is room for");
+        while !scope.test_all()? {}
+        Ok(())
+    })?;
+    let mut taken = taken;
+    assert!(taken.bytes().iter().all(|byte| *byte == other as u8 + 1));
+    Ok(())
+}
+
+fn reductions(world: &Communicator<'_>) -> Result<()> {
+    let (rank, size) = (world.rank() as f64, world.size() as f64);
+    for (operation, expected) in [
+        (Operation::Sum, size * (size - 1.0) / 2.0),
+        (Operation::Min, 0.0),
+        (Operation::Max, size - 1.0),
+    ] {
+        let mut result = [0; 8];
+        world.allreduce(
+            &rank.to_ne_bytes(),
+            &mut result,
+            Datatype::Double,
+            operation,
+        )?;
+        assert_eq!(f64::from_ne_bytes(result), expected);
+        let mut in_place = rank.to_ne_bytes();
+        world.allreduce_in_place(&mut in_place, Datatype::Double, operation)?;
+        assert_eq!(f64::from_ne_bytes(in_place), expected);
+        let mut result = [0; 4];
+        world.reduce(
+            &(rank as f32).to_ne_bytes(),
+            &mut result,
+            (Datatype::Float, operation),
+            1,
+        )?;
+        assert!(world.rank() != 1 || f64::from(f32::from_ne_bytes(result)) == expected);
+    }
+    Ok(())
+}
+
+fn gatherings(world: &Communicator<'_>) -> Result<()> {
+    let (rank, size) = (world.rank(), world.size());
+    let expected: Vec<u8> = (0..size).flat_map(|rank| [rank as u8; 3]).collect();
+    let mut gathered = vec![0; size * 3];
+    world.allgather(&[rank as u8; 3], &mut gathered, Datatype::Char)?;
+    assert_eq!(gathered, expected);
+    let mut at_root = if rank == 1 {
+        vec![0; size * 3]
+    } else {
+        Vec::new()
+    };
+    world.gather(&[rank as u8; 3], &mut at_root, Datatype::Char, 1)?;
+    assert!(rank != 1 || at_root == expected);
+    let mut told = [if rank == 1 { 9 } else { 0 }; 5];
+    world.bcast(&mut told, Datatype::Byte, 1)?;
+    assert_eq!(told, [9; 5]);
+    Ok(())
+}
+
+/// Rank r gives s bytes of value r to rank s, by all three exchanges.
+fn exchanges(world: &Communicator<'_>) -> Result<()> {
+    let (rank, size) = (world.rank(), world.size());
+    let given = vec![rank as u8; size * 8];
+    let mut taken = vec![255; size * 8];
+    world.alltoall(&given, &mut taken, Datatype::Double)?;
+    assert_eq!(
+        taken,
+        (0..size)
+            .flat_map(|rank| [rank as u8; 8])
+            .collect::<Vec<_>>()
+    );
+
+    let from = Layout::new((0..size).map(|other| (other, other * 8)))?;
+    let to = Layout::new((0..size).map(|other| (rank, other * 8)))?;
+    taken.fill(255);
+    world.alltoallv((&given, &from), (&mut taken, &to), Datatype::Char)?;
+    let expected = |length: usize| -> Vec<u8> {
+        (0..size * 8)
+            .map(|index| {
+                if index % 8 < length {
+                    (index / 8) as u8
+                } else {
+                    255
+                }
+            })
+            .collect()
+    };
+    assert_eq!(taken, expected(rank.min(8)));
+
+    // Between any two ranks the type is that of their sum: even chars, odd ints.
+    let kind = |other: usize| {
+        if (rank + other) % 2 == 0 {
+            Datatype::Char
+        } else {
+            Datatype::Int
+        }
+    };
+    let whole = TypedLayout::new(
+        world,
+        (0..size).map(|other| (8 / kind(other).size_bytes(), other * 8, kind(other))),
+    )?;
+    taken.fill(255);
+    world.alltoallw((&given, &whole), (&mut taken, &whole))?;
+    assert_eq!(taken, expected(8));
+    Ok(())
+}
+
+fn split(world: &Communicator<'_>) -> Result<()> {
+    let half = world.split((world.rank() % 2) as i32, -(world.rank() as i32))?;
+    let ranks = (world.size() + 1 - world.rank() % 2) / 2;
+    // The key orders backwards.
+    assert_eq!(
+        (half.size(), half.rank()),
+        (ranks, ranks - 1 - world.rank() / 2)
+    );
+    half.barrier()
+}
+
+fn refusals(world: &Communicator<'_>) -> Result<()> {
+    let nobody = world.size() as i32 + 5;
+    let error: Error = world
+        .send(&[1], Datatype::Char, nobody, 0)
+        .expect_err("no such rank");
+    assert!(
+        error.to_string().contains("MPI_Send failed with code"),
+        "{error}"
+    );
+    assert!(world.alltoall(&[0; 3], &mut [0; 3], Datatype::Int).is_err());
+    assert!(world.bcast(&mut [0; 3], Datatype::Int, 0).is_err());
+    Ok(())
+}
