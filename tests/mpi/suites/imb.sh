@@ -1,0 +1,40 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Intel's MPI Benchmarks, as a program that Weft's authors did not write: the whole of IMB-MPI1, every default benchmark in every group of
+# ranks. The binary is built without IMB's data checks, so this is about matching, progress and ends; the bytes are checked by bench and
+# mpi4py. It is linked to libmpi.so.12, which is Intel MPI and, by the common binary interface, also MPICH.
+
+IMB_BENCHMARKS=(Allgather Allgatherv Allreduce Alltoall Alltoallv Barrier Bcast Exchange Gather Gatherv PingPing PingPong Reduce
+    Reduce_local Reduce_scatter Reduce_scatter_block Scatter Scatterv Sendrecv)
+
+# imb_is_whole LOG: each benchmark printed its table, and the program says it ended by itself.
+imb_is_whole() {
+    local benchmark
+    for benchmark in "${IMB_BENCHMARKS[@]}"; do
+        grep -q "^# Benchmarking $benchmark *\$" "$1" || { echo "IMB-MPI1 printed no table for $benchmark"; return 1; }
+    done
+    grep -q '^# All processes entering MPI_Finalize' "$1" || { echo 'IMB-MPI1 did not reach its end'; return 1; }
+}
+
+imb_run() {
+    local mpi=$1 ranks=$2 seconds=$3 largest=$4 out=$WORK/imb.out
+    weft_run "$mpi" "$ranks" "$seconds" "$ROOT/.env/mpi/intel/bin/IMB-MPI1" \
+        -msglog "0:$largest" -iter 20,40,10 -time 0.2 -iter_policy off >"$out" 2>&1
+    local status=$?
+    cat "$out"
+    [ "$status" = 0 ] || return "$status"
+    imb_is_whole "$out"
+}
+
+imb_suite() {
+    local mpi largest2=22 largest8=16
+    if [ "$FULL" = yes ]; then largest8=20; fi
+    for mpi in intel mpich; do
+        mpi_is_here "$mpi" "imb on $mpi" || continue
+        [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] || { skip_case "imb on $mpi" 'IMB-MPI1 comes with impi-devel, which is not installed'; continue; }
+        run_case "imb whole, 2 ranks, $mpi" 120 imb_run "$mpi" 2 120 "$largest2"
+        run_case "imb whole, 8 ranks, $mpi" 180 imb_run "$mpi" 8 180 "$largest8"
+    done
+}
+
+imb_suite
