@@ -8,8 +8,9 @@ use super::{Settings, Shape, Transport, set_provider};
 use crate::discover::Installation;
 
 /// Variables that would choose other components than the transport asks for.
-const CONTRADICTING: [&str; 9] = [
+const CONTRADICTING: [&str; 10] = [
     "OMPI_MCA_pml",
+    "OMPI_MCA_osc",
     "OMPI_MCA_mtl",
     "OMPI_MCA_btl",
     "OMPI_MCA_mtl_ofi_provider_include",
@@ -57,12 +58,13 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
 }
 
 fn components(settings: &mut Settings, transport: &Transport, five: bool) {
+    let shared_memory = if five { "sm,self" } else { "vader,self" };
     match transport {
         Transport::Weft | Transport::Ofi(_) => {
             settings.set("OMPI_MCA_pml", "cm");
             settings.set("OMPI_MCA_mtl", "ofi");
-            // One-sided operations would otherwise bring a second transport, and with it a second endpoint, beside the MTL.
-            settings.set("OMPI_MCA_btl", "self");
+            // With cm, BTLs carry windows and nothing else. Version 5 has no other way for windows; 4 has one over messages.
+            settings.set("OMPI_MCA_btl", if five { shared_memory } else { "self" });
             let include = if five {
                 "OMPI_MCA_opal_common_ofi_provider_include"
             } else {
@@ -72,13 +74,19 @@ fn components(settings: &mut Settings, transport: &Transport, five: bool) {
         }
         Transport::Native => {
             settings.set("OMPI_MCA_pml", "ob1");
-            settings.set("OMPI_MCA_btl", if five { "sm,self" } else { "vader,self" });
+            settings.set("OMPI_MCA_btl", shared_memory);
         }
         Transport::Tcp => {
             settings.set("OMPI_MCA_pml", "ob1");
             settings.set("OMPI_MCA_btl", "tcp,self");
         }
     }
+    // Windows: ucx would bring a transport of its own; in version 4 rdma finds no BTL for them but shared memory, and fails without it.
+    let by_messages = !five && *transport != Transport::Native;
+    settings.set(
+        "OMPI_MCA_osc",
+        if by_messages { "^ucx,rdma" } else { "^ucx" },
+    );
 }
 
 #[cfg(test)]
@@ -139,6 +147,26 @@ mod tests {
             value(&four, "OMPI_MCA_opal_common_ofi_provider_include"),
             None
         );
+    }
+
+    #[test]
+    fn windows_have_a_way_under_every_transport() {
+        let osc = |major, transport| {
+            settings(&open_mpi(major), &transport, &shape(2))
+                .value("OMPI_MCA_osc")
+                .cloned()
+        };
+        for transport in [
+            Transport::Weft,
+            Transport::Tcp,
+            Transport::Ofi("tcp".into()),
+        ] {
+            assert_eq!(osc(4, transport.clone()).unwrap(), "^ucx,rdma");
+            assert_eq!(osc(5, transport).unwrap(), "^ucx");
+        }
+        assert_eq!(osc(4, Transport::Native).unwrap(), "^ucx");
+        let five = settings(&open_mpi(5), &Transport::Weft, &shape(2));
+        assert_eq!(value(&five, "OMPI_MCA_btl"), Some(OsStr::new("sm,self")));
     }
 
     #[test]
