@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! First contact with remotes that are not what they should be, and with those that cannot be opened directly.
+
+use std::fs::File;
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+
+use weft_contract::*;
+use weft_memory::{BytesView, UserBuffer};
+use weft_os::local_socket::{Bell, Listener};
+use weft_os::region_file::create_memfd;
+use weft_ring::layout::REGION_BYTES;
+use weft_ring::{Identity, Region};
+use weft_shm::{OpenError, Settings, Transport};
+
+struct Nobody;
+
+impl Owner for Nobody {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        None
+    }
+    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        address: Some(([127, 0, 0, 1], 0).into()),
+        ..Settings::default()
+    }
+}
+
+fn send(transport: &mut Transport) -> Result<Posted, PostError> {
+    let op = SendOp {
+        remote: RemoteId(0),
+        class: Class::Message,
+        tag: 0,
+        cq_data: None,
+        level: CompletionLevel::Inject,
+        token: SendToken(0),
+        inject: true,
+    };
+    transport.post_send(&op, &UserBuffer::leaked(&[8]))
+}
+
+/// A process of another build: everything in place but the header.
+struct Impostor {
+    address: SocketAddr,
+    file: File,
+    _bell: Bell,
+    _listener: Listener,
+    _port: UdpSocket,
+}
+
+impl Impostor {
+    fn open() -> Self {
+        let port = UdpSocket::bind("127.0.0.1:0").expect("port");
+        let address = port.local_addr().expect("address");
+        let file = create_memfd(&format!("weft {address}"), REGION_BYTES as u64).expect("memfd");
+        let identity = Identity {
+            address,
+            incarnation: 1,
+            pid: 1,
+        };
+        Region::create(file.as_fd(), &identity, (0, 0)).expect("region");
+        Self {
+            address,
+            file: file.into(),
+            _bell: Bell::bind(&format!("weft/{address}/bell")).expect("bell"),
+            _listener: Listener::bind(&format!("weft/{address}")).expect("listener"),
+            _port: port,
+        }
+    }
+
+    fn contact(&self) -> Result<Posted, PostError> {
+        let mut transport = Transport::open(settings()).expect("transport");
+        transport.add_remote(RemoteId(0), self.address);
+        send(&mut transport)
+    }
+}
+
+#[test]
+fn another_layout_version_is_refused_by_name() {
+    let impostor = Impostor::open();
+    assert!(impostor.contact().is_ok(), "the same layout is accepted");
+    impostor
+        .file
+        .write_all_at(&77u64.to_le_bytes(), 8)
+        .expect("write");
+    assert_eq!(
+        impostor.contact(),
+        Err(PostError::Failed(TransferError::VersionMismatch))
+    );
+}
+
+#[test]
+fn a_region_that_is_none_or_belongs_to_another_address_is_refused() {
+    let impostor = Impostor::open();
+    impostor.file.write_all_at(&[0; 8], 0).expect("write");
+    assert_eq!(
+        impostor.contact(),
+        Err(PostError::Failed(TransferError::Corrupt))
+    );
+    let impostor = Impostor::open();
+    impostor
+        .file
+        .write_all_at(&1u64.to_le_bytes(), 8 * 5)
+        .expect("write the owner's port");
+    assert_eq!(
+        impostor.contact(),
+        Err(PostError::Failed(TransferError::Corrupt))
+    );
+}
+
+#[test]
+fn a_dead_remote_and_a_foreign_host_are_told_apart() {
+    for (address, why) in [
+        ("127.0.0.1:9", TransferError::RemoteLost),
+        ("192.0.2.1:9", TransferError::Unreachable),
+    ] {
+        let mut transport = Transport::open(settings()).expect("transport");
+        transport.add_remote(RemoteId(0), address.parse().expect("address"));
+        assert_eq!(send(&mut transport), Err(PostError::Failed(why)));
+    }
+}
+
+/// A region in a directory has no name under /proc that we look for: its owner must hand it over.
+#[test]
+fn a_region_that_cannot_be_opened_is_asked_for() {
+    let directory = Some(std::env::temp_dir());
+    let mut owner = Nobody;
+    let mut there = Transport::open(Settings {
+        directory,
+        ..settings()
+    })
+    .expect("transport");
+    let mut here = Transport::open(settings()).expect("transport");
+    here.add_remote(RemoteId(0), there.local_address());
+    let start = std::time::Instant::now();
+    while send(&mut here) == Err(PostError::Busy) {
+        here.progress(&mut owner);
+        there.progress(&mut owner);
+        assert!(start.elapsed().as_secs() < 5, "no contact");
+    }
+    assert_eq!(send(&mut here), Ok(Posted::Complete));
+}
+
+#[test]
+fn a_directory_that_cannot_hold_regions_is_named() {
+    let directory = Some("/proc/self".into());
+    let error = Transport::open(Settings {
+        directory,
+        ..settings()
+    })
+    .expect_err("no files there");
+    assert!(matches!(error, OpenError::Directory(..)));
+    assert!(error.to_string().contains("/proc/self"), "{error}");
+}
+
+#[test]
+fn an_address_that_is_taken_is_named() {
+    let first = Transport::open(settings()).expect("transport");
+    let again = Settings {
+        address: Some(first.local_address()),
+        ..settings()
+    };
+    let error = Transport::open(again).expect_err("taken");
+    assert!(
+        error
+            .to_string()
+            .contains(&first.local_address().to_string()),
+        "{error}"
+    );
+}

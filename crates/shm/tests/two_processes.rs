@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two real processes, one of which dies by SIGKILL at a random moment of a mixed exchange: the other hears of
+//! it within a second, nothing hangs, nothing is left behind. The child is this test binary, started again.
+
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use weft_contract::*;
+use weft_memory::{BytesView, UserBuffer};
+use weft_shm::{Settings, SingleCopy, Transport};
+
+const PARENT_VARIABLE: &str = "WEFT_TEST_PARENT";
+const METHOD_VARIABLE: &str = "WEFT_TEST_METHOD";
+
+/// One length for each protocol: inline, eager, streamed, offered.
+const LENGTHS: [usize; 4] = [8, 3000, 40_000, 3_000_000];
+
+/// An owner whose receives are always posted, and that only counts.
+#[derive(Default)]
+struct Counter {
+    messages: u64,
+    sent: u64,
+    failed: u64,
+    landings: u64,
+    lost: Option<(RemoteId, TransferError)>,
+}
+
+impl Owner for Counter {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        self.messages += 1;
+        true
+    }
+    fn on_offer(&mut self, envelope: &Envelope, _: OfferId) -> Option<Landing> {
+        let buffer = LANDING.with(|landing| landing.part(0, envelope.length_bytes as usize));
+        self.landings += 1;
+        Some(Landing {
+            token: LandingToken(self.landings),
+            buffer,
+        })
+    }
+    fn on_landed(&mut self, _: LandingToken, outcome: Result<(), TransferError>) {
+        match outcome {
+            Ok(()) => self.messages += 1,
+            Err(_) => self.failed += 1,
+        }
+    }
+    fn on_sent(&mut self, _: SendToken, outcome: Result<(), TransferError>) {
+        match outcome {
+            Ok(()) => self.sent += 1,
+            Err(_) => self.failed += 1,
+        }
+    }
+    fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
+        self.lost = Some((remote, why));
+    }
+    fn remote_at(&mut self, address: SocketAddr) -> RemoteId {
+        assert!(address.ip().is_loopback());
+        RemoteId(0)
+    }
+}
+
+thread_local! {
+    static LANDING: UserBuffer = UserBuffer::leaked(&[LENGTHS[3]]);
+    static SOURCE: UserBuffer = UserBuffer::leaked(&[LENGTHS[3]]);
+}
+
+fn open(method: &str) -> Transport {
+    let single_copy = if method == "pipelined" {
+        SingleCopy::Never
+    } else {
+        SingleCopy::Always
+    };
+    let address = Some(([127, 0, 0, 1], 0).into());
+    Transport::open(Settings {
+        address,
+        single_copy,
+        ..Settings::default()
+    })
+    .expect("transport")
+}
+
+/// Posts the `index`th send of a mix; false if there is no room.
+fn post(transport: &mut Transport, index: u64) -> Result<bool, TransferError> {
+    let op = SendOp {
+        remote: RemoteId(0),
+        class: Class::Tagged,
+        tag: index,
+        cq_data: None,
+        level: if index % 7 == 3 {
+            CompletionLevel::Delivery
+        } else {
+            CompletionLevel::Transmit
+        },
+        token: SendToken(index),
+        inject: false,
+    };
+    let length = LENGTHS[(index % 4) as usize];
+    match transport.post_send(&op, &SOURCE.with(|source| source.part(0, length))) {
+        Ok(_) => Ok(true),
+        Err(PostError::Busy) => Ok(false),
+        Err(PostError::Failed(why)) => Err(why),
+    }
+}
+
+/// The child's part: send and receive until killed.
+#[test]
+fn child_role() {
+    let Ok(parent) = std::env::var(PARENT_VARIABLE) else {
+        return;
+    };
+    let mut transport = open(&std::env::var(METHOD_VARIABLE).unwrap_or_default());
+    transport.add_remote(RemoteId(0), parent.parse().expect("address"));
+    let mut owner = Counter::default();
+    let start = Instant::now();
+    for index in 0.. {
+        while !post(&mut transport, index).expect("the parent outlives the child") {
+            transport.progress(&mut owner);
+        }
+        transport.progress(&mut owner);
+        assert!(
+            start.elapsed() < Duration::from_secs(60),
+            "the parent should have ended this"
+        );
+    }
+}
+
+fn start_child(parent: SocketAddr, method: &str) -> Child {
+    Command::new(std::env::current_exe().expect("own path"))
+        .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
+        .env(PARENT_VARIABLE, parent.to_string())
+        .env(METHOD_VARIABLE, method)
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("child")
+}
+
+fn open_files() -> usize {
+    std::fs::read_dir("/proc/self/fd").expect("proc").count()
+}
+
+fn kill_at_random_moments(method: &str, rounds: u64) {
+    let seed = std::env::var("WEFT_TEST_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| weft_os::process::random_u64().expect("random"));
+    eprintln!("WEFT_TEST_SEED={seed}");
+    let mut random = seed;
+    let mut slowest = Duration::ZERO;
+    let files_before = open_files();
+    for round in 0..rounds {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let mut transport = open(method);
+        let mut owner = Counter::default();
+        let mut child = start_child(transport.local_address(), method);
+        while owner.messages == 0 {
+            transport.progress(&mut owner);
+        }
+        transport.watch(RemoteId(0), true);
+        let end = Instant::now() + Duration::from_micros((random >> 33) % 20_000);
+        let mut index = 0;
+        while Instant::now() < end {
+            index += u64::from(post(&mut transport, index).expect("the child lives"));
+            transport.progress(&mut owner);
+        }
+        child.kill().expect("kill");
+        let killed = Instant::now();
+        while owner.lost.is_none() {
+            transport.progress(&mut owner);
+            assert!(
+                killed.elapsed() < Duration::from_secs(5),
+                "round {round}: the death went unnoticed"
+            );
+        }
+        slowest = slowest.max(killed.elapsed());
+        child.wait().expect("reap");
+        assert_eq!(
+            owner.lost,
+            Some((RemoteId(0), TransferError::RemoteLost)),
+            "round {round}"
+        );
+        assert_eq!(
+            post(&mut transport, 0),
+            Err(TransferError::RemoteLost),
+            "round {round}"
+        );
+    }
+    assert!(
+        slowest < Duration::from_secs(1),
+        "slowest notice {slowest:?}"
+    );
+    assert_eq!(open_files(), files_before, "descriptors leaked");
+}
+
+#[test]
+fn a_killed_remote_is_noticed_within_a_second_amid_single_copies() {
+    kill_at_random_moments("single copy", 25);
+}
+
+#[test]
+fn a_killed_remote_is_noticed_within_a_second_amid_pipelined_copies() {
+    kill_at_random_moments("pipelined", 25);
+}
