@@ -282,6 +282,15 @@ impl Producer {
         if self.data_head / REWIND_BYTES != (self.data_head + length_bytes) / REWIND_BYTES {
             self.look();
         }
+        self.reserve(length_bytes).or_else(|Full| {
+            // What we last saw of the consumer may be old.
+            self.look();
+            self.reserve(length_bytes)
+        })
+    }
+
+    #[inline(always)]
+    fn reserve(&mut self, length_bytes: usize) -> Result<usize, Full> {
         let at = self.data_head % LANE_DATA_BYTES;
         let skip = if at + length_bytes > LANE_DATA_BYTES {
             LANE_DATA_BYTES - at

@@ -149,6 +149,23 @@ mod laws {
     }
 
     #[test]
+    fn an_empty_lane_has_room_for_data_of_every_length() {
+        let mut bytes = vec![0; LANE_DATA_BYTES];
+        for first in (64..=LANE_DATA_BYTES).step_by(64) {
+            let mut heap = HeapLane::new();
+            let (mut producer, mut consumer) = heap.ends();
+            for length in [first, 64, 192, 64, LANE_DATA_BYTES, 64] {
+                let payload = user(&mut bytes);
+                let pushed = producer.push_data(head(length), [0; 4], &payload, (0, length));
+                assert_eq!(pushed, Ok(()), "{length} bytes after {first} at first");
+                assert!(consumer.peek().is_some());
+                consumer.advance(length as u32);
+                consumer.settle();
+            }
+        }
+    }
+
+    #[test]
     fn an_idle_lane_keeps_to_its_first_pages() {
         let mut heap = HeapLane::new();
         let (mut producer, mut consumer) = heap.ends();
