@@ -56,6 +56,8 @@ pub struct Description {
     pub ranks: Ranks,
     /// Whether it has message sizes at all.
     pub sized: bool,
+    /// Whether each rank holds one message for every rank, so that -M counts it as often.
+    pub message_per_rank: bool,
     /// Whether it adds elements up, so that MPI_CHAR has no meaning for it.
     pub reduces: bool,
     /// Largest message by default, in bytes.
@@ -104,6 +106,7 @@ const COLLECTIVE: Description = Description {
     measure: Measure::Latency,
     ranks: Ranks::All,
     sized: true,
+    message_per_rank: false,
     reduces: false,
     max_bytes: COLLECTIVE_MAX_BYTES,
     loops: COLLECTIVE_LOOPS,
@@ -183,12 +186,14 @@ pub static CATALOGUE: &[Description] = &[
     Description {
         name: "alltoall",
         title: "All-to-All Personalized Exchange Latency Test",
+        message_per_rank: true,
         make: alltoall::make,
         ..COLLECTIVE
     },
     Description {
         name: "alltoallw",
         title: "All-to-Allw Personalized Exchange Latency Test",
+        message_per_rank: true,
         make: alltoallw::make,
         ..COLLECTIVE
     },

@@ -93,6 +93,12 @@ fn measure_all(session: &Session, description: &Description, settings: &Settings
         if first {
             eprintln!("weft bench {}: {reason}", description.name);
         }
+        if world.size() == 1 {
+            let library = session.library().path().display();
+            eprintln!(
+                "The MPI is {library}. If the launcher belongs to another one, name that one's with WEFT_MPI_LIBRARY."
+            );
+        }
         return Ok(EXIT_USAGE);
     }
     let sizes = sizes_within_memory(description, settings, &world);
@@ -162,7 +168,12 @@ fn sizes_within_memory(
     if description.is_point_to_point() {
         return sizes;
     }
-    let limit = settings.memory_limit_bytes / world.size();
+    let messages = if description.message_per_rank {
+        world.size()
+    } else {
+        1
+    };
+    let limit = settings.memory_limit_bytes / messages;
     let wanted = sizes.len();
     sizes.retain(|size| *size <= limit);
     if sizes.len() < wanted && world.rank() == 0 {

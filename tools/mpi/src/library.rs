@@ -56,6 +56,10 @@ impl Library {
         library.path = path_of(version as *const c_void).unwrap_or(library.path);
         // SAFETY: the standard allows this call before MPI_Init, and read_string gives it the room it asks for.
         library.version = read_string(|text, length| unsafe { version(text, length) });
+        if let Some(reason) = foreign_interface(&library.path) {
+            let path = library.path.display().to_string();
+            return Err(Problem::Unusable { path, reason }.into());
+        }
         let objects = library.address(c"ompi_mpi_comm_world").is_some();
         library.abi =
             abi::recognise(objects, &library.version).map_err(|reason| Problem::Unusable {
@@ -111,6 +115,18 @@ impl Library {
         }
         .into()
     }
+}
+
+/// Why a file cannot be used although it calls itself one of the known MPIs: its name says that it has another interface.
+fn foreign_interface(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_string_lossy();
+    if name.starts_with("libmpi_abi.") {
+        return Some(
+            "it has the standard interface of MPI 5; name the same MPI's libmpi.so.12".to_owned(),
+        );
+    }
+    let wide = name.contains("ilp64");
+    wide.then(|| "its integers are 64 bits wide; name the same MPI's libmpi.so.12".to_owned())
 }
 
 /// Characters of a version line worth keeping (chosen).
@@ -218,6 +234,18 @@ mod tests {
         assert!(
             text.contains("libc.so.6") && text.contains("MPI_Get_library_version"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn library_with_another_interface_is_refused_by_its_name() {
+        for name in ["libmpi_abi.so.1.0", "libmpi_ilp64.so.4.1"] {
+            let reason = foreign_interface(Path::new("/opt/lib").join(name).as_path());
+            assert!(reason.expect("refused").contains("libmpi.so.12"), "{name}");
+        }
+        assert_eq!(
+            foreign_interface(Path::new("/opt/lib/libmpi.so.12.0.0")),
+            None
         );
     }
 
