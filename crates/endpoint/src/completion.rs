@@ -217,26 +217,33 @@ impl Reporter {
         source: FiAddr,
         end: &ReceiveEnd,
     ) {
-        let entry = self.entry(envelope, source, end);
         self.counts.received_count += 1;
-        if entry.length_bytes > end.capacity_bytes {
-            return self.truncated(sinks, entry, end.capacity_bytes);
+        if envelope.length_bytes > end.capacity_bytes as u64 {
+            return self.truncated(sinks, envelope, source, *end);
         }
         self.counts.received_bytes += envelope.length_bytes;
         if end.release || self.receive.wants_entry(end.flags) {
-            sinks.push(self.receive.queue, entry);
+            sinks.push(self.receive.queue, self.entry(envelope, source, end));
         }
         sinks.count(self.counters.receive());
     }
 
+    // The end comes by value, so that it need not be in memory where nothing is cut.
     #[cold]
-    fn truncated(&mut self, sinks: &mut Sinks, entry: Completion, capacity_bytes: usize) {
-        self.counts.received_bytes += capacity_bytes as u64;
-        let overflow_bytes = entry.length_bytes - capacity_bytes;
+    fn truncated(
+        &mut self,
+        sinks: &mut Sinks,
+        envelope: &Envelope,
+        source: FiAddr,
+        end: ReceiveEnd,
+    ) {
+        self.counts.received_bytes += end.capacity_bytes as u64;
+        let entry = self.entry(envelope, source, &end);
         let completion = Completion {
-            length_bytes: capacity_bytes,
+            length_bytes: end.capacity_bytes,
             ..entry
         };
+        let overflow_bytes = entry.length_bytes.saturating_sub(end.capacity_bytes);
         self.fail(
             sinks,
             ErrorCompletion {

@@ -3,7 +3,7 @@
 //!
 //! Changed by send.rs and receive.rs from above, by progress.rs from below.
 
-use weft_contract::{Class, Envelope};
+use weft_contract::{Class, Envelope, RemoteId};
 use weft_matching::Matcher;
 use weft_memory::UserBuffer;
 
@@ -56,6 +56,11 @@ impl Matching {
             Class::Message => &mut self.messages,
             Class::Tagged => &mut self.tagged,
         }
+    }
+
+    /// Whether a waiting receive names `remote`.
+    pub(crate) fn names(&self, remote: RemoteId) -> bool {
+        self.messages.directed_count(remote) + self.tagged.directed_count(remote) > 0
     }
 
     /// What waits on both sides.

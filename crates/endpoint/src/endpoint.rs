@@ -5,6 +5,8 @@
 
 use std::net::SocketAddr;
 
+use weft_contract::RemoteId;
+
 use crate::completion::Reporter;
 use crate::core::Core;
 use crate::domain::Domain;
@@ -23,6 +25,10 @@ pub(crate) struct Endpoint<P> {
     pub(crate) core: Core,
     /// Queues that sleep on the transport.
     pub(crate) sleepers_count: u32,
+    /// Remotes whose death the transport was asked to notice, and some that were before.
+    pub(crate) watched: Vec<RemoteId>,
+    /// Rounds of progress without an event.
+    pub(crate) idle_rounds_count: u32,
 }
 
 impl<P: LocalRoute> Endpoint<P> {
@@ -48,6 +54,8 @@ impl<P: LocalRoute> Domain<P> {
             local: None,
             core,
             sleepers_count: 0,
+            watched: Vec::new(),
+            idle_rounds_count: 0,
         }))
     }
 

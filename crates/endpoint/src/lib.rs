@@ -11,11 +11,12 @@
 //! be borrowed at once.
 //!
 //! Modules, in the order a message meets them:
-//! - [`domain`], [`endpoint`], [`settings`], [`ids`]: what there is and how it is opened;
-//! - [`send`], [`route`], [`address_vector`]: on the way down;
-//! - [`progress`], [`receive`]: on the way up;
-//! - [`completion`], [`completion_queue`], [`counter`], [`statistics`]: what the user hears of it;
-//! - [`error`], [`flags`]: its words; [`in_process`]: a transport to measure others by.
+//! - `settings`, `ids`, `domain`, `endpoint`: what there is, and how it is opened, bound and closed;
+//! - `address_vector`, [`route`], `send`: on the way down; [`shm`] and `shm_route`: today's only transport;
+//! - `receive`, `multi_receive`, `peek`: what a receive may ask for; `watch`: whose death would leave it waiting;
+//! - `progress`, `core`, `slots`, `unexpected`: on the way up;
+//! - `completion`, `completion_queue`, `counter`, `statistics`, `sleep`: what the user hears of it, and when;
+//! - [`error`], [`flags`]: the words for it; [`in_process`]: a transport to measure others by.
 #![forbid(unsafe_code)]
 
 mod address_vector;
@@ -41,6 +42,7 @@ mod sleep;
 mod slots;
 mod statistics;
 mod unexpected;
+mod watch;
 
 pub use completion_queue::{Completion, ErrorCompletion};
 pub use domain::Domain;

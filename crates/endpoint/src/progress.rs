@@ -73,13 +73,15 @@ impl<P: LocalRoute> Domain<P> {
 impl<P: LocalRoute> Endpoint<P> {
     #[inline]
     fn progress(&mut self, sinks: &mut Sinks) -> usize {
-        match &mut self.local {
-            Some(local) => local.progress(&mut Arrivals {
-                core: &mut self.core,
-                sinks,
-            }),
-            None => 0,
+        let Some(local) = &mut self.local else {
+            return 0;
+        };
+        let core = &mut self.core;
+        let count = local.progress(&mut Arrivals { core, sinks });
+        if count == 0 {
+            self.count_idle_round();
         }
+        count
     }
 }
 

@@ -183,10 +183,8 @@ impl<P: LocalRoute> Endpoint<P> {
     /// for the dead. Fast path.
     #[inline]
     pub(crate) fn post(&mut self, class: Class, want: Want, posted: Posted) {
-        if let (Some(source), Some(local)) = (want.source, &mut self.local) {
-            if self.core.remotes.start_watching(source) {
-                local.watch(source, true);
-            }
+        if let Some(source) = want.source {
+            self.watch(source);
         }
         self.core.matching.of(class).post(want, posted);
     }

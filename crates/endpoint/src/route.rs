@@ -2,8 +2,8 @@
 //! Which way messages to a remote go, and the user's names for remotes turned into ours and back.
 //!
 //! Asked by send.rs and receive.rs for every call; changed by address_vector.rs and by first contacts. Today
-//! every remote is reached through the local transport; a second transport becomes a second field of
-//! [`Routes`], and the choice is made here, once per remote, so that order between two processes holds.
+//! every remote is reached through the endpoint's local transport; when there is a second transport, it stands
+//! beside that one and the choice is made here, once per remote, so that order between two processes holds.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -128,6 +128,13 @@ impl Remotes {
             Some(known) => !std::mem::replace(&mut known.watched, true),
             None => false,
         }
+    }
+
+    /// Whether `remote` is watched.
+    pub(crate) fn is_watched(&self, remote: RemoteId) -> bool {
+        self.by_id
+            .get(remote.index())
+            .is_some_and(|known| known.watched)
     }
 
     /// Notes that `remote` is no longer watched.
