@@ -20,6 +20,10 @@ pub enum Values {
     },
     /// The name of a network interface, or an address of this machine.
     Interface,
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// The absolute path of a folder that is there.
+    Folder,
     /// Set by `weft run`, not by people.
     Internal,
 }
@@ -38,7 +42,7 @@ pub struct Parameter {
 }
 
 /// All parameters.
-pub const PARAMETERS: [Parameter; 3] = [
+pub const PARAMETERS: [Parameter; 5] = [
     Parameter {
         name: "FI_WEFT_IFACE",
         default: "the first that is up and not loopback",
@@ -55,10 +59,22 @@ pub const PARAMETERS: [Parameter; 3] = [
         meaning: "longest message in bytes that fi_inject and its kin take",
     },
     Parameter {
+        name: "FI_WEFT_REGION_DIR",
+        default: "none: anonymous memory",
+        values: Values::Folder,
+        meaning: "folder for the nameless files that hold shared memory, where memfd_create is not wanted",
+    },
+    Parameter {
         name: "FI_WEFT_REPORT",
         default: "no report",
         values: Values::Internal,
         meaning: "abstract unix datagram socket that gets each endpoint's counts when it closes; weft run sets it",
+    },
+    Parameter {
+        name: "FI_WEFT_SINGLE_COPY",
+        default: "auto",
+        values: Values::Words(&["auto", "always", "never"]),
+        meaning: "fetch large messages straight from the sender's memory: where permitted and faster, where permitted, or never",
     },
 ];
 
@@ -69,6 +85,8 @@ impl Values {
         match self {
             Self::Bytes { least, most } => format!("{least} to {most} bytes"),
             Self::Interface => "an interface's name or an address of this machine".to_owned(),
+            Self::Words(words) => words.join(", "),
+            Self::Folder => "the absolute path of a folder".to_owned(),
             Self::Internal => "set by weft run".to_owned(),
         }
     }
@@ -81,6 +99,10 @@ impl Values {
                 .parse::<u64>()
                 .is_ok_and(|bytes| (least..=most).contains(&bytes)),
             Self::Interface => known.iter().any(|one| one == text),
+            Self::Words(words) => words.contains(&text.trim()),
+            Self::Folder => {
+                std::path::Path::new(text).is_absolute() && std::path::Path::new(text).is_dir()
+            }
             Self::Internal => true,
         }
     }
@@ -206,6 +228,10 @@ mod tests {
         }
         assert_eq!(check("FI_WEFT_INJECT_SIZE", "64").status, Status::Ok);
         assert_eq!(check("FI_WEFT_IFACE", "lo").status, Status::Ok);
+        assert_eq!(check("FI_WEFT_SINGLE_COPY", "never").status, Status::Ok);
+        assert_eq!(check("FI_WEFT_SINGLE_COPY", "no").status, Status::Fail);
+        assert_eq!(check("FI_WEFT_REGION_DIR", "/").status, Status::Ok);
+        assert_eq!(check("FI_WEFT_REGION_DIR", "relative").status, Status::Fail);
         assert!(check("FI_WEFT_IFACE", "eth9").fix.contains("lo, 127.0.0.1"));
         assert_eq!(
             checks(&pairs(&[("PATH", "x")]), &known)[0].value,

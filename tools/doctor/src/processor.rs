@@ -142,6 +142,7 @@ mod tests {
         Cores {
             processors: (0..processors).collect(),
             core_count,
+            usable_count: core_count,
         }
     }
 

@@ -13,6 +13,8 @@ pub struct Cores {
     pub processors: Vec<usize>,
     /// How many physical cores these belong to; at least 1.
     pub core_count: u32,
+    /// How many ranks can run at once: the cores, or fewer where a control group's time quota allows less; at least 1.
+    pub usable_count: u32,
 }
 
 /// Reads the mask of this process. On failure one processor is assumed, which binds nothing.
@@ -26,9 +28,15 @@ pub fn allowed() -> Cores {
         Err(_) => vec![0],
     };
     let cores: BTreeSet<String> = processors.iter().map(|&number| siblings(number)).collect();
+    let core_count = u32::try_from(cores.len().max(1)).unwrap_or(u32::MAX);
+    // The standard library knows the quotas of both versions of control groups.
+    let parallel = std::thread::available_parallelism().map_or(core_count, |count| {
+        u32::try_from(count.get()).unwrap_or(u32::MAX)
+    });
     Cores {
-        core_count: u32::try_from(cores.len().max(1)).unwrap_or(u32::MAX),
         processors,
+        core_count,
+        usable_count: core_count.min(parallel),
     }
 }
 
@@ -44,6 +52,10 @@ mod tests {
     #[test]
     fn there_are_no_more_cores_than_processors_and_at_least_one() {
         let cores = super::allowed();
+        assert!(
+            cores.usable_count >= 1 && cores.usable_count <= cores.core_count,
+            "{cores:?}"
+        );
         assert!(
             cores.core_count >= 1 && cores.core_count as usize <= cores.processors.len().max(1),
             "{cores:?}"

@@ -90,7 +90,7 @@ struct Plan {
 
 fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
     arguments.time_limit()?;
-    let cores = cores::allowed().core_count;
+    let cores = cores::allowed().usable_count;
     let ranks = arguments.rank_count(cores)?;
     let bound = arguments.bound(ranks, cores)?;
     let (name, rest) = arguments
