@@ -12,12 +12,13 @@
 //! - [`leg`]: one run: start it, read its rows
 //! - [`record`]: all measurements, and their medians
 //! - [`environment`]: the machine that they belong to
-//! - [`table`], [`plot`]: for people; [`files`]: for programs
+//! - [`table`], [`plot`], [`page`]: for people; [`files`]: for programs
 
 pub mod arguments;
 pub mod environment;
 pub mod files;
 pub mod leg;
+pub mod page;
 pub mod plan;
 pub mod plot;
 pub mod record;
@@ -84,6 +85,7 @@ fn compare(settings: &Settings) -> Result<bool, String> {
     if !settings.json {
         println!("Every run: {}", files.runs.display());
         println!("Summary:   {}", files.summary.display());
+        println!("Page:      {}", files.page.display());
         println!("{}", files.plot.display());
     }
     Ok(record.failures().is_empty())

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files that a comparison leaves: every row as JSON lines, the summary, the plot.
+//! The files that a comparison leaves: every row as JSON lines, the summary, the plot, the page.
 //!
-//! Called by compare at the end; calls plot.
+//! Called by compare at the end; calls plot and page.
 
 use super::arguments::Settings;
 use super::environment::Environment;
 use super::plan::{Contender, Plan};
 use super::record::{self, Record};
-use super::{plot, table};
+use super::{page, plot, table};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ pub struct Files {
     pub summary: PathBuf,
     /// The plot.
     pub plot: PathBuf,
+    /// Everything for a reader, in one file.
+    pub page: PathBuf,
     /// What stands in the summary.
     pub summary_text: String,
 }
@@ -43,11 +45,14 @@ pub fn write(
         runs: at("runs.jsonl"),
         summary: at("summary.json"),
         plot: at("compare.svg"),
+        page: at("index.html"),
         summary_text: summary,
     };
     save(&files.runs, &runs(environment, record))?;
     save(&files.summary, &format!("{}\n", files.summary_text))?;
     plot::draw(&files.plot, plan, record)?;
+    let drawn = fs::read_to_string(&files.plot).unwrap_or_default();
+    save(&files.page, &page::page(plan, environment, record, &drawn))?;
     Ok(files)
 }
 
@@ -155,6 +160,6 @@ mod tests {
         );
         assert!((first["ratio_to_own"].as_f64().expect("a number") - 0.5).abs() < 1e-9);
         assert_eq!(summary["left_out"][0], "intel over weft: not found");
-        assert!(files.plot.exists());
+        assert!(files.plot.exists() && files.page.ends_with("index.html") && files.page.exists());
     }
 }

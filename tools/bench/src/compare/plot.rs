@@ -135,6 +135,7 @@ fn panel(area: &Area<'_>, title: &str, curves: &[Curve], unit: &str) -> Drawn {
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 18))
         .margin(12)
+        .margin_right(24)
         .x_label_area_size(40)
         .y_label_area_size(70)
         .build_cartesian_2d(sizes, (least * 0.8..greatest * 1.25).log_scale())?;
