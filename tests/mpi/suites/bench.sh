@@ -6,7 +6,7 @@
 bench_case() {
     local mpi=$1 ranks=$2 benchmark=$3
     shift 3
-    run_case "bench $benchmark, $ranks ranks, $mpi" 60 weft_run "$mpi" "$ranks" 60 "$ROOT/dist/bin/weft" bench "$benchmark" "$@"
+    run_case "bench $benchmark, $ranks ranks, $mpi" 60 weft_run "$mpi" "$ranks" 60 "$WEFT" bench "$benchmark" "$@"
 }
 
 bench_suite() {
