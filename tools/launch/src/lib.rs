@@ -58,6 +58,7 @@ use loader::Loader;
 use outcome::{Record, Usage};
 use program::{Binding, Program};
 use report::{Collector, Summary};
+use supervise::Ending;
 use transport::{Shape, Transport};
 
 /// Runs `weft run` with the words that follow it and returns the exit code.
@@ -207,7 +208,7 @@ fn execute(arguments: &Arguments, plan: &Plan) -> Result<u8, Fault> {
     let summary = Summary::of(&reports, unreadable);
     let usage = Usage::of(&arguments.transport, plan.shape.ranks, &summary);
     let exit_code = outcome::exit_code(&ending, usage, arguments.require_weft);
-    conclude(arguments, plan, &summary, usage, exit_code);
+    conclude(arguments, plan, &summary, usage, &ending);
     if let Some(file) = &mut record_file {
         let text = |value: &OsString| value.to_string_lossy().into_owned();
         let record = Record {
@@ -267,9 +268,9 @@ fn announce(arguments: &Arguments, plan: &Plan) {
 }
 
 /// What went through Weft, and warnings; warnings come even with --quiet.
-fn conclude(arguments: &Arguments, plan: &Plan, summary: &Summary, usage: Usage, exit_code: u8) {
+fn conclude(arguments: &Arguments, plan: &Plan, summary: &Summary, usage: Usage, ending: &Ending) {
     let ranks = plan.shape.ranks;
-    if exit_code == outcome::TIMED_OUT {
+    if ending.timed_out {
         eprintln!(
             "weft: the job was ended after {} seconds (--timeout)",
             arguments.timeout.unwrap_or_default()
@@ -278,7 +279,7 @@ fn conclude(arguments: &Arguments, plan: &Plan, summary: &Summary, usage: Usage,
     if !arguments.quiet && summary.processes > 0 {
         eprintln!("weft: {}", summary.line(ranks));
     }
-    if let Some(warning) = outcome::warning(usage, summary, ranks, exit_code) {
+    if let Some(warning) = outcome::warning(usage, summary, ranks, outcome::ended_well(ending)) {
         eprintln!("weft: warning: {warning}");
     }
 }

@@ -50,6 +50,12 @@ impl Usage {
     }
 }
 
+/// Whether the program itself ended with success.
+#[must_use]
+pub fn ended_well(ending: &Ending) -> bool {
+    ending.code == Some(0) && !ending.timed_out
+}
+
 /// The exit code of `weft run`.
 #[must_use]
 pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
@@ -68,12 +74,12 @@ pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
     }
 }
 
-/// The warning that fits, if one does. `exit_code` is the job's: ranks that were killed do not report.
+/// The warning that fits, if one does. Ranks of a job that did not end well were killed, and do not report.
 #[must_use]
-pub fn warning(usage: Usage, summary: &Summary, ranks: u32, exit_code: u8) -> Option<String> {
+pub fn warning(usage: Usage, summary: &Summary, ranks: u32, ended_well: bool) -> Option<String> {
     match usage {
         Usage::NotExpected | Usage::Full => None,
-        Usage::None if summary.processes == 0 && exit_code != 0 => {
+        Usage::None if summary.processes == 0 && !ended_well => {
             Some(
                 "no rank reported what went through Weft, and the job did not end normally; if its MPI found no provider, pml or mtl (see \
                  above), run `weft doctor`"
@@ -227,25 +233,25 @@ mod tests {
     #[test]
     fn warnings_tell_the_cases_apart() {
         assert!(
-            warning(Usage::None, &summary(0, 0), 4, 0)
+            warning(Usage::None, &summary(0, 0), 4, true)
                 .unwrap()
                 .contains("no rank reported an endpoint")
         );
         assert!(
-            warning(Usage::None, &summary(0, 0), 4, 1)
+            warning(Usage::None, &summary(0, 0), 4, false)
                 .unwrap()
                 .contains("did not end normally")
         );
         assert!(
-            warning(Usage::None, &summary(2, 0), 4, 0)
+            warning(Usage::None, &summary(2, 0), 4, true)
                 .unwrap()
                 .contains("no message went through")
         );
         assert!(
-            warning(Usage::Partial, &summary(3, 1), 4, 0)
+            warning(Usage::Partial, &summary(3, 1), 4, true)
                 .unwrap()
                 .contains("3 of 4")
         );
-        assert_eq!(warning(Usage::Full, &summary(4, 1), 4, 0), None);
+        assert_eq!(warning(Usage::Full, &summary(4, 1), 4, true), None);
     }
 }

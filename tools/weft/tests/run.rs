@@ -220,6 +220,10 @@ fn weft_that_was_not_used_is_said_and_fails_where_it_is_required() {
         "true",
     );
     assert_eq!(required.status.code(), Some(3));
+    assert!(
+        String::from_utf8_lossy(&required.stderr).contains("Weft was NOT used"),
+        "{required:?}"
+    );
     let failed = fake.run(
         &[
             "--quiet",
