@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reading and writing little-endian numbers within bounds. Used by every format of this crate.
+
+use crate::malformed::Malformed;
+
+/// The longest a packet can be without its payload: header, both sections with a full bitmap, the longest body.
+pub const HEAD_BYTES: usize = 48 + 40 + 64 + 128 + 44;
+
+/// Everything of a packet but its payload, in a fixed array.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    bytes: [u8; HEAD_BYTES],
+    length_bytes: u16,
+}
+
+impl Head {
+    /// An empty one.
+    #[inline]
+    pub fn new() -> Self {
+        Self {
+            bytes: [0; HEAD_BYTES],
+            length_bytes: 0,
+        }
+    }
+
+    /// What was written.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length_bytes)]
+    }
+
+    /// What was written, for the keyed tag to be put in.
+    #[inline]
+    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..usize::from(self.length_bytes)]
+    }
+
+    /// Every writer of this crate stays below [`HEAD_BYTES`] by construction; a test holds all of them to it.
+    #[inline]
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
+        let at = usize::from(self.length_bytes);
+        self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
+        self.length_bytes += bytes.len() as u16;
+    }
+
+    #[inline]
+    pub(crate) fn put_u8(&mut self, value: u8) {
+        self.put(&[value]);
+    }
+
+    #[inline]
+    pub(crate) fn put_u16(&mut self, value: u16) {
+        self.put(&value.to_le_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn put_u32(&mut self, value: u32) {
+        self.put(&value.to_le_bytes());
+    }
+
+    #[inline]
+    pub(crate) fn put_u64(&mut self, value: u64) {
+        self.put(&value.to_le_bytes());
+    }
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl core::fmt::Debug for Head {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Head").field(&self.as_bytes()).finish()
+    }
+}
+
+/// A datagram being read from its front.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    #[inline]
+    pub(crate) fn new(datagram: &'a [u8]) -> Self {
+        Self { rest: datagram }
+    }
+
+    /// What has not been read.
+    #[inline]
+    pub(crate) fn rest(self) -> &'a [u8] {
+        self.rest
+    }
+
+    #[inline]
+    pub(crate) fn take<const N: usize>(
+        &mut self,
+        field: &'static str,
+    ) -> Result<[u8; N], Malformed> {
+        match self.rest.split_first_chunk::<N>() {
+            Some((bytes, rest)) => {
+                self.rest = rest;
+                Ok(*bytes)
+            }
+            None => Err(Malformed::new(
+                field,
+                self.rest.len() as u64,
+                "that is the number of bytes left, too few for this field",
+            )),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, Malformed> {
+        Ok(self.take::<1>(field)?[0])
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, Malformed> {
+        Ok(u16::from_le_bytes(self.take(field)?))
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, Malformed> {
+        Ok(u32::from_le_bytes(self.take(field)?))
+    }
+
+    #[inline]
+    pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, Malformed> {
+        Ok(u64::from_le_bytes(self.take(field)?))
+    }
+
+    /// Reads bytes that must all be 0.
+    #[inline]
+    pub(crate) fn zeros<const N: usize>(&mut self, field: &'static str) -> Result<(), Malformed> {
+        match self.take::<N>(field)?.iter().find(|byte| **byte != 0) {
+            None => Ok(()),
+            Some(byte) => Err(Malformed::new(field, u64::from(*byte), "it must be 0")),
+        }
+    }
+}

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The hello section (srd-protocol 3): how to reach the writer. Rides on packets until the remote knows us.
+
+use crate::bytes::{Head, Reader};
+use crate::malformed::{Malformed, require};
+use crate::path::PORT_COUNT;
+
+/// Size of the section (srd-protocol 3).
+pub const HELLO_BYTES: usize = 40;
+/// The smallest largest-datagram an endpoint may name: what every IPv4 host takes (RFC 791), less nothing.
+pub const DATAGRAM_BYTES_LEAST: u16 = 576;
+
+/// What an endpoint says of itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hello {
+    /// The number to send to it in `Header::context`; not 0.
+    pub context: u32,
+    /// Optional abilities; none are defined in version 1.
+    pub features: u32,
+    /// The largest datagram it takes, in bytes; at least [`DATAGRAM_BYTES_LEAST`].
+    pub datagram_bytes: u16,
+    /// Its ports; the first `port_count` are not 0.
+    pub ports: [u16; PORT_COUNT],
+    /// 1 to 8.
+    pub port_count: u8,
+    /// What may be sent to it at the start (srd-protocol 11.3).
+    pub receive_limit: u64,
+}
+
+impl Hello {
+    pub(crate) fn write(&self, head: &mut Head) {
+        head.put_u32(self.context);
+        head.put_u32(self.features);
+        head.put_u16(self.datagram_bytes);
+        head.put_u8(self.port_count);
+        head.put_u8(0);
+        for port in self.ports {
+            head.put_u16(port);
+        }
+        head.put_u32(0);
+        head.put_u64(self.receive_limit);
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let context = reader.u32("context of the hello")?;
+        require(context != 0, "context of the hello", 0, "it is never 0")?;
+        let features = reader.u32("features")?;
+        let datagram_bytes = reader.u16("datagram_bytes")?;
+        require(
+            datagram_bytes >= DATAGRAM_BYTES_LEAST,
+            "datagram_bytes",
+            u64::from(datagram_bytes),
+            "every endpoint takes at least 576",
+        )?;
+        let port_count = reader.u8("port count")?;
+        require(
+            (1..=PORT_COUNT as u8).contains(&port_count),
+            "port count",
+            u64::from(port_count),
+            "an endpoint has 1 to 8 ports",
+        )?;
+        reader.zeros::<1>("reserved byte of the hello")?;
+        let mut ports = [0; PORT_COUNT];
+        for (index, port) in ports.iter_mut().enumerate() {
+            *port = reader.u16("port")?;
+            require(
+                (*port != 0) == (index < usize::from(port_count)),
+                "port",
+                u64::from(*port),
+                "as many ports as counted are not 0, and the rest are",
+            )?;
+        }
+        reader.zeros::<4>("reserved bytes of the hello")?;
+        let receive_limit = reader.u64("receive_limit of the hello")?;
+        Ok(Self {
+            context,
+            features,
+            datagram_bytes,
+            ports,
+            port_count,
+            receive_limit,
+        })
+    }
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The packet formats of scalable reliable datagrams, version 1, as `docs/srd-protocol.md` specifies them.
+//!
+//! A datagram is parsed once, with every bound and rule checked, into a [`Packet`]: plain values and the payload as a
+//! slice of the datagram. What did not parse is a [`Malformed`] that names the field, its value and the rule; nothing
+//! here panics on any input. The other way, [`Packet::write`] puts everything but the payload into a [`Head`], a fixed
+//! array; the payload stays where it is (the user's buffer) until the socket gathers both.
+//!
+//! No allocation, no clock, no state: a machine that speaks the protocol is `weft-srd`.
+//!
+//! In the order of a datagram's bytes:
+//! - [`bytes`]: reading and writing fixed-width numbers within bounds; [`malformed`]: what was wrong
+//! - [`keyed`]: the tag over a whole datagram, computed by a key from outside
+//! - [`header`]: the 48 bytes that every packet begins with, [`path`]: what a path is
+//! - [`hello`], [`acknowledgement`]: the two optional sections
+//! - [`message`]: what three kinds say about a user's message
+//! - [`eager`], [`segment`], [`offer`], [`accept`], [`data`], [`receipt`], [`refusal`], [`stale`]: one body each
+//!   (a lone acknowledgement and a probe have none)
+//! - [`packet`]: all of it together
+#![forbid(unsafe_code)]
+
+pub mod accept;
+pub mod acknowledgement;
+pub mod bytes;
+pub mod data;
+pub mod eager;
+pub mod header;
+pub mod hello;
+pub mod keyed;
+pub mod malformed;
+pub mod message;
+pub mod offer;
+pub mod packet;
+pub mod path;
+pub mod receipt;
+pub mod refusal;
+pub mod segment;
+pub mod stale;
+
+pub use accept::Accept;
+pub use acknowledgement::{Acknowledgement, BITMAP_WORDS};
+pub use bytes::Head;
+pub use data::Data;
+pub use header::{Header, Kind, VERSION};
+pub use hello::Hello;
+pub use malformed::Malformed;
+pub use message::Message;
+pub use packet::{Body, Packet};
+pub use path::{PATH_COUNT, PORT_COUNT, Path};
+pub use receipt::Receipt;
+pub use refusal::{Reason, Refusal};
+pub use segment::Segment;
+pub use stale::Stale;

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A whole packet: header, sections, body, payload (srd-protocol 2 to 5). Called by the machine and by the simulator.
+
+use crate::bytes::{Head, Reader};
+use crate::header::{Header, Kind, Opening, flag};
+use crate::malformed::{Malformed, require};
+use crate::{
+    Accept, Acknowledgement, Data, Hello, Message, Receipt, Refusal, Segment, Stale, eager, offer,
+};
+
+/// What a packet is about; one variant per kind (srd-protocol 5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Body {
+    /// A whole message; the payload is all of it.
+    Eager(Message),
+    /// A piece of a message.
+    Segment(Segment),
+    /// An announcement.
+    Offer(Message),
+    /// A landing for an announced message.
+    Accept(Accept),
+    /// A piece of an accepted message.
+    Data(Data),
+    /// A message was delivered.
+    Receipt(Receipt),
+    /// A message will never be taken.
+    Refusal(Refusal),
+    /// Nothing but the section.
+    Acknowledgement,
+    /// A question.
+    Probe,
+    /// The target incarnation is gone.
+    Stale(Stale),
+}
+
+impl Body {
+    /// Its kind.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Self::Eager(_) => Kind::Eager,
+            Self::Segment(_) => Kind::Segment,
+            Self::Offer(_) => Kind::Offer,
+            Self::Accept(_) => Kind::Accept,
+            Self::Data(_) => Kind::Data,
+            Self::Receipt(_) => Kind::Receipt,
+            Self::Refusal(_) => Kind::Refusal,
+            Self::Acknowledgement => Kind::Acknowledgement,
+            Self::Probe => Kind::Probe,
+            Self::Stale(_) => Kind::Stale,
+        }
+    }
+
+    fn write(&self, head: &mut Head) {
+        match self {
+            Self::Eager(message) | Self::Offer(message) => message.write(head),
+            Self::Segment(segment) => segment.write(head),
+            Self::Accept(accept) => accept.write(head),
+            Self::Data(data) => data.write(head),
+            Self::Receipt(receipt) => receipt.write(head),
+            Self::Refusal(refusal) => refusal.write(head),
+            Self::Stale(stale) => stale.write(head),
+            Self::Acknowledgement | Self::Probe => {}
+        }
+    }
+
+    fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(match kind {
+            Kind::Eager => Self::Eager(eager::read(reader)?),
+            Kind::Segment => Self::Segment(Segment::read(reader)?),
+            Kind::Offer => Self::Offer(offer::read(reader)?),
+            Kind::Accept => Self::Accept(Accept::read(reader)?),
+            Kind::Data => Self::Data(Data::read(reader)?),
+            Kind::Receipt => Self::Receipt(Receipt::read(reader)?),
+            Kind::Refusal => Self::Refusal(Refusal::read(reader)?),
+            Kind::Acknowledgement => Self::Acknowledgement,
+            Kind::Probe => Self::Probe,
+            Kind::Stale => Self::Stale(Stale::read(reader)?),
+        })
+    }
+
+    /// Whether bytes may follow the body.
+    fn has_payload(&self) -> bool {
+        matches!(self, Self::Eager(_) | Self::Segment(_) | Self::Data(_))
+    }
+}
+
+/// A packet; its payload is a part of the datagram it came in, or empty on the way out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet<'a> {
+    /// The first 48 bytes.
+    pub header: Header,
+    /// How to reach the sender, while we may not know it.
+    pub hello: Option<Hello>,
+    /// What the sender has received.
+    pub acknowledgement: Option<Acknowledgement>,
+    /// What it is about.
+    pub body: Body,
+    /// What follows. [`Packet::write`] leaves it out.
+    pub payload: &'a [u8],
+}
+
+impl<'a> Packet<'a> {
+    /// Writes all but the payload; the tag's place holds 0. Fast path.
+    pub fn write(&self, head: &mut Head) {
+        let mut sections = 0;
+        if self.hello.is_some() {
+            sections |= flag::HELLO;
+        }
+        if self.acknowledgement.is_some() {
+            sections |= flag::ACKNOWLEDGEMENT;
+        }
+        self.header.write(self.body.kind(), sections, head);
+        if let Some(hello) = &self.hello {
+            hello.write(head);
+        }
+        if let Some(acknowledgement) = &self.acknowledgement {
+            acknowledgement.write(head);
+        }
+        self.body.write(head);
+    }
+
+    /// Parses a datagram, once, with all checks of clauses 2 to 5. Fast path.
+    ///
+    /// # Errors
+    /// The first field that breaks a rule.
+    pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(datagram);
+        let (Opening { kind, flags }, header) = Header::read(&mut reader)?;
+        let hello = if flags & flag::HELLO != 0 {
+            Some(Hello::read(&mut reader)?)
+        } else {
+            None
+        };
+        let acknowledgement = if flags & flag::ACKNOWLEDGEMENT != 0 {
+            Some(Acknowledgement::read(&mut reader)?)
+        } else {
+            None
+        };
+        require(
+            kind != Kind::Acknowledgement || acknowledgement.is_some(),
+            "flags",
+            u64::from(flags),
+            "a lone acknowledgement has the acknowledgement section",
+        )?;
+        let body = Body::read(kind, &mut reader)?;
+        let payload = reader.rest();
+        require(
+            body.has_payload() || payload.is_empty(),
+            "payload length",
+            payload.len() as u64,
+            "packets of this kind have none",
+        )?;
+        Ok(Self {
+            header,
+            hello,
+            acknowledgement,
+            body,
+            payload,
+        })
+    }
+}

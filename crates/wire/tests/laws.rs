@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The laws of the formats: what is written is read back; what is not a packet is told apart, and never panics.
+
+use proptest::prelude::*;
+use weft_wire::keyed::{self, Keyed};
+use weft_wire::*;
+
+fn message(length: u64) -> impl Strategy<Value = Message> {
+    (
+        any::<u64>(),
+        any::<Option<u64>>(),
+        any::<Option<u64>>(),
+        any::<bool>(),
+    )
+        .prop_map(move |(id, tag, cq_data, wants_receipt)| Message {
+            id,
+            tag,
+            cq_data,
+            length_bytes: length,
+            wants_receipt,
+        })
+}
+
+fn path() -> impl Strategy<Value = Path> {
+    (0u8..64).prop_map(|number| Path::from_number(number).unwrap())
+}
+
+fn header() -> impl Strategy<Value = Header> {
+    let numbers = (
+        any::<u32>(),
+        1..=u64::MAX,
+        any::<u64>(),
+        any::<u64>(),
+        any::<u64>(),
+    );
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    (path(), flags, numbers).prop_map(|(path, flags, numbers)| Header {
+        path,
+        acknowledge_now: flags.0,
+        retransmission: flags.1,
+        sealed: flags.2,
+        context: numbers.0,
+        source: numbers.1,
+        target: numbers.2,
+        sent_ns: numbers.3,
+        sequence: numbers.4,
+    })
+}
+
+fn hello() -> impl Strategy<Value = Hello> {
+    let numbers = (1..=u32::MAX, any::<u32>(), 576..=u16::MAX, any::<u64>());
+    (numbers, proptest::collection::vec(1..=u16::MAX, 1..=8)).prop_map(|(numbers, list)| {
+        let mut ports = [0; 8];
+        ports[..list.len()].copy_from_slice(&list);
+        Hello {
+            context: numbers.0,
+            features: numbers.1,
+            datagram_bytes: numbers.2,
+            ports,
+            port_count: list.len() as u8,
+            receive_limit: numbers.3,
+        }
+    })
+}
+
+fn acknowledgement() -> impl Strategy<Value = Acknowledgement> {
+    let numbers = (
+        0..u64::MAX / 2,
+        any::<u64>(),
+        any::<u64>(),
+        any::<u64>(),
+        any::<u32>(),
+    );
+    let small = (path(), 0u8..128, any::<u8>());
+    let limits = (any::<u64>(), any::<u64>(), any::<u64>());
+    (
+        numbers,
+        small,
+        limits,
+        proptest::collection::vec(any::<u64>(), 0..=16),
+    )
+        .prop_map(|(numbers, small, limits, words)| {
+            let mut bitmap = [0; BITMAP_WORDS];
+            bitmap[..words.len()].copy_from_slice(&words);
+            Acknowledgement {
+                cumulative: numbers.0,
+                received_bytes: numbers.1,
+                echo_sent_ns: numbers.2,
+                echo_sequence: numbers.3,
+                hold_ns: numbers.4,
+                echo_path: small.0,
+                penalty: small.1,
+                duplicate_count: small.2,
+                paths_heard: limits.0,
+                receive_limit: limits.1,
+                credit_limit: limits.2,
+                bitmap,
+            }
+        })
+}
+
+fn body_and_payload() -> impl Strategy<Value = (Body, Vec<u8>)> {
+    let payload = proptest::collection::vec(any::<u8>(), 1..200);
+    payload.prop_flat_map(|payload| {
+        let length = payload.len() as u64;
+        let kept = payload.clone();
+        let with_payload = prop_oneof![
+            message(length).prop_map(Body::Eager),
+            (message(length + 9), 0u64..=9).prop_map(|(message, offset_bytes)| {
+                Body::Segment(Segment {
+                    message,
+                    offset_bytes,
+                })
+            }),
+            (any::<u32>(), 0..u64::MAX - 300).prop_map(|(landing, offset_bytes)| Body::Data(
+                Data {
+                    landing,
+                    offset_bytes
+                }
+            )),
+        ]
+        .prop_map(move |body| (body, kept.clone()));
+        let without = prop_oneof![
+            any::<u64>().prop_flat_map(message).prop_map(Body::Offer),
+            (any::<u64>(), any::<u32>(), any::<u64>()).prop_map(
+                |(message_id, landing, length_bytes)| {
+                    Body::Accept(Accept {
+                        message_id,
+                        landing,
+                        length_bytes,
+                    })
+                }
+            ),
+            any::<u64>().prop_map(|message_id| Body::Receipt(Receipt { message_id })),
+            any::<u64>().prop_map(|message_id| {
+                Body::Refusal(Refusal {
+                    message_id,
+                    reason: Reason::Canceled,
+                })
+            }),
+            Just(Body::Probe),
+            Just(Body::Acknowledgement),
+            (1..=u64::MAX).prop_map(|incarnation| Body::Stale(Stale { incarnation })),
+        ]
+        .prop_map(|body| (body, Vec::new()));
+        prop_oneof![with_payload, without]
+    })
+}
+
+fn datagram(packet: &Packet<'_>) -> Vec<u8> {
+    let mut head = Head::new();
+    packet.write(&mut head);
+    [head.as_bytes(), packet.payload].concat()
+}
+
+fn any_datagram() -> impl Strategy<Value = Vec<u8>> {
+    let sections = (
+        proptest::option::of(hello()),
+        acknowledgement(),
+        any::<bool>(),
+    );
+    (header(), sections, body_and_payload()).prop_map(
+        |(mut header, (hello, acknowledgement, wanted), (body, payload))| {
+            if !body.kind().is_reliable() {
+                header.sequence = 0;
+            }
+            let wanted = wanted || body.kind() == Kind::Acknowledgement;
+            datagram(&Packet {
+                header,
+                hello,
+                acknowledgement: wanted.then_some(acknowledgement),
+                body,
+                payload: &payload,
+            })
+        },
+    )
+}
+
+/// A stand-in for a keyed hash: FNV-1a from a secret start.
+struct Key(u64);
+
+impl Keyed for Key {
+    fn tag(&self, parts: &[&[u8]]) -> u64 {
+        let bytes = parts.iter().flat_map(|part| part.iter());
+        bytes.fold(self.0, |tag, byte| {
+            (tag ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_back(bytes in any_datagram()) {
+        let packet = Packet::parse(&bytes).unwrap();
+        prop_assert_eq!(datagram(&packet), bytes);
+    }
+
+    #[test]
+    fn a_packet_cut_short_is_never_read_as_the_same_packet(bytes in any_datagram(), cut in any::<prop::sample::Index>()) {
+        let short = &bytes[..cut.index(bytes.len())];
+        // A cut may leave a valid packet only where the payload has no length of its own.
+        match Packet::parse(short) {
+            Ok(packet) => prop_assert!(matches!(packet.body, Body::Segment(_) | Body::Data(_))),
+            Err(error) => prop_assert!(!error.to_string().is_empty()),
+        }
+    }
+
+    #[test]
+    fn random_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..400)) {
+        let _ = Packet::parse(&bytes);
+    }
+
+    #[test]
+    fn changed_packets_never_panic_and_what_parses_is_written_alike(
+        mut bytes in any_datagram(),
+        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
+        for (index, value) in changes {
+            let index = index.index(bytes.len());
+            bytes[index] = value;
+        }
+        bytes[keyed::TAG_RANGE].fill(0);
+        if let Ok(packet) = Packet::parse(&bytes) {
+            prop_assert_eq!(datagram(&packet), bytes);
+        }
+    }
+
+    #[test]
+    fn a_tag_holds_for_its_key_and_its_bytes_alone(bytes in any_datagram(), at in any::<prop::sample::Index>()) {
+        let packet = Packet::parse(&bytes).unwrap();
+        let mut head = Head::new();
+        packet.write(&mut head);
+        keyed::seal(&Key(7), &mut head, packet.payload);
+        let mut sealed = [head.as_bytes(), packet.payload].concat();
+        prop_assert_eq!(keyed::open(&Key(7), &sealed), Ok(()));
+        prop_assert_eq!(keyed::open(&Key(8), &sealed).unwrap_err().field, "keyed tag");
+        let index = at.index(sealed.len());
+        sealed[index] ^= 1;
+        prop_assert_eq!(keyed::open(&Key(7), &sealed).unwrap_err().field, "keyed tag");
+    }
+
+    #[test]
+    fn an_acknowledgement_covers_what_its_bits_say(section in acknowledgement(), at in 0u64..1100) {
+        let sequence = section.cumulative + at;
+        let expected = at > 0 && at <= 1024 && {
+            let bit = at - 1;
+            section.bitmap[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+        };
+        prop_assert_eq!(section.covers(sequence), expected);
+        prop_assert!(!section.covers(section.end()));
+        prop_assert!(section.end() == section.cumulative || section.covers(section.end() - 1));
+    }
+}
+
+#[test]
+fn errors_name_the_field_the_value_and_the_rule() {
+    let error = Packet::parse(&[0x21]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "not an SRD packet: version is 2, but this Weft speaks version 1"
+    );
+    let error = Packet::parse(&[0x1f, 0]).unwrap_err();
+    assert_eq!((error.field, error.value), ("kind", 15));
+    let error = Packet::parse(&[0x11, 0, 64]).unwrap_err();
+    assert_eq!((error.field, error.value), ("path", 64));
+    let error = Packet::parse(&[0x11, 0, 1]).unwrap_err();
+    assert_eq!(
+        (error.field, error.value),
+        ("reserved byte of the header", 0)
+    );
+}
+
+#[test]
+fn the_longest_head_fits() {
+    let ports = [1; 8];
+    let packet = Packet {
+        header: Header {
+            path: Path::from_ports(7, 7),
+            acknowledge_now: true,
+            retransmission: true,
+            sealed: true,
+            context: 1,
+            source: 1,
+            target: 1,
+            sent_ns: 1,
+            sequence: 1,
+        },
+        hello: Some(Hello {
+            context: 1,
+            features: 0,
+            datagram_bytes: 1400,
+            ports,
+            port_count: 8,
+            receive_limit: 0,
+        }),
+        acknowledgement: Some(Acknowledgement {
+            cumulative: 0,
+            received_bytes: 0,
+            echo_sent_ns: 0,
+            echo_sequence: 0,
+            hold_ns: 0,
+            echo_path: Path::from_ports(0, 0),
+            penalty: 0,
+            duplicate_count: 0,
+            paths_heard: 0,
+            receive_limit: 0,
+            credit_limit: 0,
+            bitmap: [1; BITMAP_WORDS],
+        }),
+        body: Body::Segment(Segment {
+            message: Message {
+                id: 0,
+                tag: Some(1),
+                cq_data: Some(1),
+                length_bytes: 1,
+                wants_receipt: true,
+            },
+            offset_bytes: 0,
+        }),
+        payload: &[1],
+    };
+    assert_eq!(datagram(&packet).len(), weft_wire::bytes::HEAD_BYTES + 1);
+}
