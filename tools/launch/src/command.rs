@@ -365,4 +365,77 @@ mod tests {
             .is_ok()
         );
     }
+
+    /// A program linked to the libmpi in `a`, and an MPI whose libmpi of the same name is in `b`.
+    fn linked_elsewhere(folder: &Path, dtags: &str) -> (Program, Installation) {
+        let cc = |arguments: &[&str]| {
+            let status = Command::new("cc")
+                .current_dir(folder)
+                .args(arguments)
+                .status()
+                .unwrap();
+            assert!(status.success());
+        };
+        std::fs::write(folder.join("mpi.c"), "int MPI_Init(void){return 0;}").unwrap();
+        std::fs::write(
+            folder.join("main.c"),
+            "int MPI_Init(void); int main(void){return MPI_Init();}",
+        )
+        .unwrap();
+        for name in ["a", "b"] {
+            std::fs::create_dir(folder.join(name)).unwrap();
+            let output = format!("{name}/libmpi.so.999");
+            cc(&[
+                "-shared",
+                "-fPIC",
+                "mpi.c",
+                "-o",
+                &output,
+                "-Wl,-soname,libmpi.so.999",
+            ]);
+        }
+        let search = format!("-Wl,{dtags},-rpath,{}", folder.join("a").display());
+        cc(&["main.c", "-o", "program", "a/libmpi.so.999", &search]);
+        let path = folder.join("program");
+        let need = linkage::find_mpi(&path, &Loader::default())
+            .unwrap()
+            .unwrap();
+        let mpi = open_mpi(folder.join("b/libmpi.so.999").to_str());
+        (
+            Program {
+                path,
+                binding: Binding::Linked(need),
+            },
+            mpi,
+        )
+    }
+
+    #[test]
+    fn a_program_linked_to_another_build_is_led_to_this_one_or_refused_where_its_rpath_wins() {
+        let compose = |dtags: &str, folder: &Path| {
+            let (program, mpi) = linked_elsewhere(folder, dtags);
+            let inherited = OsString::from("/inherited");
+            let request = Request {
+                program: &program,
+                arguments: &[],
+                ranks: 1,
+                variables: &[],
+                library_path: Some(&inherited),
+            };
+            Launch::compose(&mpi, Settings::default(), &request)
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let launch = compose("--enable-new-dtags", folder.path()).unwrap();
+        let expected = OsString::from(format!("{}:/inherited", folder.path().join("b").display()));
+        assert!(
+            launch.set.contains(&("LD_LIBRARY_PATH".into(), expected)),
+            "{launch:?}"
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let fault = compose("--disable-new-dtags", folder.path()).unwrap_err();
+        assert!(
+            matches!(fault, Fault::Mismatch(_)) && fault.to_string().contains("RPATH"),
+            "{fault}"
+        );
+    }
 }
