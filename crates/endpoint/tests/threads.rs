@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two endpoints that run at the same time, each on a thread of its own, over shared memory: what the laws of
+//! messages, tested by one thread that serves both sides in turn, cannot show.
+
+use std::net::SocketAddr;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::{Duration, Instant};
+
+use weft_endpoint::shm::{Settings, SingleCopy};
+use weft_endpoint::{
+    Class, Completion, Domain, DomainSettings, EndpointId, EndpointSettings, Error, FiAddr,
+    QueueBinding, QueueId, QueueSettings, Receive, Send, UserBuffer, VectorKind, flags,
+};
+use weft_memory::{BytesView, BytesViewMut};
+
+const MESSAGES: usize = 10_000;
+/// Receives posted, and sends under way, at once.
+const WINDOW: usize = 32;
+const LONGEST: usize = 300_000;
+const PATIENCE: Duration = Duration::from_secs(100);
+
+struct Side {
+    domain: Domain,
+    endpoint: EndpointId,
+    queue: QueueId,
+    other: FiAddr,
+}
+
+/// Most messages are short; now and then there is a long one.
+fn length_of(number: usize) -> usize {
+    match number % 100 {
+        7 => LONGEST - number % 1000,
+        23 | 61 => 5000 + number,
+        other => other * 3,
+    }
+}
+
+/// The first bytes of a message; the rest follows from its number.
+fn fill(bytes: &mut [u8], number: usize) {
+    let mut state = number as u64 ^ 0x9E37_79B9_7F4A_7C15;
+    for word in bytes.chunks_mut(8) {
+        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
+        word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
+    }
+}
+
+fn open(single_copy: SingleCopy, tell: &Sender<SocketAddr>, told: &Receiver<SocketAddr>) -> Side {
+    let settings = Settings {
+        single_copy,
+        ..Settings::default()
+    };
+    let mut domain = Domain::with_local_settings(DomainSettings::default(), settings);
+    let vector = domain.open_vector(VectorKind::Map);
+    let queue = domain.open_queue(QueueSettings::default());
+    let address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let endpoint = domain.open_endpoint(EndpointSettings {
+        address,
+        ..EndpointSettings::default()
+    });
+    domain.bind_vector(endpoint, vector).unwrap();
+    let binding = QueueBinding {
+        transmit: true,
+        receive: true,
+        selective: false,
+    };
+    domain.bind_queue(endpoint, queue, binding).unwrap();
+    domain.enable(endpoint).unwrap();
+    tell.send(domain.local_address(endpoint).unwrap()).unwrap();
+    let other = domain.insert(vector, told.recv().unwrap()).unwrap();
+    Side {
+        domain,
+        endpoint,
+        queue,
+        other,
+    }
+}
+
+/// One side of the conversation, and how far it is. A long message may end after shorter ones that followed it,
+/// so each buffer is counted for itself.
+struct Talk {
+    side: Side,
+    start: Instant,
+    targets: Vec<(UserBuffer, bool)>,
+    sources: Vec<(UserBuffer, bool)>,
+    posted: usize,
+    received: usize,
+    sent: usize,
+    sends_ended: usize,
+    bytes: Vec<u8>,
+    expected: Vec<u8>,
+}
+
+impl Talk {
+    fn new(side: Side) -> Self {
+        let buffers = || {
+            (0..WINDOW)
+                .map(|_| (UserBuffer::leaked(&[LONGEST]), true))
+                .collect()
+        };
+        let (targets, sources) = (buffers(), buffers());
+        let (bytes, expected) = (vec![0; LONGEST], vec![0; LONGEST]);
+        let start = Instant::now();
+        Self {
+            side,
+            start,
+            targets,
+            sources,
+            posted: 0,
+            received: 0,
+            sent: 0,
+            sends_ended: 0,
+            bytes,
+            expected,
+        }
+    }
+
+    /// Sends and receives `MESSAGES` messages, all with one tag, so that every one of them must be in order.
+    fn run(&mut self) {
+        while self.received < MESSAGES || self.sends_ended < MESSAGES {
+            self.post();
+            self.send();
+            self.hear();
+        }
+        self.part();
+    }
+
+    fn post(&mut self) {
+        while self.posted < MESSAGES && self.targets[self.posted % WINDOW].1 {
+            let (target, is_free) = &mut self.targets[self.posted % WINDOW];
+            *is_free = false;
+            let (class, source, context) = (Class::Tagged, self.side.other, self.posted);
+            let receive = Receive {
+                class,
+                source,
+                tag: 1,
+                ignore: 0,
+                flags: None,
+                context,
+            };
+            self.side
+                .domain
+                .receive(self.side.endpoint, &receive, target.clone())
+                .unwrap();
+            self.posted += 1;
+        }
+    }
+
+    fn send(&mut self) {
+        let (number, length) = (self.sent, length_of(self.sent));
+        let (source, is_free) = &mut self.sources[number % WINDOW];
+        if number == MESSAGES || !*is_free {
+            return;
+        }
+        fill(&mut self.bytes[..length], number);
+        let source = source.part(0, length);
+        source.fill(0, BytesView::from_slice(&self.bytes[..length]));
+        let cq_data = Some(number as u64);
+        let send = Send {
+            class: Class::Tagged,
+            tag: 1,
+            cq_data,
+            flags: None,
+            context: number,
+        };
+        match self
+            .side
+            .domain
+            .send(self.side.endpoint, self.side.other, &send, &source)
+        {
+            Ok(()) => {
+                *is_free = false;
+                self.sent += 1;
+            }
+            Err(error) => assert_eq!(error, Error::Again),
+        }
+    }
+
+    fn hear(&mut self) {
+        let progress = (self.received, self.sent, self.sends_ended);
+        assert!(
+            self.start.elapsed() < PATIENCE,
+            "received, sent, sends ended: {progress:?}"
+        );
+        let mut ended = [None; 16];
+        let mut count = 0;
+        let side = &mut self.side;
+        let read = side.domain.read_queue(side.queue, ended.len(), |entry| {
+            ended[count] = Some(*entry);
+            count += 1;
+        });
+        if read == Err(Error::ErrorAvailable) {
+            panic!("{:?}", side.domain.read_error(side.queue));
+        }
+        ended
+            .into_iter()
+            .flatten()
+            .for_each(|entry| self.note(&entry));
+    }
+
+    fn note(&mut self, entry: &Completion) {
+        let number = entry.context;
+        if entry.flags & flags::SEND != 0 {
+            self.sources[number % WINDOW].1 = true;
+            self.sends_ended += 1;
+            return;
+        }
+        let length = length_of(number);
+        assert_eq!(
+            (entry.cq_data, entry.length_bytes),
+            (number as u64, length),
+            "in order"
+        );
+        let (bytes, expected) = (&mut self.bytes[..length], &mut self.expected[..length]);
+        fill(expected, number);
+        self.targets[number % WINDOW]
+            .0
+            .drain(0, &mut BytesViewMut::from_slice(bytes));
+        assert!(bytes == expected, "message {number} was changed on the way");
+        self.targets[number % WINDOW].1 = true;
+        self.received += 1;
+    }
+
+    /// A last word each way, since the other may still need our progress to end its sends.
+    fn part(&mut self) {
+        let side = &mut self.side;
+        while let Err(error) = side.domain.send(
+            side.endpoint,
+            side.other,
+            &last_word(),
+            &UserBuffer::empty(),
+        ) {
+            assert_eq!(error, Error::Again);
+            side.domain.progress(side.endpoint).unwrap();
+        }
+        let (class, source) = (Class::Message, side.other);
+        let receive = Receive {
+            class,
+            source,
+            tag: 0,
+            ignore: 0,
+            flags: None,
+            context: 0,
+        };
+        side.domain
+            .receive(side.endpoint, &receive, UserBuffer::empty())
+            .unwrap();
+        let mut heard = 0;
+        while heard < 2 {
+            assert!(self.start.elapsed() < PATIENCE, "the last word is missing");
+            heard += side.domain.read_queue(side.queue, 2, |_| ()).unwrap_or(0);
+        }
+    }
+}
+
+fn last_word() -> Send {
+    let flags = Some(flags::DELIVERY_COMPLETE);
+    Send {
+        class: Class::Message,
+        tag: 0,
+        cq_data: None,
+        flags,
+        context: 0,
+    }
+}
+
+fn both_ways_at_once(single_copy: SingleCopy) {
+    let ((tell_a, told_a), (tell_b, told_b)) = (channel(), channel());
+    std::thread::scope(|scope| {
+        scope.spawn(move || Talk::new(open(single_copy, &tell_b, &told_a)).run());
+        scope.spawn(move || Talk::new(open(single_copy, &tell_a, &told_b)).run());
+    });
+}
+
+#[test]
+fn messages_cross_in_order_and_unchanged_with_single_copy() {
+    both_ways_at_once(SingleCopy::Always);
+}
+
+#[test]
+fn messages_cross_in_order_and_unchanged_through_lent_chunks() {
+    both_ways_at_once(SingleCopy::Never);
+}
