@@ -75,7 +75,7 @@ pub struct Settings {
     pub iterations: Option<usize>,
     /// -x, for all sizes.
     pub warmup: Option<usize>,
-    /// Factor on the default repeats, above 0.
+    /// Factor on the default iterations, above 0; the warm-up stays, for it makes the connections.
     pub scale: f64,
     /// -u.
     pub validation_warmup: usize,
@@ -346,7 +346,7 @@ impl Settings {
         let scaled = |count: usize| ((count as f64 * self.scale).round() as usize).max(1);
         (
             self.iterations.unwrap_or(scaled(default.0)),
-            self.warmup.unwrap_or(scaled(default.1)),
+            self.warmup.unwrap_or(default.1),
         )
     }
 }

@@ -85,12 +85,22 @@ impl Record {
             > FAILURES_FORGIVEN
     }
 
-    /// One sentence for each failed run.
+    /// One sentence for each benchmark of a contender that failed: the rounds, and the last reason.
     pub fn failures(&self) -> Vec<String> {
-        let sentence = |((benchmark, contender), round, reason): &(Series, usize, String)| {
-            format!("{contender} {benchmark}, round {}: {reason}", round + 1)
-        };
-        self.failures.iter().map(sentence).collect()
+        let mut by_series: BTreeMap<&Series, (Vec<String>, &str)> = BTreeMap::new();
+        for (series, round, reason) in &self.failures {
+            let entry = by_series.entry(series).or_default();
+            entry.0.push((round + 1).to_string());
+            entry.1 = reason;
+        }
+        let sentence =
+            |((benchmark, contender), (rounds, reason)): (&Series, (Vec<String>, &str))| {
+                format!(
+                    "{contender} {benchmark}, round {}: {reason}",
+                    rounds.join(" and ")
+                )
+            };
+        by_series.into_iter().map(sentence).collect()
     }
 
     /// All rows, in the order they were measured.
@@ -227,6 +237,9 @@ pub(super) mod tests {
         assert!(!record.gave_up_on(&leg));
         record.add_failure(&leg, 1, "died".into());
         assert!(record.gave_up_on(&leg));
-        assert_eq!(record.failures()[1], "mpich over weft bw, round 2: died");
+        assert_eq!(
+            record.failures()[0],
+            "mpich over weft bw, round 1 and 2: died"
+        );
     }
 }

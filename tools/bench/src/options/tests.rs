@@ -38,7 +38,7 @@ fn defaults_are_osus() {
     );
     assert_eq!(
         settings.repeats(find("latency").expect("listed"), 8193),
-        (1000, 10)
+        (1000, 100)
     );
     assert_eq!(settings.sizes(find("latency").expect("listed")).len(), 23);
     assert_eq!(good("allreduce", "").min_bytes, 4);
@@ -167,11 +167,11 @@ fn scale_shortens_the_defaults_but_not_what_was_said() {
     let latency = find("latency").expect("listed");
     assert_eq!(
         good("latency", "--repeat-scale 0.1").repeats(latency, 1),
-        (1000, 10)
+        (1000, 100)
     );
     assert_eq!(
         good("latency", "--repeat-scale 0.0001").repeats(latency, 1 << 20),
-        (1, 1)
+        (1, 10)
     );
     assert_eq!(
         good("latency", "--repeat-scale 0.1 -i 7 -x 0").repeats(latency, 1),

@@ -98,7 +98,7 @@ pub(super) struct Repeats {
         value_name = "N"
     )]
     pub(super) validation_warmup: usize,
-    /// Factor on the default iterations and warm-up, for short runs; -i and -x go before it
+    /// Factor on the default iterations, for short runs; -i goes before it
     #[arg(long = "repeat-scale", default_value_t = 1.0, value_name = "FACTOR")]
     pub(super) scale: f64,
 }
