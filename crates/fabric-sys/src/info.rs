@@ -163,7 +163,8 @@ layout! { FiEpAttr = "struct fi_ep_attr", 104: r#type 0, protocol 4, protocol_ve
 msg_prefix_size 24, max_order_raw_size 32, max_order_war_size 40, max_order_waw_size 48, mem_tag_format 56,
 tx_ctx_cnt 64, rx_ctx_cnt 72, auth_key_size 80, auth_key 88, xpu_ctx 96 }
 
-/// The domain (`struct fi_domain_attr`); 29 members, as in C.
+/// The domain (`struct fi_domain_attr`); 32 members, as in C.
+// structure: allow struct-fields because C's structure has them
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct FiDomainAttr {

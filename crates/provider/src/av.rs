@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::{ptr, slice};
 
 use weft_endpoint::{FiAddr, VectorId, VectorKind};
@@ -34,7 +34,7 @@ pub struct AddressVector<L> {
     id: VectorId,
     /// The application wants the results of insertions as events (FI_EVENT).
     events: bool,
-    event_queue: AtomicPtr<EventQueue>,
+    event_queue: Mutex<Option<*const EventQueue>>,
 }
 
 /// The kind of event that reports insertions (specified: FI_AV_COMPLETE).
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         domain: &raw const *domain,
         id,
         events,
-        event_queue: AtomicPtr::new(ptr::null_mut()),
+        event_queue: Mutex::new(None),
     };
     // SAFETY: the place is not null and the application's.
     unsafe { hand_out(opened, vector) };
@@ -125,6 +125,16 @@ impl<L: Lock> AddressVector<L> {
         unsafe { &*self.domain }
     }
 
+    /// The event queue bound to it.
+    fn event_queue(&self) -> Option<&EventQueue> {
+        let queue = *self
+            .event_queue
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: an event queue stays open while it has users, of which this vector is one.
+        queue.map(|queue| unsafe { &*queue })
+    }
+
     /// Inserts what `addresses` yields; `None` is an address that cannot be used.
     ///
     /// # Safety
@@ -136,8 +146,8 @@ impl<L: Lock> AddressVector<L> {
         flags: u64,
         context: *mut c_void,
     ) -> c_int {
-        let queue = self.event_queue.load(Ordering::Relaxed);
-        if self.events && queue.is_null() {
+        let queue = self.event_queue();
+        if self.events && queue.is_none() {
             return -FI_ENOEQ;
         }
         let errors = if flags & FI_SYNC_ERR != 0 {
@@ -168,9 +178,8 @@ impl<L: Lock> AddressVector<L> {
                 }
             }
         }
-        if self.events {
-            // SAFETY: an event queue stays open while it has users, of which this vector is one.
-            unsafe { &*queue }.push(INSERTED, self.event(context, inserted));
+        if let (true, Some(queue)) = (self.events, queue) {
+            queue.push(INSERTED, self.event(context, inserted));
             return FI_SUCCESS;
         }
         inserted
@@ -187,6 +196,7 @@ impl<L: Lock> AddressVector<L> {
     }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn insert<L: Lock>(
     vector: *mut FidAv,
     addresses: *const c_void,
@@ -215,6 +225,7 @@ unsafe extern "C" fn insert<L: Lock>(
     unsafe { AddressVector::<L>::from_fid(vector).insert(each, names, flags, context) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn insert_service<L: Lock>(
     vector: *mut FidAv,
     node: *const c_char,
@@ -227,6 +238,7 @@ unsafe extern "C" fn insert_service<L: Lock>(
     unsafe { insert_range::<L>(vector, node, 1, service, 1, name, flags, context) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn insert_range<L: Lock>(
     vector: *mut FidAv,
     node: *const c_char,
@@ -366,20 +378,19 @@ unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, _: u64) -> c_
     let (vector, queue) = unsafe {
         (
             AddressVector::<L>::from_fid(fid.cast()),
-            other.cast::<EventQueue>(),
+            other.cast::<EventQueue>().cast_const(),
         )
     };
-    let free = vector.event_queue.compare_exchange(
-        ptr::null_mut(),
-        queue,
-        Ordering::Relaxed,
-        Ordering::Relaxed,
-    );
-    if free.is_err() {
+    let mut bound = vector
+        .event_queue
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    if bound.is_some() {
         return -FI_EBUSY;
     }
+    *bound = Some(queue);
     // SAFETY: the application passed an open event queue.
-    unsafe { &*queue }.set_user(true);
+    unsafe { &*queue }.users().add();
     FI_SUCCESS
 }
 
@@ -392,9 +403,8 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
             .with(|guarded| guarded.close_vector(vector.id)),
     );
     if closed == FI_SUCCESS {
-        // SAFETY: null, or an event queue that stays open while it has users.
-        if let Some(queue) = unsafe { vector.event_queue.load(Ordering::Relaxed).as_ref() } {
-            queue.set_user(false);
+        if let Some(queue) = vector.event_queue() {
+            queue.users().remove();
         }
         vector.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.

@@ -200,7 +200,7 @@ impl<L: Lock> Queue<L> {
         count: usize,
         sources: *mut RawFiAddr,
     ) -> Result<usize, Error> {
-        if self.waiter.is_announced() {
+        if self.waiter.can_sleep() {
             self.waiter.wake_up(self);
         }
         let mut next = 0;

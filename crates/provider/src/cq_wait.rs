@@ -8,9 +8,7 @@
 use std::ffi::{c_int, c_void};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::ptr;
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_endpoint::Error;
 use weft_fabric_sys::FiAddr as RawFiAddr;
@@ -33,8 +31,6 @@ pub struct Waiter {
     try_wait: unsafe fn(*const Fid) -> c_int,
     wait_object: u32,
     threshold: bool,
-    /// The endpoint crate knows of a sleep that is not over.
-    announced: AtomicBool,
     sleeping: Option<Sleeping>,
 }
 
@@ -43,11 +39,17 @@ struct Sleeping {
     set: WaitSet,
     /// Rings for fi_cq_signal.
     bell: Bell,
-    signalled: AtomicBool,
-    /// Descriptors of transports in the set.
-    members: Mutex<Vec<RawFd>>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The endpoint crate knows, from fi_trywait, of a sleep that is not over.
+    announced: bool,
+    /// fi_cq_signal was called and nobody has heard it.
+    signalled: bool,
     /// Every transport bound to the queue is in the set.
-    all_wake: AtomicBool,
+    all_wake: bool,
 }
 
 impl Waiter {
@@ -69,35 +71,23 @@ impl Waiter {
             try_wait,
             wait_object,
             threshold,
-            announced: AtomicBool::new(false),
             sleeping,
         })
     }
 
-    /// Whether a sleep was announced and is not over. Fast path.
+    /// Whether a sleep may have been announced. Fast path.
     #[inline(always)]
-    pub fn is_announced(&self) -> bool {
-        self.announced.load(Ordering::Relaxed)
+    pub fn can_sleep(&self) -> bool {
+        self.sleeping.is_some()
     }
 
-    /// Ends an announced sleep.
+    /// Ends the sleep that fi_trywait announced, if there is one.
     #[cold]
     pub fn wake_up<L: Lock>(&self, queue: &Queue<L>) {
-        if self.announced.swap(false, Ordering::Relaxed) {
-            queue
-                .domain()
-                .with(|guarded| guarded.after_sleep(queue.id()));
+        let announced = |sleeping: &Sleeping| std::mem::take(&mut sleeping.state().announced);
+        if self.sleeping.as_ref().is_some_and(announced) {
+            end_sleep(queue);
         }
-    }
-
-    /// Announces a sleep; false if there is something to do first.
-    fn announce<L: Lock>(&self, queue: &Queue<L>) -> bool {
-        self.wake_up(queue);
-        let may_sleep = queue
-            .domain()
-            .with(|guarded| guarded.before_sleep(queue.id()));
-        self.announced.store(may_sleep, Ordering::Relaxed);
-        may_sleep
     }
 
     /// Takes the transports of a newly enabled endpoint into the set.
@@ -109,7 +99,7 @@ impl Waiter {
             .domain()
             .with(|guarded| guarded.wait_fds(queue.id(), |descriptor| sleeping.add(descriptor)));
         // A transport without a descriptor cannot wake a sleeper, so nobody may sleep.
-        sleeping.all_wake.store(all.is_ok(), Ordering::Relaxed);
+        sleeping.state().all_wake = all.is_ok();
     }
 
     /// Commands of fi_control.
@@ -136,36 +126,38 @@ impl Sleeping {
     fn new() -> Option<Self> {
         let (set, bell) = (WaitSet::new().ok()?, Bell::new()?);
         set.add(bell.as_fd()).ok()?;
-        Some(Self {
-            set,
-            bell,
-            signalled: AtomicBool::new(false),
-            members: Mutex::new(Vec::new()),
-            all_wake: AtomicBool::new(false),
-        })
+        let state = Mutex::default();
+        Some(Self { set, bell, state })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn add(&self, descriptor: RawFd) {
-        let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the transport keeps its descriptor open while its endpoint is, and the queue cannot close before.
         let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
-        // A closed endpoint's descriptor leaves the set by itself; its number may come again.
-        if self.set.add(borrowed).is_ok() && !members.contains(&descriptor) {
-            members.push(descriptor);
-        }
+        // It fails only if the descriptor is there already. A closed one leaves the set by itself.
+        let _ = self.set.add(borrowed);
     }
 
     /// Whether fi_cq_signal was called since the last time this was asked.
     fn take_signal(&self) -> bool {
-        let signalled =
-            self.signalled.load(Ordering::Relaxed) && self.signalled.swap(false, Ordering::Acquire);
-        signalled && self.bell.lower()
+        std::mem::take(&mut self.state().signalled) && self.bell.lower()
     }
+}
 
-    /// Whether every transport can make the set readable.
-    fn can_wake(&self) -> bool {
-        self.all_wake.load(Ordering::Relaxed)
-    }
+/// Announces a sleep; false, and none is announced, if there is something to do first.
+fn begin_sleep<L: Lock>(queue: &Queue<L>) -> bool {
+    queue
+        .domain()
+        .with(|guarded| guarded.before_sleep(queue.id()))
+}
+
+fn end_sleep<L: Lock>(queue: &Queue<L>) {
+    queue
+        .domain()
+        .with(|guarded| guarded.after_sleep(queue.id()));
 }
 
 /// May the application sleep on this queue's descriptor? For fi_trywait, which does not know the kind of lock.
@@ -187,11 +179,15 @@ pub unsafe fn try_wait(fid: *const Fid) -> c_int {
 pub unsafe fn try_wait_queue<L: Lock>(fid: *const Fid) -> c_int {
     // SAFETY: the contract.
     let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
-    match &queue.waiter.sleeping {
-        None => -FI_ENOSYS,
-        Some(_) if queue.waiter.announce(queue) => FI_SUCCESS,
-        Some(_) => -FI_EAGAIN,
+    let Some(sleeping) = &queue.waiter.sleeping else {
+        return -FI_ENOSYS;
+    };
+    queue.waiter.wake_up(queue);
+    if !begin_sleep(queue) {
+        return -FI_EAGAIN;
     }
+    sleeping.state().announced = true;
+    FI_SUCCESS
 }
 
 /// `fi_cq_sread`.
@@ -222,6 +218,7 @@ pub unsafe extern "C" fn read<L: Lock, E: Entry>(
 ///
 /// # Safety
 /// The arguments must be those of fi_cq_sreadfrom(3), the queue of this kind of lock and format.
+// structure: allow arguments because libfabric's callers pass them so
 pub unsafe extern "C" fn read_from<L: Lock, E: Entry>(
     queue: *mut FidCq,
     entries: *mut c_void,
@@ -306,13 +303,13 @@ const LONGEST_SLEEP_MS: i32 = 200;
 
 fn pause<L: Lock>(queue: &Queue<L>, deadline: Deadline, pace: &mut Pace) {
     match &queue.waiter.sleeping {
-        Some(sleeping) if pace.is_exhausted() && sleeping.can_wake() => {
-            if queue.waiter.announce(queue) {
+        Some(sleeping) if pace.is_exhausted() && sleeping.state().all_wake => {
+            if begin_sleep(queue) {
                 wait_readable(
                     sleeping.set.descriptor(),
                     deadline.left_ms(LONGEST_SLEEP_MS),
                 );
-                queue.waiter.wake_up(queue);
+                end_sleep(queue);
             }
         }
         _ => pace.pause(),
@@ -328,7 +325,7 @@ pub unsafe extern "C" fn signal<L: Lock>(queue: *mut FidCq) -> c_int {
     match &unsafe { Queue::<L>::from_fid(queue) }.waiter.sleeping {
         Some(sleeping) => {
             sleeping.bell.raise();
-            sleeping.signalled.store(true, Ordering::Release);
+            sleeping.state().signalled = true;
             FI_SUCCESS
         }
         None => -FI_ENOSYS,

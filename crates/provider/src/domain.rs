@@ -4,7 +4,6 @@
 //! Opened from a fabric; opens av, cq, counter, endpoint and mr objects. Source: fi_domain(3).
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use weft_endpoint::{DomainSettings, shm};
 use weft_fabric_sys::atomic::FiAtomicAttr;
@@ -19,7 +18,7 @@ use crate::fabric::Fabric;
 use crate::lock::{Guarded, Lock, Locked, Unlocked};
 use crate::log::{Subsystem, info as log_info};
 use crate::mr::{self, Regions};
-use crate::object::{OpenList, class_of, hand_out, head, no_control, table};
+use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table};
 use crate::{av, counter, cq, endpoint, hints, parameters, report};
 
 /// A domain.
@@ -30,7 +29,7 @@ pub struct Domain<L> {
     fabric: *const Fabric,
     lock: L,
     /// Objects that are open, regions included.
-    children: AtomicUsize,
+    children: Dependents,
     /// The keys of registered regions.
     pub(crate) regions: Regions,
     inject_size_bytes: usize,
@@ -122,7 +121,7 @@ impl Parts {
             fid,
             fabric: self.fabric,
             lock: L::new(self.guarded),
-            children: AtomicUsize::new(0),
+            children: Dependents::none(),
             regions: Regions::new(self.own_keys),
             inject_size_bytes: self.inject_size_bytes,
         };
@@ -145,12 +144,12 @@ impl<L> Domain<L> {
 
     /// Notes that an object was opened from it.
     pub fn add_child(&self) {
-        self.children.fetch_add(1, Ordering::Relaxed);
+        self.children.add();
     }
 
     /// Notes that such an object was closed.
     pub fn remove_child(&self) {
-        self.children.fetch_sub(1, Ordering::Relaxed);
+        self.children.remove();
     }
 }
 
@@ -182,7 +181,7 @@ impl<L: Lock> Domain<L> {
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let domain = fid.cast::<Domain<L>>();
     // SAFETY: this table belongs to domains of this kind of lock only, and the application closes an object once.
-    if unsafe { &*domain }.children.load(Ordering::Relaxed) != 0 {
+    if unsafe { &*domain }.children.exist() {
         return -FI_EBUSY;
     }
     OPEN.remove(domain);

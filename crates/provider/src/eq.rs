@@ -6,7 +6,6 @@
 
 use std::collections::VecDeque;
 use std::ffi::{c_char, c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use weft_fabric_sys::eq::*;
@@ -18,7 +17,7 @@ use weft_fabric_sys::flags::{FI_PEEK, FI_WRITE};
 
 use crate::errno;
 use crate::fabric::Fabric;
-use crate::object::{hand_out, head, no_bind, table};
+use crate::object::{Dependents, hand_out, head, no_bind, table};
 use crate::wait::{Bell, Deadline};
 
 /// An event queue.
@@ -33,7 +32,7 @@ pub struct EventQueue {
     wait_object: u32,
     writable: bool,
     /// Objects that write into it.
-    users: AtomicUsize,
+    users: Dependents,
 }
 
 static FID_OPS: FiOps = table(close, no_bind, control);
@@ -82,7 +81,7 @@ pub unsafe fn open(
         bell,
         wait_object,
         writable: flags & FI_WRITE != 0,
-        users: AtomicUsize::new(0),
+        users: Dependents::none(),
     };
     // SAFETY: the place is not null and the application's; the fabric is open.
     unsafe {
@@ -99,10 +98,9 @@ impl EventQueue {
         self.bell.raise();
     }
 
-    /// Notes an object that writes into it, or that one stopped.
-    pub fn set_user(&self, on: bool) {
-        let change = if on { 1 } else { usize::MAX };
-        self.users.fetch_add(change, Ordering::Relaxed);
+    /// The objects that write into it.
+    pub fn users(&self) -> &Dependents {
+        &self.users
     }
 
     fn lock<R>(&self, work: impl FnOnce(&mut VecDeque<(u32, Vec<u8>)>) -> R) -> R {
@@ -155,7 +153,7 @@ pub unsafe fn try_wait(fid: *const Fid) -> c_int {
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     let queue = fid.cast::<EventQueue>();
     // SAFETY: this table belongs to event queues only, and the application closes an object once.
-    if unsafe { &*queue }.users.load(Ordering::Relaxed) != 0 {
+    if unsafe { &*queue }.users.exist() {
         return -FI_EBUSY;
     }
     // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
@@ -228,6 +226,7 @@ unsafe extern "C" fn write(
     length as isize
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn sread(
     queue: *mut FidEq,
     event: *mut u32,

@@ -4,7 +4,6 @@
 //! Called by the host through `fi_provider.fabric`; opens domain and eq objects. Source: fi_fabric(3).
 
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::eq::{FiEqAttr, FidEq};
@@ -13,7 +12,7 @@ use weft_fabric_sys::fabric::{FiOpsFabric, FidFabric};
 use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_EQ, FI_CLASS_FABRIC, FiOps, Fid};
 use weft_fabric_sys::info::{FiFabricAttr, FiInfo};
 
-use crate::object::{OpenList, class_of, hand_out, head, no_bind, no_control, table};
+use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_bind, no_control, table};
 use crate::{cq_wait, domain, eq, host, offer};
 
 /// A fabric.
@@ -24,7 +23,7 @@ pub struct Fabric {
     /// The application's interface version: what its structures look like.
     api_version: u32,
     /// Domains and event queues that are open.
-    children: AtomicUsize,
+    children: Dependents,
 }
 
 static OPEN: OpenList = OpenList::new();
@@ -54,12 +53,12 @@ impl Fabric {
 
     /// Notes that an object was opened from it.
     pub fn add_child(&self) {
-        self.children.fetch_add(1, Ordering::Relaxed);
+        self.children.add();
     }
 
     /// Notes that such an object was closed.
     pub fn remove_child(&self) {
-        self.children.fetch_sub(1, Ordering::Relaxed);
+        self.children.remove();
     }
 }
 
@@ -100,7 +99,7 @@ pub unsafe extern "C" fn open(
             Fabric {
                 fid,
                 api_version,
-                children: AtomicUsize::new(0),
+                children: Dependents::none(),
             },
             fabric,
         )
@@ -111,7 +110,7 @@ pub unsafe extern "C" fn open(
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     let fabric = fid.cast::<Fabric>();
     // SAFETY: this table belongs to fabrics only, and the application closes an object once.
-    if unsafe { &*fabric }.children.load(Ordering::Relaxed) != 0 {
+    if unsafe { &*fabric }.children.exist() {
         return -FI_EBUSY;
     }
     OPEN.remove(fabric);

@@ -23,6 +23,7 @@ use crate::{domain, fabric, host, offer};
 ///
 /// # Safety
 /// The arguments must be those of fi_getinfo(3).
+// structure: allow arguments because libfabric's callers pass them so
 pub unsafe extern "C" fn getinfo(
     version: u32,
     node: *const c_char,

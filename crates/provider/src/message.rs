@@ -56,6 +56,7 @@ fn receiving(source: RawFiAddr, context: *mut c_void, flags: Option<u64>) -> Rec
     }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn recv<L: Lock>(
     endpoint: *mut FidEp,
     base: *mut c_void,
@@ -69,6 +70,7 @@ unsafe extern "C" fn recv<L: Lock>(
     unsafe { post::receive::<L>(endpoint, piece, receiving(source, context, None)) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn recvv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
@@ -95,6 +97,7 @@ unsafe extern "C" fn recvmsg<L: Lock>(
     unsafe { post::receive_pieces::<L>(endpoint, message.msg_iov, message.iov_count, receive) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn send<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
@@ -108,6 +111,7 @@ unsafe extern "C" fn send<L: Lock>(
     unsafe { post::send::<L>(endpoint, piece, to, sending(context, None, None)) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn sendv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
@@ -161,6 +165,7 @@ unsafe extern "C" fn inject<L: Lock>(
     unsafe { post::inject::<L>(endpoint, Piece { base, length_bytes }, to, inject) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn senddata<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,

@@ -4,6 +4,7 @@
 //! Used by every module that opens objects. Source: fabric.h.
 
 use std::ffi::{c_char, c_int, c_void};
+use std::sync::{Mutex, PoisonError};
 
 use weft_fabric_sys::errno::FI_ENOSYS;
 use weft_fabric_sys::fid::{FiOps, Fid};
@@ -94,23 +95,45 @@ pub unsafe fn class_of(fid: *const Fid) -> Option<usize> {
     unsafe { fid.as_ref() }.map(|fid| fid.fclass)
 }
 
+/// How many objects depend on another one, which must not be closed before them. Setup only.
+#[derive(Debug, Default)]
+pub struct Dependents(Mutex<usize>);
+
+impl Dependents {
+    /// None.
+    pub const fn none() -> Self {
+        Self(Mutex::new(0))
+    }
+
+    /// One more.
+    pub fn add(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+    }
+
+    /// One less.
+    pub fn remove(&self) {
+        let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_sub(1);
+    }
+
+    /// Whether there are any.
+    pub fn exist(&self) -> bool {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) != 0
+    }
+}
+
 /// A list of open objects, so that pointers that come back in hints can be told from others.
 #[derive(Debug, Default)]
-pub struct OpenList(std::sync::Mutex<Vec<usize>>);
+pub struct OpenList(Mutex<Vec<usize>>);
 
 impl OpenList {
     /// Nothing is open.
     pub const fn new() -> Self {
-        Self(std::sync::Mutex::new(Vec::new()))
+        Self(Mutex::new(Vec::new()))
     }
 
     fn with<R>(&self, work: impl FnOnce(&mut Vec<usize>) -> R) -> R {
-        work(
-            &mut self
-                .0
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner),
-        )
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Notes an opened object.

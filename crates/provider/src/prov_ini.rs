@@ -37,6 +37,7 @@ pub fn provider() -> *mut FiProvider {
 }
 
 /// What libfabric calls to learn about this provider.
+// SAFETY: the name is the one that libfabric looks for in the libraries it loads, and no other library links against it.
 #[unsafe(no_mangle)]
 pub extern "C" fn fi_prov_ini() -> *mut FiProvider {
     // SAFETY: the host calls this once, before it uses the structure.

@@ -56,6 +56,7 @@ fn receiving(source: RawFiAddr, tag: u64, ignore: u64, context: *mut c_void) -> 
     }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn recv<L: Lock>(
     endpoint: *mut FidEp,
     base: *mut c_void,
@@ -71,6 +72,7 @@ unsafe extern "C" fn recv<L: Lock>(
     unsafe { post::receive::<L>(endpoint, piece, receiving(source, tag, ignore, context)) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn recvv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
@@ -110,6 +112,7 @@ unsafe extern "C" fn recvmsg<L: Lock>(
     unsafe { post::receive_pieces::<L>(endpoint, message.msg_iov, message.iov_count, receive) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn send<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
@@ -124,6 +127,7 @@ unsafe extern "C" fn send<L: Lock>(
     unsafe { post::send::<L>(endpoint, piece, to, sending(tag, context, None, None)) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn sendv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
@@ -184,6 +188,7 @@ unsafe extern "C" fn inject<L: Lock>(
     unsafe { post::inject::<L>(endpoint, Piece { base, length_bytes }, to, inject) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn senddata<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
@@ -199,6 +204,7 @@ unsafe extern "C" fn senddata<L: Lock>(
     unsafe { post::send::<L>(endpoint, piece, to, sending(tag, context, Some(data), None)) }
 }
 
+// structure: allow arguments because libfabric's callers pass them so
 unsafe extern "C" fn injectdata<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
