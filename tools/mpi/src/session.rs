@@ -12,7 +12,7 @@ use crate::table::{Functions, Handle};
 use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 /// How many threads may call MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,7 +39,7 @@ pub struct Session {
 }
 
 /// Whether this process has had a session; MPI 3 allows no second initialisation, not even after finalising.
-static INITIALISED: AtomicBool = AtomicBool::new(false);
+static INITIALISED: OnceLock<()> = OnceLock::new();
 
 impl Session {
     /// Finds the library of the launcher that started this process, opens it and calls `MPI_Init`. Setup; blocks until all
@@ -95,7 +95,7 @@ impl Session {
                 predefined(&library, operation.symbol(), operation.mpich_handle())?;
         }
         let world = predefined(&library, c"ompi_mpi_comm_world", abi::MPICH_COMM_WORLD)?;
-        if INITIALISED.swap(true, Ordering::Relaxed) {
+        if INITIALISED.set(()).is_err() {
             return Err(Problem::AlreadyInitialised.into());
         }
         Ok(Self {

@@ -10,6 +10,7 @@ use crate::statistics::Summary;
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::path::Path;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
@@ -109,36 +110,18 @@ fn name(contender: &Contender) -> String {
 }
 
 fn panel(area: &Area<'_>, title: &str, curves: &[Curve], unit: &str) -> Drawn {
-    let points = || curves.iter().flat_map(|(_, points, _)| points);
-    let (Some(first), Some(last)) = (
-        points().map(|point| *point.0).min(),
-        points().map(|point| *point.0).max(),
-    ) else {
-        area.draw(&Text::new(
-            format!("{title}: nothing measured"),
-            (20, 30),
-            ("sans-serif", 16),
-        ))?;
+    let Some((sizes, figures)) = extent(curves) else {
+        let text = format!("{title}: nothing measured");
+        area.draw(&Text::new(text, (20, 30), ("sans-serif", 16)))?;
         return Ok(());
     };
-    let least = points()
-        .map(|(_, summary)| summary.p10)
-        .fold(f64::INFINITY, f64::min)
-        .max(1e-3);
-    let greatest = points()
-        .map(|(_, summary)| summary.p90)
-        .fold(0.0, f64::max)
-        .max(least * 2.0);
-    let sizes = (first as f64..(last as f64).max(first as f64 * 2.0))
-        .log_scale()
-        .base(2.0);
     let mut chart = ChartBuilder::on(area)
         .caption(title, ("sans-serif", 18))
         .margin(12)
         .margin_right(24)
         .x_label_area_size(40)
         .y_label_area_size(70)
-        .build_cartesian_2d(sizes, (least * 0.8..greatest * 1.25).log_scale())?;
+        .build_cartesian_2d(sizes.log_scale().base(2.0), figures.log_scale())?;
     chart
         .configure_mesh()
         .x_desc("message size (bytes)")
@@ -179,6 +162,22 @@ fn panel(area: &Area<'_>, title: &str, curves: &[Curve], unit: &str) -> Drawn {
         .label_font(("sans-serif", 13))
         .draw()?;
     Ok(())
+}
+
+/// The sizes and the figures that a panel must hold, with some room; `None` when nothing was measured.
+fn extent(curves: &[Curve]) -> Option<(Range<f64>, Range<f64>)> {
+    let points = || curves.iter().flat_map(|(_, points, _)| points);
+    let first = *points().map(|(size, _)| size).min()? as f64;
+    let last = *points().map(|(size, _)| size).max()? as f64;
+    let least = points()
+        .map(|(_, summary)| summary.p10)
+        .fold(f64::INFINITY, f64::min)
+        .max(1e-3);
+    let greatest = points()
+        .map(|(_, summary)| summary.p90)
+        .fold(0.0, f64::max)
+        .max(least * 2.0);
+    Some((first..last.max(first * 2.0), least * 0.8..greatest * 1.25))
 }
 
 /// 1, 16, 1K, 64K, 4M.

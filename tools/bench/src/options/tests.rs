@@ -38,7 +38,7 @@ fn defaults_are_osus() {
     );
     assert_eq!(
         settings.repeats(find("latency").expect("listed"), 8193),
-        (1000, 100)
+        (1000, 10)
     );
     assert_eq!(settings.sizes(find("latency").expect("listed")).len(), 23);
     assert_eq!(good("allreduce", "").min_bytes, 4);
