@@ -85,7 +85,7 @@ impl fmt::Display for OpenError {
             Self::Directory(path, error) => write!(
                 f,
                 "cannot keep shared regions in {}: {error}; name a writable directory on a local file system in \
-                 FI_WEFT_SHM_DIR, or unset it to use anonymous memory",
+                 FI_WEFT_REGION_DIR, or unset it to use anonymous memory",
                 path.display()
             ),
             Self::Sockets(error) => write!(
