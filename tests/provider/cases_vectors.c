@@ -134,6 +134,14 @@ static void insertions_are_reported_as_events_where_asked(void)
     ANSWERS(0, fi_av_insert(av, many, 2, NULL, 0, &context));
     ANSWERS(sizeof(entry), fi_eq_sread(eq, &event, &entry, sizeof(entry), 1000, 0));
     CHECK(event == FI_AV_COMPLETE && entry.fid == &av->fid && entry.context == &context && entry.data == 2, "event");
+    struct fi_eq_err_entry error = {0};
+    many[0].sin_family = AF_UNIX;
+    ANSWERS(0, fi_av_insert(av, many, 2, NULL, 0, &context));
+    ANSWERS(-FI_EAVAIL, fi_eq_read(eq, &event, &entry, sizeof(entry), 0));
+    ANSWERS(sizeof(error), fi_eq_readerr(eq, &error, 0));
+    CHECK(error.err == FI_EINVAL && error.data == 0 && error.context == &context, "error %d", error.err);
+    ANSWERS(sizeof(entry), fi_eq_read(eq, &event, &entry, sizeof(entry), 0));
+    CHECK(entry.data == 1, "%llu addresses inserted", (unsigned long long)entry.data);
     ANSWERS(-FI_EBUSY, fi_close(&eq->fid));
     OK(fi_close(&av->fid));
     OK(fi_close(&eq->fid));

@@ -20,7 +20,7 @@ use weft_fabric_sys::{FI_ADDR_NOTAVAIL, FiAddr as RawFiAddr};
 use crate::address::{self, to_raw};
 use crate::av_names;
 use crate::domain::Domain;
-use crate::eq::EventQueue;
+use crate::eq::{EventQueue, Failure};
 use crate::errno;
 use crate::lock::Lock;
 use crate::object::{class_of, hand_out, head, no_control, table};
@@ -164,6 +164,9 @@ impl<L: Lock> AddressVector<L> {
                     .ok()
             });
             inserted += c_int::from(name.is_some());
+            if let (None, true, Some(queue)) = (name, self.events, queue) {
+                queue.push_failure(self.failure(context, index));
+            }
             // SAFETY: the contract.
             unsafe {
                 if !names.is_null() {
@@ -183,6 +186,16 @@ impl<L: Lock> AddressVector<L> {
             return FI_SUCCESS;
         }
         inserted
+    }
+
+    /// The error entry for the address at an index.
+    fn failure(&self, context: *mut c_void, index: usize) -> Failure {
+        Failure {
+            fid: (&raw const *self).cast_mut().cast(),
+            context,
+            data: index as u64,
+            code: FI_EINVAL,
+        }
     }
 
     /// The bytes of `struct fi_eq_entry`: this object, the context, how many were inserted.

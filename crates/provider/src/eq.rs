@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use weft_fabric_sys::eq::*;
 use weft_fabric_sys::errno::{
-    FI_EAGAIN, FI_EBUSY, FI_EINVAL, FI_ENOMEM, FI_ENOSYS, FI_ETOOSMALL, FI_SUCCESS,
+    FI_EAGAIN, FI_EAVAIL, FI_EBUSY, FI_EINVAL, FI_ENOMEM, FI_ENOSYS, FI_ETOOSMALL, FI_SUCCESS,
 };
 use weft_fabric_sys::fid::{FI_CLASS_EQ, FI_GETWAIT, FI_GETWAITOBJ, FiOps, Fid};
 use weft_fabric_sys::flags::{FI_PEEK, FI_WRITE};
@@ -20,13 +20,35 @@ use crate::fabric::Fabric;
 use crate::object::{Dependents, hand_out, head, no_bind, table};
 use crate::wait::{Bell, Deadline};
 
+/// An entry of the queue.
+#[derive(Debug)]
+enum Entry {
+    /// A kind of event and its bytes.
+    Event(u32, Vec<u8>),
+    /// Something failed later.
+    Failure(Failure),
+}
+
+/// What an error entry says.
+#[derive(Clone, Copy, Debug)]
+pub struct Failure {
+    /// The object whose operation failed.
+    pub fid: *mut Fid,
+    /// The operation's context.
+    pub context: *mut c_void,
+    /// Depends on the operation.
+    pub data: u64,
+    /// libfabric's number, positive.
+    pub code: c_int,
+}
+
 /// An event queue.
 #[repr(C)]
 #[derive(Debug)]
 pub struct EventQueue {
     fid: FidEq,
     fabric: *const Fabric,
-    events: Mutex<VecDeque<(u32, Vec<u8>)>>,
+    events: Mutex<VecDeque<Entry>>,
     /// Rings while there are events.
     bell: Bell,
     wait_object: u32,
@@ -94,8 +116,28 @@ pub unsafe fn open(
 impl EventQueue {
     /// Appends an event.
     pub fn push(&self, event: u32, bytes: Vec<u8>) {
-        self.lock(|events| events.push_back((event, bytes)));
+        self.lock(|events| events.push_back(Entry::Event(event, bytes)));
         self.bell.raise();
+    }
+
+    /// Appends an error.
+    pub fn push_failure(&self, failure: Failure) {
+        self.lock(|events| events.push_back(Entry::Failure(failure)));
+        self.bell.raise();
+    }
+
+    /// Takes the first entry if it is an error.
+    fn take_failure(&self) -> Option<Failure> {
+        self.lock(|events| {
+            let &Entry::Failure(failure) = events.front()? else {
+                return None;
+            };
+            events.pop_front();
+            if events.is_empty() {
+                self.bell.lower();
+            }
+            Some(failure)
+        })
     }
 
     /// The objects that write into it.
@@ -103,7 +145,7 @@ impl EventQueue {
         &self.users
     }
 
-    fn lock<R>(&self, work: impl FnOnce(&mut VecDeque<(u32, Vec<u8>)>) -> R) -> R {
+    fn lock<R>(&self, work: impl FnOnce(&mut VecDeque<Entry>) -> R) -> R {
         work(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -118,7 +160,9 @@ impl EventQueue {
         keep: bool,
     ) -> Result<(u32, usize), c_int> {
         self.lock(|events| {
-            let (event, bytes) = events.front().ok_or(FI_EAGAIN)?;
+            let Entry::Event(event, bytes) = events.front().ok_or(FI_EAGAIN)? else {
+                return Err(FI_EAVAIL);
+            };
             if bytes.len() > length_bytes {
                 return Err(FI_ETOOSMALL);
             }
@@ -202,9 +246,27 @@ unsafe extern "C" fn read(
     }
 }
 
-/// No control operation of ours fails later: there are no error entries.
-unsafe extern "C" fn readerr(_: *mut FidEq, _: *mut FiEqErrEntry, _: u64) -> isize {
-    -(FI_EAGAIN as isize)
+unsafe extern "C" fn readerr(queue: *mut FidEq, entry: *mut FiEqErrEntry, _: u64) -> isize {
+    if entry.is_null() {
+        return -(FI_EINVAL as isize);
+    }
+    // SAFETY: this table belongs to event queues only.
+    let Some(failure) = (unsafe { &*queue.cast::<EventQueue>() }).take_failure() else {
+        return -(FI_EAGAIN as isize);
+    };
+    // SAFETY: not null, and the application's to be written.
+    unsafe {
+        *entry = FiEqErrEntry {
+            fid: failure.fid,
+            context: failure.context,
+            data: failure.data,
+            err: failure.code,
+            prov_errno: 0,
+            err_data: std::ptr::null_mut(),
+            err_data_size: 0,
+        };
+    }
+    size_of::<FiEqErrEntry>() as isize
 }
 
 unsafe extern "C" fn write(
