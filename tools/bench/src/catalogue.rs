@@ -4,7 +4,7 @@
 //! Called by lib to find one and by options and runner for its defaults. A new benchmark is one file and one entry here.
 //! Defaults are those of OSU 7.5.
 
-use crate::collective::{allreduce, alltoall, alltoallw, barrier, bcast};
+use crate::collective::{allgather, allreduce, alltoall, alltoallv, alltoallw, barrier, bcast};
 use crate::options::Settings;
 use crate::pt2pt::{bandwidth, bidirectional, latency, message_rate, multi_latency};
 use crate::runner::Benchmark;
@@ -191,10 +191,24 @@ pub static CATALOGUE: &[Description] = &[
         ..COLLECTIVE
     },
     Description {
+        name: "alltoallv",
+        title: "All-to-Allv Personalized Exchange Latency Test",
+        message_per_rank: true,
+        make: alltoallv::make,
+        ..COLLECTIVE
+    },
+    Description {
         name: "alltoallw",
         title: "All-to-Allw Personalized Exchange Latency Test",
         message_per_rank: true,
         make: alltoallw::make,
+        ..COLLECTIVE
+    },
+    Description {
+        name: "allgather",
+        title: "Allgather Latency Test",
+        message_per_rank: true,
+        make: allgather::make,
         ..COLLECTIVE
     },
 ];

@@ -3,8 +3,10 @@
 //!
 //! Made by catalogue; the files implement Exercise and wrap it in [`Collective`].
 
+pub mod allgather;
 pub mod allreduce;
 pub mod alltoall;
+pub mod alltoallv;
 pub mod alltoallw;
 pub mod barrier;
 pub mod bcast;

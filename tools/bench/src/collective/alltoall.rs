@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `alltoall`: the time of MPI_Alltoall; the size is that of one rank's part. And the parts that it shares with alltoallw.
+//! `alltoall`: the time of MPI_Alltoall; the size is that of one rank's part. And the parts that it shares with alltoallv and alltoallw.
 //!
 //! Made by catalogue, called by runner.
 
