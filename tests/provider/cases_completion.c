@@ -2,6 +2,8 @@
 // Completions: formats, selection, levels, sources, growth, counters.
 #include "harness.h"
 
+#include <stddef.h>
+
 static struct host host;
 static struct side a, b;
 
@@ -176,7 +178,53 @@ static void counters_count_what_they_are_bound_to(void)
     close_pair(&host, &a, &b);
 }
 
+// Reads the error of a truncated message into a buffer of bytes, as an application of another version would have it.
+static void truncated(uint32_t version, unsigned char *bytes, size_t room)
+{
+    struct wishes wishes = {.version = version};
+    char out[8] = {0}, in[4];
+    open_pair(&host, &a, &b, &wishes);
+    memset(bytes, 0, room);
+    OK(fi_trecv(b.ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 1, 0, in));
+    POST(&a, &b, fi_tinject(a.ep, out, sizeof(out), a.other, 1));
+    int64_t until = now_ms() + ENTRY_LIMIT_MS;
+    while (fi_cq_read(b.cq, NULL, 0) != -FI_EAVAIL) {
+        CHECK(now_ms() < until, "no error");
+        progress(&a);
+    }
+    ANSWERS(1, b.cq->ops->readerr(b.cq, (struct fi_cq_err_entry *)bytes, 0));
+    CHECK(((struct fi_cq_err_entry *)bytes)->err == FI_ETRUNC, "another error");
+}
+
+static void old_applications_keep_what_lies_behind_their_entry(void)
+{
+    unsigned char bytes[128];
+    size_t known = offsetof(struct fi_cq_err_entry, err_data_size); // the layout of 1.4
+    memset(bytes + known, 0xab, sizeof(bytes) - known);
+    struct fi_info *hints = new_hints(), *info = get_info(FI_VERSION(1, 4), hints);
+    CHECK(info->domain_attr->mr_mode == FI_MR_SCALABLE, "mr_mode %d", info->domain_attr->mr_mode);
+    truncated(FI_VERSION(1, 4), bytes, known);
+    for (size_t index = known; index < sizeof(bytes); index++)
+        CHECK(bytes[index] == 0xab, "byte %zu behind the entry was written", index);
+}
+
+static void new_applications_learn_the_source_of_an_error(void)
+{
+    unsigned char bytes[128];
+    size_t place = 80; // of src_addr, which came with 1.20
+    uint64_t source;
+    if (fi_version() < FI_VERSION(1, 20))
+        skip("libfabric %u.%u does not know it", FI_MAJOR(fi_version()), FI_MINOR(fi_version()));
+    memset(bytes, 0xab, sizeof(bytes));
+    truncated(FI_VERSION(1, 20), bytes, 88);
+    memcpy(&source, bytes + place, sizeof(source));
+    CHECK(source == b.other, "source %#llx", (unsigned long long)source);
+    CHECK(bytes[88] == 0xab, "a byte behind the entry was written");
+}
+
 const struct test_case completion_cases[] = {
+    {"old_applications_keep_what_lies_behind_their_entry", old_applications_keep_what_lies_behind_their_entry},
+    {"new_applications_learn_the_source_of_an_error", new_applications_learn_the_source_of_an_error},
     {"entries_have_the_format_asked_for", entries_have_the_format_asked_for},
     {"selective_queues_get_only_what_is_asked_for", selective_queues_get_only_what_is_asked_for},
     {"default_flags_ask_for_entries", default_flags_ask_for_entries},

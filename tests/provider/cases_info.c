@@ -69,7 +69,7 @@ static void hints_come_back_in_the_answer(void)
         hints->domain_attr->mr_mode = FI_MR_ENDPOINT | FI_MR_LOCAL;
         hints->tx_attr->op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
         hints->caps = FI_TAGGED;
-        struct fi_info *info = get_info(hints);
+        struct fi_info *info = get_info(0, hints);
         CHECK((int)info->domain_attr->threading == threading, "threading %d", info->domain_attr->threading);
         CHECK(info->domain_attr->av_type == hints->domain_attr->av_type, "av_type %d", info->domain_attr->av_type);
         CHECK(info->tx_attr->op_flags == hints->tx_attr->op_flags, "op_flags");
@@ -116,7 +116,7 @@ static void ipv6_is_offered_when_asked_for(void)
 
 static void infos_can_be_copied_and_freed(void)
 {
-    struct fi_info *hints = new_hints(), *info = get_info(hints), *copy = fi_dupinfo(info);
+    struct fi_info *hints = new_hints(), *info = get_info(0, hints), *copy = fi_dupinfo(info);
     CHECK(copy && !strcmp(copy->domain_attr->name, "weft"), "the copy lost its name");
     fi_freeinfo(info);
     fi_freeinfo(copy);

@@ -17,10 +17,10 @@ struct fi_info *new_hints(void)
     return hints;
 }
 
-struct fi_info *get_info(const struct fi_info *hints)
+struct fi_info *get_info(uint32_t version, const struct fi_info *hints)
 {
     struct fi_info *info = NULL;
-    OK(fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &info));
+    OK(fi_getinfo(version ? version : FI_VERSION(1, 17), NULL, NULL, 0, hints, &info));
     CHECK(info && !info->next, "not exactly one fi_info");
     return info;
 }
@@ -35,7 +35,7 @@ void open_host(struct host *host, const struct wishes *wishes)
     hints->domain_attr->av_type = host->wishes.av_type;
     hints->tx_attr->op_flags = host->wishes.transmit_flags;
     hints->caps &= ~host->wishes.caps_removed;
-    host->info = get_info(hints);
+    host->info = get_info(host->wishes.version, hints);
     fi_freeinfo(hints);
     OK(fi_fabric(host->info->fabric_attr, &host->fabric, NULL));
     OK(fi_domain(host->fabric, host->info, &host->domain, NULL));

@@ -52,6 +52,7 @@ _Noreturn void skip(const char *format, ...) __attribute__((format(printf, 1, 2)
 
 // How to open endpoints; zeros mean the usual.
 struct wishes {
+    uint32_t version; // of the interface; FI_VERSION(1, 17) unless set
     enum fi_threading threading;
     enum fi_cq_format format; // FI_CQ_FORMAT_TAGGED unless set
     enum fi_wait_obj wait_object;
@@ -89,7 +90,7 @@ struct link {
 };
 
 struct fi_info *new_hints(void);
-struct fi_info *get_info(const struct fi_info *hints);
+struct fi_info *get_info(uint32_t version, const struct fi_info *hints);
 void open_host(struct host *host, const struct wishes *wishes);
 void open_side(struct host *host, struct side *side);
 void introduce(struct side *side, const void *name, fi_addr_t *where);

@@ -14,7 +14,7 @@
 //! - A table of functions says in its first member `size` how far it is filled; what lies behind counts as absent.
 //!
 //! Names follow C: `struct fi_tx_attr` is [`FiTxAttr`](info::FiTxAttr), its members keep their C names, and `FI_TAGGED` keeps its own.
-//! Every structure lists its members and their offsets once, in [`layout!`]; the compiler checks that list, and a test
+//! Every structure lists its members and their offsets once, in `layout!`; the compiler checks that list, and a test
 //! compiles the same list against the system's own headers.
 //!
 //! In the order a program meets them: [`version`], [`errno`], [`flags`], [`log`], [`provider`], [`info`], [`fid`],

@@ -18,7 +18,7 @@ use weft_fabric_sys::version::{VERSION_ERR_DATA_SIZE, VERSION_ERR_SRC_ADDR};
 use crate::cq_wait::{self, Waiter};
 use crate::domain::Domain;
 use crate::errno;
-use crate::lock::Lock;
+use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{hand_out, head, no_bind, table};
 
 /// A completion queue.
@@ -32,6 +32,10 @@ pub struct Queue<L> {
     id: QueueId,
     api_version: u32,
 }
+
+// cq_wait finds the waiter of a queue whose kind of lock it does not know.
+const _: () = assert!(std::mem::offset_of!(Queue<Locked>, waiter) == size_of::<FidCq>());
+const _: () = assert!(std::mem::offset_of!(Queue<Unlocked>, waiter) == size_of::<FidCq>());
 
 /// An entry format of C.
 pub trait Entry: 'static {

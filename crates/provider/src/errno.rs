@@ -50,6 +50,7 @@ pub fn code(result: Result<(), Error>) -> c_int {
 pub fn long_code(result: Result<(), Error>) -> isize {
     match result {
         Ok(()) => FI_SUCCESS as isize,
+        Err(Error::Again) => -(FI_EAGAIN as isize),
         Err(error) => -(number(error) as isize),
     }
 }
@@ -59,6 +60,7 @@ pub fn long_code(result: Result<(), Error>) -> isize {
 pub fn count_code(result: Result<usize, Error>) -> isize {
     match result {
         Ok(count) => count as isize,
+        Err(Error::Again) => -(FI_EAGAIN as isize),
         Err(error) => -(number(error) as isize),
     }
 }
