@@ -99,6 +99,15 @@ fn measure(plan: &Plan, settings: &Settings) -> Record {
     let form = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({eta} left)");
     bar.set_style(form.unwrap_or_else(|_| ProgressStyle::default_bar()));
     for round in 0..settings.rounds {
+        if bar.is_hidden() {
+            // Without a terminal there is no bar; a log should still show that it moves.
+            eprintln!(
+                "weft bench compare: round {} of {}, {} runs",
+                round + 1,
+                settings.rounds,
+                plan.legs.len()
+            );
+        }
         for leg in plan.legs_of_round(round) {
             if record.gave_up_on(leg) {
                 bar.inc(1);

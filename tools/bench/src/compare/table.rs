@@ -146,7 +146,8 @@ fn ratio(weft: Option<f64>, other: Option<f64>, benchmark: &str) -> String {
     let (Some(weft), Some(other)) = (weft, other) else {
         return "-".to_owned();
     };
-    let ratio = weft / other;
+    // Judged by what is shown: 0.999 is printed as 1.00 and is no lead.
+    let ratio = (weft / other * 100.0).round() / 100.0;
     let ahead = if record::small_is_good(benchmark) {
         ratio < 1.0
     } else {
@@ -206,6 +207,7 @@ mod tests {
     fn star_marks_the_smaller_latency_and_the_greater_bandwidth() {
         assert_eq!(ratio(Some(1.0), Some(2.0), "latency"), "0.50*");
         assert_eq!(ratio(Some(1.0), Some(2.0), "bw"), "0.50 ");
+        assert_eq!(ratio(Some(0.999), Some(1.0), "latency"), "1.00 ");
     }
 
     #[test]
