@@ -71,7 +71,7 @@ impl<P: LocalRoute> Domain<P> {
 }
 
 impl<P: LocalRoute> Endpoint<P> {
-    #[inline]
+    #[inline(always)]
     fn progress(&mut self, sinks: &mut Sinks) -> usize {
         let Some(local) = &mut self.local else {
             return 0;
@@ -92,7 +92,7 @@ struct Arrivals<'a> {
 }
 
 impl Owner for Arrivals<'_> {
-    #[inline]
+    #[inline(always)]
     fn on_message(
         &mut self,
         envelope: &Envelope,

@@ -43,7 +43,7 @@ impl<R, U> Matcher<R, U> {
     /// The earliest posted receive that a message from `source` with `tag` matches; it stays posted until `take`n.
     ///
     /// Fast path: constant time for each mask (ignore bits, and source given or not) with which receives are posted now.
-    #[inline]
+    #[inline(always)]
     pub fn find_posted(&mut self, source: RemoteId, tag: u64) -> Option<PostedMut<'_, R, U>> {
         let found = self.posted.find(Key {
             source: source.0,
@@ -57,7 +57,7 @@ impl<R, U> Matcher<R, U> {
     }
 
     /// Keeps a message that no posted receive matches, after all earlier ones. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn push_unexpected(&mut self, source: RemoteId, tag: u64, message: U) -> UnexpectedId {
         UnexpectedId(self.unexpected.push(
             Key {
@@ -72,38 +72,38 @@ impl<R, U> Matcher<R, U> {
     ///
     /// Fast path: constant time, except that the first call with a mask may be linear in the messages that wait, and that masks in turn
     /// beyond eight are linear.
-    #[inline]
+    #[inline(always)]
     pub fn find_unexpected(&mut self, want: Want) -> Option<UnexpectedId> {
         self.unexpected.find(want).map(UnexpectedId)
     }
 
     /// Source, tag and content of an unexpected message; `None` when `id` is stale. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn unexpected(&self, id: UnexpectedId) -> Option<(RemoteId, u64, &U)> {
         let (key, message) = self.unexpected.get(id.0)?;
         Some((RemoteId(key.source), key.tag, message))
     }
 
     /// Content of an unexpected message; `None` when `id` is stale. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn unexpected_mut(&mut self, id: UnexpectedId) -> Option<&mut U> {
         self.unexpected.get_mut(id.0)
     }
 
     /// Removes an unexpected message; `None` when `id` is stale. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn remove_unexpected(&mut self, id: UnexpectedId) -> Option<(RemoteId, u64, U)> {
         self.unexpected.remove(id.0)
     }
 
     /// Posts a receive after all earlier ones. The caller has found no unexpected message that satisfies `want`. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn post(&mut self, want: Want, receive: R) -> PostedId {
         PostedId(self.posted.push(want, receive))
     }
 
     /// Removes a posted receive; `None` when `id` is stale. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn remove_posted(&mut self, id: PostedId) -> Option<R> {
         self.posted.remove(id.0)
     }
@@ -129,19 +129,19 @@ impl<R, U> Matcher<R, U> {
     }
 
     /// How many posted receives name `source`. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn directed_count(&self, source: RemoteId) -> u32 {
         self.posted.directed_count(source.0)
     }
 
     /// How many receives are posted. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn posted_count(&self) -> usize {
         self.posted.count()
     }
 
     /// How many unexpected messages wait. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn unexpected_count(&self) -> usize {
         self.unexpected.count()
     }
@@ -171,32 +171,32 @@ pub struct PostedMut<'a, R, U> {
 
 impl<R, U> PostedMut<'_, R, U> {
     /// What the owner keeps with the receive. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn receive(&mut self) -> &mut R {
         present(self.posted.receive_mut(self.found.index))
     }
 
     /// What the receive asks for. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn want(&self) -> Want {
         self.posted.want(self.found.index)
     }
 
     /// Names the receive for later. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn id(&self) -> PostedId {
         PostedId(self.posted.id(self.found.index))
     }
 
     /// Removes the receive. Fast path.
-    #[inline]
+    #[inline(always)]
     pub fn take(self) -> R {
         present(self.posted.take(self.found))
     }
 }
 
 /// A found receive is present: `PostedMut` borrows the matcher from the moment it was found.
-#[inline]
+#[inline(always)]
 fn present<T>(found: Option<T>) -> T {
     match found {
         Some(value) => value,

@@ -95,7 +95,7 @@ impl<R> Posted<R> {
     }
 
     /// Adds a receive after all others.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, want: Want, receive: R) -> Id {
         let mask = Mask::of(want);
         let key = mask.key(want);
@@ -111,10 +111,16 @@ impl<R> Posted<R> {
             self.lone = index;
             self.lone_mask = mask;
         } else {
-            self.enter_lone();
-            self.enter(index, mask);
+            self.enter_behind(index, mask);
         }
         self.slab.id(index)
+    }
+
+    /// Enters a receive that is not the only one.
+    #[inline(never)]
+    fn enter_behind(&mut self, index: u32, mask: Mask) {
+        self.enter_lone();
+        self.enter(index, mask);
     }
 
     /// Enters the receive that is not in the table yet, if there is one.
@@ -176,7 +182,7 @@ impl<R> Posted<R> {
     }
 
     /// The earliest receive that a message matches.
-    #[inline]
+    #[inline(always)]
     pub fn find(&self, key: Key) -> Option<Found> {
         if self.lone != NONE {
             let matches = self.lone_mask.same(self.slab.head(self.lone).key, key);
@@ -188,6 +194,7 @@ impl<R> Posted<R> {
         self.look_up(key)
     }
 
+    #[inline(never)]
     fn look_up(&self, key: Key) -> Option<Found> {
         let mut earliest: Option<Found> = None;
         for (mask_index, mask_use) in (0..).zip(&self.masks) {
@@ -232,7 +239,7 @@ impl<R> Posted<R> {
     }
 
     /// Removes a receive that `find` has just given.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, found: Found) -> Option<R> {
         if self.mask(found.index).is_directed() {
             self.sources
@@ -247,6 +254,7 @@ impl<R> Posted<R> {
     }
 
     /// Takes a receive out of the table.
+    #[inline(never)]
     fn leave(&mut self, found: Found) {
         let mask = self.slab.head(found.index).mask;
         self.table.remove(found.place, &mut self.slab, found.index);

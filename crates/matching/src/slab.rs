@@ -46,13 +46,13 @@ impl<H: Default, T> Slab<H, T> {
     }
 
     /// Entries present.
-    #[inline]
+    #[inline(always)]
     pub fn count(&self) -> usize {
         self.count as usize
     }
 
     /// Stores an entry and gives its index. Allocates only beyond the highest use so far.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, head: H, body: T) -> u32 {
         self.last_sequence += 1;
         self.count += 1;
@@ -89,7 +89,7 @@ impl<H: Default, T> Slab<H, T> {
     }
 
     /// Takes the entry at `index` out; `None` when the cell is vacant.
-    #[inline]
+    #[inline(always)]
     pub fn remove(&mut self, index: u32) -> Option<T> {
         let cell = self.cells.get_mut(index as usize)?;
         let body = cell.body.take()?;
@@ -105,7 +105,7 @@ impl<H: Default, T> Slab<H, T> {
     }
 
     /// The id of the entry at `index`, which must be present.
-    #[inline]
+    #[inline(always)]
     pub fn id(&self, index: u32) -> Id {
         Id {
             index,
@@ -114,34 +114,34 @@ impl<H: Default, T> Slab<H, T> {
     }
 
     /// Where the entry that `id` names lies; `None` when it has left.
-    #[inline]
+    #[inline(always)]
     pub fn index(&self, id: Id) -> Option<u32> {
         let cell = self.cells.get(id.index as usize)?;
         (cell.sequence == id.sequence).then_some(id.index)
     }
 
     /// The order of the entry at `index` among all: smaller came earlier.
-    #[inline]
+    #[inline(always)]
     pub fn sequence(&self, index: u32) -> u64 {
         self.cells[index as usize].sequence
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn head(&self, index: u32) -> &H {
         &self.cells[index as usize].head
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn head_mut(&mut self, index: u32) -> &mut H {
         &mut self.cells[index as usize].head
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn body(&self, index: u32) -> Option<&T> {
         self.cells[index as usize].body.as_ref()
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn body_mut(&mut self, index: u32) -> Option<&mut T> {
         self.cells[index as usize].body.as_mut()
     }

@@ -316,17 +316,36 @@ pub struct Consumer {
     bytes_unpublished: u32,
 }
 
-/// One message at the front of a lane, as its sender claims it. Words were copied out; offsets are checked.
+/// One message at the front of a lane, as its sender claims it. Each word is to be read once: a remote that
+/// writes on meanwhile would make a second look see something else.
 #[derive(Debug)]
 pub struct Arrival<'a> {
     /// Kind, flags and length.
     pub head: Head,
-    /// All words of the cell; for inline messages only the first two mean anything.
-    pub words: [u64; CELL_WORDS],
     consumer: &'a Consumer,
 }
 
 impl Arrival<'_> {
+    /// One word of the cell; for inline messages only the first two are words.
+    #[inline(always)]
+    pub fn word(&self, index: usize) -> u64 {
+        assert!(index < CELL_WORDS, "a cell has {CELL_WORDS} words");
+        let cell = self.consumer.lane.cell(self.consumer.next);
+        // SAFETY: the index was just checked; the mark said that the words are complete, and a remote that
+        // writes them meanwhile only changes its own message.
+        cell.words
+            .with(|words| unsafe { words.cast::<u64>().add(index).read() })
+    }
+
+    /// All words of the cell, copied out.
+    #[inline(always)]
+    pub fn words(&self) -> [u64; CELL_WORDS] {
+        let cell = self.consumer.lane.cell(self.consumer.next);
+        // SAFETY: as in `word`.
+        cell.words
+            .with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() })
+    }
+
     /// The payload inside the cell; None if the head claims more than a cell holds.
     #[inline(always)]
     pub fn inline_payload(&self) -> Option<BytesView<'_>> {
@@ -344,10 +363,8 @@ impl Arrival<'_> {
     /// The payload in the data area that the third word names; None if it does not lie there.
     #[inline(always)]
     pub fn data_payload(&self) -> Option<BytesView<'_>> {
-        let (start, length_bytes) = (
-            (self.words[2] >> 32) as usize,
-            self.words[2] as u32 as usize,
-        );
+        let place = self.word(2);
+        let (start, length_bytes) = ((place >> 32) as usize, place as u32 as usize);
         if start + length_bytes > LANE_DATA_BYTES {
             return None;
         }
@@ -383,14 +400,8 @@ impl Consumer {
         if lap_of(mark) != self.lap {
             return None;
         }
-        // SAFETY: the mark says that the words are complete; a remote that writes them meanwhile only changes
-        // its own message, and they are copied once here.
-        let words = cell
-            .words
-            .with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() });
         Some(Arrival {
             head: Head::unpack(mark),
-            words,
             consumer: self,
         })
     }

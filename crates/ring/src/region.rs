@@ -126,7 +126,15 @@ pub enum AttachError {
 #[derive(Clone, Debug)]
 pub struct Region {
     mapping: Mapping,
+    header: HeaderPointer,
 }
+
+/// Where the header lies, found once: bells are looked at in every round of progress.
+#[derive(Clone, Copy, Debug)]
+struct HeaderPointer(*const RegionHeader);
+
+// SAFETY: the header lies in a mapping that belongs to the process, not to a thread, and is all atomic words.
+unsafe impl Send for HeaderPointer {}
 
 impl Region {
     /// Writes the header of a new region of one's own. The probe is the address and the value of a word in
@@ -139,9 +147,7 @@ impl Region {
         identity: &Identity,
         probe: (u64, u64),
     ) -> Result<Self, AttachError> {
-        let region = Self {
-            mapping: map(file)?,
-        };
+        let region = Self::over(map(file)?);
         let header = region.header();
         header.owner.store(identity);
         header.probe[0].store(probe.0, Ordering::Relaxed);
@@ -161,9 +167,7 @@ impl Region {
     /// # Errors
     /// Each variant of [`AttachError`] as its name says.
     pub fn attach(file: std::os::fd::BorrowedFd<'_>) -> Result<Self, AttachError> {
-        let region = Self {
-            mapping: map(file)?,
-        };
+        let region = Self::over(map(file)?);
         let header = region.header();
         if header.magic.load(Ordering::Acquire) != MAGIC {
             return Err(AttachError::NotARegion);
@@ -180,11 +184,20 @@ impl Region {
         Ok(region)
     }
 
-    fn header(&self) -> &RegionHeader {
-        &self
-            .mapping
+    fn over(mapping: Mapping) -> Self {
+        let header = &mapping
             .values::<RegionHeader>(0, 1)
-            .expect("every mapped region has its header page")[0]
+            .expect("every mapped region has its header page")[0];
+        Self {
+            header: HeaderPointer(header),
+            mapping,
+        }
+    }
+
+    #[inline(always)]
+    fn header(&self) -> &RegionHeader {
+        // SAFETY: found in `over` inside the mapping that self holds.
+        unsafe { &*self.header.0 }
     }
 
     fn slot(&self, index: usize) -> Option<&Slot> {

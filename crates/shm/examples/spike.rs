@@ -102,7 +102,7 @@ fn by_hand(out: &mut Producer, into: &mut Consumer, first: bool) -> f64 {
         }
         loop {
             if let Some(arrival) = into.peek() {
-                if arrival.words[0] == 7 {
+                if arrival.word(0) == 7 {
                     target.fill(0, arrival.inline_payload().expect("fits"));
                 }
                 break;

@@ -40,7 +40,10 @@ const SPIN_ROUNDS_ALONE: u32 = 4096;
 /// Clocks and counters of the above.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
-    empty_rounds: u32,
+    /// Empty rounds to go before the next look at the clock.
+    rounds_to_look: u32,
+    /// Empty rounds to go before the processor is offered to others.
+    rounds_to_yield: u32,
     busy_rounds: u32,
     next_tick_ns: u64,
     next_life_check_ns: u64,
@@ -50,30 +53,32 @@ pub(crate) struct Housekeeping {
 
 impl Housekeeping {
     pub(crate) fn new() -> Self {
+        let spin_rounds = if ranks_outnumber_cores() {
+            SPIN_ROUNDS_SHARED
+        } else {
+            SPIN_ROUNDS_ALONE
+        };
         Self {
-            empty_rounds: 0,
+            rounds_to_look: ROUNDS_PER_LOOK,
+            rounds_to_yield: spin_rounds,
             busy_rounds: 0,
             next_tick_ns: 0,
             next_life_check_ns: 0,
-            spin_rounds: if ranks_outnumber_cores() {
-                SPIN_ROUNDS_SHARED
-            } else {
-                SPIN_ROUNDS_ALONE
-            },
+            spin_rounds,
         }
     }
 
     /// A round found something.
     #[inline(always)]
     pub(crate) fn busy(&mut self) {
-        self.empty_rounds = 0;
+        self.rounds_to_yield = self.spin_rounds;
         self.busy_rounds += 1;
     }
 
     /// Something waits for the next tick.
     pub(crate) fn hurry(&mut self) {
         self.next_tick_ns = 0;
-        self.empty_rounds |= ROUNDS_PER_LOOK - 1;
+        self.rounds_to_look = 1;
     }
 }
 
@@ -106,11 +111,14 @@ impl Transport {
     #[inline(always)]
     pub(crate) fn idle<O: Owner>(&mut self, owner: &mut O) {
         let state = &mut self.housekeeping;
-        state.empty_rounds = state.empty_rounds.wrapping_add(1);
-        if state.empty_rounds % state.spin_rounds == 0 {
+        state.rounds_to_yield -= 1;
+        if state.rounds_to_yield == 0 {
+            state.rounds_to_yield = state.spin_rounds;
             sleep::yield_now();
         }
-        if state.empty_rounds % ROUNDS_PER_LOOK == 0 || state.busy_rounds >= BUSY_ROUNDS_PER_TICK {
+        state.rounds_to_look -= 1;
+        if state.rounds_to_look == 0 || state.busy_rounds >= BUSY_ROUNDS_PER_TICK {
+            state.rounds_to_look = ROUNDS_PER_LOOK;
             self.look_at_clock(owner);
         }
     }

@@ -224,8 +224,8 @@ pub(crate) fn envelope(remote: RemoteId, arrival: &Arrival<'_>) -> Envelope {
         } else {
             Class::Message
         },
-        tag: arrival.words[0],
-        cq_data: (flags & FLAG_DATA != 0).then_some(arrival.words[1]),
+        tag: arrival.word(0),
+        cq_data: (flags & FLAG_DATA != 0).then_some(arrival.word(1)),
         length_bytes: u64::from(length_bytes),
     }
 }
@@ -250,7 +250,7 @@ fn take_other<O: Owner>(
         PIECE => transfers.continue_stream(arrival, stream, owner),
         OFFER => (0, transfers.take_offer(remote, arrival, owner)),
         ACCEPT => (0, transfers.take_accept(remote, arrival)),
-        FINISH => (0, transfers.take_finish(remote, arrival.words[0], owner)),
+        FINISH => (0, transfers.take_finish(remote, arrival.word(0), owner)),
         BYE => (0, Request::Bye),
         _ => (0, Request::Corrupt),
     }
@@ -274,7 +274,7 @@ fn take_eager<O: Owner>(
         owner.on_message(&envelope(remote, arrival), payload, None);
         return (data_bytes, Request::None);
     }
-    let send_id = arrival.words[3];
+    let send_id = arrival.word(3);
     let receipt = transfers.receipts.insert((remote, send_id));
     if owner.on_message(
         &envelope(remote, arrival),

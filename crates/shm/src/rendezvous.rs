@@ -92,7 +92,7 @@ impl Transfers {
         arrival: &Arrival<'_>,
         owner: &mut O,
     ) -> Request {
-        let [_, _, send_id, address, length_bytes, ..] = arrival.words;
+        let [_, _, send_id, address, length_bytes, ..] = arrival.words();
         if length_bytes > MESSAGE_BYTES {
             return Request::Corrupt;
         }
@@ -142,7 +142,7 @@ impl Transfers {
 
     /// An ACCEPT came in: the remote wants an offered message through one of its pipes.
     pub(crate) fn take_accept(&mut self, remote: RemoteId, arrival: &Arrival<'_>) -> Request {
-        let [send_id, pipe, offset_bytes, wanted_bytes, ..] = arrival.words;
+        let [send_id, pipe, offset_bytes, wanted_bytes, ..] = arrival.words();
         let is_its = self.outgoing.get(send_id as usize).is_some_and(|outgoing| {
             let length_bytes = outgoing
                 .payload

@@ -94,7 +94,7 @@ impl Transfers {
             }
             None => Target::Heap(Vec::with_capacity(total_bytes)),
         };
-        let receipt = (arrival.head.flags & FLAG_RECEIPT != 0).then_some(arrival.words[3]);
+        let receipt = (arrival.head.flags & FLAG_RECEIPT != 0).then_some(arrival.word(3));
         entry.insert(Stream {
             remote,
             target,

@@ -78,7 +78,7 @@ mod laws {
                 .expect("room");
             let arrival = consumer.peek().expect("arrived");
             assert_eq!(
-                (arrival.head, arrival.words[0], arrival.words[1]),
+                (arrival.head, arrival.word(0), arrival.word(1)),
                 (head(length), round as u64, !(round as u64))
             );
             assert_eq!(arrival.inline_payload().expect("fits").to_vec(), bytes);
@@ -98,7 +98,7 @@ mod laws {
         assert_eq!(producer.push_words(head(0), [0; CELL_WORDS]), Err(Full));
         assert!(!producer.is_drained());
         for i in 0..LANE_CELLS {
-            assert_eq!(consumer.peek().expect("arrived").words[0], i as u64);
+            assert_eq!(consumer.peek().expect("arrived").word(0), i as u64);
             consumer.advance(0);
         }
         consumer.settle();
@@ -140,7 +140,7 @@ mod laws {
                     continue;
                 };
                 let arrival = consumer.peek().expect("arrived");
-                assert_eq!(arrival.words[0], tag);
+                assert_eq!(arrival.word(0), tag);
                 let payload = arrival.data_payload().expect("inside the area").to_vec();
                 assert!(payload.len() == length && payload.iter().all(|&b| b == tag as u8));
                 consumer.advance(length as u32);
@@ -174,7 +174,7 @@ mod laws {
             producer
                 .push_data(head(1000), [0; 4], &user(&mut bytes), (0, 1000))
                 .expect("room");
-            let place = consumer.peek().expect("arrived").words[2] >> 32;
+            let place = consumer.peek().expect("arrived").word(2) >> 32;
             assert!(place < 2 * REWIND_BYTES as u64, "at {place}");
             consumer.advance(1000);
             consumer.settle();
@@ -217,7 +217,7 @@ mod laws {
         assert!(consumer.peek().is_none());
         let (mut second, _) = heap.ends();
         second.push_words(head(1), [5; CELL_WORDS]).expect("room");
-        assert_eq!(consumer.peek().expect("arrived").words[0], 5);
+        assert_eq!(consumer.peek().expect("arrived").word(0), 5);
     }
 }
 
@@ -250,7 +250,7 @@ mod models {
             for i in 1..=3u64 {
                 loop {
                     if let Some(arrival) = consumer.peek() {
-                        assert_eq!(arrival.words, [i; CELL_WORDS]);
+                        assert_eq!(arrival.words(), [i; CELL_WORDS]);
                         break;
                     }
                     loom::thread::yield_now();
