@@ -11,7 +11,7 @@
 //! - [`locate`]: which library files to try, from `WEFT_MPI_LIBRARY`, the launcher's environment and the launcher's own path
 //! - [`library`]: opens one and finds out which binary interface it has
 //! - [`abi`]: the constants and the status layout of each interface
-//! - [`table`]: the functions, grouped
+//! - `table`: the functions, grouped
 //! - [`session`]: initialise, finalise, abort, clock, names
 //! - [`communicator`]: rank, size, blocking messages, split
 //! - [`collective`]: barrier, broadcast, reductions, exchanges; [`layout`]: where each rank's part lies in an exchange
