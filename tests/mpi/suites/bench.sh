@@ -6,7 +6,18 @@
 bench_case() {
     local mpi=$1 ranks=$2 benchmark=$3
     shift 3
-    run_case "bench $benchmark, $ranks ranks, $mpi" 60 weft_run "$mpi" "$ranks" 60 "$WEFT" bench "$benchmark" "$@"
+    run_case "bench $benchmark, $ranks ranks, $mpi" 60 bench_run "$mpi" "$ranks" "$benchmark" "$@"
+}
+
+# bench_run: the exit code says whether a check failed; that checks were made at all is seen in the last row.
+bench_run() {
+    local mpi=$1 ranks=$2 benchmark=$3 out=$WORK/bench.out
+    shift 3
+    weft_run "$mpi" "$ranks" 60 "$WEFT" bench "$benchmark" "$@" >"$out"
+    local status=$?
+    cat "$out"
+    [ "$status" = 0 ] || return "$status"
+    [ "$benchmark" = barrier ] || tail -n 1 "$out" | grep -q 'Pass$' || { echo 'no row says that its data were checked'; return 1; }
 }
 
 bench_suite() {

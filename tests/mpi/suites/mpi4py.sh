@@ -4,9 +4,12 @@
 # ask for MPI_THREAD_MULTIPLE, and stop at the first failure.
 #
 # Without --full only the modules that send messages run; with it all others do too, which mostly test the MPI library by itself.
+# One-sided communication is among those: MPICH makes messages of it, Open MPI uses memory of its own.
 # Left out in both, with the reason:
 #   spawn, dynproc         start or join processes while running; weft run starts a fixed number
-#   test_rma, test_win     one-sided communication (not over weft yet; kept with native and tcp)
+#   testDistgraphcomm      on MPICH over weft: MPI_Dist_graph_create takes what MPI_Recv finds for what MPI_Probe found before, both with
+#                          any source. MPICH keeps messages to oneself in a queue of its own, which its receive looks into first and its
+#                          probe last, so this fails when the other ranks' messages are quick (it does over tcp too, now and then)
 #   testGetFortranInfo     fails on the MPICH wheel without any message being sent: the wheel reports no Fortran logicals
 
 MPI4PY_MESSAGES='test_(p2p|cco|comm|msgzero|msgspec|request|status|threads|util_pool|util_pkl5)'
@@ -16,7 +19,7 @@ MPI4PY_ODD='test_(p2p_buf|p2p_obj|cco_buf|cco_obj|cco_nb_buf|cco_vec|comm)'
 mpi4py_run() {
     local mpi=$1 ranks=$2 seconds=$3 source=$4
     local exclude=(-e spawn -e dynproc -x testGetFortranInfo) include=()
-    [ "$TRANSPORT" = weft ] && exclude+=(-e test_rma -e test_win)
+    [ "$TRANSPORT-$mpi" = weft-mpich ] && exclude+=(-x testDistgraphcomm)
     if [ "$FULL" = no ]; then
         include=(-i "$MPI4PY_MESSAGES")
         [ "$ranks" = 3 ] && include=(-i "$MPI4PY_ODD")
