@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Benchmarks of collectives: one file each, and the measurement that they share.
 //!
-//! Made by catalogue; the files implement Exercise and wrap it in [`Collective`].
+//! Made by catalogue; the files implement Exercise and wrap it in `Collective`.
 
 pub mod allgather;
 pub mod allreduce;

@@ -12,7 +12,7 @@
 //! - [`pt2pt`] and [`collective`]: one small file per benchmark
 //! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on size, iteration and rank
 //! - [`agree`]: figures that ranks put together; [`statistics`]: medians and percentiles
-//! - [`format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
+//! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
 //!
 //! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading between them. Options that need single iterations

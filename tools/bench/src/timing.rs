@@ -53,7 +53,7 @@ pub struct Timing {
 /// few to cost anything (chosen).
 const BLOCKS: usize = 25;
 
-/// Times iterations back to back: in [`BLOCKS`] blocks when nothing needs single ones, else each. `samples_seconds` is emptied
+/// Times iterations back to back: in 25 blocks when nothing needs single ones, else each. `samples_seconds` is emptied
 /// and filled with the seconds per iteration of each block or iteration; it must have room for one per iteration.
 ///
 /// # Errors

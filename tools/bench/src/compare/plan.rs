@@ -139,12 +139,15 @@ fn dry_run(program: &Path, contender: &Contender) -> Result<String, String> {
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
-    let reason = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-    Err(if reason.is_empty() {
-        format!("weft run: {}", output.status)
-    } else {
-        reason
-    })
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    match complaint
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+    {
+        Some(line) => Err(line.trim_start_matches("weft run: ").to_owned()),
+        None => Err(format!("weft run: {}", output.status)),
+    }
 }
 
 fn command(
