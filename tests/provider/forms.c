@@ -264,7 +264,7 @@ void transfer_all(struct link *link, size_t longest)
     for (const struct send_form *send = send_forms; send->name; send++) {
         for (const struct receive_form *receive = receive_forms; receive->name; receive++) {
             for (size_t index = 0; index < sizeof(lengths) / sizeof(lengths[0]); index++) {
-                bool fits = lengths[index] <= longest && (!send->short_only || lengths[index] <= 4096);
+                bool fits = lengths[index] <= longest && (!send->short_only || lengths[index] <= 8192);
                 if (send->tagged != receive->tagged || !fits)
                     continue;
                 transfer(link, send, receive, lengths[index], false);

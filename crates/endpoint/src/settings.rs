@@ -7,8 +7,8 @@ use weft_contract::Class;
 
 use crate::ids::FiAddr;
 
-/// Chosen: equals the inline-or-eager size that every route takes without waiting for the remote.
-pub const DEFAULT_INJECT_LIMIT_BYTES: usize = 4096;
+/// Chosen: the longest message that every route takes whole, without waiting for the remote.
+pub const DEFAULT_INJECT_LIMIT_BYTES: usize = weft_shm::protocol::EAGER_BYTES;
 /// Chosen: as other providers for shared memory; users of multi-receive set their own.
 pub const DEFAULT_MIN_MULTI_RECEIVE_BYTES: usize = 4096;
 

@@ -24,7 +24,7 @@ use crate::hints::Hints;
 use crate::lock::{Guarded, Lock};
 use crate::log::{Subsystem, warn};
 use crate::object::{class_of, hand_out, head, table};
-use crate::{address, atomic, errno, message, offer, options, report, rma, tagged};
+use crate::{address, atomic, errno, message, offer, options, report, rma, tagged, usage};
 
 /// An endpoint.
 #[repr(C)]
@@ -265,8 +265,12 @@ unsafe extern "C" fn control<L: Lock>(
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    let carried = endpoint.with(|guarded, id| guarded.statistics(id));
     let closed = errno::code(endpoint.with(|guarded, id| guarded.close_endpoint(id)));
     if closed == FI_SUCCESS {
+        if let Ok(carried) = carried {
+            usage::send(&carried);
+        }
         endpoint.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
         drop(unsafe { Box::from_raw(fid.cast::<Endpoint<L>>()) });

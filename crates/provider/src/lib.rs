@@ -12,7 +12,7 @@
 //!
 //! Modules, in the order a program meets them:
 //!
-//! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`];
+//! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`];
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`c_memory`];
 //! - opening: [`fabric`], [`eq`], [`domain`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; not offered yet: [`rma`], [`atomic`];
@@ -47,4 +47,5 @@ pub mod prov_ini;
 pub mod report;
 pub mod rma;
 pub mod tagged;
+pub mod usage;
 pub mod wait;

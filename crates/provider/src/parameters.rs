@@ -26,12 +26,15 @@ pub struct Settings {
     pub single_copy: SingleCopy,
     /// Where files for shared regions go; `None` for none.
     pub region_directory: Option<PathBuf>,
+    /// The abstract unix datagram socket that hears what each endpoint has carried; `None` for nobody.
+    pub report: Option<String>,
 }
 
 const INJECT_SIZE: &CStr = c"inject_size";
 const INTERFACE: &CStr = c"iface";
 const SINGLE_COPY: &CStr = c"single_copy";
 const REGION_DIRECTORY: &CStr = c"region_dir";
+const REPORT: &CStr = c"report";
 
 /// The values of FI_WEFT_SINGLE_COPY.
 const SINGLE_COPY_WORDS: [(&str, SingleCopy); 3] = [
@@ -68,6 +71,11 @@ pub fn define(provider: *const FiProvider) {
         provider,
         REGION_DIRECTORY,
         "Directory for the nameless files that hold shared memory, where memfd_create is not wanted (default: none)",
+    );
+    define_one(
+        provider,
+        REPORT,
+        "Abstract unix datagram socket that is sent each endpoint's counts when it closes; weft run sets it (default: none)",
     );
 }
 
@@ -126,6 +134,7 @@ fn read() -> Result<Settings, String> {
         address,
         single_copy,
         region_directory,
+        report: value(REPORT),
     })
 }
 

@@ -51,10 +51,10 @@ pub const PARAMETERS: [Parameter; 5] = [
     },
     Parameter {
         name: "FI_WEFT_INJECT_SIZE",
-        default: "4096",
+        default: "8192",
         values: Values::Bytes {
             least: 64,
-            most: 4096,
+            most: 8192,
         },
         meaning: "longest message in bytes that fi_inject and its kin take",
     },

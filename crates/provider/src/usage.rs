@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an endpoint has carried, told to whoever started the job: one datagram of JSON when it closes.
+//!
+//! Called by endpoint. `weft run` names its socket in FI_WEFT_REPORT and adds the reports up. The text is put together by
+//! hand: numbers and fixed names need no library.
+
+use std::fmt::Write;
+
+use weft_endpoint::Statistics;
+use weft_endpoint::shm;
+use weft_os::local_socket::Ringer;
+
+use crate::parameters;
+
+/// Sends the report, if one is asked for. Never waits, and never fails the caller: a job must not end differently because
+/// nobody listens.
+pub fn send(statistics: &Statistics<shm::Statistics>) {
+    let Some(socket) = parameters::settings().and_then(|settings| settings.report.as_deref())
+    else {
+        return;
+    };
+    if let Ok(ringer) = Ringer::new() {
+        let _ = ringer.send(
+            socket,
+            describe(statistics, weft_os::process::own_pid()).as_bytes(),
+        );
+    }
+}
+
+fn describe(statistics: &Statistics<shm::Statistics>, pid: u32) -> String {
+    let counts = &statistics.counts;
+    let local = statistics.local.unwrap_or_default();
+    let mut sent = String::new();
+    for protocol in shm::Protocol::ALL {
+        let count = local.sent(protocol);
+        let comma = if sent.is_empty() { "" } else { "," };
+        let (name, messages, bytes) = (protocol.name(), count.messages, count.bytes);
+        // Writing to a String cannot fail.
+        let _ = write!(
+            sent,
+            r#"{comma}"{name}":{{"messages":{messages},"bytes":{bytes}}}"#
+        );
+    }
+    format!(
+        r#"{{"weft":"{}","pid":{pid},"sent":{{{sent}}},"received":{{"messages":{},"bytes":{}}},"unexpected":{},"remotes":{},"errors":{}}}"#,
+        env!("CARGO_PKG_VERSION"),
+        counts.received_count,
+        counts.received_bytes,
+        counts.unexpected_count,
+        local.remotes,
+        counts.error_count,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_names_every_protocol_and_balances_its_braces() {
+        let text = describe(&Statistics::default(), 7);
+        for part in [
+            r#""pid":7"#,
+            r#""inline":{"messages":0,"bytes":0}"#,
+            r#""pipelined":"#,
+            r#""received":{"messages":0"#,
+        ] {
+            assert!(text.contains(part), "{text} lacks {part}");
+        }
+        assert_eq!(text.matches('{').count(), text.matches('}').count());
+    }
+}
