@@ -3,7 +3,7 @@
 # What `make check` runs: nothing here starts an MPI program. Every check runs even when an earlier one failed, so that one call shows
 # all there is to fix; the exit code is 1 when any failed.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 failed=()
 
 check() {

@@ -4,7 +4,7 @@
 # own lines and ends with `N passed, N failed, N skipped`; the last line here is the sum over all, alone on its line.
 # It is also written to report/test-summary.txt.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 passed=0 failed=0 skipped=0
 log=$(mktemp -d)
 trap 'rm -rf "$log"' EXIT

@@ -8,6 +8,7 @@ CASE_MARK=
 # wants MPI: whether this MPI was asked for on the command line.
 wants() {
     local mpi
+    # shellcheck disable=SC2154 # run.sh sets mpis
     for mpi in "${mpis[@]}"; do [ "$mpi" = "$1" ] && return 0; done
     return 1
 }
@@ -108,7 +109,7 @@ case_processes() {
 # left_processes: says so when ranks are still there two seconds after their launcher ended.
 left_processes() {
     local round left=''
-    for round in 1 2 3 4 5 6 7 8 9 10; do
+    for _ in 1 2 3 4 5 6 7 8 9 10; do
         left=$(case_processes)
         [ -n "$left" ] || return 0
         sleep 0.2

@@ -10,7 +10,7 @@
 # Prints `ok`, `not ok` or `skip` with the time of each case, and at the end `N passed, N failed, N skipped`. What a case printed lies in
 # report/mpi-tests/. Exit code 0 when none failed, 1 when one did, 2 for bad usage. WEFT names another weft command to test with.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD
 # shellcheck source=tests/mpi/case.sh
 . tests/mpi/case.sh

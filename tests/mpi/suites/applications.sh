@@ -7,6 +7,7 @@ DEBIAN=debian-openmpi
 
 # over TRANSPORT COMMAND...: one run over a stated transport instead of the tested one.
 over() {
+    # shellcheck disable=SC2034 # weft_run reads it
     local CASE_TRANSPORT=$1
     shift
     "$@"
