@@ -108,7 +108,7 @@ case_processes() {
 
 # left_processes: says so when ranks are still there two seconds after their launcher ended.
 left_processes() {
-    local round left=''
+    local left=''
     for _ in 1 2 3 4 5 6 7 8 9 10; do
         left=$(case_processes)
         [ -n "$left" ] || return 0
