@@ -88,6 +88,52 @@ static void a_message_may_be_empty_and_without_pieces(void)
     close_pair(&host, &a, &b);
 }
 
+// Cuts a buffer into up to `most` pieces of random lengths, some of them empty.
+static size_t cut_randomly(char *buffer, size_t length, struct iovec *pieces, size_t most, unsigned *random)
+{
+    size_t count = 1 + (size_t)rand_r(random) % most;
+    for (size_t index = 0; index < count; index++) {
+        size_t piece = index + 1 == count ? length : (size_t)rand_r(random) % (length + 1);
+        pieces[index] = (struct iovec){buffer, piece};
+        buffer += piece;
+        length -= piece;
+    }
+    return count;
+}
+
+static void pieces_of_any_length_arrive_whole(void)
+{
+    unsigned seed = (unsigned)now_ms(), random = seed;
+    struct iovec out_pieces[8], in_pieces[8];
+    open_pair(&host, &a, &b, NULL);
+    size_t most = host.info->tx_attr->iov_limit;
+    CHECK(most == 8, "iov_limit is %zu", most);
+    for (unsigned round = 0; round < 2000; round++) {
+        size_t length = (size_t)rand_r(&random) % (round % 50 == 0 ? 1000000 : round % 2 ? 100 : 20000);
+        char *out = malloc(length + 1), *in = calloc(1, length + 1);
+        struct fi_msg_tagged to = {.msg_iov = out_pieces, .addr = a.other, .tag = round, .context = out};
+        struct fi_msg_tagged from = {.msg_iov = in_pieces, .addr = b.other, .tag = round, .context = in};
+        to.iov_count = cut_randomly(out, length, out_pieces, most, &random);
+        from.iov_count = cut_randomly(in, length, in_pieces, most, &random);
+        fill(out, length, round);
+        if (round % 3)
+            OK(fi_trecvmsg(b.ep, &from, FI_COMPLETION));
+        POST(&a, &b, fi_tsendmsg(a.ep, &to, FI_COMPLETION));
+        memset(out_pieces, 0xff, sizeof(out_pieces)); // the list is ours again
+        if (round % 3 == 0)
+            OK(fi_trecvmsg(b.ep, &from, FI_COMPLETION));
+        memset(in_pieces, 0xff, sizeof(in_pieces));
+        struct fi_cq_tagged_entry entry = next_entry(&b, &a);
+        CHECK(entry.op_context == in && entry.len == length, "seed %u round %u: %zu of %zu bytes", seed, round, entry.len, length);
+        for (size_t index = 0; index < length; index++)
+            CHECK(in[index] == out[index], "seed %u round %u: byte %zu of %zu is wrong", seed, round, index, length);
+        next_entry(&a, &b);
+        free(out);
+        free(in);
+    }
+    close_pair(&host, &a, &b);
+}
+
 static void many_messages_arrive_in_order(void)
 {
     enum { COUNT = 20000, WINDOW = 64 };
@@ -151,6 +197,7 @@ const struct test_case transfer_cases[] = {
     {"a_long_inject_is_refused", a_long_inject_is_refused},
     {"wrong_arguments_are_refused", wrong_arguments_are_refused},
     {"a_message_may_be_empty_and_without_pieces", a_message_may_be_empty_and_without_pieces},
+    {"pieces_of_any_length_arrive_whole", pieces_of_any_length_arrive_whole},
     {"many_messages_arrive_in_order", many_messages_arrive_in_order},
     {"threads_share_a_domain", threads_share_a_domain},
     {NULL, NULL},

@@ -34,6 +34,7 @@ void open_host(struct host *host, const struct wishes *wishes)
     hints->domain_attr->threading = host->wishes.threading;
     hints->domain_attr->av_type = host->wishes.av_type;
     hints->tx_attr->op_flags = host->wishes.transmit_flags;
+    hints->tx_attr->iov_limit = hints->rx_attr->iov_limit = 8;
     hints->caps &= ~host->wishes.caps_removed;
     host->info = get_info(host->wishes.version, hints);
     fi_freeinfo(hints);

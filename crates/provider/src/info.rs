@@ -277,7 +277,7 @@ fn transmit(caps: u64, hints: &Hints, settings: &Settings) -> FiTxAttr {
         } else {
             offer::DEPTH
         },
-        iov_limit: offer::PIECES,
+        iov_limit: asked.iov_limit.max(offer::PIECES_REPORTED),
         rma_iov_limit: 1,
         tclass: FI_TC_UNSPEC,
     }
@@ -301,7 +301,7 @@ fn receive(caps: u64, hints: &Hints) -> FiRxAttr {
         } else {
             offer::DEPTH
         },
-        iov_limit: offer::PIECES,
+        iov_limit: asked.iov_limit.max(offer::PIECES_REPORTED),
     }
 }
 

@@ -48,8 +48,11 @@ pub const TAG_FORMAT: u64 = 0xAAAA_AAAA_AAAA_AAAA;
 pub const QUEUE_DATA_BYTES: usize = 8;
 /// Bytes of a memory key.
 pub const KEY_BYTES: usize = 8;
-/// Pieces of one buffer.
+/// Pieces of one buffer, at most.
 pub const PIECES: usize = IOV_LIMIT;
+/// Pieces of one buffer that are reported to applications which do not ask for more. Chosen: what most providers report;
+/// programs are tried with it, and libfabric's own tests cut buffers wrongly into 5 and 6 pieces.
+pub const PIECES_REPORTED: usize = 4;
 /// Operations that may be under way, reported to applications that size their windows by it. Chosen; there is no limit.
 pub const DEPTH: usize = 4096;
 /// Queues, endpoints, counters of one domain. Chosen; there is no limit but memory.
