@@ -17,7 +17,7 @@ check 'formatting' cargo fmt --all --check
 check 'clippy' cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 check 'structure' cargo test --locked --quiet -p weft-structure
 # The readers are this project's developers, and the stories in lib.rs name private modules.
-check 'documentation' env RUSTDOCFLAGS='-D warnings' cargo doc --workspace --no-deps --document-private-items --locked --quiet
+check 'documentation' env RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' cargo doc --workspace --no-deps --document-private-items --locked --quiet
 
 if [ ${#failed[@]} -gt 0 ]; then
     printf 'check: failed: %s\n' "$(IFS=,; echo "${failed[*]}")" >&2
