@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The receiver's side of sequences: what has arrived, when to say so, and the section that says it (srd-protocol 7).
+//!
+//! Called by flow.
+
+use weft_wire::acknowledgement::NO_SEQUENCE;
+use weft_wire::{Acknowledgement, BITMAP_WORDS, Header, Path};
+
+use crate::config::SEQUENCE_LIMIT;
+use crate::timers::NEVER;
+
+/// Packets after which an acknowledgement waits no longer (srd-protocol 7.3; specified: REPS).
+const ACKNOWLEDGE_AFTER: u32 = 8;
+
+/// What a sequence is to the receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Standing {
+    Fresh,
+    Duplicate,
+    /// Too far ahead (srd-protocol 7.2).
+    Beyond,
+}
+
+/// What has arrived of one flow.
+#[derive(Debug)]
+pub(crate) struct Received {
+    cumulative: u64,
+    /// First sequence above all that arrived.
+    end: u64,
+    /// Bit `sequence % 1024`, for sequences from `cumulative` to `end`.
+    bits: [u64; BITMAP_WORDS],
+    received_bytes: u64,
+    unacknowledged_count: u32,
+    duplicate_count: u8,
+    due_ns: u64,
+    echo: Echo,
+    heard: u64,
+    heard_before: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Echo {
+    sent_ns: u64,
+    arrived_ns: u64,
+    sequence: u64,
+    path: Path,
+}
+
+/// What an acknowledgement says besides what has arrived.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) penalty: u8,
+    pub(crate) receive_limit: u64,
+    pub(crate) credit_limit: u64,
+}
+
+impl Received {
+    /// Goes on from `cumulative`, which is 0 for a new flow.
+    pub(crate) fn new(cumulative: u64, received_bytes: u64) -> Self {
+        Self {
+            cumulative,
+            end: cumulative,
+            bits: [0; BITMAP_WORDS],
+            received_bytes,
+            unacknowledged_count: 0,
+            duplicate_count: 0,
+            due_ns: NEVER,
+            echo: Echo {
+                sent_ns: 0,
+                arrived_ns: 0,
+                sequence: NO_SEQUENCE,
+                path: Path::from_ports(0, 0),
+            },
+            heard: 0,
+            heard_before: 0,
+        }
+    }
+
+    /// Every sequence below has arrived.
+    pub(crate) fn cumulative(&self) -> u64 {
+        self.cumulative
+    }
+
+    /// See [`Acknowledgement::received_bytes`].
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.received_bytes
+    }
+
+    /// Whether nothing above a gap has arrived, and all is acknowledged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.end == self.cumulative && self.due_ns == NEVER
+    }
+
+    pub(crate) fn standing(&self, sequence: u64) -> Standing {
+        if sequence < self.cumulative {
+            Standing::Duplicate
+        } else if sequence - self.cumulative >= SEQUENCE_LIMIT {
+            Standing::Beyond
+        } else if sequence < self.end && self.has(sequence) {
+            Standing::Duplicate
+        } else {
+            Standing::Fresh
+        }
+    }
+
+    fn has(&self, sequence: u64) -> bool {
+        let bit = sequence % SEQUENCE_LIMIT;
+        self.bits[(bit / 64) as usize] >> (bit % 64) & 1 == 1
+    }
+
+    /// Takes a fresh sequence.
+    pub(crate) fn insert(&mut self, sequence: u64, datagram_bytes: u64) {
+        debug_assert_eq!(self.standing(sequence), Standing::Fresh);
+        self.received_bytes += datagram_bytes;
+        let bit = sequence % SEQUENCE_LIMIT;
+        self.bits[(bit / 64) as usize] |= 1 << (bit % 64);
+        self.end = self.end.max(sequence + 1);
+        while self.cumulative < self.end && self.has(self.cumulative) {
+            let bit = self.cumulative % SEQUENCE_LIMIT;
+            self.bits[(bit / 64) as usize] &= !(1 << (bit % 64));
+            self.cumulative += 1;
+        }
+    }
+
+    /// Something arrived on a path; the answer's echo names the newest packet.
+    pub(crate) fn on_heard(&mut self, header: &Header, reliable: bool, now_ns: u64) {
+        self.heard |= header.path.bit();
+        self.echo = Echo {
+            sent_ns: header.sent_ns,
+            arrived_ns: now_ns,
+            sequence: if reliable {
+                header.sequence
+            } else {
+                NO_SEQUENCE
+            },
+            path: header.path,
+        };
+    }
+
+    /// A reliable packet or a probe wants to be acknowledged (srd-protocol 7.3).
+    pub(crate) fn want(&mut self, at_once: bool, duplicate: bool, now_ns: u64, delay_ns: u64) {
+        self.unacknowledged_count += 1;
+        if duplicate {
+            self.duplicate_count = self.duplicate_count.saturating_add(1);
+        }
+        if at_once || duplicate || self.unacknowledged_count >= ACKNOWLEDGE_AFTER {
+            self.due_ns = 0;
+        } else {
+            self.due_ns = self.due_ns.min(now_ns + delay_ns);
+        }
+    }
+
+    /// Limits have grown: the sender should hear of it at once.
+    pub(crate) fn want_now(&mut self) {
+        self.due_ns = 0;
+    }
+
+    /// When an acknowledgement must leave; 0 for at once, [`NEVER`] for no need.
+    pub(crate) fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// The path that a lone acknowledgement takes (srd-protocol 7.4).
+    pub(crate) fn answer_path(&self) -> Path {
+        self.echo.path.reverse()
+    }
+
+    /// The section, to be sent now.
+    pub(crate) fn take(&mut self, now_ns: u64, limits: &Limits) -> Acknowledgement {
+        let section = Acknowledgement {
+            cumulative: self.cumulative,
+            received_bytes: self.received_bytes,
+            echo_sent_ns: self.echo.sent_ns,
+            echo_sequence: self.echo.sequence,
+            hold_ns: now_ns
+                .saturating_sub(self.echo.arrived_ns)
+                .min(u64::from(u32::MAX)) as u32,
+            echo_path: self.echo.path,
+            penalty: limits.penalty.min(127),
+            duplicate_count: self.duplicate_count,
+            paths_heard: self.heard | self.heard_before,
+            receive_limit: limits.receive_limit,
+            credit_limit: limits.credit_limit,
+            bitmap: self.bitmap(),
+        };
+        self.heard_before = self.heard;
+        self.heard = 0;
+        self.unacknowledged_count = 0;
+        self.duplicate_count = 0;
+        self.due_ns = NEVER;
+        section
+    }
+
+    fn bitmap(&self) -> [u64; BITMAP_WORDS] {
+        let mut bitmap = [0; BITMAP_WORDS];
+        let above = self.end.saturating_sub(self.cumulative + 1);
+        for (word, value) in bitmap
+            .iter_mut()
+            .enumerate()
+            .take(above.div_ceil(64) as usize)
+        {
+            let from = (self.cumulative + 1 + 64 * word as u64) % SEQUENCE_LIMIT;
+            let (index, shift) = ((from / 64) as usize, from % 64);
+            *value = self.bits[index] >> shift;
+            if shift > 0 {
+                *value |= self.bits[(index + 1) % BITMAP_WORDS] << (64 - shift);
+            }
+        }
+        bitmap
+    }
+
+    /// The words of `bits` that hold the window's last sequences wrap onto its first; they are clear by construction.
+    #[cfg(test)]
+    fn check(&self) {
+        let set: u32 = self.bits.iter().map(|word| word.count_ones()).sum();
+        let counted = (self.cumulative..self.end)
+            .filter(|sequence| self.has(*sequence))
+            .count();
+        assert_eq!(set as usize, counted);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    const LIMITS: Limits = Limits {
+        penalty: 0,
+        receive_limit: 0,
+        credit_limit: 0,
+    };
+
+    #[test]
+    fn what_arrived_in_any_order_is_acknowledged_and_nothing_else() {
+        let mut random = Random::new(11);
+        let mut received = Received::new(0, 0);
+        let mut arrived = std::collections::BTreeSet::new();
+        for _ in 0..20_000 {
+            let sequence = received.cumulative() + random.below(1100).saturating_sub(40);
+            let expected = if arrived.contains(&sequence) {
+                Standing::Duplicate
+            } else if sequence >= received.cumulative() + 1024 {
+                Standing::Beyond
+            } else {
+                Standing::Fresh
+            };
+            assert_eq!(received.standing(sequence), expected, "seed 11");
+            if expected == Standing::Fresh {
+                received.insert(sequence, 1);
+                arrived.insert(sequence);
+                // Let the front move as it does in life.
+                let front = received.cumulative();
+                if random.below(2) == 0 {
+                    received.insert(front, 1);
+                    arrived.insert(front);
+                }
+            }
+        }
+        received.check();
+        let section = received.take(0, &LIMITS);
+        for sequence in 0..received.cumulative() + 1100 {
+            assert_eq!(
+                section.covers(sequence),
+                arrived.contains(&sequence),
+                "{sequence}, seed 11"
+            );
+        }
+        assert_eq!(section.received_bytes, arrived.len() as u64);
+    }
+
+    #[test]
+    fn the_eighth_packet_is_acknowledged_at_once_and_fewer_after_the_delay() {
+        let mut received = Received::new(0, 0);
+        for _ in 0..7 {
+            received.want(false, false, 1000, 20_000);
+            assert_eq!(received.due_ns(), 21_000);
+        }
+        received.want(false, false, 1000, 20_000);
+        assert_eq!(received.due_ns(), 0);
+        received.take(1000, &LIMITS);
+        assert_eq!(received.due_ns(), NEVER);
+        received.want(true, false, 1000, 20_000);
+        assert_eq!(received.due_ns(), 0);
+    }
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What can be set, with defaults that need no tuning (srd-protocol 15). Read by every module; checked once by [`Config::check`].
+
+use core::fmt;
+
+use weft_wire::{PATH_COUNT, PORT_COUNT};
+
+/// Sequences under way per flow (srd-protocol 15, part of version 1).
+pub const SEQUENCE_LIMIT: u64 = 1024;
+/// Messages under way per flow and direction (srd-protocol 15, part of version 1).
+pub const MESSAGE_LIMIT: usize = 64;
+/// What may be sent before a remote's limit is known, and the least window (srd-protocol 11.3, part of version 1).
+pub const FIRST_CONTACT_BYTES: u64 = 64 << 10;
+/// One path is kept for this long (srd-protocol 10.1; specified: UCCL).
+pub const BATCH_BYTES: u32 = 16 << 10;
+/// The least that a message counts against a limit (srd-protocol 11.3, part of version 1).
+pub const MESSAGE_COST_LEAST: u64 = 64;
+
+/// Everything that can be set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Our own ports; the first one is that of our address. As many as counted are not 0.
+    pub ports: [u16; PORT_COUNT],
+    /// 1 to 8.
+    pub port_count: u8,
+    /// Largest datagram to send and to take, in bytes, without IP and UDP headers.
+    pub datagram_bytes: u16,
+    /// How many of the 64 paths to use; 1 shows what the others are worth.
+    pub path_count: u8,
+    /// Times.
+    pub timing: Timing,
+    /// Windows.
+    pub pace: Pace,
+    /// Bounds of memory.
+    pub memory: Memory,
+}
+
+/// Times, in nanoseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// How long an acknowledgement may wait for company (srd-protocol 7.3).
+    pub acknowledgement_delay_ns: u64,
+    /// The least retransmission time-out (srd-protocol 9.2).
+    pub rto_floor_ns: u64,
+    /// The most, with back-off.
+    pub rto_ceiling_ns: u64,
+    /// Silence that ends a flow (srd-protocol 13.1).
+    pub dead_after_ns: u64,
+    /// Idleness that folds a flow (srd-protocol 6.6).
+    pub idle_after_ns: u64,
+}
+
+/// Windows, in bytes, and what moves them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// Window before anything is known.
+    pub initial_window_bytes: u64,
+    /// The most; 1.5 times link rate times round trip where both are known (NSCC).
+    pub window_limit_bytes: u64,
+    /// The least delay target (srd-protocol 10.4).
+    pub target_floor_ns: u64,
+    /// Sum of granted and not arrived bytes at this receiver (srd-protocol 11.1).
+    pub credit_pool_bytes: u64,
+}
+
+/// Bounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Memory {
+    /// Messages up to this length travel before they are matched (srd-protocol 12.1).
+    pub medium_limit_bytes: u64,
+    /// Bytes of unmatched messages a remote may have under way to us (srd-protocol 11.3).
+    pub receive_window_bytes: u64,
+    /// Bytes buffered for all remotes together, beyond which only what is next in order is taken.
+    pub held_limit_bytes: u64,
+    /// Remotes known at a time.
+    pub remote_limit: u32,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            ports: [1, 2, 3, 4, 5, 6, 7, 8],
+            port_count: PORT_COUNT as u8,
+            datagram_bytes: 1400,
+            path_count: PATH_COUNT as u8,
+            timing: Timing {
+                acknowledgement_delay_ns: 20_000,
+                rto_floor_ns: 200_000,
+                rto_ceiling_ns: 100_000_000,
+                dead_after_ns: 5_000_000_000,
+                idle_after_ns: 30_000_000_000,
+            },
+            pace: Pace {
+                initial_window_bytes: 128 << 10,
+                window_limit_bytes: 4 << 20,
+                target_floor_ns: 25_000,
+                credit_pool_bytes: 1 << 20,
+            },
+            memory: Memory {
+                medium_limit_bytes: FIRST_CONTACT_BYTES,
+                receive_window_bytes: 256 << 10,
+                held_limit_bytes: 64 << 20,
+                remote_limit: 1 << 20,
+            },
+        }
+    }
+}
+
+/// A setting that cannot be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BadConfig {
+    /// Which.
+    pub setting: &'static str,
+    /// Its value.
+    pub value: u64,
+    /// What is allowed.
+    pub rule: &'static str,
+}
+
+impl fmt::Display for BadConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}; {}", self.setting, self.value, self.rule)
+    }
+}
+
+impl core::error::Error for BadConfig {}
+
+impl Config {
+    /// Checks every value. Setup.
+    ///
+    /// # Errors
+    /// The first setting that cannot be, and what it may be.
+    pub fn check(&self) -> Result<(), BadConfig> {
+        let rules = [
+            (
+                "port_count",
+                u64::from(self.port_count),
+                1,
+                PORT_COUNT as u64,
+                "it must be 1 to 8",
+            ),
+            (
+                "path_count",
+                u64::from(self.path_count),
+                1,
+                PATH_COUNT as u64,
+                "it must be 1 to 64",
+            ),
+            (
+                "datagram_bytes",
+                u64::from(self.datagram_bytes),
+                576,
+                65_507,
+                "it must be 576 to 65507, what UDP carries",
+            ),
+            (
+                "rto_floor_ns",
+                self.timing.rto_floor_ns,
+                1_000,
+                self.timing.rto_ceiling_ns,
+                "it must be 1 us to rto_ceiling_ns",
+            ),
+            (
+                "dead_after_ns",
+                self.timing.dead_after_ns,
+                self.timing.rto_floor_ns,
+                u64::MAX / 4,
+                "it must be at least rto_floor_ns",
+            ),
+            (
+                "acknowledgement_delay_ns",
+                self.timing.acknowledgement_delay_ns,
+                0,
+                100_000,
+                "it must be at most 100 us",
+            ),
+            (
+                "initial_window_bytes",
+                self.pace.initial_window_bytes,
+                2 * u64::from(self.datagram_bytes),
+                self.pace.window_limit_bytes,
+                "it must be two datagrams to window_limit_bytes",
+            ),
+            (
+                "credit_pool_bytes",
+                self.pace.credit_pool_bytes,
+                u64::from(BATCH_BYTES),
+                u64::MAX / 4,
+                "it must be at least one batch of 16 KiB",
+            ),
+            (
+                "medium_limit_bytes",
+                self.memory.medium_limit_bytes,
+                0,
+                FIRST_CONTACT_BYTES,
+                "it must be at most 64 KiB, what every remote takes",
+            ),
+            (
+                "receive_window_bytes",
+                self.memory.receive_window_bytes,
+                FIRST_CONTACT_BYTES,
+                u64::MAX / 4,
+                "it must be at least 64 KiB",
+            ),
+            (
+                "remote_limit",
+                u64::from(self.memory.remote_limit),
+                1,
+                u64::from(u32::MAX / 2),
+                "it must be 1 to 2^31 - 1",
+            ),
+        ];
+        for (setting, value, least, most, rule) in rules {
+            if value < least || value > most {
+                return Err(BadConfig {
+                    setting,
+                    value,
+                    rule,
+                });
+            }
+        }
+        let count = usize::from(self.port_count);
+        match self.ports[..count].iter().find(|port| **port == 0) {
+            Some(_) => Err(BadConfig {
+                setting: "ports",
+                value: 0,
+                rule: "as many as port_count must not be 0",
+            }),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Everything under way with one remote, in both directions; its timers, its end, and its rest (srd-protocol 1, 6.6, 13).
+//!
+//! Called by machine. Packets come in through receive.rs and go out through transmit.rs.
+
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+use weft_wire::{Hello, PORT_COUNT};
+
+use crate::ack::Received;
+use crate::config::{Config, MESSAGE_LIMIT};
+use crate::credit::{Account, Allowance, Inbox, Pool};
+use crate::events::{Event, Failure, Remote, Send, Statistics};
+use crate::landing::Landings;
+use crate::loss;
+use crate::order::Order;
+use crate::outgoing::{Form, OutgoingTable};
+use crate::random::Random;
+use crate::sender::Sender;
+use crate::sent::Piece;
+use crate::timers::{Jitter, NEVER};
+
+/// Idleness after which buffers are given back (chosen).
+const TRIM_AFTER_NS: u64 = 1_000_000_000;
+/// The least time after which a flow that sends nothing is left out of the pool (srd-protocol 11.2).
+const STALL_LEAST_NS: u64 = 1_000_000;
+
+/// What all flows of a machine share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    /// Ours.
+    pub(crate) incarnation: u64,
+    pub(crate) statistics: Statistics,
+    pub(crate) events: VecDeque<Event>,
+    pub(crate) pool: Pool,
+    pub(crate) random: Random,
+    pub(crate) jitter: Jitter,
+    pub(crate) penalty: u8,
+    /// Payload bytes that wait for their turn, over all flows.
+    pub(crate) held_bytes: u64,
+}
+
+/// Who the remote is, as far as we know.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Identity {
+    pub(crate) address: SocketAddr,
+    /// What it calls us; 0 if not known.
+    pub(crate) context: u32,
+    /// 0 if not known.
+    pub(crate) incarnation: u64,
+    pub(crate) ports: [u16; PORT_COUNT],
+    pub(crate) port_count: u8,
+    pub(crate) datagram_bytes: u16,
+    /// A packet of it has named our incarnation (srd-protocol 6.2).
+    pub(crate) knows_us: bool,
+}
+
+impl Identity {
+    pub(crate) fn new(address: SocketAddr, datagram_bytes: u16) -> Self {
+        Self {
+            address,
+            context: 0,
+            incarnation: 0,
+            ports: [0; PORT_COUNT],
+            port_count: 0,
+            datagram_bytes,
+            knows_us: false,
+        }
+    }
+
+    pub(crate) fn learn(&mut self, hello: &Hello, incarnation: u64, own_datagram_bytes: u16) {
+        self.context = hello.context;
+        self.incarnation = incarnation;
+        self.ports = hello.ports;
+        self.port_count = hello.port_count;
+        self.datagram_bytes = own_datagram_bytes.min(hello.datagram_bytes);
+    }
+}
+
+/// What is kept of a flow when nothing is under way (srd-protocol 6.6).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    pub(crate) identity: Identity,
+    next_sequence: u64,
+    sent_bytes: u64,
+    cumulative: u64,
+    received_bytes: u64,
+    next_message_id: u64,
+    expected_id: u64,
+    handed: u64,
+    granted_bytes: u64,
+    allowance: Allowance,
+}
+
+impl Rest {
+    pub(crate) fn new(address: SocketAddr, datagram_bytes: u16) -> Self {
+        Self {
+            identity: Identity::new(address, datagram_bytes),
+            next_sequence: 0,
+            sent_bytes: 0,
+            cumulative: 0,
+            received_bytes: 0,
+            next_message_id: 0,
+            expected_id: 0,
+            handed: 0,
+            granted_bytes: 0,
+            allowance: Allowance::new(),
+        }
+    }
+}
+
+/// Who spoke last, and when (srd-protocol 13).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Silence {
+    pub(crate) heard_ns: u64,
+    /// Since when something waits for any answer; [`NEVER`] if nothing does.
+    pub(crate) unanswered_ns: u64,
+    /// Last probe after something, and how many since credit or limit last grew.
+    pub(crate) asked_ns: u64,
+    pub(crate) asked_count: u32,
+    /// Refusals of our datagrams by the host with nothing heard between.
+    pub(crate) refused_count: u32,
+    pub(crate) active_ns: u64,
+    trimmed: bool,
+}
+
+/// One flow.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) remote: u32,
+    pub(crate) identity: Identity,
+    pub(crate) sender: Sender,
+    pub(crate) received: Received,
+    pub(crate) outgoing: OutgoingTable,
+    pub(crate) next_message_id: u64,
+    pub(crate) allowance: Allowance,
+    pub(crate) order: Order,
+    pub(crate) inbox: Inbox,
+    pub(crate) landings: Landings,
+    pub(crate) account: Account,
+    /// Accepts, receipts and refusals that have not left yet.
+    pub(crate) controls: VecDeque<Piece>,
+    /// Offers that the owner has and has not decided.
+    pub(crate) open_offer_count: u32,
+    pub(crate) silence: Silence,
+    /// Waits in the machine's queue for grants.
+    pub(crate) awaits_grant: bool,
+}
+
+/// What a timer made of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Lives,
+    Dead,
+    Folds,
+}
+
+impl Flow {
+    /// Unfolds a rest (srd-protocol 6.1, 6.6).
+    pub(crate) fn new(remote: u32, rest: &Rest, shared: &mut Shared, now_ns: u64) -> Self {
+        let config = &shared.config;
+        let mut sender = Sender::new(
+            config,
+            rest.next_sequence,
+            rest.sent_bytes,
+            &mut shared.random,
+        );
+        if rest.identity.port_count > 0 {
+            sender.paths.open(config.path_count, &mut shared.random);
+        }
+        Self {
+            remote,
+            identity: rest.identity,
+            sender,
+            received: Received::new(rest.cumulative, rest.received_bytes),
+            outgoing: OutgoingTable::default(),
+            next_message_id: rest.next_message_id,
+            allowance: rest.allowance,
+            order: Order::new(rest.expected_id),
+            inbox: Inbox::new(
+                rest.handed,
+                rest.handed + config.memory.receive_window_bytes,
+            ),
+            landings: Landings::default(),
+            account: Account::new(rest.granted_bytes),
+            controls: VecDeque::new(),
+            open_offer_count: 0,
+            silence: Silence {
+                heard_ns: now_ns,
+                unanswered_ns: NEVER,
+                asked_ns: now_ns,
+                asked_count: 0,
+                refused_count: 0,
+                active_ns: now_ns,
+                trimmed: false,
+            },
+            awaits_grant: false,
+        }
+    }
+
+    /// Folds an idle flow.
+    pub(crate) fn fold(&self) -> Rest {
+        Rest {
+            identity: self.identity,
+            next_sequence: self.sender.ring.next(),
+            sent_bytes: self.sender.sent_bytes,
+            cumulative: self.received.cumulative(),
+            received_bytes: self.received.received_bytes(),
+            next_message_id: self.next_message_id,
+            expected_id: self.order.expected(),
+            handed: self.inbox.handed(),
+            granted_bytes: self.account.limit(),
+            allowance: self.allowance,
+        }
+    }
+
+    /// Takes a message to send. There must be room.
+    pub(crate) fn post(&mut self, send: &Send, config: &Config) {
+        let message = weft_wire::Message {
+            id: self.next_message_id,
+            tag: send.tag,
+            cq_data: send.cq_data,
+            length_bytes: send.length_bytes,
+            wants_receipt: send.wants_receipt,
+        };
+        self.next_message_id += 1;
+        let form = if send.length_bytes <= self.eager_limit_bytes() {
+            Form::Eager
+        } else if send.length_bytes <= config.memory.medium_limit_bytes {
+            Form::Segments
+        } else {
+            Form::Offered
+        };
+        self.outgoing.insert(send.token, message, form);
+    }
+
+    /// Whether messages, offers or landings are open: then the remote must live.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.outgoing.is_empty()
+            || !self.sender.ring.is_empty()
+            || !self.landings.is_empty()
+            || !self.controls.is_empty()
+            || self.open_offer_count > 0
+    }
+
+    fn is_idle(&self) -> bool {
+        !self.is_busy() && self.received.is_idle() && self.order.is_empty()
+    }
+
+    /// Bytes want to leave, and the remote has not allowed them (srd-protocol 11.2).
+    fn is_starved(&self) -> bool {
+        self.sender.in_flight_bytes == 0
+            && !self.sender.ring.has_lost()
+            && (!self.outgoing.fresh.is_empty() || !self.outgoing.streams.is_empty())
+    }
+
+    /// When to ask whether anybody is there (srd-protocol 11.2, 13.2).
+    pub(crate) fn ask_ns(&self, shared: &Shared) -> u64 {
+        if !self.is_busy() {
+            return NEVER;
+        }
+        let timing = &shared.config.timing;
+        let last_ns = self.silence.asked_ns.max(self.silence.heard_ns);
+        if self.is_starved() {
+            let rto_ns = self.sender.round_trip.rto_ns(timing, shared.jitter.ns());
+            let wait_ns = (rto_ns << self.silence.asked_count.min(6)).min(timing.rto_ceiling_ns);
+            return last_ns + wait_ns;
+        }
+        last_ns + timing.dead_after_ns / 5
+    }
+
+    fn dead_ns(&self, shared: &Shared) -> u64 {
+        self.silence
+            .unanswered_ns
+            .saturating_add(shared.config.timing.dead_after_ns)
+    }
+
+    fn stalled_ns(&self) -> u64 {
+        let patience_ns = (8 * self.sender.round_trip.srtt_ns()).max(STALL_LEAST_NS);
+        self.account.stalled_ns(patience_ns).unwrap_or(NEVER)
+    }
+
+    fn idle_ns(&self, config: &Config) -> u64 {
+        let wait_ns = if self.silence.trimmed {
+            config.timing.idle_after_ns
+        } else {
+            TRIM_AFTER_NS
+        };
+        self.silence
+            .active_ns
+            .saturating_add(wait_ns.min(config.timing.idle_after_ns))
+    }
+
+    /// When to call [`Flow::on_timeout`] or to ask for packets again; what could leave now does not count.
+    pub(crate) fn deadline_ns(&self, shared: &Shared, now_ns: u64) -> u64 {
+        let config = &shared.config;
+        let mut first = self
+            .sender
+            .clocks
+            .loss_ns
+            .min(self.sender.silence_ns(config, shared.jitter.ns()));
+        first = first
+            .min(self.stalled_ns())
+            .min(self.dead_ns(shared))
+            .min(self.idle_ns(config));
+        let busy = self.is_busy();
+        let probe_ns = if busy {
+            self.sender.paths.next_probe_ns()
+        } else {
+            NEVER
+        };
+        let leaving = [
+            self.received.due_ns(),
+            self.ask_ns(shared),
+            probe_ns,
+            self.sender.pacing.due_ns(),
+        ];
+        for at_ns in leaving {
+            if at_ns > now_ns {
+                first = first.min(at_ns);
+            }
+        }
+        first.max(now_ns + 1)
+    }
+
+    /// Something may be due.
+    pub(crate) fn on_timeout(&mut self, shared: &mut Shared, now_ns: u64) -> Outcome {
+        if now_ns >= self.dead_ns(shared) {
+            return Outcome::Dead;
+        }
+        if now_ns >= self.sender.clocks.loss_ns {
+            loss::find_lost(&mut self.sender, now_ns, &mut shared.statistics);
+        }
+        let jitter_ns = shared.jitter.ns();
+        if now_ns >= self.sender.silence_ns(&shared.config, jitter_ns) {
+            loss::on_silence(
+                &mut self.sender,
+                &shared.config,
+                jitter_ns,
+                now_ns,
+                &mut shared.statistics,
+            );
+        }
+        if now_ns >= self.stalled_ns() {
+            self.account.write_off(&mut shared.pool);
+        }
+        if now_ns >= self.idle_ns(&shared.config) {
+            return self.on_idle(shared, now_ns);
+        }
+        Outcome::Lives
+    }
+
+    fn on_idle(&mut self, shared: &Shared, now_ns: u64) -> Outcome {
+        let quiet_ns = now_ns - self.silence.active_ns;
+        if !self.is_idle() {
+            self.silence.active_ns = now_ns;
+            return Outcome::Lives;
+        }
+        if quiet_ns >= shared.config.timing.idle_after_ns {
+            return Outcome::Folds;
+        }
+        self.silence.trimmed = true;
+        self.sender.ring.trim();
+        self.outgoing.trim();
+        self.order.trim();
+        self.landings = Landings::default();
+        self.controls = VecDeque::new();
+        Outcome::Lives
+    }
+
+    /// Something is done for the owner or by the remote.
+    pub(crate) fn touch(&mut self, now_ns: u64) {
+        self.silence.active_ns = now_ns;
+        self.silence.trimmed = false;
+    }
+
+    /// Fails everything under way (srd-protocol 6.4, 13.1).
+    pub(crate) fn fail(&mut self, shared: &mut Shared, why: Failure) {
+        shared.held_bytes -= self.order.held_bytes();
+        self.account.close(&mut shared.pool);
+        let sends = self.outgoing.drain().into_iter();
+        shared
+            .events
+            .extend(sends.map(|token| Event::SendFailed { token, why }));
+        let landings = self.landings.drain().into_iter();
+        shared
+            .events
+            .extend(landings.map(|landing| Event::LandingFailed { landing, why }));
+        let remote = Remote(self.remote);
+        shared.events.push_back(Event::RemoteLost { remote, why });
+    }
+
+    /// Queues an answer to the remote's message; false when the owner has answered more than there can be.
+    pub(crate) fn control(&mut self, piece: Piece) -> bool {
+        // Offers and unreceipted messages are limited to 64 each, so an owner that answers once never meets this.
+        if self.controls.len() >= 4 * MESSAGE_LIMIT {
+            return false;
+        }
+        self.controls.push_back(piece);
+        true
+    }
+
+    /// Memory of this flow in bytes, without payloads.
+    pub(crate) fn footprint_bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.sender.ring.footprint_bytes()
+            + self.outgoing.footprint_bytes()
+            + self.order.footprint_bytes()
+            + self.landings.footprint_bytes()
+            + self.controls.capacity() * size_of::<Piece>()
+    }
+}

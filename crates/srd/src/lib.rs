@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Scalable reliable datagrams: messages between processes of different hosts over many network paths at once.
+//!
+//! The machine is sans-IO: it has no socket, no clock and no thread. It is told what arrived and what time it is, and
+//! says what to send and when to be called again. So the same code runs over sockets, in unit tests under a virtual
+//! clock, and on thousands of simulated hosts. The protocol is specified in `docs/srd-protocol.md`; the code cites it.
+//!
+//! What it promises: every message arrives once, or its sender hears that it did not; messages of one sender are handed
+//! out in its order; pieces of large messages are handed out as they come, to be placed at their final address; memory
+//! is bounded per remote and in all. Payloads never enter the machine on the way out, and on the way in only when a
+//! message has to wait for earlier ones or for its other segments.
+//!
+//! One message down: [`Machine::post_send`] -> `outgoing`; [`Machine::poll_transmit`] -> `transmit` -> `sender` -> `sent`.
+//! One packet up: [`Machine::handle_datagram`] -> `receive` -> `loss` (its acknowledgement) -> `order` or `landing`.
+//!
+//! Modules in that order:
+//! - [`config`], [`events`]: what can be set; what goes in and comes out
+//! - [`machine`]: between flows: turns, grants, deadlines; `contact`: whose packet it is, restarts, ends
+//! - `flow`: all that is under way with one remote; `outgoing`: messages being sent; `transmit`: what leaves next
+//! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path`, `timers`
+//! - `receive`: a packet, checked, then taken; `ack`: which sequences arrived; `loss`: what that means to the sender
+//! - `order` (the sender's order), `reassembly` (ranges), `landing` (placement), `credit` (who may send how much)
+//! - [`random`]: seeded numbers
+#![forbid(unsafe_code)]
+
+mod ack;
+pub mod config;
+mod contact;
+mod credit;
+pub mod events;
+mod flow;
+mod landing;
+mod loss;
+pub mod machine;
+mod order;
+mod outgoing;
+mod pacing;
+mod path;
+pub mod random;
+mod reassembly;
+mod receive;
+mod sender;
+mod sent;
+mod timers;
+mod transmit;
+mod window;
+
+pub use config::Config;
+pub use events::{Arrival, Event, Failure, Payload, PostError, Remote, Send, Statistics, Transmit};
+pub use machine::{Machine, Offer};

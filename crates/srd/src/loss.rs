@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an acknowledgement means for the sender: what arrived, what is lost, how the paths fare (srd-protocol 7.6, 8, 10).
+//!
+//! Called by receive and by flow (timers). Sources: RFC 8985 (RACK-TLP), MRC and REPS for paths.
+
+use weft_wire::Acknowledgement;
+use weft_wire::acknowledgement::NO_SEQUENCE;
+
+use crate::config::Config;
+use crate::events::Statistics;
+use crate::sender::Sender;
+use crate::sent::{Fate, Piece, Sent};
+use crate::timers::NEVER;
+use crate::window::{Sample, Verdict};
+
+/// Round trips for which duplicates make us wait longer (srd-protocol 8.2; specified: RFC 8985).
+const PATIENCE_ROUND_TRIPS: u64 = 16;
+
+/// The section says what cannot be (srd-protocol 7.6).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Impossible;
+
+/// Whether the section speaks of things that were sent (srd-protocol 7.6).
+fn is_possible(sender: &Sender, section: &Acknowledgement, now_ns: u64) -> bool {
+    let known = section.echo_sequence == NO_SEQUENCE || section.echo_sequence < sender.ring.next();
+    section.end() <= sender.ring.next()
+        && known
+        && section.echo_sent_ns <= now_ns
+        && section.received_bytes <= sender.sent_bytes
+}
+
+/// Takes a section. `acknowledged` is called once for every piece that is acknowledged for the first time.
+pub(crate) fn on_section(
+    sender: &mut Sender,
+    section: &Acknowledgement,
+    now_ns: u64,
+    statistics: &mut Statistics,
+    mut acknowledged: impl FnMut(Piece),
+) -> Result<(), Impossible> {
+    if !is_possible(sender, section, now_ns) {
+        return Err(Impossible);
+    }
+    let in_flight_bytes = sender.in_flight_bytes;
+    let rtt_ns = take_echo(sender, section, now_ns);
+    let mut acked_bytes = 0;
+    for sequence in sender.ring.first()..section.end() {
+        let fresh = sender
+            .ring
+            .get(sequence)
+            .is_some_and(|sent| sent.fate != Fate::Acknowledged);
+        if !fresh || !section.covers(sequence) {
+            continue;
+        }
+        let before = sender.ring.decide(sequence, Fate::Acknowledged);
+        let Some(sent) = sender.ring.get(sequence).copied() else {
+            continue;
+        };
+        if before == Fate::InFlight {
+            sender.in_flight_bytes -= u64::from(sent.bytes);
+        }
+        acked_bytes += u64::from(sent.bytes);
+        judge_arrival(sender, &sent, section, now_ns, statistics);
+        acknowledged(sent.piece);
+    }
+    sender.ring.advance();
+    settle_clocks(sender, section, acked_bytes, now_ns);
+    let sample = Sample {
+        now_ns,
+        rtt_ns,
+        acked_bytes,
+        in_flight_bytes,
+    };
+    let verdict = sender.window.on_acknowledged(&sample);
+    let srtt_ns = sender.round_trip.srtt_ns();
+    if let Some(rtt_ns) = rtt_ns {
+        let path = section.echo_path;
+        sender
+            .paths
+            .on_echo(path, rtt_ns, verdict == Verdict::BelowTarget);
+        if verdict == Verdict::SlowMinority {
+            sender.paths.skip(path, now_ns, srtt_ns);
+        }
+    }
+    sender.window.on_penalty(section.penalty, now_ns, srtt_ns);
+    find_lost(sender, now_ns, statistics);
+    Ok(())
+}
+
+/// The round trip of the echoed packet, if it is news.
+fn take_echo(sender: &mut Sender, section: &Acknowledgement, now_ns: u64) -> Option<u64> {
+    let clocks = &mut sender.clocks;
+    if section.echo_sent_ns <= clocks.last_echo_ns {
+        return None;
+    }
+    clocks.last_echo_ns = section.echo_sent_ns;
+    clocks.delivered_ns = clocks.delivered_ns.max(section.echo_sent_ns);
+    sender
+        .paths
+        .on_delivered(section.echo_path, section.echo_sent_ns);
+    let away_ns = now_ns - section.echo_sent_ns;
+    let rtt_ns = away_ns.saturating_sub(u64::from(section.hold_ns)).max(1);
+    sender.round_trip.sample(rtt_ns);
+    Some(rtt_ns)
+}
+
+/// An acknowledged packet tells about its path, unless it went twice and nobody knows which one arrived.
+fn judge_arrival(
+    sender: &mut Sender,
+    sent: &Sent,
+    section: &Acknowledgement,
+    now_ns: u64,
+    statistics: &mut Statistics,
+) {
+    if !sent.again {
+        sender.paths.on_delivered(sent.path, sent.sent_ns);
+        sender.clocks.delivered_ns = sender.clocks.delivered_ns.max(sent.sent_ns);
+        return;
+    }
+    let echoed = section.echo_sent_ns == sent.sent_ns && section.echo_path == sent.path;
+    if !echoed || sent.prior_path == sent.path {
+        return;
+    }
+    // Its retransmission has answered. If the path of the one before is not among those heard, it is the path. If it
+    // is, the way back may be broken, or the remote was slow: that must happen twice to count.
+    let srtt_ns = sender.round_trip.srtt_ns();
+    let paths = &mut sender.paths;
+    let news = if section.paths_heard & sent.prior_path.bit() == 0 {
+        paths.suspect(sent.prior_path, now_ns, srtt_ns)
+    } else {
+        paths.strike(sent.prior_path, now_ns, srtt_ns)
+    };
+    statistics.suspect_count += u64::from(news);
+}
+
+fn settle_clocks(sender: &mut Sender, section: &Acknowledgement, acked_bytes: u64, now_ns: u64) {
+    sender.round_trip.answered();
+    if acked_bytes > 0 {
+        sender.clocks.base_ns = now_ns;
+        sender.clocks.tail_probed = false;
+        let gone = sender.urgent.is_some_and(|sequence| {
+            sender
+                .ring
+                .get(sequence)
+                .is_none_or(|sent| sent.fate == Fate::Acknowledged)
+        });
+        if gone {
+            sender.urgent = None;
+        }
+    }
+    if section.duplicate_count > 0 {
+        let patience_ns = PATIENCE_ROUND_TRIPS * sender.round_trip.srtt_ns();
+        sender.clocks.patient_until_ns = now_ns + patience_ns;
+    }
+}
+
+/// Finds what is lost by now, and when to look again (srd-protocol 8.1, 8.2).
+pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Statistics) {
+    sender.clocks.loss_ns = NEVER;
+    let srtt_ns = sender.round_trip.srtt_ns();
+    let patient = now_ns < sender.clocks.patient_until_ns;
+    let delivered_ns = sender.clocks.delivered_ns;
+    let mut lost_bytes = 0;
+    for sequence in sender.ring.first()..sender.ring.next() {
+        let Some(sent) = sender.ring.get(sequence).copied() else {
+            break;
+        };
+        if !sent.again && sent.sent_ns > delivered_ns {
+            // First transmissions leave in order: nothing behind this one is older.
+            break;
+        }
+        if sent.fate != Fate::InFlight {
+            continue;
+        }
+        if !sender.paths.overtaken(sent.path, sent.sent_ns) {
+            if sent.sent_ns >= delivered_ns {
+                continue;
+            }
+            let rtt_ns = srtt_ns.max(sender.paths.rtt_ns(sent.path));
+            let wait_ns = if patient { srtt_ns } else { srtt_ns / 4 };
+            let due_ns = sent.sent_ns + rtt_ns + wait_ns;
+            if due_ns > now_ns {
+                sender.clocks.loss_ns = sender.clocks.loss_ns.min(due_ns);
+                continue;
+            }
+        }
+        sender.ring.decide(sequence, Fate::Lost);
+        sender.in_flight_bytes -= u64::from(sent.bytes);
+        lost_bytes += u64::from(sent.bytes);
+        statistics.lost_count += 1;
+        judge_loss(sender, &sent, now_ns, statistics);
+    }
+    if lost_bytes > 0 {
+        sender.window.on_lost(lost_bytes);
+        sender.end_batch();
+    }
+}
+
+/// Loss under low delay is a bad path; under high delay a full queue (srd-protocol 10.2; REPS).
+fn judge_loss(sender: &mut Sender, sent: &Sent, now_ns: u64, statistics: &mut Statistics) {
+    let srtt_ns = sender.round_trip.srtt_ns();
+    if sender.window.is_loaded() {
+        sender.paths.skip(sent.path, now_ns, srtt_ns);
+    } else if sender.paths.suspect(sent.path, now_ns, srtt_ns) {
+        statistics.suspect_count += 1;
+    }
+}
+
+/// Nothing was acknowledged for long (srd-protocol 8.3, 8.4).
+pub(crate) fn on_silence(
+    sender: &mut Sender,
+    config: &Config,
+    jitter_ns: u64,
+    now_ns: u64,
+    statistics: &mut Statistics,
+) {
+    let rto_ns = sender.round_trip.rto_ns(&config.timing, jitter_ns);
+    if now_ns >= sender.clocks.base_ns.saturating_add(rto_ns) {
+        sender.urgent = sender.ring.oldest();
+        sender.round_trip.back_off();
+        sender.clocks.base_ns = now_ns;
+        statistics.rto_count += 1;
+    } else if !sender.clocks.tail_probed {
+        sender.urgent = sender.ring.newest();
+        sender.clocks.tail_probed = true;
+        statistics.tail_probe_count += 1;
+    }
+}

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The machine of one endpoint: finds the flow of a packet, the packet to send, the flow whose time has come.
+//!
+//! Called by whoever has sockets and a clock, or simulates them. Calls flow for everything within one flow; what is
+//! here is between flows: first contact and incarnations (srd-protocol 6), turns, grants (11.1), deadlines.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::SocketAddr;
+
+use weft_wire::Packet;
+use weft_wire::refusal::Reason;
+
+use crate::config::{BadConfig, Config};
+use crate::credit::Pool;
+use crate::events::{Arrival, Event, Failure, PostError, Remote, Send, Statistics, Transmit};
+use crate::flow::{Flow, Outcome, Rest, Shared};
+use crate::random::Random;
+use crate::sent::Piece;
+use crate::timers::{Deadlines, Jitter, NEVER};
+
+/// One remote, whether anything is under way or not.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    pub(crate) rest: Rest,
+    pub(crate) flow: Option<Box<Flow>>,
+    /// Incarnations that are gone; their packets are dropped (srd-protocol 6.4).
+    pub(crate) former: [u64; 2],
+    /// Set once the flow has ended for good: a new incarnation alone can begin again.
+    pub(crate) ended: Option<Failure>,
+    /// The entry in the deadlines that holds.
+    armed_ns: u64,
+    in_turn: bool,
+}
+
+/// The machine. All calls come from one thread at a time; time never goes backwards.
+///
+/// Calls are of four kinds: `post_send`, `accept`, `refuse`, `receipt` start something; `handle_*` take what the world
+/// did; `poll_*` give what is to be done; the rest ask. After every call, ask `poll_event` until it is empty (at the
+/// latest before the next `handle_datagram`), then `poll_transmit` until it is empty, then sleep until `poll_timeout`.
+#[derive(Debug)]
+pub struct Machine {
+    pub(crate) shared: Shared,
+    pub(crate) slots: Vec<Slot>,
+    by_address: HashMap<SocketAddr, u32>,
+    /// Remotes that may have something to send, in turn.
+    turns: VecDeque<u32>,
+    /// Remotes that wait for grants, in turn.
+    grants: VecDeque<u32>,
+    deadlines: Deadlines,
+    /// An answer to a packet for another incarnation of ours.
+    pub(crate) stale: Option<Transmit>,
+    pub(crate) stale_ns: u64,
+}
+
+impl Machine {
+    /// A machine with a fresh random incarnation, which also seeds the order of paths. Setup.
+    ///
+    /// # Errors
+    /// When a setting cannot be. An incarnation of 0 is taken as 1.
+    pub fn new(config: Config, incarnation: u64) -> Result<Self, BadConfig> {
+        config.check()?;
+        Ok(Self {
+            shared: Shared {
+                incarnation: incarnation.max(1),
+                statistics: Statistics::default(),
+                events: VecDeque::new(),
+                pool: Pool::new(config.pace.credit_pool_bytes),
+                random: Random::new(incarnation),
+                jitter: Jitter::default(),
+                penalty: 0,
+                held_bytes: 0,
+                config,
+            },
+            slots: Vec::new(),
+            by_address: HashMap::new(),
+            turns: VecDeque::new(),
+            grants: VecDeque::new(),
+            deadlines: Deadlines::default(),
+            stale: None,
+            stale_ns: 0,
+        })
+    }
+
+    /// The number of the remote at this address, which is its first port; `None` when the table is full. Slow path.
+    pub fn remote(&mut self, address: SocketAddr) -> Option<Remote> {
+        if let Some(index) = self.by_address.get(&address) {
+            return Some(Remote(*index));
+        }
+        if self.slots.len() >= self.shared.config.memory.remote_limit as usize {
+            return None;
+        }
+        let index = self.slots.len() as u32;
+        self.slots.push(Slot {
+            rest: Rest::new(address, self.shared.config.datagram_bytes),
+            flow: None,
+            former: [0; 2],
+            ended: None,
+            armed_ns: NEVER,
+            in_turn: false,
+        });
+        self.by_address.insert(address, index);
+        Some(Remote(index))
+    }
+
+    /// The address of a remote; `None` if this machine has no such remote.
+    pub fn address(&self, remote: Remote) -> Option<SocketAddr> {
+        Some(self.slots.get(remote.0 as usize)?.rest.identity.address)
+    }
+
+    /// Starts a send. Fast path.
+    ///
+    /// # Errors
+    /// [`PostError::Busy`] is flow control; [`PostError::Unknown`] is the caller's mistake; [`PostError::Ended`] is final
+    /// until the remote comes back as another incarnation.
+    pub fn post_send(&mut self, now_ns: u64, send: &Send) -> Result<(), PostError> {
+        let index = send.remote.0;
+        let slot = self.slots.get(index as usize).ok_or(PostError::Unknown)?;
+        if let Some(why) = slot.ended {
+            return Err(PostError::Ended(why));
+        }
+        let (flow, shared) = self.flow(index, now_ns);
+        if !flow.outgoing.has_room() {
+            return Err(PostError::Busy);
+        }
+        flow.touch(now_ns);
+        flow.post(send, &shared.config);
+        self.settle(index, now_ns, true);
+        Ok(())
+    }
+
+    /// Names where an offered message goes: data of at most `length_bytes` will arrive for `landing`. Zero bytes discards
+    /// the message, and its sender sees it as delivered. `Landed` or `LandingFailed` follows, exactly once.
+    ///
+    /// # Errors
+    /// [`PostError::Busy`] when 64 landings of this remote are open: try again after progress.
+    pub fn accept(
+        &mut self,
+        now_ns: u64,
+        offer: Offer,
+        landing: u64,
+        length_bytes: u64,
+    ) -> Result<(), PostError> {
+        let index = offer.remote.0;
+        let (flow, shared) = self.known_flow(index)?;
+        if flow.open_offer_count == 0 {
+            return Err(PostError::Unknown);
+        }
+        let mut name = 0;
+        if length_bytes > 0 {
+            name = flow
+                .landings
+                .insert(landing, offer.message_id, length_bytes)
+                .ok_or(PostError::Busy)?;
+            flow.account.want(length_bytes);
+        } else {
+            shared.events.push_back(Event::Landed { landing });
+        }
+        flow.open_offer_count -= 1;
+        flow.touch(now_ns);
+        flow.control(Piece::Accept {
+            message_id: offer.message_id,
+            landing: name,
+        });
+        if flow.account.wants() && !flow.awaits_grant {
+            flow.awaits_grant = true;
+            self.grants.push_back(index);
+        }
+        self.grant(now_ns);
+        self.settle(index, now_ns, true);
+        Ok(())
+    }
+
+    /// Declines an offered message for good; its sender's send fails.
+    ///
+    /// # Errors
+    /// [`PostError::Unknown`] when no offer of this remote is open.
+    pub fn refuse(&mut self, now_ns: u64, offer: Offer, reason: Reason) -> Result<(), PostError> {
+        let (flow, _) = self.known_flow(offer.remote.0)?;
+        if flow.open_offer_count == 0 {
+            return Err(PostError::Unknown);
+        }
+        flow.open_offer_count -= 1;
+        flow.touch(now_ns);
+        flow.control(Piece::Refusal {
+            message_id: offer.message_id,
+            reason,
+        });
+        self.settle(offer.remote.0, now_ns, true);
+        Ok(())
+    }
+
+    /// Tells the sender of a message that wanted a receipt that it is in the buffer of the receive it matched.
+    ///
+    /// # Errors
+    /// [`PostError::Unknown`] when nothing is under way with this remote; [`PostError::Busy`] when more receipts wait
+    /// than there can be messages.
+    pub fn receipt(
+        &mut self,
+        now_ns: u64,
+        remote: Remote,
+        message_id: u64,
+    ) -> Result<(), PostError> {
+        if self
+            .slots
+            .get(remote.0 as usize)
+            .is_none_or(|slot| slot.ended.is_some())
+        {
+            return Err(PostError::Unknown);
+        }
+        let (flow, _) = self.flow(remote.0, now_ns);
+        flow.touch(now_ns);
+        if !flow.control(Piece::Receipt { message_id }) {
+            return Err(PostError::Busy);
+        }
+        self.settle(remote.0, now_ns, true);
+        Ok(())
+    }
+
+    /// Tells how many bytes of this remote's messages the owner keeps unread: that much less may come (srd-protocol 11.3).
+    pub fn set_unread(&mut self, now_ns: u64, remote: Remote, bytes: u64) {
+        let Ok((flow, shared)) = self.known_flow(remote.0) else {
+            return;
+        };
+        let window = shared.config.memory.receive_window_bytes;
+        if flow.inbox.set_unread(bytes, window) {
+            flow.received.want_now();
+            self.settle(remote.0, now_ns, true);
+        }
+    }
+
+    /// How far this receiver is behind: 0 not at all, 64 halve, 127 nearly stop (srd-protocol 10.6).
+    pub fn set_penalty(&mut self, penalty: u8) {
+        self.shared.penalty = penalty.min(127);
+    }
+
+    /// Takes a datagram; `from` is the address it came from. Fast path.
+    pub fn handle_datagram<'d>(
+        &mut self,
+        now_ns: u64,
+        from: SocketAddr,
+        datagram: &'d [u8],
+    ) -> Arrival<'d> {
+        self.shared.statistics.received_count += 1;
+        let packet = match Packet::parse(datagram) {
+            Ok(packet) => packet,
+            Err(_) => {
+                self.shared.statistics.malformed_count += 1;
+                return Arrival::Nothing;
+            }
+        };
+        let Some(index) = self.locate(&packet, from, now_ns) else {
+            self.shared.statistics.foreign_count += 1;
+            return Arrival::Nothing;
+        };
+        let (flow, shared) = self.flow(index, now_ns);
+        let arrival = flow.on_packet(shared, &packet, datagram.len(), now_ns);
+        self.grant(now_ns);
+        self.settle(index, now_ns, true);
+        arrival
+    }
+
+    /// Does what is due by now.
+    pub fn handle_timeout(&mut self, now_ns: u64) {
+        while let Some((at_ns, index)) = self.deadlines.first() {
+            if at_ns > now_ns {
+                break;
+            }
+            self.deadlines.pop();
+            let slot = &mut self.slots[index as usize];
+            if slot.armed_ns != at_ns {
+                continue;
+            }
+            slot.armed_ns = NEVER;
+            let Some(flow) = slot.flow.as_mut() else {
+                continue;
+            };
+            self.shared.jitter.sample(now_ns - at_ns);
+            match flow.on_timeout(&mut self.shared, now_ns) {
+                Outcome::Lives => self.settle(index, now_ns, true),
+                Outcome::Dead => self.end(index, Failure::Lost),
+                Outcome::Folds => {
+                    slot.rest = flow.fold();
+                    slot.flow = None;
+                }
+            }
+        }
+        self.grant(now_ns);
+    }
+
+    /// The next datagram to send, if any can leave now. Fast path.
+    pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Transmit> {
+        if let Some(stale) = self.stale.take() {
+            return Some(stale);
+        }
+        while let Some(index) = self.turns.front().copied() {
+            let slot = &mut self.slots[index as usize];
+            let transmit = slot
+                .flow
+                .as_mut()
+                .and_then(|flow| flow.poll(&mut self.shared, now_ns));
+            if let Some(transmit) = transmit {
+                // Remotes take turns by batch: whoever has begun one ends it.
+                let begins = slot
+                    .flow
+                    .as_ref()
+                    .is_some_and(|flow| !flow.sender.batch_is_open());
+                if begins && self.turns.len() > 1 {
+                    self.turns.rotate_left(1);
+                }
+                self.settle(index, now_ns, false);
+                return Some(transmit);
+            }
+            slot.in_turn = false;
+            self.turns.pop_front();
+            self.settle(index, now_ns, false);
+        }
+        None
+    }
+
+    /// When to call `handle_timeout`; `None` if nothing is under way. May name a time at which nothing is due any more.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        self.deadlines.first().map(|entry| entry.0)
+    }
+
+    /// What has happened, oldest first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        self.shared.events.pop_front()
+    }
+
+    /// Counts since the machine began.
+    pub fn statistics(&self) -> Statistics {
+        self.shared.statistics
+    }
+
+    /// Our incarnation.
+    pub fn incarnation(&self) -> u64 {
+        self.shared.incarnation
+    }
+
+    /// Memory behind one remote in bytes, payloads not counted; 0 for an unknown one. Slow path.
+    pub fn footprint_bytes(&self, remote: Remote) -> usize {
+        let Some(slot) = self.slots.get(remote.0 as usize) else {
+            return 0;
+        };
+        size_of::<Slot>() + slot.flow.as_ref().map_or(0, |flow| flow.footprint_bytes())
+    }
+
+    /// Payload bytes of messages that wait for their turn or for their other segments.
+    pub fn held_bytes(&self) -> u64 {
+        self.shared.held_bytes
+    }
+
+    /// Whether anything is under way with anybody.
+    pub fn is_busy(&self) -> bool {
+        self.slots
+            .iter()
+            .any(|slot| slot.flow.as_ref().is_some_and(|flow| flow.is_busy()))
+    }
+
+    /// Asserts what must hold at all times: for tests and the simulator. Slow path.
+    ///
+    /// # Panics
+    /// When something does not hold.
+    pub fn check_invariants(&self) {
+        let flows = || self.slots.iter().filter_map(|slot| slot.flow.as_ref());
+        let held: u64 = flows().map(|flow| flow.order.held_bytes()).sum();
+        assert_eq!(held, self.shared.held_bytes, "held bytes");
+        let granted: u64 = flows().map(|flow| flow.account.outstanding_bytes()).sum();
+        assert!(self.shared.pool.outstanding_bytes() <= granted, "credit");
+        for flow in flows() {
+            flow.sender.check();
+            assert!(
+                flow.footprint_bytes() < 64 << 10,
+                "{} bytes of state",
+                flow.footprint_bytes()
+            );
+        }
+    }
+
+    /// Gives credit to accepted messages in turn (srd-protocol 11.1).
+    fn grant(&mut self, now_ns: u64) {
+        while self.shared.pool.has_room() {
+            let Some(index) = self.grants.pop_front() else {
+                return;
+            };
+            let Some(flow) = self.slots[index as usize].flow.as_mut() else {
+                continue;
+            };
+            if !flow.account.wants() {
+                flow.awaits_grant = false;
+                continue;
+            }
+            flow.account.grant(&mut self.shared.pool, now_ns);
+            flow.received.want_now();
+            self.grants.push_back(index);
+            self.settle(index, now_ns, true);
+        }
+    }
+
+    /// The flow of a remote, unfolded if need be.
+    fn flow(&mut self, index: u32, now_ns: u64) -> (&mut Flow, &mut Shared) {
+        let Slot { flow, rest, .. } = &mut self.slots[index as usize];
+        let shared = &mut self.shared;
+        let flow = flow.get_or_insert_with(|| Box::new(Flow::new(index, rest, shared, now_ns)));
+        (flow, shared)
+    }
+
+    pub(crate) fn known_flow(&mut self, index: u32) -> Result<(&mut Flow, &mut Shared), PostError> {
+        let slot = self
+            .slots
+            .get_mut(index as usize)
+            .ok_or(PostError::Unknown)?;
+        let flow = slot.flow.as_deref_mut().ok_or(PostError::Unknown)?;
+        Ok((flow, &mut self.shared))
+    }
+
+    /// After a change: arms the flow's timer, and gives it a turn if it may have something to send.
+    pub(crate) fn settle(&mut self, index: u32, now_ns: u64, turn: bool) {
+        let slot = &mut self.slots[index as usize];
+        let Some(flow) = slot.flow.as_ref() else {
+            return;
+        };
+        if turn && !slot.in_turn {
+            slot.in_turn = true;
+            self.turns.push_back(index);
+        }
+        let at_ns = flow.deadline_ns(&self.shared, now_ns);
+        if at_ns < slot.armed_ns {
+            slot.armed_ns = at_ns;
+            self.deadlines.push(at_ns, index);
+        }
+        if self.deadlines.len() > 64 + 4 * self.slots.len() {
+            let slots = &self.slots;
+            self.deadlines
+                .retain(|at_ns, index| slots[index as usize].armed_ns == at_ns);
+        }
+    }
+}
+
+/// An announced message that waits for a landing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Offer {
+    /// From whom.
+    pub remote: Remote,
+    /// As `Event::Offer` named it.
+    pub message_id: u64,
+}

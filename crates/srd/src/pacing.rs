@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Spreads a window over its round trip (srd-protocol 10.8). Called by flow.
+
+use crate::config::BATCH_BYTES;
+
+/// When the next packet may leave.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pacing {
+    due_ns: u64,
+}
+
+impl Pacing {
+    /// When sending may go on; at most now if it may at once.
+    pub(crate) fn due_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// A packet left. 1.25 windows per srtt; up to two batches may be caught up after a pause.
+    pub(crate) fn on_sent(&mut self, now_ns: u64, bytes: u64, window_bytes: u64, srtt_ns: u64) {
+        if srtt_ns == 0 {
+            return;
+        }
+        let spread = |bytes: u64| {
+            // No overflow: srtt below 2^40 (18 minutes), bytes below 2^20.
+            bytes * 4 * srtt_ns.min(1 << 40) / (5 * window_bytes.max(1))
+        };
+        let slack_ns = spread(2 * u64::from(BATCH_BYTES));
+        self.due_ns = self.due_ns.max(now_ns.saturating_sub(slack_ns)) + spread(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_takes_four_fifths_of_a_round_trip() {
+        let mut pacing = Pacing::default();
+        let (window, srtt, start) = (1_000_000, 100_000, 1_000_000_000);
+        for _ in 0..1000 {
+            pacing.on_sent(start, 1000, window, srtt);
+        }
+        let spread = pacing.due_ns() - start;
+        assert!((75_000..=80_000).contains(&spread), "{spread}");
+    }
+
+    #[test]
+    fn without_a_round_trip_nothing_is_paced() {
+        let mut pacing = Pacing::default();
+        pacing.on_sent(5, 1_000_000, 1, 0);
+        assert_eq!(pacing.due_ns(), 0);
+    }
+}

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The 64 paths of a flow: which one a batch takes, how each fares, when to ask after one (srd-protocol 10.1 to 10.3).
+//!
+//! Called by flow and loss. Sources: REPS (ring of known-good paths), MRC (health in four states).
+
+use weft_wire::{PATH_COUNT, Path};
+
+use crate::random::Random;
+use crate::timers::NEVER;
+
+/// Known-good paths kept in order of arrival (srd-protocol 15; specified: REPS).
+const RING: usize = 8;
+/// Paths remembered for retransmissions (chosen: more than fail together by chance).
+const PROVEN: usize = 4;
+/// Answers in a row that did not come back on a path's own way, after which it is suspect (srd-protocol 10.2).
+const STRIKES: u8 = 2;
+/// Unanswered probes that make a path denied (srd-protocol 10.2).
+const DENY_AFTER: u8 = 20;
+/// Longest wait between probes of a suspect path, and the wait for a denied one (srd-protocol 10.2).
+const SUSPECT_PROBE_NS: u64 = 1_000_000_000;
+const DENIED_PROBE_NS: u64 = 10_000_000_000;
+/// The first probe comes no sooner than this (chosen: a round trip of a fast network).
+const PROBE_LEAST_NS: u64 = 20_000;
+
+/// How a path fares (srd-protocol 10.2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Health {
+    Good,
+    Skip,
+    Suspect,
+    Denied,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct State {
+    /// Departure of the newest packet known to have arrived.
+    delivered_ns: u64,
+    /// Skip: when it ends. Suspect and denied: when the next probe is due.
+    until_ns: u64,
+    /// Suspect and denied: since when.
+    since_ns: u64,
+    rtt_ns: u32,
+    health: Health,
+    probe_count: u8,
+    /// Packets in a row whose answer had to be fetched over another path.
+    strike_count: u8,
+}
+
+/// All paths of one flow.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    states: [State; PATH_COUNT],
+    order: [u8; PATH_COUNT],
+    cursor: u8,
+    /// How many of `order` may be used.
+    open_count: u8,
+    ring: [u8; RING],
+    ring_length: u8,
+    /// The last paths that answered, newest first.
+    proven: [Option<Path>; PROVEN],
+    next_probe_ns: u64,
+}
+
+impl Paths {
+    /// Paths in a random order, of which only those to the first port are open (srd-protocol 6.1).
+    pub(crate) fn new(random: &mut Random) -> Self {
+        let state = State {
+            delivered_ns: 0,
+            until_ns: 0,
+            since_ns: 0,
+            rtt_ns: 0,
+            health: Health::Good,
+            probe_count: 0,
+            strike_count: 0,
+        };
+        let mut order = [0; PATH_COUNT];
+        for (index, path) in order.iter_mut().enumerate() {
+            *path = index as u8;
+        }
+        random.shuffle(&mut order);
+        let mut paths = Self {
+            states: [state; PATH_COUNT],
+            order,
+            cursor: 0,
+            open_count: PATH_COUNT as u8,
+            ring: [0; RING],
+            ring_length: 0,
+            proven: [None; PROVEN],
+            next_probe_ns: NEVER,
+        };
+        // Those to the first port come first, so that "open" is a prefix.
+        paths.order.sort_by_key(|path| path % 8 != 0);
+        paths.open_count = 8;
+        paths
+    }
+
+    /// The remote's ports are known: opens `count` paths (srd-protocol 6.2).
+    pub(crate) fn open(&mut self, count: u8, random: &mut Random) {
+        random.shuffle(&mut self.order);
+        self.open_count = count.clamp(1, PATH_COUNT as u8);
+        self.cursor = 0;
+    }
+
+    /// Before the remote's ports are known.
+    pub(crate) fn limit(&mut self, count: u8) {
+        self.open_count = self.open_count.min(count.max(1));
+    }
+
+    fn usable(&self, path: u8, now_ns: u64) -> bool {
+        let state = &self.states[usize::from(path)];
+        match state.health {
+            Health::Good => true,
+            Health::Skip => state.until_ns <= now_ns,
+            Health::Suspect | Health::Denied => false,
+        }
+    }
+
+    /// The path for the next batch, another one than `avoid` where there is one. Fast path.
+    pub(crate) fn pick(&mut self, now_ns: u64, avoid: Option<Path>) -> Path {
+        let avoid = avoid.map(Path::number);
+        while self.ring_length > 0 {
+            let path = self.ring[0];
+            self.ring.copy_within(1.., 0);
+            self.ring_length -= 1;
+            if Some(path) != avoid && self.usable(path, now_ns) {
+                return from(path);
+            }
+        }
+        let mut last_resort = None;
+        for _ in 0..self.open_count {
+            let path = self.order[usize::from(self.cursor)];
+            self.cursor = (self.cursor + 1) % self.open_count;
+            if Some(path) == avoid {
+                continue;
+            }
+            if self.usable(path, now_ns) {
+                return from(path);
+            }
+            last_resort = last_resort.or(Some(path));
+        }
+        from(last_resort.unwrap_or(self.order[0]))
+    }
+
+    /// The path for a retransmission: one that answered lately, another one with every attempt (srd-protocol 8.5).
+    pub(crate) fn pick_again(&mut self, now_ns: u64, avoid: Path, attempt: u32) -> Path {
+        let proven = self.proven.get(attempt as usize).copied().flatten();
+        match proven {
+            Some(path) if path != avoid && self.usable(path.number(), now_ns) => path,
+            _ => self.pick(now_ns, Some(avoid)),
+        }
+    }
+
+    /// Whether packets sent on this path at this time are overtaken by a later one on it (srd-protocol 8.1).
+    #[inline]
+    pub(crate) fn overtaken(&self, path: Path, sent_ns: u64) -> bool {
+        sent_ns < self.states[path.index()].delivered_ns
+    }
+
+    /// The path's own round trip, 0 if unknown.
+    #[inline]
+    pub(crate) fn rtt_ns(&self, path: Path) -> u64 {
+        u64::from(self.states[path.index()].rtt_ns)
+    }
+
+    /// A transmission of this path and time has arrived.
+    pub(crate) fn on_delivered(&mut self, path: Path, sent_ns: u64) {
+        let state = &mut self.states[path.index()];
+        state.delivered_ns = state.delivered_ns.max(sent_ns);
+        let condemned = matches!(state.health, Health::Suspect | Health::Denied);
+        if condemned && sent_ns > state.since_ns {
+            state.health = Health::Good;
+            state.probe_count = 0;
+        }
+    }
+
+    /// An echo: the path's round trip, and whether its queueing delay is below the target.
+    pub(crate) fn on_echo(&mut self, path: Path, rtt_ns: u64, below_target: bool) {
+        if !self.proven.contains(&Some(path)) {
+            self.proven.rotate_right(1);
+            self.proven[0] = Some(path);
+        }
+        let state = &mut self.states[path.index()];
+        state.strike_count = 0;
+        let sample = rtt_ns.min(u64::from(u32::MAX)) as u32;
+        state.rtt_ns = match state.rtt_ns {
+            0 => sample,
+            known => known - known / 4 + sample / 4,
+        };
+        let length = usize::from(self.ring_length);
+        let present = self.ring[..length].contains(&path.number());
+        if !below_target || present || state.health != Health::Good {
+            return;
+        }
+        if length == RING {
+            self.ring.copy_within(1.., 0);
+            self.ring_length -= 1;
+        }
+        self.ring[usize::from(self.ring_length)] = path.number();
+        self.ring_length += 1;
+    }
+
+    /// A packet of this path arrived, but its answer came back only over another path: once is chance.
+    pub(crate) fn strike(&mut self, path: Path, now_ns: u64, srtt_ns: u64) -> bool {
+        let state = &mut self.states[path.index()];
+        state.strike_count = state.strike_count.saturating_add(1);
+        state.strike_count >= STRIKES && self.suspect(path, now_ns, srtt_ns)
+    }
+
+    /// Slower than the rest (srd-protocol 10.7), or lossy under load: passed over for one srtt.
+    pub(crate) fn skip(&mut self, path: Path, now_ns: u64, srtt_ns: u64) {
+        let state = &mut self.states[path.index()];
+        if matches!(state.health, Health::Good | Health::Skip) {
+            state.health = Health::Skip;
+            state.until_ns = now_ns + srtt_ns;
+        }
+    }
+
+    /// Lossy without load, or silent while others answered. Answers whether that is news.
+    pub(crate) fn suspect(&mut self, path: Path, now_ns: u64, srtt_ns: u64) -> bool {
+        let state = &mut self.states[path.index()];
+        if matches!(state.health, Health::Suspect | Health::Denied) {
+            return false;
+        }
+        state.health = Health::Suspect;
+        state.since_ns = now_ns;
+        state.until_ns = now_ns + srtt_ns.max(PROBE_LEAST_NS);
+        state.probe_count = 0;
+        state.strike_count = 0;
+        self.next_probe_ns = self.next_probe_ns.min(state.until_ns);
+        true
+    }
+
+    /// When a path wants to be asked after.
+    pub(crate) fn next_probe_ns(&self) -> u64 {
+        self.next_probe_ns
+    }
+
+    /// The path to probe now, if one is due; sets its next probe.
+    pub(crate) fn take_probe(&mut self, now_ns: u64, srtt_ns: u64) -> Option<Path> {
+        if now_ns < self.next_probe_ns {
+            return None;
+        }
+        let mut chosen = None;
+        let mut next_ns = NEVER;
+        for (index, state) in self.states.iter_mut().enumerate() {
+            if !matches!(state.health, Health::Suspect | Health::Denied) {
+                continue;
+            }
+            if chosen.is_none() && state.until_ns <= now_ns {
+                chosen = Some(from(index as u8));
+                state.probe_count = state.probe_count.saturating_add(1);
+                if state.probe_count > DENY_AFTER {
+                    state.health = Health::Denied;
+                    state.until_ns = now_ns + DENIED_PROBE_NS;
+                } else {
+                    let wait_ns = srtt_ns.max(PROBE_LEAST_NS) << state.probe_count;
+                    state.until_ns = now_ns + wait_ns.min(SUSPECT_PROBE_NS);
+                }
+            }
+            next_ns = next_ns.min(state.until_ns);
+        }
+        self.next_probe_ns = next_ns;
+        chosen
+    }
+
+    /// Health of a path, for tests and counters.
+    #[cfg(test)]
+    pub(crate) fn health(&self, path: Path) -> Health {
+        self.states[path.index()].health
+    }
+}
+
+fn from(number: u8) -> Path {
+    Path::from_ports(number / 8, number % 8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn paths() -> Paths {
+        let mut random = Random::new(1);
+        let mut paths = Paths::new(&mut random);
+        paths.open(64, &mut random);
+        paths
+    }
+
+    #[test]
+    fn before_first_contact_only_the_first_port_is_used() {
+        let mut paths = Paths::new(&mut Random::new(3));
+        for _ in 0..100 {
+            assert_eq!(paths.pick(0, None).target_port_index(), 0);
+        }
+    }
+
+    #[test]
+    fn without_echoes_every_path_takes_its_turn() {
+        let mut paths = paths();
+        let mut seen = 0;
+        for _ in 0..64 {
+            seen |= paths.pick(0, None).bit();
+        }
+        assert_eq!(seen, u64::MAX);
+    }
+
+    #[test]
+    fn a_path_that_answered_fast_is_taken_again_and_a_slow_one_is_not() {
+        let mut paths = paths();
+        paths.on_echo(from(9), 1000, true);
+        paths.on_echo(from(10), 1000, false);
+        assert_eq!(paths.pick(0, None), from(9));
+        paths.on_echo(from(9), 1000, true);
+        assert_ne!(paths.pick(0, Some(from(9))), from(9));
+    }
+
+    #[test]
+    fn a_suspect_path_carries_probes_only_until_something_arrives() {
+        let mut paths = paths();
+        let bad = from(5);
+        assert!(paths.suspect(bad, 1_000_000, 30_000));
+        assert!(!paths.suspect(bad, 1_000_000, 30_000));
+        for _ in 0..200 {
+            assert_ne!(paths.pick(2_000_000, None), bad);
+        }
+        assert_eq!(paths.take_probe(1_000_000, 30_000), None);
+        assert_eq!(paths.take_probe(1_030_000, 30_000), Some(bad));
+        assert_eq!(paths.take_probe(1_030_000, 30_000), None);
+        paths.on_delivered(bad, 999_999);
+        assert_eq!(paths.health(bad), Health::Suspect);
+        paths.on_delivered(bad, 1_030_000);
+        assert_eq!(paths.health(bad), Health::Good);
+    }
+
+    #[test]
+    fn a_path_that_never_answers_is_denied_and_asked_rarely() {
+        let mut paths = paths();
+        paths.suspect(from(5), 0, 30_000);
+        let mut probes = 0;
+        while paths.health(from(5)) != Health::Denied {
+            let now_ns = paths.next_probe_ns();
+            assert!(paths.take_probe(now_ns, 30_000).is_some());
+            probes += 1;
+        }
+        assert_eq!(probes, 21);
+    }
+
+    #[test]
+    fn when_every_path_is_suspect_one_is_still_found() {
+        let mut paths = paths();
+        for number in 0..64 {
+            paths.suspect(from(number), 0, 1);
+        }
+        assert_ne!(paths.pick(0, Some(from(1))), from(1));
+    }
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which bytes of a message have arrived, as ranges; and messages put together from segments (srd-protocol 12.4, 12.5).
+//!
+//! Called by order (segments) and by landing (data).
+
+use weft_wire::Message;
+
+/// Ranges of one message kept apart (srd-protocol 14.4). Chosen: an honest sender has a hole per batch under way,
+/// and 1024 sequences of 1 KiB are 64 batches.
+pub(crate) const RANGE_LIMIT: usize = 128;
+
+/// Disjoint ranges in ascending order, none of which touch.
+#[derive(Debug, Default)]
+pub(crate) struct Ranges {
+    list: Vec<(u64, u64)>,
+    total_bytes: u64,
+}
+
+/// Why a piece is not taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Misfit {
+    /// Some of its bytes are there already: the sender breaks the protocol.
+    Overlap,
+    /// Too many holes to keep track of; the piece may come again.
+    Full,
+}
+
+impl Ranges {
+    /// Bytes that have arrived.
+    pub(crate) fn total_bytes(&self) -> u64 {
+        self.total_bytes
+    }
+
+    /// Index of the first range that ends at or behind `start`.
+    fn position(&self, start: u64) -> usize {
+        match self.list.last() {
+            Some((_, end)) if *end < start => self.list.len(),
+            _ => self.list.partition_point(|range| range.1 < start),
+        }
+    }
+
+    /// Whether the piece could be inserted. It has at least one byte and does not overflow.
+    pub(crate) fn check(&self, start: u64, end: u64) -> Result<(), Misfit> {
+        let at = self.position(start);
+        let before = self.list.get(at).filter(|range| range.1 == start);
+        let next = self.list.get(at + usize::from(before.is_some()));
+        if next.is_some_and(|range| range.0 < end) {
+            return Err(Misfit::Overlap);
+        }
+        let joins = before.is_some() || next.is_some_and(|range| range.0 == end);
+        if !joins && self.list.len() >= RANGE_LIMIT {
+            return Err(Misfit::Full);
+        }
+        Ok(())
+    }
+
+    /// Inserts a piece that [`Ranges::check`] has passed.
+    pub(crate) fn insert(&mut self, start: u64, end: u64) {
+        debug_assert_eq!(self.check(start, end), Ok(()));
+        self.total_bytes += end - start;
+        let at = self.position(start);
+        let joins_before = self.list.get(at).is_some_and(|range| range.1 == start);
+        let next = at + usize::from(joins_before);
+        let joins_next = self.list.get(next).is_some_and(|range| range.0 == end);
+        match (joins_before, joins_next) {
+            (true, true) => {
+                self.list[at].1 = self.list[next].1;
+                self.list.remove(next);
+            }
+            (true, false) => self.list[at].1 = end,
+            (false, true) => self.list[next].0 = start,
+            (false, false) => self.list.insert(at, (start, end)),
+        }
+    }
+
+    /// Memory behind it.
+    pub(crate) fn footprint_bytes(&self) -> usize {
+        self.list.capacity() * size_of::<(u64, u64)>()
+    }
+}
+
+/// A message that is being put together.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    message: Message,
+    payload: Vec<u8>,
+    ranges: Ranges,
+}
+
+impl Assembly {
+    /// Room for all of it.
+    pub(crate) fn new(message: Message) -> Self {
+        Self {
+            message,
+            payload: vec![0; message.length_bytes as usize],
+            ranges: Ranges::default(),
+        }
+    }
+
+    pub(crate) fn message(&self) -> &Message {
+        &self.message
+    }
+
+    pub(crate) fn check(&self, message: &Message, start: u64, length: u64) -> Result<(), Misfit> {
+        if *message != self.message {
+            return Err(Misfit::Overlap);
+        }
+        self.ranges.check(start, start + length)
+    }
+
+    /// Takes a piece that was checked; answers whether the message is whole.
+    pub(crate) fn insert(&mut self, start: u64, piece: &[u8]) -> bool {
+        let end = start + piece.len() as u64;
+        self.payload[start as usize..end as usize].copy_from_slice(piece);
+        self.ranges.insert(start, end);
+        self.ranges.total_bytes() == self.message.length_bytes
+    }
+
+    pub(crate) fn into_payload(self) -> Vec<u8> {
+        self.payload
+    }
+
+    pub(crate) fn footprint_bytes(&self) -> usize {
+        self.ranges.footprint_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn pieces_in_any_order_fill_a_message_once() {
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let mut ranges = Ranges::default();
+            let mut bytes = [false; 120];
+            for _ in 0..400 {
+                let start = random.below(110);
+                let end = start + 1 + random.below(10);
+                let span = &mut bytes[start as usize..end as usize];
+                let expected = if span.contains(&true) {
+                    Err(Misfit::Overlap)
+                } else {
+                    Ok(())
+                };
+                assert_eq!(
+                    ranges.check(start, end),
+                    expected,
+                    "seed {seed}, {start}..{end}, {ranges:?}"
+                );
+                if expected.is_ok() {
+                    span.fill(true);
+                    ranges.insert(start, end);
+                }
+                let there = bytes.iter().filter(|byte| **byte).count() as u64;
+                assert_eq!(ranges.total_bytes(), there, "seed {seed}");
+                assert!(
+                    ranges.list.windows(2).all(|pair| pair[0].1 < pair[1].0),
+                    "seed {seed}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn holes_are_limited_but_pieces_that_join_are_always_taken() {
+        let mut ranges = Ranges::default();
+        for index in 0..RANGE_LIMIT as u64 {
+            ranges.insert(10 * index, 10 * index + 1);
+        }
+        assert_eq!(ranges.check(5, 6), Err(Misfit::Full));
+        assert_eq!(ranges.check(1, 6), Ok(()));
+        assert_eq!(ranges.check(5, 10), Ok(()));
+    }
+}

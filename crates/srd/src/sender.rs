@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! All that decides when packets of a flow leave and on which path; loss.rs feeds it, transmit.rs asks it.
+
+use weft_wire::Path;
+
+use crate::config::{BATCH_BYTES, Config};
+use crate::pacing::Pacing;
+use crate::path::Paths;
+use crate::random::Random;
+use crate::sent::{Fate, Piece, Sent, SentRing};
+use crate::timers::{NEVER, RoundTrip};
+use crate::window::Window;
+
+/// The sending half of a flow.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) ring: SentRing,
+    pub(crate) in_flight_bytes: u64,
+    /// Of reliable packets, retransmissions included: no honest remote has received more.
+    pub(crate) sent_bytes: u64,
+    pub(crate) window: Window,
+    pub(crate) pacing: Pacing,
+    pub(crate) round_trip: RoundTrip,
+    pub(crate) paths: Paths,
+    batch: Batch,
+    pub(crate) clocks: Clocks,
+    /// To be sent at once, whatever the window: tail probe or time-out.
+    pub(crate) urgent: Option<u64>,
+}
+
+/// The path in use and for how long (srd-protocol 10.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    path: Option<Path>,
+    left_bytes: u32,
+}
+
+/// What loss detection remembers of time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Clocks {
+    /// Last acknowledgement, time-out, or first packet after a pause: where tail probe and time-out count from.
+    pub(crate) base_ns: u64,
+    pub(crate) tail_probed: bool,
+    /// When a packet across paths will count as lost.
+    pub(crate) loss_ns: u64,
+    /// Departure of the newest packet that is known to have arrived.
+    pub(crate) delivered_ns: u64,
+    pub(crate) last_echo_ns: u64,
+    /// Until when duplicates make us wait longer (srd-protocol 8.2).
+    pub(crate) patient_until_ns: u64,
+}
+
+impl Sender {
+    pub(crate) fn new(config: &Config, next: u64, sent_bytes: u64, random: &mut Random) -> Self {
+        let mut paths = Paths::new(random);
+        paths.limit(config.path_count);
+        Self {
+            ring: SentRing::new(next),
+            in_flight_bytes: 0,
+            sent_bytes,
+            window: Window::new(&config.pace, u64::from(config.datagram_bytes)),
+            pacing: Pacing::default(),
+            round_trip: RoundTrip::default(),
+            paths,
+            batch: Batch::default(),
+            clocks: Clocks {
+                base_ns: 0,
+                tail_probed: false,
+                loss_ns: NEVER,
+                delivered_ns: 0,
+                last_echo_ns: 0,
+                patient_until_ns: 0,
+            },
+            urgent: None,
+        }
+    }
+
+    /// Whether the window and the pace let a packet of this size leave.
+    pub(crate) fn may_send(&self, bytes: u64, now_ns: u64) -> bool {
+        self.window_is_open(bytes) && self.pacing.due_ns() <= now_ns
+    }
+
+    /// One packet may always be in flight.
+    pub(crate) fn window_is_open(&self, bytes: u64) -> bool {
+        self.in_flight_bytes == 0 || self.in_flight_bytes + bytes <= self.window.bytes()
+    }
+
+    /// The path for a new packet: that of the batch, or a new one.
+    pub(crate) fn batch_path(&mut self, bytes: u16, now_ns: u64) -> Path {
+        match self.batch.path {
+            Some(path) if self.batch.left_bytes >= u32::from(bytes) => path,
+            _ => {
+                let path = self.paths.pick(now_ns, None);
+                self.batch = Batch {
+                    path: Some(path),
+                    left_bytes: BATCH_BYTES,
+                };
+                path
+            }
+        }
+    }
+
+    /// Whether another packet of this size would begin a new batch.
+    pub(crate) fn batch_ends_after(&self, bytes: u16) -> bool {
+        self.batch.left_bytes < 2 * u32::from(bytes)
+    }
+
+    /// Whether the last packet began or went on with a batch that has not ended.
+    pub(crate) fn batch_is_open(&self) -> bool {
+        self.batch.path.is_some()
+    }
+
+    /// The next packet begins a new batch.
+    pub(crate) fn end_batch(&mut self) {
+        self.batch.path = None;
+    }
+
+    /// A new packet leaves. Answers its sequence.
+    pub(crate) fn on_fresh(&mut self, piece: Piece, bytes: u16, path: Path, now_ns: u64) -> u64 {
+        if self.in_flight_bytes == 0 {
+            self.clocks.base_ns = now_ns;
+            self.clocks.tail_probed = false;
+        }
+        self.batch.left_bytes = self.batch.left_bytes.saturating_sub(u32::from(bytes));
+        self.in_flight_bytes += u64::from(bytes);
+        self.count(bytes, now_ns);
+        self.ring.push(Sent {
+            piece,
+            sent_ns: now_ns,
+            bytes,
+            path,
+            prior_path: path,
+            fate: Fate::InFlight,
+            again: false,
+        })
+    }
+
+    fn count(&mut self, bytes: u16, now_ns: u64) {
+        self.sent_bytes += u64::from(bytes);
+        let (window, srtt) = (self.window.bytes(), self.round_trip.srtt_ns());
+        self.pacing.on_sent(now_ns, u64::from(bytes), window, srtt);
+    }
+
+    /// A packet leaves again, with a size that may differ by its sections.
+    pub(crate) fn on_again(&mut self, sequence: u64, bytes: u16, path: Path, now_ns: u64) {
+        if self.in_flight_bytes == 0 {
+            self.clocks.base_ns = now_ns;
+        }
+        let before = self.ring.decide(sequence, Fate::InFlight);
+        let Some(sent) = self.ring.get_mut(sequence) else {
+            return;
+        };
+        if before == Fate::InFlight {
+            self.in_flight_bytes -= u64::from(sent.bytes);
+        }
+        self.in_flight_bytes += u64::from(bytes);
+        sent.prior_path = sent.path;
+        sent.path = path;
+        sent.bytes = bytes;
+        sent.sent_ns = now_ns;
+        sent.again = true;
+        self.count(bytes, now_ns);
+    }
+
+    /// When tail probe or time-out are due.
+    pub(crate) fn silence_ns(&self, config: &Config, jitter_ns: u64) -> u64 {
+        if self.in_flight_bytes == 0 {
+            return NEVER;
+        }
+        let timing = &config.timing;
+        let rto = self.round_trip.rto_ns(timing, jitter_ns);
+        let tail = if self.clocks.tail_probed {
+            NEVER
+        } else {
+            self.round_trip.tail_ns(timing, jitter_ns)
+        };
+        self.clocks.base_ns.saturating_add(rto.min(tail))
+    }
+
+    /// Holds at all times (checked by the simulator and in debug builds).
+    pub(crate) fn check(&self) {
+        assert_eq!(
+            self.in_flight_bytes,
+            self.ring.in_flight_bytes(),
+            "bytes in flight"
+        );
+    }
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The sender's side of sequences: what every unacknowledged packet was, so that it can be sent again (srd-protocol 7.1).
+//!
+//! Called by loss (acknowledged, lost) and transmit (sent).
+
+use std::collections::VecDeque;
+
+use weft_wire::Path;
+use weft_wire::refusal::Reason;
+
+use crate::config::SEQUENCE_LIMIT;
+
+/// What a sequence carries; enough to write the packet once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Piece {
+    Eager { slot: u8 },
+    Segment { slot: u8, length: u16, offset: u64 },
+    Offer { slot: u8 },
+    Data { slot: u8, length: u16, offset: u64 },
+    Accept { message_id: u64, landing: u32 },
+    Receipt { message_id: u64 },
+    Refusal { message_id: u64, reason: Reason },
+}
+
+impl Piece {
+    /// The message it is of, and how many of its bytes.
+    pub(crate) fn message_slot(&self) -> Option<u8> {
+        match *self {
+            Self::Eager { slot }
+            | Self::Segment { slot, .. }
+            | Self::Offer { slot }
+            | Self::Data { slot, .. } => Some(slot),
+            Self::Accept { .. } | Self::Receipt { .. } | Self::Refusal { .. } => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    InFlight,
+    Lost,
+    Acknowledged,
+}
+
+/// One sequence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    pub(crate) piece: Piece,
+    /// Of the last transmission.
+    pub(crate) sent_ns: u64,
+    /// Of the datagram.
+    pub(crate) bytes: u16,
+    pub(crate) path: Path,
+    /// Of the transmission before the last one.
+    pub(crate) prior_path: Path,
+    pub(crate) fate: Fate,
+    pub(crate) again: bool,
+}
+
+// 1024 of them are half of what an active remote may take.
+const _: () = assert!(size_of::<Sent>() <= 32, "a sequence takes at most 32 bytes");
+
+/// Sequences from the first unacknowledged one to the newest.
+#[derive(Debug)]
+pub(crate) struct SentRing {
+    first: u64,
+    entries: VecDeque<Sent>,
+    lost_count: u32,
+    /// No lost sequence lies below.
+    lost_hint: u64,
+}
+
+impl SentRing {
+    /// Goes on from `next`, which is 0 for a new flow.
+    pub(crate) fn new(next: u64) -> Self {
+        Self {
+            first: next,
+            entries: VecDeque::new(),
+            lost_count: 0,
+            lost_hint: next,
+        }
+    }
+
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The sequence that the next new packet gets.
+    pub(crate) fn next(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        (self.entries.len() as u64) < SEQUENCE_LIMIT
+    }
+
+    pub(crate) fn push(&mut self, sent: Sent) -> u64 {
+        debug_assert!(self.has_room());
+        let sequence = self.next();
+        self.entries.push_back(sent);
+        sequence
+    }
+
+    pub(crate) fn get(&self, sequence: u64) -> Option<&Sent> {
+        self.entries.get(sequence.checked_sub(self.first)? as usize)
+    }
+
+    pub(crate) fn get_mut(&mut self, sequence: u64) -> Option<&mut Sent> {
+        self.entries
+            .get_mut(sequence.checked_sub(self.first)? as usize)
+    }
+
+    /// Sets a packet's fate and answers the one before.
+    pub(crate) fn decide(&mut self, sequence: u64, fate: Fate) -> Fate {
+        let Some(sent) = self.get_mut(sequence) else {
+            return Fate::Acknowledged;
+        };
+        let before = std::mem::replace(&mut sent.fate, fate);
+        self.lost_count += u32::from(fate == Fate::Lost);
+        self.lost_count -= u32::from(before == Fate::Lost);
+        if fate == Fate::Lost {
+            self.lost_hint = self.lost_hint.min(sequence);
+        }
+        before
+    }
+
+    /// Forgets acknowledged packets at the front.
+    pub(crate) fn advance(&mut self) {
+        while self
+            .entries
+            .front()
+            .is_some_and(|sent| sent.fate == Fate::Acknowledged)
+        {
+            self.entries.pop_front();
+            self.first += 1;
+        }
+    }
+
+    /// The first sequence that is lost.
+    pub(crate) fn first_lost(&mut self) -> Option<u64> {
+        if self.lost_count == 0 {
+            self.lost_hint = self.next();
+            return None;
+        }
+        let mut sequence = self.lost_hint.max(self.first);
+        while self
+            .get(sequence)
+            .is_some_and(|sent| sent.fate != Fate::Lost)
+        {
+            sequence += 1;
+        }
+        self.lost_hint = sequence;
+        Some(sequence)
+    }
+
+    pub(crate) fn has_lost(&self) -> bool {
+        self.lost_count > 0
+    }
+
+    /// The oldest and the newest packet in flight.
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        let at = self
+            .entries
+            .iter()
+            .position(|sent| sent.fate == Fate::InFlight)?;
+        Some(self.first + at as u64)
+    }
+
+    /// See [`SentRing::oldest`].
+    pub(crate) fn newest(&self) -> Option<u64> {
+        let at = self
+            .entries
+            .iter()
+            .rposition(|sent| sent.fate == Fate::InFlight)?;
+        Some(self.first + at as u64)
+    }
+
+    /// Sum over the packets in flight; what the sender's counter must equal.
+    pub(crate) fn in_flight_bytes(&self) -> u64 {
+        let flying = self
+            .entries
+            .iter()
+            .filter(|sent| sent.fate == Fate::InFlight);
+        flying.map(|sent| u64::from(sent.bytes)).sum()
+    }
+
+    /// Gives memory back when there is nothing to remember.
+    pub(crate) fn trim(&mut self) {
+        if self.entries.is_empty() {
+            self.entries = VecDeque::new();
+        }
+    }
+
+    pub(crate) fn footprint_bytes(&self) -> usize {
+        self.entries.capacity() * size_of::<Sent>()
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Time: round trips and the time-out made of them, scheduling jitter, and the queue of all flows' deadlines.
+//!
+//! Called by flow (one [`RoundTrip`] each) and by machine (one [`Deadlines`], one [`Jitter`]). RFC 6298; srd-protocol 9.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::config::Timing;
+
+/// A time that never comes.
+pub const NEVER: u64 = u64::MAX;
+
+/// Smoothed round trip, its variation, and back-off (srd-protocol 9.1, 9.3).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RoundTrip {
+    srtt_ns: u64,
+    rttvar_ns: u64,
+    backoff: u32,
+}
+
+impl RoundTrip {
+    /// srtt, or 0 before the first sample.
+    pub(crate) fn srtt_ns(&self) -> u64 {
+        self.srtt_ns
+    }
+
+    /// RFC 6298 (2.2), (2.3).
+    pub(crate) fn sample(&mut self, rtt_ns: u64) {
+        if self.srtt_ns == 0 {
+            self.srtt_ns = rtt_ns.max(1);
+            self.rttvar_ns = rtt_ns / 2;
+            return;
+        }
+        let difference = self.srtt_ns.abs_diff(rtt_ns);
+        self.rttvar_ns = self.rttvar_ns - self.rttvar_ns / 4 + difference / 4;
+        self.srtt_ns = (self.srtt_ns - self.srtt_ns / 8 + rtt_ns / 8).max(1);
+    }
+
+    /// Time-outs that went unanswered.
+    pub(crate) fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// A time-out went unanswered.
+    pub(crate) fn back_off(&mut self) {
+        self.backoff = (self.backoff + 1).min(20);
+    }
+
+    /// Something was answered.
+    pub(crate) fn answered(&mut self) {
+        self.backoff = 0;
+    }
+
+    /// srd-protocol 9.2, 9.3.
+    pub(crate) fn rto_ns(&self, timing: &Timing, jitter_ns: u64) -> u64 {
+        let measured = self.srtt_ns + 4 * self.rttvar_ns + timing.acknowledgement_delay_ns;
+        let floor = timing.rto_floor_ns.max(4 * jitter_ns);
+        let unknown = if self.srtt_ns == 0 {
+            5 * timing.rto_floor_ns
+        } else {
+            0
+        };
+        let base = measured.max(floor).max(unknown);
+        (base << self.backoff.min(20)).min(timing.rto_ceiling_ns)
+    }
+
+    /// When to send a tail probe after the last acknowledgement (srd-protocol 8.3).
+    pub(crate) fn tail_ns(&self, timing: &Timing, jitter_ns: u64) -> u64 {
+        if self.srtt_ns == 0 {
+            return NEVER;
+        }
+        (2 * self.srtt_ns + timing.acknowledgement_delay_ns).max(4 * jitter_ns)
+    }
+}
+
+/// How late our own timers fire: a decaying maximum (srd-protocol 9.2).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Jitter {
+    lateness_ns: u64,
+}
+
+/// Lateness beyond this says that the application was away, not how the system schedules (chosen).
+const LATENESS_LIMIT_NS: u64 = 2_000_000;
+
+impl Jitter {
+    pub(crate) fn sample(&mut self, lateness_ns: u64) {
+        let decayed = self.lateness_ns - self.lateness_ns / 64;
+        self.lateness_ns = decayed.max(lateness_ns.min(LATENESS_LIMIT_NS));
+    }
+
+    pub(crate) fn ns(self) -> u64 {
+        self.lateness_ns
+    }
+}
+
+/// The deadlines of all flows; entries that no longer hold are dropped when they come up.
+#[derive(Debug, Default)]
+pub(crate) struct Deadlines {
+    heap: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+impl Deadlines {
+    pub(crate) fn push(&mut self, at_ns: u64, remote: u32) {
+        self.heap.push(Reverse((at_ns, remote)));
+    }
+
+    pub(crate) fn first(&self) -> Option<(u64, u32)> {
+        self.heap.peek().map(|entry| entry.0)
+    }
+
+    pub(crate) fn pop(&mut self) {
+        self.heap.pop();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Keeps only the entries that hold, so that the heap stays in proportion to the remotes.
+    pub(crate) fn retain(&mut self, mut holds: impl FnMut(u64, u32) -> bool) {
+        self.heap.retain(|entry| holds(entry.0.0, entry.0.1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    #[test]
+    fn the_time_out_follows_round_trips_and_never_falls_below_its_floor() {
+        let timing = Config::default().timing;
+        let mut round_trip = RoundTrip::default();
+        assert_eq!(round_trip.rto_ns(&timing, 0), 1_000_000);
+        for _ in 0..100 {
+            round_trip.sample(10_000);
+        }
+        assert_eq!(round_trip.rto_ns(&timing, 0), 200_000);
+        assert_eq!(round_trip.rto_ns(&timing, 100_000), 400_000);
+        for _ in 0..100 {
+            round_trip.sample(1_000_000);
+        }
+        let rto = round_trip.rto_ns(&timing, 0);
+        assert!((1_000_000..1_200_000).contains(&rto), "{rto}");
+    }
+
+    #[test]
+    fn unanswered_time_outs_double_up_to_the_ceiling_and_an_answer_resets_them() {
+        let timing = Config::default().timing;
+        let mut round_trip = RoundTrip::default();
+        round_trip.sample(10_000);
+        let first = round_trip.rto_ns(&timing, 0);
+        round_trip.back_off();
+        assert_eq!(round_trip.rto_ns(&timing, 0), 2 * first);
+        for _ in 0..50 {
+            round_trip.back_off();
+        }
+        assert_eq!(round_trip.rto_ns(&timing, 0), timing.rto_ceiling_ns);
+        round_trip.answered();
+        assert_eq!(round_trip.rto_ns(&timing, 0), first);
+    }
+
+    #[test]
+    fn jitter_remembers_the_worst_and_forgets_it_slowly() {
+        let mut jitter = Jitter::default();
+        jitter.sample(64_000);
+        jitter.sample(0);
+        assert_eq!(jitter.ns(), 63_000);
+        jitter.sample(u64::MAX);
+        assert_eq!(jitter.ns(), LATENESS_LIMIT_NS);
+    }
+}

@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which packet of a flow leaves next, and its head (srd-protocol 7, 8.5, 10.1, 11, 12). Called by machine.
+
+use std::net::SocketAddr;
+
+use weft_wire::header::HEADER_BYTES;
+use weft_wire::hello::HELLO_BYTES;
+use weft_wire::message::MESSAGE_BYTES;
+use weft_wire::{
+    Accept, Body, Data, Head, Header, Hello, Packet, Path, Receipt, Refusal, Segment, data,
+};
+
+use crate::ack::Limits;
+use crate::events::{Payload, Transmit};
+use crate::flow::{Flow, Shared};
+use crate::outgoing::Form;
+use crate::sent::Piece;
+use crate::timers::NEVER;
+
+/// Room for an acknowledgement section with a full bitmap.
+const SECTION_ROOM: usize = 64 + 128;
+
+/// How a packet is to leave.
+#[derive(Clone, Copy, Debug)]
+struct Departure {
+    path: Path,
+    sequence: u64,
+    acknowledge_now: bool,
+    again: bool,
+}
+
+impl Flow {
+    /// The longest message that is sure to fit one packet, with the first packet's hello.
+    pub(crate) fn eager_limit_bytes(&self) -> u64 {
+        u64::from(self.identity.datagram_bytes)
+            - (HEADER_BYTES + HELLO_BYTES + MESSAGE_BYTES) as u64
+    }
+
+    fn room_bytes(&self, body_bytes: usize) -> u64 {
+        let hello = if self.identity.knows_us {
+            0
+        } else {
+            HELLO_BYTES
+        };
+        u64::from(self.identity.datagram_bytes) - (HEADER_BYTES + hello + body_bytes) as u64
+    }
+
+    /// The next packet, if one can leave now. Fast path.
+    pub(crate) fn poll(&mut self, shared: &mut Shared, now_ns: u64) -> Option<Transmit> {
+        if let Some(sequence) = self.sender.urgent.take() {
+            return Some(self.send_again(shared, sequence, now_ns));
+        }
+        if self.received.due_ns() <= now_ns && !self.next_is_small() {
+            return Some(self.send_acknowledgement(shared, now_ns));
+        }
+        let packet_bytes = u64::from(self.identity.datagram_bytes);
+        if self.sender.ring.has_lost() {
+            if self.sender.may_send(packet_bytes, now_ns) {
+                let sequence = self.sender.ring.first_lost()?;
+                return Some(self.send_again(shared, sequence, now_ns));
+            }
+        } else if let Some(piece) = self.next_piece(now_ns) {
+            return Some(self.send_piece(shared, piece, now_ns));
+        }
+        if self.ask_ns(shared) <= now_ns {
+            self.silence.asked_ns = now_ns;
+            self.silence.asked_count += 1;
+            self.silence.unanswered_ns = self.silence.unanswered_ns.min(now_ns);
+            let path = self.sender.paths.pick(now_ns, None);
+            return Some(self.send_probe(shared, path, now_ns));
+        }
+        if self.is_busy() {
+            let srtt_ns = self.sender.round_trip.srtt_ns();
+            if let Some(path) = self.sender.paths.take_probe(now_ns, srtt_ns) {
+                return Some(self.send_probe(shared, path, now_ns));
+            }
+        }
+        if self.received.due_ns() <= now_ns {
+            return Some(self.send_acknowledgement(shared, now_ns));
+        }
+        None
+    }
+
+    /// Whether the next packet can carry a due acknowledgement.
+    fn next_is_small(&self) -> bool {
+        if self.sender.ring.has_lost() || !self.sender.ring.has_room() {
+            return false;
+        }
+        if !self.controls.is_empty() {
+            return true;
+        }
+        let first = self
+            .outgoing
+            .fresh
+            .front()
+            .and_then(|slot| self.outgoing.get(*slot));
+        first.is_some_and(|outgoing| {
+            outgoing.form == Form::Eager
+                && outgoing.message.length_bytes + SECTION_ROOM as u64
+                    <= self.room_bytes(MESSAGE_BYTES)
+        })
+    }
+
+    /// The next new piece that everything allows to leave.
+    fn next_piece(&self, now_ns: u64) -> Option<Piece> {
+        if !self.sender.ring.has_room() {
+            return None;
+        }
+        if let Some(piece) = self.controls.front() {
+            return Some(*piece);
+        }
+        if self.sender.pacing.due_ns() > now_ns {
+            return None;
+        }
+        let piece = self.next_fresh().or_else(|| self.next_data())?;
+        let bytes = u64::from(self.identity.datagram_bytes);
+        self.sender.window_is_open(bytes).then_some(piece)
+    }
+
+    fn next_fresh(&self) -> Option<Piece> {
+        let slot = *self.outgoing.fresh.front()?;
+        let outgoing = self.outgoing.get(slot)?;
+        if !outgoing.is_announced() && outgoing.cost() > self.allowance.receive_left() {
+            return None;
+        }
+        Some(match outgoing.form {
+            Form::Eager => Piece::Eager { slot },
+            Form::Segments => {
+                let length = outgoing
+                    .left_bytes()
+                    .min(self.room_bytes(MESSAGE_BYTES + 8)) as u16;
+                Piece::Segment {
+                    slot,
+                    length,
+                    offset: outgoing.next_bytes,
+                }
+            }
+            Form::Offered | Form::Accepted { .. } => Piece::Offer { slot },
+        })
+    }
+
+    fn next_data(&self) -> Option<Piece> {
+        let slot = *self.outgoing.streams.front()?;
+        let outgoing = self.outgoing.get(slot)?;
+        let room = self.room_bytes(data::DATA_BYTES);
+        let length = outgoing
+            .left_bytes()
+            .min(room)
+            .min(self.allowance.credit_left()) as u16;
+        (length > 0).then_some(Piece::Data {
+            slot,
+            length,
+            offset: outgoing.next_bytes,
+        })
+    }
+
+    fn send_piece(&mut self, shared: &mut Shared, piece: Piece, now_ns: u64) -> Transmit {
+        self.touch(now_ns);
+        match piece {
+            Piece::Accept { .. } | Piece::Receipt { .. } | Piece::Refusal { .. } => {
+                self.controls.pop_front();
+            }
+            Piece::Data { length, .. } => self.allowance.credit_used += u64::from(length),
+            Piece::Eager { slot } | Piece::Segment { slot, .. } | Piece::Offer { slot } => {
+                if let Some(outgoing) = self.outgoing.get(slot) {
+                    let cost = if outgoing.is_announced() {
+                        0
+                    } else {
+                        outgoing.cost()
+                    };
+                    self.allowance.receive_used += cost;
+                }
+            }
+        }
+        self.outgoing.on_piece(&piece);
+        let packet_bytes = self.identity.datagram_bytes;
+        let path = self.sender.batch_path(packet_bytes, now_ns);
+        let bulk = matches!(piece, Piece::Segment { .. } | Piece::Data { .. });
+        let ends = self.sender.batch_ends_after(packet_bytes);
+        let last = ends || !self.more_follows(now_ns);
+        if ends {
+            self.outgoing.rotate_streams();
+        }
+        let departure = Departure {
+            path,
+            sequence: self.sender.ring.next(),
+            acknowledge_now: bulk && last,
+            again: false,
+        };
+        if bulk && last {
+            self.sender.end_batch();
+        }
+        let transmit = self.write(shared, self.body(&piece), departure, now_ns);
+        let transmit = Transmit {
+            payload: self.payload(&piece),
+            ..transmit
+        };
+        self.sender
+            .on_fresh(piece, transmit.length_bytes() as u16, path, now_ns);
+        self.wait_for_answer(now_ns);
+        transmit
+    }
+
+    /// Whether another piece could leave right behind the one that is being written, pace aside.
+    fn more_follows(&self, now_ns: u64) -> bool {
+        let two = 2 * u64::from(self.identity.datagram_bytes);
+        self.sender.window_is_open(two)
+            && self
+                .next_piece(now_ns.max(self.sender.pacing.due_ns()))
+                .is_some()
+    }
+
+    fn wait_for_answer(&mut self, now_ns: u64) {
+        self.silence.unanswered_ns = self.silence.unanswered_ns.min(now_ns);
+    }
+
+    /// srd-protocol 8.5.
+    fn send_again(&mut self, shared: &mut Shared, sequence: u64, now_ns: u64) -> Transmit {
+        let Some(sent) = self.sender.ring.get(sequence).copied() else {
+            return self.send_acknowledgement(shared, now_ns);
+        };
+        let attempt = self.sender.round_trip.backoff();
+        let path = self.sender.paths.pick_again(now_ns, sent.path, attempt);
+        let departure = Departure {
+            path,
+            sequence,
+            acknowledge_now: true,
+            again: true,
+        };
+        let transmit = self.write(shared, self.body(&sent.piece), departure, now_ns);
+        let transmit = Transmit {
+            payload: self.payload(&sent.piece),
+            ..transmit
+        };
+        self.sender
+            .on_again(sequence, transmit.length_bytes() as u16, path, now_ns);
+        shared.statistics.retransmitted_count += 1;
+        self.wait_for_answer(now_ns);
+        transmit
+    }
+
+    fn send_probe(&mut self, shared: &mut Shared, path: Path, now_ns: u64) -> Transmit {
+        let departure = Departure {
+            path,
+            sequence: 0,
+            acknowledge_now: true,
+            again: false,
+        };
+        self.write(shared, Body::Probe, departure, now_ns)
+    }
+
+    /// srd-protocol 7.4.
+    fn send_acknowledgement(&mut self, shared: &mut Shared, now_ns: u64) -> Transmit {
+        let path = self.received.answer_path();
+        let departure = Departure {
+            path,
+            sequence: 0,
+            acknowledge_now: false,
+            again: false,
+        };
+        self.received.want_now();
+        self.write(shared, Body::Acknowledgement, departure, now_ns)
+    }
+
+    fn body(&self, piece: &Piece) -> Body {
+        let message = |slot: u8| {
+            // A piece holds its slot until it is acknowledged (outgoing.rs).
+            self.outgoing
+                .get(slot)
+                .expect("a piece's message is there")
+                .message
+        };
+        match *piece {
+            Piece::Eager { slot } => Body::Eager(message(slot)),
+            Piece::Segment { slot, offset, .. } => Body::Segment(Segment {
+                message: message(slot),
+                offset_bytes: offset,
+            }),
+            Piece::Offer { slot } => Body::Offer(message(slot)),
+            Piece::Data { slot, offset, .. } => {
+                let landing = match self.outgoing.get(slot).map(|outgoing| outgoing.form) {
+                    Some(Form::Accepted { landing }) => landing,
+                    _ => 0,
+                };
+                Body::Data(Data {
+                    landing,
+                    offset_bytes: offset,
+                })
+            }
+            Piece::Accept {
+                message_id,
+                landing,
+            } => {
+                let length_bytes = self.landings.wanted_bytes(landing, message_id);
+                Body::Accept(Accept {
+                    message_id,
+                    landing,
+                    length_bytes,
+                })
+            }
+            Piece::Receipt { message_id } => Body::Receipt(Receipt { message_id }),
+            Piece::Refusal { message_id, reason } => Body::Refusal(Refusal { message_id, reason }),
+        }
+    }
+
+    fn payload(&self, piece: &Piece) -> Option<Payload> {
+        let (slot, offset_bytes, length) = match *piece {
+            Piece::Eager { slot } => (
+                slot,
+                0,
+                self.outgoing.get(slot)?.message.length_bytes as u32,
+            ),
+            Piece::Segment {
+                slot,
+                length,
+                offset,
+            }
+            | Piece::Data {
+                slot,
+                length,
+                offset,
+            } => (slot, offset, u32::from(length)),
+            _ => return None,
+        };
+        let token = self.outgoing.get(slot)?.token;
+        (length > 0).then_some(Payload {
+            token,
+            offset_bytes,
+            length_bytes: length,
+        })
+    }
+
+    fn payload_room(&self, body: &Body) -> usize {
+        match body {
+            Body::Eager(message) => message.length_bytes as usize,
+            // Bulk packets are filled to the brim when they first leave.
+            Body::Segment(_) | Body::Data(_) => usize::from(self.identity.datagram_bytes),
+            _ => 0,
+        }
+    }
+
+    fn write(
+        &mut self,
+        shared: &mut Shared,
+        body: Body,
+        departure: Departure,
+        now_ns: u64,
+    ) -> Transmit {
+        let identity = &self.identity;
+        let hello = (!identity.knows_us).then(|| Hello {
+            context: self.remote + 1,
+            features: 0,
+            datagram_bytes: shared.config.datagram_bytes,
+            ports: shared.config.ports,
+            port_count: shared.config.port_count,
+            receive_limit: self.inbox.limit(),
+        });
+        let fixed = HEADER_BYTES + HELLO_BYTES + MESSAGE_BYTES + SECTION_ROOM;
+        let fits = fixed + self.payload_room(&body) <= usize::from(identity.datagram_bytes);
+        let acknowledgement = (fits && self.received.due_ns() != NEVER).then(|| {
+            let limits = Limits {
+                penalty: shared.penalty,
+                receive_limit: self.inbox.tell(),
+                credit_limit: self.account.limit(),
+            };
+            self.received.take(now_ns, &limits)
+        });
+        let packet = Packet {
+            header: Header {
+                path: departure.path,
+                acknowledge_now: departure.acknowledge_now,
+                retransmission: departure.again,
+                sealed: false,
+                context: identity.context,
+                source: shared.incarnation,
+                target: identity.incarnation,
+                sent_ns: now_ns,
+                sequence: departure.sequence,
+            },
+            hello,
+            acknowledgement,
+            body,
+            payload: &[],
+        };
+        let mut head = Head::new();
+        packet.write(&mut head);
+        shared.statistics.sent_count += 1;
+        Transmit {
+            to: self.target(departure.path),
+            path: departure.path,
+            head,
+            payload: None,
+        }
+    }
+
+    fn target(&self, path: Path) -> SocketAddr {
+        let identity = &self.identity;
+        let mut to = identity.address;
+        if identity.port_count > 0 {
+            let index = path.target_port_index() % identity.port_count;
+            to.set_port(identity.ports[usize::from(index)]);
+        }
+        to
+    }
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The congestion window: how many bytes may be in flight over all paths (srd-protocol 10.4 to 10.7).
+//!
+//! Called by loss for every acknowledgement. Source: NSCC of the UEC specification 1.0 (3.6.13), delay only.
+
+use crate::config::Pace;
+use crate::timers::NEVER;
+
+/// The base round trip is the least of the last one to two of these (chosen: routes change seldom).
+const BASE_EPOCH_NS: u64 = 10_000_000_000;
+/// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
+const QUICK_GATE: u64 = 8;
+
+/// What one acknowledgement says about the network.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub(crate) now_ns: u64,
+    /// Round trip without the receiver's hold, if the echo was new.
+    pub(crate) rtt_ns: Option<u64>,
+    /// Bytes acknowledged for the first time.
+    pub(crate) acked_bytes: u64,
+    /// Bytes that were under way before them.
+    pub(crate) in_flight_bytes: u64,
+}
+
+/// What the window made of a round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// No queue to speak of.
+    BelowTarget,
+    /// This path is slow while the paths together are not (srd-protocol 10.7).
+    SlowMinority,
+    /// The network as a whole is slow.
+    Slow,
+}
+
+/// The window of one flow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    window_bytes: u64,
+    limit_bytes: u64,
+    packet_bytes: u64,
+    target_floor_ns: u64,
+    base: Base,
+    average_delay_ns: u64,
+    decreased_ns: u64,
+    penalized_ns: u64,
+    quick: Quick,
+    /// Bytes acknowledged in a row without any delay.
+    calm_bytes: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Base {
+    rtt_ns: u64,
+    coming_rtt_ns: u64,
+    epoch_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Quick {
+    end_ns: u64,
+    delivered_bytes: u64,
+    wanted: bool,
+    /// Bytes that were in flight when the window was adapted: what they tell is old news.
+    stale_bytes: u64,
+}
+
+impl Window {
+    pub(crate) fn new(pace: &Pace, packet_bytes: u64) -> Self {
+        Self {
+            window_bytes: pace.initial_window_bytes,
+            limit_bytes: pace.window_limit_bytes,
+            packet_bytes,
+            target_floor_ns: pace.target_floor_ns,
+            base: Base {
+                rtt_ns: NEVER,
+                coming_rtt_ns: NEVER,
+                epoch_ns: 0,
+            },
+            average_delay_ns: 0,
+            decreased_ns: 0,
+            penalized_ns: 0,
+            quick: Quick::default(),
+            calm_bytes: 0,
+        }
+    }
+
+    /// How many bytes may be in flight.
+    #[inline]
+    pub(crate) fn bytes(&self) -> u64 {
+        self.window_bytes
+    }
+
+    fn target_ns(&self) -> u64 {
+        if self.base.rtt_ns == NEVER {
+            self.target_floor_ns
+        } else {
+            self.base.rtt_ns.max(self.target_floor_ns)
+        }
+    }
+
+    /// Whether the paths together show queues; then a loss is a full queue and no broken path.
+    pub(crate) fn is_loaded(&self) -> bool {
+        self.average_delay_ns > self.target_ns() / 2
+    }
+
+    fn learn_base(&mut self, rtt_ns: u64, now_ns: u64) {
+        if now_ns.saturating_sub(self.base.epoch_ns) > BASE_EPOCH_NS {
+            self.base = Base {
+                rtt_ns: self.base.coming_rtt_ns,
+                coming_rtt_ns: NEVER,
+                epoch_ns: now_ns,
+            };
+        }
+        self.base.rtt_ns = self.base.rtt_ns.min(rtt_ns);
+        self.base.coming_rtt_ns = self.base.coming_rtt_ns.min(rtt_ns);
+    }
+
+    /// Moves the window. Answers what the round trip says about its path.
+    pub(crate) fn on_acknowledged(&mut self, sample: &Sample) -> Verdict {
+        self.quick.delivered_bytes += sample.acked_bytes;
+        self.quick.stale_bytes = self.quick.stale_bytes.saturating_sub(sample.acked_bytes);
+        let Some(rtt_ns) = sample.rtt_ns else {
+            return Verdict::BelowTarget;
+        };
+        self.learn_base(rtt_ns, sample.now_ns);
+        let delay_ns = rtt_ns - self.base.rtt_ns;
+        let target_ns = self.target_ns();
+        self.average_delay_ns = self.average_delay_ns - self.average_delay_ns / 8 + delay_ns / 8;
+        self.quick.wanted |= delay_ns > 4 * target_ns;
+        if self.adapt_quickly(sample) || self.quick.stale_bytes > 0 {
+            return Verdict::Slow;
+        }
+        if delay_ns < target_ns {
+            self.increase(sample, delay_ns, target_ns);
+            return Verdict::BelowTarget;
+        }
+        self.calm_bytes = 0;
+        if self.average_delay_ns < target_ns {
+            return Verdict::SlowMinority;
+        }
+        self.decrease(sample.now_ns);
+        Verdict::Slow
+    }
+
+    /// Growth in proportion to the distance from the target; a quarter of what is acknowledged while there is no queue.
+    fn increase(&mut self, sample: &Sample, delay_ns: u64, target_ns: u64) {
+        // A window that is not used says nothing about what the network would carry.
+        if sample.in_flight_bytes * 2 < self.window_bytes {
+            return;
+        }
+        let per_round_trip = (4 * self.packet_bytes).max(self.window_bytes / 8);
+        let share = per_round_trip * sample.acked_bytes / self.window_bytes.max(1);
+        let mut gain = share * (target_ns - delay_ns) / target_ns;
+        if delay_ns < target_ns / 8 {
+            self.calm_bytes += sample.acked_bytes;
+            if self.calm_bytes > self.window_bytes {
+                gain = gain.max(sample.acked_bytes / 4);
+            }
+        } else {
+            self.calm_bytes = 0;
+        }
+        self.window_bytes = (self.window_bytes + gain).min(self.limit_bytes);
+    }
+
+    fn decrease(&mut self, now_ns: u64) {
+        if now_ns.saturating_sub(self.decreased_ns) < self.base.rtt_ns {
+            return;
+        }
+        self.decreased_ns = now_ns;
+        let (average, target) = (self.average_delay_ns, self.target_ns());
+        // gamma 0.8; at most one half.
+        let cut = self.window_bytes * 4 / 5 * (average - target) / average.max(1);
+        self.shrink(cut.min(self.window_bytes / 2));
+    }
+
+    /// srd-protocol 10.5. Answers whether the window was set anew.
+    fn adapt_quickly(&mut self, sample: &Sample) -> bool {
+        if sample.now_ns < self.quick.end_ns {
+            return false;
+        }
+        let begun = self.quick.end_ns != 0;
+        let quick = self.quick;
+        self.quick.end_ns = sample.now_ns + self.base.rtt_ns + self.target_ns();
+        self.quick.delivered_bytes = 0;
+        self.quick.wanted = false;
+        let gate = self.window_bytes.max(self.limit_bytes / 2) / QUICK_GATE;
+        if !begun || !quick.wanted || quick.delivered_bytes > gate {
+            return false;
+        }
+        self.window_bytes = quick.delivered_bytes.max(2 * self.packet_bytes);
+        self.quick.stale_bytes = sample.in_flight_bytes;
+        true
+    }
+
+    /// Packets were found lost while the network was loaded.
+    pub(crate) fn on_lost(&mut self, bytes: u64) {
+        self.quick.wanted = true;
+        self.calm_bytes = 0;
+        if self.quick.stale_bytes == 0 {
+            self.shrink(bytes.min(self.window_bytes / 2));
+        }
+    }
+
+    /// srd-protocol 10.6.
+    pub(crate) fn on_penalty(&mut self, penalty: u8, now_ns: u64, srtt_ns: u64) {
+        if penalty == 0 || now_ns.saturating_sub(self.penalized_ns) < srtt_ns {
+            return;
+        }
+        self.penalized_ns = now_ns;
+        self.shrink(self.window_bytes * u64::from(penalty) / 128);
+    }
+
+    fn shrink(&mut self, bytes: u64) {
+        self.window_bytes = self
+            .window_bytes
+            .saturating_sub(bytes)
+            .max(2 * self.packet_bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+
+    const PACKET: u64 = 1400;
+
+    fn window() -> Window {
+        let mut pace = Config::default().pace;
+        pace.target_floor_ns = 5_000;
+        Window::new(&pace, PACKET)
+    }
+
+    fn feed(window: &mut Window, now_ns: u64, rtt_ns: u64, acked_bytes: u64) -> Verdict {
+        window.on_acknowledged(&Sample {
+            now_ns,
+            rtt_ns: Some(rtt_ns),
+            acked_bytes,
+            in_flight_bytes: window.bytes(),
+        })
+    }
+
+    #[test]
+    fn an_empty_network_lets_the_window_grow_and_a_full_one_makes_it_shrink() {
+        let mut window = window();
+        let start = window.bytes();
+        let mut now_ns = 0;
+        for _ in 0..200 {
+            now_ns += 1_000;
+            assert_eq!(
+                feed(&mut window, now_ns, 10_000, 8 * PACKET),
+                Verdict::BelowTarget
+            );
+        }
+        let grown = window.bytes();
+        assert!(grown > 2 * start, "{start} -> {grown}");
+        for _ in 0..200 {
+            now_ns += 1_000;
+            feed(&mut window, now_ns, 40_000, 8 * PACKET);
+        }
+        assert!(window.bytes() < grown / 4, "{grown} -> {}", window.bytes());
+    }
+
+    #[test]
+    fn one_slow_path_among_fast_ones_leaves_the_window_alone() {
+        let mut window = window();
+        for step in 0..50 {
+            feed(&mut window, 1_000 * step, 10_000, PACKET);
+        }
+        let before = window.bytes();
+        assert_eq!(
+            feed(&mut window, 51_000, 35_000, PACKET),
+            Verdict::SlowMinority
+        );
+        assert_eq!(window.bytes(), before);
+    }
+
+    #[test]
+    fn after_heavy_loss_the_window_is_what_was_delivered() {
+        let mut window = window();
+        feed(&mut window, 0, 10_000, PACKET);
+        feed(&mut window, 100_000, 10_000, PACKET);
+        window.on_lost(PACKET);
+        feed(&mut window, 110_000, 60_000, 2 * PACKET);
+        feed(&mut window, 140_000, 60_000, PACKET);
+        assert_eq!(window.bytes(), 3 * PACKET);
+    }
+
+    #[test]
+    fn a_window_that_is_not_used_does_not_grow() {
+        let mut window = window();
+        let before = window.bytes();
+        for step in 0..100 {
+            window.on_acknowledged(&Sample {
+                now_ns: step * 1_000,
+                rtt_ns: Some(10_000),
+                acked_bytes: PACKET,
+                in_flight_bytes: PACKET,
+            });
+        }
+        assert_eq!(window.bytes(), before);
+    }
+
+    #[test]
+    fn a_penalty_of_64_halves_the_window_once_per_round_trip() {
+        let mut window = window();
+        let before = window.bytes();
+        window.on_penalty(64, 100_000, 10_000);
+        window.on_penalty(64, 105_000, 10_000);
+        assert_eq!(window.bytes(), before / 2);
+        window.on_penalty(64, 110_000, 10_000);
+        assert_eq!(window.bytes(), before / 4);
+    }
+}

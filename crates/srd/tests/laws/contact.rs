@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! First contact, restarts, rests.
+
+use weft_srd::Failure;
+
+use crate::pair::{MS, SECOND, US, World};
+
+#[test]
+fn both_sides_may_send_first_at_the_same_moment() {
+    for seed in 0..20 {
+        let mut world = World::new(2, seed);
+        world.weather.loss_percent = if seed % 2 == 0 { 0 } else { 30 };
+        for token in 0..20 {
+            world.post(0, 1, token, 300);
+            world.post(1, 0, token, 300);
+        }
+        world.run_until_quiet(5 * SECOND);
+        let expected: Vec<(u64, usize)> = (0..20).map(|token| (token, 300)).collect();
+        let (at_first, at_second) = (world.remote(0, 1), world.remote(1, 0));
+        world.assert_got(0, at_first, &expected);
+        world.assert_got(1, at_second, &expected);
+    }
+}
+
+#[test]
+fn after_first_contact_many_paths_are_used() {
+    let mut world = World::new(2, 30);
+    let seen = std::rc::Rc::new(std::cell::Cell::new(0u64));
+    let set = std::rc::Rc::clone(&seen);
+    world.swallow = Box::new(move |from, _, path, _| {
+        if from == 0 {
+            set.set(set.get() | path.bit());
+        }
+        false
+    });
+    world.post(0, 1, 1, 4_000_000);
+    world.run_until_quiet(100 * MS);
+    assert!(
+        seen.get().count_ones() >= 8,
+        "{} paths",
+        seen.get().count_ones()
+    );
+}
+
+#[test]
+fn a_restarted_remote_fails_what_was_under_way_and_can_be_talked_to_anew() {
+    let mut world = World::new(2, 40);
+    world.post(0, 1, 1, 100);
+    world.run_until_quiet(10 * MS);
+    world.hosts[1].policy = crate::pair::Policy::Keep;
+    world.post(0, 1, 2, 300_000);
+    world.run_for(MS);
+    world.replace(1, 777_777);
+    world.post(0, 1, 3, 100);
+    world.run_for(50 * MS);
+    assert_eq!(
+        world.hosts[0].failed,
+        [(2, Failure::Restarted), (3, Failure::Restarted)]
+    );
+    assert!(
+        world.hosts[1].got.is_empty(),
+        "the new process gets nothing that was meant for the old one"
+    );
+    world.post(0, 1, 4, 100);
+    world.run_until_quiet(10 * MS);
+    let from = world.remote(1, 0);
+    world.assert_got(1, from, &[(4, 100)]);
+}
+
+#[test]
+fn a_restarted_remote_that_speaks_first_is_taken_for_a_new_one() {
+    let mut world = World::new(2, 41);
+    world.post(0, 1, 1, 100);
+    world.run_until_quiet(10 * MS);
+    world.replace(1, 888_888);
+    world.post(1, 0, 9, 100);
+    world.run_until_quiet(10 * MS);
+    assert_eq!(world.hosts[0].lost.len(), 1);
+    let from = world.remote(0, 1);
+    world.assert_got(0, from, &[(9, 100)]);
+    world.post(0, 1, 2, 100);
+    world.run_until_quiet(10 * MS);
+    let from = world.remote(1, 0);
+    world.assert_got(1, from, &[(2, 100)]);
+}
+
+#[test]
+fn packets_of_a_gone_incarnation_do_not_bring_it_back() {
+    let mut world = World::new(2, 42);
+    world.post(1, 0, 1, 100);
+    world.run_until_quiet(10 * MS);
+    // Kept in the network while its sender dies and is replaced.
+    world.weather.delay_ns = 30 * MS;
+    world.post(1, 0, 2, 100);
+    world.run_for(US);
+    world.weather.delay_ns = 10 * US;
+    world.replace(1, 999_999);
+    world.post(1, 0, 3, 100);
+    world.run_for(100 * MS);
+    let from = world.remote(0, 1);
+    world.assert_got(0, from, &[(1, 100), (3, 100)]);
+    assert!(world.hosts[0].machine.statistics().foreign_count >= 1);
+}
+
+#[test]
+fn an_idle_flow_rests_and_goes_on_where_it_stopped() {
+    let mut world = World::new(2, 43);
+    let from = world.remote(1, 0);
+    let mut expected = Vec::new();
+    for token in 0..5 {
+        let length = [100, 30_000, 200_000, 0, 2_000][token as usize];
+        world.post(0, 1, token, length);
+        expected.push((token, length));
+        world.run_until_quiet(100 * MS);
+        // One side rests before the other: its timers run later.
+        world.run_for((29 + token) * SECOND);
+    }
+    world.assert_got(1, from, &expected);
+    assert_eq!(world.hosts[0].sent.len(), 5);
+    assert_eq!(world.hosts[1].machine.statistics().violation_count, 0);
+}
+
+#[test]
+fn a_remote_is_known_by_its_first_port_whichever_way_it_is_met() {
+    let mut world = World::new(2, 44);
+    world.post(0, 1, 1, 10);
+    world.run_until_quiet(10 * MS);
+    let met = world.hosts[1].got[0].from;
+    assert_eq!(world.remote(1, 0), met);
+    assert_eq!(
+        world.hosts[1].machine.address(met),
+        Some(crate::pair::address(0))
+    );
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Messages of all forms arrive once, whole and in order, in fair weather and in storms.
+
+use weft_srd::Failure;
+use weft_wire::Reason;
+
+use crate::pair::{MS, Policy, SECOND, US, Weather, World};
+
+fn lengths(world: &mut World, count: u64) -> Vec<(u64, usize)> {
+    let pick = |world: &mut World| match world.random.below(10) {
+        0 => 0,
+        1..=5 => world.random.below(1200) as usize,
+        6..=8 => 1200 + world.random.below(60_000) as usize,
+        _ => 70_000 + world.random.below(300_000) as usize,
+    };
+    (0..count).map(|token| (token, pick(world))).collect()
+}
+
+#[test]
+fn a_small_message_arrives_after_one_link() {
+    let mut world = World::new(2, 1);
+    world.post(0, 1, 7, 100);
+    world.run_for(10 * US);
+    let from = world.remote(1, 0);
+    world.assert_got(1, from, &[(7, 100)]);
+    world.run_until_quiet(MS);
+    assert_eq!(world.hosts[0].sent, [7]);
+    // The message and its acknowledgement: nothing else is sent for it.
+    assert_eq!(world.sent_per_host, [1, 1]);
+}
+
+#[test]
+fn all_forms_arrive_once_and_in_order_in_fair_weather() {
+    let mut world = World::new(2, 2);
+    let list = [
+        (1, 0),
+        (2, 1),
+        (3, 1000),
+        (4, 5_000),
+        (5, 65_536),
+        (6, 65_537),
+        (7, 1_000_000),
+        (8, 3),
+    ];
+    for (token, length) in list {
+        world.post(0, 1, token, length);
+    }
+    world.run_until_quiet(20 * MS);
+    let from = world.remote(1, 0);
+    world.assert_got(1, from, &list);
+    let mut sent = world.hosts[0].sent.clone();
+    sent.sort_unstable();
+    assert_eq!(sent, [1, 2, 3, 4, 5, 6, 7, 8]);
+    assert_eq!(world.hosts[0].machine.statistics().retransmitted_count, 0);
+}
+
+#[test]
+fn nothing_is_lost_doubled_or_reordered_in_storms_whatever_the_seed() {
+    for seed in 10..40 {
+        let mut world = World::new(2, seed);
+        world.weather = Weather::STORM;
+        let list = lengths(&mut world, 40);
+        for (token, length) in &list {
+            world.post(0, 1, *token, *length);
+            world.post(1, 0, *token, *length);
+            let pause = world.random.below(200) * US;
+            world.run_for(pause);
+        }
+        world.run_until_quiet(20 * SECOND);
+        for (at, of) in [(0, 1), (1, 0)] {
+            let from = world.remote(at, of);
+            world.assert_got(at, from, &list);
+            assert_eq!(world.hosts[at].sent.len(), list.len(), "seed {seed}");
+            assert_eq!(world.hosts[at].machine.held_bytes(), 0, "seed {seed}");
+            assert_eq!(
+                world.hosts[at].machine.statistics().violation_count,
+                0,
+                "seed {seed}"
+            );
+        }
+    }
+}
+
+#[test]
+fn many_remotes_at_once_keep_their_messages_apart() {
+    let mut world = World::new(9, 50);
+    world.weather.loss_percent = 2;
+    let list: Vec<(u64, usize)> = (0..10).map(|index| (index, 100_000)).collect();
+    for sender in 1..9 {
+        for (token, length) in &list {
+            world.post(sender, 0, *token, *length);
+        }
+    }
+    world.run_until_quiet(2 * SECOND);
+    for sender in 1..9 {
+        let from = world.remote(0, sender);
+        world.assert_got(0, from, &list);
+    }
+}
+
+#[test]
+fn a_truncated_message_sends_no_more_than_was_accepted_and_a_discarded_one_nothing() {
+    for most in [0, 1000, 100_000] {
+        let mut world = World::new(2, 60 + most);
+        world.hosts[1].policy = Policy::Truncate(most);
+        world.post(0, 1, 5, 400_000);
+        world.run_until_quiet(20 * MS);
+        assert_eq!(world.hosts[0].sent, [5]);
+        let got = &world.hosts[1].got[0].payload;
+        let expected = &crate::pair::pattern(5, 400_000)[..most as usize];
+        assert!(got == expected);
+        assert!(world.sent_per_host[0] < 20 + most / 1300);
+    }
+}
+
+#[test]
+fn a_refused_message_fails_and_those_behind_it_arrive() {
+    let mut world = World::new(2, 70);
+    world.hosts[1].policy = Policy::Refuse;
+    world.post(0, 1, 1, 400_000);
+    world.post(0, 1, 2, 10);
+    world.run_until_quiet(20 * MS);
+    assert_eq!(
+        world.hosts[0].failed,
+        [(1, Failure::Refused(Reason::NoMemory))]
+    );
+    assert_eq!(world.hosts[0].sent, [2]);
+}
+
+#[test]
+fn a_message_that_wants_a_receipt_is_complete_when_the_receipt_comes() {
+    let mut world = World::new(2, 80);
+    assert!(world.try_post(0, 1, 9, 50, true));
+    world.run_for(5 * MS);
+    assert!(world.hosts[0].sent.is_empty());
+    let got = world.hosts[1].got[0].clone();
+    let now = world.now;
+    world.hosts[1]
+        .machine
+        .receipt(now, got.from, got.message.id)
+        .unwrap();
+    world.run_until_quiet(5 * MS);
+    assert_eq!(world.hosts[0].sent, [9]);
+}
+
+#[test]
+fn an_offer_may_wait_for_its_receive_and_holds_up_nothing() {
+    let mut world = World::new(2, 90);
+    world.hosts[1].policy = Policy::Keep;
+    world.post(0, 1, 1, 500_000);
+    world.post(0, 1, 2, 20);
+    world.run_for(3 * SECOND);
+    assert_eq!(world.hosts[0].sent, [2]);
+    let (remote, message) = world.hosts[1].offers[0];
+    world.accept(1, remote, message, message.length_bytes);
+    world.run_until_quiet(20 * MS);
+    assert_eq!(world.hosts[0].sent, [2, 1]);
+    assert!(world.hosts[1].got[1].payload == crate::pair::pattern(1, 500_000));
+}
+
+#[test]
+fn what_the_owner_keeps_unread_closes_the_window_until_it_is_read() {
+    let mut world = World::new(2, 95);
+    let from = world.remote(1, 0);
+    world.post(0, 1, 0, 1000);
+    world.run_for(MS);
+    let now = world.now;
+    world.hosts[1].machine.set_unread(now, from, 1 << 20);
+    for token in 1..60 {
+        world.post(0, 1, token, 30_000);
+    }
+    world.run_for(50 * MS);
+    let held = world.hosts[1].got.len();
+    assert!(held < 15, "{held} messages came past a closed window");
+    let now = world.now;
+    world.hosts[1].machine.set_unread(now, from, 0);
+    world.run_until_quiet(500 * MS);
+    assert_eq!(world.hosts[1].got.len(), 60);
+}

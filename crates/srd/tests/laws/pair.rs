@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two machines or a few, a virtual clock, and links that delay, lose, double, reorder, damage and swallow datagrams.
+//!
+//! Everything depends on the seed alone. The world checks by itself that no byte is handed out twice and that the
+//! machines' invariants hold after every step.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use weft_srd::random::Random;
+use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Remote, Send, Transmit};
+use weft_wire::keyed::{self, Keyed};
+use weft_wire::{Head, Message, Path};
+
+pub const US: u64 = 1_000;
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+/// Ports of every host: 1000 to 1007.
+const FIRST_PORT: u16 = 1000;
+
+/// What links do, for all of them alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Weather {
+    pub delay_ns: u64,
+    /// Added at random: reorders even on one path.
+    pub jitter_ns: u64,
+    pub loss_percent: u64,
+    pub double_percent: u64,
+    pub damage_percent: u64,
+}
+
+impl Weather {
+    pub const FAIR: Self = Self {
+        delay_ns: 10 * US,
+        jitter_ns: 0,
+        loss_percent: 0,
+        double_percent: 0,
+        damage_percent: 0,
+    };
+    pub const STORM: Self = Self {
+        delay_ns: 10 * US,
+        jitter_ns: 40 * US,
+        loss_percent: 5,
+        double_percent: 3,
+        damage_percent: 2,
+    };
+}
+
+/// A message as its receiver got it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Got {
+    pub from: Remote,
+    pub message: Message,
+    pub payload: Vec<u8>,
+}
+
+/// What an owner does with offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    Accept,
+    /// At most this many bytes.
+    Truncate(u64),
+    Refuse,
+    Keep,
+}
+
+pub struct Landing {
+    slot: usize,
+    seen: Vec<bool>,
+}
+
+pub struct Host {
+    pub machine: Machine,
+    pub got: Vec<Got>,
+    pub offers: Vec<(Remote, Message)>,
+    pub sent: Vec<u64>,
+    pub failed: Vec<(u64, Failure)>,
+    pub lost: Vec<(Remote, Failure)>,
+    pub landings_failed: usize,
+    pub policy: Policy,
+    /// Takes no datagrams and no timers until then, as a process that computes; they wait in its socket buffer.
+    pub away_until: u64,
+    landings: BTreeMap<u64, Landing>,
+    next_landing: u64,
+    payloads: BTreeMap<u64, Vec<u8>>,
+}
+
+struct Key;
+
+impl Keyed for Key {
+    fn tag(&self, parts: &[&[u8]]) -> u64 {
+        let bytes = parts.iter().flat_map(|part| part.iter());
+        bytes.fold(0x5eed, |tag, byte| {
+            (tag ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+}
+
+type Flying = Reverse<(u64, u64, usize)>;
+
+pub struct World {
+    pub now: u64,
+    pub hosts: Vec<Host>,
+    pub weather: Weather,
+    pub random: Random,
+    /// Answers whether a datagram from one host to another on this path vanishes.
+    pub swallow: Box<dyn FnMut(usize, usize, Path, u64) -> bool>,
+    queue: BinaryHeap<Flying>,
+    datagrams: BTreeMap<u64, (SocketAddr, Vec<u8>)>,
+    next_datagram: u64,
+    pub sent_per_host: Vec<u64>,
+}
+
+pub fn ip(host: usize) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1 + host as u8))
+}
+
+pub fn address(host: usize) -> SocketAddr {
+    SocketAddr::new(ip(host), FIRST_PORT)
+}
+
+pub fn config() -> Config {
+    let mut config = Config::default();
+    for (index, port) in config.ports.iter_mut().enumerate() {
+        *port = FIRST_PORT + index as u16;
+    }
+    config
+}
+
+/// Bytes that depend on token and place.
+pub fn pattern(token: u64, length: usize) -> Vec<u8> {
+    (0..length as u64)
+        .map(|at| (token.wrapping_mul(131) ^ (at.wrapping_mul(2_654_435_761) >> 7)) as u8)
+        .collect()
+}
+
+impl Host {
+    fn new(config: Config, incarnation: u64) -> Self {
+        Self {
+            machine: Machine::new(config, incarnation).unwrap(),
+            got: Vec::new(),
+            offers: Vec::new(),
+            sent: Vec::new(),
+            failed: Vec::new(),
+            lost: Vec::new(),
+            landings_failed: 0,
+            policy: Policy::Accept,
+            away_until: 0,
+            landings: BTreeMap::new(),
+            next_landing: 0,
+            payloads: BTreeMap::new(),
+        }
+    }
+}
+
+impl World {
+    pub fn new(host_count: usize, seed: u64) -> Self {
+        Self::with(host_count, seed, config())
+    }
+
+    pub fn with(host_count: usize, seed: u64, config: Config) -> Self {
+        println!("seed {seed}");
+        Self {
+            now: SECOND,
+            hosts: (0..host_count)
+                .map(|host| Host::new(config, seed * 1000 + host as u64 + 1))
+                .collect(),
+            weather: Weather::FAIR,
+            random: Random::new(seed),
+            swallow: Box::new(|_, _, _, _| false),
+            queue: BinaryHeap::new(),
+            datagrams: BTreeMap::new(),
+            next_datagram: 0,
+            sent_per_host: vec![0; host_count],
+        }
+    }
+
+    /// Another process takes a host's place; what the old one had is gone.
+    pub fn replace(&mut self, host: usize, incarnation: u64) {
+        self.hosts[host] = Host::new(config(), incarnation);
+    }
+
+    pub fn remote(&mut self, at: usize, of: usize) -> Remote {
+        self.hosts[at].machine.remote(address(of)).unwrap()
+    }
+
+    pub fn post(&mut self, from: usize, to: usize, token: u64, length: usize) {
+        assert!(
+            self.try_post(from, to, token, length, false),
+            "no room for a message"
+        );
+    }
+
+    pub fn try_post(
+        &mut self,
+        from: usize,
+        to: usize,
+        token: u64,
+        length: usize,
+        wants_receipt: bool,
+    ) -> bool {
+        let remote = self.remote(from, to);
+        let send = Send {
+            remote,
+            tag: Some(token),
+            cq_data: None,
+            length_bytes: length as u64,
+            wants_receipt,
+            token,
+        };
+        let now = self.now;
+        let host = &mut self.hosts[from];
+        if host.machine.post_send(now, &send).is_err() {
+            return false;
+        }
+        host.payloads.insert(token, pattern(token, length));
+        true
+    }
+
+    fn launch(&mut self, from: usize, transmit: &Transmit) {
+        let payload = match transmit.payload {
+            None => Vec::new(),
+            Some(part) => {
+                let all = &self.hosts[from].payloads[&part.token];
+                let start = part.offset_bytes as usize;
+                all[start..start + part.length_bytes as usize].to_vec()
+            }
+        };
+        let mut head: Head = transmit.head;
+        keyed::seal(&Key, &mut head, &payload);
+        let mut bytes = [head.as_bytes(), &payload].concat();
+        assert!(bytes.len() <= 1400, "{} bytes in a datagram", bytes.len());
+        self.sent_per_host[from] += 1;
+        let Some(to) = (0..self.hosts.len()).find(|host| ip(*host) == transmit.to.ip()) else {
+            return;
+        };
+        let lost = self.random.below(100) < self.weather.loss_percent;
+        if lost || (self.swallow)(from, to, transmit.path, self.now) {
+            return;
+        }
+        if self.random.below(100) < self.weather.damage_percent {
+            let at = self.random.below(bytes.len() as u64) as usize;
+            bytes[at] ^= 1 << self.random.below(8);
+        }
+        let copies = 1 + u64::from(self.random.below(100) < self.weather.double_percent);
+        let port = FIRST_PORT + u16::from(transmit.path.source_port_index());
+        for _ in 0..copies {
+            let jitter = self.random.below(self.weather.jitter_ns + 1);
+            let at = self.now + self.weather.delay_ns + jitter;
+            self.queue.push(Reverse((at, self.next_datagram, to)));
+            self.datagrams.insert(
+                self.next_datagram,
+                (SocketAddr::new(ip(from), port), bytes.clone()),
+            );
+            self.next_datagram += 1;
+        }
+    }
+
+    /// Hands a datagram to a host's machine as if it came from the network.
+    pub fn deliver(&mut self, to: usize, from: SocketAddr, bytes: &[u8]) {
+        if keyed::open(&Key, bytes).is_err() {
+            return;
+        }
+        let now = self.now;
+        let host = &mut self.hosts[to];
+        match host.machine.handle_datagram(now, from, bytes) {
+            Arrival::Nothing => {}
+            Arrival::Message {
+                remote,
+                message,
+                payload,
+            } => {
+                host.got.push(Got {
+                    from: remote,
+                    message,
+                    payload: payload.to_vec(),
+                });
+            }
+            Arrival::Data {
+                landing,
+                offset_bytes,
+                payload,
+                ..
+            } => {
+                let landing = host
+                    .landings
+                    .get_mut(&landing)
+                    .expect("data for an open landing");
+                let got = &mut host.got[landing.slot];
+                for (index, byte) in payload.iter().enumerate() {
+                    let at = offset_bytes as usize + index;
+                    assert!(!landing.seen[at], "byte {at} came twice");
+                    landing.seen[at] = true;
+                    got.payload[at] = *byte;
+                }
+            }
+        }
+    }
+
+    fn settle(&mut self, at: usize) {
+        let now = self.now;
+        if self.hosts[at].away_until > now {
+            return;
+        }
+        while let Some(event) = self.hosts[at].machine.poll_event() {
+            self.on_event(at, event);
+        }
+        while let Some(transmit) = self.hosts[at].machine.poll_transmit(now) {
+            self.launch(at, &transmit);
+        }
+        self.hosts[at].machine.check_invariants();
+    }
+
+    fn on_event(&mut self, at: usize, event: Event) {
+        let host = &mut self.hosts[at];
+        match event {
+            Event::Message {
+                remote,
+                message,
+                payload,
+            } => {
+                host.got.push(Got {
+                    from: remote,
+                    message,
+                    payload,
+                });
+            }
+            Event::Offer { remote, message } => self.on_offer(at, remote, message),
+            Event::Landed { landing } => {
+                let landing = host.landings.remove(&landing).expect("an open landing");
+                assert!(landing.seen.iter().all(|seen| *seen), "landed with holes");
+            }
+            Event::LandingFailed { landing, .. } => {
+                host.landings.remove(&landing).expect("an open landing");
+                host.landings_failed += 1;
+            }
+            Event::Sent { token } => host.sent.push(token),
+            Event::SendFailed { token, why } => host.failed.push((token, why)),
+            Event::RemoteLost { remote, why } => host.lost.push((remote, why)),
+        }
+    }
+
+    fn on_offer(&mut self, at: usize, remote: Remote, message: Message) {
+        match self.hosts[at].policy {
+            Policy::Accept => self.accept(at, remote, message, message.length_bytes),
+            Policy::Truncate(most) => {
+                self.accept(at, remote, message, message.length_bytes.min(most))
+            }
+            Policy::Keep => self.hosts[at].offers.push((remote, message)),
+            Policy::Refuse => {
+                let offer = Offer {
+                    remote,
+                    message_id: message.id,
+                };
+                let reason = weft_wire::Reason::NoMemory;
+                self.hosts[at]
+                    .machine
+                    .refuse(self.now, offer, reason)
+                    .unwrap();
+            }
+        }
+    }
+
+    pub fn accept(&mut self, at: usize, remote: Remote, message: Message, length: u64) {
+        let now = self.now;
+        let host = &mut self.hosts[at];
+        let landing = host.next_landing;
+        host.next_landing += 1;
+        let slot = host.got.len();
+        host.got.push(Got {
+            from: remote,
+            message,
+            payload: vec![0; length as usize],
+        });
+        host.landings.insert(
+            landing,
+            Landing {
+                slot,
+                seen: vec![false; length as usize],
+            },
+        );
+        let offer = Offer {
+            remote,
+            message_id: message.id,
+        };
+        host.machine.accept(now, offer, landing, length).unwrap();
+    }
+
+    /// Runs until the time, or until nothing is left to do.
+    pub fn run_until(&mut self, end: u64) {
+        loop {
+            for host in 0..self.hosts.len() {
+                self.settle(host);
+            }
+            let Some(next) = self.next_time().filter(|next| *next <= end) else {
+                break;
+            };
+            self.now = self.now.max(next);
+            self.step();
+        }
+        self.now = self.now.max(end);
+    }
+
+    pub fn run_for(&mut self, span: u64) {
+        self.run_until(self.now + span);
+    }
+
+    /// Runs until no machine has anything under way; fails if that takes longer than `limit`. Answers how long it took.
+    pub fn run_until_quiet(&mut self, limit: u64) -> u64 {
+        let start = self.now;
+        loop {
+            for host in 0..self.hosts.len() {
+                self.settle(host);
+            }
+            if self.hosts.iter().all(|host| !host.machine.is_busy()) {
+                return self.now - start;
+            }
+            let next = self.next_time().expect("busy machines have a timer");
+            assert!(next <= start + limit, "still busy after {} us", limit / US);
+            self.now = self.now.max(next);
+            self.step();
+        }
+    }
+
+    fn next_time(&self) -> Option<u64> {
+        let timers = self.hosts.iter().filter_map(|host| {
+            host.machine
+                .poll_timeout()
+                .map(|at| at.max(host.away_until))
+        });
+        // A datagram for a host that is away waits for it, and others must not wait behind it.
+        let flying = self
+            .queue
+            .iter()
+            .map(|entry| entry.0.0.max(self.hosts[entry.0.2].away_until))
+            .min();
+        timers.chain(flying).min()
+    }
+
+    fn step(&mut self) {
+        let mut due = Vec::new();
+        let mut waiting = Vec::new();
+        while self.queue.peek().is_some_and(|entry| entry.0.0 <= self.now) {
+            let Some(Reverse(entry)) = self.queue.pop() else {
+                break;
+            };
+            let away = self.hosts[entry.2].away_until > self.now;
+            if away {
+                waiting.push(Reverse(entry))
+            } else {
+                due.push(entry)
+            }
+        }
+        self.queue.extend(waiting);
+        for (_, name, to) in due {
+            let (from, bytes) = self.datagrams.remove(&name).unwrap();
+            self.deliver(to, from, &bytes);
+            // The owner drains events before the next datagram.
+            while let Some(event) = self.hosts[to].machine.poll_event() {
+                self.on_event(to, event);
+            }
+        }
+        for host in 0..self.hosts.len() {
+            let host = &mut self.hosts[host];
+            if host.away_until <= self.now
+                && host.machine.poll_timeout().is_some_and(|at| at <= self.now)
+            {
+                host.machine.handle_timeout(self.now);
+            }
+        }
+    }
+
+    /// Asserts that a host got exactly these messages (token and length) of one sender, in this order.
+    pub fn assert_got(&self, at: usize, from: Remote, expected: &[(u64, usize)]) {
+        let got: Vec<&Got> = self.hosts[at]
+            .got
+            .iter()
+            .filter(|got| got.from == from)
+            .collect();
+        let tokens: Vec<u64> = got.iter().map(|got| got.message.tag.unwrap()).collect();
+        let wanted: Vec<u64> = expected.iter().map(|pair| pair.0).collect();
+        assert_eq!(tokens, wanted, "messages in order");
+        for (got, (token, length)) in got.iter().zip(expected) {
+            assert!(
+                got.payload == pattern(*token, *length),
+                "payload of message {token}"
+            );
+        }
+    }
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How long recovery takes, what it costs, and that silence is not mistaken for loss or death.
+
+use weft_srd::Failure;
+
+use crate::pair::{MS, SECOND, US, World};
+
+/// Two hosts that know each other and have round trips.
+fn acquainted(seed: u64) -> World {
+    let mut world = World::new(2, seed);
+    for token in 0..20 {
+        world.post(0, 1, 1000 + token, 500);
+        world.run_for(100 * US);
+    }
+    world.run_until_quiet(10 * MS);
+    world
+}
+
+#[test]
+fn a_lost_tail_is_sent_again_within_the_tail_probe_and_on_another_path() {
+    let mut world = acquainted(1);
+    let mut first = true;
+    world.swallow = Box::new(move |from, _, _, _| from == 0 && std::mem::take(&mut first));
+    world.post(0, 1, 1, 100);
+    let took = world.run_until_quiet(10 * MS);
+    // 2 srtt and the acknowledgement's delay until the probe, one link, and the answer.
+    assert!(took < 150 * US, "{} us", took / US);
+    let statistics = world.hosts[0].machine.statistics();
+    assert_eq!((statistics.tail_probe_count, statistics.rto_count), (1, 0));
+}
+
+#[test]
+fn a_gap_inside_a_stream_costs_about_a_round_trip_and_no_time_out() {
+    let mut world = acquainted(2);
+    let mut number = 0;
+    world.swallow = Box::new(move |from, _, _, _| {
+        number += u64::from(from == 0);
+        from == 0 && number == 15
+    });
+    world.post(0, 1, 1, 60_000);
+    let took = world.run_until_quiet(10 * MS);
+    assert!(took < 200 * US, "{} us", took / US);
+    let statistics = world.hosts[0].machine.statistics();
+    assert_eq!(statistics.rto_count, 0);
+    assert!(statistics.retransmitted_count <= 3, "{statistics:?}");
+}
+
+#[test]
+fn an_unknown_remote_is_tried_again_with_doubling_pauses() {
+    let mut world = World::new(2, 3);
+    world.swallow = Box::new(|_, _, _, _| true);
+    world.post(0, 1, 1, 100);
+    world.run_for(SECOND);
+    let statistics = world.hosts[0].machine.statistics();
+    // 1, 2, 4 ... 64 ms, then every 100 ms: about 16 in a second.
+    assert!((12..=20).contains(&statistics.rto_count), "{statistics:?}");
+    assert_eq!(statistics.suspect_count, 0);
+}
+
+#[test]
+fn a_dead_path_is_left_and_later_traffic_avoids_it() {
+    let mut world = acquainted(4);
+    world.swallow = Box::new(|_, _, path, _| path.number() % 4 == 1);
+    for token in 0..200 {
+        world.post(0, 1, token, 20_000);
+        world.run_until_quiet(10 * MS);
+    }
+    let learning = world.hosts[0].machine.statistics();
+    for token in 200..400 {
+        world.post(0, 1, token, 20_000);
+        let took = world.run_until_quiet(10 * MS);
+        assert!(took < MS, "{} us", took / US);
+    }
+    let known = world.hosts[0].machine.statistics();
+    assert!(learning.suspect_count >= 10, "{learning:?}");
+    let again = known.retransmitted_count - learning.retransmitted_count;
+    assert!(
+        again < 20,
+        "{again} retransmissions on paths that are known to be dead"
+    );
+}
+
+#[test]
+fn a_path_that_heals_is_used_again() {
+    let mut world = acquainted(5);
+    world.swallow = Box::new(|_, _, path, now| path.number() < 32 && now < 2 * SECOND);
+    while world.now < 3 * SECOND + 500 * MS {
+        let token = world.now;
+        world.post(0, 1, token, 20_000);
+        world.run_until_quiet(100 * MS);
+        world.run_for(20 * MS);
+    }
+    let seen = std::rc::Rc::new(std::cell::Cell::new(0u64));
+    let set = std::rc::Rc::clone(&seen);
+    world.swallow = Box::new(move |from, _, path, _| {
+        if from == 0 {
+            set.set(set.get() | path.bit());
+        }
+        false
+    });
+    // Small traffic stays on paths that work; a large window needs more of them than that.
+    for token in 0..4 {
+        world.post(0, 1, token, 4_000_000);
+        world.run_until_quiet(100 * MS);
+    }
+    let healed = (seen.get() & u64::from(u32::MAX)).count_ones();
+    assert!(healed > 4, "only {healed} of 32 healed paths are used");
+}
+
+#[test]
+fn half_of_the_paths_failing_at_once_costs_a_large_transfer_less_than_a_millisecond() {
+    let undisturbed = {
+        let mut world = acquainted(6);
+        world.post(0, 1, 1, 4_000_000);
+        world.run_until_quiet(100 * MS)
+    };
+    let mut world = acquainted(6);
+    let fails = world.now + 300 * US;
+    world.swallow = Box::new(move |_, _, path, now| now > fails && path.number() % 2 == 0);
+    world.post(0, 1, 1, 4_000_000);
+    let took = world.run_until_quiet(100 * MS);
+    assert!(
+        took < undisturbed + MS,
+        "{} us against {} us",
+        took / US,
+        undisturbed / US
+    );
+}
+
+#[test]
+fn a_remote_that_computes_is_neither_loss_nor_death() {
+    let mut world = acquainted(7);
+    let before = world.hosts[0].machine.statistics();
+    world.hosts[1].away_until = world.now + 400 * MS;
+    for token in 0..10 {
+        world.post(0, 1, token, 2_000);
+    }
+    world.run_for(399 * MS);
+    let during = world.hosts[0].machine.statistics();
+    let again = during.retransmitted_count - before.retransmitted_count;
+    // Doubling pauses from 200 us to 100 ms: one packet each.
+    assert!(
+        again <= 16,
+        "{again} packets sent again to a remote that computes"
+    );
+    let took = world.run_until_quiet(10 * MS);
+    assert!(took < 2 * MS, "{} us after its return", took / US);
+    let after = world.hosts[0].machine.statistics();
+    assert_eq!(
+        after.suspect_count, before.suspect_count,
+        "no path is to blame"
+    );
+    assert_eq!(after.lost_count, before.lost_count, "nothing was lost");
+    assert!(world.hosts[0].lost.is_empty());
+    assert_eq!(world.hosts[1].got.len(), 30);
+}
+
+#[test]
+fn a_dead_remote_fails_everything_after_the_set_time() {
+    let mut world = acquainted(8);
+    world.post(0, 1, 1, 500_000);
+    world.run_for(30 * US);
+    world.post(0, 1, 2, 10);
+    world.swallow = Box::new(|_, _, _, _| true);
+    let start = world.now;
+    world.run_for(4_900 * MS);
+    assert!(world.hosts[0].failed.is_empty());
+    world.run_for(300 * MS);
+    let remote = world.remote(0, 1);
+    assert_eq!(
+        world.hosts[0].failed,
+        [(1, Failure::Lost), (2, Failure::Lost)]
+    );
+    assert_eq!(world.hosts[0].lost, [(remote, Failure::Lost)]);
+    assert!(
+        !world.try_post(0, 1, 3, 10, false),
+        "nothing can be posted to a dead remote"
+    );
+    assert!(world.now - start <= 5_200 * MS);
+    // The receiver of a message under way hears of it as well.
+    world.run_for(10 * SECOND);
+    assert_eq!(
+        world.hosts[1].landings_failed,
+        world.hosts[1].got.len() - 20
+    );
+}
+
+#[test]
+fn a_remote_that_dies_while_it_holds_an_offer_is_found_dead() {
+    let mut world = acquainted(9);
+    world.hosts[1].policy = crate::pair::Policy::Keep;
+    world.post(0, 1, 1, 500_000);
+    world.run_for(500 * MS);
+    world.swallow = Box::new(|_, _, _, _| true);
+    world.run_for(7 * SECOND);
+    assert_eq!(world.hosts[0].failed, [(1, Failure::Lost)]);
+}
+
+#[test]
+fn refused_datagrams_end_a_flow_at_once() {
+    let mut world = acquainted(10);
+    world.swallow = Box::new(|_, _, _, _| true);
+    world.post(0, 1, 1, 100);
+    world.run_for(MS);
+    let remote = world.remote(0, 1);
+    let now = world.now;
+    for _ in 0..3 {
+        world.hosts[0].machine.handle_refused(now, remote);
+    }
+    world.run_for(US);
+    assert_eq!(world.hosts[0].failed, [(1, Failure::Lost)]);
+}
+
+#[test]
+fn acknowledgements_that_are_lost_cost_duplicates_and_nothing_more() {
+    let mut world = acquainted(11);
+    let mut random = weft_srd::random::Random::new(11);
+    world.swallow = Box::new(move |from, _, _, _| from == 1 && random.below(100) < 60);
+    let list: Vec<(u64, usize)> = (0..60).map(|token| (token, 10_000)).collect();
+    for (token, length) in &list {
+        world.post(0, 1, *token, *length);
+        world.run_for(300 * US);
+    }
+    world.run_until_quiet(2 * SECOND);
+    assert_eq!(world.hosts[1].got.len(), 80);
+}
