@@ -90,8 +90,8 @@ impl Listener {
                 flags,
             )
         };
-        // SAFETY: a non-negative result is a fresh descriptor that nobody else owns.
         (raw >= 0).then(|| Connection {
+            // SAFETY: a non-negative result is a fresh descriptor that nobody else owns.
             socket: unsafe { OwnedFd::from_raw_fd(raw) },
         })
     }

@@ -47,8 +47,8 @@ impl WaitSet {
     pub fn new() -> io::Result<Self> {
         // SAFETY: no preconditions.
         let raw = check(unsafe { libc::epoll_create1(libc::EPOLL_CLOEXEC) })?;
-        // SAFETY: the call just returned this descriptor and nobody else owns it.
         Ok(Self {
+            // SAFETY: the call just returned this descriptor and nobody else owns it.
             epoll: unsafe { OwnedFd::from_raw_fd(raw) },
         })
     }
