@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Links with a rate, a delay, a finite queue and faults; and the packets under way. Called by simulator.
+//!
+//! A link is a first-in-first-out queue, so the time a packet leaves is known when it enters: one event per hop.
+
+use weft_srd::random::Random;
+use weft_wire::Head;
+
+use crate::hash::FiveTuple;
+use crate::tcp::Segment;
+use crate::topology::{Route, Topology};
+
+/// Preamble, Ethernet header, checksum and gap (IEEE 802.3), and IP header with a UDP or TCP one.
+pub const FRAME_BYTES: u64 = 38 + 28;
+/// Light over 100 m of fibre and a switch's own delay (chosen: usual figures).
+pub const HOP_NS: u64 = 600;
+/// Card and software of the receiving host (chosen: the machine itself takes no simulated time).
+pub const HOST_NS: u64 = 1_000;
+
+/// What a packet is, to the host it is for.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a box would cost an allocation per packet"
+)]
+#[derive(Clone, Copy, Debug)]
+pub enum Content {
+    /// Of the machine: the head as it would be on a wire, and how long the payload is.
+    Srd {
+        /// As the machine wrote it.
+        head: Head,
+        /// Of the payload.
+        payload_bytes: u32,
+    },
+    /// Of the baseline.
+    Tcp(Segment),
+}
+
+/// A packet under way.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet {
+    /// Host.
+    pub source: u32,
+    /// Host.
+    pub target: u32,
+    /// As the switches saw it.
+    pub source_port: u16,
+    wire_bytes: u32,
+    route: Route,
+    hop: u8,
+    /// Its meaning.
+    pub content: Content,
+}
+
+/// Where a packet is next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    /// At the next switch at this time.
+    Hop(u64),
+    /// At its host at this time.
+    Arrives(u64),
+    /// Nowhere: the queue was full or the link broken.
+    Dropped,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Link {
+    busy_until_ns: u64,
+    /// Swallows everything from then on; 0 for never.
+    broken_from_ns: u64,
+    /// Of a million packets.
+    loss_per_million: u32,
+}
+
+/// Counts of one run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Packets that hosts sent.
+    pub sent_count: u64,
+    /// Packets dropped at full queues.
+    pub full_count: u64,
+    /// Packets that broken links swallowed.
+    pub broken_count: u64,
+    /// Packets that reached their host.
+    pub arrived_count: u64,
+}
+
+/// The network.
+#[derive(Debug)]
+pub struct Fabric {
+    topology: Topology,
+    links: Vec<Link>,
+    packets: Vec<Packet>,
+    free: Vec<u32>,
+    /// Time of one byte, in 2^-20 nanoseconds.
+    byte_time: u64,
+    queue_ns: u64,
+    random: Random,
+    tally: Tally,
+}
+
+impl Fabric {
+    /// Links of `rate` Gb/s with queues of `queue_bytes`.
+    pub fn new(topology: Topology, rate: u64, queue_bytes: u64, seed: u64) -> Self {
+        let byte_time = (8 << 20) / rate.max(1);
+        Self {
+            links: vec![Link::default(); topology.link_count()],
+            packets: Vec::new(),
+            free: Vec::new(),
+            byte_time,
+            queue_ns: (queue_bytes * byte_time) >> 20,
+            random: Random::new(seed),
+            tally: Tally::default(),
+            topology,
+        }
+    }
+
+    /// Hosts, leaves and spines.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// Counts so far.
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// Packets that are neither dropped nor arrived.
+    pub fn flying_count(&self) -> usize {
+        self.packets.len() - self.free.len()
+    }
+
+    /// Time of so many bytes on a link.
+    pub fn time_ns(&self, bytes: u64) -> u64 {
+        ((u128::from(bytes) * u128::from(self.byte_time) + (1 << 19)) >> 20) as u64
+    }
+
+    /// All links of a spine swallow everything from this time on.
+    pub fn break_spine(&mut self, spine: usize, at_ns: u64) {
+        for link in self.topology.spine_links(spine) {
+            self.links[link as usize].broken_from_ns = at_ns.max(1);
+        }
+    }
+
+    /// A link loses packets at random.
+    pub fn set_loss(&mut self, link: u32, per_million: u32) {
+        self.links[link as usize].loss_per_million = per_million;
+    }
+
+    /// When the host's card has sent all it was given.
+    pub fn card_free_ns(&self, host: usize) -> u64 {
+        self.links[self.topology.host_up(host) as usize].busy_until_ns
+    }
+
+    /// A host hands a packet to its card. Answers its name and where it is next.
+    pub fn send(
+        &mut self,
+        now_ns: u64,
+        tuple: &FiveTuple,
+        bytes: u64,
+        content: Content,
+    ) -> (u32, Step) {
+        let packet = Packet {
+            source: tuple.source,
+            target: tuple.target,
+            source_port: tuple.source_port,
+            wire_bytes: (bytes + FRAME_BYTES) as u32,
+            route: self.topology.route(tuple),
+            hop: 0,
+            content,
+        };
+        self.tally.sent_count += 1;
+        let name = match self.free.pop() {
+            Some(name) => {
+                self.packets[name as usize] = packet;
+                name
+            }
+            None => {
+                self.packets.push(packet);
+                (self.packets.len() - 1) as u32
+            }
+        };
+        (name, self.advance(now_ns, name))
+    }
+
+    /// A packet is at the entry of its next link.
+    pub fn advance(&mut self, now_ns: u64, name: u32) -> Step {
+        let packet = &mut self.packets[name as usize];
+        let first = packet.hop == 0;
+        let link = &mut self.links[packet.route.links[usize::from(packet.hop)] as usize];
+        packet.hop += 1;
+        let broken = link.broken_from_ns != 0 && now_ns >= link.broken_from_ns;
+        let unlucky = link.loss_per_million > 0
+            && self.random.below(1_000_000) < u64::from(link.loss_per_million);
+        if broken || unlucky {
+            self.tally.broken_count += 1;
+            self.free.push(name);
+            return Step::Dropped;
+        }
+        let wait_ns = link.busy_until_ns.saturating_sub(now_ns);
+        // A card takes what its host gives it; the host looks after the card's queue.
+        if wait_ns > self.queue_ns && !first {
+            self.tally.full_count += 1;
+            self.free.push(name);
+            return Step::Dropped;
+        }
+        link.busy_until_ns =
+            now_ns + wait_ns + ((u64::from(packet.wire_bytes) * self.byte_time + (1 << 19)) >> 20);
+        if packet.hop == packet.route.count {
+            Step::Arrives(link.busy_until_ns + HOP_NS + HOST_NS)
+        } else {
+            Step::Hop(link.busy_until_ns + HOP_NS)
+        }
+    }
+
+    /// Takes a packet that has arrived.
+    pub fn take(&mut self, name: u32) -> Packet {
+        self.tally.arrived_count += 1;
+        self.free.push(name);
+        self.packets[name as usize]
+    }
+
+    /// Time between the first bit out of one host and the last bit of a packet of this size in another.
+    pub fn crossing_ns(&self, source: usize, target: usize, packet_bytes: u64) -> u64 {
+        let hops = if self.topology.same_leaf(source, target) {
+            2
+        } else {
+            4
+        };
+        hops * (HOP_NS + self.time_ns(packet_bytes)) + HOST_NS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fabric() -> Fabric {
+        Fabric::new(Topology::new(16, &mut Random::new(1)), 100, 64 << 10, 1)
+    }
+
+    fn segment() -> Content {
+        Content::Tcp(Segment::default())
+    }
+
+    #[test]
+    fn a_lone_packet_takes_the_crossing_time() {
+        let mut fabric = fabric();
+        let tuple = FiveTuple {
+            source: 0,
+            target: 15,
+            source_port: 1,
+            target_port: 2,
+            protocol: 17,
+        };
+        let (name, mut step) = fabric.send(0, &tuple, 1434, segment());
+        loop {
+            match step {
+                Step::Hop(at_ns) => step = fabric.advance(at_ns, name),
+                Step::Arrives(at_ns) => {
+                    assert_eq!(at_ns, fabric.crossing_ns(0, 15, 1500));
+                    break;
+                }
+                Step::Dropped => panic!("dropped"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_queue_drops_and_a_broken_spine_swallows() {
+        let mut fabric = fabric();
+        let mut dropped = 0;
+        for source in [1, 2, 3] {
+            for _ in 0..40 {
+                let tuple = FiveTuple {
+                    source,
+                    target: 0,
+                    source_port: 1,
+                    target_port: 2,
+                    protocol: 17,
+                };
+                let (name, _) = fabric.send(0, &tuple, 1434, segment());
+                dropped += u64::from(fabric.advance(1000, name) == Step::Dropped);
+            }
+        }
+        // 64 KiB of queue take 43 packets of 1500 bytes, and one is being sent.
+        assert_eq!(dropped, 120 - 44);
+        assert_eq!(fabric.tally().full_count, dropped);
+        for spine in 0..fabric.topology().spine_count() {
+            fabric.break_spine(spine, 5);
+        }
+        let tuple = FiveTuple {
+            source: 0,
+            target: 15,
+            source_port: 1,
+            target_port: 2,
+            protocol: 17,
+        };
+        let (name, _) = fabric.send(10, &tuple, 100, segment());
+        assert_eq!(fabric.advance(20, name), Step::Dropped);
+        assert_eq!(fabric.tally().broken_count, 1);
+    }
+}

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A host: a machine, or ends of the baseline, and the messages they carry. Called by simulator.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use weft_srd::{Arrival, Config, Event, Machine, Offer, PostError, Send};
+
+use crate::fabric::{Content, Packet};
+use crate::hash::FiveTuple;
+use crate::tcp::{Segment, Sink, Source};
+use crate::workload::Transfer;
+
+/// Ports of the machine on every host: 4000 to 4007.
+const FIRST_PORT: u16 = 4000;
+/// Bytes of a baseline header without IP: TCP with time stamps.
+pub const TCP_HEADER_BYTES: u64 = 32;
+
+/// What has arrived of a message.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Progress {
+    bytes: u64,
+    /// Sum of the indices of all bytes: differs when one came twice and another one never.
+    index_sum: u128,
+    /// When all of it was there; 0 before.
+    pub done_ns: u64,
+}
+
+impl Progress {
+    fn add(&mut self, offset: u64, length: u64) {
+        self.bytes += length;
+        let (offset, length) = (u128::from(offset), u128::from(length));
+        self.index_sum += offset * length + length * length.saturating_sub(1) / 2;
+    }
+
+    /// Every byte exactly once, or the machine is wrong.
+    fn assert_whole(&self, bytes: u64) {
+        let sum = u128::from(bytes) * u128::from(bytes.saturating_sub(1)) / 2;
+        assert_eq!(
+            (self.bytes, self.index_sum),
+            (bytes, sum),
+            "a message must arrive whole and once"
+        );
+    }
+}
+
+/// What hosts share during an event.
+#[derive(Debug)]
+pub struct Desk {
+    /// The simulated time.
+    pub now_ns: u64,
+    /// All messages of the run.
+    pub transfers: Vec<Transfer>,
+    /// By message.
+    pub progress: Vec<Progress>,
+    /// Messages that became whole in this event.
+    pub done: Vec<u32>,
+    /// Messages that failed.
+    pub failed_count: u64,
+    /// A datagram in the making: heads are copied to its front, payloads are zeros that nobody reads.
+    pub scratch: Vec<u8>,
+    /// Receiving ends of the baseline, by message.
+    pub sinks: Vec<Option<Sink>>,
+    /// Payload bytes of a baseline packet.
+    pub tcp_payload_bytes: u64,
+}
+
+impl Desk {
+    fn finish(&mut self, index: u32) {
+        let progress = &mut self.progress[index as usize];
+        assert_eq!(progress.done_ns, 0, "message {index} was completed twice");
+        progress.assert_whole(self.transfers[index as usize].bytes);
+        progress.done_ns = self.now_ns;
+        self.done.push(index);
+    }
+}
+
+/// A packet on its way to the card.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// What switches will see.
+    pub tuple: FiveTuple,
+    /// Without frame.
+    pub bytes: u64,
+    /// Its meaning.
+    pub content: Content,
+}
+
+/// One host, of either kind.
+#[derive(Debug)]
+pub enum Host {
+    /// With the machine.
+    Srd(Box<SrdHost>),
+    /// With the baseline.
+    Tcp(TcpHost),
+}
+
+impl Host {
+    /// Begins a message.
+    pub fn start(&mut self, desk: &mut Desk, index: u32) {
+        match self {
+            Self::Srd(host) => host.start(desk, index),
+            Self::Tcp(host) => host.start(desk, index),
+        }
+    }
+
+    /// Takes a packet.
+    pub fn on_packet(&mut self, desk: &mut Desk, packet: &Packet) {
+        match self {
+            Self::Srd(host) => host.on_packet(desk, packet),
+            Self::Tcp(host) => host.on_packet(desk, packet),
+        }
+    }
+
+    /// The next packet to send, if one may leave.
+    pub fn poll(&mut self, desk: &mut Desk) -> Option<Departure> {
+        match self {
+            Self::Srd(host) => host.poll(desk),
+            Self::Tcp(host) => host.poll(desk),
+        }
+    }
+
+    /// When to call [`Host::on_timeout`].
+    pub fn deadline_ns(&self) -> u64 {
+        match self {
+            Self::Srd(host) => host.machine.poll_timeout().unwrap_or(u64::MAX),
+            Self::Tcp(host) => host
+                .sources
+                .iter()
+                .map(|pair| pair.1.deadline_ns())
+                .min()
+                .unwrap_or(u64::MAX),
+        }
+    }
+
+    /// Time has come.
+    pub fn on_timeout(&mut self, desk: &mut Desk) {
+        match self {
+            Self::Srd(host) => {
+                host.machine.handle_timeout(desk.now_ns);
+                host.drain(desk);
+            }
+            Self::Tcp(host) => {
+                for (_, source) in &mut host.sources {
+                    source.on_timeout(desk.now_ns);
+                }
+            }
+        }
+    }
+
+    /// Asserts what must hold at all times.
+    pub fn check(&self) {
+        if let Self::Srd(host) = self {
+            host.machine.check_invariants();
+        }
+    }
+
+    /// Packets sent again so far.
+    pub fn retransmitted_count(&self) -> u64 {
+        match self {
+            Self::Srd(host) => host.machine.statistics().retransmitted_count,
+            Self::Tcp(host) => host.retransmitted_count,
+        }
+    }
+}
+
+/// A host with the machine.
+#[derive(Debug)]
+pub struct SrdHost {
+    host: u32,
+    machine: Machine,
+    /// Messages for which the machine had no room yet.
+    waiting: VecDeque<u32>,
+}
+
+fn ip(host: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from_bits(0x0a00_0000 + host))
+}
+
+fn host_of(address: IpAddr) -> u32 {
+    match address {
+        IpAddr::V4(address) => address.to_bits() - 0x0a00_0000,
+        IpAddr::V6(_) => unreachable!("simulated hosts have IPv4 addresses"),
+    }
+}
+
+impl SrdHost {
+    /// A host whose machine has these settings; the ports are the host's own.
+    pub fn new(host: u32, mut config: Config, seed: u64) -> Self {
+        for (index, port) in config.ports.iter_mut().enumerate() {
+            *port = FIRST_PORT + index as u16;
+        }
+        let incarnation = seed
+            .wrapping_mul(0x1_0000_0001)
+            .wrapping_add(u64::from(host) + 1);
+        let machine = Machine::new(config, incarnation).expect("options were checked");
+        Self {
+            host,
+            machine,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn start(&mut self, desk: &mut Desk, index: u32) {
+        self.waiting.push_back(index);
+        self.post_waiting(desk);
+    }
+
+    fn post_waiting(&mut self, desk: &Desk) {
+        while let Some(index) = self.waiting.front().copied() {
+            let transfer = &desk.transfers[index as usize];
+            let remote = self
+                .machine
+                .remote(SocketAddr::new(ip(transfer.target), FIRST_PORT));
+            let Some(remote) = remote else { return };
+            let send = Send {
+                remote,
+                tag: Some(u64::from(index)),
+                cq_data: None,
+                length_bytes: transfer.bytes,
+                wants_receipt: false,
+                token: u64::from(index),
+            };
+            match self.machine.post_send(desk.now_ns, &send) {
+                Err(PostError::Busy) => return,
+                Ok(()) | Err(_) => self.waiting.pop_front(),
+            };
+        }
+    }
+
+    fn on_packet(&mut self, desk: &mut Desk, packet: &Packet) {
+        let Content::Srd {
+            head,
+            payload_bytes,
+        } = &packet.content
+        else {
+            return;
+        };
+        let head = head.as_bytes();
+        let mut scratch = std::mem::take(&mut desk.scratch);
+        scratch[..head.len()].copy_from_slice(head);
+        let datagram = &scratch[..head.len() + *payload_bytes as usize];
+        let from = SocketAddr::new(ip(packet.source), packet.source_port);
+        match self.machine.handle_datagram(desk.now_ns, from, datagram) {
+            Arrival::Nothing => {}
+            Arrival::Message {
+                message, payload, ..
+            } => {
+                let index = message.tag.unwrap_or(0) as u32;
+                desk.progress[index as usize].add(0, payload.len() as u64);
+                desk.finish(index);
+            }
+            Arrival::Data {
+                landing,
+                offset_bytes,
+                payload,
+                ..
+            } => {
+                desk.progress[landing as usize].add(offset_bytes, payload.len() as u64);
+            }
+        }
+        desk.scratch = scratch;
+        self.drain(desk);
+    }
+
+    fn drain(&mut self, desk: &mut Desk) {
+        while let Some(event) = self.machine.poll_event() {
+            match event {
+                Event::Message {
+                    message, payload, ..
+                } => {
+                    let index = message.tag.unwrap_or(0) as u32;
+                    desk.progress[index as usize].add(0, payload.len() as u64);
+                    desk.finish(index);
+                }
+                Event::Offer { remote, message } => {
+                    let offer = Offer {
+                        remote,
+                        message_id: message.id,
+                    };
+                    let landing = message.tag.unwrap_or(0);
+                    let accepted =
+                        self.machine
+                            .accept(desk.now_ns, offer, landing, message.length_bytes);
+                    assert_eq!(accepted, Ok(()), "64 messages of a remote have 64 landings");
+                }
+                Event::Landed { landing } => desk.finish(landing as u32),
+                Event::Sent { .. } => self.post_waiting(desk),
+                Event::SendFailed { .. } => desk.failed_count += 1,
+                Event::LandingFailed { .. } | Event::RemoteLost { .. } => {}
+            }
+        }
+    }
+
+    fn poll(&mut self, desk: &mut Desk) -> Option<Departure> {
+        let transmit = self.machine.poll_transmit(desk.now_ns)?;
+        let tuple = FiveTuple {
+            source: self.host,
+            target: host_of(transmit.to.ip()),
+            source_port: FIRST_PORT + u16::from(transmit.path.source_port_index()),
+            target_port: transmit.to.port(),
+            protocol: 17,
+        };
+        let payload_bytes = transmit.payload.map_or(0, |payload| payload.length_bytes);
+        let content = Content::Srd {
+            head: transmit.head,
+            payload_bytes,
+        };
+        Some(Departure {
+            tuple,
+            bytes: transmit.length_bytes() as u64,
+            content,
+        })
+    }
+}
+
+/// A host with ends of the baseline.
+#[derive(Debug)]
+pub struct TcpHost {
+    host: u32,
+    sources: Vec<(u32, Source)>,
+    turn: usize,
+    answers: VecDeque<(u32, Segment)>,
+    retransmitted_count: u64,
+}
+
+impl TcpHost {
+    /// A host with nothing to do.
+    pub fn new(host: u32) -> Self {
+        Self {
+            host,
+            sources: Vec::new(),
+            turn: 0,
+            answers: VecDeque::new(),
+            retransmitted_count: 0,
+        }
+    }
+
+    fn start(&mut self, desk: &mut Desk, index: u32) {
+        let bytes = desk.transfers[index as usize].bytes;
+        let packets = bytes.div_ceil(desk.tcp_payload_bytes).max(1) as u32;
+        desk.sinks[index as usize] = Some(Sink::new(packets));
+        self.sources.push((index, Source::new(index, packets)));
+    }
+
+    fn on_packet(&mut self, desk: &mut Desk, packet: &Packet) {
+        let Content::Tcp(segment) = packet.content else {
+            return;
+        };
+        if segment.acknowledges {
+            let at = self.sources.iter().position(|pair| pair.0 == segment.flow);
+            if let Some(at) = at {
+                self.sources[at].1.on_acknowledged(&segment, desk.now_ns);
+                if self.sources[at].1.is_done() {
+                    self.sources.swap_remove(at);
+                }
+            }
+            return;
+        }
+        let Some(sink) = desk.sinks[segment.flow as usize].as_mut() else {
+            return;
+        };
+        let before = sink.is_done();
+        self.answers
+            .push_back((packet.source, sink.on_packet(&segment)));
+        if sink.is_done() && !before {
+            let bytes = desk.transfers[segment.flow as usize].bytes;
+            desk.progress[segment.flow as usize].add(0, bytes);
+            desk.finish(segment.flow);
+        }
+    }
+
+    fn poll(&mut self, desk: &mut Desk) -> Option<Departure> {
+        if let Some((target, segment)) = self.answers.pop_front() {
+            return Some(self.departure(target, segment, TCP_HEADER_BYTES));
+        }
+        for _ in 0..self.sources.len() {
+            self.turn = (self.turn + 1) % self.sources.len();
+            let (index, source) = &mut self.sources[self.turn];
+            if let Some((segment, again)) = source.poll(desk.now_ns) {
+                let target = desk.transfers[*index as usize].target;
+                self.retransmitted_count += u64::from(again);
+                return Some(self.departure(
+                    target,
+                    segment,
+                    TCP_HEADER_BYTES + desk.tcp_payload_bytes,
+                ));
+            }
+        }
+        None
+    }
+
+    /// One connection per message: a client's port of its own, and the server's.
+    fn departure(&self, target: u32, segment: Segment, bytes: u64) -> Departure {
+        let client = 32_768 + (segment.flow % 28_000) as u16;
+        let (source_port, target_port) = if segment.acknowledges {
+            (5000, client)
+        } else {
+            (client, 5000)
+        };
+        let tuple = FiveTuple {
+            source: self.host,
+            target,
+            source_port,
+            target_port,
+            protocol: 6,
+        };
+        Departure {
+            tuple,
+            bytes,
+            content: Content::Tcp(segment),
+        }
+    }
+}

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The events of all hosts and links in the order of time. Called by scenario; calls host and fabric.
+//!
+//! A heap of 16-byte entries: a time, an order among equal times, and a code that names a packet or a host.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::fabric::{Fabric, Step, Tally};
+use crate::host::{Desk, Host};
+
+/// Kinds of events, in the top bits of a code.
+const HOP: u32 = 0;
+const ARRIVAL: u32 = 1 << 30;
+const TIMER: u32 = 2 << 30;
+const CARD: u32 = 3 << 30;
+const INDEX: u32 = (1 << 30) - 1;
+
+/// A host gives its card this many bytes at a time (chosen: a few packets, so that delay is not hidden in the host).
+const CARD_BYTES: u64 = 16 << 10;
+
+/// What a run came to.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// When the last message was whole, or the run was given up.
+    pub end_ns: u64,
+    /// Of the network.
+    pub tally: Tally,
+    /// Packets sent again.
+    pub retransmitted_count: u64,
+    /// Events that were handled.
+    pub event_count: u64,
+    /// Messages that never became whole.
+    pub unfinished_count: u64,
+}
+
+/// A network with hosts, and time.
+#[derive(Debug)]
+pub struct Simulator {
+    fabric: Fabric,
+    hosts: Vec<Host>,
+    desk: Desk,
+    heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    order: u32,
+    /// By host: the timer event that holds.
+    armed_ns: Vec<u64>,
+    /// By host: whether the card will ask for more.
+    card_asks: Vec<bool>,
+    card_ns: u64,
+    open_count: usize,
+    check: bool,
+    event_count: u64,
+}
+
+impl Simulator {
+    /// Puts hosts on a network. `check` asserts every invariant at every event.
+    pub fn new(fabric: Fabric, hosts: Vec<Host>, desk: Desk, check: bool) -> Self {
+        Self {
+            armed_ns: vec![u64::MAX; hosts.len()],
+            card_asks: vec![false; hosts.len()],
+            card_ns: fabric.time_ns(CARD_BYTES),
+            open_count: desk.transfers.len(),
+            heap: BinaryHeap::new(),
+            order: 0,
+            event_count: 0,
+            fabric,
+            hosts,
+            desk,
+            check,
+        }
+    }
+
+    /// By message: when it was whole, 0 for never.
+    pub fn done_ns(&self) -> impl Iterator<Item = u64> + '_ {
+        self.desk.progress.iter().map(|progress| progress.done_ns)
+    }
+
+    fn push(&mut self, at_ns: u64, code: u32) {
+        self.order = self.order.wrapping_add(1);
+        self.heap.push(Reverse((at_ns, self.order, code)));
+    }
+
+    /// Runs until every message is whole, but not beyond `limit_ns`.
+    pub fn run(&mut self, limit_ns: u64) -> Outcome {
+        for index in 0..self.desk.transfers.len() as u32 {
+            if self.desk.transfers[index as usize].at_once {
+                self.start(index);
+            }
+        }
+        while self.open_count > 0 {
+            let Some(Reverse((at_ns, _, code))) = self.heap.pop() else {
+                break;
+            };
+            if at_ns > limit_ns {
+                break;
+            }
+            debug_assert!(at_ns >= self.desk.now_ns, "time went backwards");
+            self.desk.now_ns = at_ns;
+            self.event_count += 1;
+            self.handle(code);
+        }
+        Outcome {
+            end_ns: self.desk.now_ns,
+            tally: self.fabric.tally(),
+            retransmitted_count: self.hosts.iter().map(Host::retransmitted_count).sum(),
+            event_count: self.event_count,
+            unfinished_count: self.open_count as u64,
+        }
+    }
+
+    fn handle(&mut self, code: u32) {
+        let index = code & INDEX;
+        let host = index as usize;
+        match code & !INDEX {
+            HOP => {
+                let step = self.fabric.advance(self.desk.now_ns, index);
+                self.follow(index, step);
+                return;
+            }
+            ARRIVAL => {
+                let packet = self.fabric.take(index);
+                let host = packet.target as usize;
+                self.hosts[host].on_packet(&mut self.desk, &packet);
+                self.settle(host);
+                return;
+            }
+            TIMER => {
+                if self.armed_ns[host] != self.desk.now_ns {
+                    return;
+                }
+                self.armed_ns[host] = u64::MAX;
+                self.hosts[host].on_timeout(&mut self.desk);
+            }
+            _ => self.card_asks[host] = false,
+        }
+        self.settle(host);
+    }
+
+    fn follow(&mut self, name: u32, step: Step) {
+        match step {
+            Step::Hop(at_ns) => self.push(at_ns, HOP | name),
+            Step::Arrives(at_ns) => self.push(at_ns, ARRIVAL | name),
+            Step::Dropped => {}
+        }
+    }
+
+    fn start(&mut self, index: u32) {
+        let host = self.desk.transfers[index as usize].source as usize;
+        self.hosts[host].start(&mut self.desk, index);
+        self.settle(host);
+    }
+
+    /// After anything happened to a host: its packets to the card, its timer, what others waited for.
+    fn settle(&mut self, host: usize) {
+        self.fill_card(host);
+        let deadline_ns = self.hosts[host].deadline_ns().max(self.desk.now_ns);
+        if deadline_ns < self.armed_ns[host] {
+            self.armed_ns[host] = deadline_ns;
+            self.push(deadline_ns, TIMER | host as u32);
+        }
+        if self.check {
+            self.assert_invariants(host);
+        }
+        while let Some(index) = self.desk.done.pop() {
+            self.open_count -= 1;
+            if let Some(then) = self.desk.transfers[index as usize].then {
+                self.start(then);
+            }
+        }
+    }
+
+    fn fill_card(&mut self, host: usize) {
+        while !self.card_asks[host] {
+            let free_ns = self.fabric.card_free_ns(host);
+            if free_ns > self.desk.now_ns + self.card_ns {
+                self.card_asks[host] = true;
+                self.push(free_ns - self.card_ns / 4, CARD | host as u32);
+                return;
+            }
+            let Some(departure) = self.hosts[host].poll(&mut self.desk) else {
+                return;
+            };
+            let (name, step) = self.fabric.send(
+                self.desk.now_ns,
+                &departure.tuple,
+                departure.bytes,
+                departure.content,
+            );
+            self.follow(name, step);
+        }
+    }
+
+    /// Nothing vanishes: every packet that was sent has arrived, was dropped, or is under way.
+    fn assert_invariants(&self, host: usize) {
+        self.hosts[host].check();
+        let tally = self.fabric.tally();
+        let ended = tally.arrived_count + tally.full_count + tally.broken_count;
+        assert_eq!(
+            tally.sent_count,
+            ended + self.fabric.flying_count() as u64,
+            "packets"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Small networks with every invariant checked at every event, and the aims of the design at a size that is fast to test.
+
+use clap::Parser;
+use weft_netsim::options::Options;
+use weft_netsim::scenario::{Report, run};
+
+fn simulate(words: &str) -> Report {
+    let words = std::iter::once("sim").chain(words.split_whitespace());
+    let options = Options::try_parse_from(words).unwrap();
+    options.check().unwrap();
+    println!("seed {}", options.seed);
+    run(&options).unwrap()
+}
+
+#[test]
+fn every_scenario_ends_with_all_messages_whole_and_every_invariant_kept() {
+    for scenario in [
+        "incast",
+        "permutation",
+        "allreduce",
+        "alltoall",
+        "spine-failure",
+    ] {
+        for seed in 1..4 {
+            let report = simulate(&format!(
+                "{scenario} --hosts 12 --bytes 150000 --alone --check --seed {seed}"
+            ));
+            assert_eq!(report.rows[0].unfinished, 0, "{scenario}, seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn messages_of_one_packet_and_of_none_too_many_arrive() {
+    for bytes in [1, 3000, 40_000] {
+        let report = simulate(&format!(
+            "alltoall --hosts 10 --bytes {bytes} --alone --check"
+        ));
+        assert_eq!(report.rows[0].unfinished, 0, "{bytes} bytes");
+    }
+}
+
+#[test]
+fn a_run_is_repeated_exactly_by_its_seed() {
+    let words = "permutation --hosts 16 --bytes 300000 --alone";
+    let (first, second) = (simulate(words), simulate(words));
+    assert_eq!(first.rows[0].slowdowns, second.rows[0].slowdowns);
+    assert_eq!(first.rows[0].events, second.rows[0].events);
+    let other = simulate(&format!("{words} --seed 2"));
+    assert_ne!(first.rows[0].slowdowns, other.rows[0].slowdowns);
+}
+
+#[test]
+fn the_last_flow_of_an_incast_is_at_most_15_percent_behind_the_ideal() {
+    let report = simulate("incast --hosts 25 --bytes 400000 --alone");
+    assert!(report.rows[0].max <= 1.15, "{}", report.rows[0].max);
+    assert_eq!(report.rows[0].dropped, 0);
+}
+
+#[test]
+fn a_broken_spine_costs_less_than_a_millisecond() {
+    let report = simulate("spine-failure --hosts 32 --bytes 1000000 --alone");
+    let cost = report.failure_cost_us.unwrap();
+    assert!(cost < 1000.0, "{cost} us");
+    assert!(report.rows[0].swallowed > 0, "the failure must be felt");
+    assert_eq!(report.rows[0].unfinished, 0);
+}
+
+#[test]
+fn many_paths_beat_one_and_one_beats_the_baseline_in_a_permutation() {
+    let report = simulate("permutation --hosts 32 --bytes 1000000");
+    let [many, one, baseline] = &report.rows[..] else {
+        panic!("three variants")
+    };
+    assert!(
+        many.max < one.max && one.max < baseline.max,
+        "{} {} {}",
+        many.max,
+        one.max,
+        baseline.max
+    );
+}
+
+#[test]
+fn bad_options_are_told_with_their_limits() {
+    let refused =
+        |words: &str| weft_netsim::run(words.split_whitespace().map(Into::into).collect());
+    assert_eq!(refused("incast --hosts 1"), weft_netsim::EXIT_USAGE);
+    assert_eq!(refused("incast --paths 65"), weft_netsim::EXIT_USAGE);
+    assert_eq!(refused("nonsense"), weft_netsim::EXIT_USAGE);
+    assert_eq!(refused("spine-failure --hosts 2"), weft_netsim::EXIT_FAILED);
+    let options = Options::try_parse_from(["sim", "incast", "--mtu", "100"]).unwrap();
+    let sentence = options.check().unwrap_err().to_string();
+    assert_eq!(sentence, "--mtu is 100; it must be 1280 to 9000 bytes");
+}
+
+#[test]
+fn the_plot_is_an_svg_with_a_curve_per_variant() {
+    let report = simulate("permutation --hosts 8 --bytes 100000");
+    let path = std::env::temp_dir().join(format!("weft-netsim-{}.svg", std::process::id()));
+    weft_netsim::plot::draw(&path, &report).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(text.starts_with("<svg"));
+    for row in &report.rows {
+        assert!(text.contains(&row.variant), "{}", row.variant);
+    }
+}
