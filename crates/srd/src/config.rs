@@ -2,6 +2,7 @@
 //! What can be set, with defaults that need no tuning (srd-protocol 15). Read by every module; checked once by [`Config::check`].
 
 use core::fmt;
+use core::ops::RangeInclusive;
 
 use weft_wire::{PATH_COUNT, PORT_COUNT};
 
@@ -125,108 +126,152 @@ impl fmt::Display for BadConfig {
 
 impl core::error::Error for BadConfig {}
 
+fn within(
+    setting: &'static str,
+    value: u64,
+    range: RangeInclusive<u64>,
+    rule: &'static str,
+) -> Result<(), BadConfig> {
+    if range.contains(&value) {
+        Ok(())
+    } else {
+        Err(BadConfig {
+            setting,
+            value,
+            rule,
+        })
+    }
+}
+
+/// Far above anything sensible, and far below an overflow.
+const MOST: u64 = u64::MAX / 4;
+
 impl Config {
     /// Checks every value. Setup.
     ///
     /// # Errors
     /// The first setting that cannot be, and what it may be.
     pub fn check(&self) -> Result<(), BadConfig> {
-        let rules = [
-            (
-                "port_count",
-                u64::from(self.port_count),
-                1,
-                PORT_COUNT as u64,
-                "it must be 1 to 8",
-            ),
-            (
-                "path_count",
-                u64::from(self.path_count),
-                1,
-                PATH_COUNT as u64,
-                "it must be 1 to 64",
-            ),
-            (
-                "datagram_bytes",
-                u64::from(self.datagram_bytes),
-                576,
-                65_507,
-                "it must be 576 to 65507, what UDP carries",
-            ),
-            (
-                "rto_floor_ns",
-                self.timing.rto_floor_ns,
-                1_000,
-                self.timing.rto_ceiling_ns,
-                "it must be 1 us to rto_ceiling_ns",
-            ),
-            (
-                "dead_after_ns",
-                self.timing.dead_after_ns,
-                self.timing.rto_floor_ns,
-                u64::MAX / 4,
-                "it must be at least rto_floor_ns",
-            ),
-            (
-                "acknowledgement_delay_ns",
-                self.timing.acknowledgement_delay_ns,
-                0,
-                100_000,
-                "it must be at most 100 us",
-            ),
-            (
-                "initial_window_bytes",
-                self.pace.initial_window_bytes,
-                2 * u64::from(self.datagram_bytes),
-                self.pace.window_limit_bytes,
-                "it must be two datagrams to window_limit_bytes",
-            ),
-            (
-                "credit_pool_bytes",
-                self.pace.credit_pool_bytes,
-                u64::from(BATCH_BYTES),
-                u64::MAX / 4,
-                "it must be at least one batch of 16 KiB",
-            ),
-            (
-                "medium_limit_bytes",
-                self.memory.medium_limit_bytes,
-                0,
-                FIRST_CONTACT_BYTES,
-                "it must be at most 64 KiB, what every remote takes",
-            ),
-            (
-                "receive_window_bytes",
-                self.memory.receive_window_bytes,
-                FIRST_CONTACT_BYTES,
-                u64::MAX / 4,
-                "it must be at least 64 KiB",
-            ),
-            (
-                "remote_limit",
-                u64::from(self.memory.remote_limit),
-                1,
-                u64::from(u32::MAX / 2),
-                "it must be 1 to 2^31 - 1",
-            ),
-        ];
-        for (setting, value, least, most, rule) in rules {
-            if value < least || value > most {
-                return Err(BadConfig {
-                    setting,
-                    value,
-                    rule,
-                });
-            }
+        let (ports, paths) = (PORT_COUNT as u64, PATH_COUNT as u64);
+        let datagram = u64::from(self.datagram_bytes);
+        within(
+            "port_count",
+            self.port_count.into(),
+            1..=ports,
+            "it must be 1 to 8",
+        )?;
+        within(
+            "path_count",
+            self.path_count.into(),
+            1..=paths,
+            "it must be 1 to 64",
+        )?;
+        within(
+            "datagram_bytes",
+            datagram,
+            576..=65_507,
+            "it must be 576 to 65507, what UDP carries",
+        )?;
+        for port in &self.ports[..usize::from(self.port_count)] {
+            within(
+                "ports",
+                (*port).into(),
+                1..=65_535,
+                "as many as port_count must not be 0",
+            )?;
         }
-        let count = usize::from(self.port_count);
-        match self.ports[..count].iter().find(|port| **port == 0) {
-            Some(_) => Err(BadConfig {
-                setting: "ports",
-                value: 0,
-                rule: "as many as port_count must not be 0",
-            }),
-            None => Ok(()),
-        }
+        self.timing.check()?;
+        self.pace.check(datagram)?;
+        self.memory.check()
+    }
+}
+
+impl Timing {
+    fn check(&self) -> Result<(), BadConfig> {
+        let rule = "it must be 1 us to rto_ceiling_ns";
+        within(
+            "rto_floor_ns",
+            self.rto_floor_ns,
+            1_000..=self.rto_ceiling_ns,
+            rule,
+        )?;
+        let rule = "it must be at least rto_floor_ns";
+        within(
+            "dead_after_ns",
+            self.dead_after_ns,
+            self.rto_floor_ns..=MOST,
+            rule,
+        )?;
+        let delay = self.acknowledgement_delay_ns;
+        within(
+            "acknowledgement_delay_ns",
+            delay,
+            0..=100_000,
+            "it must be at most 100 us",
+        )
+    }
+}
+
+impl Pace {
+    fn check(&self, datagram_bytes: u64) -> Result<(), BadConfig> {
+        let window = 2 * datagram_bytes..=self.window_limit_bytes;
+        let rule = "it must be two datagrams to window_limit_bytes";
+        within(
+            "initial_window_bytes",
+            self.initial_window_bytes,
+            window,
+            rule,
+        )?;
+        let rule = "it must be at least one batch of 16 KiB";
+        within(
+            "credit_pool_bytes",
+            self.credit_pool_bytes,
+            u64::from(BATCH_BYTES)..=MOST,
+            rule,
+        )
+    }
+}
+
+impl Memory {
+    fn check(&self) -> Result<(), BadConfig> {
+        let rule = "it must be at most 64 KiB, what every remote takes";
+        within(
+            "medium_limit_bytes",
+            self.medium_limit_bytes,
+            0..=FIRST_CONTACT_BYTES,
+            rule,
+        )?;
+        let rule = "it must be at least 64 KiB";
+        within(
+            "receive_window_bytes",
+            self.receive_window_bytes,
+            FIRST_CONTACT_BYTES..=MOST,
+            rule,
+        )?;
+        within(
+            "remote_limit",
+            self.remote_limit.into(),
+            1..=1 << 31,
+            "it must be 1 to 2^31",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_can_be_and_a_bad_setting_is_named_with_its_value_and_limit() {
+        let mut config = Config::default();
+        assert_eq!(config.check(), Ok(()));
+        config.memory.receive_window_bytes = 1000;
+        let sentence = config.check().unwrap_err().to_string();
+        assert_eq!(
+            sentence,
+            "receive_window_bytes is 1000; it must be at least 64 KiB"
+        );
+        config.port_count = 9;
+        assert_eq!(config.check().unwrap_err().setting, "port_count");
     }
 }
