@@ -56,7 +56,7 @@ pub struct Timing {
 pub struct Pace {
     /// Window before anything is known.
     pub initial_window_bytes: u64,
-    /// The most; 1.5 times link rate times round trip where both are known (NSCC).
+    /// The most; 3 times link rate times round trip where both are known (srd-protocol 15).
     pub window_limit_bytes: u64,
     /// The least delay target (srd-protocol 10.4).
     pub target_floor_ns: u64,
@@ -169,8 +169,8 @@ impl Config {
         within(
             "datagram_bytes",
             datagram,
-            576..=65_507,
-            "it must be 576 to 65507, what UDP carries",
+            1200..=65_507,
+            "it must be 1200 to 65507, what UDP carries",
         )?;
         for port in &self.ports[..usize::from(self.port_count)] {
             within(

@@ -69,10 +69,7 @@ impl Machine {
     fn restart(&mut self, index: u32, gone: u64) {
         let slot = &mut self.slots[index as usize];
         slot.former = [gone, slot.former[0]];
-        slot.rest = Rest::new(
-            slot.rest.identity.address,
-            self.shared.config.datagram_bytes,
-        );
+        slot.rest = Rest::new(slot.rest.identity.address);
         if let Some(mut flow) = slot.flow.take() {
             flow.fail(&mut self.shared, Failure::Restarted);
         }
@@ -158,7 +155,7 @@ impl Machine {
             let address = flow.identity.address;
             let incarnation = flow.identity.incarnation;
             flow.fail(&mut self.shared, why);
-            slot.rest = Rest::new(address, self.shared.config.datagram_bytes);
+            slot.rest = Rest::new(address);
             slot.rest.identity.incarnation = incarnation;
         }
     }

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
+use weft_wire::hello::DATAGRAM_BYTES_LEAST;
 use weft_wire::{Hello, PORT_COUNT};
 
 use crate::ack::Received;
@@ -58,14 +59,15 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(crate) fn new(address: SocketAddr, datagram_bytes: u16) -> Self {
+    pub(crate) fn new(address: SocketAddr) -> Self {
         Self {
             address,
             context: 0,
             incarnation: 0,
             ports: [0; PORT_COUNT],
             port_count: 0,
-            datagram_bytes,
+            // What is larger waits for the remote's word (srd-protocol 6.1).
+            datagram_bytes: DATAGRAM_BYTES_LEAST,
             knows_us: false,
         }
     }
@@ -95,9 +97,9 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    pub(crate) fn new(address: SocketAddr, datagram_bytes: u16) -> Self {
+    pub(crate) fn new(address: SocketAddr) -> Self {
         Self {
-            identity: Identity::new(address, datagram_bytes),
+            identity: Identity::new(address),
             next_sequence: 0,
             sent_bytes: 0,
             cumulative: 0,

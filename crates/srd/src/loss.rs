@@ -153,11 +153,23 @@ fn settle_clocks(sender: &mut Sender, section: &Acknowledgement, acked_bytes: u6
     }
 }
 
+/// How much longer than a round trip a packet may take before one sent later on another path makes it lost
+/// (srd-protocol 8.2).
+fn reordering_wait_ns(sender: &Sender, now_ns: u64) -> u64 {
+    let srtt_ns = sender.round_trip.srtt_ns();
+    let spread_ns = (srtt_ns / 4).max(8 * sender.round_trip.rttvar_ns());
+    if now_ns < sender.clocks.patient_until_ns {
+        spread_ns.max(srtt_ns)
+    } else {
+        spread_ns.min(2 * srtt_ns)
+    }
+}
+
 /// Finds what is lost by now, and when to look again (srd-protocol 8.1, 8.2).
 pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Statistics) {
     sender.clocks.loss_ns = NEVER;
     let srtt_ns = sender.round_trip.srtt_ns();
-    let patient = now_ns < sender.clocks.patient_until_ns;
+    let wait_ns = reordering_wait_ns(sender, now_ns);
     let delivered_ns = sender.clocks.delivered_ns;
     let mut lost_bytes = 0;
     for sequence in sender.ring.first()..sender.ring.next() {
@@ -176,7 +188,6 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Stati
                 continue;
             }
             let rtt_ns = srtt_ns.max(sender.paths.rtt_ns(sent.path));
-            let wait_ns = if patient { srtt_ns } else { srtt_ns / 4 };
             let due_ns = sent.sent_ns + rtt_ns + wait_ns;
             if due_ns > now_ns {
                 sender.clocks.loss_ns = sender.clocks.loss_ns.min(due_ns);

@@ -37,6 +37,7 @@ pub(crate) struct Slot {
 /// Calls are of four kinds: `post_send`, `accept`, `refuse`, `receipt` start something; `handle_*` take what the world
 /// did; `poll_*` give what is to be done; the rest ask. After every call, ask `poll_event` until it is empty (at the
 /// latest before the next `handle_datagram`), then `poll_transmit` until it is empty, then sleep until `poll_timeout`.
+/// Hand in every datagram that has arrived before `handle_timeout`: an answer that waits in a socket is no silence.
 #[derive(Debug)]
 pub struct Machine {
     pub(crate) shared: Shared,
@@ -91,7 +92,7 @@ impl Machine {
         }
         let index = self.slots.len() as u32;
         self.slots.push(Slot {
-            rest: Rest::new(address, self.shared.config.datagram_bytes),
+            rest: Rest::new(address),
             flow: None,
             former: [0; 2],
             ended: None,
@@ -119,7 +120,7 @@ impl Machine {
             return Err(PostError::Ended(why));
         }
         let (flow, shared) = self.flow(index, now_ns);
-        if !flow.outgoing.has_room() {
+        if !flow.outgoing.has_room(flow.next_message_id) {
             return Err(PostError::Busy);
         }
         flow.touch(now_ns);

@@ -36,6 +36,8 @@ pub(crate) struct Outgoing {
     piece_count: u16,
     receipt: bool,
     announced: bool,
+    /// The remote has all that its order waits for: the message, or the offer.
+    ordered: bool,
     reported: bool,
 }
 
@@ -76,11 +78,27 @@ pub(crate) struct OutgoingTable {
     /// Accepted messages with bytes to send.
     pub(crate) streams: VecDeque<u8>,
     count: usize,
+    /// No message below this id is still on its way to its place in the remote's order.
+    ordered_below: u64,
 }
 
 impl OutgoingTable {
-    pub(crate) fn has_room(&self) -> bool {
-        self.count < MESSAGE_LIMIT
+    /// Whether the message with this id, the next one, can be taken (srd-protocol 12.2).
+    pub(crate) fn has_room(&mut self, next_id: u64) -> bool {
+        if self.count >= MESSAGE_LIMIT {
+            return false;
+        }
+        let near = |below: u64| next_id < below + MESSAGE_LIMIT as u64;
+        if !near(self.ordered_below) {
+            let open = self
+                .slots
+                .iter()
+                .flatten()
+                .filter(|outgoing| !outgoing.ordered);
+            let oldest = open.map(|outgoing| outgoing.message.id).min();
+            self.ordered_below = oldest.unwrap_or(next_id);
+        }
+        near(self.ordered_below)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -99,6 +117,7 @@ impl OutgoingTable {
             piece_count: 0,
             receipt: false,
             announced: false,
+            ordered: false,
             reported: false,
         };
         let slot = match self.slots.iter().position(Option::is_none) {
@@ -158,6 +177,8 @@ impl OutgoingTable {
         if let Piece::Segment { length, .. } | Piece::Data { length, .. } = *piece {
             outgoing.acked_bytes += u64::from(length);
         }
+        let segments = matches!(piece, Piece::Segment { .. });
+        outgoing.ordered |= !segments || outgoing.acked_bytes == outgoing.goal_bytes;
         self.settle(slot)
     }
 
@@ -212,6 +233,7 @@ impl OutgoingTable {
         let slot = self.find(message_id)?;
         let outgoing = self.slots[usize::from(slot)].as_mut()?;
         outgoing.form = Form::Accepted { landing };
+        outgoing.ordered = true;
         outgoing.goal_bytes = length_bytes;
         if length_bytes > 0 {
             self.streams.push_back(slot);
@@ -224,6 +246,7 @@ impl OutgoingTable {
         let slot = self.find(message_id)?;
         let outgoing = self.slots[usize::from(slot)].as_mut()?;
         outgoing.reported = true;
+        outgoing.ordered = true;
         let token = outgoing.token;
         self.free(slot);
         Some(token)

@@ -118,13 +118,8 @@ impl Paths {
     /// The path for the next batch, another one than `avoid` where there is one. Fast path.
     pub(crate) fn pick(&mut self, now_ns: u64, avoid: Option<Path>) -> Path {
         let avoid = avoid.map(Path::number);
-        while self.ring_length > 0 {
-            let path = self.ring[0];
-            self.ring.copy_within(1.., 0);
-            self.ring_length -= 1;
-            if Some(path) != avoid && self.usable(path, now_ns) {
-                return from(path);
-            }
+        if let Some(path) = self.pick_known_good(now_ns, avoid) {
+            return path;
         }
         let mut last_resort = None;
         for _ in 0..self.open_count {
@@ -141,8 +136,23 @@ impl Paths {
         from(last_resort.unwrap_or(self.order[0]))
     }
 
+    fn pick_known_good(&mut self, now_ns: u64, avoid: Option<u8>) -> Option<Path> {
+        while self.ring_length > 0 {
+            let path = self.ring[0];
+            self.ring.copy_within(1.., 0);
+            self.ring_length -= 1;
+            if Some(path) != avoid && self.usable(path, now_ns) {
+                return Some(from(path));
+            }
+        }
+        None
+    }
+
     /// The path for a retransmission: one that answered lately, another one with every attempt (srd-protocol 8.5).
     pub(crate) fn pick_again(&mut self, now_ns: u64, avoid: Path, attempt: u32) -> Path {
+        if let Some(path) = self.pick_known_good(now_ns, Some(avoid.number())) {
+            return path;
+        }
         let proven = self.proven.get(attempt as usize).copied().flatten();
         match proven {
             Some(path) if path != avoid && self.usable(path.number(), now_ns) => path,

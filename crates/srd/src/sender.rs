@@ -11,6 +11,9 @@ use crate::sent::{Fate, Piece, Sent, SentRing};
 use crate::timers::{NEVER, RoundTrip};
 use crate::window::Window;
 
+/// A window is spread over at least so many paths where packets are small enough (chosen by simulation of permutations).
+const BATCHES_PER_WINDOW: u64 = 32;
+
 /// The sending half of a flow.
 #[derive(Debug)]
 pub(crate) struct Sender {
@@ -93,11 +96,17 @@ impl Sender {
                 let path = self.paths.pick(now_ns, None);
                 self.batch = Batch {
                     path: Some(path),
-                    left_bytes: BATCH_BYTES,
+                    left_bytes: self.batch_bytes(bytes),
                 };
                 path
             }
         }
+    }
+
+    /// A small window on few paths would be as lumpy as on one (srd-protocol 10.1).
+    fn batch_bytes(&self, packet_bytes: u16) -> u32 {
+        let share = self.window.bytes() / BATCHES_PER_WINDOW;
+        (share as u32).clamp(packet_bytes.into(), BATCH_BYTES.max(packet_bytes.into()))
     }
 
     /// Whether another packet of this size would begin a new batch.

@@ -25,6 +25,11 @@ impl RoundTrip {
         self.srtt_ns
     }
 
+    /// How much round trips vary, which across paths is how much they differ.
+    pub(crate) fn rttvar_ns(&self) -> u64 {
+        self.rttvar_ns
+    }
+
     /// RFC 6298 (2.2), (2.3).
     pub(crate) fn sample(&mut self, rtt_ns: u64) {
         if self.srtt_ns == 0 {
@@ -81,12 +86,17 @@ pub(crate) struct Jitter {
 }
 
 /// Lateness beyond this says that the application was away, not how the system schedules (chosen).
-const LATENESS_LIMIT_NS: u64 = 2_000_000;
+const LATENESS_LIMIT_NS: u64 = 1_000_000;
 
 impl Jitter {
     pub(crate) fn sample(&mut self, lateness_ns: u64) {
         let decayed = self.lateness_ns - self.lateness_ns / 64;
-        self.lateness_ns = decayed.max(lateness_ns.min(LATENESS_LIMIT_NS));
+        let counts = lateness_ns <= LATENESS_LIMIT_NS;
+        self.lateness_ns = if counts {
+            decayed.max(lateness_ns)
+        } else {
+            decayed
+        };
     }
 
     pub(crate) fn ns(self) -> u64 {
@@ -167,7 +177,10 @@ mod tests {
         jitter.sample(64_000);
         jitter.sample(0);
         assert_eq!(jitter.ns(), 63_000);
-        jitter.sample(u64::MAX);
-        assert_eq!(jitter.ns(), LATENESS_LIMIT_NS);
+        jitter.sample(LATENESS_LIMIT_NS + 1);
+        assert!(
+            jitter.ns() < 63_000,
+            "an application that was away says nothing of the system"
+        );
     }
 }

@@ -178,6 +178,7 @@ impl Flow {
         let bulk = matches!(piece, Piece::Segment { .. } | Piece::Data { .. });
         let ends = self.sender.batch_ends_after(packet_bytes);
         let last = ends || !self.more_follows(now_ns);
+        // srd-protocol 7.5: bulk asks for an answer at the end of a batch, or when nothing follows.
         if ends {
             self.outgoing.rotate_streams();
         }

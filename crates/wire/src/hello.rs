@@ -7,8 +7,8 @@ use crate::path::PORT_COUNT;
 
 /// Size of the section (srd-protocol 3).
 pub const HELLO_BYTES: usize = 40;
-/// The smallest largest-datagram an endpoint may name: what every IPv4 host takes (RFC 791), less nothing.
-pub const DATAGRAM_BYTES_LEAST: u16 = 576;
+/// What every endpoint takes, and every network carries that QUIC can use (RFC 9000, 14).
+pub const DATAGRAM_BYTES_LEAST: u16 = 1200;
 
 /// What an endpoint says of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,7 +50,7 @@ impl Hello {
             datagram_bytes >= DATAGRAM_BYTES_LEAST,
             "datagram_bytes",
             u64::from(datagram_bytes),
-            "every endpoint takes at least 576",
+            "every endpoint takes at least 1200",
         )?;
         let port_count = reader.u8("port count")?;
         require(

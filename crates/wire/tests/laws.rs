@@ -48,7 +48,7 @@ fn header() -> impl Strategy<Value = Header> {
 }
 
 fn hello() -> impl Strategy<Value = Hello> {
-    let numbers = (1..=u32::MAX, any::<u32>(), 576..=u16::MAX, any::<u64>());
+    let numbers = (1..=u32::MAX, any::<u32>(), 1200..=u16::MAX, any::<u64>());
     (numbers, proptest::collection::vec(1..=u16::MAX, 1..=8)).prop_map(|(numbers, list)| {
         let mut ports = [0; 8];
         ports[..list.len()].copy_from_slice(&list);

@@ -83,6 +83,13 @@ fn many_paths_beat_one_and_one_beats_the_baseline_in_a_permutation() {
 }
 
 #[test]
+fn in_a_permutation_99_of_100_messages_are_at_most_30_percent_behind_the_ideal() {
+    let report = simulate("permutation --hosts 64 --bytes 2000000 --alone");
+    assert!(report.rows[0].p99 <= 1.3, "{}", report.rows[0].p99);
+    assert_eq!(report.rows[0].dropped, 0);
+}
+
+#[test]
 fn bad_options_are_told_with_their_limits() {
     let refused =
         |words: &str| weft_netsim::run(words.split_whitespace().map(Into::into).collect());

@@ -4,7 +4,7 @@
 use weft_srd::Failure;
 use weft_wire::Reason;
 
-use crate::pair::{MS, Policy, SECOND, US, Weather, World};
+use crate::pair::{MS, Policy, SECOND, US, Weather, World, config};
 
 fn lengths(world: &mut World, count: u64) -> Vec<(u64, usize)> {
     let pick = |world: &mut World| match world.random.below(10) {
@@ -156,6 +156,71 @@ fn an_offer_may_wait_for_its_receive_and_holds_up_nothing() {
     world.run_until_quiet(20 * MS);
     assert_eq!(world.hosts[0].sent, [2, 1]);
     assert!(world.hosts[1].got[1].payload == crate::pair::pattern(1, 500_000));
+}
+
+#[test]
+fn a_message_that_is_long_on_its_way_holds_back_no_more_ids_than_its_receiver_takes() {
+    let mut world = World::new(2, 97);
+    world.post(0, 1, 0, 100);
+    world.run_for(MS);
+    let opens = world.now + 40 * MS;
+    // The next message gets lost again and again: it alone has this length.
+    let mut posted = 1;
+    world.lose_length = Some((777, opens));
+    world.post(0, 1, 1, 777);
+    while world.now < opens + 150 * MS {
+        while world.try_post(0, 1, posted + 1, 100, false) {
+            posted += 1;
+        }
+        world.run_for(100 * US);
+    }
+    world.run_until_quiet(SECOND);
+    let statistics = world.hosts[1].machine.statistics();
+    assert_eq!(
+        (statistics.violation_count, statistics.dropped_count),
+        (0, 0)
+    );
+    let mut expected: Vec<(u64, usize)> = (0..=posted).map(|token| (token, 100)).collect();
+    expected[1].1 = 777;
+    let from = world.remote(1, 0);
+    world.assert_got(1, from, &expected);
+    assert!(posted > 128, "{posted} posted");
+}
+
+#[test]
+fn a_receiver_that_is_behind_slows_its_senders() {
+    let time = |penalty: u8| {
+        let mut world = World::new(2, 98);
+        world.hosts[1].machine.set_penalty(penalty);
+        world.post(0, 1, 1, 8_000_000);
+        world.run_until_quiet(10 * SECOND)
+    };
+    let (free, slowed) = (time(0), time(100));
+    assert!(
+        slowed > 3 * free,
+        "{slowed} ns with a penalty, {free} ns without"
+    );
+}
+
+#[test]
+fn large_messages_of_many_senders_together_never_exceed_the_credit_pool() {
+    let mut config = config();
+    config.pace.credit_pool_bytes = 100_000;
+    let mut world = World::with(9, 99, config);
+    for sender in 1..9 {
+        world.post(sender, 0, 1, 500_000);
+    }
+    // Everything the receiver has not granted stays with its senders: a round trip carries the pool at most.
+    let took = world.run_until_quiet(SECOND);
+    let round_trips = took / (20 * US);
+    assert!(
+        8 * 500_000 / round_trips < 100_000 + 20_000,
+        "{round_trips} round trips"
+    );
+    for sender in 1..9 {
+        let from = world.remote(0, sender);
+        world.assert_got(0, from, &[(1, 500_000)]);
+    }
 }
 
 #[test]

@@ -107,6 +107,8 @@ pub struct World {
     pub random: Random,
     /// Answers whether a datagram from one host to another on this path vanishes.
     pub swallow: Box<dyn FnMut(usize, usize, Path, u64) -> bool>,
+    /// Payloads of this length vanish until then.
+    pub lose_length: Option<(usize, u64)>,
     queue: BinaryHeap<Flying>,
     datagrams: BTreeMap<u64, (SocketAddr, Vec<u8>)>,
     next_datagram: u64,
@@ -170,6 +172,7 @@ impl World {
             weather: Weather::FAIR,
             random: Random::new(seed),
             swallow: Box::new(|_, _, _, _| false),
+            lose_length: None,
             queue: BinaryHeap::new(),
             datagrams: BTreeMap::new(),
             next_datagram: 0,
@@ -236,7 +239,12 @@ impl World {
         let Some(to) = (0..self.hosts.len()).find(|host| ip(*host) == transmit.to.ip()) else {
             return;
         };
-        let lost = self.random.below(100) < self.weather.loss_percent;
+        let unlucky = self.random.below(100) < self.weather.loss_percent;
+        let now = self.now;
+        let chosen = self
+            .lose_length
+            .is_some_and(|(length, until)| payload.len() == length && now < until);
+        let lost = unlucky || chosen;
         if lost || (self.swallow)(from, to, transmit.path, self.now) {
             return;
         }

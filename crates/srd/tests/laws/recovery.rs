@@ -61,12 +61,12 @@ fn an_unknown_remote_is_tried_again_with_doubling_pauses() {
 fn a_dead_path_is_left_and_later_traffic_avoids_it() {
     let mut world = acquainted(4);
     world.swallow = Box::new(|_, _, path, _| path.number() % 4 == 1);
-    for token in 0..200 {
+    for token in 0..800 {
         world.post(0, 1, token, 20_000);
         world.run_until_quiet(10 * MS);
     }
     let learning = world.hosts[0].machine.statistics();
-    for token in 200..400 {
+    for token in 800..1000 {
         world.post(0, 1, token, 20_000);
         let took = world.run_until_quiet(10 * MS);
         assert!(took < MS, "{} us", took / US);
@@ -74,6 +74,10 @@ fn a_dead_path_is_left_and_later_traffic_avoids_it() {
     let known = world.hosts[0].machine.statistics();
     assert!(learning.suspect_count >= 10, "{learning:?}");
     let again = known.retransmitted_count - learning.retransmitted_count;
+    println!(
+        "{} sent again while learning, {again} later",
+        learning.retransmitted_count
+    );
     assert!(
         again < 20,
         "{again} retransmissions on paths that are known to be dead"
