@@ -47,4 +47,4 @@ mod window;
 
 pub use config::Config;
 pub use events::{Arrival, Event, Failure, Payload, PostError, Remote, Send, Statistics, Transmit};
-pub use machine::{Machine, Offer};
+pub use machine::{Machine, Offer, Origin};

@@ -20,6 +20,14 @@ const PATIENCE_ROUND_TRIPS: u64 = 16;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Impossible;
 
+/// A section, when it was read, and how long it had waited for that in our own host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Heard<'a> {
+    pub(crate) section: &'a Acknowledgement,
+    pub(crate) now_ns: u64,
+    pub(crate) waited_ns: u64,
+}
+
 /// Whether the section speaks of things that were sent (srd-protocol 7.6).
 fn is_possible(sender: &Sender, section: &Acknowledgement, now_ns: u64) -> bool {
     let known = section.echo_sequence == NO_SEQUENCE || section.echo_sequence < sender.ring.next();
@@ -32,16 +40,18 @@ fn is_possible(sender: &Sender, section: &Acknowledgement, now_ns: u64) -> bool 
 /// Takes a section. `acknowledged` is called once for every piece that is acknowledged for the first time.
 pub(crate) fn on_section(
     sender: &mut Sender,
-    section: &Acknowledgement,
-    now_ns: u64,
+    heard: &Heard<'_>,
     statistics: &mut Statistics,
     mut acknowledged: impl FnMut(Piece),
 ) -> Result<(), Impossible> {
+    let Heard {
+        section, now_ns, ..
+    } = *heard;
     if !is_possible(sender, section, now_ns) {
         return Err(Impossible);
     }
     let in_flight_bytes = sender.in_flight_bytes;
-    let rtt_ns = take_echo(sender, section, now_ns);
+    let rtt_ns = take_echo(sender, heard);
     let mut acked_bytes = 0;
     for sequence in sender.ring.first()..section.end() {
         let fresh = sender
@@ -87,7 +97,8 @@ pub(crate) fn on_section(
 }
 
 /// The round trip of the echoed packet, if it is news.
-fn take_echo(sender: &mut Sender, section: &Acknowledgement, now_ns: u64) -> Option<u64> {
+fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
+    let section = heard.section;
     let clocks = &mut sender.clocks;
     if section.echo_sent_ns <= clocks.last_echo_ns {
         return None;
@@ -97,7 +108,7 @@ fn take_echo(sender: &mut Sender, section: &Acknowledgement, now_ns: u64) -> Opt
     sender
         .paths
         .on_delivered(section.echo_path, section.echo_sent_ns);
-    let away_ns = now_ns - section.echo_sent_ns;
+    let away_ns = (heard.now_ns - section.echo_sent_ns).saturating_sub(heard.waited_ns);
     let rtt_ns = away_ns.saturating_sub(u64::from(section.hold_ns)).max(1);
     sender.round_trip.sample(rtt_ns);
     Some(rtt_ns)

@@ -10,13 +10,17 @@ use std::net::SocketAddr;
 use weft_wire::Packet;
 use weft_wire::refusal::Reason;
 
-use crate::config::{BadConfig, Config};
+use crate::config::{BATCH_BYTES, BadConfig, Config};
 use crate::credit::Pool;
 use crate::events::{Arrival, Event, Failure, PostError, Remote, Send, Statistics, Transmit};
 use crate::flow::{Flow, Outcome, Rest, Shared};
 use crate::random::Random;
+use crate::receive::Moment;
 use crate::sent::Piece;
 use crate::timers::{Deadlines, Jitter, NEVER};
+
+/// Below this much unused credit a grant is told at once (chosen: four batches are more than an acknowledgement's way).
+const GRANT_SOON_BYTES: u64 = 4 * BATCH_BYTES as u64;
 
 /// One remote, whether anything is under way or not.
 #[derive(Debug)]
@@ -234,11 +238,22 @@ impl Machine {
         self.shared.penalty = penalty.min(127);
     }
 
-    /// Takes a datagram; `from` is the address it came from. Fast path.
+    /// Takes a datagram that has just arrived; `from` is the address it came from. Fast path.
     pub fn handle_datagram<'d>(
         &mut self,
         now_ns: u64,
         from: SocketAddr,
+        datagram: &'d [u8],
+    ) -> Arrival<'d> {
+        self.handle_waiting_datagram(now_ns, Origin { from, waited_ns: 0 }, datagram)
+    }
+
+    /// Takes a datagram that has waited in a socket. A driver that knows for how long (SO_TIMESTAMPNS) says so here: it
+    /// is no delay of the network, and must not slow the sender down. Fast path.
+    pub fn handle_waiting_datagram<'d>(
+        &mut self,
+        now_ns: u64,
+        origin: Origin,
         datagram: &'d [u8],
     ) -> Arrival<'d> {
         self.shared.statistics.received_count += 1;
@@ -249,12 +264,17 @@ impl Machine {
                 return Arrival::Nothing;
             }
         };
-        let Some(index) = self.locate(&packet, from, now_ns) else {
+        let Some(index) = self.locate(&packet, origin.from, now_ns) else {
             self.shared.statistics.foreign_count += 1;
             return Arrival::Nothing;
         };
         let (flow, shared) = self.flow(index, now_ns);
-        let arrival = flow.on_packet(shared, &packet, datagram.len(), now_ns);
+        let moment = Moment {
+            now_ns,
+            waited_ns: origin.waited_ns,
+            datagram_bytes: datagram.len(),
+        };
+        let arrival = flow.on_packet(shared, &packet, moment);
         self.grant(now_ns);
         self.settle(index, now_ns, true);
         arrival
@@ -391,8 +411,11 @@ impl Machine {
                 flow.awaits_grant = false;
                 continue;
             }
+            // A sender with much unused credit hears of more with its next acknowledgement.
+            if flow.account.outstanding_bytes() < GRANT_SOON_BYTES {
+                flow.received.want_now();
+            }
             flow.account.grant(&mut self.shared.pool, now_ns);
-            flow.received.want_now();
             self.grants.push_back(index);
             self.settle(index, now_ns, true);
         }
@@ -436,6 +459,15 @@ impl Machine {
                 .retain(|at_ns, index| slots[index as usize].armed_ns == at_ns);
         }
     }
+}
+
+/// Where a datagram came from, and how long ago it arrived at this host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The sender's address and port.
+    pub from: SocketAddr,
+    /// Between its arrival and now; 0 if not known.
+    pub waited_ns: u64,
 }
 
 /// An announced message that waits for a landing.

@@ -10,10 +10,18 @@ use crate::ack::Standing;
 use crate::config::{FIRST_CONTACT_BYTES, MESSAGE_COST_LEAST, MESSAGE_LIMIT};
 use crate::events::{Arrival, Event, Failure, Remote};
 use crate::flow::{Flow, Shared};
-use crate::loss;
+use crate::loss::{self, Heard};
 use crate::order::Ready;
 use crate::reassembly::Misfit;
 use crate::timers::NEVER;
+
+/// When a packet was read, and how long it had waited in our own host.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moment {
+    pub(crate) now_ns: u64,
+    pub(crate) waited_ns: u64,
+    pub(crate) datagram_bytes: usize,
+}
 
 /// Why a packet is not taken, and not acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,17 +51,22 @@ impl Flow {
         &mut self,
         shared: &mut Shared,
         packet: &Packet<'d>,
-        datagram_bytes: usize,
-        now_ns: u64,
+        moment: Moment,
     ) -> Arrival<'d> {
+        let Moment {
+            now_ns,
+            waited_ns,
+            datagram_bytes,
+        } = moment;
+        let arrived_ns = now_ns.saturating_sub(waited_ns);
         self.meet(shared, packet, now_ns);
-        self.take_section(shared, packet, now_ns);
+        self.take_section(shared, packet, &moment);
         let header = &packet.header;
         let delay_ns = shared.config.timing.acknowledgement_delay_ns;
         match packet.body {
             Body::Acknowledgement | Body::Stale(_) => return Arrival::Nothing,
             Body::Probe => {
-                self.received.on_heard(header, false, now_ns);
+                self.received.on_heard(header, false, arrived_ns);
                 self.received.want(true, false, now_ns, delay_ns);
                 return Arrival::Nothing;
             }
@@ -63,7 +76,7 @@ impl Flow {
         match self.received.standing(header.sequence) {
             Standing::Duplicate => {
                 shared.statistics.duplicate_count += 1;
-                self.received.on_heard(header, true, now_ns);
+                self.received.on_heard(header, true, arrived_ns);
                 self.received.want(true, true, now_ns, delay_ns);
                 Arrival::Nothing
             }
@@ -73,7 +86,7 @@ impl Flow {
             }
             Standing::Fresh => match self.check(shared, packet) {
                 Ok(()) => {
-                    self.received.on_heard(header, true, now_ns);
+                    self.received.on_heard(header, true, arrived_ns);
                     self.received.insert(header.sequence, datagram_bytes as u64);
                     self.received
                         .want(header.acknowledge_now, false, now_ns, delay_ns);
@@ -110,21 +123,24 @@ impl Flow {
         self.allowance.learn(hello.receive_limit, 0);
     }
 
-    fn take_section(&mut self, shared: &mut Shared, packet: &Packet<'_>, now_ns: u64) {
+    fn take_section(&mut self, shared: &mut Shared, packet: &Packet<'_>, moment: &Moment) {
+        let Moment {
+            now_ns, waited_ns, ..
+        } = *moment;
         let possible = match &packet.acknowledgement {
             None => true,
             Some(section) => {
                 let (outgoing, events) = (&mut self.outgoing, &mut shared.events);
-                let result = loss::on_section(
-                    &mut self.sender,
+                let heard = Heard {
                     section,
                     now_ns,
-                    &mut shared.statistics,
-                    |piece| {
+                    waited_ns,
+                };
+                let result =
+                    loss::on_section(&mut self.sender, &heard, &mut shared.statistics, |piece| {
                         let done = outgoing.on_acknowledged(&piece);
                         events.extend(done.map(|token| Event::Sent { token }));
-                    },
-                );
+                    });
                 if result.is_ok() {
                     let before = (self.allowance.receive_limit, self.allowance.credit_limit);
                     self.allowance

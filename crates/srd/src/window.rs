@@ -3,11 +3,12 @@
 //!
 //! Called by loss for every acknowledgement. Source: NSCC of the UEC specification 1.0 (3.6.13), delay only.
 
-use crate::config::Pace;
+use crate::config::{BATCH_BYTES, Pace};
 use crate::timers::NEVER;
 
-/// The base round trip is the least of the last one to two of these (chosen: routes change seldom).
-const BASE_EPOCH_NS: u64 = 10_000_000_000;
+/// The base round trip is the least of the last one to two of these (chosen: a longer route must not count as a queue
+/// for long, nor a queue as a route).
+const BASE_EPOCH_NS: u64 = 2_000_000_000;
 /// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
 const QUICK_GATE: u64 = 8;
 
@@ -172,7 +173,9 @@ impl Window {
         let (average, target) = (self.average_delay_ns, self.target_ns());
         // gamma 0.8; at most one half.
         let cut = self.window_bytes * 4 / 5 * (average - target) / average.max(1);
-        self.shrink(cut.min(self.window_bytes / 2));
+        // Delay alone may be a slow host; below a batch only losses go.
+        let room = self.window_bytes.saturating_sub(u64::from(BATCH_BYTES));
+        self.shrink(cut.min(self.window_bytes / 2).min(room));
     }
 
     /// srd-protocol 10.5. Answers whether the window was set anew.

@@ -42,8 +42,8 @@ fn the_busiest_remote_takes_less_than_64_kib() {
             Policy::Keep
         };
         let remote = world.remote(0, 1);
-        for step in 0..600 {
-            let length = [10, 3_000, 60_000, 2_000_000][(step % 4) as usize];
+        for step in 0..300 {
+            let length = [10, 3_000, 60_000, 300_000][(step % 4) as usize];
             world.try_post(0, 1, step, length, false);
             world.try_post(1, 0, step, length, false);
             world.run_for(20 * US);

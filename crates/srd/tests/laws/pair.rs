@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use weft_srd::random::Random;
-use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Remote, Send, Transmit};
+use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Origin, Remote, Send, Transmit};
 use weft_wire::keyed::{self, Keyed};
 use weft_wire::{Head, Message, Path};
 
@@ -107,6 +107,8 @@ pub struct World {
     pub random: Random,
     /// Answers whether a datagram from one host to another on this path vanishes.
     pub swallow: Box<dyn FnMut(usize, usize, Path, u64) -> bool>,
+    /// Whether machines are told how long a datagram waited for them.
+    pub wait_known: bool,
     /// Payloads of this length vanish until then.
     pub lose_length: Option<(usize, u64)>,
     queue: BinaryHeap<Flying>,
@@ -172,6 +174,7 @@ impl World {
             weather: Weather::FAIR,
             random: Random::new(seed),
             swallow: Box::new(|_, _, _, _| false),
+            wait_known: false,
             lose_length: None,
             queue: BinaryHeap::new(),
             datagrams: BTreeMap::new(),
@@ -267,13 +270,13 @@ impl World {
     }
 
     /// Hands a datagram to a host's machine as if it came from the network.
-    pub fn deliver(&mut self, to: usize, from: SocketAddr, bytes: &[u8]) {
+    pub fn deliver(&mut self, to: usize, origin: Origin, bytes: &[u8]) {
         if keyed::open(&Key, bytes).is_err() {
             return;
         }
         let now = self.now;
         let host = &mut self.hosts[to];
-        match host.machine.handle_datagram(now, from, bytes) {
+        match host.machine.handle_waiting_datagram(now, origin, bytes) {
             Arrival::Nothing => {}
             Arrival::Message {
                 remote,
@@ -462,9 +465,14 @@ impl World {
             }
         }
         self.queue.extend(waiting);
-        for (_, name, to) in due {
+        for (arrived, name, to) in due {
             let (from, bytes) = self.datagrams.remove(&name).unwrap();
-            self.deliver(to, from, &bytes);
+            let waited_ns = if self.wait_known {
+                self.now - arrived
+            } else {
+                0
+            };
+            self.deliver(to, Origin { from, waited_ns }, &bytes);
             // The owner drains events before the next datagram.
             while let Some(event) = self.hosts[to].machine.poll_event() {
                 self.on_event(to, event);

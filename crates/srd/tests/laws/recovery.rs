@@ -228,3 +228,90 @@ fn acknowledgements_that_are_lost_cost_duplicates_and_nothing_more() {
     world.run_until_quiet(2 * SECOND);
     assert_eq!(world.hosts[1].got.len(), 80);
 }
+
+#[test]
+fn a_network_that_flaps_for_less_than_a_time_out_costs_about_as_long_as_it_flapped() {
+    let undisturbed = {
+        let mut world = acquainted(12);
+        world.post(0, 1, 1, 1_000_000);
+        world.run_until_quiet(100 * MS)
+    };
+    let mut world = acquainted(12);
+    let start = world.now + 100 * US;
+    world.swallow = Box::new(move |_, _, _, now| now >= start && now < start + 150 * US);
+    world.post(0, 1, 1, 1_000_000);
+    let took = world.run_until_quiet(100 * MS);
+    assert!(
+        took < undisturbed + 600 * US,
+        "{} us against {} us",
+        took / US,
+        undisturbed / US
+    );
+    assert!(world.hosts[0].lost.is_empty());
+}
+
+#[test]
+fn data_that_vanishes_one_way_while_answers_come_through_recovers_on_other_paths() {
+    let mut world = acquainted(13);
+    let start = world.now + 50 * US;
+    world.swallow = Box::new(move |from, _, path, now| {
+        from == 0 && now > start && path.source_port_index() < 6
+    });
+    world.post(0, 1, 1, 2_000_000);
+    let took = world.run_until_quiet(100 * MS);
+    assert!(took < 5 * MS, "{} us", took / US);
+}
+
+#[test]
+fn all_paths_changing_their_length_at_once_is_survived() {
+    let mut world = acquainted(14);
+    for round in 0..20 {
+        world.weather.delay_ns = [10 * US, 200 * US, 30 * US, MS][round % 4];
+        world.post(0, 1, round as u64, 400_000);
+        world.run_for(150 * US);
+    }
+    // Until the longer route counts as such, it looks like a queue.
+    let took = world.run_until_quiet(10 * SECOND);
+    assert!(took < 5 * SECOND, "{} ms", took / MS);
+    let list: Vec<(u64, usize)> = (0..20).map(|token| (token, 400_000)).collect();
+    let got = world.hosts[1].got.split_off(20);
+    assert_eq!(got.len(), list.len());
+    assert_eq!(world.hosts[1].machine.statistics().violation_count, 0);
+}
+
+#[test]
+fn a_jump_of_the_clock_ends_nothing_that_still_answers() {
+    let mut world = acquainted(15);
+    world.post(0, 1, 1, 1_000_000);
+    world.run_for(50 * US);
+    // The whole machine slept for 3 seconds, as a virtual machine that is moved.
+    world.hosts[0].away_until = world.now + 3 * SECOND;
+    world.hosts[1].away_until = world.now + 3 * SECOND;
+    world.run_until_quiet(4 * SECOND);
+    assert!(world.hosts[0].lost.is_empty() && world.hosts[1].lost.is_empty());
+    assert_eq!(world.hosts[0].sent.len(), 21);
+}
+
+#[test]
+fn what_datagrams_wait_in_sockets_does_not_slow_the_sender_when_the_driver_knows_it() {
+    let time = |known: bool| {
+        let mut world = acquainted(16);
+        world.wait_known = known;
+        // The receiver looks at its sockets every 300 us only.
+        world.post(0, 1, 1, 3_000_000);
+        let start = world.now;
+        while world.hosts[0].sent.len() < 21 {
+            world.hosts[1].away_until = world.now + 300 * US;
+            world.run_for(310 * US);
+            assert!(world.now < start + SECOND);
+        }
+        world.now - start
+    };
+    let (known, unknown) = (time(true), time(false));
+    assert!(
+        2 * known < unknown,
+        "{} us against {} us",
+        known / US,
+        unknown / US
+    );
+}
