@@ -3,11 +3,11 @@
 
 use weft_srd::Failure;
 
-use crate::pair::{MS, SECOND, US, World};
+use crate::pair::{MS, SECOND, US, World, seeds};
 
 #[test]
 fn both_sides_may_send_first_at_the_same_moment() {
-    for seed in 0..20 {
+    for seed in seeds(0..20) {
         let mut world = World::new(2, seed);
         world.weather.loss_percent = if seed % 2 == 0 { 0 } else { 30 };
         for token in 0..20 {

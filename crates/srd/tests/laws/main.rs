@@ -4,6 +4,7 @@
 mod contact;
 mod delivery;
 mod hostile;
+mod links;
 mod memory;
 mod pair;
 mod recovery;

@@ -6,47 +6,15 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 
 use weft_srd::random::Random;
 use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Origin, Remote, Send, Transmit};
-use weft_wire::keyed::{self, Keyed};
+use weft_wire::keyed;
 use weft_wire::{Head, Message, Path};
 
-pub const US: u64 = 1_000;
-pub const MS: u64 = 1_000_000;
-pub const SECOND: u64 = 1_000_000_000;
-
-/// Ports of every host: 1000 to 1007.
-const FIRST_PORT: u16 = 1000;
-
-/// What links do, for all of them alike.
-#[derive(Clone, Copy, Debug)]
-pub struct Weather {
-    pub delay_ns: u64,
-    /// Added at random: reorders even on one path.
-    pub jitter_ns: u64,
-    pub loss_percent: u64,
-    pub double_percent: u64,
-    pub damage_percent: u64,
-}
-
-impl Weather {
-    pub const FAIR: Self = Self {
-        delay_ns: 10 * US,
-        jitter_ns: 0,
-        loss_percent: 0,
-        double_percent: 0,
-        damage_percent: 0,
-    };
-    pub const STORM: Self = Self {
-        delay_ns: 10 * US,
-        jitter_ns: 40 * US,
-        loss_percent: 5,
-        double_percent: 3,
-        damage_percent: 2,
-    };
-}
+use crate::links::{FIRST_PORT, Key, ip};
+pub use crate::links::{MS, SECOND, US, Weather, address, config, pattern, seeds};
 
 /// A message as its receiver got it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -87,17 +55,6 @@ pub struct Host {
     payloads: BTreeMap<u64, Vec<u8>>,
 }
 
-struct Key;
-
-impl Keyed for Key {
-    fn tag(&self, parts: &[&[u8]]) -> u64 {
-        let bytes = parts.iter().flat_map(|part| part.iter());
-        bytes.fold(0x5eed, |tag, byte| {
-            (tag ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        })
-    }
-}
-
 type Flying = Reverse<(u64, u64, usize)>;
 
 pub struct World {
@@ -115,29 +72,6 @@ pub struct World {
     datagrams: BTreeMap<u64, (SocketAddr, Vec<u8>)>,
     next_datagram: u64,
     pub sent_per_host: Vec<u64>,
-}
-
-pub fn ip(host: usize) -> IpAddr {
-    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1 + host as u8))
-}
-
-pub fn address(host: usize) -> SocketAddr {
-    SocketAddr::new(ip(host), FIRST_PORT)
-}
-
-pub fn config() -> Config {
-    let mut config = Config::default();
-    for (index, port) in config.ports.iter_mut().enumerate() {
-        *port = FIRST_PORT + index as u16;
-    }
-    config
-}
-
-/// Bytes that depend on token and place.
-pub fn pattern(token: u64, length: usize) -> Vec<u8> {
-    (0..length as u64)
-        .map(|at| (token.wrapping_mul(131) ^ (at.wrapping_mul(2_654_435_761) >> 7)) as u8)
-        .collect()
 }
 
 impl Host {

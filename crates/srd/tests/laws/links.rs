@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the world of `pair` is made of: units of time, weather, addresses, the job's key, bytes to send.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::ops::Range;
+
+use weft_srd::Config;
+use weft_wire::keyed::Keyed;
+
+pub const US: u64 = 1_000;
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000_000_000;
+
+/// Ports of every host: 1000 to 1007.
+pub const FIRST_PORT: u16 = 1000;
+
+/// Seeds of a random test: those given, or `WEFT_SEED=7` or `WEFT_SEED=100..500` from the environment.
+pub fn seeds(default: Range<u64>) -> Range<u64> {
+    let Ok(text) = std::env::var("WEFT_SEED") else {
+        return default;
+    };
+    let number = |text: &str| {
+        text.parse()
+            .expect("WEFT_SEED is a number or a range like 1..9")
+    };
+    match text.split_once("..") {
+        Some((first, end)) => number(first)..number(end),
+        None => number(&text)..number(&text) + 1,
+    }
+}
+
+/// What links do, for all of them alike.
+#[derive(Clone, Copy, Debug)]
+pub struct Weather {
+    pub delay_ns: u64,
+    /// Added at random: reorders even on one path.
+    pub jitter_ns: u64,
+    pub loss_percent: u64,
+    pub double_percent: u64,
+    pub damage_percent: u64,
+}
+
+impl Weather {
+    pub const FAIR: Self = Self {
+        delay_ns: 10 * US,
+        jitter_ns: 0,
+        loss_percent: 0,
+        double_percent: 0,
+        damage_percent: 0,
+    };
+    pub const STORM: Self = Self {
+        delay_ns: 10 * US,
+        jitter_ns: 40 * US,
+        loss_percent: 5,
+        double_percent: 3,
+        damage_percent: 2,
+    };
+}
+
+/// Every datagram is tagged under it, so that damage is found.
+pub struct Key;
+
+impl Keyed for Key {
+    fn tag(&self, parts: &[&[u8]]) -> u64 {
+        let bytes = parts.iter().flat_map(|part| part.iter());
+        bytes.fold(0x5eed, |tag, byte| {
+            (tag ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+        })
+    }
+}
+
+pub fn ip(host: usize) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1 + host as u8))
+}
+
+pub fn address(host: usize) -> SocketAddr {
+    SocketAddr::new(ip(host), FIRST_PORT)
+}
+
+pub fn config() -> Config {
+    let mut config = Config::default();
+    for (index, port) in config.ports.iter_mut().enumerate() {
+        *port = FIRST_PORT + index as u16;
+    }
+    config
+}
+
+/// Bytes that depend on token and place.
+pub fn pattern(token: u64, length: usize) -> Vec<u8> {
+    (0..length as u64)
+        .map(|at| (token.wrapping_mul(131) ^ (at.wrapping_mul(2_654_435_761) >> 7)) as u8)
+        .collect()
+}
