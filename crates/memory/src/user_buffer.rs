@@ -3,7 +3,7 @@
 //!
 //! Made in the provider; filled and drained by transports and by the endpoint.
 
-use crate::copy::copy;
+use crate::copy::{copy, copy_past_cache};
 use crate::view::{BytesView, BytesViewMut};
 
 /// How many pieces a buffer may have (the provider's iov_limit). Chosen: what MPIs and fabtests use.
@@ -147,6 +147,20 @@ impl UserBuffer {
         } else {
             self.drain_pieces(offset_bytes, target, count);
         }
+        count
+    }
+
+    /// As [`Self::drain`], with stores that go past this processor's cache: for long payload that another
+    /// processor reads next.
+    #[inline]
+    pub fn drain_past_cache(&self, offset_bytes: usize, target: &mut BytesViewMut<'_>) -> usize {
+        let left = self.length_bytes.saturating_sub(offset_bytes);
+        let count = target.length_bytes().min(left);
+        if self.pieces.is_some() {
+            return self.drain(offset_bytes, target);
+        }
+        // SAFETY: as in `drain`.
+        unsafe { copy_past_cache(self.base.wrapping_add(offset_bytes), target.base(), count) };
         count
     }
 

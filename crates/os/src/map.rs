@@ -58,6 +58,9 @@ impl RawMap {
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        // A core file is about the program; regions are large and mostly other processes' business.
+        // SAFETY: the range is the mapping just made; the advice changes no bytes.
+        unsafe { libc::madvise(base, length_bytes, libc::MADV_DONTDUMP) };
         Ok(Self {
             base: base.cast(),
             length_bytes,

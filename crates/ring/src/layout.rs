@@ -17,29 +17,38 @@ pub const SLOT_COUNT: usize = 1024;
 /// Cells in a lane. Chosen: with its control lines they fill one page, so an idle lane costs one page.
 #[cfg(not(loom))]
 pub const LANE_CELLS: usize = 60;
+/// Cells in a lane of a model.
 #[cfg(loom)]
 pub const LANE_CELLS: usize = 2;
 
 /// Bytes of a lane's control lines, before its cells.
 pub const LANE_CONTROL_BYTES: usize = 256;
 
-/// Bytes of a lane's data area. Chosen: several eager messages of the largest size, within a level-2 cache.
-pub const LANE_DATA_BYTES: usize = 64 * 1024;
+/// Bytes of a lane's data area that every lane uses. Chosen: several eager messages of the largest size.
+pub const LANE_NARROW_BYTES: usize = 64 * 1024;
+
+/// Bytes of a lane's whole data area, which only busy lanes use. Measured: lines that are written again only
+/// after this much have left the receiver's own cache for the shared one; docs/fast-path.md, "wide lanes".
+pub const LANE_DATA_BYTES: usize = 1024 * 1024;
 
 /// Bytes of a lane: one page of control and cells, then its data area.
 pub const LANE_BYTES: usize = PAGE_BYTES + LANE_DATA_BYTES;
 
 /// Pipes that one endpoint lends to senders of large messages at the same time. Chosen: more transfers than
 /// cores at once only thrash the cache; the others wait their turn.
-pub const PIPE_COUNT: usize = 8;
+pub const PIPE_COUNT: usize = 4;
 
-/// Chunks in a pipe, and bytes in a chunk. Measured: docs/fast-path.md, "chunk size".
-pub const PIPE_CHUNKS: usize = 8;
-/// Bytes of one chunk.
-pub const CHUNK_BYTES: usize = 32 * 1024;
+/// Bytes of one chunk of a pipe. Measured: docs/fast-path.md, "chunk size".
+pub const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Bytes of a pipe: one page of chunk states, then the chunks.
-pub const PIPE_BYTES: usize = PAGE_BYTES + PIPE_CHUNKS * CHUNK_BYTES;
+/// Chunks in a pipe. Measured: as for [`LANE_DATA_BYTES`].
+pub const PIPE_CHUNKS: usize = 64;
+
+/// Bytes of the states of a pipe's chunks: a pair of lines for each.
+pub const PIPE_STATES_BYTES: usize = PIPE_CHUNKS * 128;
+
+/// Bytes of a pipe: the states, then the chunks.
+pub const PIPE_BYTES: usize = PIPE_STATES_BYTES + PIPE_CHUNKS * CHUNK_BYTES;
 
 /// Offset of the slot directory: after the header page.
 pub const SLOTS_OFFSET: usize = PAGE_BYTES;
@@ -58,6 +67,7 @@ pub const LAYOUT_FINGERPRINT: u64 = fingerprint(&[
     SLOT_COUNT,
     LANE_CELLS,
     LANE_CONTROL_BYTES,
+    LANE_NARROW_BYTES,
     LANE_DATA_BYTES,
     PIPE_COUNT,
     PIPE_CHUNKS,

@@ -4,7 +4,7 @@
 
 use weft_memory::{BytesView, BytesViewMut, Mapping, SharedLayout};
 
-use crate::layout::{CHUNK_BYTES, PAGE_BYTES, PIPE_CHUNKS, PIPE_COUNT, pipe_offset};
+use crate::layout::{CHUNK_BYTES, PIPE_CHUNKS, PIPE_COUNT, PIPE_STATES_BYTES, pipe_offset};
 use crate::sync::{AtomicU64, Ordering};
 
 /// The state of one chunk: 0 while the writer may fill it, else the number of bytes to read. In a pair of
@@ -18,10 +18,7 @@ pub struct ChunkState {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(
-    size_of::<ChunkState>() * PIPE_CHUNKS <= PAGE_BYTES,
-    "states fit the pipe's first page"
-);
+const _: () = assert!(size_of::<ChunkState>() * PIPE_CHUNKS == PIPE_STATES_BYTES);
 
 // SAFETY: repr(C), all fields atomic words; any bytes are valid.
 unsafe impl SharedLayout for ChunkState {}
@@ -51,7 +48,7 @@ impl PipeEnd {
                 .ok()?
                 .as_ptr(),
             chunks: region
-                .bytes(base + PAGE_BYTES, PIPE_CHUNKS * CHUNK_BYTES)
+                .bytes(base + PIPE_STATES_BYTES, PIPE_CHUNKS * CHUNK_BYTES)
                 .ok()?,
             next: 0,
             _keep: Some(region.clone()),
@@ -82,9 +79,11 @@ pub struct PipeWriter {
 }
 
 impl PipeWriter {
-    /// Takes the pipe that the receiver lent us; None if it named one it does not have.
-    pub fn attach(region: &Mapping, pipe: usize) -> Option<Self> {
-        PipeEnd::in_region(region, pipe).map(|end| Self { end })
+    /// Takes the pipe that the receiver lent us, from `first_chunk` on; None if it named what it does not have.
+    pub fn attach(region: &Mapping, pipe: usize, first_chunk: usize) -> Option<Self> {
+        let mut end = PipeEnd::in_region(region, pipe)?;
+        end.next = (first_chunk < PIPE_CHUNKS).then_some(first_chunk)?;
+        Some(Self { end })
     }
 
     /// Fills the next chunk through `fill`, which answers how many bytes it wrote (at least one), and hands it
@@ -116,7 +115,8 @@ pub struct PipeReader {
 pub struct BadChunk;
 
 impl PipeReader {
-    /// Takes one of one's own pipes and empties it for a new sender; None if there is no such pipe.
+    /// Takes one of one's own pipes and empties it; None if there is no such pipe. It may then be lent again and
+    /// again, as long as each sender's message is read to its end.
     pub fn attach(region: &Mapping, pipe: usize) -> Option<Self> {
         let mut end = PipeEnd::in_region(region, pipe)?;
         for _ in 0..PIPE_CHUNKS {
@@ -124,6 +124,12 @@ impl PipeReader {
             end.step();
         }
         Some(Self { end })
+    }
+
+    /// The chunk that comes next, for the next sender to begin with: a pipe goes round and round, so that the lines
+    /// of a chunk have left our own cache when they are written again.
+    pub fn next_chunk(&self) -> usize {
+        self.end.next
     }
 
     /// Passes the next chunk to `take` and hands it back to the writer. False if it is not filled yet.

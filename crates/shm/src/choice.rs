@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Single copy or pipelined copy: a choice by what this machine did lately, for each size class.
+//! How a large message is fetched: a choice by what this machine did lately, for each size class.
 //!
 //! On bare metal single copy wins for large messages (Vienne 2014); on virtual machines it can be three times
-//! slower, and a virtual processor that moves can change the answer within one run. So both ways are timed as
-//! they are used, and the slower one is tried again now and then. Asked by rendezvous for every matched offer.
+//! slower. A pipelined copy is best stored through the cache where both processors share it and past it where they
+//! do not, and a virtual processor that moves can change the answer within one run. So all ways are timed as they
+//! are used, and the slower ones are tried again now and then. Asked by rendezvous for every matched offer.
 
-/// One of the two ways.
+/// One of the ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Method {
+    /// The receiver reads the sender's memory.
     SingleCopy = 0,
+    /// Through a pipe, stored through the sender's cache.
     Pipelined = 1,
+    /// Through a pipe, stored past the sender's cache.
+    PastCache = 2,
 }
+
+/// The ways that need no permission.
+const PIPELINED: [Method; 2] = [Method::Pipelined, Method::PastCache];
+/// All ways.
+const ALL: [Method; 3] = [Method::Pipelined, Method::PastCache, Method::SingleCopy];
 
 /// Size classes: one for each power of two. Specified: message lengths have 64 bits.
 const CLASSES: usize = 64;
@@ -19,8 +29,8 @@ const CLASSES: usize = 64;
 /// interruption.
 const FIRST_TRIALS: u32 = 3;
 
-/// Every so many transfers of a class the other way is tried once more. Chosen: costs at most a few percent
-/// even where one way takes three times as long.
+/// Every so many transfers of a class another way is tried once more. Chosen: costs at most a few percent even
+/// where it takes three times as long.
 const TRIAL_PERIOD: u32 = 64;
 
 /// How fast an old best time is forgotten, as a part of itself for each new sample. Chosen: a fifth in twenty
@@ -30,46 +40,54 @@ const FORGET_DIVISOR: u64 = 100;
 #[derive(Clone, Copy, Default, Debug)]
 struct Class {
     /// Best time lately in ns for each KiB, times 1024; by method.
-    cost: [u64; 2],
-    samples: [u32; 2],
+    cost: [u64; 3],
+    samples: [u32; 3],
     transfers: u32,
 }
 
 /// What was learned so far.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    classes: [Class; CLASSES],
+    classes: Box<[Class; CLASSES]>,
 }
 
 impl Choice {
     pub(crate) fn new() -> Self {
         Self {
-            classes: [Class::default(); CLASSES],
+            classes: Box::new([Class::default(); CLASSES]),
         }
     }
 
-    /// The way for the next transfer of `bytes` where both are permitted.
-    pub(crate) fn next(&mut self, bytes: u64) -> Method {
+    /// The way for the next transfer of `bytes`.
+    pub(crate) fn next(&mut self, bytes: u64, may_single_copy: bool) -> Method {
+        let ways: &[Method] = if may_single_copy { &ALL } else { &PIPELINED };
         let class = &mut self.classes[class_of(bytes)];
         class.transfers = class.transfers.wrapping_add(1);
-        let [single, pipelined] = class.samples;
-        if single < FIRST_TRIALS || pipelined < FIRST_TRIALS {
-            return if pipelined <= single {
-                Method::Pipelined
+        let samples = |way: Method| class.samples[way as usize];
+        let cost = |way: Method| class.cost[way as usize];
+        let mut rarest = ways[0];
+        let mut best = ways[0];
+        for &way in ways {
+            rarest = if samples(way) < samples(rarest) {
+                way
             } else {
-                Method::SingleCopy
+                rarest
             };
+            best = if cost(way) < cost(best) { way } else { best };
         }
-        let best = if class.cost[0] < class.cost[1] {
-            Method::SingleCopy
-        } else {
-            Method::Pipelined
-        };
-        match (class.transfers % TRIAL_PERIOD, best) {
-            (0, Method::SingleCopy) => Method::Pipelined,
-            (0, Method::Pipelined) => Method::SingleCopy,
-            _ => best,
+        if samples(rarest) < FIRST_TRIALS {
+            return rarest;
         }
+        if class.transfers % TRIAL_PERIOD != 0 {
+            return best;
+        }
+        let others = ways.len() - 1;
+        let turn = (class.transfers / TRIAL_PERIOD) as usize % others;
+        ways.iter()
+            .copied()
+            .filter(|&way| way != best)
+            .nth(turn)
+            .unwrap_or(best)
     }
 
     /// Learns that a transfer of `bytes` took `elapsed_ns`.
@@ -95,50 +113,59 @@ fn class_of(bytes: u64) -> usize {
 mod tests {
     use super::*;
 
-    fn run(choice: &mut Choice, transfers: u32, single_ns: u64, pipelined_ns: u64) -> u32 {
-        let mut single = 0;
+    /// Runs transfers of a MiB that take the given times; answers how often each way was taken.
+    fn run(
+        choice: &mut Choice,
+        transfers: u32,
+        may_single_copy: bool,
+        elapsed_ns: [u64; 3],
+    ) -> [u32; 3] {
+        let mut taken = [0; 3];
         for _ in 0..transfers {
-            let method = choice.next(1 << 20);
-            let elapsed = if method == Method::SingleCopy {
-                single_ns
-            } else {
-                pipelined_ns
-            };
-            single += u32::from(method == Method::SingleCopy);
-            choice.learn(method, 1 << 20, elapsed);
+            let method = choice.next(1 << 20, may_single_copy);
+            taken[method as usize] += 1;
+            choice.learn(method, 1 << 20, elapsed_ns[method as usize]);
         }
-        single
+        taken
     }
 
     #[test]
-    fn the_faster_way_is_taken_nearly_always() {
-        let mut choice = Choice::new();
-        let single = run(&mut choice, 1000, 100_000, 40_000);
-        assert!(
-            single < 30,
-            "single copy was taken {single} times of 1000 though it is slower"
-        );
+    fn the_fastest_way_is_taken_nearly_always() {
+        for fastest in 0..3 {
+            let mut elapsed_ns = [100_000; 3];
+            elapsed_ns[fastest] = 40_000;
+            let taken = run(&mut Choice::new(), 1000, true, elapsed_ns);
+            assert!(
+                taken[fastest] > 960,
+                "{taken:?}, where {fastest} is the fastest"
+            );
+        }
     }
 
     #[test]
     fn a_change_of_the_machine_changes_the_choice() {
         let mut choice = Choice::new();
-        run(&mut choice, 500, 100_000, 40_000);
-        let single = run(&mut choice, 1000, 50_000, 150_000);
-        assert!(
-            single > 700,
-            "single copy was taken {single} times of 1000 though it is faster now"
-        );
+        run(&mut choice, 500, true, [100_000, 40_000, 60_000]);
+        let taken = run(&mut choice, 1000, true, [150_000, 150_000, 50_000]);
+        assert!(taken[2] > 600, "{taken:?}");
+    }
+
+    #[test]
+    fn single_copy_is_never_taken_where_it_is_not_permitted() {
+        let taken = run(&mut Choice::new(), 500, false, [1, 40_000, 60_000]);
+        assert_eq!(taken[0], 0);
+        assert!(taken[1] > 480);
     }
 
     #[test]
     fn size_classes_do_not_disturb_each_other() {
         let mut choice = Choice::new();
-        run(&mut choice, 500, 100_000, 40_000);
+        run(&mut choice, 500, true, [100_000, 40_000, 60_000]);
         for _ in 0..10 {
             choice.learn(Method::SingleCopy, 1 << 26, 1_000_000);
             choice.learn(Method::Pipelined, 1 << 26, 9_000_000);
+            choice.learn(Method::PastCache, 1 << 26, 9_000_000);
         }
-        assert_eq!(choice.next(1 << 26), Method::SingleCopy);
+        assert_eq!(choice.next(1 << 26, true), Method::SingleCopy);
     }
 }

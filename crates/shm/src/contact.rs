@@ -125,6 +125,7 @@ impl Transport {
             slot,
             pid,
             single_copy: None,
+            long_bytes: 0,
         }))
     }
 

@@ -314,7 +314,7 @@ impl Transport {
             }
             let fetch = transfers.fetches.swap_remove(index);
             if let Stage::Piped(pipe, _) = fetch.stage {
-                self.pipes.give_back(pipe);
+                self.pipes.recover(pipe, self.own.region.mapping());
             }
             landings.push(fetch.landing);
         }

@@ -14,7 +14,7 @@
 //! One message down: [`send`] -> ring's producer. One message up: [`receive`] -> `Owner`. In the order they
 //! are met: [`settings`], [`transport`] (the struct and its `Peer` face), [`contact`] (finding a remote's
 //! region), [`remote`], [`send`], [`receive`], [`stream`], [`rendezvous`], [`pipelined`], [`choice`] (which of
-//! the two), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`protocol`]
+//! the two), [`stores`] (through the cache or past it), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`protocol`]
 //! (kinds of cells, thresholds). The formats are specified in docs/shm-layout.md.
 #![forbid(unsafe_code)]
 
@@ -30,6 +30,7 @@ mod send;
 mod settings;
 mod sleep;
 mod statistics;
+mod stores;
 mod stream;
 mod transport;
 

@@ -6,10 +6,11 @@
 use std::ops::Range;
 
 use weft_contract::{Owner, SendToken};
-use weft_memory::UserBuffer;
+use weft_memory::{Mapping, UserBuffer};
 use weft_ring::layout::PIPE_COUNT;
 use weft_ring::{PipeReader, PipeWriter};
 
+use crate::choice::Method;
 use crate::protocol::ACCEPT;
 use crate::remote::Link;
 use crate::rendezvous::Stage;
@@ -19,8 +20,23 @@ use crate::transport::Transport;
 /// Our pipes that are not lent, and what we feed into the pipes of others.
 #[derive(Debug)]
 pub(crate) struct Pipes {
-    free: Vec<usize>,
+    /// With the last one given back on top: its chunks are the warmest.
+    free: Vec<(usize, PipeReader)>,
+    /// Pipes from here on were never lent.
+    untouched: usize,
     pub(crate) feeds: Vec<Feed>,
+}
+
+/// What an ACCEPT cell says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Accepted {
+    /// The receiver's pipe, and where in it to begin.
+    pub(crate) pipe: usize,
+    pub(crate) first_chunk: usize,
+    /// Which bytes of the message.
+    pub(crate) bytes: Range<usize>,
+    /// Whether to store past our cache.
+    pub(crate) past_cache: bool,
 }
 
 /// A message of ours on its way through a remote's pipe.
@@ -32,6 +48,7 @@ pub(crate) struct Feed {
     token: SendToken,
     payload: UserBuffer,
     bytes: Range<usize>,
+    past_cache: bool,
     writer: PipeWriter,
     wants_receipt: bool,
 }
@@ -39,34 +56,53 @@ pub(crate) struct Feed {
 impl Pipes {
     pub(crate) fn new() -> Self {
         Self {
-            free: (0..PIPE_COUNT).rev().collect(),
+            free: Vec::new(),
+            untouched: 0,
             feeds: Vec::new(),
         }
     }
 
-    pub(crate) fn give_back(&mut self, pipe: usize) {
-        self.free.push(pipe);
+    /// A pipe whose message was read to its end may be lent again as it is.
+    pub(crate) fn give_back(&mut self, pipe: usize, reader: PipeReader) {
+        self.free.push((pipe, reader));
+    }
+
+    /// A pipe whose sender is gone is emptied before it may be lent again.
+    pub(crate) fn recover(&mut self, pipe: usize, own: &Mapping) {
+        if let Some(reader) = PipeReader::attach(own, pipe) {
+            self.free.push((pipe, reader));
+        }
+    }
+
+    fn take(&mut self, own: &Mapping) -> Option<(usize, PipeReader)> {
+        if let Some(warm) = self.free.pop() {
+            return Some(warm);
+        }
+        let pipe = (self.untouched < PIPE_COUNT).then_some(self.untouched)?;
+        let reader = PipeReader::attach(own, pipe)?;
+        self.untouched += 1;
+        Some((pipe, reader))
     }
 }
 
 impl Transport {
     /// Lends a pipe to the sender of a fetch, if one is free.
     pub(crate) fn lend_pipe(&mut self, fetch_index: usize) -> bool {
-        let Some(pipe) = self.pipes.free.pop() else {
-            return false;
-        };
-        let Some(reader) = PipeReader::attach(self.own.region.mapping(), pipe) else {
+        let Some((pipe, reader)) = self.pipes.take(self.own.region.mapping()) else {
             return false;
         };
         let fetch = &mut self.transfers.fetches[fetch_index];
+        let first_chunk = reader.next_chunk() as u64;
         fetch.stage = Stage::Piped(pipe, reader);
+        let (done, wanted) = (fetch.done_bytes as u64, fetch.wanted_bytes as u64);
+        let past_cache = u64::from(fetch.method == Method::PastCache);
         let words = [
             fetch.offer.send_id,
             pipe as u64,
-            fetch.done_bytes as u64,
-            fetch.wanted_bytes as u64,
-            0,
-            0,
+            done,
+            wanted,
+            first_chunk,
+            past_cache,
             0,
         ];
         let remote = fetch.offer.remote;
@@ -75,12 +111,16 @@ impl Transport {
     }
 
     /// Starts to send part of an offered message through a pipe. The request was checked against the send.
-    pub(crate) fn start_feed(&mut self, send_id: usize, pipe: usize, bytes: Range<usize>) {
+    pub(crate) fn start_feed(&mut self, send_id: usize, accepted: &Accepted) {
         let outgoing = &mut self.transfers.outgoing[send_id];
         let Link::Ready(attached) = &self.remotes[outgoing.remote.index()].link else {
             return;
         };
-        let Some(writer) = PipeWriter::attach(attached.region.mapping(), pipe) else {
+        let Some(writer) = PipeWriter::attach(
+            attached.region.mapping(),
+            accepted.pipe,
+            accepted.first_chunk,
+        ) else {
             return;
         };
         let Some(payload) = outgoing.payload.take() else {
@@ -93,7 +133,8 @@ impl Transport {
             remote: outgoing.remote,
             token: outgoing.token,
             payload,
-            bytes,
+            bytes: accepted.bytes.clone(),
+            past_cache: accepted.past_cache,
             writer,
             wants_receipt: outgoing.wants_receipt,
         });
@@ -124,12 +165,16 @@ impl Feed {
     fn fill_chunks(&mut self) -> bool {
         let mut moved = false;
         while !self.bytes.is_empty() {
-            let (payload, bytes) = (&self.payload, &self.bytes);
+            let (payload, bytes, past_cache) = (&self.payload, &self.bytes, self.past_cache);
             let mut count = 0;
             let filled = self.writer.write(|chunk| {
                 count = chunk.length_bytes().min(bytes.len());
                 let (mut part, _) = chunk.split_at(count);
-                payload.drain(bytes.start, &mut part)
+                if past_cache {
+                    payload.drain_past_cache(bytes.start, &mut part)
+                } else {
+                    payload.drain(bytes.start, &mut part)
+                }
             });
             if !filled {
                 break;

@@ -3,15 +3,16 @@
 //!
 //! The cost of an empty call is one load for each polled lane and one for all bells together.
 
-use std::ops::Range;
-
 use weft_contract::{AckToken, Class, Envelope, OfferId, Owner, RemoteId, TransferError};
+use weft_os::clock;
 use weft_ring::{Arrival, Consumer, Head};
 
+use crate::pipelined::Accepted;
 use crate::protocol::{
     ACCEPT, BYE, EAGER, FINISH, FLAG_DATA, FLAG_RECEIPT, FLAG_TAGGED, INLINE, OFFER, PIECE, STREAM,
 };
 use crate::remote::Link;
+use crate::stores::{StoreTrial, TIMED_BYTES};
 use crate::transport::{Inbound, Transfers, Transport};
 
 /// Messages taken from one lane before the next one's turn. Chosen: bounds the time of one call, while the
@@ -24,15 +25,8 @@ pub(crate) enum Request {
     None,
     /// Send a FINISH for this id.
     Finish(u64),
-    /// Send the part of an offered message through a pipe of its receiver.
-    Feed {
-        /// The send's index.
-        send_id: usize,
-        /// The receiver's pipe.
-        pipe: usize,
-        /// Which bytes.
-        bytes: Range<usize>,
-    },
+    /// Send part of the offered message of this index through a pipe of its receiver.
+    Feed(usize, Accepted),
     /// The lane is at its end.
     Bye,
     /// The remote broke the protocol.
@@ -88,13 +82,24 @@ impl Transport {
                     None => (0, Request::Corrupt),
                 }
             } else {
-                take_other(
+                let timed = arrival.head.length_bytes >= TIMED_BYTES;
+                let start = if timed { clock::ticks() } else { 0 };
+                let taken = take_other(
                     remote,
                     &arrival,
                     &mut lane.stream,
                     &mut self.transfers,
                     owner,
-                )
+                );
+                if timed && taken.0 >= TIMED_BYTES {
+                    let wish = lane
+                        .stores
+                        .learn(taken.0, clock::ticks().wrapping_sub(start));
+                    if let Some(past_cache) = wish {
+                        lane.consumer.set_past_cache(past_cache);
+                    }
+                }
+                taken
             };
             lane.consumer.advance(data_bytes);
             match request {
@@ -113,11 +118,7 @@ impl Transport {
         match request {
             Request::None => {}
             Request::Finish(send_id) => self.finish(remote, send_id),
-            Request::Feed {
-                send_id,
-                pipe,
-                bytes,
-            } => self.start_feed(send_id, pipe, bytes),
+            Request::Feed(send_id, accepted) => self.start_feed(send_id, &accepted),
             Request::Bye => self.lose(remote, TransferError::RemoteLost, owner),
             Request::Corrupt => {
                 let address = self.remotes[remote.index()].address;
@@ -186,6 +187,7 @@ impl Transport {
             stream: None,
             received: 0,
             quiet_ticks: 0,
+            stores: StoreTrial::default(),
         });
     }
 

@@ -33,6 +33,8 @@ pub(crate) struct Attached {
     pub(crate) pid: u32,
     /// Whether its memory may be read, once tried.
     pub(crate) single_copy: Option<bool>,
+    /// Bytes of long payload sent through our lane; `u64::MAX` once it is wide.
+    pub(crate) long_bytes: u64,
 }
 
 /// A cell that waits for room.

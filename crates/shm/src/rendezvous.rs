@@ -8,6 +8,7 @@ use weft_os::clock;
 use weft_ring::{Arrival, Head, PipeReader};
 
 use crate::choice::Method;
+use crate::pipelined::Accepted;
 use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, message_flags};
 use crate::receive::{Request, envelope, offer_id};
 use crate::remote::{Link, Waiting};
@@ -81,6 +82,8 @@ pub(crate) struct Fetch {
     pub(crate) wanted_bytes: usize,
     pub(crate) done_bytes: usize,
     pub(crate) stage: Stage,
+    /// How it was meant to come.
+    pub(crate) method: Method,
     started_ns: u64,
 }
 
@@ -142,22 +145,30 @@ impl Transfers {
 
     /// An ACCEPT came in: the remote wants an offered message through one of its pipes.
     pub(crate) fn take_accept(&mut self, remote: RemoteId, arrival: &Arrival<'_>) -> Request {
-        let [send_id, pipe, offset_bytes, wanted_bytes, ..] = arrival.words();
+        let [
+            send_id,
+            pipe,
+            offset_bytes,
+            wanted_bytes,
+            first_chunk,
+            past_cache,
+            _,
+        ] = arrival.words();
         let is_its = self.outgoing.get(send_id as usize).is_some_and(|outgoing| {
-            let length_bytes = outgoing
-                .payload
-                .as_ref()
-                .map_or(0, UserBuffer::length_bytes) as u64;
+            let payload = outgoing.payload.as_ref();
+            let length_bytes = payload.map_or(0, UserBuffer::length_bytes) as u64;
             outgoing.remote == remote && offset_bytes < wanted_bytes && wanted_bytes <= length_bytes
         });
         if !is_its {
             return Request::Corrupt;
         }
-        Request::Feed {
-            send_id: send_id as usize,
+        let accepted = Accepted {
             pipe: pipe as usize,
+            first_chunk: first_chunk as usize,
             bytes: offset_bytes as usize..wanted_bytes as usize,
-        }
+            past_cache: past_cache != 0,
+        };
+        Request::Feed(send_id as usize, accepted)
     }
 }
 
@@ -247,28 +258,27 @@ impl Transport {
         let wanted_bytes = usize::try_from(offer.length_bytes)
             .unwrap_or(usize::MAX)
             .min(landing.buffer.length_bytes());
-        let stage = match self.method_for(&offer, wanted_bytes as u64) {
+        let method = self.method_for(&offer, wanted_bytes as u64);
+        let stage = match method {
             Method::SingleCopy => Stage::SingleCopy,
-            Method::Pipelined => Stage::AwaitPipe,
+            Method::Pipelined | Method::PastCache => Stage::AwaitPipe,
         };
-        let started_ns = clock::monotonic_ns();
         self.transfers.fetches.push(Fetch {
             offer,
             landing,
             wanted_bytes,
             done_bytes: 0,
             stage,
-            started_ns,
+            method,
+            started_ns: clock::monotonic_ns(),
         });
     }
 
     fn method_for(&mut self, offer: &RemoteOffer, bytes: u64) -> Method {
-        if offer.address == 0 || !self.may_single_copy(offer.remote) {
-            return Method::Pipelined;
-        }
+        let may_single_copy = offer.address != 0 && self.may_single_copy(offer.remote);
         match self.settings.single_copy {
-            SingleCopy::Auto => self.choice.next(bytes),
-            _ => Method::SingleCopy,
+            SingleCopy::Always if may_single_copy => Method::SingleCopy,
+            _ => self.choice.next(bytes, may_single_copy),
         }
     }
 
@@ -362,6 +372,7 @@ impl Transport {
             Ok(_) | Err(_) => {
                 attached.single_copy = Some(false);
                 fetch.stage = Stage::AwaitPipe;
+                fetch.method = Method::Pipelined;
             }
         }
         Ok(())
@@ -371,19 +382,14 @@ impl Transport {
         let fetch = self.transfers.fetches.swap_remove(index);
         let bytes = fetch.wanted_bytes as u64;
         let elapsed_ns = clock::monotonic_ns() - fetch.started_ns;
-        let by_pipe = match fetch.stage {
-            Stage::Piped(pipe, _) => {
-                self.pipes.give_back(pipe);
-                self.choice.learn(Method::Pipelined, bytes, elapsed_ns);
-                true
-            }
-            Stage::SingleCopy => {
-                self.choice.learn(Method::SingleCopy, bytes, elapsed_ns);
-                false
-            }
-            // Nothing was wanted: the receive is empty.
-            Stage::AwaitPipe => false,
-        };
+        // Where nothing was wanted no pipe was lent, and there is nothing to learn.
+        let by_pipe = matches!(fetch.stage, Stage::Piped(..));
+        if bytes > 0 {
+            self.choice.learn(fetch.method, bytes, elapsed_ns);
+        }
+        if let Stage::Piped(pipe, reader) = fetch.stage {
+            self.pipes.give_back(pipe, reader);
+        }
         owner.on_landed(fetch.landing.token, Ok(()));
         // After its last chunk a piped send is over for its sender, unless it waits for the receipt.
         if !by_pipe || fetch.offer.wants_receipt {

@@ -18,6 +18,16 @@ use crate::transport::Transport;
 /// usual bandwidth tests, twice.
 const WAITING_LIMIT: usize = 128;
 
+/// Payload that counts as long. Chosen: below, a message moves too few lines for their place to matter.
+const LONG_BYTES: usize = 2048;
+
+/// Long payload after which a lane is made wide. Chosen: four times the memory that this costs the receiver.
+const WIDEN_AFTER_BYTES: u64 = 4 << 20;
+
+/// Wide lanes of one sender. Chosen: the neighbours of a three-dimensional grid, and two more; bounds what
+/// senders cost a node to 8 MiB each.
+const WIDE_LANES: u32 = 8;
+
 impl Transport {
     /// Starts a send. Fast path for messages up to [`EAGER_BYTES`].
     #[inline(always)]
@@ -122,12 +132,33 @@ impl Transport {
             return Err(PostError::Busy);
         }
         self.ring(op.remote);
+        self.note_long(op.remote, length_bytes);
         self.statistics.count(Protocol::Eager, length_bytes as u64);
         Ok(if receipt.is_some() {
             Posted::Pending
         } else {
             Posted::Complete
         })
+    }
+
+    /// Counts long payload towards a wide lane. The first remotes to get much of it have theirs widened.
+    #[inline]
+    fn note_long(&mut self, remote: RemoteId, length_bytes: usize) {
+        if length_bytes < LONG_BYTES {
+            return;
+        }
+        let Link::Ready(attached) = &mut self.remotes[remote.index()].link else {
+            return;
+        };
+        attached.long_bytes = attached.long_bytes.saturating_add(length_bytes as u64);
+        if attached.long_bytes > WIDEN_AFTER_BYTES
+            && attached.long_bytes != u64::MAX
+            && self.wide_lanes < WIDE_LANES
+        {
+            attached.long_bytes = u64::MAX;
+            attached.producer.widen();
+            self.wide_lanes += 1;
+        }
     }
 
     /// Messages longer than one stretch: streamed, or offered.
@@ -172,6 +203,7 @@ impl Transport {
         }
         let done = pushed && waiting.sent_bytes == length_bytes;
         if done {
+            self.note_long(waiting.op.remote, length_bytes);
             let protocol = if length_bytes <= EAGER_BYTES {
                 Protocol::Eager
             } else {

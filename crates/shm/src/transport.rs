@@ -24,6 +24,7 @@ use crate::rendezvous::{Fetch, Offer, Outgoing};
 use crate::settings::{OpenError, Settings};
 use crate::sleep::Sleeper;
 use crate::statistics::{Count, Statistics};
+use crate::stores::StoreTrial;
 use crate::stream::Stream;
 
 /// What this endpoint shows the others.
@@ -52,6 +53,8 @@ pub(crate) struct Inbound {
     pub(crate) received: u32,
     /// Ticks without any.
     pub(crate) quiet_ticks: u32,
+    /// How its sender should store long payload.
+    pub(crate) stores: StoreTrial,
 }
 
 /// Transfers under way, by who names them.
@@ -92,6 +95,8 @@ pub struct Transport {
     pub(crate) housekeeping: Housekeeping,
     pub(crate) sleeper: Sleeper,
     pub(crate) statistics: Statistics,
+    /// Lanes of ours that use their whole data area.
+    pub(crate) wide_lanes: u32,
 }
 
 /// The name under which an endpoint makes first contact. The same in all versions, so that another version is
@@ -180,6 +185,7 @@ impl Transport {
             housekeeping: Housekeeping::new(),
             sleeper,
             statistics: Statistics::default(),
+            wide_lanes: 0,
         })
     }
 

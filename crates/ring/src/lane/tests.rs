@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of a lane in one process: order, exactness, flow control, and disbelief in what a remote claims.
 
+use weft_memory::UserBuffer;
+
+use super::producer::REWIND_BYTES;
 use super::*;
+use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head};
+use crate::layout::LANE_NARROW_BYTES;
 
 /// A lane on the heap, for tests and models.
 pub(crate) struct HeapLane {
@@ -23,7 +28,8 @@ impl HeapLane {
                 reserved: [const { AtomicU64::new(0) }; 15],
                 polled: AtomicU64::new(0),
                 #[cfg(not(loom))]
-                reserved_too: [const { AtomicU64::new(0) }; 15],
+                reserved_too: [const { AtomicU64::new(0) }; 14],
+                past_cache: AtomicU64::new(0),
             },
             cells: (0..LANE_CELLS).map(|_| cell()).collect(),
             data: vec![0; LANE_DATA_BYTES],
@@ -150,11 +156,11 @@ mod laws {
 
     #[test]
     fn an_empty_lane_has_room_for_data_of_every_length() {
-        let mut bytes = vec![0; LANE_DATA_BYTES];
-        for first in (64..=LANE_DATA_BYTES).step_by(64) {
+        let mut bytes = vec![0; LANE_NARROW_BYTES];
+        for first in (64..=LANE_NARROW_BYTES).step_by(64) {
             let mut heap = HeapLane::new();
             let (mut producer, mut consumer) = heap.ends();
-            for length in [first, 64, 192, 64, LANE_DATA_BYTES, 64] {
+            for length in [first, 64, 192, 64, LANE_NARROW_BYTES, 64] {
                 let payload = user(&mut bytes);
                 let pushed = producer.push_data(head(length), [0; 4], &payload, (0, length));
                 assert_eq!(pushed, Ok(()), "{length} bytes after {first} at first");
@@ -179,6 +185,32 @@ mod laws {
             consumer.advance(1000);
             consumer.settle();
         }
+    }
+
+    #[test]
+    fn a_wide_lane_goes_round_its_whole_area_and_keeps_order() {
+        let mut heap = HeapLane::new();
+        let (mut producer, mut consumer) = heap.ends();
+        producer.widen();
+        let mut furthest = 0;
+        for round in 0..1000u64 {
+            let mut bytes = vec![round as u8; 5000];
+            producer
+                .push_data(head(5000), [round, 0, 0, 0], &user(&mut bytes), (0, 5000))
+                .expect("room");
+            let arrival = consumer.peek().expect("arrived");
+            assert_eq!(
+                arrival.data_payload().expect("inside the area").to_vec(),
+                bytes
+            );
+            furthest = furthest.max(arrival.word(2) >> 32);
+            consumer.advance(5000);
+            consumer.settle();
+        }
+        assert!(
+            furthest > LANE_DATA_BYTES as u64 * 9 / 10,
+            "only up to {furthest}"
+        );
     }
 
     #[test]

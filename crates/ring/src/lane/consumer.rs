@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The reading end of a lane, in the receiver's process (docs/shm-layout.md, clause 4). Driven by shm's progress.
+
+use weft_memory::{BytesView, Mapping};
+
+use super::Lane;
+use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head, lap_of, next_lap};
+use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES};
+use crate::sync::Ordering;
+
+/// Cells the consumer takes before it tells the producer. Chosen: a quarter lane, so that the producer never
+/// runs dry while the line with the count changes hands rarely.
+const PUBLISH_CELLS: u64 = (LANE_CELLS as u64).div_ceil(4);
+
+/// Data bytes the consumer takes before it tells the producer. Chosen: a quarter of the
+/// area that every lane has.
+const PUBLISH_BYTES: u32 = LANE_NARROW_BYTES as u32 / 4;
+
+/// The reading end, in the receiver's process.
+#[derive(Debug)]
+pub struct Consumer {
+    lane: Lane,
+    next: usize,
+    lap: u16,
+    consumed: u64,
+    published: u64,
+    bytes_unpublished: u32,
+}
+
+/// One message at the front of a lane, as its sender claims it. Each word is to be read once: a remote that
+/// writes on meanwhile would make a second look see something else.
+#[derive(Debug)]
+pub struct Arrival<'a> {
+    /// Kind, flags and length.
+    pub head: Head,
+    consumer: &'a Consumer,
+}
+
+impl Arrival<'_> {
+    /// One word of the cell; for inline messages only the first two are words.
+    #[inline(always)]
+    pub fn word(&self, index: usize) -> u64 {
+        assert!(index < CELL_WORDS, "a cell has {CELL_WORDS} words");
+        let cell = self.consumer.lane.cell(self.consumer.next);
+        // SAFETY: the index was just checked; the mark said that the words are complete, and a remote that
+        // writes them meanwhile only changes its own message.
+        cell.words
+            .with(|words| unsafe { words.cast::<u64>().add(index).read() })
+    }
+
+    /// All words of the cell, copied out.
+    #[inline(always)]
+    pub fn words(&self) -> [u64; CELL_WORDS] {
+        let cell = self.consumer.lane.cell(self.consumer.next);
+        // SAFETY: as in `word`.
+        cell.words
+            .with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() })
+    }
+
+    /// The payload inside the cell; None if the head claims more than a cell holds.
+    #[inline(always)]
+    pub fn inline_payload(&self) -> Option<BytesView<'_>> {
+        let length_bytes = self.head.length_bytes as usize;
+        if length_bytes > CELL_PAYLOAD_BYTES {
+            return None;
+        }
+        let cell = self.consumer.lane.cell(self.consumer.next);
+        // SAFETY: the payload words lie inside the mapped cell, which the view's borrow keeps in place.
+        Some(cell.words.with(|words| unsafe {
+            BytesView::from_raw(words.cast::<u64>().add(2).cast(), length_bytes)
+        }))
+    }
+
+    /// The payload in the data area that the third word names; None if it does not lie there.
+    #[inline(always)]
+    pub fn data_payload(&self) -> Option<BytesView<'_>> {
+        let place = self.word(2);
+        let (start, length_bytes) = ((place >> 32) as usize, place as u32 as usize);
+        if start + length_bytes > LANE_DATA_BYTES {
+            return None;
+        }
+        // SAFETY: the stretch was just checked to lie inside the data area.
+        Some(unsafe { BytesView::from_raw(self.consumer.lane.data.add(start), length_bytes) })
+    }
+}
+
+impl Consumer {
+    /// The reading end of the lane of `slot` in one's own region, started over. None if the slot is out of
+    /// range. Setup.
+    pub fn attach(region: &Mapping, slot: usize) -> Option<Self> {
+        Lane::in_region(region, slot).map(Self::over)
+    }
+
+    pub(super) fn over(lane: Lane) -> Self {
+        Self {
+            lane,
+            next: 0,
+            lap: 1,
+            consumed: 0,
+            published: 0,
+            bytes_unpublished: 0,
+        }
+    }
+
+    /// The message at the front, if there is one. One load when there is none. Fast path.
+    #[inline(always)]
+    pub fn peek(&self) -> Option<Arrival<'_>> {
+        let cell = self.lane.cell(self.next);
+        // Pairs with the store in `Producer::publish`.
+        let mark = cell.mark.load(Ordering::Acquire);
+        if lap_of(mark) != self.lap {
+            return None;
+        }
+        Some(Arrival {
+            head: Head::unpack(mark),
+            consumer: self,
+        })
+    }
+
+    /// Whether there is a message at the front. One load. Fast path.
+    #[inline(always)]
+    pub fn has_message(&self) -> bool {
+        lap_of(self.lane.cell(self.next).mark.load(Ordering::Relaxed)) == self.lap
+    }
+
+    /// Lets go of the message at the front; `data_bytes` of the data area went with it. Fast path.
+    #[inline(always)]
+    pub fn advance(&mut self, data_bytes: u32) {
+        self.consumed += 1;
+        self.bytes_unpublished += data_bytes;
+        self.next += 1;
+        if self.next == LANE_CELLS {
+            self.next = 0;
+            self.lap = next_lap(self.lap);
+        }
+        if self.consumed - self.published >= PUBLISH_CELLS
+            || self.bytes_unpublished >= PUBLISH_BYTES
+        {
+            self.publish();
+        }
+    }
+
+    /// Tells the producer how far we are, if it does not know; called when the lane has run empty. Fast path.
+    #[inline(always)]
+    pub fn settle(&mut self) {
+        if self.published != self.consumed {
+            self.publish();
+        }
+    }
+
+    #[inline(always)]
+    fn publish(&mut self) {
+        self.published = self.consumed;
+        self.bytes_unpublished = 0;
+        // Pairs with the load in `Producer::look`: our copies come before it.
+        self.lane
+            .control()
+            .consumed
+            .store(self.consumed, Ordering::Release);
+    }
+
+    /// Says whether we poll this lane, so that the producer knows whether to ring.
+    ///
+    /// After `set_polled(false)` a producer that had already looked may push once more without ringing: look
+    /// at the lane again a little later, or put a barrier on every processor in between.
+    pub fn set_polled(&mut self, polled: bool) {
+        self.lane
+            .control()
+            .polled
+            .store(u64::from(polled), Ordering::Relaxed);
+    }
+
+    /// Asks the producer to store long payload past its cache, or not to.
+    pub fn set_past_cache(&mut self, past_cache: bool) {
+        self.lane
+            .control()
+            .past_cache
+            .store(u64::from(past_cache), Ordering::Relaxed);
+    }
+
+    /// Makes the lane new for the next sender. Only after its slot's claimant is known to be gone.
+    pub fn reset(&mut self) {
+        self.lane.reset();
+        *self = Self::over(Lane {
+            control: self.lane.control,
+            cells: self.lane.cells,
+            data: self.lane.data,
+            keep: self.lane.keep.take(),
+        });
+    }
+}

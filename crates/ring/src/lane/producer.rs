@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The writing end of a lane, in the sender's process (docs/shm-layout.md, clause 4). Driven by shm's sends.
+
+use weft_memory::{BytesViewMut, Mapping, UserBuffer};
+
+use super::{Full, Lane};
+use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head, next_lap};
+use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES, PAGE_BYTES};
+use crate::sync::Ordering;
+
+/// Data bytes after which the producer looks whether the lane has run empty, to start over at its first bytes:
+/// an idle lane then keeps to few pages, and a busy one to few cache lines. Chosen: one page.
+pub(super) const REWIND_BYTES: usize = PAGE_BYTES;
+
+/// Payload from here on is stored past the sender's cache if the receiver says that it reads it faster so.
+/// Chosen: below, the payload is in the reader's cache before the fence of such stores is done.
+const PAST_CACHE_BYTES: usize = 6 * 1024;
+
+/// The writing end, in the sender's process.
+#[derive(Debug)]
+pub struct Producer {
+    lane: Lane,
+    next: usize,
+    lap: u16,
+    produced: u64,
+    /// Cells the consumer had taken when we last looked.
+    consumed: u64,
+    /// End and start of the data in flight, as bytes since the last rewind.
+    data_head: usize,
+    data_tail: usize,
+    /// How much of the data area is in use; wide lanes never rewind.
+    area_bytes: usize,
+    /// The lane shall become wide when it next runs empty.
+    widening: bool,
+    /// `data_head` after each cell in flight.
+    data_ends: Box<[usize; LANE_CELLS]>,
+}
+
+impl Producer {
+    /// The writing end of the lane of `slot` in a remote's region. Only for the process that claimed the slot.
+    /// None if the slot is out of range. Setup.
+    pub fn attach(region: &Mapping, slot: usize) -> Option<Self> {
+        Lane::in_region(region, slot).map(Self::over)
+    }
+
+    pub(super) fn over(lane: Lane) -> Self {
+        Self {
+            lane,
+            next: 0,
+            lap: 1,
+            produced: 0,
+            consumed: 0,
+            data_head: 0,
+            data_tail: 0,
+            area_bytes: LANE_NARROW_BYTES,
+            widening: false,
+            data_ends: Box::new([0; LANE_CELLS]),
+        }
+    }
+
+    /// Publishes a message whose payload fits beside tag and data: one cache line in all. Fast path.
+    ///
+    /// # Errors
+    /// [`Full`].
+    ///
+    /// # Panics
+    /// If the payload is longer than [`CELL_PAYLOAD_BYTES`].
+    #[inline(always)]
+    pub fn push_inline(
+        &mut self,
+        head: Head,
+        tag: u64,
+        data: u64,
+        payload: &UserBuffer,
+    ) -> Result<(), Full> {
+        assert!(
+            payload.length_bytes() <= CELL_PAYLOAD_BYTES,
+            "payload does not fit a cell"
+        );
+        self.make_room()?;
+        self.lane.cell(self.next).words.with_mut(|words| {
+            // SAFETY: the consumer does not read this cell until its mark is published below, and it has
+            // taken what was here before (make_room); the words are ours to write.
+            let mut target = unsafe {
+                let words = words.cast::<u64>();
+                words.write(tag);
+                words.add(1).write(data);
+                BytesViewMut::from_raw(words.add(2).cast(), CELL_PAYLOAD_BYTES)
+            };
+            payload.drain(0, &mut target);
+        });
+        self.publish(head);
+        Ok(())
+    }
+
+    /// Publishes a cell of plain words. Fast path.
+    ///
+    /// # Errors
+    /// [`Full`].
+    #[inline(always)]
+    pub fn push_words(&mut self, head: Head, words: [u64; CELL_WORDS]) -> Result<(), Full> {
+        self.make_room()?;
+        // SAFETY: as in push_inline.
+        self.lane
+            .cell(self.next)
+            .words
+            .with_mut(|cell| unsafe { cell.write(words) });
+        self.publish(head);
+        Ok(())
+    }
+
+    /// Publishes a cell with `length_bytes` bytes of `payload` at `offset_bytes` in the data area. The third
+    /// word of the cell names them, `words` are the others: tag, data, then two for the caller's use.
+    ///
+    /// # Errors
+    /// [`Full`] if there is no room for the cell or for its data in one stretch.
+    #[inline]
+    pub fn push_data(
+        &mut self,
+        head: Head,
+        words: [u64; 4],
+        payload: &UserBuffer,
+        (offset_bytes, length_bytes): (usize, usize),
+    ) -> Result<(), Full> {
+        self.make_room()?;
+        let start = self.make_data_room(length_bytes)?;
+        // SAFETY: make_data_room gave a stretch inside the area that no cell in flight refers to.
+        let mut target = unsafe { BytesViewMut::from_raw(self.lane.data.add(start), length_bytes) };
+        let copied = if length_bytes >= PAST_CACHE_BYTES && self.wants_past_cache() {
+            payload.drain_past_cache(offset_bytes, &mut target)
+        } else {
+            payload.drain(offset_bytes, &mut target)
+        };
+        debug_assert_eq!(copied, length_bytes);
+        let [tag, data, fourth, fifth] = words;
+        let place = (start as u64) << 32 | length_bytes as u64;
+        // SAFETY: as in push_inline.
+        self.lane
+            .cell(self.next)
+            .words
+            .with_mut(|cell| unsafe { cell.write([tag, data, place, fourth, fifth, 0, 0]) });
+        self.publish(head);
+        Ok(())
+    }
+
+    /// Whether the receiver polls this lane; if not, ring its doorbell after a push. Fast path.
+    #[inline(always)]
+    pub fn is_polled(&self) -> bool {
+        self.lane.control().polled.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the receiver has taken everything that was pushed. Reads a shared line: slow path.
+    pub fn is_drained(&mut self) -> bool {
+        self.look();
+        self.consumed == self.produced
+    }
+
+    /// What the receiver has found out about long payload. Fast path.
+    #[inline(always)]
+    fn wants_past_cache(&self) -> bool {
+        self.lane.control().past_cache.load(Ordering::Relaxed) != 0
+    }
+
+    #[inline(always)]
+    fn publish(&mut self, head: Head) {
+        self.data_ends[self.next] = self.data_head;
+        // Pairs with the load in `Consumer::peek`: who sees the mark sees words and data.
+        self.lane
+            .cell(self.next)
+            .mark
+            .store(head.pack(self.lap), Ordering::Release);
+        self.produced += 1;
+        self.next += 1;
+        if self.next == LANE_CELLS {
+            self.next = 0;
+            self.lap = next_lap(self.lap);
+        }
+    }
+
+    #[inline(always)]
+    fn make_room(&mut self) -> Result<(), Full> {
+        if self.produced - self.consumed < LANE_CELLS as u64 {
+            return Ok(());
+        }
+        self.look();
+        if self.produced - self.consumed < LANE_CELLS as u64 {
+            Ok(())
+        } else {
+            Err(Full)
+        }
+    }
+
+    /// Reads how far the consumer is. A count that cannot be (it only ever grows, up to what was produced)
+    /// is a remote's fault and is ignored: the lane then stays full, and no byte of ours depends on it.
+    #[inline(never)]
+    fn look(&mut self) {
+        // Pairs with the store in `Consumer::publish`: the consumer has copied all it counts as taken.
+        let consumed = self.lane.control().consumed.load(Ordering::Acquire);
+        if consumed <= self.consumed || consumed > self.produced {
+            return;
+        }
+        self.consumed = consumed;
+        if consumed < self.produced {
+            self.data_tail = self.data_ends[((consumed - 1) % LANE_CELLS as u64) as usize];
+            return;
+        }
+        self.data_tail = self.data_head;
+        if self.widening {
+            (self.widening, self.area_bytes) = (false, LANE_DATA_BYTES);
+        }
+        if self.area_bytes == LANE_NARROW_BYTES {
+            (self.data_head, self.data_tail) = (0, 0);
+        }
+    }
+
+    /// Lets a busy lane use its whole data area, from the next time it runs empty: lines then come round so late that
+    /// they have left both processors' own caches for the one they share. Costs the receiver up to a MiB of memory.
+    pub fn widen(&mut self) {
+        self.widening = self.area_bytes == LANE_NARROW_BYTES;
+    }
+
+    /// Reserves `length_bytes` in one stretch of the data area; answers its offset.
+    #[inline]
+    fn make_data_room(&mut self, length_bytes: usize) -> Result<usize, Full> {
+        let length_bytes = length_bytes.next_multiple_of(64);
+        if self.data_head / REWIND_BYTES != (self.data_head + length_bytes) / REWIND_BYTES {
+            self.look();
+        }
+        self.reserve(length_bytes).or_else(|Full| {
+            // What we last saw of the consumer may be old.
+            self.look();
+            self.reserve(length_bytes)
+        })
+    }
+
+    #[inline(always)]
+    fn reserve(&mut self, length_bytes: usize) -> Result<usize, Full> {
+        let at = self.data_head % self.area_bytes;
+        let skip = if at + length_bytes > self.area_bytes {
+            self.area_bytes - at
+        } else {
+            0
+        };
+        if self.data_head + skip + length_bytes - self.data_tail > self.area_bytes {
+            return Err(Full);
+        }
+        self.data_head += skip + length_bytes;
+        Ok((at + skip) % self.area_bytes)
+    }
+}
