@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) incarnation: u64,
     pub(crate) statistics: Statistics,
     pub(crate) events: VecDeque<Event>,
+    /// Of them, messages and offers: what later messages must not overtake.
+    pub(crate) ordered_event_count: usize,
     pub(crate) pool: Pool,
     pub(crate) random: Random,
     pub(crate) jitter: Jitter,

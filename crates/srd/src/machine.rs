@@ -69,6 +69,7 @@ impl Machine {
                 incarnation: incarnation.max(1),
                 statistics: Statistics::default(),
                 events: VecDeque::new(),
+                ordered_event_count: 0,
                 pool: Pool::new(config.pace.credit_pool_bytes),
                 random: Random::new(incarnation),
                 jitter: Jitter::default(),
@@ -345,7 +346,11 @@ impl Machine {
 
     /// What has happened, oldest first.
     pub fn poll_event(&mut self) -> Option<Event> {
-        self.shared.events.pop_front()
+        let event = self.shared.events.pop_front();
+        if matches!(event, Some(Event::Message { .. } | Event::Offer { .. })) {
+            self.shared.ordered_event_count -= 1;
+        }
+        event
     }
 
     /// Counts since the machine began.

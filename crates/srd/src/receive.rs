@@ -293,7 +293,7 @@ impl Flow {
         payload: &'d [u8],
     ) -> Arrival<'d> {
         self.inbox.on_arrived(cost(&message));
-        if message.id != self.order.expected() || !shared.events.is_empty() {
+        if message.id != self.order.expected() || shared.ordered_event_count > 0 {
             shared.held_bytes += message.length_bytes;
             self.order.keep_whole(message, payload);
             self.hand_out(shared);
@@ -338,6 +338,7 @@ impl Flow {
                 }
             };
             shared.events.push_back(event);
+            shared.ordered_event_count += 1;
             self.on_handed(shared, cost);
         }
     }

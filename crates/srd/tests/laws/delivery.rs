@@ -82,6 +82,21 @@ fn nothing_is_lost_doubled_or_reordered_in_storms_whatever_the_seed() {
 }
 
 #[test]
+fn an_answer_that_carries_an_acknowledgement_is_still_handed_out_from_its_datagram() {
+    let mut world = World::new(2, 51);
+    for round in 0..10 {
+        world.post((round % 2) as usize, 1 - (round % 2) as usize, round, 100);
+        world.run_for(12 * US);
+    }
+    assert_eq!(
+        (world.hosts[0].direct_count, world.hosts[1].direct_count),
+        (5, 5)
+    );
+    // Five pings and five answers; each but the first carries the acknowledgement of the one before.
+    assert_eq!(world.sent_per_host, [5, 5]);
+}
+
+#[test]
 fn many_remotes_at_once_keep_their_messages_apart() {
     let mut world = World::new(9, 50);
     world.weather.loss_percent = 2;

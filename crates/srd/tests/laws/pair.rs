@@ -47,6 +47,8 @@ pub struct Host {
     pub failed: Vec<(u64, Failure)>,
     pub lost: Vec<(Remote, Failure)>,
     pub landings_failed: usize,
+    /// Messages handed out straight from their datagram.
+    pub direct_count: usize,
     pub policy: Policy,
     /// Takes no datagrams and no timers until then, as a process that computes; they wait in its socket buffer.
     pub away_until: u64,
@@ -84,6 +86,7 @@ impl Host {
             failed: Vec::new(),
             lost: Vec::new(),
             landings_failed: 0,
+            direct_count: 0,
             policy: Policy::Accept,
             away_until: 0,
             landings: BTreeMap::new(),
@@ -217,6 +220,7 @@ impl World {
                 message,
                 payload,
             } => {
+                host.direct_count += 1;
                 host.got.push(Got {
                     from: remote,
                     message,
