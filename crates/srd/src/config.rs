@@ -214,6 +214,13 @@ impl Timing {
 
 impl Pace {
     fn check(&self, datagram_bytes: u64) -> Result<(), BadConfig> {
+        let rule = "it must be at most 1 GiB";
+        within(
+            "window_limit_bytes",
+            self.window_limit_bytes,
+            0..=1 << 30,
+            rule,
+        )?;
         let window = 2 * datagram_bytes..=self.window_limit_bytes;
         let rule = "it must be two datagrams to window_limit_bytes";
         within(

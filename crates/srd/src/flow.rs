@@ -24,6 +24,8 @@ use crate::timers::{Jitter, NEVER};
 
 /// Idleness after which buffers are given back (chosen).
 const TRIM_AFTER_NS: u64 = 1_000_000_000;
+/// See [`Flow::dead_ns`].
+const TRIES_BEFORE_DEATH: u32 = 3;
 /// The least time after which a flow that sends nothing is left out of the pool (srd-protocol 11.2).
 const STALL_LEAST_NS: u64 = 1_000_000;
 
@@ -121,6 +123,8 @@ pub(crate) struct Silence {
     pub(crate) heard_ns: u64,
     /// Since when something waits for any answer; [`NEVER`] if nothing does.
     pub(crate) unanswered_ns: u64,
+    /// Retransmissions and probes since anything was heard.
+    pub(crate) tried_count: u32,
     /// Last probe after something, and how many since credit or limit last grew.
     pub(crate) asked_ns: u64,
     pub(crate) asked_count: u32,
@@ -194,6 +198,7 @@ impl Flow {
             silence: Silence {
                 heard_ns: now_ns,
                 unanswered_ns: NEVER,
+                tried_count: 0,
                 asked_ns: now_ns,
                 asked_count: 0,
                 refused_count: 0,
@@ -275,7 +280,11 @@ impl Flow {
         last_ns + timing.dead_after_ns / 5
     }
 
+    /// A process that was itself away for long has not tried: it asks before it judges (srd-protocol 13.1).
     fn dead_ns(&self, shared: &Shared) -> u64 {
+        if self.silence.tried_count < TRIES_BEFORE_DEATH {
+            return NEVER;
+        }
         self.silence
             .unanswered_ns
             .saturating_add(shared.config.timing.dead_after_ns)

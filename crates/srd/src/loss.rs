@@ -16,6 +16,9 @@ use crate::window::{Sample, Verdict};
 /// Round trips for which duplicates make us wait longer (srd-protocol 8.2; specified: RFC 8985).
 const PATIENCE_ROUND_TRIPS: u64 = 16;
 
+/// No network is slower; what a remote echoes is a claim (chosen).
+const RTT_MOST_NS: u64 = 4_000_000_000;
+
 /// The section says what cannot be (srd-protocol 7.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Impossible;
@@ -109,7 +112,9 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
         .paths
         .on_delivered(section.echo_path, section.echo_sent_ns);
     let away_ns = (heard.now_ns - section.echo_sent_ns).saturating_sub(heard.waited_ns);
-    let rtt_ns = away_ns.saturating_sub(u64::from(section.hold_ns)).max(1);
+    let rtt_ns = away_ns
+        .saturating_sub(u64::from(section.hold_ns))
+        .clamp(1, RTT_MOST_NS);
     sender.round_trip.sample(rtt_ns);
     Some(rtt_ns)
 }

@@ -109,6 +109,7 @@ impl Flow {
         let silence = &mut self.silence;
         silence.heard_ns = now_ns;
         silence.refused_count = 0;
+        silence.tried_count = 0;
         self.identity.knows_us |= packet.header.target == shared.incarnation;
         let Some(hello) = &packet.hello else { return };
         if self.identity.incarnation != 0 {

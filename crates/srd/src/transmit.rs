@@ -65,6 +65,7 @@ impl Flow {
         if self.ask_ns(shared) <= now_ns {
             self.silence.asked_ns = now_ns;
             self.silence.asked_count += 1;
+            self.silence.tried_count += 1;
             self.silence.unanswered_ns = self.silence.unanswered_ns.min(now_ns);
             let path = self.sender.paths.pick(now_ns, None);
             return Some(self.send_probe(shared, path, now_ns));
@@ -235,6 +236,7 @@ impl Flow {
         };
         self.sender
             .on_again(sequence, transmit.length_bytes() as u16, path, now_ns);
+        self.silence.tried_count += 1;
         shared.statistics.retransmitted_count += 1;
         self.wait_for_answer(now_ns);
         transmit

@@ -61,6 +61,27 @@ fn acknowledgements_of_what_was_never_sent_are_dropped() {
 }
 
 #[test]
+fn an_echo_from_the_beginning_of_time_is_borne() {
+    let mut world = World::new(2, 5);
+    for token in 0..5 {
+        world.post(0, 1, token, 100);
+        world.run_for(25 * US);
+        world.now += 20 * US;
+        let honest = datagram_of(&mut world, |packet| packet.acknowledgement.is_some());
+        let lie = changed(&honest, |packet| {
+            let section = packet.acknowledgement.as_mut().unwrap();
+            (section.echo_sent_ns, section.hold_ns) = (token + 1, 0);
+        });
+        let now = world.now;
+        world.hosts[0]
+            .machine
+            .handle_datagram(now, address(1), &lie);
+        world.hosts[0].machine.handle_timeout(now + SECOND);
+        world.hosts[0].machine.check_invariants();
+    }
+}
+
+#[test]
 fn accepts_of_messages_that_were_not_offered_are_dropped() {
     let mut world = World::new(2, 2);
     world.post(1, 0, 1, 100);

@@ -284,10 +284,10 @@ fn a_jump_of_the_clock_ends_nothing_that_still_answers() {
     let mut world = acquainted(15);
     world.post(0, 1, 1, 1_000_000);
     world.run_for(50 * US);
-    // The whole machine slept for 3 seconds, as a virtual machine that is moved.
-    world.hosts[0].away_until = world.now + 3 * SECOND;
-    world.hosts[1].away_until = world.now + 3 * SECOND;
-    world.run_until_quiet(4 * SECOND);
+    // Both slept for longer than silence may last, as virtual machines that are moved.
+    world.hosts[0].away_until = world.now + 8 * SECOND;
+    world.hosts[1].away_until = world.now + 8 * SECOND;
+    world.run_until_quiet(9 * SECOND);
     assert!(world.hosts[0].lost.is_empty() && world.hosts[1].lost.is_empty());
     assert_eq!(world.hosts[0].sent.len(), 21);
 }
