@@ -50,6 +50,9 @@ pub struct Options {
     /// Queue of every switch port in KiB
     #[arg(long, default_value_t = 512)]
     pub queue: u64,
+    /// Packets of a million that every link loses, 0 to 100000
+    #[arg(long, default_value_t = 0)]
+    pub loss: u32,
     /// Leave out the baseline and the single path
     #[arg(long)]
     pub alone: bool,
@@ -134,6 +137,13 @@ impl Options {
                 1280,
                 9000,
                 "it must be 1280 to 9000 bytes",
+            ),
+            (
+                "--loss",
+                u64::from(self.loss),
+                0,
+                100_000,
+                "it must be at most 100000 of a million",
             ),
             (
                 "--queue",

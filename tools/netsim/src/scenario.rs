@@ -172,6 +172,9 @@ fn run_one(options: &Options, variant: Variant, failure: bool) -> Row {
         &cut,
         &mut random,
     );
+    for link in 0..fabric.topology().link_count() as u32 {
+        fabric.set_loss(link, options.loss);
+    }
     if failure {
         // In the middle of an undisturbed run.
         let middle = workload

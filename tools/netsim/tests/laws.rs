@@ -32,6 +32,15 @@ fn every_scenario_ends_with_all_messages_whole_and_every_invariant_kept() {
 }
 
 #[test]
+fn links_that_lose_one_of_a_thousand_cost_little() {
+    let clean = simulate("permutation --hosts 16 --bytes 1000000 --alone");
+    let lossy = simulate("permutation --hosts 16 --bytes 1000000 --alone --check --loss 1000");
+    assert!(lossy.rows[0].swallowed > 0 && lossy.rows[0].unfinished == 0);
+    let (clean, lossy) = (clean.rows[0].max, lossy.rows[0].max);
+    assert!(lossy < 1.5 * clean, "{lossy} against {clean}");
+}
+
+#[test]
 fn messages_of_one_packet_and_of_none_too_many_arrive() {
     for bytes in [1, 3000, 40_000] {
         let report = simulate(&format!(
