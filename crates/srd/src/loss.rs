@@ -217,7 +217,8 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Stati
         judge_loss(sender, &sent, now_ns, statistics);
     }
     if lost_bytes > 0 {
-        sender.window.on_lost(lost_bytes);
+        let before_bytes = sender.in_flight_bytes + lost_bytes;
+        sender.window.on_lost(lost_bytes, before_bytes);
         sender.end_batch();
     }
 }

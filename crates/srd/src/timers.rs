@@ -62,7 +62,7 @@ impl RoundTrip {
         let measured = self.srtt_ns + 4 * self.rttvar_ns + timing.acknowledgement_delay_ns;
         let floor = timing.rto_floor_ns.max(4 * jitter_ns);
         let unknown = if self.srtt_ns == 0 {
-            5 * timing.rto_floor_ns
+            2 * timing.rto_floor_ns
         } else {
             0
         };
@@ -142,7 +142,7 @@ mod tests {
     fn the_time_out_follows_round_trips_and_never_falls_below_its_floor() {
         let timing = Config::default().timing;
         let mut round_trip = RoundTrip::default();
-        assert_eq!(round_trip.rto_ns(&timing, 0), 1_000_000);
+        assert_eq!(round_trip.rto_ns(&timing, 0), 400_000);
         for _ in 0..100 {
             round_trip.sample(10_000);
         }

@@ -12,6 +12,9 @@ const BASE_EPOCH_NS: u64 = 2_000_000_000;
 /// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
 const QUICK_GATE: u64 = 8;
 
+/// A loss is heavy when it is more than this part, a fourth, of what was in flight (chosen by simulation of incasts).
+const HEAVY_LOSS: u64 = 4;
+
 /// What one acknowledgement says about the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
@@ -197,12 +200,16 @@ impl Window {
         true
     }
 
-    /// Packets were found lost while the network was loaded.
-    pub(crate) fn on_lost(&mut self, bytes: u64) {
+    /// Of the bytes in flight so many were found lost (srd-protocol 10.9). If they are a large part, a window that is
+    /// larger than what was tried would let all of them leave at once again, together with everybody else's.
+    pub(crate) fn on_lost(&mut self, bytes: u64, in_flight_bytes: u64) {
         self.quick.wanted = true;
         self.calm_bytes = 0;
         if self.quick.stale_bytes == 0 {
-            self.shrink(bytes.min(self.window_bytes / 2));
+            if bytes * HEAVY_LOSS > in_flight_bytes {
+                self.window_bytes = self.window_bytes.min(in_flight_bytes);
+            }
+            self.shrink(bytes.min(self.window_bytes));
         }
     }
 
@@ -285,7 +292,7 @@ mod tests {
         let mut window = window();
         feed(&mut window, 0, 10_000, PACKET);
         feed(&mut window, 100_000, 10_000, PACKET);
-        window.on_lost(PACKET);
+        window.on_lost(PACKET, 128 << 10);
         feed(&mut window, 110_000, 60_000, 2 * PACKET);
         feed(&mut window, 140_000, 60_000, PACKET);
         assert_eq!(window.bytes(), 3 * PACKET);

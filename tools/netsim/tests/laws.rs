@@ -68,6 +68,14 @@ fn the_last_flow_of_an_incast_is_at_most_15_percent_behind_the_ideal() {
 }
 
 #[test]
+fn an_incast_of_messages_that_ask_for_no_credit_recovers_from_its_drops() {
+    let report = simulate("incast --hosts 65 --bytes 60000 --queue 256 --alone");
+    let row = &report.rows[0];
+    assert!(row.dropped > 0 && row.unfinished == 0, "{row:?}");
+    assert!(row.max < 2.0, "{}", row.max);
+}
+
+#[test]
 fn a_broken_spine_costs_less_than_a_millisecond() {
     let report = simulate("spine-failure --hosts 32 --bytes 1000000 --alone");
     let cost = report.failure_cost_us.unwrap();
