@@ -293,7 +293,8 @@ impl Reporter {
     }
 
     fn fail(&mut self, sinks: &mut Sinks, error: ErrorCompletion) {
-        self.counts.error_count += 1;
+        // What the user canceled did not go wrong.
+        self.counts.error_count += u64::from(error.error != Error::Canceled);
         sinks.push_error(self.receive.queue, error);
         sinks.count_error(self.counters.receive());
     }

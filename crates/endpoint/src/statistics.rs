@@ -14,7 +14,7 @@ pub struct Counts {
     pub received_bytes: u64,
     /// Messages that arrived before their receive was posted.
     pub unexpected_count: u64,
-    /// Operations that failed, canceled ones included; a peek that finds nothing is none.
+    /// Operations that failed; neither those that were canceled nor peeks that found nothing.
     pub error_count: u64,
 }
 

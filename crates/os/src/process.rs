@@ -4,7 +4,8 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{OwnedFd, RawFd};
+use std::path::Path;
 
 /// Our process id, as our own namespace counts.
 pub fn own_pid() -> u32 {
@@ -18,26 +19,30 @@ pub fn own_uid() -> u32 {
 }
 
 /// Opens the memfd called `name` that process `pid` holds, without that process's help. Slow path: reads the
-/// links of all its descriptors.
+/// links of its descriptors, `likely` first: ranks of one program tend to use the same numbers.
 ///
 /// # Errors
 /// `NotFound` if the process is gone or holds no such file, `PermissionDenied` if we may not look (another
 /// user, a hidden /proc, a process that is not dumpable).
-pub fn open_memfd_of(pid: u32, name: &str) -> io::Result<OwnedFd> {
+pub fn open_memfd_of(pid: u32, name: &str, likely: RawFd) -> io::Result<OwnedFd> {
     let wanted = format!("/memfd:{name} (deleted)");
     let folder = format!("/proc/{pid}/fd");
-    for entry in fs::read_dir(&folder)? {
-        let Ok(entry) = entry else { continue };
-        let path = entry.path();
-        match fs::read_link(&path) {
-            Ok(link) if link.as_os_str() == wanted.as_str() => {
-                return Ok(fs::OpenOptions::new()
-                    .read(true)
-                    .write(true)
-                    .open(&path)?
-                    .into());
-            }
-            _ => {}
+    let is_it =
+        |path: &Path| fs::read_link(path).is_ok_and(|link| link.as_os_str() == wanted.as_str());
+    let open = |path: &Path| {
+        Ok(fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)?
+            .into())
+    };
+    let guess = Path::new(&folder).join(likely.to_string());
+    if is_it(&guess) {
+        return open(&guess);
+    }
+    for entry in fs::read_dir(&folder)?.flatten() {
+        if is_it(&entry.path()) {
+            return open(&entry.path());
         }
     }
     Err(io::Error::new(

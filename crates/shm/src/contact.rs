@@ -7,7 +7,7 @@
 //! Called by send and answer; continued by housekeeping.
 
 use std::io::ErrorKind;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use weft_contract::{RemoteId, TransferError};
 use weft_os::local_socket::Connection;
@@ -78,7 +78,8 @@ impl Transport {
             return Link::Failed(TransferError::NotPermitted);
         }
         if who.pid != 0
-            && let Ok(file) = process::open_memfd_of(who.pid, &region_name(address))
+            && let Ok(file) =
+                process::open_memfd_of(who.pid, &region_name(address), self.own.file.as_raw_fd())
         {
             return self.attach(remote, file, who.pid);
         }

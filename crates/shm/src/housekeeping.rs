@@ -68,11 +68,12 @@ impl Housekeeping {
         }
     }
 
-    /// A round found something.
+    /// A round found something; true if there have been so many that it is time to look at the clock.
     #[inline(always)]
-    pub(crate) fn busy(&mut self) {
+    pub(crate) fn busy(&mut self) -> bool {
         self.rounds_to_yield = self.spin_rounds;
         self.busy_rounds += 1;
+        self.busy_rounds >= BUSY_ROUNDS_PER_TICK
     }
 
     /// Something waits for the next tick.
@@ -117,14 +118,14 @@ impl Transport {
             sleep::yield_now();
         }
         state.rounds_to_look -= 1;
-        if state.rounds_to_look == 0 || state.busy_rounds >= BUSY_ROUNDS_PER_TICK {
+        if state.rounds_to_look == 0 {
             state.rounds_to_look = ROUNDS_PER_LOOK;
             self.look_at_clock(owner);
         }
     }
 
     #[cold]
-    fn look_at_clock<O: Owner>(&mut self, owner: &mut O) {
+    pub(crate) fn look_at_clock<O: Owner>(&mut self, owner: &mut O) {
         self.housekeeping.busy_rounds = 0;
         let now_ns = clock::monotonic_ns();
         if now_ns < self.housekeeping.next_tick_ns {

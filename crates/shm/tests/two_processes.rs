@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use weft_contract::*;
@@ -139,7 +140,11 @@ fn open_files() -> usize {
     std::fs::read_dir("/proc/self/fd").expect("proc").count()
 }
 
+/// The tests that count this process's descriptors run one at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
 fn kill_at_random_moments(method: &str, rounds: u64) {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let seed = std::env::var("WEFT_TEST_SEED")
         .ok()
         .and_then(|text| text.parse().ok())
