@@ -188,6 +188,39 @@ impl Transmit {
     }
 }
 
+/// Where a datagram came from, and how long ago it arrived at this host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    /// The sender's address and port.
+    pub from: SocketAddr,
+    /// Between its arrival and now; 0 if not known.
+    pub waited_ns: u64,
+}
+
+/// An announced message that waits for a landing.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Offer {
+    /// From whom.
+    pub remote: Remote,
+    /// As `Event::Offer` named it.
+    pub message_id: u64,
+}
+
+/// How things stand with one remote, for people to look at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Condition {
+    /// Smoothed round trip; 0 before the first.
+    pub srtt_ns: u64,
+    /// What may be in flight.
+    pub window_bytes: u64,
+    /// What is.
+    pub in_flight_bytes: u64,
+    /// Paths that carry data, of those that may.
+    pub good_path_count: u32,
+    /// When something was last heard.
+    pub heard_ns: u64,
+}
+
 /// Counts since the machine began. None of them ever falls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Statistics {

@@ -13,6 +13,31 @@
 //! One message down: [`Machine::post_send`] -> `outgoing`; [`Machine::poll_transmit`] -> `transmit` -> `sender` -> `sent`.
 //! One packet up: [`Machine::handle_datagram`] -> `receive` -> `loss` (its acknowledgement) -> `order` or `landing`.
 //!
+//! Two machines and no network:
+//!
+//! ```
+//! use weft_srd::{Arrival, Config, Machine, Send};
+//!
+//! let (here, there) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:1".parse().unwrap());
+//! let mut sender = Machine::new(Config::default(), 0x1234).unwrap();
+//! let mut receiver = Machine::new(Config::default(), 0x5678).unwrap();
+//! let payload = b"hello";
+//!
+//! let remote = sender.remote(there).unwrap();
+//! let send = Send { remote, tag: Some(7), cq_data: None, length_bytes: 5, wants_receipt: false, token: 1 };
+//! sender.post_send(1_000, &send).unwrap();
+//! let transmit = sender.poll_transmit(1_000).unwrap();
+//! assert_eq!(transmit.to, there);
+//! let part = transmit.payload.unwrap();
+//! let bytes = &payload[part.offset_bytes as usize..][..part.length_bytes as usize];
+//! let datagram = [transmit.head.as_bytes(), bytes].concat();
+//!
+//! match receiver.handle_datagram(11_000, here, &datagram) {
+//!     Arrival::Message { message, payload, .. } => assert_eq!((message.tag, payload), (Some(7), &b"hello"[..])),
+//!     other => panic!("{other:?}"),
+//! }
+//! ```
+//!
 //! Modules in that order:
 //! - [`config`], [`events`]: what can be set; what goes in and comes out
 //! - [`machine`]: between flows: turns, grants, deadlines; `contact`: whose packet it is, restarts, ends
@@ -46,5 +71,8 @@ mod transmit;
 mod window;
 
 pub use config::Config;
-pub use events::{Arrival, Event, Failure, Payload, PostError, Remote, Send, Statistics, Transmit};
-pub use machine::{Machine, Offer, Origin};
+pub use events::{
+    Arrival, Condition, Event, Failure, Offer, Origin, Payload, PostError, Remote, Send,
+    Statistics, Transmit,
+};
+pub use machine::Machine;

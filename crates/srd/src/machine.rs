@@ -12,7 +12,10 @@ use weft_wire::refusal::Reason;
 
 use crate::config::{BATCH_BYTES, BadConfig, Config};
 use crate::credit::Pool;
-use crate::events::{Arrival, Event, Failure, PostError, Remote, Send, Statistics, Transmit};
+use crate::events::{
+    Arrival, Condition, Event, Failure, Offer, Origin, PostError, Remote, Send, Statistics,
+    Transmit,
+};
 use crate::flow::{Flow, Outcome, Rest, Shared};
 use crate::random::Random;
 use crate::receive::Moment;
@@ -358,6 +361,18 @@ impl Machine {
         self.shared.statistics
     }
 
+    /// How things stand with a remote; `None` when nothing has been under way with it lately. Slow path.
+    pub fn condition(&self, remote: Remote) -> Option<Condition> {
+        let flow = self.slots.get(remote.0 as usize)?.flow.as_ref()?;
+        Some(Condition {
+            srtt_ns: flow.sender.round_trip.srtt_ns(),
+            window_bytes: flow.sender.window.bytes(),
+            in_flight_bytes: flow.sender.in_flight_bytes,
+            good_path_count: flow.sender.paths.good_count(),
+            heard_ns: flow.silence.heard_ns,
+        })
+    }
+
     /// Our incarnation.
     pub fn incarnation(&self) -> u64 {
         self.shared.incarnation
@@ -464,22 +479,4 @@ impl Machine {
                 .retain(|at_ns, index| slots[index as usize].armed_ns == at_ns);
         }
     }
-}
-
-/// Where a datagram came from, and how long ago it arrived at this host.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Origin {
-    /// The sender's address and port.
-    pub from: SocketAddr,
-    /// Between its arrival and now; 0 if not known.
-    pub waited_ns: u64,
-}
-
-/// An announced message that waits for a landing.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Offer {
-    /// From whom.
-    pub remote: Remote,
-    /// As `Event::Offer` named it.
-    pub message_id: u64,
 }

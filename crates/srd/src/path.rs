@@ -273,6 +273,16 @@ impl Paths {
         chosen
     }
 
+    /// Open paths that are neither suspect nor denied.
+    pub(crate) fn good_count(&self) -> u32 {
+        let open = self.order[..usize::from(self.open_count)].iter();
+        let good = open.filter(|path| {
+            let health = self.states[usize::from(**path)].health;
+            matches!(health, Health::Good | Health::Skip)
+        });
+        good.count() as u32
+    }
+
     /// Health of a path, for tests and counters.
     #[cfg(test)]
     pub(crate) fn health(&self, path: Path) -> Health {

@@ -132,3 +132,42 @@ fn a_remote_is_known_by_its_first_port_whichever_way_it_is_met() {
         Some(crate::pair::address(0))
     );
 }
+
+#[test]
+fn who_has_given_up_a_remote_tells_it_so_when_it_speaks_again() {
+    let mut world = World::new(2, 45);
+    world.post(0, 1, 1, 100);
+    world.run_until_quiet(10 * MS);
+    world.swallow = Box::new(|_, _, _, _| true);
+    world.post(0, 1, 2, 100);
+    world.run_for(7 * SECOND);
+    assert_eq!(world.hosts[0].failed, [(2, Failure::Lost)]);
+    world.swallow = Box::new(|_, _, _, _| false);
+    // The other side noticed nothing.
+    assert!(world.hosts[1].lost.is_empty());
+    world.post(1, 0, 3, 100);
+    world.run_for(100 * MS);
+    assert_eq!(world.hosts[1].failed, [(3, Failure::Lost)]);
+    assert!(world.hosts[0].got.is_empty());
+    // A new process in its place begins anew.
+    world.replace(1, 555_555);
+    world.post(1, 0, 4, 100);
+    world.run_until_quiet(100 * MS);
+    let from = world.remote(0, 1);
+    world.assert_got(0, from, &[(4, 100)]);
+}
+
+#[test]
+fn both_processes_may_be_replaced_at_once() {
+    let mut world = World::new(2, 46);
+    world.post(0, 1, 1, 200_000);
+    world.run_for(40 * US);
+    world.replace(0, 111_111);
+    world.replace(1, 222_222);
+    world.post(0, 1, 2, 100);
+    world.post(1, 0, 3, 70_000);
+    world.run_until_quiet(100 * MS);
+    let (at_first, at_second) = (world.remote(0, 1), world.remote(1, 0));
+    world.assert_got(0, at_first, &[(3, 70_000)]);
+    world.assert_got(1, at_second, &[(2, 100)]);
+}

@@ -73,6 +73,17 @@ fn a_dead_path_is_left_and_later_traffic_avoids_it() {
     }
     let known = world.hosts[0].machine.statistics();
     assert!(learning.suspect_count >= 10, "{learning:?}");
+    let remote = world.remote(0, 1);
+    let condition = world.hosts[0].machine.condition(remote).unwrap();
+    // A fourth cannot go there, and a fourth of the rest cannot come back.
+    assert!(
+        (30..=48).contains(&condition.good_path_count),
+        "{condition:?}"
+    );
+    assert!(
+        (20 * US..200 * US).contains(&condition.srtt_ns),
+        "{condition:?}"
+    );
     let again = known.retransmitted_count - learning.retransmitted_count;
     println!(
         "{} sent again while learning, {again} later",
