@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
-//! Calls `weft_launch::run`, `weft_bench::run`, `weft_doctor::doctor` and `weft_doctor::info`; nothing is decided here.
+//! Calls `weft_launch::run`, `weft_bench::run`, `weft_doctor::doctor`, `weft_doctor::info` and `weft_netsim::run`; nothing
+//! is decided here.
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
@@ -28,6 +29,9 @@ enum Tool {
     /// Check what keeps Weft from working or from being fast here, and say how to fix it
     #[command(disable_help_flag = true)]
     Doctor(Words),
+    /// Simulate the protocol between nodes on thousands of hosts: incast, permutation, failures
+    #[command(disable_help_flag = true)]
+    Sim(Words),
     /// Show the version, the MPIs found, the machine, and every parameter
     #[command(disable_help_flag = true)]
     Info(Words),
@@ -46,6 +50,7 @@ Examples:
   weft run -n 4 -- ./code input.dat              run an MPI program over Weft
   weft run -n 4 --transport native -- ./code     the same over the MPI's own shared memory
   weft run -n 2 -- weft bench latency            measure
+  weft sim incast --plot incast.svg              many hosts send to one, simulated
   weft info --json                               what is here, for scripts
 
 Each tool has its own --help.";
@@ -55,6 +60,7 @@ fn main() -> ExitCode {
         Tool::Run(Words { words }) => weft_launch::run(words),
         Tool::Bench(Words { words }) => weft_bench::run(words),
         Tool::Doctor(Words { words }) => weft_doctor::doctor(words),
+        Tool::Sim(Words { words }) => weft_netsim::run(words),
         Tool::Info(Words { words }) => weft_doctor::info(words),
     })
 }
