@@ -113,11 +113,13 @@ impl Owner for Arrivals<'_> {
             self.message_into_multi(multi, posted, envelope, payload);
             return true;
         }
-        let posted = found.take();
+        // Used where it lies: moved out, it would be read back in other widths than it was written.
+        let posted = found.receive();
         posted.buffer.fill(0, payload);
+        let end = ReceiveEnd::whole(posted);
+        drop(found.take());
         let source = core.remotes.name_of(envelope.remote);
-        core.report
-            .received(self.sinks, envelope, source, &ReceiveEnd::whole(&posted));
+        core.report.received(self.sinks, envelope, source, &end);
         true
     }
 

@@ -3,10 +3,15 @@
 //!
 //! Called by `matcher`; calls `slab` (the receives), `table` (mask and key to the list of receives with that mask and key, in order of
 //! posting), `sources`. An arriving message looks once for each mask that has receives posted, and the earliest of the heads it finds is
-//! the match, because all receives of one list match the same messages. Programs use one to four masks. A receive that is posted while no
-//! other is stays out of the table until a second one comes: the path of a program that waits for one message at a time.
+//! the match, because all receives of one list match the same messages. Programs use one to four masks.
+//!
+//! Most programs receive nearly in the order in which they post. So a receive first waits in a short queue of the latest ones, whose
+//! front is looked at before anything is hashed; the queue enters the table when a message matches none of its first few, or when it
+//! has grown long. All receives in the table are older than those in the queue.
 
-use crate::chain::{Link, Links, NONE};
+use std::collections::VecDeque;
+
+use crate::chain::{Link, Links};
 use crate::slab::{Id, Slab};
 use crate::sources::SourceCounts;
 use crate::table::{Place, Table};
@@ -45,23 +50,37 @@ const SALT_STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Unused masks at the end of the list are dropped beyond this many; chosen: more than programs use.
 const MASKS_KEPT: usize = 8;
 
-/// The place of the receive that is not in the table.
-const NOWHERE: Place = Place::Vacant { slot: 0 };
+/// Receives of the queue that are looked at before it enters the table; chosen: as many as cost less than one lookup.
+const LOOKED_AT: usize = 4;
+
+/// Longest queue; chosen: the window of the usual message-rate tests.
+const QUEUE_LENGTH: usize = 64;
+
+/// The mask index of a receive that waits in the queue.
+const QUEUED: u32 = u32::MAX;
+
+/// Where a receive waits.
+#[derive(Clone, Copy, Debug)]
+enum Spot {
+    /// In the queue, so many behind its front.
+    Queue(usize),
+    /// In the table.
+    Table(Place),
+}
 
 /// A posted receive that was found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub index: u32,
-    place: Place,
+    spot: Spot,
 }
 
 /// All posted receives.
 #[derive(Debug)]
 pub(crate) struct Posted<R> {
     slab: Slab<Head, R>,
-    /// The receive that is not in the table, being the only one; or `NONE`.
-    lone: u32,
-    lone_mask: Mask,
+    /// The latest receives, in order of posting.
+    queue: VecDeque<(u32, Mask)>,
     table: Table,
     masks: Vec<MaskUse>,
     sources: SourceCounts,
@@ -74,8 +93,7 @@ impl<R> Posted<R> {
     pub fn new() -> Self {
         Posted {
             slab: Slab::new(),
-            lone: NONE,
-            lone_mask: Mask::default(),
+            queue: VecDeque::with_capacity(QUEUE_LENGTH + 1),
             table: Table::new(),
             masks: Vec::new(),
             sources: SourceCounts::default(),
@@ -104,31 +122,22 @@ impl<R> Posted<R> {
         }
         let head = Head {
             key,
+            mask: QUEUED,
             ..Head::default()
         };
         let index = self.slab.insert(head, receive);
-        if self.slab.count() == 1 {
-            self.lone = index;
-            self.lone_mask = mask;
-        } else {
-            self.enter_behind(index, mask);
+        self.queue.push_back((index, mask));
+        if self.queue.len() > QUEUE_LENGTH {
+            self.enter_queue();
         }
         self.slab.id(index)
     }
 
-    /// Enters a receive that is not the only one.
+    /// Enters the whole queue into the table.
     #[inline(never)]
-    fn enter_behind(&mut self, index: u32, mask: Mask) {
-        self.enter_lone();
-        self.enter(index, mask);
-    }
-
-    /// Enters the receive that is not in the table yet, if there is one.
-    #[inline]
-    fn enter_lone(&mut self) {
-        if self.lone != NONE {
-            self.enter(self.lone, self.lone_mask);
-            self.lone = NONE;
+    fn enter_queue(&mut self) {
+        while let Some((index, mask)) = self.queue.pop_front() {
+            self.enter(index, mask);
         }
     }
 
@@ -183,14 +192,39 @@ impl<R> Posted<R> {
 
     /// The earliest receive that a message matches.
     #[inline(always)]
-    pub fn find(&self, key: Key) -> Option<Found> {
-        if self.lone != NONE {
-            let matches = self.lone_mask.same(self.slab.head(self.lone).key, key);
-            return matches.then_some(Found {
-                index: self.lone,
-                place: NOWHERE,
-            });
+    pub fn find(&mut self, key: Key) -> Option<Found> {
+        if self.slab.count() > self.queue.len() {
+            return self.find_behind_table(key);
         }
+        let (index, mask) = *self.queue.front()?;
+        if mask.same(self.slab.head(index).key, key) {
+            let spot = Spot::Queue(0);
+            return Some(Found { index, spot });
+        }
+        self.find_in_queue(key)
+    }
+
+    /// The same while there are receives in the table, which are older than those in the queue.
+    #[inline(never)]
+    fn find_behind_table(&mut self, key: Key) -> Option<Found> {
+        match self.look_up(key) {
+            None => self.find_in_queue(key),
+            found => found,
+        }
+    }
+
+    #[inline(never)]
+    fn find_in_queue(&mut self, key: Key) -> Option<Found> {
+        for (behind, &(index, mask)) in self.queue.iter().take(LOOKED_AT).enumerate() {
+            if mask.same(self.slab.head(index).key, key) {
+                let spot = Spot::Queue(behind);
+                return Some(Found { index, spot });
+            }
+        }
+        if self.queue.len() <= LOOKED_AT {
+            return None;
+        }
+        self.enter_queue();
         self.look_up(key)
     }
 
@@ -208,7 +242,8 @@ impl<R> Posted<R> {
                     self.slab.sequence(other.index) < self.slab.sequence(index)
                 });
                 if !later {
-                    earliest = Some(Found { index, place });
+                    let spot = Spot::Table(place);
+                    earliest = Some(Found { index, spot });
                 }
             }
         }
@@ -225,13 +260,19 @@ impl<R> Posted<R> {
         self.slab.body_mut(index)
     }
 
-    #[inline]
+    /// Linear in the queue for a receive that waits there.
     fn mask(&self, index: u32) -> Mask {
-        if index == self.lone {
-            self.lone_mask
-        } else {
-            self.masks[self.slab.head(index).mask as usize].mask
+        match self.slab.head(index).mask {
+            QUEUED => self
+                .queued(index)
+                .map_or(Mask::default(), |behind| self.queue[behind].1),
+            mask => self.masks[mask as usize].mask,
         }
+    }
+
+    /// How far behind the front of the queue a receive waits.
+    fn queued(&self, index: u32) -> Option<usize> {
+        self.queue.iter().position(|&(other, _)| other == index)
     }
 
     pub fn want(&self, index: u32) -> Want {
@@ -241,28 +282,30 @@ impl<R> Posted<R> {
     /// Removes a receive that `find` has just given.
     #[inline(always)]
     pub fn take(&mut self, found: Found) -> Option<R> {
-        if self.mask(found.index).is_directed() {
+        let directed = match found.spot {
+            Spot::Queue(0) => self.queue.pop_front(),
+            Spot::Queue(behind) => self.queue.remove(behind),
+            Spot::Table(place) => Some((found.index, self.leave(found.index, place))),
+        };
+        if directed.is_some_and(|(_, mask)| mask.is_directed()) {
             self.sources
                 .subtract(self.slab.head(found.index).key.source);
-        }
-        if found.index == self.lone {
-            self.lone = NONE;
-        } else {
-            self.leave(found);
         }
         self.slab.remove(found.index)
     }
 
-    /// Takes a receive out of the table.
+    /// Takes a receive out of the table; answers its mask.
     #[inline(never)]
-    fn leave(&mut self, found: Found) {
-        let mask = self.slab.head(found.index).mask;
-        self.table.remove(found.place, &mut self.slab, found.index);
-        let mask_use = &mut self.masks[mask as usize];
+    fn leave(&mut self, index: u32, place: Place) -> Mask {
+        let mask_index = self.slab.head(index).mask;
+        self.table.remove(place, &mut self.slab, index);
+        let mask_use = &mut self.masks[mask_index as usize];
+        let mask = mask_use.mask;
         mask_use.posted -= 1;
         if mask_use.posted == 0 && self.masks.len() > MASKS_KEPT {
             self.drop_unused_masks();
         }
+        mask
     }
 
     #[cold]
@@ -278,16 +321,15 @@ impl<R> Posted<R> {
     #[inline]
     pub fn remove(&mut self, id: Id) -> Option<R> {
         let index = self.slab.index(id)?;
-        if index == self.lone {
-            return self.take(Found {
-                index,
-                place: NOWHERE,
-            });
-        }
         let Head { key, mask, .. } = *self.slab.head(index);
+        if mask == QUEUED {
+            let spot = Spot::Queue(self.queued(index)?);
+            return self.take(Found { index, spot });
+        }
         let mask_use = &self.masks[mask as usize];
         let place = self.probe(mask_use.mask.hash(key, mask_use.salt), mask, key);
-        self.take(Found { index, place })
+        let spot = Spot::Table(place);
+        self.take(Found { index, spot })
     }
 
     /// Removes the earliest receive that `select`s. Linear.
