@@ -316,6 +316,7 @@ impl Transport {
             let fetch = transfers.fetches.swap_remove(index);
             if let Stage::Piped(pipe, _) = fetch.stage {
                 self.pipes.recover(pipe, self.own.region.mapping());
+                self.remotes[remote.index()].piped -= 1;
             }
             landings.push(fetch.landing);
         }

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use weft_contract::{Owner, SendToken};
 use weft_memory::{Mapping, UserBuffer};
+use weft_os::clock;
 use weft_ring::layout::PIPE_COUNT;
 use weft_ring::{PipeReader, PipeWriter};
 
@@ -16,6 +17,10 @@ use crate::remote::Link;
 use crate::rendezvous::Stage;
 use crate::statistics::Protocol;
 use crate::transport::Transport;
+
+/// Pipes lent to one remote at a time. Chosen: its transfers then go round no more memory than the caches hold,
+/// and each can be timed.
+const PIPES_PER_REMOTE: u32 = 1;
 
 /// Our pipes that are not lent, and what we feed into the pipes of others.
 #[derive(Debug)]
@@ -88,12 +93,18 @@ impl Pipes {
 impl Transport {
     /// Lends a pipe to the sender of a fetch, if one is free.
     pub(crate) fn lend_pipe(&mut self, fetch_index: usize) -> bool {
+        let remote = self.transfers.fetches[fetch_index].offer.remote;
+        if self.remotes[remote.index()].piped >= PIPES_PER_REMOTE {
+            return false;
+        }
         let Some((pipe, reader)) = self.pipes.take(self.own.region.mapping()) else {
             return false;
         };
         let fetch = &mut self.transfers.fetches[fetch_index];
         let first_chunk = reader.next_chunk() as u64;
         fetch.stage = Stage::Piped(pipe, reader);
+        fetch.started_ns = clock::monotonic_ns();
+        self.remotes[remote.index()].piped += 1;
         let (done, wanted) = (fetch.done_bytes as u64, fetch.wanted_bytes as u64);
         let past_cache = u64::from(fetch.method == Method::PastCache);
         let words = [
@@ -105,7 +116,6 @@ impl Transport {
             past_cache,
             0,
         ];
-        let remote = fetch.offer.remote;
         self.answer(remote, ACCEPT, words);
         true
     }

@@ -58,6 +58,8 @@ pub(crate) struct Remote {
     pub(crate) link: Link,
     /// Answers of ours that wait for room.
     pub(crate) controls: VecDeque<Control>,
+    /// Pipes of ours that are lent to it.
+    pub(crate) piped: u32,
     /// Sends that wait for room.
     pub(crate) waiting: VecDeque<Waiting>,
     /// The owner wants to know when it dies.
@@ -74,6 +76,7 @@ impl Remote {
             address,
             link: Link::Unknown,
             controls: VecDeque::new(),
+            piped: 0,
             waiting: VecDeque::new(),
             watched: false,
             incarnation: None,

@@ -84,7 +84,8 @@ pub(crate) struct Fetch {
     pub(crate) stage: Stage,
     /// How it was meant to come.
     pub(crate) method: Method,
-    started_ns: u64,
+    /// When its bytes began to move; 0 before.
+    pub(crate) started_ns: u64,
 }
 
 impl Transfers {
@@ -270,7 +271,7 @@ impl Transport {
             done_bytes: 0,
             stage,
             method,
-            started_ns: clock::monotonic_ns(),
+            started_ns: 0,
         });
     }
 
@@ -301,7 +302,14 @@ impl Transport {
     pub(crate) fn fetch<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut events = 0;
         let mut index = 0;
+        let mut pulled = false;
         while index < self.transfers.fetches.len() {
+            // One single copy at a time: the processor that does it can do no other meanwhile.
+            let is_single = matches!(self.transfers.fetches[index].stage, Stage::SingleCopy);
+            if is_single && std::mem::replace(&mut pulled, true) {
+                index += 1;
+                continue;
+            }
             let outcome = self.fetch_one(index, &mut events);
             match outcome {
                 Ok(false) => index += 1,
@@ -352,6 +360,9 @@ impl Transport {
     /// One read of the sender's memory. Where it is refused, the rest comes through a pipe.
     fn pull(&mut self, index: usize) -> Result<(), TransferError> {
         let fetch = &mut self.transfers.fetches[index];
+        if fetch.started_ns == 0 {
+            fetch.started_ns = clock::monotonic_ns();
+        }
         let remote = fetch.offer.remote;
         let Link::Ready(attached) = &mut self.remotes[remote.index()].link else {
             return Err(TransferError::RemoteLost);
@@ -379,16 +390,22 @@ impl Transport {
     }
 
     fn end_fetch<O: Owner>(&mut self, index: usize, owner: &mut O) {
-        let fetch = self.transfers.fetches.swap_remove(index);
+        let fetch = self.transfers.fetches.remove(index);
         let bytes = fetch.wanted_bytes as u64;
-        let elapsed_ns = clock::monotonic_ns() - fetch.started_ns;
+        let now_ns = clock::monotonic_ns();
+        // What it took beyond the fetch before it; of several that went side by side nothing can be learned.
+        let elapsed_ns = now_ns - fetch.started_ns.max(self.last_fetch_ns).min(now_ns);
+        self.last_fetch_ns = now_ns;
+        let moving = |fetch: &Fetch| fetch.started_ns != 0;
+        let alone = !self.transfers.fetches.iter().any(moving);
         // Where nothing was wanted no pipe was lent, and there is nothing to learn.
         let by_pipe = matches!(fetch.stage, Stage::Piped(..));
-        if bytes > 0 {
+        if bytes > 0 && alone {
             self.choice.learn(fetch.method, bytes, elapsed_ns);
         }
         if let Stage::Piped(pipe, reader) = fetch.stage {
             self.pipes.give_back(pipe, reader);
+            self.remotes[fetch.offer.remote.index()].piped -= 1;
         }
         owner.on_landed(fetch.landing.token, Ok(()));
         // After its last chunk a piped send is over for its sender, unless it waits for the receipt.

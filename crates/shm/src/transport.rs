@@ -92,6 +92,8 @@ pub struct Transport {
     /// Remotes given up whose loss the owner wants to hear of again.
     pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
     pub(crate) choice: Choice,
+    /// When the last fetch ended.
+    pub(crate) last_fetch_ns: u64,
     pub(crate) housekeeping: Housekeeping,
     pub(crate) sleeper: Sleeper,
     pub(crate) statistics: Statistics,
@@ -182,6 +184,7 @@ impl Transport {
             sending: Vec::new(),
             lost_again: Vec::new(),
             choice: Choice::new(),
+            last_fetch_ns: 0,
             housekeeping: Housekeeping::new(),
             sleeper,
             statistics: Statistics::default(),

@@ -10,6 +10,8 @@
 #   testDistgraphcomm      on MPICH over weft: MPI_Dist_graph_create takes what MPI_Recv finds for what MPI_Probe found before, both with
 #                          any source. MPICH keeps messages to oneself in a queue of its own, which its receive looks into first and its
 #                          probe last, so this fails when the other ranks' messages are quick (it does over tcp too, now and then)
+#   testRevoke             on Open MPI over weft: revoking a communicator works only in Open MPI's own message layer (ob1); over
+#                          libfabric (cm) it does nothing, with any provider (seen with tcp)
 #   testGetFortranInfo     fails on the MPICH wheel without any message being sent: the wheel reports no Fortran logicals
 
 MPI4PY_MESSAGES='test_(p2p|cco|comm|msgzero|msgspec|request|status|threads|util_pool|util_pkl5)'
@@ -20,6 +22,7 @@ mpi4py_run() {
     local mpi=$1 ranks=$2 seconds=$3 source=$4
     local exclude=(-e spawn -e dynproc -x testGetFortranInfo) include=()
     [ "$TRANSPORT-$mpi" = weft-mpich ] && exclude+=(-x testDistgraphcomm)
+    [ "$TRANSPORT-$mpi" = weft-openmpi ] && exclude+=(-x testRevoke)
     if [ "$FULL" = no ]; then
         include=(-i "$MPI4PY_MESSAGES")
         [ "$ranks" = 3 ] && include=(-i "$MPI4PY_ODD")
