@@ -49,11 +49,14 @@ pub(crate) struct Housekeeping {
     next_life_check_ns: u64,
     /// Empty rounds between offers of the processor.
     spin_rounds: u32,
+    /// Whether the ranks of this node need more processors than there are.
+    pub(crate) shares_cores: bool,
 }
 
 impl Housekeeping {
     pub(crate) fn new() -> Self {
-        let spin_rounds = if ranks_outnumber_cores() {
+        let shares_cores = ranks_outnumber_cores();
+        let spin_rounds = if shares_cores {
             SPIN_ROUNDS_SHARED
         } else {
             SPIN_ROUNDS_ALONE
@@ -65,6 +68,7 @@ impl Housekeeping {
             next_tick_ns: 0,
             next_life_check_ns: 0,
             spin_rounds,
+            shares_cores,
         }
     }
 

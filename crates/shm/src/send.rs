@@ -24,9 +24,9 @@ const LONG_BYTES: usize = 2048;
 /// Long payload after which a lane is made wide. Chosen: four times the memory that this costs the receiver.
 const WIDEN_AFTER_BYTES: u64 = 4 << 20;
 
-/// Wide lanes of one sender. Chosen: the neighbours of a three-dimensional grid, and two more; bounds what
-/// senders cost a node to 8 MiB each.
-const WIDE_LANES: u32 = 8;
+/// Wide lanes of one sender. Measured: with more of them, or where ranks share cores, the lanes together exceed
+/// the cache that they are meant for, and their pages cost more than they bring.
+const WIDE_LANES: u32 = 2;
 
 impl Transport {
     /// Starts a send. Fast path for messages up to [`EAGER_BYTES`].
@@ -154,6 +154,7 @@ impl Transport {
         if attached.long_bytes > WIDEN_AFTER_BYTES
             && attached.long_bytes != u64::MAX
             && self.wide_lanes < WIDE_LANES
+            && !self.housekeeping.shares_cores
         {
             attached.long_bytes = u64::MAX;
             attached.producer.widen();
