@@ -29,8 +29,8 @@ const QUIET_TICKS: u32 = 8;
 /// Lanes that are polled however silent they are. Chosen: polling them costs less than ringing for them.
 const ALWAYS_POLLED: usize = 4;
 
-/// Empty rounds before a process that shares its processor gives it away. Measured: docs/fast-path.md,
-/// "spinning and yielding".
+/// Empty rounds before a process that shares its processor gives it away. Chosen: a message that is on its way
+/// comes within these, another rank's turn is worth more than further ones.
 const SPIN_ROUNDS_SHARED: u32 = 16;
 
 /// Empty rounds before a process that has a processor to itself offers it nevertheless, and between offers.
