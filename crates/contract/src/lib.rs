@@ -25,5 +25,5 @@ pub mod send;
 pub use envelope::{Class, Envelope};
 pub use error::{PostError, TransferError};
 pub use peer::{AckToken, Landing, LandingToken, OfferId, Owner, Peer, Posted};
-pub use remote::{RemoteId, Route};
+pub use remote::RemoteId;
 pub use send::{CompletionLevel, SendOp, SendToken};

@@ -13,12 +13,3 @@ impl RemoteId {
         self.0 as usize
     }
 }
-
-/// The way messages to one remote take. One remote has one route, so order between two processes holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Route {
-    /// Shared memory, for a remote in the same network namespace under the same user.
-    Shm,
-    /// Scalable reliable datagrams over UDP.
-    Srd,
-}

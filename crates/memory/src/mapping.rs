@@ -4,7 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 
-use weft_os::map::{Access, RawMap};
+use weft_os::map::RawMap;
 
 /// Types that may be laid over shared memory: sound for any bytes, and changed by other processes only
 /// through atomics or raw copies.
@@ -32,7 +32,7 @@ impl Mapping {
     /// The error of mmap(2), or `UnexpectedEof` if the file is shorter (touching it would be fatal).
     pub fn shared(file: BorrowedFd<'_>, length_bytes: usize) -> std::io::Result<Self> {
         Ok(Self {
-            map: Arc::new(RawMap::new(file, length_bytes, Access::ReadWrite)?),
+            map: Arc::new(RawMap::new(file, length_bytes)?),
         })
     }
 

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use weft_os::single_copy::{LocalPiece, PIECE_LIMIT, read_from, write_to};
+use weft_os::single_copy::{LocalPiece, PIECE_LIMIT, read_from};
 
 use crate::UserBuffer;
 
@@ -22,24 +22,6 @@ pub fn pull(
     let (pieces, count) = pieces_of(target, offset_bytes, length_bytes);
     // SAFETY: the pieces lie inside a user buffer that is ours to write until its completion.
     unsafe { read_from(pid, address, &pieces[..count]) }
-}
-
-/// Copies up to `length_bytes` bytes of `source` at `offset_bytes` to `address` in process `pid`; answers how
-/// many were copied. One system call. The address must be one that the other process named as its landing.
-///
-/// # Errors
-/// As [`pull`].
-pub fn push(
-    pid: u32,
-    address: u64,
-    source: &UserBuffer,
-    offset_bytes: usize,
-    length_bytes: usize,
-) -> io::Result<usize> {
-    let (pieces, count) = pieces_of(source, offset_bytes, length_bytes);
-    // SAFETY: the pieces lie inside a user buffer that is ours to read until its completion; the target was
-    // named by the process that owns it.
-    unsafe { write_to(pid, address, &pieces[..count]) }
 }
 
 /// Whether this process may read the memory of `pid`: reads one word at `address` and compares it.

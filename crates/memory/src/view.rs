@@ -68,26 +68,6 @@ impl<'a> BytesView<'a> {
         copy
     }
 
-    /// The first `length_bytes` bytes (or fewer, if there are fewer) and the rest.
-    #[inline]
-    pub fn split_at(&self, length_bytes: usize) -> (Self, Self) {
-        let head = length_bytes.min(self.length_bytes);
-        // SAFETY: head is at most the view's length, so both parts stay inside it.
-        let rest = unsafe { self.base.add(head) };
-        (
-            Self {
-                base: self.base,
-                length_bytes: head,
-                owner: PhantomData,
-            },
-            Self {
-                base: rest,
-                length_bytes: self.length_bytes - head,
-                owner: PhantomData,
-            },
-        )
-    }
-
     pub(crate) fn base(&self) -> *const u8 {
         self.base
     }

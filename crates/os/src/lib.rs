@@ -6,7 +6,7 @@
 //! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact, credentials,
 //!   passing of region files, wake-ups, and the question whether a process still lives.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory.
-//! - [`single_copy`]: process_vm_readv and process_vm_writev.
+//! - [`single_copy`]: reading another process's memory (process_vm_readv).
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine.

@@ -6,15 +6,6 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 
 use crate::check;
 
-/// What a mapping may be used for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Access {
-    /// Loads only; stores fault.
-    ReadOnly,
-    /// Loads and stores.
-    ReadWrite,
-}
-
 /// One mapping; unmapped when dropped.
 #[derive(Debug)]
 pub struct RawMap {
@@ -28,22 +19,19 @@ unsafe impl Send for RawMap {}
 unsafe impl Sync for RawMap {}
 
 impl RawMap {
-    /// Maps the first `length_bytes` of `file`, shared. Setup.
+    /// Maps the first `length_bytes` of `file`, shared, readable and writable. Setup.
     ///
     /// # Errors
     /// The errno of fstat(2) or mmap(2); `UnexpectedEof` if the file is shorter than asked for, since touching
     /// pages past its end would kill the process.
-    pub fn new(file: BorrowedFd<'_>, length_bytes: usize, access: Access) -> io::Result<Self> {
+    pub fn new(file: BorrowedFd<'_>, length_bytes: usize) -> io::Result<Self> {
         if file_length_bytes(file)? < length_bytes as u64 {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 "region file is shorter than its layout says",
             ));
         }
-        let protection = match access {
-            Access::ReadOnly => libc::PROT_READ,
-            Access::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
-        };
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
         let base = unsafe {
             libc::mmap(

@@ -73,10 +73,3 @@ pub fn random_u64() -> io::Result<u64> {
         Err(io::ErrorKind::UnexpectedEof.into())
     }
 }
-
-/// Whether a process of this id exists in our namespace (it may be a zombie).
-pub fn exists(pid: u32) -> bool {
-    // SAFETY: signal 0 is never delivered; the call only checks.
-    let result = unsafe { libc::kill(pid as libc::pid_t, 0) };
-    result == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
-}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Cross Memory Attach: process_vm_readv(2) and process_vm_writev(2). Called by shm for large messages.
+//! Cross Memory Attach: process_vm_readv(2). Called by shm for large messages.
 
 use std::io;
 
@@ -36,33 +36,6 @@ pub unsafe fn read_from(pid: u32, address: u64, pieces: &[LocalPiece]) -> io::Re
     // SAFETY: the local vector lists memory the caller lends us; the remote side is the kernel's to check.
     check_length(unsafe {
         libc::process_vm_readv(
-            pid as libc::pid_t,
-            local.as_ptr(),
-            count as u64,
-            &remote,
-            1,
-            0,
-        )
-    })
-}
-
-/// Copies `pieces` to `address` in process `pid`; otherwise as [`read_from`].
-///
-/// # Safety
-/// Every piece must be readable memory of this process that is lent to the caller, and the other process must
-/// have lent us the target: the kernel checks only that it is mapped writable there.
-///
-/// # Errors
-/// As [`read_from`].
-pub unsafe fn write_to(pid: u32, address: u64, pieces: &[LocalPiece]) -> io::Result<usize> {
-    let (local, count, total) = local_vector(pieces);
-    let remote = libc::iovec {
-        iov_base: address as *mut libc::c_void,
-        iov_len: total,
-    };
-    // SAFETY: as in read_from, with the copy the other way.
-    check_length(unsafe {
-        libc::process_vm_writev(
             pid as libc::pid_t,
             local.as_ptr(),
             count as u64,
