@@ -3,13 +3,17 @@
 
 use crate::RemoteId;
 
-/// The two receive sides of an endpoint; a message of one never matches a receive of the other.
+/// What a message is for. The first two are the receive sides of an endpoint; a message of one never matches a
+/// receive of the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// fi_msg(3): no tag, received in order of posting.
     Message,
     /// fi_tagged(3): matched by tag.
     Tagged,
+    /// Between the endpoints themselves (one-sided operations): has a tag, is never matched by a receive of the
+    /// user's, and keeps its place among the messages of its sender like any other.
+    Service,
 }
 
 /// An arriving message, as its transport has checked it.
@@ -17,7 +21,7 @@ pub enum Class {
 pub struct Envelope {
     /// Who sent it.
     pub remote: RemoteId,
-    /// Which receive side it is for.
+    /// What it is for.
     pub class: Class,
     /// Its tag; 0 for [`Class::Message`].
     pub tag: u64,

@@ -23,7 +23,7 @@ pub enum CompletionLevel {
 pub struct SendOp {
     /// Who shall get it.
     pub remote: RemoteId,
-    /// Which receive side it is for.
+    /// What it is for.
     pub class: Class,
     /// Its tag; 0 for [`Class::Message`].
     pub tag: u64,

@@ -99,7 +99,7 @@ impl Reporter {
 #[inline(always)]
 fn kind(class: Class) -> u64 {
     match class {
-        Class::Message => flags::MSG,
+        Class::Message | Class::Service => flags::MSG,
         Class::Tagged => flags::TAGGED,
     }
 }

@@ -53,8 +53,9 @@ impl Matching {
     #[inline(always)]
     pub(crate) fn of(&mut self, class: Class) -> &mut Matcher<Posted, Unexpected> {
         match class {
-            Class::Message => &mut self.messages,
             Class::Tagged => &mut self.tagged,
+            // Service messages never come here: progress.rs takes them before they are matched.
+            Class::Message | Class::Service => &mut self.messages,
         }
     }
 

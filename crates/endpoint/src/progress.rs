@@ -10,7 +10,7 @@ use weft_contract::{
     TransferError,
 };
 use weft_matching::PostedId;
-use weft_memory::BytesView;
+use weft_memory::{BytesView, UserBuffer};
 
 use crate::completion::{ReceiveEnd, Sinks};
 use crate::core::{Core, Filling};
@@ -99,6 +99,10 @@ impl Owner for Arrivals<'_> {
         payload: BytesView<'_>,
         ack: Option<AckToken>,
     ) -> bool {
+        if envelope.class == Class::Service {
+            // Nobody sends any yet.
+            return true;
+        }
         let core = &mut *self.core;
         let Some(mut found) = core
             .matching
@@ -125,6 +129,13 @@ impl Owner for Arrivals<'_> {
 
     #[inline]
     fn on_offer(&mut self, envelope: &Envelope, offer: OfferId) -> Option<Landing> {
+        if envelope.class == Class::Service {
+            // Nobody sends any yet: taken, and dropped.
+            return Some(Landing {
+                token: LandingToken(u64::from(u32::MAX)),
+                buffer: UserBuffer::empty(),
+            });
+        }
         let matcher = self.core.matching.of(envelope.class);
         let Some(mut found) = matcher.find_posted(envelope.remote, envelope.tag) else {
             self.keep(Unexpected {

@@ -27,6 +27,8 @@ pub const FLAG_TAGGED: u8 = 1;
 pub const FLAG_DATA: u8 = 2;
 /// The sender waits for a FINISH when the message is delivered.
 pub const FLAG_RECEIPT: u8 = 4;
+/// The message is between the endpoints themselves. Not together with [`FLAG_TAGGED`].
+pub const FLAG_SERVICE: u8 = 8;
 
 /// Longest inline message. Specified by the cell's layout.
 pub const INLINE_BYTES: usize = CELL_PAYLOAD_BYTES;
@@ -47,10 +49,37 @@ pub const MESSAGE_BYTES: u64 = 1 << 40;
 /// The flags that a message's class and data set.
 #[inline(always)]
 pub(crate) fn message_flags(class: Class, has_data: bool) -> u8 {
-    let tagged = if class == Class::Tagged {
-        FLAG_TAGGED
-    } else {
-        0
+    let side = match class {
+        Class::Message => 0,
+        Class::Tagged => FLAG_TAGGED,
+        Class::Service => FLAG_SERVICE,
     };
-    tagged | if has_data { FLAG_DATA } else { 0 }
+    side | if has_data { FLAG_DATA } else { 0 }
+}
+
+/// The class that a message's flags name; service wins where both are set.
+#[inline(always)]
+pub(crate) fn class_of(flags: u8) -> Class {
+    if flags & FLAG_SERVICE != 0 {
+        Class::Service
+    } else if flags & FLAG_TAGGED != 0 {
+        Class::Tagged
+    } else {
+        Class::Message
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_name_the_class_that_they_were_made_for() {
+        for class in [Class::Message, Class::Tagged, Class::Service] {
+            for has_data in [false, true] {
+                let flags = message_flags(class, has_data);
+                assert_eq!((class_of(flags), flags & FLAG_DATA != 0), (class, has_data));
+            }
+        }
+    }
 }

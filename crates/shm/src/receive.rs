@@ -3,13 +3,13 @@
 //!
 //! The cost of an empty call is one load for each polled lane and one for all bells together.
 
-use weft_contract::{AckToken, Class, Envelope, OfferId, Owner, RemoteId, TransferError};
+use weft_contract::{AckToken, Envelope, OfferId, Owner, RemoteId, TransferError};
 use weft_os::clock;
 use weft_ring::{Arrival, Consumer, Head};
 
 use crate::pipelined::Accepted;
 use crate::protocol::{
-    ACCEPT, BYE, EAGER, FINISH, FLAG_DATA, FLAG_RECEIPT, FLAG_TAGGED, INLINE, OFFER, PIECE, STREAM,
+    ACCEPT, BYE, EAGER, FINISH, FLAG_DATA, FLAG_RECEIPT, INLINE, OFFER, PIECE, STREAM, class_of,
 };
 use crate::remote::Link;
 use crate::stores::{StoreTrial, TIMED_BYTES};
@@ -244,11 +244,7 @@ pub(crate) fn envelope(remote: RemoteId, arrival: &Arrival<'_>) -> Envelope {
     } = arrival.head;
     Envelope {
         remote,
-        class: if flags & FLAG_TAGGED != 0 {
-            Class::Tagged
-        } else {
-            Class::Message
-        },
+        class: class_of(flags),
         tag: arrival.word(0),
         cq_data: (flags & FLAG_DATA != 0).then_some(arrival.word(1)),
         length_bytes: u64::from(length_bytes),
