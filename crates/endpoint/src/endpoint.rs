@@ -12,7 +12,7 @@ use crate::core::Core;
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
-use crate::route::LocalRoute;
+use crate::route::{LocalRoute, Place};
 use crate::settings::{EndpointSettings, QueueBinding};
 use crate::statistics::Statistics;
 
@@ -139,7 +139,7 @@ impl<P: LocalRoute> Domain<P> {
         let opening = self.closed_endpoint(endpoint)?;
         let vector = opening.vector.ok_or(Error::NotBound)?;
         let address = opening.settings.address;
-        let local = match P::open(&self.local_settings, address) {
+        let local = match P::open(&self.local_settings, Place::Wanted(address)) {
             Ok(local) => local,
             Err((error, words)) => {
                 self.last_failure = Some(words);

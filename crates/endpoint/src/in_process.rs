@@ -16,7 +16,7 @@ use weft_contract::{
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
 use crate::error::Error;
-use crate::route::LocalRoute;
+use crate::route::{LocalRoute, Place};
 
 mod network;
 
@@ -295,7 +295,8 @@ impl LocalRoute for InProcess {
     type Settings = ();
     type Statistics = ();
 
-    fn open((): &(), wanted: Option<SocketAddr>) -> Result<Self, (Error, String)> {
+    fn open((): &(), place: Place) -> Result<Self, (Error, String)> {
+        let wanted = place.address();
         let wanted = wanted.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
         let network = Network::at(wanted.ip());
         let mut inside = lock(&network);

@@ -12,7 +12,7 @@
 //!
 //! Modules, in the order a message meets them:
 //! - `settings`, `ids`, `domain`, `endpoint`: what there is, and how it is opened, bound and closed;
-//! - `address_vector`, [`route`], `send`: on the way down; [`shm`] and `shm_route`: today's only transport;
+//! - `address_vector`, [`route`], `send`: on the way down; `shm_route`: a transport as a route; [`joined`]: two as one;
 //! - `receive`, `multi_receive`, `peek`: what a receive may ask for; `watch`: whose death would leave it waiting;
 //! - `progress`, `core`, `slots`, `unexpected`: on the way up;
 //! - `completion`, `completion_queue`, `counter`, `statistics`, `sleep`: what the user hears of it, and when;
@@ -30,6 +30,7 @@ pub mod error;
 pub mod flags;
 mod ids;
 pub mod in_process;
+pub mod joined;
 mod multi_receive;
 mod peek;
 mod progress;
@@ -48,7 +49,7 @@ pub use completion_queue::{Completion, ErrorCompletion};
 pub use domain::Domain;
 pub use error::Error;
 pub use ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
-pub use route::LocalRoute;
+pub use route::{LocalRoute, Place};
 pub use settings::{
     DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
     Inject, QueueBinding, QueueSettings, Receive, Send, VectorKind,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which way messages to a remote go, and the user's names for remotes turned into ours and back.
 //!
-//! Asked by send.rs and receive.rs for every call; changed by address_vector.rs and by first contacts. Today
-//! every remote is reached through the endpoint's local transport; when there is a second transport, it stands
-//! beside that one and the choice is made here, once per remote, so that order between two processes holds.
+//! Asked by send.rs and receive.rs for every call; changed by address_vector.rs and by first contacts. An endpoint has
+//! one transport; joined.rs makes one of two, and chooses between them once per remote.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -14,21 +13,37 @@ use weft_contract::{Peer, RemoteId};
 use crate::error::Error;
 use crate::ids::FiAddr;
 
-/// What the endpoint asks of its local transport beyond moving bytes.
+/// The address under which a transport shall be reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// This one; port 0, or no address at all, lets the transport choose.
+    Wanted(Option<SocketAddr>),
+    /// This one, whose UDP port the endpoint holds already.
+    Held(SocketAddr),
+}
+
+impl Place {
+    /// The address, as far as it is given.
+    pub fn address(self) -> Option<SocketAddr> {
+        match self {
+            Self::Wanted(address) => address,
+            Self::Held(address) => Some(address),
+        }
+    }
+}
+
+/// What the endpoint asks of its transport beyond moving bytes.
 pub trait LocalRoute: Peer + Sized {
     /// What else the transport wants to know when it is opened.
     type Settings: Clone + Default;
     /// What the transport counts.
     type Statistics;
 
-    /// Opens the transport under `address`; port 0, or no address at all, lets it choose. Setup.
+    /// Opens the transport at `place`. Setup.
     ///
     /// # Errors
     /// What failed, as the user will see it, and in words for the log.
-    fn open(
-        settings: &Self::Settings,
-        address: Option<SocketAddr>,
-    ) -> Result<Self, (Error, String)>;
+    fn open(settings: &Self::Settings, place: Place) -> Result<Self, (Error, String)>;
 
     /// Says who `remote` is; comes before any send to it. Slow path.
     fn add_remote(&mut self, remote: RemoteId, address: SocketAddr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The shared-memory transport as the endpoint's local route. Turns weft-shm's errors into the endpoint's.
+//! The shared-memory transport as a route of the endpoint. Turns weft-shm's errors into the endpoint's.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -9,15 +9,16 @@ use weft_contract::RemoteId;
 use weft_shm::{OpenError, Settings, Statistics, Transport};
 
 use crate::error::Error;
-use crate::route::LocalRoute;
+use crate::route::{LocalRoute, Place};
 
 impl LocalRoute for Transport {
     type Settings = Settings;
     type Statistics = Statistics;
 
-    fn open(settings: &Settings, address: Option<SocketAddr>) -> Result<Self, (Error, String)> {
+    fn open(settings: &Settings, place: Place) -> Result<Self, (Error, String)> {
         let settings = Settings {
-            address,
+            address: place.address(),
+            port_is_held: matches!(place, Place::Held(_)),
             ..settings.clone()
         };
         Self::open(settings).map_err(|error| (class_of(&error), error.to_string()))

@@ -73,6 +73,7 @@ mod tests {
     use weft_memory::UserBuffer;
 
     use super::*;
+    use crate::route::Place;
     use crate::{Domain, DomainSettings, EndpointSettings, Error, FiAddr, Receive, VectorKind};
 
     /// Tells of every change of a watch; its remotes die when told so.
@@ -109,7 +110,7 @@ mod tests {
         type Settings = Ears;
         type Statistics = ();
 
-        fn open((told, dies): &Ears, _: Option<SocketAddr>) -> Result<Self, (Error, String)> {
+        fn open((told, dies): &Ears, _: Place) -> Result<Self, (Error, String)> {
             let told = told
                 .clone()
                 .ok_or((Error::Invalid, "nobody listens".to_owned()))?;

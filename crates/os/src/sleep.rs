@@ -3,7 +3,7 @@
 //! theirs. Used by shm when a completion queue waits.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::check;
 
@@ -58,16 +58,24 @@ impl WaitSet {
     /// # Errors
     /// The errno of epoll_ctl(2).
     pub fn add(&self, member: BorrowedFd<'_>) -> io::Result<()> {
+        self.add_raw(member.as_raw_fd())
+    }
+
+    /// The same for a descriptor known by its number alone; one that is not open is an error.
+    ///
+    /// # Errors
+    /// The errno of epoll_ctl(2).
+    pub fn add_raw(&self, member: RawFd) -> io::Result<()> {
         let mut event = libc::epoll_event {
             events: libc::EPOLLIN as u32,
-            u64: member.as_raw_fd() as u64,
+            u64: member as u64,
         };
-        // SAFETY: both descriptors are open and the event is ours.
+        // SAFETY: the set is open and the event is ours; the kernel checks the member.
         check(unsafe {
             libc::epoll_ctl(
                 self.epoll.as_raw_fd(),
                 libc::EPOLL_CTL_ADD,
-                member.as_raw_fd(),
+                member,
                 &mut event,
             )
         })?;

@@ -23,6 +23,9 @@ pub enum SingleCopy {
 pub struct Settings {
     /// The address to be known by; port 0 means any free one. None: the machine's default address.
     pub address: Option<SocketAddr>,
+    /// Whether the endpoint holds the UDP port of `address` already; else the transport does, so that no other
+    /// endpoint chooses the same address.
+    pub port_is_held: bool,
     /// Single copy or not.
     pub single_copy: SingleCopy,
     /// A directory for the region's file, where memfd_create is not wanted; the file has no name in it.
@@ -35,6 +38,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             address: None,
+            port_is_held: false,
             single_copy: SingleCopy::Auto,
             directory: None,
             report: |_| {},

@@ -36,8 +36,8 @@ pub(crate) struct Own {
     pub(crate) listener: Listener,
     pub(crate) bell: Bell,
     pub(crate) ringer: Ringer,
-    /// Keeps the port ours.
-    _port: UdpSocket,
+    /// Keeps the port ours, unless the endpoint does.
+    _port: Option<UdpSocket>,
     /// The word others try single copy on; boxed, so that its address stays.
     _probe: Box<u64>,
 }
@@ -119,12 +119,7 @@ pub(crate) fn region_name(address: SocketAddr) -> String {
 
 impl Own {
     fn open(settings: &Settings) -> Result<Self, OpenError> {
-        let wanted = settings
-            .address
-            .unwrap_or_else(|| SocketAddr::new(interface::default_address(), 0));
-        let taken = |error| OpenError::Address(wanted, error);
-        let port = UdpSocket::bind(wanted).map_err(taken)?;
-        let address = port.local_addr().map_err(taken)?;
+        let (address, port) = take_port(settings)?;
         let file = match &settings.directory {
             None => region_file::create_memfd(&region_name(address), REGION_BYTES as u64)
                 .map_err(OpenError::Region)?,
@@ -155,6 +150,19 @@ impl Own {
             _probe: probe,
         })
     }
+}
+
+/// The address to be known by, and what keeps its port ours.
+fn take_port(settings: &Settings) -> Result<(SocketAddr, Option<UdpSocket>), OpenError> {
+    let wanted = settings
+        .address
+        .unwrap_or_else(|| SocketAddr::new(interface::default_address(), 0));
+    if settings.port_is_held {
+        return Ok((wanted, None));
+    }
+    let taken = |error| OpenError::Address(wanted, error);
+    let port = UdpSocket::bind(wanted).map_err(taken)?;
+    Ok((port.local_addr().map_err(taken)?, Some(port)))
 }
 
 fn not_mapped(error: AttachError) -> OpenError {

@@ -4,6 +4,7 @@
 use std::net::SocketAddr;
 
 use weft_endpoint::in_process::{InProcess, Manner, Network};
+use weft_endpoint::joined::{self, Joined, Locality};
 use weft_shm::{Settings, SingleCopy, Transport};
 
 use crate::pair::Fabric;
@@ -89,4 +90,51 @@ shared_memory!(
     /// Shared memory where nothing may be fetched, as in many containers.
     SharedMemoryConfined,
     SingleCopy::Never
+);
+
+/// Whether two endpoints are on one host, as far as the joined fabrics are concerned: a third one is not.
+fn same_parity(own: SocketAddr, other: SocketAddr) -> bool {
+    (own.port() ^ other.port()) & 1 == 0
+}
+
+/// Defines a fabric of two transports joined in each endpoint: shared memory, and the one within this process.
+macro_rules! joined {
+    ($(#[$about:meta])* $name:ident, $manner:expr, $rule:expr) => {
+        $(#[$about])*
+        pub struct $name(SocketAddr);
+
+        impl Fabric for $name {
+            type Local = Joined<Transport, InProcess>;
+
+            fn open() -> Self {
+                Self(SocketAddr::new(Network::open($manner), 0))
+            }
+
+            fn settings() -> joined::Settings<Settings, ()> {
+                joined::Settings {
+                    local: Settings { report: |what| println!("{what}"), ..Settings::default() },
+                    network: Some(()),
+                    locality: Locality::By($rule),
+                    ..joined::Settings::default()
+                }
+            }
+
+            fn address(&self) -> Option<SocketAddr> {
+                Some(self.0)
+            }
+        }
+    };
+}
+
+joined!(
+    /// The two endpoints of a pair are on different hosts; each is local to itself.
+    JoinedApart,
+    Manner { eager_limit_bytes: 64, trickle_seed: Some(0x701f), ..Manner::default() },
+    same_parity
+);
+joined!(
+    /// One way leads through shared memory and the other through the network.
+    JoinedCrossed,
+    Manner::default(),
+    |own, other| own.port() < other.port()
 );

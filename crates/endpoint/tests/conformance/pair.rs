@@ -13,7 +13,7 @@ use weft_endpoint::{
 use weft_memory::{BytesView, BytesViewMut};
 
 /// Long enough for any law on a busy machine; a test that waits longer has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A way to open endpoints that reach each other.
 pub trait Fabric {
@@ -134,7 +134,7 @@ pub fn want_plain(context: usize) -> Receive {
 }
 
 impl<P: LocalRoute> Side<P> {
-    fn open(address: Option<SocketAddr>, settings: P::Settings, options: Options) -> Self {
+    pub fn open(address: Option<SocketAddr>, settings: P::Settings, options: Options) -> Self {
         let mut domain = Domain::with_local_settings(DomainSettings::default(), settings);
         let vector = domain.open_vector(VectorKind::Table);
         let queue = domain.open_queue(QueueSettings::default());
@@ -183,8 +183,13 @@ impl<P: LocalRoute> Side<P> {
         self.domain.insert(self.vector, address).unwrap()
     }
 
+    /// The next end of an operation that was heard already.
+    pub fn heard(&mut self) -> Option<Outcome> {
+        self.heard.pop_front()
+    }
+
     /// Reads all that there is to read.
-    fn poll(&mut self) {
+    pub fn poll(&mut self) {
         loop {
             let heard = &mut self.heard;
             match self
@@ -275,7 +280,7 @@ impl<F: Fabric> Pair<F> {
 
     /// The next end of an operation on one side that was heard already.
     pub fn heard(&mut self, side: usize) -> Option<Outcome> {
-        self.sides[side].heard.pop_front()
+        self.sides[side].heard()
     }
 
     /// The next end of an operation on one side.

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two transports behind one endpoint: remotes of this host are reached through the local one, all others through
+//! the network's. One matching, one address vector and one completion queue stand above both.
+//!
+//! A route like any other to the endpoint (route.rs), which knows of no join; `owner` stands between the transports
+//! and their owner. Each remote has one way for as long as the endpoint lives, so that order between two processes
+//! holds; messages of both ways meet in the endpoint's matching, each exactly once. The idea is that of libfabric's
+//! fi_peer(3), built in instead of linked at run time.
+
+use std::net::{IpAddr, SocketAddr};
+use std::os::fd::RawFd;
+
+use weft_contract::{
+    AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp, TransferError,
+};
+use weft_memory::UserBuffer;
+use weft_os::interface;
+use weft_os::sleep::WaitSet;
+
+use crate::error::Error;
+use crate::route::{LocalRoute, Place};
+
+mod owner;
+mod turn;
+
+use owner::Between;
+use turn::Turn;
+
+/// Set in the network's offers and receipts, to tell them from the local transport's. Chosen: both number theirs
+/// from 0, in tables that memory bounds far below this.
+const FROM_NETWORK: u64 = 1 << 63;
+
+/// Which remotes are reached through the local transport.
+#[derive(Clone, Copy, Debug, Default)]
+pub enum Locality {
+    /// Those whose address is one of this network namespace's interfaces.
+    #[default]
+    ByInterface,
+    /// All.
+    Everybody,
+    /// None, not even ourselves.
+    Nobody,
+    /// Those that the function says, given our address and theirs.
+    By(fn(SocketAddr, SocketAddr) -> bool),
+}
+
+/// How both transports are opened.
+#[derive(Clone, Debug)]
+pub struct Settings<L, N> {
+    /// The local one's.
+    pub local: L,
+    /// The network's; `None` leaves only this host to talk to.
+    pub network: Option<N>,
+    /// Who is local.
+    pub locality: Locality,
+    /// Tells the user why a remote cannot be reached, in one sentence, once.
+    pub report: fn(&str),
+    /// What would have to be done for `network` not to be `None`: ends that sentence.
+    pub without_network: &'static str,
+}
+
+impl<L: Default, N> Default for Settings<L, N> {
+    fn default() -> Self {
+        Self {
+            local: L::default(),
+            network: None,
+            locality: Locality::ByInterface,
+            report: |_| {},
+            without_network: "",
+        }
+    }
+}
+
+/// What both transports counted.
+#[derive(Clone, Debug)]
+pub struct Statistics<L, N> {
+    /// The local one.
+    pub local: L,
+    /// The network's, if it is open.
+    pub network: Option<N>,
+}
+
+/// The way to one remote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    Local,
+    Network,
+    /// On another host, and there is no network.
+    Nowhere,
+}
+
+/// Who lies which way.
+#[derive(Debug)]
+struct Ways {
+    /// By id.
+    ways: Vec<Way>,
+    locality: Locality,
+    own: SocketAddr,
+    interfaces: Vec<IpAddr>,
+    has_network: bool,
+}
+
+impl Ways {
+    /// Decides the way to a remote. Slow path.
+    fn decide(&self, address: SocketAddr) -> Way {
+        let ip = address.ip();
+        let is_local = match self.locality {
+            Locality::ByInterface => {
+                ip == self.own.ip() || ip.is_loopback() || self.interfaces.contains(&ip)
+            }
+            Locality::Everybody => true,
+            Locality::Nobody => false,
+            Locality::By(rule) => rule(self.own, address),
+        };
+        match (is_local, self.has_network) {
+            (true, _) => Way::Local,
+            (false, true) => Way::Network,
+            (false, false) => Way::Nowhere,
+        }
+    }
+
+    /// Learns of a remote, whose id is the next one.
+    fn add(&mut self, remote: RemoteId, address: SocketAddr) -> Way {
+        debug_assert_eq!(remote.index(), self.ways.len(), "ids are dense");
+        let way = self.decide(address);
+        self.ways.push(way);
+        way
+    }
+
+    /// Fast path.
+    #[inline(always)]
+    fn to(&self, remote: RemoteId) -> Way {
+        self.ways
+            .get(remote.index())
+            .copied()
+            .unwrap_or(Way::Nowhere)
+    }
+}
+
+/// The network's transport and what belongs to it alone.
+#[derive(Debug)]
+struct Far<N> {
+    transport: N,
+    turn: Turn,
+    /// Both transports' descriptors.
+    wait_set: WaitSet,
+}
+
+/// Both transports.
+#[derive(Debug)]
+pub struct Joined<L, N> {
+    near: L,
+    far: Option<Far<N>>,
+    ways: Ways,
+    /// Remotes that contacted us first, which the other transport has not been told of.
+    unshared: Vec<(RemoteId, SocketAddr)>,
+    report: fn(&str),
+    without_network: &'static str,
+    told_unreachable: bool,
+}
+
+impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
+    /// Tells once why a remote on another host gets nothing.
+    #[cold]
+    fn unreachable(&mut self, remote: RemoteId) -> PostError {
+        if !std::mem::replace(&mut self.told_unreachable, true) {
+            (self.report)(&format!(
+                "remote {} is on another host, and this process talks only to its own. {}",
+                remote.0, self.without_network
+            ));
+        }
+        PostError::Failed(TransferError::Unreachable)
+    }
+
+    /// Has both transports know the same remotes under the same ids.
+    #[cold]
+    fn share(&mut self, near_knows: bool) {
+        for (remote, address) in self.unshared.drain(..) {
+            match &mut self.far {
+                Some(far) if near_knows => far.transport.add_remote(remote, address),
+                None if near_knows => {}
+                _ => self.near.add_remote(remote, address),
+            }
+        }
+    }
+
+    /// Drives the local transport.
+    #[inline(always)]
+    fn progress_near<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let mut between = Between {
+            owner,
+            ways: &mut self.ways,
+            unshared: &mut self.unshared,
+            mark: 0,
+        };
+        let count = self.near.progress(&mut between);
+        if !self.unshared.is_empty() {
+            self.share(true);
+        }
+        count
+    }
+
+    /// Drives the network's transport, when it is its turn.
+    #[inline(never)]
+    fn progress_far<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let Some(far) = &mut self.far else { return 0 };
+        let mut between = Between {
+            owner,
+            ways: &mut self.ways,
+            unshared: &mut self.unshared,
+            mark: FROM_NETWORK,
+        };
+        let count = far.transport.progress(&mut between);
+        far.turn.after(count);
+        if !self.unshared.is_empty() {
+            self.share(false);
+        }
+        count
+    }
+}
+
+impl<L: LocalRoute, N: LocalRoute> Peer for Joined<L, N> {
+    #[inline(always)]
+    fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        match (self.ways.to(op.remote), &mut self.far) {
+            (Way::Local, _) => self.near.post_send(op, payload),
+            (Way::Network, Some(far)) => {
+                far.turn.now();
+                far.transport.post_send(op, payload)
+            }
+            _ => Err(self.unreachable(op.remote)),
+        }
+    }
+
+    fn accept(&mut self, offer: OfferId, landing: Landing) {
+        match &mut self.far {
+            Some(far) if offer.0 & FROM_NETWORK != 0 => {
+                far.turn.now();
+                far.transport
+                    .accept(OfferId(offer.0 & !FROM_NETWORK), landing);
+            }
+            _ => self.near.accept(offer, landing),
+        }
+    }
+
+    fn discard(&mut self, offer: OfferId) {
+        match &mut self.far {
+            Some(far) if offer.0 & FROM_NETWORK != 0 => {
+                far.turn.now();
+                far.transport.discard(OfferId(offer.0 & !FROM_NETWORK));
+            }
+            _ => self.near.discard(offer),
+        }
+    }
+
+    fn acknowledge(&mut self, ack: AckToken) {
+        match &mut self.far {
+            Some(far) if ack.0 & FROM_NETWORK != 0 => {
+                far.turn.now();
+                far.transport.acknowledge(AckToken(ack.0 & !FROM_NETWORK));
+            }
+            _ => self.near.acknowledge(ack),
+        }
+    }
+
+    #[inline(always)]
+    fn progress<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let mut count = self.progress_near(owner);
+        if let Some(far) = &mut self.far
+            && far.turn.has_come()
+        {
+            count += self.progress_far(owner);
+        }
+        count
+    }
+}
+
+impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
+    type Settings = Settings<L::Settings, N::Settings>;
+    type Statistics = Statistics<L::Statistics, N::Statistics>;
+
+    fn open(settings: &Self::Settings, place: Place) -> Result<Self, (Error, String)> {
+        let far = match &settings.network {
+            Some(network) => Some(N::open(network, place)?),
+            None => None,
+        };
+        // The network's sockets need the port itself; for the local transport it is only a name.
+        let place = far
+            .as_ref()
+            .map_or(place, |far| Place::Held(far.local_address()));
+        let near = L::open(&settings.local, place)?;
+        let far = far
+            .map(|transport| joined_far(&near, transport))
+            .transpose()?;
+        let interfaces = interface::addresses().unwrap_or_default().into_iter();
+        let ways = Ways {
+            ways: Vec::new(),
+            locality: settings.locality,
+            own: near.local_address(),
+            interfaces: interfaces.map(|entry| entry.address).collect(),
+            has_network: far.is_some(),
+        };
+        Ok(Self {
+            near,
+            far,
+            ways,
+            unshared: Vec::new(),
+            report: settings.report,
+            without_network: settings.without_network,
+            told_unreachable: false,
+        })
+    }
+
+    fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
+        self.ways.add(remote, address);
+        self.near.add_remote(remote, address);
+        if let Some(far) = &mut self.far {
+            far.transport.add_remote(remote, address);
+        }
+    }
+
+    fn local_address(&self) -> SocketAddr {
+        self.near.local_address()
+    }
+
+    fn watch(&mut self, remote: RemoteId, on: bool) {
+        match (self.ways.to(remote), &mut self.far) {
+            (Way::Network, Some(far)) => {
+                far.turn.now();
+                far.transport.watch(remote, on);
+            }
+            // The local transport knows best that nobody is there.
+            _ => self.near.watch(remote, on),
+        }
+    }
+
+    fn wait_fd(&self) -> Option<RawFd> {
+        match &self.far {
+            Some(far) => Some(far.wait_set.descriptor()),
+            None => self.near.wait_fd(),
+        }
+    }
+
+    fn before_sleep(&mut self) -> bool {
+        if !self.near.before_sleep() {
+            return false;
+        }
+        let Some(far) = &mut self.far else {
+            return true;
+        };
+        let may_sleep = far.transport.before_sleep();
+        if !may_sleep {
+            far.turn.now();
+            self.near.after_sleep();
+        }
+        may_sleep
+    }
+
+    fn after_sleep(&mut self) {
+        self.near.after_sleep();
+        if let Some(far) = &mut self.far {
+            far.transport.after_sleep();
+            far.turn.now();
+        }
+    }
+
+    fn statistics(&self) -> Self::Statistics {
+        Statistics {
+            local: self.near.statistics(),
+            network: self.far.as_ref().map(|far| far.transport.statistics()),
+        }
+    }
+}
+
+/// Puts both transports' descriptors into one.
+fn joined_far<L: LocalRoute, N: LocalRoute>(
+    near: &L,
+    transport: N,
+) -> Result<Far<N>, (Error, String)> {
+    let no_descriptor = |error: std::io::Error| {
+        let sentence = format!(
+            "cannot make a descriptor to wait on: {error}; see the limit of open files (ulimit -n)"
+        );
+        (Error::NoResources, sentence)
+    };
+    let wait_set = WaitSet::new().map_err(no_descriptor)?;
+    for descriptor in [near.wait_fd(), transport.wait_fd()].into_iter().flatten() {
+        wait_set.add_raw(descriptor).map_err(no_descriptor)?;
+    }
+    Ok(Far {
+        transport,
+        turn: Turn::default(),
+        wait_set,
+    })
+}

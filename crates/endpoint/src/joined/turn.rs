@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How often the network is looked at: asking the kernel costs as much as fifty rounds of the local transport, so a
+//! network on which nothing happens must not slow local messages down.
+//!
+//! Asked by joined.rs in every round of progress.
+
+/// Looks without an event before the rounds between looks double. Chosen: a round trip of a fast network is some tens
+/// of looks, so a process that only waits for an answer looks in every round.
+const PATIENCE_LOOKS: u32 = 64;
+/// The most rounds between looks. Chosen: an empty local round takes 8 to 10 ns, so that this is what a look costs, and
+/// looking takes at most half of the time.
+const LONGEST_ROUNDS: u32 = 32;
+
+/// Whose turn it is.
+#[derive(Debug)]
+pub(super) struct Turn {
+    /// Rounds until the next look.
+    left_rounds: u32,
+    /// Rounds between looks at present.
+    pause_rounds: u32,
+    /// Looks without an event since the pause last changed.
+    empty_looks: u32,
+}
+
+impl Default for Turn {
+    fn default() -> Self {
+        Self {
+            left_rounds: 1,
+            pause_rounds: 1,
+            empty_looks: 0,
+        }
+    }
+}
+
+impl Turn {
+    /// Counts a round; true when it is the network's turn. Fast path.
+    #[inline(always)]
+    pub(super) fn has_come(&mut self) -> bool {
+        self.left_rounds -= 1;
+        self.left_rounds == 0
+    }
+
+    /// Notes what a look brought.
+    #[inline]
+    pub(super) fn after(&mut self, event_count: usize) {
+        if event_count > 0 {
+            *self = Self::default();
+            return;
+        }
+        self.empty_looks += 1;
+        if self.empty_looks >= PATIENCE_LOOKS {
+            self.empty_looks = 0;
+            self.pause_rounds = (2 * self.pause_rounds).min(LONGEST_ROUNDS);
+        }
+        self.left_rounds = self.pause_rounds;
+    }
+
+    /// Something was started: look in the next round.
+    #[inline(always)]
+    pub(super) fn now(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rounds_to_next(turn: &mut Turn) -> u32 {
+        (1..).find(|_| turn.has_come()).expect("a turn comes")
+    }
+
+    #[test]
+    fn a_quiet_network_is_looked_at_less_often_but_never_forgotten() {
+        let mut turn = Turn::default();
+        for _ in 0..PATIENCE_LOOKS * 20 {
+            assert!(rounds_to_next(&mut turn) <= LONGEST_ROUNDS);
+            turn.after(0);
+        }
+        assert_eq!(rounds_to_next(&mut turn), LONGEST_ROUNDS);
+        turn.after(1);
+        assert_eq!(rounds_to_next(&mut turn), 1);
+    }
+
+    #[test]
+    fn what_is_started_is_looked_at_in_the_next_round() {
+        let mut turn = Turn::default();
+        for _ in 0..PATIENCE_LOOKS * 20 {
+            rounds_to_next(&mut turn);
+            turn.after(0);
+        }
+        turn.now();
+        assert_eq!(rounds_to_next(&mut turn), 1);
+    }
+}
