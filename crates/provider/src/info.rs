@@ -343,7 +343,8 @@ fn domain_attributes(version: u32, hints: &Hints) -> FiDomainAttr {
         control_progress: or(asked.control_progress, FI_PROGRESS_MANUAL),
         data_progress: or(asked.data_progress, FI_PROGRESS_MANUAL),
         resource_mgmt: FI_RM_ENABLED,
-        av_type: or(asked.av_type, FI_AV_TABLE),
+        // Either kind will do, so an application that names none is told none.
+        av_type: asked.av_type,
         mr_mode: region_mode(version, asked.mr_mode),
         mr_key_size: offer::KEY_BYTES,
         cq_data_size: offer::QUEUE_DATA_BYTES,
