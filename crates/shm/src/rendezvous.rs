@@ -277,10 +277,12 @@ impl Transport {
 
     fn method_for(&mut self, offer: &RemoteOffer, bytes: u64) -> Method {
         let may_single_copy = offer.address != 0 && self.may_single_copy(offer.remote);
-        match self.settings.single_copy {
-            SingleCopy::Always if may_single_copy => Method::SingleCopy,
-            _ => self.choice.next(bytes, may_single_copy),
+        if may_single_copy
+            && prefers_single_copy(self.settings.single_copy, self.housekeeping.shares_cores)
+        {
+            return Method::SingleCopy;
         }
+        self.choice.next(bytes, may_single_copy)
     }
 
     /// Whether the remote's memory may be read; found out by reading a word of it, once.
@@ -415,5 +417,29 @@ impl Transport {
     }
 }
 
+/// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share processors do so
+/// unless told otherwise: a pipe needs both of its ends to run in turns, and every turn is a switch between processes,
+/// which no time of a single transfer shows (docs/fast-path.md has what it is worth).
+fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
+    match asked {
+        SingleCopy::Always => true,
+        SingleCopy::Auto => shares_cores,
+        SingleCopy::Never => false,
+    }
+}
+
 /// No such process (errno 3, errno-base.h).
 const ESRCH: i32 = 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_that_share_processors_take_single_copy_unless_told_otherwise() {
+        assert!(prefers_single_copy(SingleCopy::Auto, true));
+        assert!(!prefers_single_copy(SingleCopy::Auto, false));
+        assert!(!prefers_single_copy(SingleCopy::Never, true));
+        assert!(prefers_single_copy(SingleCopy::Always, false));
+    }
+}
