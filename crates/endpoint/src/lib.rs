@@ -42,6 +42,7 @@ mod shm_route;
 mod sleep;
 mod slots;
 mod statistics;
+mod udp_route;
 mod unexpected;
 mod watch;
 

@@ -11,14 +11,17 @@
 //!   constructor whose contract is libfabric's own (the buffer is ours until its completion is written);
 //!   everything after that is safe.
 //!
-//! Modules: [`mapping`], [`view`], [`user_buffer`], [`copy`] (copy routines by size), [`single_copy`] (CMA).
+//! Modules: [`mapping`], [`view`], [`user_buffer`], [`copy`] (copy routines by size), [`single_copy`] (CMA),
+//! [`gather`] (datagrams).
 
 pub mod copy;
+pub mod gather;
 pub mod mapping;
 pub mod single_copy;
 pub mod user_buffer;
 pub mod view;
 
+pub use gather::{Gather, GatherSpace};
 pub use mapping::{Mapping, SharedLayout};
 pub use user_buffer::{IOV_LIMIT, UserBuffer};
 pub use view::{BytesView, BytesViewMut};

@@ -5,6 +5,7 @@
 use std::ffi::CStr;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::check;
 
@@ -77,6 +78,27 @@ fn read_entry(interface: &libc::ifaddrs) -> Option<InterfaceAddress> {
     })
 }
 
+/// The largest IP packet that the interface with this address takes; `None` if no interface has it. Setup.
+pub fn mtu_of(address: IpAddr) -> Option<u32> {
+    let all = addresses().ok()?;
+    let entry = all.iter().find(|entry| entry.address == address)?;
+    // SAFETY: no preconditions.
+    let raw =
+        check(unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) });
+    // SAFETY: the call just returned this descriptor and nobody else owns it.
+    let socket = unsafe { OwnedFd::from_raw_fd(raw.ok()?) };
+    // SAFETY: all zeros is a request without a name.
+    let mut request: libc::ifreq = unsafe { core::mem::zeroed() };
+    let room = request.ifr_name.len() - 1;
+    for (place, byte) in request.ifr_name[..room].iter_mut().zip(entry.name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    // SAFETY: the request is local and has the form that this call asks for (netdevice(7)).
+    check(unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU as _, &mut request) }).ok()?;
+    // SAFETY: the call has filled this member.
+    u32::try_from(unsafe { request.ifr_ifru.ifru_mtu }).ok()
+}
+
 /// The address an endpoint takes when none is asked for: the first IPv4 address that is not loopback, else the
 /// first IPv6 one, else 127.0.0.1.
 pub fn default_address() -> IpAddr {
@@ -103,6 +125,12 @@ pub fn is_own(address: IpAddr) -> bool {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn loopback_says_what_it_takes_and_a_stranger_does_not() {
+        assert!(super::mtu_of("127.0.0.1".parse().expect("address")) >= Some(1280));
+        assert_eq!(super::mtu_of("192.0.2.77".parse().expect("address")), None);
+    }
+
     #[test]
     fn loopback_is_ours_and_a_documentation_address_is_not() {
         assert!(super::is_own("127.0.0.1".parse().expect("address")));

@@ -6,15 +6,17 @@
 //! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact, credentials,
 //!   passing of region files, wake-ups, and the question whether a process still lives.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory.
+//! - [`udp_socket`], [`datagrams`]: sockets between hosts, many datagrams to a system call.
 //! - [`single_copy`]: reading another process's memory (process_vm_readv).
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
-//! - [`sleep`]: epoll, sched_yield, membarrier.
+//! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine.
 //!
 //! Errors are `std::io::Error` with the errno of the call; callers above turn them into their own words.
 
 pub mod clock;
 pub mod cpu;
+pub mod datagrams;
 pub mod interface;
 pub mod local_socket;
 pub mod map;
@@ -22,6 +24,8 @@ pub mod process;
 pub mod region_file;
 pub mod single_copy;
 pub mod sleep;
+mod socket_address;
+pub mod udp_socket;
 
 use std::io;
 

@@ -3,7 +3,7 @@
 //! theirs. Used by shm when a completion queue waits.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::check;
 
@@ -31,6 +31,62 @@ pub fn barrier_everywhere() -> bool {
 fn membarrier(command: libc::c_int) -> bool {
     // SAFETY: membarrier takes plain numbers and touches no memory of ours.
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
+}
+
+/// Members that [`WaitSet::readable`] names at once.
+pub const READABLE_LIMIT: usize = 16;
+
+/// A descriptor that becomes readable at a time (timerfd_create(2)).
+#[derive(Debug)]
+pub struct Timer {
+    timer: OwnedFd,
+}
+
+impl Timer {
+    /// One that is not set.
+    ///
+    /// # Errors
+    /// The errno of timerfd_create(2).
+    pub fn new() -> io::Result<Self> {
+        let flags = libc::TFD_CLOEXEC | libc::TFD_NONBLOCK;
+        // SAFETY: no preconditions.
+        let raw = check(unsafe { libc::timerfd_create(libc::CLOCK_MONOTONIC, flags) })?;
+        Ok(Self {
+            // SAFETY: the call just returned this descriptor and nobody else owns it.
+            timer: unsafe { OwnedFd::from_raw_fd(raw) },
+        })
+    }
+
+    /// Readable from `at_ns` of CLOCK_MONOTONIC on; `None`: never. Setting it anew makes it unreadable until then.
+    pub fn set(&self, at_ns: Option<u64>) {
+        let at_ns = at_ns.map_or(0, |at_ns| at_ns.max(1));
+        let none = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        let setting = libc::itimerspec {
+            it_interval: none,
+            it_value: libc::timespec {
+                tv_sec: (at_ns / 1_000_000_000) as libc::time_t,
+                tv_nsec: (at_ns % 1_000_000_000) as libc::c_long,
+            },
+        };
+        // SAFETY: the setting is local; the descriptor is a timer. It cannot fail with such a setting.
+        unsafe {
+            libc::timerfd_settime(
+                self.timer.as_raw_fd(),
+                libc::TFD_TIMER_ABSTIME,
+                &setting,
+                std::ptr::null_mut(),
+            )
+        };
+    }
+}
+
+impl AsFd for Timer {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.timer.as_fd()
+    }
 }
 
 /// A descriptor that is readable whenever one of its members is (epoll(7)).
@@ -80,6 +136,25 @@ impl WaitSet {
             )
         })?;
         Ok(())
+    }
+
+    /// Which members are readable now: their descriptors go to `found`; answers how many. One system call.
+    pub fn readable(&self, found: &mut [i32; READABLE_LIMIT]) -> usize {
+        let mut events = [libc::epoll_event { events: 0, u64: 0 }; READABLE_LIMIT];
+        // SAFETY: the events are local, and their number is given.
+        let count = unsafe {
+            libc::epoll_wait(
+                self.epoll.as_raw_fd(),
+                events.as_mut_ptr(),
+                READABLE_LIMIT as libc::c_int,
+                0,
+            )
+        };
+        let count = usize::try_from(count).unwrap_or(0);
+        for (place, event) in found.iter_mut().zip(&events[..count]) {
+            *place = event.u64 as i32;
+        }
+        count
     }
 
     /// The descriptor to hand to poll(2) or to the user (FI_WAIT_FD).

@@ -43,6 +43,7 @@ impl Ends {
             cq_data: None,
             length_bytes,
             wants_receipt: false,
+            is_service: false,
             token: 1,
         };
         self.machines[from]

@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use weft_wire::{Body, Head, Header, Packet, Stale};
+use weft_wire::{Body, Head, Header, Packet, Path, Stale};
 
 use crate::events::{Failure, Remote, Transmit};
 use crate::flow::Rest;
@@ -14,6 +14,8 @@ use crate::receive::may_begin;
 const STALE_EVERY_NS: u64 = 10_000_000;
 /// Refused datagrams that end a flow (srd-protocol 13.3).
 const REFUSED_LIMIT: u32 = 3;
+/// Farewell packets to each remote, on paths that have no port in common (chosen: two losses in a row are rare).
+const FAREWELLS: u8 = 2;
 
 impl Machine {
     /// Finds or creates the flow of a packet (srd-protocol 6.3 to 6.5).
@@ -101,12 +103,22 @@ impl Machine {
             return;
         }
         self.stale_ns = now_ns;
-        let path = header.path.reverse();
-        let incarnation = if header.target == 0 {
+        let stale = if header.target == 0 {
             self.shared.incarnation
         } else {
             header.target
         };
+        let path = header.path.reverse();
+        self.stale = Some(self.write_stale(stale, header.source, (from, path), now_ns));
+    }
+
+    fn write_stale(
+        &self,
+        incarnation: u64,
+        target: u64,
+        (to, path): (SocketAddr, Path),
+        now_ns: u64,
+    ) -> Transmit {
         let packet = Packet {
             header: Header {
                 path,
@@ -115,7 +127,7 @@ impl Machine {
                 sealed: false,
                 context: 0,
                 source: self.shared.incarnation,
-                target: header.source,
+                target,
                 sent_ns: now_ns,
                 sequence: 0,
             },
@@ -126,12 +138,60 @@ impl Machine {
         };
         let mut head = Head::new();
         packet.write(&mut head);
-        self.stale = Some(Transmit {
-            to: from,
+        Transmit {
+            to,
             path,
             head,
             payload: None,
-        });
+        }
+    }
+
+    /// Says farewell to every remote that may count on us, in [`FAREWELLS`] packets each, with the next
+    /// `poll_transmit` (srd-protocol 13.4). What is under way fails. For an endpoint that closes; slow path.
+    pub fn farewell(&mut self, now_ns: u64) {
+        for index in 0..self.slots.len() {
+            let slot = &self.slots[index];
+            let identity = match &slot.flow {
+                Some(flow) => flow.identity,
+                None => slot.rest.identity,
+            };
+            if slot.ended.is_some() || identity.incarnation == 0 {
+                continue;
+            }
+            let own = self.shared.incarnation;
+            for attempt in 0..FAREWELLS {
+                let path = Path::from_ports(attempt, attempt);
+                let to = identity.target(path);
+                let farewell = self.write_stale(own, identity.incarnation, (to, path), now_ns);
+                self.farewells.push(farewell);
+            }
+            self.end(index as u32, Failure::Lost);
+        }
+    }
+
+    /// Whether remotes still lack messages or answers of ours that they need not ask for. Slow path.
+    pub fn owes(&self) -> bool {
+        let flows = self.slots.iter().filter_map(|slot| slot.flow.as_ref());
+        flows.into_iter().any(|flow| flow.owes())
+    }
+
+    /// Asks that the end of a remote be noticed even if nothing is under way with it, or no longer (srd-protocol 13.2).
+    /// Watching costs a probe for each fifth of `dead_after` in which nothing was heard.
+    pub fn watch(&mut self, now_ns: u64, remote: Remote, on: bool) {
+        let Some(slot) = self.slots.get(remote.0 as usize) else {
+            return;
+        };
+        if slot.ended.is_some() || (slot.flow.is_none() && !on) {
+            return;
+        }
+        let (flow, _) = self.flow(remote.0, now_ns);
+        flow.silence.watched = on;
+        self.settle(remote.0, now_ns, true);
+    }
+
+    /// Why a remote has ended, if it has and has not come back as another incarnation.
+    pub fn ended(&self, remote: Remote) -> Option<Failure> {
+        self.slots.get(remote.0 as usize)?.ended
     }
 
     /// The system said that a host refuses our datagrams (srd-protocol 13.3).
@@ -145,6 +205,21 @@ impl Machine {
         } else {
             self.settle(remote.0, now_ns, true);
         }
+    }
+
+    /// The remote that has told us of this port, or is known by it. Slow path: a scan of all remotes.
+    pub fn remote_with_port(&self, at: SocketAddr) -> Option<Remote> {
+        let has = |slot: &Slot| {
+            let identity = slot
+                .flow
+                .as_ref()
+                .map_or(&slot.rest.identity, |flow| &flow.identity);
+            identity.address == at
+                || identity.address.ip() == at.ip()
+                    && identity.ports[..usize::from(identity.port_count)].contains(&at.port())
+        };
+        let index = self.slots.iter().position(has)?;
+        Some(Remote(index as u32))
     }
 
     /// Ends a flow for good (srd-protocol 13.1).

@@ -24,6 +24,8 @@ pub struct Send {
     pub length_bytes: u64,
     /// Complete only when the remote's owner says it has delivered the message.
     pub wants_receipt: bool,
+    /// Between the endpoints themselves, past matching; has a tag (0 if none is given).
+    pub is_service: bool,
     /// The caller's name for it.
     pub token: u64,
 }

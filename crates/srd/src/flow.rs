@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use weft_wire::hello::DATAGRAM_BYTES_LEAST;
-use weft_wire::{Hello, PORT_COUNT};
+use weft_wire::{Hello, PORT_COUNT, Path};
 
 use crate::ack::Received;
 use crate::config::{Config, MESSAGE_LIMIT};
@@ -83,6 +83,16 @@ impl Identity {
         self.port_count = hello.port_count;
         self.datagram_bytes = own_datagram_bytes.min(hello.datagram_bytes);
     }
+
+    /// Where packets of a path go.
+    pub(crate) fn target(&self, path: Path) -> SocketAddr {
+        let mut to = self.address;
+        if self.port_count > 0 {
+            let index = path.target_port_index() % self.port_count;
+            to.set_port(self.ports[usize::from(index)]);
+        }
+        to
+    }
 }
 
 /// What is kept of a flow when nothing is under way (srd-protocol 6.6).
@@ -132,6 +142,8 @@ pub(crate) struct Silence {
     pub(crate) refused_count: u32,
     pub(crate) active_ns: u64,
     trimmed: bool,
+    /// The owner wants to hear of the end even if nothing is under way (srd-protocol 13.2).
+    pub(crate) watched: bool,
 }
 
 /// One flow.
@@ -204,6 +216,7 @@ impl Flow {
                 refused_count: 0,
                 active_ns: now_ns,
                 trimmed: false,
+                watched: false,
             },
             awaits_grant: false,
         }
@@ -229,10 +242,11 @@ impl Flow {
     pub(crate) fn post(&mut self, send: &Send, config: &Config) {
         let message = weft_wire::Message {
             id: self.next_message_id,
-            tag: send.tag,
+            tag: send.tag.or(send.is_service.then_some(0)),
             cq_data: send.cq_data,
             length_bytes: send.length_bytes,
             wants_receipt: send.wants_receipt,
+            is_service: send.is_service,
         };
         self.next_message_id += 1;
         let form = if send.length_bytes <= self.eager_limit_bytes() {
@@ -252,6 +266,12 @@ impl Flow {
             || !self.landings.is_empty()
             || !self.controls.is_empty()
             || self.open_offer_count > 0
+            || self.silence.watched
+    }
+
+    /// Whether the remote still lacks something that it need not ask for: messages, answers.
+    pub(crate) fn owes(&self) -> bool {
+        !self.sender.ring.is_empty() || !self.outgoing.fresh.is_empty() || !self.controls.is_empty()
     }
 
     fn is_idle(&self) -> bool {

@@ -24,7 +24,7 @@
 //! let payload = b"hello";
 //!
 //! let remote = sender.remote(there).unwrap();
-//! let send = Send { remote, tag: Some(7), cq_data: None, length_bytes: 5, wants_receipt: false, token: 1 };
+//! let send = Send { remote, tag: Some(7), cq_data: None, length_bytes: 5, wants_receipt: false, is_service: false, token: 1 };
 //! sender.post_send(1_000, &send).unwrap();
 //! let transmit = sender.poll_transmit(1_000).unwrap();
 //! assert_eq!(transmit.to, there);
@@ -76,3 +76,5 @@ pub use events::{
     Statistics, Transmit,
 };
 pub use machine::Machine;
+pub use weft_wire::refusal::Reason;
+pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT};

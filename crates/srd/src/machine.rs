@@ -58,6 +58,8 @@ pub struct Machine {
     /// An answer to a packet for another incarnation of ours.
     pub(crate) stale: Option<Transmit>,
     pub(crate) stale_ns: u64,
+    /// What is said to remotes when the endpoint closes (srd-protocol 13.4).
+    pub(crate) farewells: Vec<Transmit>,
 }
 
 impl Machine {
@@ -87,6 +89,7 @@ impl Machine {
             deadlines: Deadlines::default(),
             stale: None,
             stale_ns: 0,
+            farewells: Vec::new(),
         })
     }
 
@@ -314,7 +317,7 @@ impl Machine {
 
     /// The next datagram to send, if any can leave now. Fast path.
     pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Transmit> {
-        if let Some(stale) = self.stale.take() {
+        if let Some(stale) = self.stale.take().or_else(|| self.farewells.pop()) {
             return Some(stale);
         }
         while let Some(index) = self.turns.front().copied() {
@@ -442,7 +445,7 @@ impl Machine {
     }
 
     /// The flow of a remote, unfolded if need be.
-    fn flow(&mut self, index: u32, now_ns: u64) -> (&mut Flow, &mut Shared) {
+    pub(crate) fn flow(&mut self, index: u32, now_ns: u64) -> (&mut Flow, &mut Shared) {
         let Slot { flow, rest, .. } = &mut self.slots[index as usize];
         let shared = &mut self.shared;
         let flow = flow.get_or_insert_with(|| Box::new(Flow::new(index, rest, shared, now_ns)));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which packet of a flow leaves next, and its head (srd-protocol 7, 8.5, 10.1, 11, 12). Called by machine.
 
-use std::net::SocketAddr;
-
 use weft_wire::header::HEADER_BYTES;
 use weft_wire::hello::HELLO_BYTES;
 use weft_wire::message::MESSAGE_BYTES;
@@ -389,20 +387,10 @@ impl Flow {
         packet.write(&mut head);
         shared.statistics.sent_count += 1;
         Transmit {
-            to: self.target(departure.path),
+            to: self.identity.target(departure.path),
             path: departure.path,
             head,
             payload: None,
         }
-    }
-
-    fn target(&self, path: Path) -> SocketAddr {
-        let identity = &self.identity;
-        let mut to = identity.address;
-        if identity.port_count > 0 {
-            let index = path.target_port_index() % identity.port_count;
-            to.set_port(identity.ports[usize::from(index)]);
-        }
-        to
     }
 }

@@ -11,7 +11,8 @@ mod flag {
     pub(super) const TAGGED: u8 = 1;
     pub(super) const CQ_DATA: u8 = 2;
     pub(super) const RECEIPT: u8 = 4;
-    pub(super) const ALL: u8 = 7;
+    pub(super) const SERVICE: u8 = 8;
+    pub(super) const ALL: u8 = 15;
 }
 
 /// A message, without its payload.
@@ -27,6 +28,8 @@ pub struct Message {
     pub length_bytes: u64,
     /// The sender waits for a receipt.
     pub wants_receipt: bool,
+    /// Between the endpoints themselves; has a tag.
+    pub is_service: bool,
 }
 
 impl Message {
@@ -40,6 +43,9 @@ impl Message {
         }
         if self.wants_receipt {
             flags |= flag::RECEIPT;
+        }
+        if self.is_service {
+            flags |= flag::SERVICE;
         }
         head.put_u64(self.id);
         head.put_u64(self.tag.unwrap_or(0));
@@ -59,7 +65,7 @@ impl Message {
             flags & !flag::ALL == 0,
             "message flags",
             u64::from(flags),
-            "flags above 4 are not defined",
+            "flags above 8 are not defined",
         )?;
         let tagged = flags & flag::TAGGED != 0;
         require(
@@ -67,6 +73,13 @@ impl Message {
             "tag",
             tag,
             "the message is not flagged as tagged",
+        )?;
+        let is_service = flags & flag::SERVICE != 0;
+        require(
+            tagged || !is_service,
+            "message flags",
+            u64::from(flags),
+            "a service message has a tag",
         )?;
         let has_data = flags & flag::CQ_DATA != 0;
         require(
@@ -82,6 +95,7 @@ impl Message {
             cq_data: has_data.then_some(cq_data),
             length_bytes,
             wants_receipt: flags & flag::RECEIPT != 0,
+            is_service,
         })
     }
 }

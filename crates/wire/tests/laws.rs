@@ -11,13 +11,15 @@ fn message(length: u64) -> impl Strategy<Value = Message> {
         any::<Option<u64>>(),
         any::<Option<u64>>(),
         any::<bool>(),
+        any::<bool>(),
     )
-        .prop_map(move |(id, tag, cq_data, wants_receipt)| Message {
+        .prop_map(move |(id, tag, cq_data, wants_receipt, service)| Message {
             id,
             tag,
             cq_data,
             length_bytes: length,
             wants_receipt,
+            is_service: service && tag.is_some(),
         })
 }
 
@@ -314,6 +316,7 @@ fn the_longest_head_fits() {
                 cq_data: Some(1),
                 length_bytes: 1,
                 wants_receipt: true,
+                is_service: true,
             },
             offset_bytes: 0,
         }),

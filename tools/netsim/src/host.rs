@@ -219,6 +219,7 @@ impl SrdHost {
                 cq_data: None,
                 length_bytes: transfer.bytes,
                 wants_receipt: false,
+                is_service: false,
                 token: u64::from(index),
             };
             match self.machine.post_send(desk.now_ns, &send) {

@@ -8,6 +8,7 @@
 mod address;
 mod cancel;
 mod completion;
+mod datagrams;
 mod exchange;
 mod fabrics;
 mod join;
@@ -21,9 +22,12 @@ mod stress;
 /// Makes a test of every law, on one fabric.
 macro_rules! conformance {
     ($fabric:ident) => {
+        crate::conformance!(fabrics $fabric);
+    };
+    ($home:ident $fabric:ident) => {
         #[allow(non_snake_case)]
         mod $fabric {
-            use crate::fabrics::$fabric;
+            use crate::$home::$fabric;
             crate::conformance!($fabric: address [
                 a_message_before_its_sender_is_known_matches_a_directed_receive_later,
                 an_address_known_twice_is_one_remote_reported_by_its_first_name,
@@ -99,3 +103,7 @@ conformance!(SharedMemoryFetching);
 conformance!(SharedMemoryConfined);
 conformance!(JoinedApart);
 conformance!(JoinedCrossed);
+conformance!(datagrams Loopback);
+conformance!(datagrams Calm);
+conformance!(datagrams Lossy);
+conformance!(datagrams Full);

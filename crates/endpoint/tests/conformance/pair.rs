@@ -19,6 +19,8 @@ pub const PATIENCE: Duration = Duration::from_secs(20);
 pub trait Fabric {
     /// Their transport.
     type Local: LocalRoute;
+    /// Whether what was sent may need its sender again: to send it once more, or because there was no room.
+    const NEEDS_SENDER: bool = false;
     /// A fabric of its own for one test.
     fn open() -> Self;
     /// How its transports are opened.

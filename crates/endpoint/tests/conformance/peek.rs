@@ -44,6 +44,9 @@ fn peek_until_found<F: Fabric>(pair: &mut Pair<F>, receive: Receive) -> Completi
             start.elapsed() < Duration::from_secs(10),
             "a peek makes progress"
         );
+        if F::NEEDS_SENDER {
+            pair.sides[A].poll();
+        }
     }
 }
 

@@ -151,6 +151,7 @@ impl World {
             cq_data: None,
             length_bytes: length as u64,
             wants_receipt,
+            is_service: false,
             token,
         };
         let now = self.now;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The srd route as a fabric: over loopback, and over a simulated wire in several manners.
+
+use std::net::SocketAddr;
+
+use weft_udp::simulated::{Manner, Wire};
+use weft_udp::{Settings, SimulatedPorts, SocketPorts, Transport};
+
+use crate::pair::Fabric;
+
+/// Both endpoints' sockets on this host.
+pub struct Loopback;
+
+impl Fabric for Loopback {
+    type Local = Transport<SocketPorts>;
+
+    fn open() -> Self {
+        Self
+    }
+
+    fn settings() -> Settings {
+        Settings {
+            report: |what| println!("{what}"),
+            ..Settings::default()
+        }
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        Some(SocketAddr::from(([127, 0, 0, 1], 0)))
+    }
+}
+
+/// Defines a fabric on a simulated wire.
+macro_rules! simulated {
+    ($(#[$about:meta])* $name:ident, $manner:expr) => {
+        $(#[$about])*
+        pub struct $name(SocketAddr);
+
+        impl Fabric for $name {
+            type Local = Transport<SimulatedPorts>;
+            const NEEDS_SENDER: bool = true;
+
+            fn open() -> Self {
+                println!("manner of the wire: {:?}", $manner);
+                Self(SocketAddr::new(Wire::open($manner), 0))
+            }
+
+            fn settings() -> Settings {
+                Settings { report: |what| println!("{what}"), ..Settings::default() }
+            }
+
+            fn address(&self) -> Option<SocketAddr> {
+                Some(self.0)
+            }
+        }
+    };
+}
+
+/// A wire that does no harm.
+const CALM: Manner = Manner {
+    seed: 0x5eed,
+    lost_per_mille: 0,
+    repeated_per_mille: 0,
+    spread_ns: 0,
+    full_every: 0,
+    swallows_above_bytes: usize::MAX,
+};
+
+simulated!(
+    /// Nothing is lost, and all comes in order.
+    Calm,
+    CALM
+);
+simulated!(
+    /// One datagram in twenty is lost, some come twice, and later ones overtake.
+    Lossy,
+    Manner { lost_per_mille: 50, repeated_per_mille: 20, spread_ns: 50_000, ..CALM }
+);
+simulated!(
+    /// The socket is often full.
+    Full,
+    Manner { full_every: 7, spread_ns: 20_000, ..CALM }
+);

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Datagrams gathered from packet heads and user buffers without a copy in between. Called by udp; calls os.
+//!
+//! What is gathered is borrowed until it is sent; the lists of pieces are kept from one call to the next.
+
+use core::marker::PhantomData;
+use std::io;
+use std::net::SocketAddr;
+
+use weft_os::udp_socket::{Outbound, PIECE_LIMIT, Piece, UdpSocket};
+
+use crate::UserBuffer;
+
+/// Lists that outlive their datagrams, so that gathering does not allocate.
+#[derive(Debug, Default)]
+pub struct GatherSpace {
+    pieces: Vec<Piece>,
+    outbound: Vec<Outbound>,
+}
+
+/// Datagrams being gathered; what they refer to lives for `'a`.
+#[derive(Debug)]
+pub struct Gather<'s, 'a> {
+    space: &'s mut GatherSpace,
+    lent: PhantomData<&'a [u8]>,
+}
+
+impl GatherSpace {
+    /// Begins with no datagram.
+    pub fn begin<'s, 'a>(&'s mut self) -> Gather<'s, 'a> {
+        self.pieces.clear();
+        self.outbound.clear();
+        Gather {
+            space: self,
+            lent: PhantomData,
+        }
+    }
+}
+
+impl<'a> Gather<'_, 'a> {
+    /// Begins a datagram, or several of `segment_bytes` each that go joined (0: one).
+    #[inline]
+    pub fn begin_datagram(&mut self, to: SocketAddr, segment_bytes: u16) {
+        self.space.outbound.push(Outbound {
+            to,
+            first_piece: self.space.pieces.len(),
+            piece_count: 0,
+            segment_bytes,
+        });
+    }
+
+    /// Adds bytes to the datagram begun last.
+    #[inline]
+    pub fn add_bytes(&mut self, bytes: &'a [u8]) {
+        self.add(bytes.as_ptr() as usize, bytes.len());
+    }
+
+    /// Adds a stretch of a user's buffer.
+    #[inline]
+    pub fn add_buffer(&mut self, buffer: &'a UserBuffer, offset_bytes: usize, length_bytes: usize) {
+        buffer.for_each_piece(offset_bytes, length_bytes, |address, length| {
+            self.add(address, length);
+        });
+    }
+
+    #[inline]
+    fn add(&mut self, address: usize, length_bytes: usize) {
+        self.space.pieces.push(Piece::new(address, length_bytes));
+        if let Some(last) = self.space.outbound.last_mut() {
+            last.piece_count += 1;
+        }
+    }
+
+    /// Datagrams gathered.
+    pub fn count(&self) -> usize {
+        self.space.outbound.len()
+    }
+
+    /// Whether another part fits the datagram begun last: a head and a buffer in pieces.
+    pub fn has_room(&self) -> bool {
+        let room = 1 + crate::user_buffer::IOV_LIMIT;
+        let last = self.space.outbound.last();
+        last.is_none_or(|last| last.piece_count + room <= PIECE_LIMIT)
+    }
+
+    /// Sends those from the `skip`th on; answers how many were taken.
+    ///
+    /// # Errors
+    /// As [`UdpSocket::send`].
+    pub fn send(&self, socket: &UdpSocket, skip: usize) -> io::Result<usize> {
+        // SAFETY: each piece is a slice that is borrowed for 'a, which outlives this value, or lies in a user's buffer,
+        // readable until its completion, which cannot come before the borrow ends.
+        unsafe { socket.send(&self.space.outbound[skip..], &self.space.pieces) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::BytesView;
+    use weft_os::datagrams::ReceiveBatch;
+
+    #[test]
+    fn a_datagram_is_a_head_and_a_stretch_of_a_scattered_buffer() {
+        let socket = UdpSocket::bind("127.0.0.1:0".parse().expect("address")).expect("a socket");
+        let to = socket.local_address().expect("address");
+        let buffer = UserBuffer::leaked(&[3, 4]);
+        buffer.fill(0, BytesView::from_slice(&[1, 2, 3, 4, 5, 6, 7]));
+        let mut space = GatherSpace::default();
+        let mut gather = space.begin();
+        for offset in [1, 2] {
+            gather.begin_datagram(to, 0);
+            gather.add_bytes(&[0]);
+            gather.add_buffer(&buffer, offset, 4);
+        }
+        assert_eq!((gather.count(), gather.has_room()), (2, true));
+        assert_eq!(gather.send(&socket, 0).expect("sent"), 2);
+        let mut batch = ReceiveBatch::new(2, 64);
+        assert_eq!(batch.receive(&socket).expect("received"), 2);
+        let got = [0, 1].map(|index| batch.get(index).expect("whole").bytes);
+        assert_eq!(got, [&[0, 2, 3, 4, 5][..], &[0, 3, 4, 5, 6][..]]);
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Receiving many datagrams at once (recvmmsg(2)), each with its sender, its time of arrival and, if the kernel joined
+//! several into one, their size (UDP_GRO). Used by udp.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
+
+use crate::check;
+use crate::socket_address::RawAddress;
+use crate::udp_socket::UdpSocket;
+
+/// Room for the ancillary data of one datagram: a time stamp and a segment size.
+const CONTROL_BYTES: usize = 96;
+
+/// Aligned as ancillary data is.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+struct Control([u8; CONTROL_BYTES]);
+
+/// A datagram, or several joined ones.
+#[derive(Clone, Copy, Debug)]
+pub struct Received<'a> {
+    /// Who sent it.
+    pub from: SocketAddr,
+    /// Its bytes; of several, one behind the other.
+    pub bytes: &'a [u8],
+    /// The size of each but the last; that of all if there is only one. Never 0.
+    pub segment_bytes: usize,
+    /// When it arrived, in nanoseconds of CLOCK_REALTIME; 0 if the socket does not stamp.
+    pub arrived_realtime_ns: u64,
+}
+
+/// Buffers for one system call's worth of datagrams; used again and again.
+pub struct ReceiveBatch {
+    buffers: Box<[u8]>,
+    each_bytes: usize,
+    names: Box<[RawAddress]>,
+    controls: Box<[Control]>,
+    pieces: Box<[libc::iovec]>,
+    headers: Box<[libc::mmsghdr]>,
+    received_count: usize,
+}
+
+// SAFETY: the raw pointers in pieces and headers lead into the boxes beside them, which move with the batch.
+unsafe impl Send for ReceiveBatch {}
+
+impl core::fmt::Debug for ReceiveBatch {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ReceiveBatch")
+            .field("count", &self.headers.len())
+            .field("each_bytes", &self.each_bytes)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ReceiveBatch {
+    /// Room for `count` datagrams of at most `each_bytes`. Setup: the memory is taken as it is used.
+    pub fn new(count: usize, each_bytes: usize) -> Self {
+        // SAFETY: all zeros is an empty piece, and a message of nothing.
+        let (no_piece, no_header): (libc::iovec, libc::mmsghdr) =
+            unsafe { (core::mem::zeroed(), core::mem::zeroed()) };
+        let mut batch = Self {
+            buffers: vec![0; count * each_bytes].into_boxed_slice(),
+            each_bytes,
+            names: vec![RawAddress::none(); count].into_boxed_slice(),
+            controls: vec![Control([0; CONTROL_BYTES]); count].into_boxed_slice(),
+            pieces: vec![no_piece; count].into_boxed_slice(),
+            headers: vec![no_header; count].into_boxed_slice(),
+            received_count: 0,
+        };
+        for index in 0..count {
+            batch.pieces[index] = libc::iovec {
+                iov_base: batch.buffers[index * each_bytes..].as_mut_ptr().cast(),
+                iov_len: each_bytes,
+            };
+            let header = &mut batch.headers[index].msg_hdr;
+            header.msg_name = (&raw mut batch.names[index]).cast();
+            header.msg_iov = &raw mut batch.pieces[index];
+            header.msg_iovlen = 1;
+            header.msg_control = batch.controls[index].0.as_mut_ptr().cast();
+            batch.rearm(index);
+        }
+        batch
+    }
+
+    fn rearm(&mut self, index: usize) {
+        let header = &mut self.headers[index].msg_hdr;
+        header.msg_namelen = RawAddress::BYTES;
+        header.msg_controllen = CONTROL_BYTES as _;
+        header.msg_flags = 0;
+    }
+
+    /// Takes what waits in a socket; answers how many there were, 0 if none. Fast path: one system call.
+    ///
+    /// # Errors
+    /// The errno of recvmmsg(2), which may belong to a datagram sent earlier (see [`UdpSocket::complaint`]).
+    pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
+        for index in 0..self.received_count {
+            self.rearm(index);
+        }
+        self.received_count = 0;
+        // SAFETY: every header names memory in boxes of ours, of the sizes given, that nobody borrows: `get` borrows the
+        // batch, which is borrowed exclusively here.
+        let result = check(unsafe {
+            libc::recvmmsg(
+                socket.as_fd().as_raw_fd(),
+                self.headers.as_mut_ptr(),
+                self.headers.len() as libc::c_uint,
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut(),
+            )
+        });
+        match result {
+            Ok(count) => {
+                self.received_count = count as usize;
+                Ok(self.received_count)
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(0),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether every place was filled: there may be more.
+    pub fn is_full(&self) -> bool {
+        self.received_count == self.headers.len()
+    }
+
+    /// The `index`th of the datagrams received last; `None` for one that is cut or has no sender.
+    pub fn get(&self, index: usize) -> Option<Received<'_>> {
+        let entry = self.headers[..self.received_count].get(index)?;
+        let header = &entry.msg_hdr;
+        if header.msg_flags & libc::MSG_TRUNC != 0 {
+            return None;
+        }
+        let bytes = &self.buffers[index * self.each_bytes..][..entry.msg_len as usize];
+        let mut received = Received {
+            from: self.names[index].to_address()?,
+            bytes,
+            segment_bytes: bytes.len().max(1),
+            arrived_realtime_ns: 0,
+        };
+        read_controls(header, &mut received);
+        Some(received)
+    }
+}
+
+fn read_controls(header: &libc::msghdr, received: &mut Received<'_>) {
+    // SAFETY: the kernel has filled the control memory that the header names.
+    let mut at = unsafe { libc::CMSG_FIRSTHDR(header) };
+    while !at.is_null() {
+        // SAFETY: a header that the kernel wrote.
+        let (level, kind) = unsafe { ((*at).cmsg_level, (*at).cmsg_type) };
+        if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS {
+            // SAFETY: this kind carries a timespec.
+            let stamp = unsafe {
+                libc::CMSG_DATA(at)
+                    .cast::<libc::timespec>()
+                    .read_unaligned()
+            };
+            received.arrived_realtime_ns =
+                stamp.tv_sec as u64 * 1_000_000_000 + stamp.tv_nsec as u64;
+        } else if level == libc::IPPROTO_UDP && kind == libc::UDP_GRO {
+            // SAFETY: this kind carries an int.
+            let bytes = unsafe { libc::CMSG_DATA(at).cast::<i32>().read_unaligned() };
+            received.segment_bytes = usize::try_from(bytes)
+                .unwrap_or(0)
+                .clamp(1, received.bytes.len().max(1));
+        }
+        // SAFETY: as above.
+        at = unsafe { libc::CMSG_NXTHDR(header, at) };
+    }
+}

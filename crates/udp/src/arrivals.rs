@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What has been announced or handed to the owner and is not settled: offers, landings, kept messages.
+//! Filled and emptied by receive.rs and by the owner's calls in transport.rs.
+
+use slab::Slab;
+use weft_contract::{Landing, LandingToken};
+use weft_srd::{Message, Offer, Remote};
+
+/// An announced message that the owner has not accepted.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offered {
+    pub(crate) remote: Remote,
+    pub(crate) message: Message,
+}
+
+impl Offered {
+    pub(crate) fn offer(&self) -> Offer {
+        Offer {
+            remote: self.remote,
+            message_id: self.message.id,
+        }
+    }
+}
+
+/// A matched receive that is being filled; `None` for a message that is discarded.
+#[derive(Debug)]
+pub(crate) struct Filling {
+    pub(crate) landing: Option<Landing>,
+    pub(crate) offered: Offered,
+}
+
+/// A message that the owner has, and may still have to say something about.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    pub(crate) remote: Remote,
+    pub(crate) message: Message,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// The index is the owner's `OfferId`.
+    pub(crate) offers: Slab<Offered>,
+    /// The index is the machine's name for the landing.
+    pub(crate) fillings: Slab<Filling>,
+    /// The index is the owner's `AckToken`.
+    pub(crate) kept: Slab<Kept>,
+    /// Fillings for which the machine had no room yet.
+    pub(crate) waiting: Vec<usize>,
+    /// Landings for offers that were void already.
+    pub(crate) void: Vec<LandingToken>,
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Datagrams of one socket gathered for one system call: equal ones to one target joined (UDP_SEGMENT), heads from the
+//! machine, payloads from where they lie. Called by sockets.rs.
+
+use std::io;
+use std::net::SocketAddr;
+
+use weft_memory::{Gather, GatherSpace};
+use weft_os::udp_socket::{SEGMENT_LIMIT, SEGMENTS_BYTES, SEND_BATCH, UdpSocket};
+use weft_srd::{PORT_COUNT, Transmit};
+
+use crate::sends::Sends;
+
+/// Which of `count` sockets a datagram leaves through.
+#[inline]
+pub(crate) fn socket_index(transmit: &Transmit, count: usize) -> usize {
+    usize::from(transmit.path.source_port_index()) % count
+}
+
+/// What one system call sends.
+pub(crate) struct Run<'s, 'a> {
+    gather: Gather<'s, 'a>,
+    /// How many datagrams of the batch are done when this one of the gathered is.
+    ends: [u8; SEND_BATCH],
+    targets: [Option<SocketAddr>; SEND_BATCH],
+    taken_count: usize,
+}
+
+/// Whether a datagram still has its payload: one that waited for room may outlive its message.
+fn is_open(transmit: &Transmit, sends: &Sends) -> bool {
+    transmit
+        .payload
+        .is_none_or(|payload| sends.is_open(payload.token))
+}
+
+/// How many datagrams from the front share a path, a target and a size, so that they may go joined: the last may be
+/// shorter.
+fn train(batch: &[Transmit], sends: &Sends) -> usize {
+    let first = &batch[0];
+    let size = first.length_bytes();
+    let mut total = size;
+    let mut count = 1;
+    for next in &batch[1..] {
+        let length = next.length_bytes();
+        total += length;
+        let fits = total <= SEGMENTS_BYTES && count < SEGMENT_LIMIT && length <= size;
+        if !fits || next.path != first.path || next.to != first.to || !is_open(next, sends) {
+            break;
+        }
+        count += 1;
+        if length < size {
+            break;
+        }
+    }
+    count
+}
+
+impl<'s, 'a> Run<'s, 'a> {
+    /// Gathers from the front of the batch, as long as the socket is the same and the call has room. A batch has at most
+    /// 255 datagrams, and at least one.
+    pub(crate) fn gather(
+        space: &'s mut GatherSpace,
+        batch: &'a [Transmit],
+        sends: &'a Sends,
+        joins: bool,
+    ) -> Self {
+        let mut run = Self {
+            gather: space.begin(),
+            ends: [0; SEND_BATCH],
+            targets: [None; SEND_BATCH],
+            taken_count: 0,
+        };
+        let socket = socket_index(&batch[0], PORT_COUNT);
+        while let Some(next) = batch.get(run.taken_count) {
+            if socket_index(next, PORT_COUNT) != socket {
+                break;
+            }
+            if !is_open(next, sends) {
+                run.taken_count += 1;
+                continue;
+            }
+            if run.gather.count() == SEND_BATCH || !run.gather.has_room() {
+                break;
+            }
+            run.add(&batch[run.taken_count..], sends, joins);
+        }
+        run
+    }
+
+    fn add(&mut self, batch: &'a [Transmit], sends: &'a Sends, joins: bool) {
+        let count = if joins { train(batch, sends) } else { 1 };
+        let size = if count > 1 {
+            batch[0].length_bytes() as u16
+        } else {
+            0
+        };
+        let index = self.gather.count();
+        self.gather.begin_datagram(batch[0].to, size);
+        for transmit in &batch[..count] {
+            self.gather.add_bytes(transmit.head.as_bytes());
+            if let Some(payload) = transmit.payload {
+                let (offset, length) =
+                    (payload.offset_bytes as usize, payload.length_bytes as usize);
+                sends.gather(payload.token, offset, length, &mut self.gather);
+            }
+        }
+        self.taken_count += count;
+        self.ends[index] = self.taken_count as u8;
+        self.targets[index] = Some(batch[0].to);
+    }
+
+    /// Gathered datagrams, joined ones counted once.
+    pub(crate) fn count(&self) -> usize {
+        self.gather.count()
+    }
+
+    /// Datagrams of the batch that this run stands for, those left out included.
+    pub(crate) fn taken_count(&self) -> usize {
+        self.taken_count
+    }
+
+    /// Datagrams of the batch that are done when `done` of the gathered ones are.
+    pub(crate) fn end(&self, done: usize) -> usize {
+        done.checked_sub(1)
+            .map_or(0, |last| usize::from(self.ends[last]))
+    }
+
+    /// Where one of them goes.
+    pub(crate) fn target(&self, index: usize) -> SocketAddr {
+        self.targets[index].expect("every gathered datagram has a target")
+    }
+
+    /// Sends those from the `skip`th on; answers how many were taken.
+    pub(crate) fn send(&self, socket: &UdpSocket, skip: usize) -> io::Result<usize> {
+        self.gather.send(socket, skip)
+    }
+}

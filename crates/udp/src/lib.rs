@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The srd route: scalable reliable datagrams over UDP sockets, a transport between hosts.
+//!
+//! This crate drives the sans-IO machine of weft-srd: it owns the sockets, the clock and the payloads, and the machine
+//! decides what is sent when and where. An endpoint has eight ports whatever the number of its remotes; a pair of
+//! ports, ours and theirs, is one path through the network. No threads; everything happens in the caller's calls.
+//!
+//! One message down: [`Transport`]'s `post_send` (send.rs) -> the machine -> outbox.rs -> [`Ports`], gathered from the
+//! user's memory, or from a copy if the buffer has to be free at once (sends.rs).
+//! One message up: `progress` (receive.rs) takes every waiting datagram from [`Ports`], hands it to the machine, and what
+//! comes of it to the owner: whole messages from the receive buffer, pieces of offered ones straight into their landing.
+//! Only when nothing waits are the machine's timers asked: an answer in a socket is no silence.
+//!
+//! [`Ports`] is a trait: [`SocketPorts`] are the kernel's; [`SimulatedPorts`] are a wire within this process that loses,
+//! repeats and reorders datagrams by a seed, under its own clock, for tests.
+//!
+//! What can go wrong and what is made of it: a full socket keeps the datagrams for the next call; a network that is
+//! down loses them, and the machine sends again until `dead_after`; a host that says that nobody has a port ends the
+//! remote after three such answers; a remote that closes says so.
+//!
+//! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`; `receive`, `arrivals`,
+//! `remotes`; [`ports`], [`sockets`] with `departures`, [`simulated`]; [`statistics`].
+#![forbid(unsafe_code)]
+
+mod arrivals;
+mod departures;
+mod outbox;
+pub mod ports;
+mod receive;
+mod remotes;
+mod send;
+mod sends;
+pub mod settings;
+pub mod simulated;
+pub mod sockets;
+pub mod statistics;
+pub mod transport;
+
+pub use ports::Ports;
+pub use settings::{OpenError, Settings};
+pub use simulated::SimulatedPorts;
+pub use sockets::SocketPorts;
+pub use statistics::Statistics;
+pub use transport::Transport;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Datagrams that the machine has given out and the ports have not taken yet. Called by transport.
+//!
+//! Nothing is asked of the machine while some are left, so a full socket slows the sender where it stands.
+
+use weft_srd::{Machine, Transmit};
+
+use crate::ports::Ports;
+use crate::sends::Sends;
+
+/// Datagrams taken from the machine at a time. Chosen: four full batches of jumbo frames, one of ordinary ones each.
+const OUTBOX_LIMIT: usize = 48;
+
+/// The outbox.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    waiting: Vec<Transmit>,
+    /// So many of them have left.
+    left_count: usize,
+    /// Times that a socket was full.
+    pub(crate) blocked_count: u64,
+}
+
+impl Outbox {
+    /// Whether datagrams wait for room.
+    pub(crate) fn is_blocked(&self) -> bool {
+        self.left_count < self.waiting.len()
+    }
+
+    /// Sends all that may leave now; answers how many datagrams did. Fast path.
+    #[inline]
+    pub(crate) fn flush<P: Ports>(
+        &mut self,
+        ports: &mut P,
+        machine: &mut Machine,
+        sends: &Sends,
+        now_ns: u64,
+    ) -> usize {
+        let mut sent_count = 0;
+        loop {
+            if !self.is_blocked() {
+                self.waiting.clear();
+                self.left_count = 0;
+                while self.waiting.len() < OUTBOX_LIMIT {
+                    let Some(transmit) = machine.poll_transmit(now_ns) else {
+                        break;
+                    };
+                    self.waiting.push(transmit);
+                }
+                if self.waiting.is_empty() {
+                    return sent_count;
+                }
+            }
+            let departed = ports.send(&self.waiting[self.left_count..], sends);
+            self.left_count += departed.count;
+            sent_count += departed.count;
+            if departed.blocked {
+                self.blocked_count += 1;
+                return sent_count;
+            }
+        }
+    }
+}

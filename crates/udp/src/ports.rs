@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the driver asks of an endpoint's ports, so that the same driver runs over sockets and over a simulated wire.
+
+use std::net::SocketAddr;
+
+use weft_srd::{Origin, PORT_COUNT, Transmit};
+
+use crate::sends::Sends;
+use crate::settings::{OpenError, Settings};
+
+/// The ports of an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortList {
+    /// Where the first one is: the endpoint's address.
+    pub address: SocketAddr,
+    /// All of them; the rest are 0.
+    pub ports: [u16; PORT_COUNT],
+    /// 1 to 8.
+    pub count: u8,
+    /// The number of this life of the endpoint; random where others could do harm by guessing it.
+    pub incarnation: u64,
+    /// The largest datagram that can leave, without IP and UDP headers.
+    pub datagram_bytes: u16,
+}
+
+/// What arrives at a port.
+#[derive(Clone, Copy, Debug)]
+pub enum Incoming<'a> {
+    /// A datagram.
+    Datagram(Origin, &'a [u8]),
+    /// Nobody has the port that a datagram of ours went to.
+    Refused(SocketAddr),
+    /// A datagram to this port was larger than the way there takes.
+    TooLong(SocketAddr),
+}
+
+/// How far a batch got.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departed {
+    /// So many from the front need no further care: sent, or lost at once.
+    pub count: usize,
+    /// The others must wait: there is no room for them now.
+    pub blocked: bool,
+}
+
+/// The ports of one endpoint.
+pub trait Ports: Sized {
+    /// Opens them. Setup.
+    ///
+    /// # Errors
+    /// As the variants of [`OpenError`] say.
+    fn open(settings: &Settings) -> Result<Self, OpenError>;
+
+    /// Which ones they are.
+    fn list(&self) -> PortList;
+
+    /// Nanoseconds of a clock that never goes back.
+    fn now_ns(&mut self) -> u64;
+
+    /// Takes what has arrived, with the time it is handed over; answers how many there were. Does not wait; fast path.
+    fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize;
+
+    /// Sends datagrams, in order as far as they share a path; `sends` lends the payloads. Fast path.
+    fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed;
+
+    /// A descriptor that becomes readable when something arrives, or when the time given to `before_sleep` has come.
+    fn wait_fd(&self) -> Option<i32>;
+
+    /// Somebody will sleep on the descriptor, until this time at most. `with_room`: also until datagrams can leave.
+    fn before_sleep(&mut self, until_ns: Option<u64>, with_room: bool);
+
+    /// System calls made so far, to send and to receive.
+    fn call_counts(&self) -> (u64, u64);
+}

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What arrives goes to the machine, and what comes of it to the owner, at once: from the receive buffer into the
+//! user's. Called by transport's progress.
+
+use weft_contract::{AckToken, Class, Envelope, Landing, OfferId, Owner, RemoteId};
+use weft_memory::BytesView;
+use weft_srd::{Arrival, Event, Failure, Message, Remote};
+
+use crate::arrivals::{Filling, Kept, Offered};
+use crate::ports::Incoming;
+use crate::send::transfer_error;
+use crate::transport::Driver;
+
+/// Bytes of one remote's messages that the owner may keep before that remote is slowed. Chosen: a program may rightly
+/// receive in another order than it was sent to, so the limit only keeps a runaway sender from all memory.
+const UNREAD_FREE_BYTES: u64 = 64 << 20;
+
+fn envelope(remote: RemoteId, message: &Message) -> Envelope {
+    Envelope {
+        remote,
+        class: match message.tag {
+            Some(_) if message.is_service => Class::Service,
+            Some(_) => Class::Tagged,
+            None => Class::Message,
+        },
+        tag: message.tag.unwrap_or(0),
+        cq_data: message.cq_data,
+        length_bytes: message.length_bytes,
+    }
+}
+
+impl Driver {
+    /// Takes what came in at a port; answers how many events came of it. Fast path.
+    #[inline]
+    pub(crate) fn take<O: Owner>(
+        &mut self,
+        now_ns: u64,
+        incoming: Incoming<'_>,
+        owner: &mut O,
+    ) -> usize {
+        let mut events = 0;
+        match incoming {
+            Incoming::Datagram(origin, datagram) => {
+                match self
+                    .machine
+                    .handle_waiting_datagram(now_ns, origin, datagram)
+                {
+                    Arrival::Nothing => {}
+                    Arrival::Message {
+                        remote,
+                        message,
+                        payload,
+                    } => {
+                        self.deliver(now_ns, remote, &message, payload, owner);
+                        events += 1;
+                    }
+                    Arrival::Data {
+                        landing,
+                        offset_bytes,
+                        payload,
+                        ..
+                    } => {
+                        let filling = self.arrivals.fillings.get(landing as usize);
+                        if let Some(landing) = filling.and_then(|filling| filling.landing.as_ref())
+                        {
+                            let piece = BytesView::from_slice(payload);
+                            landing.buffer.fill(offset_bytes as usize, piece);
+                        }
+                        events += 1;
+                    }
+                }
+            }
+            Incoming::Refused(address) => self.on_refused(now_ns, address),
+            Incoming::TooLong(_) => {}
+        }
+        events + self.drain(now_ns, owner)
+    }
+
+    #[cold]
+    fn on_refused(&mut self, now_ns: u64, address: std::net::SocketAddr) {
+        self.statistics.refused += 1;
+        if let Some(remote) = self.machine.remote_with_port(address) {
+            self.machine.handle_refused(now_ns, remote);
+        }
+    }
+
+    fn deliver<O: Owner>(
+        &mut self,
+        now_ns: u64,
+        remote: Remote,
+        message: &Message,
+        payload: &[u8],
+        owner: &mut O,
+    ) {
+        let id = self.remotes.of_machine(remote, &self.machine, owner);
+        self.statistics.received_messages += 1;
+        self.statistics.received_bytes += message.length_bytes;
+        let kept = self.arrivals.kept.insert(Kept {
+            remote,
+            message: *message,
+        });
+        let view = BytesView::from_slice(payload);
+        let ack = AckToken(kept as u64);
+        if owner.on_message(&envelope(id, message), view, Some(ack)) {
+            self.arrivals.kept.remove(kept);
+            self.receipt(now_ns, remote, message);
+        } else {
+            let unread_bytes = self.remotes.keep(remote, message.length_bytes, 0);
+            self.tell_unread(now_ns, remote, unread_bytes, unread_bytes);
+        }
+    }
+
+    /// A message is where it belongs: says so if its sender waits for that. More receipts than messages cannot be, so
+    /// the machine takes each; if the remote is gone, nobody waits.
+    fn receipt(&mut self, now_ns: u64, remote: Remote, message: &Message) {
+        if message.wants_receipt {
+            let _ = self.machine.receipt(now_ns, remote, message.id);
+        }
+    }
+
+    fn tell_unread(&mut self, now_ns: u64, remote: Remote, before_bytes: u64, unread_bytes: u64) {
+        if before_bytes.max(unread_bytes) > UNREAD_FREE_BYTES {
+            let told_bytes = unread_bytes.saturating_sub(UNREAD_FREE_BYTES);
+            self.machine.set_unread(now_ns, remote, told_bytes);
+        }
+    }
+
+    /// The owner has delivered a message that it kept.
+    pub(crate) fn delivered(&mut self, now_ns: u64, ack: AckToken) {
+        let Some(kept) = self.arrivals.kept.try_remove(ack.0 as usize) else {
+            return;
+        };
+        let taken_bytes = kept.message.length_bytes;
+        let unread_bytes = self.remotes.keep(kept.remote, 0, taken_bytes);
+        self.tell_unread(
+            now_ns,
+            kept.remote,
+            unread_bytes + taken_bytes,
+            unread_bytes,
+        );
+        self.receipt(now_ns, kept.remote, &kept.message);
+    }
+
+    /// Hands all that has happened to the owner; answers how much that was. Fast path.
+    #[inline]
+    pub(crate) fn drain<O: Owner>(&mut self, now_ns: u64, owner: &mut O) -> usize {
+        let mut events = 0;
+        while let Some(event) = self.machine.poll_event() {
+            events += 1;
+            self.on_event(now_ns, event, owner);
+        }
+        events
+    }
+
+    fn on_event<O: Owner>(&mut self, now_ns: u64, event: Event, owner: &mut O) {
+        match event {
+            Event::Sent { token } => {
+                if let Some(token) = self.sends.end(token) {
+                    owner.on_sent(token, Ok(()));
+                }
+            }
+            Event::SendFailed { token, why } => {
+                if let Some(token) = self.sends.end(token) {
+                    owner.on_sent(token, Err(transfer_error(why)));
+                }
+            }
+            Event::Message {
+                remote,
+                message,
+                payload,
+            } => self.deliver(now_ns, remote, &message, &payload, owner),
+            Event::Offer { remote, message } => self.on_offer(now_ns, remote, message, owner),
+            Event::Landed { landing } => self.on_landed(now_ns, landing, None, owner),
+            Event::LandingFailed { landing, why } => {
+                self.on_landed(now_ns, landing, Some(why), owner);
+            }
+            Event::RemoteLost { remote, why } => self.on_lost(remote, why, owner),
+        }
+    }
+
+    fn on_offer<O: Owner>(&mut self, now_ns: u64, remote: Remote, message: Message, owner: &mut O) {
+        let id = self.remotes.of_machine(remote, &self.machine, owner);
+        let offered = Offered { remote, message };
+        let offer = self.arrivals.offers.insert(offered);
+        if let Some(landing) = owner.on_offer(&envelope(id, &message), OfferId(offer as u64)) {
+            self.arrivals.offers.remove(offer);
+            self.fill(now_ns, offered, Some(landing));
+        }
+    }
+
+    /// Asks for the payload of an offered message; without a landing, that there be none.
+    pub(crate) fn fill(&mut self, now_ns: u64, offered: Offered, landing: Option<Landing>) {
+        let filling = self.arrivals.fillings.insert(Filling { landing, offered });
+        self.ask(now_ns, filling);
+    }
+
+    /// See [`Self::fill`]; asks again later if the machine has no room for landings.
+    fn ask(&mut self, now_ns: u64, index: usize) {
+        let Some(filling) = self.arrivals.fillings.get(index) else {
+            return;
+        };
+        let wanted = filling
+            .landing
+            .as_ref()
+            .map_or(0, |landing| landing.buffer.length_bytes() as u64);
+        let offered = filling.offered;
+        let length_bytes = wanted.min(offered.message.length_bytes);
+        match self
+            .machine
+            .accept(now_ns, offered.offer(), index as u64, length_bytes)
+        {
+            Ok(()) => {}
+            Err(weft_srd::PostError::Busy) => self.arrivals.waiting.push(index),
+            Err(_) => {
+                let filling = self.arrivals.fillings.remove(index);
+                let tokens = filling.landing.map(|landing| landing.token);
+                self.arrivals.void.extend(tokens);
+            }
+        }
+    }
+
+    fn on_landed<O: Owner>(
+        &mut self,
+        now_ns: u64,
+        landing: u64,
+        failure: Option<Failure>,
+        owner: &mut O,
+    ) {
+        let Some(Filling { landing, offered }) =
+            self.arrivals.fillings.try_remove(landing as usize)
+        else {
+            return;
+        };
+        if failure.is_none() {
+            self.receipt(now_ns, offered.remote, &offered.message);
+        }
+        let Some(landing) = landing else { return };
+        self.statistics.received_messages += 1;
+        self.statistics.received_bytes += offered.message.length_bytes;
+        let outcome = failure.map_or(Ok(()), |why| Err(transfer_error(why)));
+        owner.on_landed(landing.token, outcome);
+    }
+
+    #[cold]
+    fn on_lost<O: Owner>(&mut self, remote: Remote, why: Failure, owner: &mut O) {
+        let id = self.remotes.of_machine(remote, &self.machine, owner);
+        self.statistics.lost += 1;
+        self.arrivals
+            .offers
+            .retain(|_, offered| offered.remote != remote);
+        let waiting = std::mem::take(&mut self.arrivals.waiting);
+        for index in waiting {
+            let gone = |filling: &Filling| filling.offered.remote == remote;
+            if self.arrivals.fillings.get(index).is_some_and(gone) {
+                let filling = self.arrivals.fillings.remove(index);
+                let tokens = filling.landing.map(|landing| landing.token);
+                self.arrivals.void.extend(tokens);
+            } else {
+                self.arrivals.waiting.push(index);
+            }
+        }
+        owner.on_remote_lost(id, transfer_error(why));
+    }
+
+    /// What waits for a call of progress.
+    #[inline]
+    pub(crate) fn catch_up<O: Owner>(&mut self, now_ns: u64, owner: &mut O) -> usize {
+        if self.arrivals.waiting.is_empty()
+            && self.arrivals.void.is_empty()
+            && self.lost_again.is_empty()
+        {
+            return 0;
+        }
+        self.catch_up_now(now_ns, owner)
+    }
+
+    #[cold]
+    fn catch_up_now<O: Owner>(&mut self, now_ns: u64, owner: &mut O) -> usize {
+        for index in std::mem::take(&mut self.arrivals.waiting) {
+            self.ask(now_ns, index);
+        }
+        let mut events = 0;
+        for token in std::mem::take(&mut self.arrivals.void) {
+            owner.on_landed(token, Err(weft_contract::TransferError::RemoteLost));
+            events += 1;
+        }
+        for (remote, why) in std::mem::take(&mut self.lost_again) {
+            owner.on_remote_lost(remote, why);
+            events += 1;
+        }
+        events
+    }
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The payloads of sends under way, by the token that the machine knows them by. Filled by send.rs, read when
+//! datagrams are gathered, emptied when the machine says that a send is done.
+
+use weft_contract::SendToken;
+use weft_memory::{BytesViewMut, Gather, UserBuffer};
+
+/// Memory kept for copies to come. Chosen: a window of eager messages to each of a few hundred remotes.
+const POOLED_LIMIT_BYTES: usize = 16 << 20;
+/// Copies under way at most; then a send that must be copied waits. Chosen: far above any window of small messages.
+const COPIED_LIMIT_BYTES: usize = 256 << 20;
+
+/// Where a payload lies.
+#[derive(Debug)]
+enum Held {
+    Nothing,
+    User(UserBuffer),
+    /// As many bytes at the front of the entry's own memory.
+    Copy(usize),
+}
+
+#[derive(Debug)]
+struct Entry {
+    /// Rises with every use, so that an old token is not a new one.
+    generation: u32,
+    owner_token: Option<SendToken>,
+    held: Held,
+    /// Kept from one copy to the next.
+    memory: Vec<u8>,
+}
+
+/// All sends under way.
+#[derive(Debug, Default)]
+pub struct Sends {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    pooled_bytes: usize,
+    copied_bytes: usize,
+}
+
+fn token(index: u32, generation: u32) -> u64 {
+    u64::from(generation) << 32 | u64::from(index)
+}
+
+impl Sends {
+    /// Whether a payload of this length may be copied now.
+    pub(crate) fn may_copy(&self, length_bytes: usize) -> bool {
+        self.copied_bytes + length_bytes <= COPIED_LIMIT_BYTES
+    }
+
+    fn place(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Entry {
+                generation: 0,
+                owner_token: None,
+                held: Held::Nothing,
+                memory: Vec::new(),
+            });
+            self.entries.len() as u32 - 1
+        })
+    }
+
+    /// Takes a send whose payload stays with the user until it is done.
+    pub(crate) fn lend(&mut self, owner_token: SendToken, payload: &UserBuffer) -> u64 {
+        let index = self.place();
+        let entry = &mut self.entries[index as usize];
+        entry.owner_token = Some(owner_token);
+        entry.held = Held::User(payload.clone());
+        token(index, entry.generation)
+    }
+
+    /// Takes a send with a copy of its payload. The owner hears of its end only if it names a token.
+    pub(crate) fn copy(&mut self, owner_token: Option<SendToken>, payload: &UserBuffer) -> u64 {
+        let index = self.place();
+        let length_bytes = payload.length_bytes();
+        let entry = &mut self.entries[index as usize];
+        if entry.memory.len() < length_bytes {
+            self.pooled_bytes += length_bytes - entry.memory.len();
+            entry.memory.resize(length_bytes, 0);
+        }
+        payload.drain(
+            0,
+            &mut BytesViewMut::from_slice(&mut entry.memory[..length_bytes]),
+        );
+        self.copied_bytes += length_bytes;
+        entry.owner_token = owner_token;
+        entry.held = Held::Copy(length_bytes);
+        token(index, entry.generation)
+    }
+
+    /// Ends a send; answers the owner's name for it, if it waits to hear.
+    pub(crate) fn end(&mut self, ended: u64) -> Option<SendToken> {
+        let index = ended as u32;
+        let entry = self.entries.get_mut(index as usize)?;
+        if token(index, entry.generation) != ended {
+            return None;
+        }
+        if let Held::Copy(length_bytes) = entry.held {
+            self.copied_bytes -= length_bytes;
+            if self.pooled_bytes > POOLED_LIMIT_BYTES {
+                self.pooled_bytes -= entry.memory.len();
+                entry.memory = Vec::new();
+            }
+        }
+        entry.held = Held::Nothing;
+        entry.generation = entry.generation.wrapping_add(1);
+        self.free.push(index);
+        entry.owner_token.take()
+    }
+
+    fn get(&self, wanted: u64) -> Option<&Entry> {
+        let entry = self.entries.get(wanted as u32 as usize)?;
+        (token(wanted as u32, entry.generation) == wanted).then_some(entry)
+    }
+
+    /// Whether a send is still under way: a datagram that waited for room may outlive its message.
+    pub fn is_open(&self, token: u64) -> bool {
+        self.get(token).is_some()
+    }
+
+    /// Adds a stretch of a payload to a datagram.
+    pub fn gather<'a>(
+        &'a self,
+        token: u64,
+        offset_bytes: usize,
+        length_bytes: usize,
+        datagram: &mut Gather<'_, 'a>,
+    ) {
+        let Some(entry) = self.get(token) else { return };
+        match &entry.held {
+            Held::Nothing => {}
+            Held::User(buffer) => datagram.add_buffer(buffer, offset_bytes, length_bytes),
+            Held::Copy(_) => datagram.add_bytes(&entry.memory[offset_bytes..][..length_bytes]),
+        }
+    }
+
+    /// Appends a stretch of a payload to `target`. For the simulated wire and for seals; copies.
+    pub fn append(
+        &self,
+        token: u64,
+        offset_bytes: usize,
+        length_bytes: usize,
+        target: &mut Vec<u8>,
+    ) {
+        let Some(entry) = self.get(token) else { return };
+        match &entry.held {
+            Held::Nothing => {}
+            Held::User(buffer) => {
+                let start = target.len();
+                target.resize(start + length_bytes, 0);
+                buffer.drain(
+                    offset_bytes,
+                    &mut BytesViewMut::from_slice(&mut target[start..]),
+                );
+            }
+            Held::Copy(_) => {
+                target.extend_from_slice(&entry.memory[offset_bytes..][..length_bytes]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_memory::BytesView;
+
+    fn buffer(bytes: &[u8]) -> UserBuffer {
+        let buffer = UserBuffer::leaked(&[bytes.len()]);
+        buffer.fill(0, BytesView::from_slice(bytes));
+        buffer
+    }
+
+    #[test]
+    fn a_copy_outlives_its_buffer_and_a_loan_follows_it() {
+        let mut sends = Sends::default();
+        let payload = buffer(b"before");
+        let copied = sends.copy(None, &payload);
+        let lent = sends.lend(SendToken(7), &payload);
+        payload.fill(0, BytesView::from_slice(b"after!"));
+        let mut out = Vec::new();
+        sends.append(copied, 0, 6, &mut out);
+        sends.append(lent, 2, 3, &mut out);
+        assert_eq!(out, b"beforeter");
+        assert_eq!(sends.end(copied), None);
+        assert_eq!(sends.end(lent), Some(SendToken(7)));
+    }
+
+    #[test]
+    fn a_token_that_has_ended_names_nothing_even_when_its_place_is_used_again() {
+        let mut sends = Sends::default();
+        let old = sends.copy(None, &buffer(b"old"));
+        sends.end(old);
+        let new = sends.copy(Some(SendToken(1)), &buffer(b"new"));
+        assert!(!sends.is_open(old) && sends.is_open(new));
+        assert_eq!(sends.end(old), None);
+        let mut out = Vec::new();
+        sends.append(old, 0, 3, &mut out);
+        assert!(out.is_empty());
+        assert_eq!(sends.end(new), Some(SendToken(1)));
+    }
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The kernel's ports: eight UDP sockets, what waits in them, and what leaves through them in as few calls as can be.
+//!
+//! Sources: udp(7) for UDP_SEGMENT and UDP_GRO, ip(7) for IP_RECVERR and IP_MTU_DISCOVER, socket(7) for SO_TIMESTAMPNS.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, AsRawFd};
+
+use weft_memory::GatherSpace;
+use weft_os::datagrams::ReceiveBatch;
+use weft_os::sleep::{READABLE_LIMIT, Timer, WaitSet};
+use weft_os::udp_socket::{Complaint, SEGMENTS_BYTES, SendFailure, UdpSocket};
+use weft_os::{clock, interface, process};
+use weft_srd::{Origin, PORT_COUNT, Transmit};
+
+use crate::departures::{Run, socket_index};
+use crate::ports::{Departed, Incoming, PortList, Ports};
+use crate::sends::Sends;
+use crate::settings::{OpenError, Settings};
+
+/// Socket buffers asked for. Chosen: the kernel's usual limit (net.core.rmem_max), four windows.
+const BUFFER_BYTES: usize = 4 << 20;
+/// Datagrams, or joined ones, received by one call. Chosen: 512 KiB of buffers, which stay in the cache.
+const RECEIVE_COUNT: usize = 8;
+/// What one of them may hold: joined ones reach 64 KiB.
+const RECEIVE_BYTES: usize = 1 << 16;
+/// Calls made on one socket before the next one's turn.
+const RECEIVE_ROUNDS: usize = 4;
+/// A datagram that waited longer than this did so because the clock was set. Chosen.
+const WAITED_MOST_NS: u64 = 1_000_000_000;
+/// What IP and UDP add to a datagram: IPv4 and IPv6.
+const OVERHEAD_BYTES: [u32; 2] = [28, 48];
+/// Without word from the interface: what every network carries that QUIC can use (RFC 9000, 14).
+const DATAGRAM_BYTES_LEAST: u16 = 1200;
+/// Attempts to send a datagram while errors of earlier ones come up.
+const SEND_ATTEMPTS: usize = 4;
+/// A full socket is tried again after this, while its owner sleeps. Chosen: a batch at 1 Gbit/s takes as long.
+const ROOM_NS: u64 = 100_000;
+/// How long to look into the card's own queue, where that is allowed.
+const BUSY_POLL_US: u32 = 20;
+
+/// Eight sockets.
+#[derive(Debug)]
+pub struct SocketPorts {
+    sockets: Vec<UdpSocket>,
+    list: PortList,
+    batch: ReceiveBatch,
+    space: GatherSpace,
+    wait_set: WaitSet,
+    timer: Timer,
+    /// Whether the timer is set.
+    armed: bool,
+    joins: bool,
+    stamps: bool,
+    complaints: VecDeque<Incoming<'static>>,
+    calls: (u64, u64),
+    /// Why a datagram was given up last.
+    failure: Option<io::Error>,
+    report: fn(&str),
+    reported: bool,
+}
+
+fn datagram_bytes(settings: &Settings, address: SocketAddr) -> u16 {
+    let overhead = OVERHEAD_BYTES[usize::from(address.is_ipv6())];
+    let carried = interface::mtu_of(address.ip())
+        .and_then(|mtu| mtu.checked_sub(overhead))
+        .map_or(DATAGRAM_BYTES_LEAST, |bytes| {
+            bytes.min(SEGMENTS_BYTES as u32) as u16
+        });
+    let limit = settings.datagram_limit_bytes.unwrap_or(u16::MAX);
+    carried.min(limit).max(DATAGRAM_BYTES_LEAST)
+}
+
+fn open_socket(address: SocketAddr) -> Result<UdpSocket, OpenError> {
+    let taken = |error| OpenError::Address(address, error);
+    let socket = UdpSocket::bind(address).map_err(taken)?;
+    socket.set_buffers(BUFFER_BYTES);
+    socket.never_fragment().map_err(OpenError::Sockets)?;
+    socket.keep_complaints().map_err(OpenError::Sockets)?;
+    socket.busy_poll(BUSY_POLL_US);
+    Ok(socket)
+}
+
+impl SocketPorts {
+    fn open_all(settings: &Settings) -> Result<(Vec<UdpSocket>, PortList), OpenError> {
+        let wanted = settings
+            .address
+            .unwrap_or_else(|| SocketAddr::new(interface::default_address(), 0));
+        let first = open_socket(wanted)?;
+        let address = first.local_address().map_err(OpenError::Sockets)?;
+        let mut sockets = vec![first];
+        let mut ports = [0; PORT_COUNT];
+        ports[0] = address.port();
+        for port in &mut ports[1..] {
+            let socket = open_socket(SocketAddr::new(address.ip(), 0))?;
+            *port = socket.local_address().map_err(OpenError::Sockets)?.port();
+            sockets.push(socket);
+        }
+        let list = PortList {
+            address,
+            ports,
+            count: PORT_COUNT as u8,
+            incarnation: process::random_u64().map_err(OpenError::Sockets)?,
+            datagram_bytes: datagram_bytes(settings, address),
+        };
+        Ok((sockets, list))
+    }
+
+    /// Receives from one socket until it is empty, or its turn is over.
+    fn receive_from(&mut self, index: usize, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        let mut total = 0;
+        for _ in 0..RECEIVE_ROUNDS {
+            self.calls.1 += 1;
+            let count = match self.batch.receive(&self.sockets[index]) {
+                Ok(count) => count,
+                Err(_) => {
+                    collect_complaints(&self.sockets[index], &mut self.complaints);
+                    continue;
+                }
+            };
+            if count == 0 {
+                break;
+            }
+            let now_ns = clock::monotonic_ns();
+            let realtime_ns = if self.stamps { clock::realtime_ns() } else { 0 };
+            for received in (0..count).filter_map(|place| self.batch.get(place)) {
+                let waited_ns = realtime_ns.saturating_sub(received.arrived_realtime_ns);
+                let known = received.arrived_realtime_ns != 0 && waited_ns < WAITED_MOST_NS;
+                let origin = Origin {
+                    from: received.from,
+                    waited_ns: if known { waited_ns } else { 0 },
+                };
+                for datagram in received.bytes.chunks(received.segment_bytes) {
+                    total += 1;
+                    visit(now_ns, Incoming::Datagram(origin, datagram));
+                }
+            }
+            if !self.batch.is_full() {
+                break;
+            }
+        }
+        total
+    }
+
+    /// Sends what goes through the socket of the first datagram, up to the first that goes through another.
+    fn send_run(&mut self, batch: &[Transmit], sends: &Sends) -> Departed {
+        let socket = &self.sockets[socket_index(&batch[0], self.sockets.len())];
+        let run = Run::gather(&mut self.space, batch, sends, self.joins);
+        let mut done = 0;
+        let mut attempts = 0;
+        while done < run.count() {
+            self.calls.0 += 1;
+            let error = match run.send(socket, done) {
+                Ok(count) => {
+                    done += count;
+                    attempts = 0;
+                    continue;
+                }
+                Err(error) => error,
+            };
+            match SendFailure::of(&error) {
+                SendFailure::Full => {
+                    let (count, blocked) = (run.end(done), true);
+                    return Departed { count, blocked };
+                }
+                SendFailure::CannotJoin if self.joins => {
+                    // This interface cannot: one by one from now on.
+                    self.joins = false;
+                    let (count, blocked) = (run.end(done), false);
+                    return Departed { count, blocked };
+                }
+                SendFailure::TooLong => {
+                    self.complaints
+                        .push_back(Incoming::TooLong(run.target(done)));
+                    done += 1;
+                }
+                _ => {
+                    // Often the answer to an earlier datagram; then this one can still go.
+                    collect_complaints(socket, &mut self.complaints);
+                    attempts += 1;
+                    if attempts == SEND_ATTEMPTS {
+                        attempts = 0;
+                        done += 1;
+                        self.failure = Some(error);
+                    }
+                }
+            }
+        }
+        Departed {
+            count: run.taken_count(),
+            blocked: false,
+        }
+    }
+
+    /// Tells the user once that the network does not take our datagrams.
+    #[cold]
+    fn report_failure(&mut self, error: &io::Error) {
+        if !std::mem::replace(&mut self.reported, true) {
+            (self.report)(&format!(
+                "the network does not take datagrams from {}: {error}; they are sent again until the remote counts as \
+                 lost. Check the interface (ip link, ip route) and the firewall",
+                self.list.address
+            ));
+        }
+    }
+}
+
+impl Ports for SocketPorts {
+    fn open(settings: &Settings) -> Result<Self, OpenError> {
+        let (sockets, list) = Self::open_all(settings)?;
+        let wait_set = WaitSet::new().map_err(OpenError::Sockets)?;
+        let timer = Timer::new().map_err(OpenError::Sockets)?;
+        for socket in &sockets {
+            wait_set.add(socket.as_fd()).map_err(OpenError::Sockets)?;
+        }
+        wait_set.add(timer.as_fd()).map_err(OpenError::Sockets)?;
+        let all = |able: fn(&UdpSocket) -> bool| sockets.iter().all(able);
+        let stamps = all(UdpSocket::stamp_arrivals);
+        all(UdpSocket::receive_joined);
+        let joins = all(UdpSocket::can_send_joined);
+        Ok(Self {
+            list,
+            batch: ReceiveBatch::new(RECEIVE_COUNT, RECEIVE_BYTES),
+            space: GatherSpace::default(),
+            wait_set,
+            timer,
+            armed: false,
+            joins,
+            stamps,
+            complaints: VecDeque::new(),
+            calls: (0, 0),
+            failure: None,
+            report: settings.report,
+            reported: false,
+            sockets,
+        })
+    }
+
+    fn list(&self) -> PortList {
+        self.list
+    }
+
+    #[inline]
+    fn now_ns(&mut self) -> u64 {
+        clock::monotonic_ns()
+    }
+
+    fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        let mut found = [0; READABLE_LIMIT];
+        self.calls.1 += 1;
+        let ready = self.wait_set.readable(&mut found);
+        let mut total = 0;
+        for descriptor in &found[..ready] {
+            let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == *descriptor;
+            if let Some(index) = self.sockets.iter().position(named) {
+                total += self.receive_from(index, visit);
+            }
+        }
+        if let Some(error) = self.failure.take() {
+            self.report_failure(&error);
+        }
+        while let Some(complaint) = self.complaints.pop_front() {
+            visit(clock::monotonic_ns(), complaint);
+            total += 1;
+        }
+        total
+    }
+
+    fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed {
+        let mut count = 0;
+        while count < batch.len() {
+            let departed = self.send_run(&batch[count..], sends);
+            count += departed.count;
+            if departed.blocked {
+                return Departed {
+                    count,
+                    blocked: true,
+                };
+            }
+        }
+        Departed {
+            count,
+            blocked: false,
+        }
+    }
+
+    fn wait_fd(&self) -> Option<i32> {
+        Some(self.wait_set.descriptor())
+    }
+
+    fn before_sleep(&mut self, until_ns: Option<u64>, with_room: bool) {
+        // There is no word when a socket has room again: look soon.
+        let soon_ns = with_room.then(|| clock::monotonic_ns() + ROOM_NS);
+        let at_ns = match (until_ns, soon_ns) {
+            (Some(until_ns), Some(soon_ns)) => Some(until_ns.min(soon_ns)),
+            (until_ns, soon_ns) => until_ns.or(soon_ns),
+        };
+        if at_ns.is_some() || self.armed {
+            self.timer.set(at_ns);
+            self.armed = at_ns.is_some();
+        }
+    }
+
+    fn call_counts(&self) -> (u64, u64) {
+        self.calls
+    }
+}
+
+/// Takes the answers to datagrams sent earlier out of a socket's error queue.
+#[cold]
+fn collect_complaints(socket: &UdpSocket, complaints: &mut VecDeque<Incoming<'static>>) {
+    while let Some(complaint) = socket.complaint() {
+        match complaint {
+            Complaint::Refused(to) => complaints.push_back(Incoming::Refused(to)),
+            Complaint::TooLong(to) => complaints.push_back(Incoming::TooLong(to)),
+            Complaint::Unreachable(_) | Complaint::Other => {}
+        }
+    }
+}

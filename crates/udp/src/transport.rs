@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The transport as a whole: how it is opened, driven and closed, and its `Peer` face.
+
+use std::net::SocketAddr;
+
+use weft_contract::{
+    AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp, TransferError,
+};
+use weft_memory::UserBuffer;
+use weft_os::sleep;
+use weft_srd::{Config, Machine};
+
+use crate::arrivals::Arrivals;
+use crate::outbox::Outbox;
+use crate::ports::{Incoming, Ports};
+use crate::remotes::Remotes;
+use crate::send::transfer_error;
+use crate::sends::Sends;
+use crate::settings::{OpenError, Settings};
+use crate::sockets::SocketPorts;
+use crate::statistics::Statistics;
+
+/// Payloads up to here are copied when their buffer shall be free at once. Chosen: above, copying costs more than
+/// hearing from the remote.
+const COPY_LIMIT_BYTES: usize = 16 << 10;
+/// How long a closing endpoint waits for word from remotes that it owes something. Chosen: a remote that computes for
+/// longer has our datagrams in its sockets anyway.
+const LINGER_SILENT_NS: u64 = 200_000_000;
+/// How long it tries in all.
+const LINGER_NS: u64 = 2_000_000_000;
+
+/// Everything but the ports: what arrives and leaves goes through here.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    pub(crate) machine: Machine,
+    pub(crate) sends: Sends,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) remotes: Remotes,
+    /// Lost remotes whose loss the owner wants to hear of again.
+    pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
+    pub(crate) statistics: Statistics,
+    pub(crate) copy_limit_bytes: usize,
+}
+
+/// The srd route of one endpoint.
+#[derive(Debug)]
+pub struct Transport<P: Ports = SocketPorts> {
+    ports: P,
+    driver: Driver,
+    outbox: Outbox,
+    address: SocketAddr,
+}
+
+fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
+    let mut config = Config {
+        ports: list.ports,
+        port_count: list.count,
+        datagram_bytes: list.datagram_bytes,
+        path_count: settings.path_count,
+        ..Config::default()
+    };
+    config.timing.dead_after_ns = u64::try_from(settings.dead_after.as_nanos()).unwrap_or(u64::MAX);
+    config
+}
+
+impl<P: Ports> Transport<P> {
+    /// Opens the route: takes its ports. Setup; no threads, no signal handlers.
+    ///
+    /// # Errors
+    /// [`OpenError`], each variant as its name says.
+    pub fn open(settings: &Settings) -> Result<Self, OpenError> {
+        let ports = P::open(settings)?;
+        let list = ports.list();
+        let machine = Machine::new(config(settings, &list), list.incarnation)
+            .map_err(|bad| OpenError::Setting(format!("for the srd route, {bad}")))?;
+        Ok(Self {
+            ports,
+            driver: Driver {
+                machine,
+                sends: Sends::default(),
+                arrivals: Arrivals::default(),
+                remotes: Remotes::default(),
+                lost_again: Vec::new(),
+                statistics: Statistics::default(),
+                copy_limit_bytes: COPY_LIMIT_BYTES,
+            },
+            outbox: Outbox::default(),
+            address: list.address,
+        })
+    }
+
+    /// The address under which others reach us.
+    pub fn local_address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Says who `remote` is. Ids come in order, each before it is used.
+    pub fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
+        debug_assert_eq!(remote.index(), self.driver.remotes.count(), "ids are dense");
+        self.driver.remotes.add(address);
+    }
+
+    /// Whether the owner wants to know when `remote` dies even while nothing is under way. If it has ended already, the
+    /// next progress says so again.
+    pub fn watch(&mut self, remote: RemoteId, on: bool) {
+        let now_ns = self.ports.now_ns();
+        let driver = &mut self.driver;
+        let Some(named) = driver.remotes.of_id(remote, &mut driver.machine) else {
+            return;
+        };
+        match driver.machine.ended(named) {
+            Some(why) if on => driver.lost_again.push((remote, transfer_error(why))),
+            _ => driver.machine.watch(now_ns, named, on),
+        }
+    }
+
+    /// What was counted so far.
+    pub fn statistics(&self) -> Statistics {
+        let (send_calls, receive_calls) = self.ports.call_counts();
+        Statistics {
+            send_calls,
+            receive_calls,
+            blocked: self.outbox.blocked_count,
+            machine: self.driver.machine.statistics(),
+            ..self.driver.statistics
+        }
+    }
+
+    /// How things stand with a remote; `None` when nothing was under way with it lately. Slow path.
+    pub fn condition(&mut self, remote: RemoteId) -> Option<weft_srd::Condition> {
+        let driver = &mut self.driver;
+        let named = driver.remotes.of_id(remote, &mut driver.machine)?;
+        driver.machine.condition(named)
+    }
+
+    #[inline]
+    fn flush(&mut self, now_ns: u64) -> usize {
+        let driver = &mut self.driver;
+        self.outbox
+            .flush(&mut self.ports, &mut driver.machine, &driver.sends, now_ns)
+    }
+
+    /// A descriptor that is readable while there may be something to do, provided `before_sleep` said true.
+    pub fn wait_fd(&self) -> Option<i32> {
+        self.ports.wait_fd()
+    }
+
+    /// Announces a sleep. False if there is something to do first. After true, every datagram and every deadline makes
+    /// `wait_fd` readable.
+    pub fn before_sleep(&mut self) -> bool {
+        let driver = &self.driver;
+        if !driver.lost_again.is_empty()
+            || !driver.arrivals.void.is_empty()
+            || !driver.arrivals.waiting.is_empty()
+        {
+            return false;
+        }
+        let now_ns = self.ports.now_ns();
+        self.flush(now_ns);
+        let until_ns = self.driver.machine.poll_timeout();
+        if until_ns.is_some_and(|until_ns| until_ns <= now_ns) {
+            return false;
+        }
+        let blocked = self.outbox.is_blocked();
+        self.ports.before_sleep(until_ns, blocked);
+        true
+    }
+
+    /// Ends the announcement of a sleep.
+    pub fn after_sleep(&mut self) {
+        self.ports.before_sleep(None, false);
+    }
+
+    /// Sends what is owed, for a short while, and says farewell. What arrives meanwhile is taken, so that its sender is
+    /// not kept, and dropped.
+    fn close(&mut self) {
+        let start_ns = self.ports.now_ns();
+        let mut heard_ns = start_ns;
+        loop {
+            let now_ns = self.ports.now_ns();
+            let waited = now_ns > heard_ns + LINGER_SILENT_NS || now_ns > start_ns + LINGER_NS;
+            self.flush(now_ns);
+            if waited || !(self.driver.machine.owes() || self.outbox.is_blocked()) {
+                break;
+            }
+            let driver = &mut self.driver;
+            let count = self.ports.receive(&mut |now_ns, incoming| {
+                if let Incoming::Datagram(origin, datagram) = incoming {
+                    driver
+                        .machine
+                        .handle_waiting_datagram(now_ns, origin, datagram);
+                }
+                while driver.machine.poll_event().is_some() {}
+            });
+            if count > 0 {
+                heard_ns = now_ns;
+            } else if let Some(descriptor) = self.ports.wait_fd() {
+                sleep::wait_readable(descriptor, 1);
+            }
+            driver.machine.handle_timeout(self.ports.now_ns());
+            while driver.machine.poll_event().is_some() {}
+        }
+        let now_ns = self.ports.now_ns();
+        self.driver.machine.farewell(now_ns);
+        self.flush(now_ns);
+    }
+}
+
+impl<P: Ports> Peer for Transport<P> {
+    #[inline]
+    fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        let now_ns = self.ports.now_ns();
+        let posted = self.driver.post(op, payload, now_ns)?;
+        self.flush(now_ns);
+        Ok(posted)
+    }
+
+    fn accept(&mut self, offer: OfferId, landing: Landing) {
+        let Some(offered) = self.driver.arrivals.offers.try_remove(offer.0 as usize) else {
+            // Void since its sender was lost.
+            self.driver.arrivals.void.push(landing.token);
+            return;
+        };
+        let now_ns = self.ports.now_ns();
+        self.driver.fill(now_ns, offered, Some(landing));
+        self.flush(now_ns);
+    }
+
+    fn discard(&mut self, offer: OfferId) {
+        let Some(offered) = self.driver.arrivals.offers.try_remove(offer.0 as usize) else {
+            return;
+        };
+        let now_ns = self.ports.now_ns();
+        self.driver.fill(now_ns, offered, None);
+        self.flush(now_ns);
+    }
+
+    fn acknowledge(&mut self, ack: AckToken) {
+        let now_ns = self.ports.now_ns();
+        self.driver.delivered(now_ns, ack);
+        self.flush(now_ns);
+    }
+
+    #[inline]
+    fn progress<O: Owner>(&mut self, owner: &mut O) -> usize {
+        let driver = &mut self.driver;
+        let mut events = 0;
+        self.ports.receive(&mut |now_ns, incoming| {
+            events += driver.take(now_ns, incoming, owner);
+        });
+        let now_ns = self.ports.now_ns();
+        events += driver.catch_up(now_ns, owner);
+        if driver
+            .machine
+            .poll_timeout()
+            .is_some_and(|due_ns| due_ns <= now_ns)
+        {
+            driver.machine.handle_timeout(now_ns);
+        }
+        events += driver.drain(now_ns, owner);
+        self.flush(now_ns);
+        events
+    }
+}
+
+impl<P: Ports> Drop for Transport<P> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
