@@ -10,15 +10,15 @@ use weft_contract::RemoteId;
 use weft_udp::{OpenError, Ports, Settings, Statistics, Transport};
 
 use crate::error::Error;
-use crate::route::LocalRoute;
+use crate::route::{LocalRoute, Place};
 
 impl<P: Ports> LocalRoute for Transport<P> {
     type Settings = Settings;
     type Statistics = Statistics;
 
-    fn open(settings: &Settings, address: Option<SocketAddr>) -> Result<Self, (Error, String)> {
+    fn open(settings: &Settings, place: Place) -> Result<Self, (Error, String)> {
         let settings = Settings {
-            address,
+            address: place.address(),
             ..settings.clone()
         };
         Self::open(&settings).map_err(|error| (class_of(&error), error.to_string()))
