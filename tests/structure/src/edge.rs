@@ -20,7 +20,7 @@ pub struct Edges {
 }
 
 /// The edges between crates/, from the top down. Imports go downwards only.
-pub const EDGES: [Edges; 12] = [
+pub const EDGES: [Edges; 13] = [
     Edges {
         from: "weft-provider",
         to: &[
@@ -56,8 +56,19 @@ pub const EDGES: [Edges; 12] = [
     },
     Edges {
         from: "weft-udp",
-        to: &["weft-contract", "weft-srd", "weft-memory", "weft-os"],
-        reason: "drives the SRD machine over sockets",
+        to: &[
+            "weft-contract",
+            "weft-srd",
+            "weft-seal",
+            "weft-memory",
+            "weft-os",
+        ],
+        reason: "drives the SRD machine over sockets, behind the guard of the job's key",
+    },
+    Edges {
+        from: "weft-seal",
+        to: &["weft-wire"],
+        reason: "tags and encrypts datagrams: knows where the header's fields lie",
     },
     Edges {
         from: "weft-srd",
@@ -97,11 +108,16 @@ pub const EDGES: [Edges; 12] = [
 ];
 
 /// The few edges from tools down into crates/: tools talk to a job from outside it.
-pub const TOOL_EDGES: [Edges; 2] = [
+pub const TOOL_EDGES: [Edges; 3] = [
+    Edges {
+        from: "weft-launch",
+        to: &["weft-seal"],
+        reason: "makes the job's key, in the words that endpoints read",
+    },
     Edges {
         from: "weft-doctor",
-        to: &["weft-ring", "weft-memory", "weft-os"],
-        reason: "reads published counters",
+        to: &["weft-ring", "weft-memory", "weft-os", "weft-seal"],
+        reason: "reads published counters; tells whether a key is one",
     },
     Edges {
         from: "weft-netsim",
