@@ -11,11 +11,13 @@
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine.
+//! - [`crash`]: numbered steps at which the crash tests end a process; nothing in other builds.
 //!
 //! Errors are `std::io::Error` with the errno of the call; callers above turn them into their own words.
 
 pub mod clock;
 pub mod cpu;
+pub mod crash;
 pub mod datagrams;
 pub mod interface;
 pub mod local_socket;

@@ -5,6 +5,7 @@
 //! remotes reads one word. Rung by shm after a push into a lane that is not polled; answered by shm's progress.
 
 use weft_memory::SharedLayout;
+use weft_os::crash_point;
 
 use crate::layout::SLOT_COUNT;
 use crate::sync::{AtomicU64, Ordering, fence};
@@ -34,10 +35,12 @@ impl Doorbell {
         // Pairs with the swaps in `collect`: word before summary here, summary before word there, so that a
         // summary bit never stands for a word bit that is not set yet.
         self.words[slot / 64 % WORDS].fetch_or(1 << (slot % 64), Ordering::AcqRel);
+        crash_point!(14, "ring: the slot's bit is set, the summary's not");
         self.summary.fetch_or(1 << (slot / 64), Ordering::AcqRel);
         // Orders the bits above before the load below. Pairs with the fence in `begin_sleep`: either the
         // receiver sees our bit when it looks for the last time, or we see that it sleeps.
         fence(Ordering::SeqCst);
+        crash_point!(15, "ring: both bits are set, a sleeper is not woken");
         self.sleeping.load(Ordering::Relaxed) != 0
     }
 
@@ -51,6 +54,7 @@ impl Doorbell {
     #[inline(never)]
     pub fn collect(&self, mut visit: impl FnMut(usize)) {
         let mut summary = self.summary.swap(0, Ordering::AcqRel);
+        crash_point!(16, "collect: the summary is taken, the bits are not");
         while summary != 0 {
             let word = summary.trailing_zeros() as usize;
             summary &= summary - 1;
@@ -69,6 +73,7 @@ impl Doorbell {
     /// Announces that the receiver goes to sleep. It must look at everything once more after this call.
     pub fn begin_sleep(&self) {
         self.sleeping.store(1, Ordering::Relaxed);
+        crash_point!(41, "sleep: announced, no barrier yet");
         // Pairs with the fence in `ring`.
         fence(Ordering::SeqCst);
     }

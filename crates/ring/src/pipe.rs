@@ -3,6 +3,7 @@
 //! (docs/shm-layout.md, clause 7). Driven by shm's pipelined copies.
 
 use weft_memory::{BytesView, BytesViewMut, Mapping, SharedLayout};
+use weft_os::crash_point;
 
 use crate::layout::{CHUNK_BYTES, PIPE_CHUNKS, PIPE_COUNT, PIPE_STATES_BYTES, pipe_offset};
 use crate::sync::{AtomicU64, Ordering};
@@ -97,8 +98,10 @@ impl PipeWriter {
         // SAFETY: an empty chunk is the writer's alone.
         let count = fill(unsafe { BytesViewMut::from_raw(self.end.chunk(), CHUNK_BYTES) });
         debug_assert!((1..=CHUNK_BYTES).contains(&count));
+        crash_point!(35, "pipe: a chunk is filled, not handed over");
         // Pairs with the acquire load in `read`.
         self.end.state().store(count as u64, Ordering::Release);
+        crash_point!(36, "pipe: a chunk is handed over");
         self.end.step();
         true
     }
@@ -148,7 +151,9 @@ impl PipeReader {
         }
         // SAFETY: the length was just checked against the chunk's; a filled chunk is ours to read.
         take(unsafe { BytesView::from_raw(self.end.chunk(), count as usize) });
+        crash_point!(37, "pipe: a chunk is read, not handed back");
         self.end.state().store(0, Ordering::Release);
+        crash_point!(38, "pipe: a chunk is handed back");
         self.end.step();
         Ok(true)
     }

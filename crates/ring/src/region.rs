@@ -6,6 +6,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use weft_memory::{Mapping, SharedLayout};
 
+use weft_os::crash_point;
+
 use crate::doorbell::Doorbell;
 use crate::layout::{
     LAYOUT_FINGERPRINT, LAYOUT_VERSION, MAGIC, REGION_BYTES, SLOT_COUNT, SLOTS_OFFSET,
@@ -157,6 +159,7 @@ impl Region {
             .fingerprint
             .store(LAYOUT_FINGERPRINT, Ordering::Relaxed);
         header.state.store(STATE_OPEN, Ordering::Relaxed);
+        crash_point!(1, "open: the header is written, not published");
         // Pairs with the load in `attach`: who sees the magic sees the rest.
         header.magic.store(MAGIC, Ordering::Release);
         Ok(region)
@@ -256,13 +259,21 @@ impl Region {
                 Ordering::Relaxed,
             );
             if taken.is_ok() {
+                crash_point!(8, "claim: a slot is taken, its claimant not named");
                 slot.claimant.store(claimant);
                 // Pairs with the load in `claimant`.
                 slot.state.store(SLOT_ACTIVE, Ordering::Release);
+                crash_point!(9, "claim: the claimant is named, nothing sent");
                 return Some(index);
             }
         }
         None
+    }
+
+    /// How many slots were ever claimed, at most: those from here on are free. A remote's word, kept in range.
+    pub fn claimed_count(&self) -> usize {
+        let hint = self.header().claim_hint.load(Ordering::Relaxed);
+        usize::try_from(hint).map_or(SLOT_COUNT, |hint| hint.min(SLOT_COUNT))
     }
 
     /// Who sends through a slot of one's own region; None if it is free or the claim is not complete.

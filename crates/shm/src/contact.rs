@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use weft_contract::{RemoteId, TransferError};
 use weft_os::local_socket::Connection;
-use weft_os::{interface, process};
+use weft_os::{crash_point, interface, process};
 use weft_ring::{AttachError, Producer, Region};
 
 use crate::remote::{Attached, Link};
@@ -56,7 +56,14 @@ impl Transport {
             )),
             _ => {}
         }
-        self.remotes[remote.index()].link = link;
+        let entry = &mut self.remotes[remote.index()];
+        if let Link::Failed(why) = link
+            && (entry.watched || entry.inbound.is_some())
+        {
+            // Somebody waits for what now never comes, or its lane is to be freed.
+            self.lost_again.push((remote, why));
+        }
+        entry.link = link;
     }
 
     /// Connects to the remote and takes its region, with or without its help.
@@ -71,6 +78,7 @@ impl Transport {
             }
             Err(_) => return Link::Failed(TransferError::Unreachable),
         };
+        crash_point!(5, "contact: connected, the region not opened");
         let Ok(who) = connection.credentials() else {
             return Link::Failed(TransferError::RemoteLost);
         };
@@ -83,6 +91,7 @@ impl Transport {
         {
             return self.attach(remote, file, who.pid);
         }
+        crash_point!(6, "contact: the region is asked for");
         Link::Asking(connection, who.pid)
     }
 
@@ -102,7 +111,10 @@ impl Transport {
 
     fn attach(&self, remote: RemoteId, file: OwnedFd, pid: u32) -> Link {
         match Region::attach(file.as_fd()) {
-            Ok(region) => self.attach_file(remote, region, pid),
+            Ok(region) => {
+                crash_point!(7, "contact: the region is mapped, no slot claimed");
+                self.attach_file(remote, region, pid)
+            }
             Err(AttachError::OtherLayout { .. }) => Link::Failed(TransferError::VersionMismatch),
             Err(AttachError::NotMapped(_)) => Link::Failed(TransferError::NoMemory),
             Err(AttachError::NotARegion) => Link::Failed(TransferError::Corrupt),
@@ -137,8 +149,10 @@ impl Transport {
                 .credentials()
                 .is_ok_and(|who| who.uid == process::own_uid())
             {
+                crash_point!(17, "answer: an asker is accepted, the region not sent");
                 // An asker that found the region by itself has hung up already; that is no error.
                 let _ = connection.send_file(self.own.file.as_fd());
+                crash_point!(18, "answer: the region is sent");
             }
         }
     }

@@ -4,7 +4,8 @@
 //! many rounds that found something.
 
 use weft_contract::{Landing, Owner, RemoteId, TransferError};
-use weft_os::{clock, cpu, sleep};
+use weft_os::{clock, cpu, crash_point, sleep};
+use weft_ring::Consumer;
 
 use crate::remote::Link;
 use crate::rendezvous::{Offer, Stage};
@@ -142,6 +143,7 @@ impl Transport {
         if now_ns >= self.housekeeping.next_life_check_ns {
             self.housekeeping.next_life_check_ns = now_ns + LIFE_CHECK_NS;
             self.check_lives(owner);
+            self.free_abandoned_slots();
         }
     }
 
@@ -183,7 +185,13 @@ impl Transport {
             };
             lane.received = 0;
             match lane.quiet_ticks {
-                QUIET_TICKS if many => lane.consumer.set_polled(false),
+                QUIET_TICKS if many => {
+                    lane.consumer.set_polled(false);
+                    crash_point!(
+                        39,
+                        "rest: a silent lane is to be rung for, and still polled"
+                    );
+                }
                 0 => lane.consumer.set_polled(true),
                 ticks if ticks > QUIET_TICKS && many => {
                     lane.consumer.set_polled(false);
@@ -215,6 +223,26 @@ impl Transport {
         }
     }
 
+    /// Frees slots whose claimants died before they rang for the first time: nobody adopted them.
+    fn free_abandoned_slots(&self) {
+        let region = &self.own.region;
+        for slot in 0..region.claimed_count() {
+            let is_adopted = self.inbound[slot].is_some();
+            let Some(claimant) = (!is_adopted).then(|| region.claimant(slot)).flatten() else {
+                continue;
+            };
+            // The order matters: who is dead now and has rung before is heard in the next round.
+            let is_dead = !self.own.ringer.exists(&bell_name(claimant.address));
+            if is_dead
+                && !region.doorbell().is_rung()
+                && let Some(mut lane) = Consumer::attach(region.mapping(), slot)
+            {
+                lane.reset();
+                region.free(slot);
+            }
+        }
+    }
+
     /// Remotes with something under way, or watched.
     fn cared_for(&self) -> Vec<RemoteId> {
         let mut cared = vec![false; self.remotes.len()];
@@ -233,6 +261,28 @@ impl Transport {
             .filter(|&index| cared[index] || watched(index))
             .map(|index| RemoteId(index as u32))
             .collect()
+    }
+
+    /// Tells the owner of a remote that was given up where the owner could not be told. If it is dead, what it has sent is
+    /// taken first, and its lane is freed.
+    pub(crate) fn give_up<O: Owner>(
+        &mut self,
+        remote: RemoteId,
+        why: TransferError,
+        owner: &mut O,
+    ) {
+        let entry = &mut self.remotes[remote.index()];
+        if !matches!(entry.link, Link::Failed(_)) {
+            return; // another process has taken its address over
+        }
+        if why == TransferError::RemoteLost && entry.inbound.is_some() {
+            entry.link = Link::Unknown;
+            self.drain(remote, owner);
+            self.lose(remote, why, owner);
+        } else {
+            entry.watched = false;
+            owner.on_remote_lost(remote, why);
+        }
     }
 
     /// Gives a remote up: everything under way with it fails, its lane is free for another.
@@ -274,7 +324,9 @@ impl Transport {
         if let Some(slot) = inbound
             && let Some(mut lane) = self.inbound[slot].take()
         {
+            crash_point!(45, "loss: noticed, the lane not reset");
             lane.consumer.reset();
+            crash_point!(46, "loss: the lane is reset, its slot not free");
             self.polled.retain(|&other| other != slot);
             self.own.region.free(slot);
         }

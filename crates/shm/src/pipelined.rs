@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use weft_contract::{Owner, SendToken};
 use weft_memory::{Mapping, UserBuffer};
-use weft_os::clock;
+use weft_os::{clock, crash_point};
 use weft_ring::layout::PIPE_COUNT;
 use weft_ring::{PipeReader, PipeWriter};
 
@@ -107,6 +107,7 @@ impl Transport {
         self.remotes[remote.index()].piped += 1;
         let (done, wanted) = (fetch.done_bytes as u64, fetch.wanted_bytes as u64);
         let past_cache = u64::from(fetch.method == Method::PastCache);
+        crash_point!(33, "pipe: lent, its borrower not told");
         let words = [
             fetch.offer.send_id,
             pipe as u64,
@@ -136,6 +137,7 @@ impl Transport {
         let Some(payload) = outgoing.payload.take() else {
             return;
         };
+        crash_point!(34, "pipe: borrowed, no chunk filled");
         self.statistics
             .count(Protocol::Pipelined, payload.length_bytes() as u64);
         self.pipes.feeds.push(Feed {

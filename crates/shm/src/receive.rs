@@ -4,7 +4,7 @@
 //! The cost of an empty call is one load for each polled lane and one for all bells together.
 
 use weft_contract::{AckToken, Envelope, OfferId, Owner, RemoteId, TransferError};
-use weft_os::clock;
+use weft_os::{clock, crash_point};
 use weft_ring::{Arrival, Consumer, Head};
 
 use crate::pipelined::Accepted;
@@ -96,6 +96,7 @@ impl Transport {
             };
             events += 1;
             lane.received += 1;
+            crash_point!(22, "take: a cell is seen, not taken");
             let (data_bytes, request) = if arrival.head.kind == INLINE {
                 match arrival.inline_payload() {
                     Some(payload) => {
@@ -124,6 +125,7 @@ impl Transport {
                 }
                 taken
             };
+            crash_point!(23, "take: a message is handed over, its cell not let go");
             lane.consumer.advance(data_bytes);
             match request {
                 Request::None => {}
@@ -198,6 +200,7 @@ impl Transport {
             // Another process at the same address: the one we knew is gone.
             self.lose(remote, TransferError::RemoteLost, owner);
         }
+        crash_point!(19, "adopt: a claimant is known, its lane not attached");
         let entry = &mut self.remotes[remote.index()];
         if matches!(entry.link, Link::Failed(_)) {
             entry.link = Link::Unknown;
@@ -226,7 +229,7 @@ impl Transport {
 
     fn work<O: Owner>(&mut self, owner: &mut O) -> usize {
         for (remote, why) in std::mem::take(&mut self.lost_again) {
-            owner.on_remote_lost(remote, why);
+            self.give_up(remote, why, owner);
         }
         let mut events = self.start_accepted(owner);
         events += self.send_waiting(owner);

@@ -4,7 +4,7 @@
 
 use weft_contract::{CompletionLevel, Landing, Owner, RemoteId, SendToken, TransferError};
 use weft_memory::{UserBuffer, single_copy};
-use weft_os::clock;
+use weft_os::{clock, crash_point};
 use weft_ring::{Arrival, Head, PipeReader};
 
 use crate::choice::Method;
@@ -108,6 +108,7 @@ impl Transfers {
             length_bytes,
             wants_receipt,
         });
+        crash_point!(29, "offer: taken");
         let index = self.offers.insert(offer);
         let envelope = weft_contract::Envelope {
             length_bytes,
@@ -135,6 +136,7 @@ impl Transfers {
         if !is_its {
             return Request::Corrupt;
         }
+        crash_point!(32, "finish: taken, the send not completed");
         let outgoing = self.outgoing.remove(index);
         if let Some(payload) = &outgoing.payload {
             self.pulled.messages += 1;
@@ -213,6 +215,7 @@ impl Transport {
             self.transfers.outgoing.remove(index);
             return false;
         }
+        crash_point!(28, "offer: sent, the bell not rung");
         self.ring(op.remote);
         waiting.sent_bytes = length_bytes;
         true
@@ -318,6 +321,10 @@ impl Transport {
                 Ok(true) => self.end_fetch(index, owner),
                 Err(why) => {
                     let remote = self.transfers.fetches[index].offer.remote;
+                    if matches!(self.remotes[remote.index()].link, Link::Failed(_)) {
+                        self.fail_fetch(index, why, owner);
+                        continue;
+                    }
                     self.lose(remote, why, owner);
                     // The list has changed: begin again with the next call.
                     return events + 1;
@@ -332,6 +339,10 @@ impl Transport {
         let fetch = &mut self.transfers.fetches[index];
         if fetch.done_bytes == fetch.wanted_bytes {
             return Ok(true);
+        }
+        // Where we cannot reach its sender it is never told to begin.
+        if let Link::Failed(why) = self.remotes[fetch.offer.remote.index()].link {
+            return Err(why);
         }
         match &mut fetch.stage {
             Stage::SingleCopy => {
@@ -369,6 +380,7 @@ impl Transport {
         let Link::Ready(attached) = &mut self.remotes[remote.index()].link else {
             return Err(TransferError::RemoteLost);
         };
+        crash_point!(30, "single copy: about to read");
         let count = (fetch.wanted_bytes - fetch.done_bytes).min(PULL_BYTES);
         let address = fetch.offer.address.wrapping_add(fetch.done_bytes as u64);
         match single_copy::pull(
@@ -391,6 +403,17 @@ impl Transport {
         Ok(())
     }
 
+    /// Ends a fetch from a remote that we cannot reach, though it reaches us.
+    #[cold]
+    fn fail_fetch<O: Owner>(&mut self, index: usize, why: TransferError, owner: &mut O) {
+        let fetch = self.transfers.fetches.remove(index);
+        if let Stage::Piped(pipe, _) = fetch.stage {
+            self.pipes.recover(pipe, self.own.region.mapping());
+            self.remotes[fetch.offer.remote.index()].piped -= 1;
+        }
+        owner.on_landed(fetch.landing.token, Err(why));
+    }
+
     fn end_fetch<O: Owner>(&mut self, index: usize, owner: &mut O) {
         let fetch = self.transfers.fetches.remove(index);
         let bytes = fetch.wanted_bytes as u64;
@@ -409,6 +432,7 @@ impl Transport {
             self.pipes.give_back(pipe, reader);
             self.remotes[fetch.offer.remote.index()].piped -= 1;
         }
+        crash_point!(31, "fetch: complete, its sender not told");
         owner.on_landed(fetch.landing.token, Ok(()));
         // After its last chunk a piped send is over for its sender, unless it waits for the receipt.
         if !by_pipe || fetch.offer.wants_receipt {

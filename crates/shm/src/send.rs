@@ -3,6 +3,7 @@
 
 use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp};
 use weft_memory::UserBuffer;
+use weft_os::crash_point;
 use weft_ring::Head;
 
 use crate::protocol::{
@@ -257,6 +258,7 @@ impl Transport {
             }
             pushed = true;
             waiting.sent_bytes += piece_bytes;
+            crash_point!(24, "stream: a piece is sent");
             if waiting.sent_bytes == length_bytes {
                 return true;
             }

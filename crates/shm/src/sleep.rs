@@ -8,6 +8,7 @@
 use std::io;
 use std::os::fd::AsFd;
 
+use weft_os::crash_point;
 use weft_os::sleep::{WaitSet, barrier_everywhere, join_barriers};
 
 use crate::transport::{Own, Transport};
@@ -55,8 +56,16 @@ impl Transport {
                 lane.consumer.set_polled(false);
             }
         }
+        crash_point!(
+            40,
+            "sleep: lanes are to be rung for, the sleep not announced"
+        );
         self.own.region.doorbell().begin_sleep();
         let fenced = barrier_everywhere();
+        crash_point!(
+            42,
+            "sleep: the barrier is done, lanes are not looked at again"
+        );
         let lanes = self.inbound.iter().flatten();
         let pending = self.own.region.doorbell().is_rung()
             || lanes.into_iter().any(|lane| lane.consumer.has_message());
@@ -64,11 +73,13 @@ impl Transport {
             self.after_sleep();
             return false;
         }
+        crash_point!(43, "sleep: asleep");
         true
     }
 
     /// Ends the announcement of a sleep.
     pub fn after_sleep(&mut self) {
+        crash_point!(44, "sleep: over, still announced");
         self.own.region.doorbell().end_sleep();
         self.own.bell.silence();
         for slot in &self.polled {

@@ -4,6 +4,7 @@
 
 use weft_contract::{Landing, LandingToken, Owner, RemoteId};
 use weft_memory::BytesView;
+use weft_os::crash_point;
 use weft_ring::Arrival;
 
 use crate::protocol::{FLAG_RECEIPT, STREAM_BYTES};
@@ -103,6 +104,7 @@ impl Transfers {
             receipt,
         });
         *lane_stream = Some(index);
+        crash_point!(25, "stream: begun at the receiver");
         self.continue_stream(arrival, lane_stream, owner)
     }
 
@@ -124,9 +126,11 @@ impl Transfers {
             return (0, Request::Corrupt);
         }
         if !stream.is_complete() {
+            crash_point!(26, "stream: a piece is taken, others are to come");
             return (data_bytes, Request::None);
         }
         *lane_stream = None;
+        crash_point!(27, "stream: the last piece is taken");
         let end = self.end_if_complete(index);
         if let Some(token) = end.landed {
             owner.on_landed(token, Ok(()));

@@ -11,7 +11,7 @@ use weft_contract::{
 };
 use weft_memory::UserBuffer;
 use weft_os::local_socket::{Bell, Listener, Ringer};
-use weft_os::{interface, process, region_file};
+use weft_os::{crash_point, interface, process, region_file};
 use weft_ring::layout::{REGION_BYTES, SLOT_COUNT};
 use weft_ring::{AttachError, Consumer, Head, Identity, Region};
 
@@ -139,12 +139,17 @@ impl Own {
         let region = Region::create(file.as_fd(), &identity, (probe_address, incarnation))
             .map_err(not_mapped)?;
         process::allow_readers();
+        crash_point!(2, "open: the region is published, no socket has a name");
+        // The bell first: who finds the listener takes an endpoint without a bell for dead.
+        let bell = Bell::bind(&bell_name(address)).map_err(OpenError::Sockets)?;
+        crash_point!(3, "open: the bell has its name, the listener has none");
+        let listener = Listener::bind(&listener_name(address)).map_err(OpenError::Sockets)?;
         Ok(Self {
             region,
             file,
             identity,
-            listener: Listener::bind(&listener_name(address)).map_err(OpenError::Sockets)?,
-            bell: Bell::bind(&bell_name(address)).map_err(OpenError::Sockets)?,
+            listener,
+            bell,
             ringer: Ringer::new().map_err(OpenError::Sockets)?,
             _port: port,
             _probe: probe,
@@ -180,6 +185,7 @@ impl Transport {
     /// [`OpenError`], each variant as its name says.
     pub fn open(settings: Settings) -> Result<Self, OpenError> {
         let own = Own::open(&settings)?;
+        crash_point!(4, "open: others can make contact");
         let sleeper = Sleeper::new(&own).map_err(OpenError::Sockets)?;
         Ok(Self {
             settings,
@@ -310,7 +316,9 @@ impl Drop for Transport {
     /// Says goodbye, so that nobody waits for us and our slots are free again. Messages already in lanes stay
     /// deliverable: they lie in their receivers' memory.
     fn drop(&mut self) {
+        crash_point!(47, "close: begun, the region still open");
         self.own.region.close();
+        crash_point!(48, "close: the region is closed, goodbyes not said");
         for index in 0..self.remotes.len() {
             if matches!(self.remotes[index].link, Link::Ready(_)) {
                 let head = Head {
@@ -322,6 +330,7 @@ impl Drop for Transport {
                 if self.remotes[index].push_control(head, [0; 7]) {
                     self.ring(RemoteId(index as u32));
                 }
+                crash_point!(49, "close: one goodbye is said");
             }
         }
     }

@@ -2,6 +2,7 @@
 //! The reading end of a lane, in the receiver's process (docs/shm-layout.md, clause 4). Driven by shm's progress.
 
 use weft_memory::{BytesView, Mapping};
+use weft_os::crash_point;
 
 use super::Lane;
 use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head, lap_of, next_lap};
@@ -152,11 +153,13 @@ impl Consumer {
     fn publish(&mut self) {
         self.published = self.consumed;
         self.bytes_unpublished = 0;
+        crash_point!(20, "take: cells are taken, their sender not told");
         // Pairs with the load in `Producer::look`: our copies come before it.
         self.lane
             .control()
             .consumed
             .store(self.consumed, Ordering::Release);
+        crash_point!(21, "take: the sender is told");
     }
 
     /// Says whether we poll this lane, so that the producer knows whether to ring.

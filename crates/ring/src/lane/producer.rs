@@ -2,6 +2,7 @@
 //! The writing end of a lane, in the sender's process (docs/shm-layout.md, clause 4). Driven by shm's sends.
 
 use weft_memory::{BytesViewMut, Mapping, UserBuffer};
+use weft_os::crash_point;
 
 use super::{Full, Lane};
 use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head, next_lap};
@@ -132,6 +133,7 @@ impl Producer {
             payload.drain(offset_bytes, &mut target)
         };
         debug_assert_eq!(copied, length_bytes);
+        crash_point!(11, "push: data is copied, its cell not written");
         let [tag, data, fourth, fifth] = words;
         let place = (start as u64) << 32 | length_bytes as u64;
         // SAFETY: as in push_inline.
@@ -164,11 +166,13 @@ impl Producer {
     #[inline(always)]
     fn publish(&mut self, head: Head) {
         self.data_ends[self.next] = self.data_head;
+        crash_point!(10, "push: a cell is written, not published");
         // Pairs with the load in `Consumer::peek`: who sees the mark sees words and data.
         self.lane
             .cell(self.next)
             .mark
             .store(head.pack(self.lap), Ordering::Release);
+        crash_point!(13, "push: the cell is published, the bell not rung");
         self.produced += 1;
         self.next += 1;
         if self.next == LANE_CELLS {
@@ -207,6 +211,7 @@ impl Producer {
         self.data_tail = self.data_head;
         if self.widening {
             (self.widening, self.area_bytes) = (false, LANE_DATA_BYTES);
+            crash_point!(12, "widen: the lane goes round its whole area");
         }
         if self.area_bytes == LANE_NARROW_BYTES {
             (self.data_head, self.data_tail) = (0, 0);
