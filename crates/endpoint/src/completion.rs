@@ -10,15 +10,19 @@ use crate::counter::{Counter, CounterBindings};
 use crate::error::Error;
 use crate::flags;
 use crate::ids::{CounterId, FiAddr, QueueId, Table};
+use crate::one_sided::Regions;
 use crate::settings::QueueBinding;
 use crate::statistics::Counts;
 
-/// Where completions go: the queues and counters of the whole domain, apart from its endpoints, so that an
-/// endpoint and the queues can be changed at once.
+mod access;
+
+/// Where completions go, and what remotes may touch: the queues, counters and regions of the whole domain, apart from
+/// its endpoints, so that an endpoint and the queues can be changed at once.
 #[derive(Debug)]
 pub(crate) struct Sinks {
     pub(crate) queues: Table<CompletionQueue>,
     pub(crate) counters: Table<Counter>,
+    pub(crate) regions: Regions,
 }
 
 /// The queue of one direction of an endpoint.
@@ -357,7 +361,7 @@ impl Sinks {
     }
 
     #[inline(always)]
-    fn count(&mut self, counter: Option<CounterId>) {
+    pub(crate) fn count(&mut self, counter: Option<CounterId>) {
         if let Some(counter) = counter.and_then(|counter| self.counters.get_mut(counter.0)) {
             counter.value = counter.value.wrapping_add(1);
         }

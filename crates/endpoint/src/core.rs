@@ -9,6 +9,7 @@ use weft_memory::UserBuffer;
 
 use crate::completion::{ReceiveEnd, Reporter};
 use crate::multi_receive::{MultiId, MultiReceive};
+use crate::one_sided::OneSided;
 use crate::peek::Claimed;
 use crate::route::Remotes;
 use crate::settings::DEFAULT_MIN_MULTI_RECEIVE_BYTES;
@@ -28,6 +29,7 @@ pub(crate) struct Posted {
 
 /// A send that its transport has not finished.
 pub(crate) struct PendingSend {
+    pub(crate) remote: RemoteId,
     pub(crate) class: Class,
     pub(crate) context: usize,
     pub(crate) flags: u64,
@@ -84,6 +86,8 @@ pub(crate) struct Core {
     pub(crate) claimed: Vec<Claimed>,
     pub(crate) pool: PayloadPool,
     pub(crate) min_multi_receive_bytes: usize,
+    /// Made at the first one-sided operation, ours or a remote's.
+    pub(crate) one_sided: Option<Box<OneSided>>,
 }
 
 impl Core {
@@ -101,6 +105,15 @@ impl Core {
             claimed: Vec::new(),
             pool: PayloadPool::new(),
             min_multi_receive_bytes: DEFAULT_MIN_MULTI_RECEIVE_BYTES,
+            one_sided: None,
         }
+    }
+
+    /// Whether an operation to `remote` has not ended yet. Slow path.
+    #[cold]
+    pub(crate) fn is_under_way(&self, remote: RemoteId) -> bool {
+        let one_sided = self.one_sided.as_ref();
+        one_sided.is_some_and(|one_sided| one_sided.outstanding(remote) > 0)
+            || self.pending.any(|send| send.remote == remote)
     }
 }

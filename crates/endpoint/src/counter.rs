@@ -65,4 +65,24 @@ impl CounterBindings {
     pub(crate) fn receive(&self) -> Option<CounterId> {
         self.counters[1]
     }
+
+    /// The counter of reads and fetches of remote memory.
+    pub(crate) fn read(&self) -> Option<CounterId> {
+        self.counters[2]
+    }
+
+    /// The counter of writes and changes of remote memory.
+    pub(crate) fn write(&self) -> Option<CounterId> {
+        self.counters[3]
+    }
+
+    /// The counter of reads by remotes.
+    pub(crate) fn remote_read(&self) -> Option<CounterId> {
+        self.counters[4]
+    }
+
+    /// The counter of writes by remotes.
+    pub(crate) fn remote_write(&self) -> Option<CounterId> {
+        self.counters[5]
+    }
 }

@@ -13,6 +13,7 @@ use crate::counter::Counter;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::ids::{CounterId, FiAddr, QueueId, Table, VectorId};
+use crate::one_sided::Regions;
 use crate::route::LocalRoute;
 use crate::settings::{DomainSettings, QueueSettings, VectorKind};
 
@@ -43,6 +44,7 @@ impl<P: LocalRoute> Domain<P> {
             sinks: Sinks {
                 queues: Table::new(),
                 counters: Table::new(),
+                regions: Regions::default(),
             },
             vectors: Table::new(),
             last_failure: None,
@@ -65,6 +67,7 @@ impl<P: LocalRoute> Domain<P> {
             && self.vectors.iter().next().is_none()
             && self.sinks.queues.iter().next().is_none()
             && self.sinks.counters.iter().next().is_none()
+            && self.sinks.regions.is_empty()
     }
 }
 

@@ -40,6 +40,14 @@ pub enum Error {
     AddressNotAvailable,
     /// The system refused memory, descriptors or the like (FI_ENOMEM).
     NoResources,
+    /// A region has this key already (FI_ENOKEY).
+    KeyInUse,
+    /// The key names no region of the remote's (FI_EKEYREJECTED).
+    KeyRejected,
+    /// The remote's region may not be read, or not be written (FI_EACCES).
+    AccessDenied,
+    /// The range reaches beyond the remote's region (FI_EINVAL).
+    OutOfRange,
     /// The transfer failed under way.
     Transfer(TransferError),
 }
@@ -63,6 +71,10 @@ impl fmt::Display for Error {
             Self::AddressInUse => "the address is in use",
             Self::AddressNotAvailable => "the address does not belong to this host",
             Self::NoResources => "the system refused memory or descriptors",
+            Self::KeyInUse => "a region has this key already",
+            Self::KeyRejected => "the key names no region of the remote",
+            Self::AccessDenied => "the region may not be accessed so",
+            Self::OutOfRange => "the range reaches beyond the region",
             Self::Transfer(error) => return error.fmt(f),
         })
     }

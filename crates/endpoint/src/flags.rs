@@ -6,11 +6,15 @@
 
 /// The operation is a message without a tag (FI_MSG).
 pub const MSG: u64 = 1 << 1;
+/// The operation reads or writes remote memory (FI_RMA).
+pub const RMA: u64 = 1 << 2;
 /// The operation is a tagged message (FI_TAGGED).
 pub const TAGGED: u64 = 1 << 3;
-/// Event of a counter: reads (FI_READ).
+/// The operation is a remote atomic (FI_ATOMIC).
+pub const ATOMIC: u64 = 1 << 4;
+/// The operation reads remote memory; event of a counter (FI_READ).
 pub const READ: u64 = 1 << 8;
-/// Event of a counter: writes (FI_WRITE).
+/// The operation writes remote memory; event of a counter (FI_WRITE).
 pub const WRITE: u64 = 1 << 9;
 /// The operation is a receive; binding for receives (FI_RECV).
 pub const RECV: u64 = 1 << 10;
@@ -18,7 +22,7 @@ pub const RECV: u64 = 1 << 10;
 pub const SEND: u64 = 1 << 11;
 /// Event of a counter: reads by remotes (FI_REMOTE_READ).
 pub const REMOTE_READ: u64 = 1 << 12;
-/// Event of a counter: writes by remotes (FI_REMOTE_WRITE).
+/// A remote wrote to our memory; event of a counter (FI_REMOTE_WRITE).
 pub const REMOTE_WRITE: u64 = 1 << 13;
 /// A receive takes many messages; in a completion: its buffer is released (FI_MULTI_RECV).
 pub const MULTI_RECV: u64 = 1 << 16;
@@ -26,6 +30,8 @@ pub const MULTI_RECV: u64 = 1 << 16;
 pub const REMOTE_CQ_DATA: u64 = 1 << 17;
 /// Look for a message, receive nothing (FI_PEEK).
 pub const PEEK: u64 = 1 << 19;
+/// Waits for all earlier operations to the same remote (FI_FENCE).
+pub const FENCE: u64 = 1 << 21;
 /// Asks for a queue entry where the queue is bound selectively (FI_COMPLETION).
 pub const COMPLETION: u64 = 1 << 24;
 /// The buffer is the user's again when the call returns (FI_INJECT).

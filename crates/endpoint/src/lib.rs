@@ -14,6 +14,7 @@
 //! - `settings`, `ids`, `domain`, `endpoint`: what there is, and how it is opened, bound and closed;
 //! - `address_vector`, [`route`], `send`: on the way down; `shm_route`: a transport as a route; [`joined`]: two as one;
 //! - `receive`, `multi_receive`, `peek`: what a receive may ask for; `watch`: whose death would leave it waiting;
+//! - `one_sided`: reads, writes and atomics of registered memory, carried by messages between the endpoints;
 //! - `progress`, `core`, `slots`, `unexpected`: on the way up;
 //! - `completion`, `completion_queue`, `counter`, `statistics`, `sleep`: what the user hears of it, and when;
 //! - [`error`], [`flags`]: the words for it; [`in_process`]: a transport to measure others by.
@@ -32,6 +33,7 @@ mod ids;
 pub mod in_process;
 pub mod joined;
 mod multi_receive;
+mod one_sided;
 mod peek;
 mod progress;
 mod receive;
@@ -50,6 +52,9 @@ pub use completion_queue::{Completion, ErrorCompletion};
 pub use domain::Domain;
 pub use error::Error;
 pub use ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
+pub use one_sided::{
+    ATOMIC_LIMIT_BYTES, Access, Atomic, KeyChoice, RANGE_LIMIT, Range, RegionSettings,
+};
 pub use route::{LocalRoute, Place};
 pub use settings::{
     DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
@@ -57,6 +62,6 @@ pub use settings::{
 };
 pub use statistics::{Counts, Statistics, Waiting};
 pub use weft_contract::{Class, TransferError};
-pub use weft_memory::{IOV_LIMIT, UserBuffer};
+pub use weft_memory::{Element, IOV_LIMIT, Operator, UserBuffer};
 /// The local transport: its settings and what it counts.
 pub use weft_shm as shm;

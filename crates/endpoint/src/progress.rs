@@ -10,7 +10,7 @@ use weft_contract::{
     TransferError,
 };
 use weft_matching::PostedId;
-use weft_memory::{BytesView, UserBuffer};
+use weft_memory::BytesView;
 
 use crate::completion::{ReceiveEnd, Sinks};
 use crate::core::{Core, Filling};
@@ -19,6 +19,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::ids::{CounterId, EndpointId, QueueId};
 use crate::multi_receive::MultiId;
+use crate::one_sided;
 use crate::route::LocalRoute;
 use crate::unexpected::{Body, Unexpected};
 
@@ -77,7 +78,12 @@ impl<P: LocalRoute> Endpoint<P> {
             return 0;
         };
         let core = &mut self.core;
-        let count = local.progress(&mut Arrivals { core, sinks });
+        let mut count = local.progress(&mut Arrivals { core, sinks });
+        if let Some(one_sided) = &mut core.one_sided
+            && one_sided.has_parcels()
+        {
+            count += one_sided.send_parcels(local, &mut core.report, sinks);
+        }
         if count == 0 {
             self.count_idle_round();
         }
@@ -100,7 +106,7 @@ impl Owner for Arrivals<'_> {
         ack: Option<AckToken>,
     ) -> bool {
         if envelope.class == Class::Service {
-            // Nobody sends any yet.
+            self.core.serve(self.sinks, envelope, payload);
             return true;
         }
         let core = &mut *self.core;
@@ -130,11 +136,7 @@ impl Owner for Arrivals<'_> {
     #[inline]
     fn on_offer(&mut self, envelope: &Envelope, offer: OfferId) -> Option<Landing> {
         if envelope.class == Class::Service {
-            // Nobody sends any yet: taken, and dropped.
-            return Some(Landing {
-                token: LandingToken(u64::from(u32::MAX)),
-                buffer: UserBuffer::empty(),
-            });
+            return Some(self.core.serve_offer(envelope));
         }
         let matcher = self.core.matching.of(envelope.class);
         let Some(mut found) = matcher.find_posted(envelope.remote, envelope.tag) else {
@@ -164,13 +166,18 @@ impl Owner for Arrivals<'_> {
 
     #[inline]
     fn on_landed(&mut self, landing: LandingToken, outcome: Result<(), TransferError>) {
-        if let Some(filling) = self.core.fillings.remove(landing.0 as u32) {
+        if one_sided::is_ours(landing.0) {
+            self.core.service_landed(self.sinks, landing.0, outcome);
+        } else if let Some(filling) = self.core.fillings.remove(landing.0 as u32) {
             self.core.finish(self.sinks, filling, outcome);
         }
     }
 
     #[inline]
     fn on_sent(&mut self, token: SendToken, outcome: Result<(), TransferError>) {
+        if one_sided::is_ours(token.0) {
+            return self.core.service_sent(self.sinks, token.0, outcome);
+        }
         let Some(send) = self.core.pending.remove(token.0 as u32) else {
             return;
         };
@@ -188,6 +195,9 @@ impl Owner for Arrivals<'_> {
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
         let core = &mut *self.core;
         core.remotes.stop_watching(remote);
+        if let Some(one_sided) = &mut core.one_sided {
+            one_sided.lost(remote, why, &mut core.report, self.sinks);
+        }
         for class in [Class::Message, Class::Tagged] {
             while let Some(posted) = core.matching.of(class).remove_posted_from(remote) {
                 core.abandon(self.sinks, class, &posted, Error::Transfer(why));

@@ -18,7 +18,7 @@ use crate::settings::{Inject, Send};
 /// When a send with these flags is complete. Specified: without a flag, a reliable endpoint completes at
 /// transmission (fi_endpoint(3)).
 #[inline(always)]
-fn level(flags: u64) -> CompletionLevel {
+pub(crate) fn level(flags: u64) -> CompletionLevel {
     if flags & (flags::DELIVERY_COMPLETE | flags::MATCH_COMPLETE) != 0 {
         CompletionLevel::Delivery
     } else if flags & flags::INJECT_COMPLETE != 0 && flags & flags::TRANSMIT_COMPLETE == 0 {
@@ -30,7 +30,7 @@ fn level(flags: u64) -> CompletionLevel {
 
 /// Why a transport did not take a send, in our words.
 #[cold]
-fn refused(error: PostError) -> Error {
+pub(crate) fn refused(error: PostError) -> Error {
     match error {
         PostError::Busy => Error::Again,
         PostError::Failed(error) => Error::Transfer(error),
@@ -43,6 +43,16 @@ impl<P: LocalRoute> Endpoint<P> {
     fn route(&mut self, to: FiAddr) -> Result<(RemoteId, &mut P), Error> {
         let local = self.local.as_mut().ok_or(Error::BadState)?;
         Ok((self.core.remotes.named(to).ok_or(Error::Invalid)?, local))
+    }
+
+    /// Sends a fenced operation back while earlier ones to the same remote are under way (FI_FENCE).
+    #[cold]
+    fn heed_fence(&self, to: FiAddr, flags: u64) -> Result<(), Error> {
+        let remote = self.core.remotes.named(to).ok_or(Error::Invalid)?;
+        if flags & flags::FENCE != 0 && self.core.is_under_way(remote) {
+            return Err(Error::Again);
+        }
+        Ok(())
     }
 }
 
@@ -66,8 +76,12 @@ impl<P: LocalRoute> Domain<P> {
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         let flags = send.flags.unwrap_or(endpoint.settings.transmit_flags);
         let inject = flags & flags::INJECT != 0;
-        if inject && payload.length_bytes() > self.settings.inject_limit_bytes {
-            return Err(Error::TooLong);
+        if flags & (flags::INJECT | flags::FENCE) != 0 {
+            let limit_bytes = self.settings.inject_limit_bytes;
+            if inject && payload.length_bytes() > limit_bytes {
+                return Err(Error::TooLong);
+            }
+            endpoint.heed_fence(to, flags)?;
         }
         let token = endpoint.core.pending.next();
         let (remote, local) = endpoint.route(to)?;
@@ -90,6 +104,7 @@ impl<P: LocalRoute> Domain<P> {
             Posted::Pending => {
                 let (class, context) = (send.class, send.context);
                 core.pending.insert(PendingSend {
+                    remote,
                     class,
                     context,
                     flags,
@@ -136,6 +151,7 @@ impl<P: LocalRoute> Domain<P> {
             Posted::Pending => {
                 let class = inject.class;
                 core.pending.insert(PendingSend {
+                    remote,
                     class,
                     context: 0,
                     flags: 0,

@@ -19,6 +19,10 @@ impl<P: LocalRoute> Endpoint<P> {
         let Some(local) = &mut self.local else {
             return true;
         };
+        let one_sided = self.core.one_sided.as_ref();
+        if one_sided.is_some_and(|one_sided| one_sided.has_parcels()) {
+            return false;
+        }
         if self.sleepers_count == 0 && !local.before_sleep() {
             return false;
         }

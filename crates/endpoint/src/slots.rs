@@ -58,6 +58,21 @@ impl<T> Slots<T> {
         }
     }
 
+    /// Whether a value holds among those that are full. Slow path.
+    pub(crate) fn any(&self, holds: impl Fn(&T) -> bool) -> bool {
+        self.slots
+            .iter()
+            .any(|slot| matches!(slot, Slot::Full(value) if holds(value)))
+    }
+
+    /// The numbers of the values that hold. Slow path.
+    pub(crate) fn numbers_where(&self, holds: impl Fn(&T) -> bool) -> Vec<u32> {
+        let full = self.slots.iter().enumerate();
+        full.filter(|(_, slot)| matches!(slot, Slot::Full(value) if holds(value)))
+            .map(|(number, _)| number as u32)
+            .collect()
+    }
+
     /// Fast path.
     #[inline]
     pub(crate) fn remove(&mut self, number: u32) -> Option<T> {

@@ -50,7 +50,9 @@ impl<P: LocalRoute> Endpoint<P> {
             if !core.remotes.is_watched(remote) {
                 return false;
             }
-            let is_named = core.matching.names(remote);
+            let one_sided = core.one_sided.as_ref();
+            let is_named = core.matching.names(remote)
+                || one_sided.is_some_and(|one_sided| one_sided.outstanding(remote) > 0);
             if !is_named {
                 core.remotes.stop_watching(remote);
                 local.watch(remote, false);

@@ -11,17 +11,22 @@
 //!   constructor whose contract is libfabric's own (the buffer is ours until its completion is written);
 //!   everything after that is safe.
 //!
-//! Modules: [`mapping`], [`view`], [`user_buffer`], [`copy`] (copy routines by size), [`single_copy`] (CMA),
-//! [`gather`] (datagrams).
+//! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in), [`copy`] (copy routines
+//! by size), [`single_copy`] (CMA), [`gather`] (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
 
+pub mod atomic;
 pub mod copy;
+pub mod element;
 pub mod gather;
 pub mod mapping;
+pub mod scratch;
 pub mod single_copy;
 pub mod user_buffer;
 pub mod view;
 
+pub use element::{Element, Operator};
 pub use gather::{Gather, GatherSpace};
 pub use mapping::{Mapping, SharedLayout};
+pub use scratch::{SCRATCH_BYTES, Scratch};
 pub use user_buffer::{IOV_LIMIT, UserBuffer};
 pub use view::{BytesView, BytesViewMut};

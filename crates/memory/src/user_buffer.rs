@@ -204,9 +204,43 @@ impl UserBuffer {
         }
     }
 
+    /// Copies this buffer to `target` at `offset_bytes`, as far as both reach; answers how many bytes that was.
+    /// The two must not overlap in part: what lands is then unspecified.
+    #[inline]
+    pub fn copy_to(&self, target: &Self, offset_bytes: usize) -> usize {
+        let mut done = 0;
+        self.for_each_piece(0, self.length_bytes, |address, length_bytes| {
+            // SAFETY: the stretch lies in this buffer, which is ours to read (constructor).
+            let piece = unsafe { BytesView::from_raw(address as *const u8, length_bytes) };
+            done += target.fill(offset_bytes + done, piece);
+        });
+        done
+    }
+
+    /// Several buffers one after the other as one. Allocates if more than one is not empty.
+    pub fn joined<'a>(buffers: impl Iterator<Item = &'a Self>) -> Self {
+        let mut pieces = Vec::new();
+        for buffer in buffers {
+            buffer.for_each_piece(0, buffer.length_bytes, |address, length_bytes| {
+                pieces.push((address as *mut u8, length_bytes))
+            });
+        }
+        // SAFETY: the pieces are those of the buffers, whose contract they inherit.
+        unsafe { Self::from_pieces(pieces.into_iter()) }
+    }
+
     /// The stretch of `length_bytes` at `offset_bytes` as a buffer of its own (for multi-receive); shorter if
-    /// the buffer ends before.
+    /// the buffer ends before. Allocates only for buffers of several pieces.
+    #[inline]
     pub fn part(&self, offset_bytes: usize, length_bytes: usize) -> Self {
+        if self.pieces.is_none() {
+            let skipped_bytes = offset_bytes.min(self.length_bytes);
+            return Self {
+                base: self.base.wrapping_add(skipped_bytes),
+                length_bytes: length_bytes.min(self.length_bytes - skipped_bytes),
+                pieces: None,
+            };
+        }
         let mut pieces = Vec::new();
         self.for_each_piece(offset_bytes, length_bytes, |address, length| {
             pieces.push((address as *mut u8, length))
@@ -273,6 +307,20 @@ mod tests {
         let mut read = [0; 7];
         buffer.drain(0, &mut BytesViewMut::from_slice(&mut read));
         assert_eq!(read, [1, 2, 3, 4, 5, 6, 7]);
+    }
+
+    #[test]
+    fn a_joined_buffer_is_its_parts_one_after_the_other() {
+        let mut parts = [vec![1, 2], vec![3], vec![4, 5, 6]];
+        let whole = buffer_over(&mut parts);
+        let swapped =
+            UserBuffer::joined([whole.part(3, 3), whole.part(0, 0), whole.part(0, 3)].iter());
+        let target = UserBuffer::leaked(&[4, 3]);
+        assert_eq!(swapped.copy_to(&target, 1), 6);
+        let mut read = [9; 7];
+        target.drain(0, &mut BytesViewMut::from_slice(&mut read));
+        assert_eq!(read, [0, 4, 5, 6, 1, 2, 3]);
+        assert_eq!(swapped.copy_to(&target, 5), 2, "as far as there is room");
     }
 
     #[test]

@@ -45,6 +45,22 @@ impl<'a> BytesView<'a> {
         self.length_bytes
     }
 
+    /// The first `length_bytes` bytes (or fewer, if there are fewer) and the rest.
+    #[inline]
+    pub fn split_at(self, length_bytes: usize) -> (Self, Self) {
+        let head_bytes = length_bytes.min(self.length_bytes);
+        let head = Self {
+            length_bytes: head_bytes,
+            ..self
+        };
+        let rest = Self {
+            base: self.base.wrapping_add(head_bytes),
+            length_bytes: self.length_bytes - head_bytes,
+            owner: PhantomData,
+        };
+        (head, rest)
+    }
+
     /// Copies into ordinary memory; both lengths must agree.
     ///
     /// # Panics

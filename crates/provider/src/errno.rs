@@ -25,6 +25,10 @@ pub fn number(error: Error) -> c_int {
         Error::Truncated => FI_ETRUNC,
         Error::Canceled | Error::Transfer(TransferError::Canceled) => FI_ECANCELED,
         Error::Unsupported => FI_EOPNOTSUPP,
+        Error::KeyInUse => FI_ENOKEY,
+        Error::KeyRejected => libc::EKEYREJECTED,
+        Error::AccessDenied => libc::EACCES,
+        Error::OutOfRange => FI_EINVAL,
         Error::AddressInUse => FI_EADDRINUSE,
         Error::AddressNotAvailable => FI_EADDRNOTAVAIL,
         Error::NoResources | Error::Transfer(TransferError::NoMemory) => FI_ENOMEM,
@@ -66,7 +70,10 @@ pub fn count_code(result: Result<usize, Error>) -> isize {
 }
 
 /// The provider's own numbers (`prov_errno`): one for each way a transfer fails that libfabric's number may blur.
-const WORDS: [(Error, &CStr); 10] = [
+const WORDS: [(Error, &CStr); 13] = [
+    (Error::KeyRejected, c"the key names no region of the remote"),
+    (Error::AccessDenied, c"the region may not be accessed so"),
+    (Error::OutOfRange, c"the range reaches beyond the region"),
     (
         Error::Truncated,
         c"the message is longer than the receive buffer",
@@ -165,8 +172,9 @@ mod tests {
     #[test]
     fn words_are_cut_to_the_buffer_and_end_with_zero() {
         let mut buffer = [b'x' as c_char; 8];
+        let truncated = provider_number(Error::Truncated);
         // SAFETY: the buffer is as long as said.
-        let answer = unsafe { describe(1, buffer.as_mut_ptr(), buffer.len()) };
+        let answer = unsafe { describe(truncated, buffer.as_mut_ptr(), buffer.len()) };
         // SAFETY: the buffer holds a C string now.
         assert_eq!(unsafe { CStr::from_ptr(answer) }, c"the mes");
     }

@@ -144,5 +144,8 @@ pub fn objects_in_use_cannot_be_closed<F: Fabric>() {
     domain.close_queue(side.queue).unwrap();
     domain.close_counter(side.sent).unwrap();
     domain.close_counter(side.received).unwrap();
+    for counter in side.accesses {
+        domain.close_counter(counter).unwrap();
+    }
     assert!(domain.is_empty());
 }

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The laws of messages, written once and tested on every transport and every manner of it.
+//! The laws of messages and of one-sided operations, written once and tested on every transport and every manner of it.
 //!
 //! A [`pair::Fabric`] opens two endpoints that reach each other; each law is a function over any fabric, named in
-//! the list below, and becomes one test for each fabric. Sources: fi_msg(3), fi_tagged(3), fi_cq(3), fi_cntr(3),
+//! the list below, and becomes one test for each fabric. Sources: fi_msg(3), fi_tagged(3), fi_rma(3), fi_atomic(3), fi_cq(3), fi_cntr(3),
 //! fi_av(3), and MPI-4.1 section 3.5 for order.
 
+mod access;
 mod address;
+mod atomic;
 mod cancel;
 mod completion;
 mod datagrams;
@@ -28,11 +30,30 @@ macro_rules! conformance {
         #[allow(non_snake_case)]
         mod $fabric {
             use crate::$home::$fabric;
+            crate::conformance!($fabric: access [
+                every_length_is_written_and_read_back_and_nothing_beside_it,
+                scattered_memory_is_touched_in_order_on_both_sides,
+                what_may_not_be_touched_is_refused_and_stays_as_it_is,
+                calls_that_contradict_themselves_are_refused_at_once,
+                data_of_a_write_is_an_entry_at_its_target,
+                an_injected_write_needs_its_buffer_no_longer_and_has_no_entry,
+                what_travels_with_its_request_keeps_the_order_of_messages,
+                a_fenced_operation_waits_for_all_before_it,
+                writes_from_both_sides_to_parts_of_one_region_lose_nothing,
+                operations_on_the_dead_end,
+            ]);
             crate::conformance!($fabric: address [
                 a_message_before_its_sender_is_known_matches_a_directed_receive_later,
                 an_address_known_twice_is_one_remote_reported_by_its_first_name,
                 a_removed_address_is_sent_to_no_more_but_heard_still,
                 objects_in_use_cannot_be_closed,
+            ]);
+            crate::conformance!($fabric: atomic [
+                elements_are_changed_fetched_and_compared,
+                long_rows_and_several_ranges_are_changed_element_by_element,
+                additions_from_both_sides_at_once_are_all_counted,
+                a_compare_and_swap_elects_one,
+                what_has_no_meaning_is_refused_at_once_and_bad_keys_in_the_end,
             ]);
             crate::conformance!($fabric: cancel [
                 a_canceled_receive_ends_in_an_error_and_matches_nothing,

@@ -43,6 +43,14 @@ pub const A: usize = 0;
 /// The second.
 pub const B: usize = 1;
 
+/// What the counters of one-sided operations count.
+const ACCESSES: [u64; 4] = [
+    flags::READ,
+    flags::WRITE,
+    flags::REMOTE_READ,
+    flags::REMOTE_WRITE,
+];
+
 /// How an operation ended.
 pub type Outcome = Result<Completion, ErrorCompletion>;
 
@@ -54,6 +62,8 @@ pub struct Side<P: LocalRoute> {
     pub queue: QueueId,
     pub sent: CounterId,
     pub received: CounterId,
+    /// Counts reads and writes of others' memory, and of ours by others.
+    pub accesses: [CounterId; 4],
     /// What this side calls the other; and itself.
     pub other: FiAddr,
     pub myself: FiAddr,
@@ -157,6 +167,11 @@ impl<P: LocalRoute> Side<P> {
         domain
             .bind_counter(endpoint, received, flags::RECV)
             .unwrap();
+        let accesses = ACCESSES.map(|event| {
+            let counter = domain.open_counter();
+            domain.bind_counter(endpoint, counter, event).unwrap();
+            counter
+        });
         if let Err(error) = domain.enable(endpoint) {
             panic!(
                 "cannot enable an endpoint: {error}: {:?}",
@@ -171,6 +186,7 @@ impl<P: LocalRoute> Side<P> {
             queue,
             sent,
             received,
+            accesses,
             other,
             myself,
             heard,
@@ -344,5 +360,13 @@ impl<F: Fabric> Pair<F> {
             domain.read_counter(*sent).unwrap(),
             domain.read_counter(*received).unwrap(),
         )
+    }
+
+    /// Reads and writes of the other's memory that succeeded, and those that the other did to ours.
+    pub fn accesses(&mut self, side: usize) -> [u64; 4] {
+        let Side {
+            domain, accesses, ..
+        } = &mut self.sides[side];
+        accesses.map(|counter| domain.read_counter(counter).unwrap())
     }
 }
