@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of the guard: what passes, what never does, and the vectors of srd-protocol 14.7.
+//! Laws of the guard: what passes, what never does, and the vectors of srd-protocol 14.8.
 
 use proptest::prelude::*;
 
@@ -47,7 +47,7 @@ fn the_vectors_of_the_specification_hold() {
     let vector = |name: &str| -> String {
         let mut lines = specification.lines();
         let found = lines.find(|line| *line == format!("{name}:"));
-        assert!(found.is_some(), "srd-protocol 14.7 has no vector {name}");
+        assert!(found.is_some(), "srd-protocol 14.8 has no vector {name}");
         lines
             .take_while(|line| !line.is_empty() && !line.ends_with(':') && !line.starts_with("```"))
             .collect()

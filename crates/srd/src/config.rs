@@ -28,6 +28,9 @@ pub struct Config {
     pub datagram_bytes: u16,
     /// How many of the 64 paths to use; 1 shows what the others are worth.
     pub path_count: u8,
+    /// Takes nothing of a remote before it has proved that it lives now, at its address: one round trip more at first
+    /// contact. For networks where packets may be played back, so whenever there is a job key (srd-protocol 14.6).
+    pub fresh_contact: bool,
     /// Times.
     pub timing: Timing,
     /// Windows.
@@ -84,6 +87,7 @@ impl Default for Config {
             port_count: PORT_COUNT as u8,
             datagram_bytes: 1400,
             path_count: PATH_COUNT as u8,
+            fresh_contact: false,
             timing: Timing {
                 acknowledgement_delay_ns: 20_000,
                 rto_floor_ns: 200_000,

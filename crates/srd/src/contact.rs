@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use weft_wire::{Body, Head, Header, Packet, Path, Stale};
 
 use crate::events::{Failure, Remote, Transmit};
-use crate::flow::Rest;
+use crate::flow::{Identity, Rest};
 use crate::machine::{Machine, Slot};
 use crate::receive::may_begin;
 
@@ -17,6 +17,18 @@ const REFUSED_LIMIT: u32 = 3;
 /// Farewell packets to each remote, on paths that have no port in common (chosen: two losses in a row are rare).
 const FAREWELLS: u8 = 2;
 
+impl Slot {
+    pub(crate) fn identity(&self) -> &Identity {
+        let flow = self.flow.as_ref().map(|flow| &flow.identity);
+        flow.unwrap_or(&self.rest.identity)
+    }
+
+    /// Of the remote; 0 if not known.
+    fn incarnation(&self) -> u64 {
+        self.identity().incarnation
+    }
+}
+
 impl Machine {
     /// Finds or creates the flow of a packet (srd-protocol 6.3 to 6.5).
     pub(crate) fn locate(
@@ -26,45 +38,84 @@ impl Machine {
         now_ns: u64,
     ) -> Option<u32> {
         let header = &packet.header;
-        if let Body::Stale(stale) = packet.body {
-            self.take_stale(stale.incarnation, header.source);
+        let own = self.shared.incarnation;
+        if header.source == own {
+            // Our own, thrown back at us.
             return None;
         }
-        if header.target != 0 && header.target != self.shared.incarnation {
+        match &packet.body {
+            // Nobody else can be told that this one is gone, and no other answer is for us.
+            Body::Stale(_) | Body::Greeting(_) if header.target != own => return None,
+            Body::Stale(stale) => {
+                self.take_stale(stale, header.source, from);
+                return None;
+            }
+            Body::Greeting(greeting) => {
+                self.take_greeting(header, greeting, from, now_ns);
+                return None;
+            }
+            _ => {}
+        }
+        if header.target != 0 && header.target != own {
             self.answer_stale(header, from, now_ns);
             return None;
         }
-        let index = match header.context {
-            0 => {
-                let hello = packet.hello.filter(|_| may_begin(packet.body.kind()))?;
-                self.remote(SocketAddr::new(from.ip(), hello.ports[0]))?.0
+        let found = self.find(packet, from)?;
+        let known = found.map_or(0, |index| self.slots[index as usize].incarnation());
+        if let Some(slot) = found.map(|index| &self.slots[index as usize]) {
+            if slot.former.contains(&header.source) {
+                return None;
             }
-            context => context - 1,
-        };
-        let slot = self.slots.get_mut(index as usize)?;
-        let known = match &slot.flow {
-            Some(flow) => flow.identity.incarnation,
-            None => slot.rest.identity.incarnation,
-        };
-        if slot.former.contains(&header.source) {
-            return None;
-        }
-        if slot.ended.is_some() {
             // It knows a flow of ours that has ended: tell it. One that knows nothing of us may begin.
-            if header.target != 0 || known == header.source {
+            let knows = header.target != 0 && !self.shared.config.fresh_contact;
+            if slot.ended.is_some() && (knows || known == header.source) {
                 self.answer_stale(header, from, now_ns);
                 return None;
             }
-            slot.ended = None;
         }
-        if known == header.source {
-            return Some(index);
+        let fresh_contact = self.shared.config.fresh_contact;
+        if known == header.source && (header.target != 0 || !fresh_contact) {
+            return found;
         }
-        packet.hello.as_ref()?;
+        let hello = packet.hello.as_ref()?;
+        let address = SocketAddr::new(from.ip(), hello.ports[0]);
+        if fresh_contact {
+            if !self.is_fresh(address, packet, now_ns) {
+                self.greet(header, hello, from, now_ns);
+                return None;
+            }
+            // A process may know us under two addresses, and then calls us by two numbers.
+            let elsewhere = |slot: &Slot| {
+                let identity = slot.identity();
+                identity.incarnation == header.source && identity.context == hello.context
+            };
+            if self.slots.iter().any(elsewhere) {
+                return None;
+            }
+        }
+        let index = match found {
+            Some(index) => index,
+            None => self.remote(address)?.0,
+        };
+        self.slots[index as usize].ended = None;
         if known != 0 {
             self.restart(index, known);
         }
         Some(index)
+    }
+
+    /// The slot that a packet names, by number or by address; `None` for a packet that names none, `Some(None)` for a
+    /// stranger.
+    fn find(&self, packet: &Packet<'_>, from: SocketAddr) -> Option<Option<u32>> {
+        let index = match packet.header.context {
+            0 => {
+                let hello = packet.hello.filter(|_| may_begin(packet.body.kind()))?;
+                let address = SocketAddr::new(from.ip(), hello.ports[0]);
+                return Some(self.by_address.get(&address).copied());
+            }
+            context => context - 1,
+        };
+        ((index as usize) < self.slots.len()).then_some(Some(index))
     }
 
     /// The remote is another process now (srd-protocol 6.4).
@@ -78,21 +129,20 @@ impl Machine {
     }
 
     /// srd-protocol 6.5. Slow path; a scan, since the answer comes from a process that does not know our context.
-    fn take_stale(&mut self, incarnation: u64, source: u64) {
-        let named = |slot: &Slot| {
-            let identity = slot
-                .flow
-                .as_ref()
-                .map_or(&slot.rest.identity, |flow| &flow.identity);
-            identity.incarnation == incarnation
-        };
+    fn take_stale(&mut self, stale: &Stale, source: u64, from: SocketAddr) {
+        let incarnation = stale.incarnation;
+        let named = |slot: &Slot| slot.incarnation() == incarnation;
         let Some(index) = self.slots.iter().position(named) else {
             return;
         };
         if source == incarnation {
             // The same process has ended its flow with us.
             self.end(index as u32, Failure::Lost);
-        } else {
+            return;
+        }
+        // Whoever is given a packet that was for another process answers so: it must be the one at the same address.
+        let address = self.slots[index].rest.identity.address;
+        if address == SocketAddr::new(from.ip(), stale.port) {
             self.restart(index as u32, incarnation);
         }
     }
@@ -133,7 +183,10 @@ impl Machine {
             },
             hello: None,
             acknowledgement: None,
-            body: Body::Stale(Stale { incarnation }),
+            body: Body::Stale(Stale {
+                incarnation,
+                port: self.shared.config.ports[0],
+            }),
             payload: &[],
         };
         let mut head = Head::new();

@@ -238,6 +238,8 @@ pub struct Statistics {
     pub tail_probe_count: u64,
     /// Paths that became suspect.
     pub suspect_count: u64,
+    /// Greetings heeded (srd-protocol 14.6).
+    pub greeted_count: u64,
     /// Datagrams that were handed in.
     pub received_count: u64,
     /// Reliable packets that came twice.

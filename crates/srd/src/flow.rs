@@ -60,6 +60,10 @@ pub(crate) struct Identity {
     pub(crate) datagram_bytes: u16,
     /// A packet of it has named our incarnation (srd-protocol 6.2).
     pub(crate) knows_us: bool,
+    /// What it asked us to repeat (srd-protocol 14.6); 0 for nothing.
+    pub(crate) cookie: u64,
+    /// It takes nothing before we know its incarnation: one packet at a time (srd-protocol 14.6).
+    pub(crate) awaits_greeting: bool,
 }
 
 impl Identity {
@@ -73,6 +77,8 @@ impl Identity {
             // What is larger waits for the remote's word (srd-protocol 6.1).
             datagram_bytes: DATAGRAM_BYTES_LEAST,
             knows_us: false,
+            cookie: 0,
+            awaits_greeting: false,
         }
     }
 
@@ -108,6 +114,7 @@ pub(crate) struct Rest {
     handed: u64,
     granted_bytes: u64,
     allowance: Allowance,
+    newest_ns: u64,
 }
 
 impl Rest {
@@ -123,6 +130,7 @@ impl Rest {
             handed: 0,
             granted_bytes: 0,
             allowance: Allowance::new(),
+            newest_ns: 0,
         }
     }
 }
@@ -131,6 +139,8 @@ impl Rest {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silence {
     pub(crate) heard_ns: u64,
+    /// The highest sent_ns of the remote: only what is newer shows that it lives (srd-protocol 14.7).
+    pub(crate) newest_ns: u64,
     /// Since when something waits for any answer; [`NEVER`] if nothing does.
     pub(crate) unanswered_ns: u64,
     /// Retransmissions and probes since anything was heard.
@@ -144,6 +154,22 @@ pub(crate) struct Silence {
     trimmed: bool,
     /// The owner wants to hear of the end even if nothing is under way (srd-protocol 13.2).
     pub(crate) watched: bool,
+}
+
+impl Silence {
+    /// Something of the remote has arrived that it cannot have sent before.
+    pub(crate) fn on_heard(&mut self, now_ns: u64) {
+        self.heard_ns = now_ns;
+        self.refused_count = 0;
+        self.tried_count = 0;
+    }
+
+    /// Whether a packet is newer than all before it: then the remote lives (srd-protocol 14.7).
+    pub(crate) fn is_news(&mut self, sent_ns: u64) -> bool {
+        let news = sent_ns > self.newest_ns;
+        self.newest_ns = self.newest_ns.max(sent_ns);
+        news
+    }
 }
 
 /// One flow.
@@ -190,9 +216,11 @@ impl Flow {
         if rest.identity.port_count > 0 {
             sender.paths.open(config.path_count, &mut shared.random);
         }
+        let mut identity = rest.identity;
+        identity.awaits_greeting = config.fresh_contact && identity.incarnation == 0;
         Self {
             remote,
-            identity: rest.identity,
+            identity,
             sender,
             received: Received::new(rest.cumulative, rest.received_bytes),
             outgoing: OutgoingTable::default(),
@@ -209,6 +237,7 @@ impl Flow {
             open_offer_count: 0,
             silence: Silence {
                 heard_ns: now_ns,
+                newest_ns: rest.newest_ns,
                 unanswered_ns: NEVER,
                 tried_count: 0,
                 asked_ns: now_ns,
@@ -235,6 +264,7 @@ impl Flow {
             handed: self.inbox.handed(),
             granted_bytes: self.account.limit(),
             allowance: self.allowance,
+            newest_ns: self.silence.newest_ns,
         }
     }
 

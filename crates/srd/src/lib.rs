@@ -40,7 +40,8 @@
 //!
 //! Modules in that order:
 //! - [`config`], [`events`]: what can be set; what goes in and comes out
-//! - [`machine`]: between flows: turns, grants, deadlines; `contact`: whose packet it is, restarts, ends
+//! - [`machine`]: between flows: turns, grants, deadlines; `contact`: whose packet it is, restarts, ends;
+//!   `greeting`: strangers prove that they live
 //! - `flow`: all that is under way with one remote; `outgoing`: messages being sent; `transmit`: what leaves next
 //! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path`, `timers`
 //! - `receive`: a packet, checked, then taken; `ack`: which sequences arrived; `loss`: what that means to the sender
@@ -54,6 +55,7 @@ mod contact;
 mod credit;
 pub mod events;
 mod flow;
+mod greeting;
 mod landing;
 mod loss;
 pub mod machine;

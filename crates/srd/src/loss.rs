@@ -29,6 +29,8 @@ pub(crate) struct Heard<'a> {
     pub(crate) section: &'a Acknowledgement,
     pub(crate) now_ns: u64,
     pub(crate) waited_ns: u64,
+    /// It cannot have been played back: newer than everything of this remote before it.
+    pub(crate) is_news: bool,
 }
 
 /// Whether the section speaks of things that were sent (srd-protocol 7.6).
@@ -76,7 +78,7 @@ pub(crate) fn on_section(
         acknowledged(sent.piece);
     }
     sender.ring.advance();
-    settle_clocks(sender, section, acked_bytes, now_ns);
+    settle_clocks(sender, heard, acked_bytes);
     let sample = Sample {
         now_ns,
         rtt_ns,
@@ -94,7 +96,9 @@ pub(crate) fn on_section(
             sender.paths.skip(path, now_ns, srtt_ns);
         }
     }
-    sender.window.on_penalty(section.penalty, now_ns, srtt_ns);
+    if heard.is_news {
+        sender.window.on_penalty(section.penalty, now_ns, srtt_ns);
+    }
     find_lost(sender, now_ns, statistics);
     Ok(())
 }
@@ -148,8 +152,11 @@ fn judge_arrival(
     statistics.suspect_count += u64::from(news);
 }
 
-fn settle_clocks(sender: &mut Sender, section: &Acknowledgement, acked_bytes: u64, now_ns: u64) {
-    sender.round_trip.answered();
+fn settle_clocks(sender: &mut Sender, heard: &Heard<'_>, acked_bytes: u64) {
+    let now_ns = heard.now_ns;
+    if heard.is_news {
+        sender.round_trip.answered();
+    }
     if acked_bytes > 0 {
         sender.clocks.base_ns = now_ns;
         sender.clocks.tail_probed = false;
@@ -163,7 +170,7 @@ fn settle_clocks(sender: &mut Sender, section: &Acknowledgement, acked_bytes: u6
             sender.urgent = None;
         }
     }
-    if section.duplicate_count > 0 {
+    if heard.is_news && heard.section.duplicate_count > 0 {
         let patience_ns = PATIENCE_ROUND_TRIPS * sender.round_trip.srtt_ns();
         sender.clocks.patient_until_ns = now_ns + patience_ns;
     }
@@ -231,6 +238,22 @@ fn judge_loss(sender: &mut Sender, sent: &Sent, now_ns: u64, statistics: &mut St
     } else if sender.paths.suspect(sent.path, now_ns, srtt_ns) {
         statistics.suspect_count += 1;
     }
+}
+
+/// Everything in flight was turned away, which says nothing of paths or queues (srd-protocol 14.6).
+pub(crate) fn resend_all(sender: &mut Sender, now_ns: u64) {
+    for sequence in sender.ring.first()..sender.ring.next() {
+        let sent = sender.ring.get(sequence).copied();
+        let Some(sent) = sent.filter(|sent| sent.fate == Fate::InFlight) else {
+            continue;
+        };
+        sender.ring.decide(sequence, Fate::Lost);
+        sender.in_flight_bytes -= u64::from(sent.bytes);
+    }
+    sender.urgent = None;
+    sender.round_trip.answered();
+    sender.clocks.base_ns = now_ns;
+    sender.end_batch();
 }
 
 /// Nothing was acknowledged for long (srd-protocol 8.3, 8.4).

@@ -49,7 +49,7 @@ pub(crate) struct Slot {
 pub struct Machine {
     pub(crate) shared: Shared,
     pub(crate) slots: Vec<Slot>,
-    by_address: HashMap<SocketAddr, u32>,
+    pub(crate) by_address: HashMap<SocketAddr, u32>,
     /// Remotes that may have something to send, in turn.
     turns: VecDeque<u32>,
     /// Remotes that wait for grants, in turn.
@@ -58,6 +58,8 @@ pub struct Machine {
     /// An answer to a packet for another incarnation of ours.
     pub(crate) stale: Option<Transmit>,
     pub(crate) stale_ns: u64,
+    /// Answers to strangers (srd-protocol 14.6).
+    pub(crate) greetings: Vec<Transmit>,
     /// What is said to remotes when the endpoint closes (srd-protocol 13.4).
     pub(crate) farewells: Vec<Transmit>,
 }
@@ -89,6 +91,7 @@ impl Machine {
             deadlines: Deadlines::default(),
             stale: None,
             stale_ns: 0,
+            greetings: Vec::new(),
             farewells: Vec::new(),
         })
     }
@@ -280,6 +283,7 @@ impl Machine {
             now_ns,
             waited_ns: origin.waited_ns,
             datagram_bytes: datagram.len(),
+            is_news: false,
         };
         let arrival = flow.on_packet(shared, &packet, moment);
         self.grant(now_ns);
@@ -317,8 +321,8 @@ impl Machine {
 
     /// The next datagram to send, if any can leave now. Fast path.
     pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Transmit> {
-        if let Some(stale) = self.stale.take().or_else(|| self.farewells.pop()) {
-            return Some(stale);
+        if let Some(said) = self.say() {
+            return Some(said);
         }
         while let Some(index) = self.turns.front().copied() {
             let slot = &mut self.slots[index as usize];

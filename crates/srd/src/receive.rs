@@ -21,6 +21,8 @@ pub(crate) struct Moment {
     pub(crate) now_ns: u64,
     pub(crate) waited_ns: u64,
     pub(crate) datagram_bytes: usize,
+    /// See [`Heard::is_news`]; found out by the flow.
+    pub(crate) is_news: bool,
 }
 
 /// Why a packet is not taken, and not acknowledged.
@@ -57,14 +59,20 @@ impl Flow {
             now_ns,
             waited_ns,
             datagram_bytes,
+            ..
         } = moment;
         let arrived_ns = now_ns.saturating_sub(waited_ns);
-        self.meet(shared, packet, now_ns);
+        self.meet(shared, packet);
+        let is_news = self.silence.is_news(packet.header.sent_ns);
+        if is_news {
+            self.silence.on_heard(now_ns);
+        }
+        let moment = Moment { is_news, ..moment };
         self.take_section(shared, packet, &moment);
         let header = &packet.header;
         let delay_ns = shared.config.timing.acknowledgement_delay_ns;
         match packet.body {
-            Body::Acknowledgement | Body::Stale(_) => return Arrival::Nothing,
+            Body::Acknowledgement | Body::Stale(_) | Body::Greeting(_) => return Arrival::Nothing,
             Body::Probe => {
                 self.received.on_heard(header, false, arrived_ns);
                 self.received.want(true, false, now_ns, delay_ns);
@@ -105,14 +113,14 @@ impl Flow {
     }
 
     /// srd-protocol 6.2.
-    fn meet(&mut self, shared: &mut Shared, packet: &Packet<'_>, now_ns: u64) {
-        let silence = &mut self.silence;
-        silence.heard_ns = now_ns;
-        silence.refused_count = 0;
-        silence.tried_count = 0;
-        self.identity.knows_us |= packet.header.target == shared.incarnation;
+    fn meet(&mut self, shared: &mut Shared, packet: &Packet<'_>) {
+        let header = &packet.header;
+        let fresh = shared.config.fresh_contact;
+        // A greeted stranger names us before it has our hello (srd-protocol 14.6).
+        let has_hello = !fresh || header.context != 0;
+        self.identity.knows_us |= has_hello && header.target == shared.incarnation;
         let Some(hello) = &packet.hello else { return };
-        if self.identity.incarnation != 0 {
+        if self.identity.port_count != 0 {
             return;
         }
         let config = &shared.config;
@@ -126,7 +134,10 @@ impl Flow {
 
     fn take_section(&mut self, shared: &mut Shared, packet: &Packet<'_>, moment: &Moment) {
         let Moment {
-            now_ns, waited_ns, ..
+            now_ns,
+            waited_ns,
+            is_news,
+            ..
         } = *moment;
         let possible = match &packet.acknowledgement {
             None => true,
@@ -136,6 +147,7 @@ impl Flow {
                     section,
                     now_ns,
                     waited_ns,
+                    is_news,
                 };
                 let result =
                     loss::on_section(&mut self.sender, &heard, &mut shared.statistics, |piece| {
@@ -157,7 +169,11 @@ impl Flow {
             shared.statistics.violation_count += 1;
         }
         let waiting = self.sender.in_flight_bytes > 0;
-        self.silence.unanswered_ns = if waiting { now_ns } else { NEVER };
+        if !waiting {
+            self.silence.unanswered_ns = NEVER;
+        } else if is_news {
+            self.silence.unanswered_ns = now_ns;
+        }
     }
 
     fn check(&self, shared: &Shared, packet: &Packet<'_>) -> Result<(), Reject> {
@@ -203,7 +219,7 @@ impl Flow {
             }
             Body::Receipt(receipt) => require(self.outgoing.awaits_receipt(receipt.message_id)),
             Body::Refusal(refusal) => require(self.outgoing.is_offered(refusal.message_id, 0)),
-            Body::Acknowledgement | Body::Probe | Body::Stale(_) => Ok(()),
+            Body::Acknowledgement | Body::Probe | Body::Stale(_) | Body::Greeting(_) => Ok(()),
         }
     }
 
@@ -355,5 +371,5 @@ fn require(holds: bool) -> Result<(), Reject> {
 
 /// Whether packets of this kind may create a flow (srd-protocol 6.3): everything a remote may begin with.
 pub(crate) fn may_begin(kind: Kind) -> bool {
-    !matches!(kind, Kind::Stale)
+    !matches!(kind, Kind::Stale | Kind::Greeting)
 }

@@ -102,7 +102,8 @@ impl Flow {
 
     /// The next new piece that everything allows to leave.
     fn next_piece(&self, now_ns: u64) -> Option<Piece> {
-        if !self.sender.ring.has_room() {
+        let alone = self.identity.awaits_greeting && !self.sender.ring.is_empty();
+        if alone || !self.sender.ring.has_room() {
             return None;
         }
         if let Some(piece) = self.controls.front() {
@@ -355,6 +356,7 @@ impl Flow {
             ports: shared.config.ports,
             port_count: shared.config.port_count,
             receive_limit: self.inbox.limit(),
+            cookie: identity.cookie,
         });
         let fixed = HEADER_BYTES + HELLO_BYTES + MESSAGE_BYTES + SECTION_ROOM;
         let fits = fixed + self.payload_room(&body) <= usize::from(identity.datagram_bytes);

@@ -4,7 +4,7 @@
 use crate::malformed::Malformed;
 
 /// The longest a packet can be without its payload: header, both sections with a full bitmap, the longest body.
-pub const HEAD_BYTES: usize = 48 + 40 + 64 + 128 + 44;
+pub const HEAD_BYTES: usize = 48 + 48 + 64 + 128 + 44;
 
 /// Everything of a packet but its payload, in a fixed array.
 #[derive(Clone, Copy, PartialEq, Eq)]

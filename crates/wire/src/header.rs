@@ -44,6 +44,8 @@ pub enum Kind {
     Probe = 9,
     /// The incarnation a packet was for is gone.
     Stale = 10,
+    /// An answer to a stranger: say again, so that I know it is you, and now.
+    Greeting = 11,
 }
 
 impl Kind {
@@ -59,6 +61,7 @@ impl Kind {
             8 => Self::Acknowledgement,
             9 => Self::Probe,
             10 => Self::Stale,
+            11 => Self::Greeting,
             _ => return None,
         })
     }
@@ -134,7 +137,7 @@ impl Header {
         )?;
         let number = first & 15;
         let kind = Kind::from_number(number)
-            .ok_or_else(|| Malformed::new("kind", u64::from(number), "kinds are 1 to 10"))?;
+            .ok_or_else(|| Malformed::new("kind", u64::from(number), "kinds are 1 to 11"))?;
         let flags = reader.u8("flags")?;
         require(
             flags & !flag::ALL == 0,

@@ -6,7 +6,7 @@ use crate::malformed::{Malformed, require};
 use crate::path::PORT_COUNT;
 
 /// Size of the section (srd-protocol 3).
-pub const HELLO_BYTES: usize = 40;
+pub const HELLO_BYTES: usize = 48;
 /// What every endpoint takes, and every network carries that QUIC can use (RFC 9000, 14).
 pub const DATAGRAM_BYTES_LEAST: u16 = 1200;
 
@@ -25,6 +25,8 @@ pub struct Hello {
     pub port_count: u8,
     /// What may be sent to it at the start (srd-protocol 11.3).
     pub receive_limit: u64,
+    /// From the remote's greeting (srd-protocol 14.6); 0 if there was none.
+    pub cookie: u64,
 }
 
 impl Hello {
@@ -39,6 +41,7 @@ impl Hello {
         }
         head.put_u32(0);
         head.put_u64(self.receive_limit);
+        head.put_u64(self.cookie);
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -72,6 +75,7 @@ impl Hello {
         }
         reader.zeros::<4>("reserved bytes of the hello")?;
         let receive_limit = reader.u64("receive_limit of the hello")?;
+        let cookie = reader.u64("cookie of the hello")?;
         Ok(Self {
             context,
             features,
@@ -79,6 +83,7 @@ impl Hello {
             ports,
             port_count,
             receive_limit,
+            cookie,
         })
     }
 }

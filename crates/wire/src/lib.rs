@@ -10,11 +10,11 @@
 //!
 //! In the order of a datagram's bytes:
 //! - [`bytes`]: reading and writing fixed-width numbers within bounds; [`malformed`]: what was wrong
-//! - [`keyed`]: the tag over a whole datagram, computed by a key from outside
 //! - [`header`]: the 48 bytes that every packet begins with, [`path`]: what a path is
 //! - [`hello`], [`acknowledgement`]: the two optional sections
 //! - [`message`]: what three kinds say about a user's message
-//! - [`eager`], [`segment`], [`offer`], [`accept`], [`data`], [`receipt`], [`refusal`], [`stale`]: one body each
+//! - [`eager`], [`segment`], [`offer`], [`accept`], [`data`], [`receipt`], [`refusal`], [`stale`],
+//!   [`greeting`]: one body each
 //!   (a lone acknowledgement and a probe have none)
 //! - [`packet`]: all of it together
 #![forbid(unsafe_code)]
@@ -24,9 +24,9 @@ pub mod acknowledgement;
 pub mod bytes;
 pub mod data;
 pub mod eager;
+pub mod greeting;
 pub mod header;
 pub mod hello;
-pub mod keyed;
 pub mod malformed;
 pub mod message;
 pub mod offer;
@@ -41,6 +41,7 @@ pub use accept::Accept;
 pub use acknowledgement::{Acknowledgement, BITMAP_WORDS};
 pub use bytes::Head;
 pub use data::Data;
+pub use greeting::Greeting;
 pub use header::{Header, Kind, VERSION};
 pub use hello::Hello;
 pub use malformed::Malformed;

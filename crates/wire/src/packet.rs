@@ -5,7 +5,8 @@ use crate::bytes::{Head, Reader};
 use crate::header::{Header, Kind, Opening, flag};
 use crate::malformed::{Malformed, require};
 use crate::{
-    Accept, Acknowledgement, Data, Hello, Message, Receipt, Refusal, Segment, Stale, eager, offer,
+    Accept, Acknowledgement, Data, Greeting, Hello, Message, Receipt, Refusal, Segment, Stale,
+    eager, offer,
 };
 
 /// What a packet is about; one variant per kind (srd-protocol 5).
@@ -31,6 +32,8 @@ pub enum Body {
     Probe,
     /// The target incarnation is gone.
     Stale(Stale),
+    /// Come again.
+    Greeting(Greeting),
 }
 
 impl Body {
@@ -48,6 +51,7 @@ impl Body {
             Self::Acknowledgement => Kind::Acknowledgement,
             Self::Probe => Kind::Probe,
             Self::Stale(_) => Kind::Stale,
+            Self::Greeting(_) => Kind::Greeting,
         }
     }
 
@@ -60,6 +64,7 @@ impl Body {
             Self::Receipt(receipt) => receipt.write(head),
             Self::Refusal(refusal) => refusal.write(head),
             Self::Stale(stale) => stale.write(head),
+            Self::Greeting(greeting) => greeting.write(head),
             Self::Acknowledgement | Self::Probe => {}
         }
     }
@@ -76,6 +81,7 @@ impl Body {
             Kind::Acknowledgement => Self::Acknowledgement,
             Kind::Probe => Self::Probe,
             Kind::Stale => Self::Stale(Stale::read(reader)?),
+            Kind::Greeting => Self::Greeting(Greeting::read(reader)?),
         })
     }
 

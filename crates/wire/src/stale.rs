@@ -9,11 +9,15 @@ use crate::malformed::{Malformed, require};
 pub struct Stale {
     /// As the packet that is answered named it.
     pub incarnation: u64,
+    /// The first port of who answers.
+    pub port: u16,
 }
 
 impl Stale {
     pub(crate) fn write(&self, head: &mut Head) {
         head.put_u64(self.incarnation);
+        head.put_u16(self.port);
+        head.put(&[0; 6]);
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -24,6 +28,8 @@ impl Stale {
             0,
             "an incarnation is never 0",
         )?;
-        Ok(Self { incarnation })
+        let port = reader.u16("port of the stale packet")?;
+        reader.zeros::<6>("reserved bytes of the stale packet")?;
+        Ok(Self { incarnation, port })
     }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
 use weft_srd::Config;
-use weft_wire::keyed::Keyed;
+use weft_wire::Head;
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
@@ -57,16 +57,26 @@ impl Weather {
     };
 }
 
-/// Every datagram is tagged under it, so that damage is found.
-pub struct Key;
+/// A stand-in for the keyed tag of weft-seal (srd-protocol 14.1): finds damage.
+fn tag(datagram: &[u8]) -> [u8; 8] {
+    let bytes = datagram[..24].iter().chain(&datagram[32..]);
+    let tag = bytes.fold(0x5eed_u64, |tag, byte| {
+        (tag ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    tag.to_le_bytes()
+}
 
-impl Keyed for Key {
-    fn tag(&self, parts: &[&[u8]]) -> u64 {
-        let bytes = parts.iter().flat_map(|part| part.iter());
-        bytes.fold(0x5eed, |tag, byte| {
-            (tag ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        })
-    }
+/// The datagram of a packet, tagged.
+pub fn sealed(head: &Head, payload: &[u8]) -> Vec<u8> {
+    let mut bytes = [head.as_bytes(), payload].concat();
+    let tag = tag(&bytes);
+    bytes[24..32].copy_from_slice(&tag);
+    bytes
+}
+
+/// Whether it was not changed on its way.
+pub fn is_whole(datagram: &[u8]) -> bool {
+    datagram.len() >= 48 && datagram[24..32] == tag(datagram)
 }
 
 pub fn ip(host: usize) -> IpAddr {

@@ -9,3 +9,4 @@ mod links;
 mod memory;
 mod pair;
 mod recovery;
+mod replay;

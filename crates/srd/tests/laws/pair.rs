@@ -10,10 +10,9 @@ use std::net::SocketAddr;
 
 use weft_srd::random::Random;
 use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Origin, Remote, Send, Transmit};
-use weft_wire::keyed;
-use weft_wire::{Head, Message, Path};
+use weft_wire::{Message, Path};
 
-use crate::links::{FIRST_PORT, Key, ip};
+use crate::links::{FIRST_PORT, ip, is_whole, sealed};
 pub use crate::links::{MS, SECOND, US, Weather, address, config, pattern, seeds};
 
 /// A message as its receiver got it.
@@ -57,6 +56,14 @@ pub struct Host {
     payloads: BTreeMap<u64, Vec<u8>>,
 }
 
+/// A datagram as somebody on its path has seen it.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub to: usize,
+    pub from: SocketAddr,
+    pub bytes: Vec<u8>,
+}
+
 type Flying = Reverse<(u64, u64, usize)>;
 
 pub struct World {
@@ -70,6 +77,9 @@ pub struct World {
     pub wait_known: bool,
     /// Payloads of this length vanish until then.
     pub lose_length: Option<(usize, u64)>,
+    /// Everything that was launched, by whom and for whom, if somebody listens.
+    pub recorded: Option<Vec<Recorded>>,
+    config: Config,
     queue: BinaryHeap<Flying>,
     datagrams: BTreeMap<u64, (SocketAddr, Vec<u8>)>,
     next_datagram: u64,
@@ -113,6 +123,8 @@ impl World {
             swallow: Box::new(|_, _, _, _| false),
             wait_known: false,
             lose_length: None,
+            recorded: None,
+            config,
             queue: BinaryHeap::new(),
             datagrams: BTreeMap::new(),
             next_datagram: 0,
@@ -122,7 +134,7 @@ impl World {
 
     /// Another process takes a host's place; what the old one had is gone.
     pub fn replace(&mut self, host: usize, incarnation: u64) {
-        self.hosts[host] = Host::new(config(), incarnation);
+        self.hosts[host] = Host::new(self.config, incarnation);
     }
 
     pub fn remote(&mut self, at: usize, of: usize) -> Remote {
@@ -172,14 +184,21 @@ impl World {
                 all[start..start + part.length_bytes as usize].to_vec()
             }
         };
-        let mut head: Head = transmit.head;
-        keyed::seal(&Key, &mut head, &payload);
-        let mut bytes = [head.as_bytes(), &payload].concat();
+        let mut bytes = sealed(&transmit.head, &payload);
         assert!(bytes.len() <= 1400, "{} bytes in a datagram", bytes.len());
         self.sent_per_host[from] += 1;
         let Some(to) = (0..self.hosts.len()).find(|host| ip(*host) == transmit.to.ip()) else {
             return;
         };
+        let port = FIRST_PORT + u16::from(transmit.path.source_port_index());
+        let source = SocketAddr::new(ip(from), port);
+        if let Some(recorded) = &mut self.recorded {
+            recorded.push(Recorded {
+                to,
+                from: source,
+                bytes: bytes.clone(),
+            });
+        }
         let unlucky = self.random.below(100) < self.weather.loss_percent;
         let now = self.now;
         let chosen = self
@@ -194,22 +213,19 @@ impl World {
             bytes[at] ^= 1 << self.random.below(8);
         }
         let copies = 1 + u64::from(self.random.below(100) < self.weather.double_percent);
-        let port = FIRST_PORT + u16::from(transmit.path.source_port_index());
         for _ in 0..copies {
             let jitter = self.random.below(self.weather.jitter_ns + 1);
             let at = self.now + self.weather.delay_ns + jitter;
             self.queue.push(Reverse((at, self.next_datagram, to)));
-            self.datagrams.insert(
-                self.next_datagram,
-                (SocketAddr::new(ip(from), port), bytes.clone()),
-            );
+            self.datagrams
+                .insert(self.next_datagram, (source, bytes.clone()));
             self.next_datagram += 1;
         }
     }
 
     /// Hands a datagram to a host's machine as if it came from the network.
     pub fn deliver(&mut self, to: usize, origin: Origin, bytes: &[u8]) {
-        if keyed::open(&Key, bytes).is_err() {
+        if !is_whole(bytes) {
             return;
         }
         let now = self.now;
