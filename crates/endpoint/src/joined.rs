@@ -72,7 +72,7 @@ impl<L: Default, N> Default for Settings<L, N> {
 }
 
 /// What both transports counted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Statistics<L, N> {
     /// The local one.
     pub local: L,

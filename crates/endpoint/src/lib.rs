@@ -65,3 +65,5 @@ pub use weft_contract::{Class, TransferError};
 pub use weft_memory::{Element, IOV_LIMIT, Operator, UserBuffer};
 /// The local transport: its settings and what it counts.
 pub use weft_shm as shm;
+/// The network's transport: its settings and what it counts.
+pub use weft_udp as srd;

@@ -14,8 +14,9 @@ use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_GETWAITOBJ, Fid};
 
 use crate::domain::Domain;
 use crate::errno;
-use crate::lock::{Guarded, Lock};
+use crate::lock::Lock;
 use crate::object::{hand_out, head, no_bind, table};
+use crate::routes::Guarded;
 use crate::wait::{Deadline, Pace};
 
 /// A counter.

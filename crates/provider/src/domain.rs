@@ -5,7 +5,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use weft_endpoint::{DomainSettings, shm};
+use weft_endpoint::DomainSettings;
 use weft_fabric_sys::atomic::FiAtomicAttr;
 use weft_fabric_sys::domain::{FiOpsDomain, FidDomain};
 use weft_fabric_sys::endpoint::FidEp;
@@ -15,11 +15,12 @@ use weft_fabric_sys::flags::{FI_MR_BASIC, FI_MR_PROV_KEY};
 use weft_fabric_sys::info::{FI_THREAD_DOMAIN, FiInfo, FiRxAttr, FiTxAttr};
 
 use crate::fabric::Fabric;
-use crate::lock::{Guarded, Lock, Locked, Unlocked};
+use crate::lock::{Lock, Locked, Unlocked};
 use crate::log::{Subsystem, info as log_info};
 use crate::mr::{self, Regions};
 use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table};
-use crate::{av, counter, cq, endpoint, hints, parameters, report};
+use crate::routes::{self, Guarded};
+use crate::{av, counter, cq, endpoint, hints, parameters};
 
 /// A domain.
 #[repr(C)]
@@ -72,12 +73,7 @@ pub unsafe fn open(
         DomainSettings {
             inject_limit_bytes: settings.inject_size_bytes,
         },
-        shm::Settings {
-            single_copy: settings.single_copy,
-            directory: settings.region_directory.clone(),
-            report: report::line,
-            ..shm::Settings::default()
-        },
+        routes::settings(settings),
     );
     let own_keys = asked.domain.mr_mode & (FI_MR_BASIC | FI_MR_PROV_KEY) != 0;
     let parts = Parts {

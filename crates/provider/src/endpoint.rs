@@ -21,9 +21,10 @@ use crate::counter::Counter;
 use crate::cq::Queue;
 use crate::domain::Domain;
 use crate::hints::Hints;
-use crate::lock::{Guarded, Lock};
+use crate::lock::Lock;
 use crate::log::{Subsystem, warn};
 use crate::object::{class_of, hand_out, head, table};
+use crate::routes::Guarded;
 use crate::{address, atomic, errno, message, offer, options, report, rma, tagged, usage};
 
 /// An endpoint.

@@ -14,7 +14,7 @@
 //!
 //! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`];
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`c_memory`];
-//! - opening: [`fabric`], [`eq`], [`domain`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
+//! - opening: [`fabric`], [`eq`], [`domain`], [`routes`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; not offered yet: [`rma`], [`atomic`];
 //! - completing: [`cq`], [`cq_wait`], [`wait`], [`counter`], [`errno`].
 
@@ -46,6 +46,7 @@ pub mod post;
 pub mod prov_ini;
 pub mod report;
 pub mod rma;
+pub mod routes;
 pub mod tagged;
 pub mod usage;
 pub mod wait;

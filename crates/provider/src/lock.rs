@@ -7,6 +7,8 @@
 use std::cell::UnsafeCell;
 use std::sync::{Mutex, PoisonError};
 
+use crate::routes::Guarded;
+
 /// Guards a value against calls from several threads.
 pub trait Lock: 'static {
     /// Makes a guard around a value.
@@ -17,9 +19,6 @@ pub trait Lock: 'static {
     /// Calls `work` with the value, alone. Fast path. `work` must not call `with` on the same guard.
     fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R;
 }
-
-/// What is guarded: the endpoint crate's domain.
-pub type Guarded = weft_endpoint::Domain;
 
 const fn assert_send<T: Send>() {}
 

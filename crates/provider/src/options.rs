@@ -11,7 +11,8 @@ use weft_fabric_sys::fid::Fid;
 use weft_fabric_sys::info::{FiRxAttr, FiTxAttr};
 
 use crate::endpoint::Endpoint;
-use crate::lock::{Guarded, Lock};
+use crate::lock::Lock;
+use crate::routes::Guarded;
 use crate::{errno, offer};
 
 /// The table of options.

@@ -8,12 +8,25 @@ use std::ffi::{CStr, CString, c_char};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 use weft_endpoint::shm::SingleCopy;
 use weft_fabric_sys::provider::{FI_PARAM_STRING, FiProvider};
 
 use crate::host::host;
 use crate::{prov_ini, report};
+
+/// How remotes shall be reached.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RouteWish {
+    /// By shared memory on this host, by datagrams beyond it.
+    #[default]
+    Auto,
+    /// All by shared memory.
+    SharedMemory,
+    /// All by datagrams.
+    Datagrams,
+}
 
 /// The settings of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +39,12 @@ pub struct Settings {
     pub single_copy: SingleCopy,
     /// Where files for shared regions go; `None` for none.
     pub region_directory: Option<PathBuf>,
+    /// Which remotes are reached through shared memory.
+    pub route: RouteWish,
+    /// How long a remote on another host may be silent while something is expected of it.
+    pub dead_after: Duration,
+    /// Whether everybody on the network may take part in the job.
+    pub trust_network: bool,
     /// The abstract unix datagram socket that hears what each endpoint has carried; `None` for nobody.
     pub report: Option<String>,
 }
@@ -34,6 +53,9 @@ const INJECT_SIZE: &CStr = c"inject_size";
 const INTERFACE: &CStr = c"iface";
 const SINGLE_COPY: &CStr = c"single_copy";
 const REGION_DIRECTORY: &CStr = c"region_dir";
+const ROUTE: &CStr = c"route";
+const DEAD_AFTER: &CStr = c"dead_after";
+const TRUST_NETWORK: &CStr = c"trust_network";
 const REPORT: &CStr = c"report";
 
 /// The values of FI_WEFT_SINGLE_COPY.
@@ -42,6 +64,21 @@ const SINGLE_COPY_WORDS: [(&str, SingleCopy); 3] = [
     ("always", SingleCopy::Always),
     ("never", SingleCopy::Never),
 ];
+
+/// The values of FI_WEFT_ROUTE.
+const ROUTE_WORDS: [(&str, RouteWish); 3] = [
+    ("auto", RouteWish::Auto),
+    ("shm", RouteWish::SharedMemory),
+    ("srd", RouteWish::Datagrams),
+];
+
+/// The values of FI_WEFT_TRUST_NETWORK.
+const YES_OR_NO: [(&str, bool); 2] = [("0", false), ("1", true)];
+
+/// FI_WEFT_DEAD_AFTER in seconds when it is not set: chosen, longer than any pause of a process that is well.
+const DEAD_AFTER_DEFAULT_S: u64 = 5;
+/// Its range in seconds. Chosen: less than one loses processes that only wait for a processor.
+const DEAD_AFTER_S: std::ops::RangeInclusive<u64> = 1..=3600;
 
 /// Lowest FI_WEFT_INJECT_SIZE: specified by MPICH, whose control messages are up to 64 bytes.
 const INJECT_SIZE_LOWEST_BYTES: usize = 64;
@@ -71,6 +108,24 @@ pub fn define(provider: *const FiProvider) {
         provider,
         REGION_DIRECTORY,
         "Directory for the nameless files that hold shared memory, where memfd_create is not wanted (default: none)",
+    );
+    define_one(
+        provider,
+        ROUTE,
+        "How remotes are reached: auto, shared memory on this host and datagrams over many paths (srd) beyond it; shm or \
+         srd, all of them so, to compare (default: auto)",
+    );
+    define_one(
+        provider,
+        DEAD_AFTER,
+        "Seconds that a process on another host may be silent, while something is expected of it, before it counts as \
+         dead: 1 to 3600 (default: 5)",
+    );
+    define_one(
+        provider,
+        TRUST_NETWORK,
+        "1: everybody who can send to this machine may take part in the job; without it, and without a key, only \
+         processes of this host are talked to (default: 0)",
     );
     define_one(
         provider,
@@ -122,10 +177,11 @@ fn read() -> Result<Settings, String> {
     let address = value(INTERFACE)
         .map(|text| parse_interface(&text))
         .transpose()?;
-    let single_copy = value(SINGLE_COPY)
-        .map(|text| parse_single_copy(&text))
-        .transpose()?
-        .unwrap_or_default();
+    let single_copy = word(SINGLE_COPY, &SINGLE_COPY_WORDS)?.unwrap_or_default();
+    let dead_after_s = match value(DEAD_AFTER) {
+        None => DEAD_AFTER_DEFAULT_S,
+        Some(text) => parse_seconds(DEAD_AFTER, &text)?,
+    };
     let region_directory = value(REGION_DIRECTORY)
         .map(|text| parse_directory(&text))
         .transpose()?;
@@ -134,6 +190,9 @@ fn read() -> Result<Settings, String> {
         address,
         single_copy,
         region_directory,
+        route: word(ROUTE, &ROUTE_WORDS)?.unwrap_or_default(),
+        dead_after: Duration::from_secs(dead_after_s),
+        trust_network: word(TRUST_NETWORK, &YES_OR_NO)?.unwrap_or_default(),
         report: value(REPORT),
     })
 }
@@ -190,13 +249,29 @@ fn parse_interface(text: &str) -> Result<IpAddr, String> {
     })
 }
 
-fn parse_single_copy(text: &str) -> Result<SingleCopy, String> {
-    let known = SINGLE_COPY_WORDS
-        .iter()
-        .find(|(word, _)| *word == text.trim());
-    known.map(|(_, choice)| *choice).ok_or_else(|| {
-        let name = environment_name(SINGLE_COPY);
-        format!("{name} is \"{text}\", but must be auto, always or never: correct or unset {name}")
+fn parse_seconds(name: &CStr, text: &str) -> Result<u64, String> {
+    let known = text.trim().parse().ok();
+    known.filter(|seconds| DEAD_AFTER_S.contains(seconds)).ok_or_else(|| {
+        let (name, least, most) = (environment_name(name), DEAD_AFTER_S.start(), DEAD_AFTER_S.end());
+        format!("{name} is \"{text}\", but must be a number of seconds from {least} to {most}: correct or unset {name}")
+    })
+}
+
+/// What the word that a parameter is set to stands for; `None` if it is not set.
+fn word<T: Copy>(name: &CStr, words: &[(&str, T)]) -> Result<Option<T>, String> {
+    value(name)
+        .map(|text| parse_word(name, &text, words))
+        .transpose()
+}
+
+fn parse_word<T: Copy>(name: &CStr, text: &str, words: &[(&str, T)]) -> Result<T, String> {
+    let known = words.iter().find(|(word, _)| *word == text.trim());
+    known.map(|(_, meaning)| *meaning).ok_or_else(|| {
+        let name = environment_name(name);
+        let (last, others) = words.split_last().expect("a parameter has values");
+        let others: Vec<&str> = others.iter().map(|(word, _)| *word).collect();
+        let (others, last) = (others.join(", "), last.0);
+        format!("{name} is \"{text}\", but must be {others} or {last}: correct or unset {name}")
     })
 }
 
@@ -234,8 +309,9 @@ mod tests {
 
     #[test]
     fn words_and_directories_are_checked() {
-        assert_eq!(parse_single_copy("never"), Ok(SingleCopy::Never));
-        let why = parse_single_copy("no").expect_err("refused");
+        let parse = |text| parse_word(SINGLE_COPY, text, &SINGLE_COPY_WORDS);
+        assert_eq!(parse("never"), Ok(SingleCopy::Never));
+        let why = parse("no").expect_err("refused");
         assert!(
             why.contains("FI_WEFT_SINGLE_COPY") && why.contains("auto, always or never"),
             "{why}"
@@ -246,6 +322,18 @@ mod tests {
                 parse_directory(text)
                     .expect_err("refused")
                     .contains("FI_WEFT_REGION_DIR")
+            );
+        }
+    }
+
+    #[test]
+    fn a_time_beyond_its_range_is_refused() {
+        assert_eq!(parse_seconds(DEAD_AFTER, "3600"), Ok(3600));
+        for text in ["0", "3601", "soon"] {
+            let why = parse_seconds(DEAD_AFTER, text).expect_err("refused");
+            assert!(
+                why.contains("FI_WEFT_DEAD_AFTER") && why.contains("1 to 3600"),
+                "{why}"
             );
         }
     }

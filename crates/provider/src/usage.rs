@@ -6,15 +6,15 @@
 
 use std::fmt::Write;
 
-use weft_endpoint::Statistics;
 use weft_endpoint::shm;
 use weft_os::local_socket::Ringer;
 
 use crate::parameters;
+use crate::routes::Statistics;
 
 /// Sends the report, if one is asked for. Never waits, and never fails the caller: a job must not end differently because
 /// nobody listens.
-pub fn send(statistics: &Statistics<shm::Statistics>) {
+pub fn send(statistics: &Statistics) {
     let Some(socket) = parameters::settings().and_then(|settings| settings.report.as_deref())
     else {
         return;
@@ -27,9 +27,13 @@ pub fn send(statistics: &Statistics<shm::Statistics>) {
     }
 }
 
-fn describe(statistics: &Statistics<shm::Statistics>, pid: u32) -> String {
+fn describe(statistics: &Statistics, pid: u32) -> String {
     let counts = &statistics.counts;
-    let local = statistics.local.unwrap_or_default();
+    let carried = statistics.local.as_ref();
+    let local = carried.map_or(shm::Statistics::default(), |carried| carried.local);
+    let network = carried
+        .and_then(|carried| carried.network)
+        .unwrap_or_default();
     let mut sent = String::new();
     for protocol in shm::Protocol::ALL {
         let count = local.sent(protocol);
@@ -41,6 +45,11 @@ fn describe(statistics: &Statistics<shm::Statistics>, pid: u32) -> String {
             r#"{comma}"{name}":{{"messages":{messages},"bytes":{bytes}}}"#
         );
     }
+    let _ = write!(
+        sent,
+        r#","srd":{{"messages":{},"bytes":{}}}"#,
+        network.sent_messages, network.sent_bytes
+    );
     format!(
         r#"{{"weft":"{}","pid":{pid},"sent":{{{sent}}},"received":{{"messages":{},"bytes":{}}},"unexpected":{},"remotes":{},"errors":{}}}"#,
         env!("CARGO_PKG_VERSION"),
@@ -63,6 +72,7 @@ mod tests {
             r#""pid":7"#,
             r#""inline":{"messages":0,"bytes":0}"#,
             r#""pipelined":"#,
+            r#""srd":{"messages":0,"bytes":0}"#,
             r#""received":{"messages":0"#,
         ] {
             assert!(text.contains(part), "{text} lacks {part}");

@@ -18,6 +18,13 @@ pub enum Values {
         /// Most.
         most: u64,
     },
+    /// A number of seconds, both ends included.
+    Seconds {
+        /// Least.
+        least: u64,
+        /// Most.
+        most: u64,
+    },
     /// The name of a network interface, or an address of this machine.
     Interface,
     /// One of these words.
@@ -42,7 +49,16 @@ pub struct Parameter {
 }
 
 /// All parameters.
-pub const PARAMETERS: [Parameter; 5] = [
+pub const PARAMETERS: [Parameter; 8] = [
+    Parameter {
+        name: "FI_WEFT_DEAD_AFTER",
+        default: "5",
+        values: Values::Seconds {
+            least: 1,
+            most: 3600,
+        },
+        meaning: "seconds that a process on another host may be silent, while something is expected of it, before it is dead",
+    },
     Parameter {
         name: "FI_WEFT_IFACE",
         default: "the first that is up and not loopback",
@@ -71,10 +87,22 @@ pub const PARAMETERS: [Parameter; 5] = [
         meaning: "abstract unix datagram socket that gets each endpoint's counts when it closes; weft run sets it",
     },
     Parameter {
+        name: "FI_WEFT_ROUTE",
+        default: "auto",
+        values: Values::Words(&["auto", "shm", "srd"]),
+        meaning: "shared memory on this host and datagrams over many paths beyond it; or all remotes by one of them, to compare",
+    },
+    Parameter {
         name: "FI_WEFT_SINGLE_COPY",
         default: "auto",
         values: Values::Words(&["auto", "always", "never"]),
         meaning: "fetch large messages straight from the sender's memory: where permitted and faster, where permitted, or never",
+    },
+    Parameter {
+        name: "FI_WEFT_TRUST_NETWORK",
+        default: "0",
+        values: Values::Words(&["0", "1"]),
+        meaning: "1: everybody who can send to this machine may take part in the job; 0: only who holds the job's key",
     },
 ];
 
@@ -84,6 +112,7 @@ impl Values {
     pub fn describe(self) -> String {
         match self {
             Self::Bytes { least, most } => format!("{least} to {most} bytes"),
+            Self::Seconds { least, most } => format!("{least} to {most} seconds"),
             Self::Interface => "an interface's name or an address of this machine".to_owned(),
             Self::Words(words) => words.join(", "),
             Self::Folder => "the absolute path of a folder".to_owned(),
@@ -98,6 +127,10 @@ impl Values {
                 .trim()
                 .parse::<u64>()
                 .is_ok_and(|bytes| (least..=most).contains(&bytes)),
+            Self::Seconds { least, most } => text
+                .trim()
+                .parse::<u64>()
+                .is_ok_and(|seconds| (least..=most).contains(&seconds)),
             Self::Interface => known.iter().any(|one| one == text),
             Self::Words(words) => words.contains(&text.trim()),
             Self::Folder => {

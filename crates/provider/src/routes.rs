@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which transports a domain's endpoints get, and how they are set: shared memory always, datagrams where the network
+//! may be used.
+//!
+//! Called by domain when it opens; reads parameters.
+
+use weft_endpoint::joined::{self, Joined, Locality};
+use weft_endpoint::{Domain, LocalRoute, shm, srd};
+
+use crate::parameters::{RouteWish, Settings};
+use crate::report;
+
+/// What an endpoint sends through.
+pub type Route = Joined<shm::Transport, srd::Transport>;
+/// What it counts.
+pub type Statistics = weft_endpoint::Statistics<<Route as LocalRoute>::Statistics>;
+/// The endpoint crate's domain with such endpoints.
+pub type Guarded = Domain<Route>;
+
+/// Ends the sentence that a user reads when a remote is on another host and this process may not talk to it.
+const WITHOUT_NETWORK: &str = "If everybody on the network is trusted, set FI_WEFT_TRUST_NETWORK=1 for all processes of the job.";
+
+/// How the endpoints of a domain are opened. Setup.
+pub fn settings(settings: &Settings) -> <Route as LocalRoute>::Settings {
+    let local = shm::Settings {
+        single_copy: settings.single_copy,
+        directory: settings.region_directory.clone(),
+        report: report::line,
+        ..shm::Settings::default()
+    };
+    let network = settings.trust_network.then(|| srd::Settings {
+        dead_after: settings.dead_after,
+        report: report::line,
+        ..srd::Settings::default()
+    });
+    joined::Settings {
+        local,
+        network,
+        locality: match settings.route {
+            RouteWish::Auto => Locality::ByInterface,
+            RouteWish::SharedMemory => Locality::Everybody,
+            RouteWish::Datagrams => Locality::Nobody,
+        },
+        report: report::line,
+        without_network: WITHOUT_NETWORK,
+    }
+}
