@@ -22,7 +22,8 @@ static void everything_is_offered_without_hints(void)
         ;
     CHECK(found, "no info of this provider in the list");
     uint64_t wanted = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
-                      FI_LOCAL_COMM | FI_REMOTE_COMM;
+                      FI_LOCAL_COMM | FI_REMOTE_COMM | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ |
+                      FI_REMOTE_WRITE;
     CHECK((found->caps & wanted) == wanted, "capabilities %#llx", (unsigned long long)found->caps);
     CHECK(found->ep_attr->type == FI_EP_RDM && found->mode == 0 && found->domain_attr->mr_mode == 0, "modes");
     CHECK(found->domain_attr->cq_data_size >= 4 && found->tx_attr->inject_size >= 64, "sizes");

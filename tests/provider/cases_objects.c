@@ -2,8 +2,6 @@
 // Objects: their order of opening and closing, names, options, registered memory, event queues, what is not offered.
 #include "harness.h"
 
-#include <rdma/fi_atomic.h>
-#include <rdma/fi_rma.h>
 
 static struct host host;
 static struct side a, b;
@@ -135,17 +133,9 @@ static void events_are_read_in_order(void)
 
 static void what_is_not_offered_says_so(void)
 {
-    uint64_t value = 0;
-    size_t count;
-    struct fi_atomic_attr attr;
     struct fid_pep *passive;
     struct fid_ep *other;
     open_pair(&host, &a, &b, NULL);
-    ANSWERS(-FI_ENOSYS, fi_read(a.ep, &value, 8, NULL, a.other, 0, 0, NULL));
-    ANSWERS(-FI_ENOSYS, fi_inject_writedata(a.ep, &value, 8, 0, a.other, 0, 0));
-    ANSWERS(-FI_ENOSYS, fi_atomic(a.ep, &value, 1, NULL, a.other, 0, 0, FI_UINT64, FI_SUM, NULL));
-    ANSWERS(-FI_EOPNOTSUPP, fi_atomicvalid(a.ep, FI_UINT64, FI_SUM, &count));
-    ANSWERS(-FI_EOPNOTSUPP, fi_query_atomic(host.domain, FI_UINT64, FI_SUM, &attr, 0));
     ANSWERS(-FI_ENOSYS, fi_passive_ep(host.fabric, host.info, &passive, NULL));
     ANSWERS(-FI_ENOSYS, fi_scalable_ep(host.domain, host.info, &other, NULL));
     ANSWERS(-FI_ENOSYS, fi_connect(a.ep, b.name, NULL, 0));

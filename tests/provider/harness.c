@@ -36,6 +36,8 @@ void open_host(struct host *host, const struct wishes *wishes)
     hints->tx_attr->op_flags = host->wishes.transmit_flags;
     hints->tx_attr->iov_limit = hints->rx_attr->iov_limit = 8;
     hints->caps &= ~host->wishes.caps_removed;
+    hints->caps |= host->wishes.caps_added;
+    hints->domain_attr->mr_mode = host->wishes.mr_mode;
     host->info = get_info(host->wishes.version, hints);
     fi_freeinfo(hints);
     OK(fi_fabric(host->info->fabric_attr, &host->fabric, NULL));

@@ -60,7 +60,8 @@ struct wishes {
     size_t queue_size;
     uint64_t binding;        // added to FI_TRANSMIT | FI_RECV
     uint64_t transmit_flags; // op_flags of sends
-    uint64_t caps_removed;
+    uint64_t caps_removed, caps_added;
+    int mr_mode;
     bool counters;
 };
 
@@ -137,6 +138,6 @@ struct test_case {
 };
 
 extern const struct test_case info_cases[], object_cases[], vector_cases[], transfer_cases[], matching_cases[],
-    completion_cases[], waiting_cases[], process_cases[];
+    completion_cases[], waiting_cases[], remote_cases[], atomic_cases[], process_cases[];
 
 #endif

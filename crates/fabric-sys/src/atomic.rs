@@ -74,10 +74,133 @@ pub struct FiMsgAtomic {
 layout! { FiMsgAtomic = "struct fi_msg_atomic", 72: msg_iov 0, desc 8, iov_count 16, addr 24, rma_iov 32,
 rma_iov_count 40, datatype 48, op 52, context 56, data 64 }
 
-/// A call of the table whose arguments this version of the provider does not look at.
-///
-/// Every call of an operation takes the endpoint first; a function that looks at no argument may stand for all of them.
-pub type FiAtomicCall = unsafe extern "C" fn(*mut FidEp) -> isize;
+/// `write(ep, buf, count, desc, dest_addr, addr, key, datatype, op, context)`.
+pub type FiAtomicWrite = unsafe extern "C" fn(
+    *mut FidEp,
+    *const c_void,
+    usize,
+    *mut c_void,
+    FiAddr,
+    u64,
+    u64,
+    u32,
+    u32,
+    *mut c_void,
+) -> isize;
+
+/// `writev(ep, iov, desc, count, dest_addr, addr, key, datatype, op, context)`.
+pub type FiAtomicWritev = unsafe extern "C" fn(
+    *mut FidEp,
+    *const FiIoc,
+    *mut *mut c_void,
+    usize,
+    FiAddr,
+    u64,
+    u64,
+    u32,
+    u32,
+    *mut c_void,
+) -> isize;
+
+/// `inject(ep, buf, count, dest_addr, addr, key, datatype, op)`.
+pub type FiAtomicInject =
+    unsafe extern "C" fn(*mut FidEp, *const c_void, usize, FiAddr, u64, u64, u32, u32) -> isize;
+
+/// `readwrite(ep, buf, count, desc, result, result_desc, dest_addr, addr, key, datatype, op, context)`.
+pub type FiAtomicFetch = unsafe extern "C" fn(
+    *mut FidEp,
+    *const c_void,
+    usize,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    FiAddr,
+    u64,
+    u64,
+    u32,
+    u32,
+    *mut c_void,
+) -> isize;
+
+/// `readwritev(ep, iov, desc, count, resultv, result_desc, result_count, dest_addr, addr, key, datatype, op, context)`.
+pub type FiAtomicFetchv = unsafe extern "C" fn(
+    *mut FidEp,
+    *const FiIoc,
+    *mut *mut c_void,
+    usize,
+    *mut FiIoc,
+    *mut *mut c_void,
+    usize,
+    FiAddr,
+    u64,
+    u64,
+    u32,
+    u32,
+    *mut c_void,
+) -> isize;
+
+/// `readwritemsg(ep, msg, resultv, result_desc, result_count, flags)`.
+pub type FiAtomicFetchMessage = unsafe extern "C" fn(
+    *mut FidEp,
+    *const FiMsgAtomic,
+    *mut FiIoc,
+    *mut *mut c_void,
+    usize,
+    u64,
+) -> isize;
+
+/// `compwrite(ep, buf, count, desc, compare, compare_desc, result, result_desc, dest_addr, addr, key, datatype, op,
+/// context)`.
+pub type FiAtomicCompare = unsafe extern "C" fn(
+    *mut FidEp,
+    *const c_void,
+    usize,
+    *mut c_void,
+    *const c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    FiAddr,
+    u64,
+    u64,
+    u32,
+    u32,
+    *mut c_void,
+) -> isize;
+
+/// `compwritev(ep, iov, desc, count, comparev, compare_desc, compare_count, resultv, result_desc, result_count,
+/// dest_addr, addr, key, datatype, op, context)`.
+pub type FiAtomicComparev = unsafe extern "C" fn(
+    *mut FidEp,
+    *const FiIoc,
+    *mut *mut c_void,
+    usize,
+    *const FiIoc,
+    *mut *mut c_void,
+    usize,
+    *mut FiIoc,
+    *mut *mut c_void,
+    usize,
+    FiAddr,
+    u64,
+    u64,
+    u32,
+    u32,
+    *mut c_void,
+) -> isize;
+
+/// `compwritemsg(ep, msg, comparev, compare_desc, compare_count, resultv, result_desc, result_count, flags)`.
+pub type FiAtomicCompareMessage = unsafe extern "C" fn(
+    *mut FidEp,
+    *const FiMsgAtomic,
+    *const FiIoc,
+    *mut *mut c_void,
+    usize,
+    *mut FiIoc,
+    *mut *mut c_void,
+    usize,
+    u64,
+) -> isize;
 
 /// `writevalid(ep, datatype, op, count)` and its two sisters.
 pub type FiAtomicValid = unsafe extern "C" fn(*mut FidEp, u32, u32, *mut usize) -> c_int;
@@ -89,25 +212,25 @@ pub struct FiOpsAtomic {
     /// Bytes of this table that are filled.
     pub size: usize,
     /// Change remote memory.
-    pub write: FiAtomicCall,
+    pub write: FiAtomicWrite,
     /// From a vector.
-    pub writev: FiAtomicCall,
+    pub writev: FiAtomicWritev,
     /// With everything given.
-    pub writemsg: FiAtomicCall,
+    pub writemsg: unsafe extern "C" fn(*mut FidEp, *const FiMsgAtomic, u64) -> isize,
     /// Without a completion.
-    pub inject: FiAtomicCall,
+    pub inject: FiAtomicInject,
     /// Change remote memory and fetch what was there.
-    pub readwrite: FiAtomicCall,
+    pub readwrite: FiAtomicFetch,
     /// From a vector.
-    pub readwritev: FiAtomicCall,
+    pub readwritev: FiAtomicFetchv,
     /// With everything given.
-    pub readwritemsg: FiAtomicCall,
+    pub readwritemsg: FiAtomicFetchMessage,
     /// Compare, then change.
-    pub compwrite: FiAtomicCall,
+    pub compwrite: FiAtomicCompare,
     /// From a vector.
-    pub compwritev: FiAtomicCall,
+    pub compwritev: FiAtomicComparev,
     /// With everything given.
-    pub compwritemsg: FiAtomicCall,
+    pub compwritemsg: FiAtomicCompareMessage,
     /// Is a change there?
     pub writevalid: FiAtomicValid,
     /// Is a fetch there?

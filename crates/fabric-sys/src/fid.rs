@@ -34,6 +34,8 @@ pub const FI_ENABLE: c_int = 6;
 pub const FI_GET_RAW_MR: c_int = 8;
 /// Get the kind of wait object.
 pub const FI_GETWAITOBJ: c_int = 16;
+/// Mappings of a region have changed.
+pub const FI_REFRESH: c_int = 14;
 
 /// The head of every object.
 #[repr(C)]

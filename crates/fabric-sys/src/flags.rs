@@ -51,6 +51,13 @@ pub const FI_TRANSMIT_COMPLETE: u64 = 1 << 27;
 /// Complete when the message is in the target's buffer.
 pub const FI_DELIVERY_COMPLETE: u64 = 1 << 28;
 
+/// The target of a remote operation hears of it, by counters.
+pub const FI_RMA_EVENT: u64 = 1 << 56;
+/// To `fi_query_atomic`: operations that fetch.
+pub const FI_FETCH_ATOMIC: u64 = 1 << 58;
+/// To `fi_query_atomic`: operations that compare.
+pub const FI_COMPARE_ATOMIC: u64 = 1 << 59;
+
 /// Endpoints in the same host or process can be reached.
 pub const FI_LOCAL_COMM: u64 = 1 << 51;
 /// Endpoints elsewhere can be reached.
@@ -75,6 +82,12 @@ pub const FI_SYNC_ERR: u64 = 1 << 58;
 /// On an address vector: shared by processes under a name, or read only.
 pub const FI_SYMMETRIC: u64 = 1 << 59;
 
+/// Messages and remote operations are processed at a target in their order, whatever their kinds.
+pub const FI_ORDER_STRICT: u64 = 0x1FF;
+/// Reads and writes are, among themselves (four bits).
+pub const FI_ORDER_RMA: u64 = 0xF << 32;
+/// Atomic operations are, among themselves (four bits).
+pub const FI_ORDER_ATOMIC: u64 = 0xF << 36;
 /// Sends to one target are matched there in their order.
 pub const FI_ORDER_SAS: u64 = 1 << 8;
 

@@ -6,21 +6,19 @@
 use std::ffi::{c_int, c_void};
 
 use weft_endpoint::DomainSettings;
-use weft_fabric_sys::atomic::FiAtomicAttr;
 use weft_fabric_sys::domain::{FiOpsDomain, FidDomain};
 use weft_fabric_sys::endpoint::FidEp;
 use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENOSYS, FI_EOPNOTSUPP, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_DOMAIN, FI_CLASS_EQ, FiOps, Fid};
-use weft_fabric_sys::flags::{FI_MR_BASIC, FI_MR_PROV_KEY};
 use weft_fabric_sys::info::{FI_THREAD_DOMAIN, FiInfo, FiRxAttr, FiTxAttr};
 
 use crate::fabric::Fabric;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::log::{Subsystem, info as log_info};
-use crate::mr::{self, Regions};
+use crate::mr::{self, RegionMode};
 use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table};
 use crate::routes::{self, Guarded};
-use crate::{av, counter, cq, endpoint, hints, parameters};
+use crate::{atomic, av, counter, cq, endpoint, hints, parameters};
 
 /// A domain.
 #[repr(C)]
@@ -31,8 +29,8 @@ pub struct Domain<L> {
     lock: L,
     /// Objects that are open, regions included.
     children: Dependents,
-    /// The keys of registered regions.
-    pub(crate) regions: Regions,
+    /// How regions are named.
+    pub(crate) region_mode: RegionMode,
     inject_size_bytes: usize,
 }
 
@@ -75,11 +73,11 @@ pub unsafe fn open(
         },
         routes::settings(settings),
     );
-    let own_keys = asked.domain.mr_mode & (FI_MR_BASIC | FI_MR_PROV_KEY) != 0;
+    let region_mode = RegionMode::of(asked.domain.mr_mode);
     let parts = Parts {
         fabric,
         guarded,
-        own_keys,
+        region_mode,
         inject_size_bytes: settings.inject_size_bytes,
         context,
     };
@@ -99,7 +97,7 @@ pub unsafe fn open(
 struct Parts {
     fabric: *const Fabric,
     guarded: Guarded,
-    own_keys: bool,
+    region_mode: RegionMode,
     inject_size_bytes: usize,
     context: *mut c_void,
 }
@@ -118,7 +116,7 @@ impl Parts {
             fabric: self.fabric,
             lock: L::new(self.guarded),
             children: Dependents::none(),
-            regions: Regions::new(self.own_keys),
+            region_mode: self.region_mode,
             inject_size_bytes: self.inject_size_bytes,
         };
         // SAFETY: the contract.
@@ -168,7 +166,7 @@ impl<L: Lock> Domain<L> {
         poll_open: no_poll_set,
         stx_ctx: no_shared_transmit,
         srx_ctx: no_shared_receive,
-        query_atomic: no_atomics,
+        query_atomic: atomic::query,
         query_collective: no_collectives,
         endpoint2: open_endpoint_with_flags::<L>,
     };
@@ -241,16 +239,6 @@ unsafe extern "C" fn no_shared_receive(
     _: *mut c_void,
 ) -> c_int {
     -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_atomics(
-    _: *mut FidDomain,
-    _: u32,
-    _: u32,
-    _: *mut FiAtomicAttr,
-    _: u64,
-) -> c_int {
-    -FI_EOPNOTSUPP
 }
 
 unsafe extern "C" fn no_collectives(_: *mut FidDomain, _: u32, _: *mut c_void, _: u64) -> c_int {

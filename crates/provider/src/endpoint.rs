@@ -109,9 +109,9 @@ fn fid<L: Lock>(context: *mut c_void) -> FidEp {
         ops: options::ops::<L>(),
         cm: cm_ops::<L>(),
         msg: message::ops::<L>(),
-        rma: &rma::OPS,
+        rma: rma::ops::<L>(),
         tagged: tagged::ops::<L>(),
-        atomic: &atomic::OPS,
+        atomic: atomic::ops::<L>(),
         collective: std::ptr::null(),
     }
 }

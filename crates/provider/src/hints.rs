@@ -99,6 +99,11 @@ impl Hints {
             asked.tx_ctx_cnt <= 1 && asked.rx_ctx_cnt <= 1,
             "several or shared contexts per endpoint",
         )?;
+        let ordered = asked.max_order_raw_size.max(asked.max_order_war_size);
+        demand(
+            ordered.max(asked.max_order_waw_size) <= offer::ORDERED_BYTES,
+            "order among longer remote operations",
+        )?;
         // Every mem_tag_format fits: all 64 bits of a tag are matched.
         demand(asked.auth_key_size == 0, "authentication keys")
     }
@@ -192,7 +197,7 @@ impl Hints {
         )?;
         let pieces = transmit.iov_limit.max(receive.iov_limit);
         demand(
-            pieces <= offer::PIECES && transmit.rma_iov_limit <= offer::PIECES,
+            pieces <= offer::PIECES && transmit.rma_iov_limit <= offer::RANGES,
             "more pieces in a buffer",
         )
     }
@@ -251,7 +256,7 @@ unsafe fn copy_name(name: *const c_char) -> Option<CString> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use weft_fabric_sys::flags::{FI_MSG, FI_ORDER_SAS, FI_RMA};
+    use weft_fabric_sys::flags::{FI_MSG, FI_ORDER_SAS, FI_TRIGGER};
 
     fn nothing() -> Hints {
         // SAFETY: null asks for nothing.
@@ -272,7 +277,7 @@ mod tests {
         };
         assert!(refused(|hints| hints.endpoint.r#type = FI_EP_MSG).contains("FI_EP_RDM"));
         assert!(refused(|hints| hints.endpoint.r#type = FI_EP_DGRAM).contains("FI_EP_RDM"));
-        assert!(refused(|hints| hints.info.caps = FI_MSG | FI_RMA).contains("capabilities"));
+        assert!(refused(|hints| hints.info.caps = FI_MSG | FI_TRIGGER).contains("capabilities"));
         assert!(refused(|hints| hints.info.caps = 1 << 47).contains("capabilities"));
         assert!(
             refused(|hints| hints.domain.data_progress = FI_PROGRESS_AUTO).contains("progress")

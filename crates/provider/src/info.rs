@@ -245,18 +245,28 @@ fn fill(
     Ok(())
 }
 
+/// Kinds of transfers other than messages.
+const OTHER_KINDS: u64 = FI_RMA | FI_ATOMIC;
+
 /// The capabilities an application gets: what it asked for and every secondary one, but its messages' sources only if it
 /// asked, since they cost a look-up for each message. Without hints: everything.
 fn granted_caps(asked: u64, offered: u64) -> u64 {
     if asked == 0 {
         return offered;
     }
-    let granted = (asked | (offered & offer::SECONDARY_CAPS)) & !(FI_SOURCE & !asked);
-    if granted & offer::DIRECTIONS == 0 {
-        granted | (offered & offer::DIRECTIONS)
-    } else {
-        granted
+    let mut secondary = offered & offer::SECONDARY_CAPS;
+    if asked & (FI_RMA | FI_ATOMIC) == 0 {
+        secondary &= !FI_RMA_EVENT;
     }
+    let mut granted = (asked | secondary) & !(FI_SOURCE & !asked);
+    for (kinds, directions) in offer::DIRECTIONS {
+        // An application that asks for no kind of transfer at all means messages.
+        let names_kind = granted & kinds != 0 || (asked & OTHER_KINDS == 0 && kinds & FI_MSG != 0);
+        if names_kind && granted & directions == 0 {
+            granted |= offered & directions;
+        }
+    }
+    granted
 }
 
 fn transmit(caps: u64, hints: &Hints, settings: &Settings) -> FiTxAttr {
@@ -268,7 +278,7 @@ fn transmit(caps: u64, hints: &Hints, settings: &Settings) -> FiTxAttr {
         msg_order: if asked.msg_order != 0 {
             asked.msg_order
         } else {
-            offer::MESSAGE_ORDER
+            offer::MESSAGE_ORDER_REPORTED
         },
         comp_order: 0,
         inject_size: settings.inject_size_bytes,
@@ -278,7 +288,7 @@ fn transmit(caps: u64, hints: &Hints, settings: &Settings) -> FiTxAttr {
             offer::DEPTH
         },
         iov_limit: asked.iov_limit.max(offer::PIECES_REPORTED),
-        rma_iov_limit: 1,
+        rma_iov_limit: asked.rma_iov_limit.max(offer::PIECES_REPORTED),
         tclass: FI_TC_UNSPEC,
     }
 }
@@ -292,7 +302,7 @@ fn receive(caps: u64, hints: &Hints) -> FiRxAttr {
         msg_order: if asked.msg_order != 0 {
             asked.msg_order
         } else {
-            offer::MESSAGE_ORDER
+            offer::MESSAGE_ORDER_REPORTED
         },
         comp_order: 0,
         total_buffered_recv: 0,
@@ -321,9 +331,9 @@ fn endpoint() -> FiEpAttr {
         protocol_version: offer::PROTOCOL_VERSION,
         max_msg_size: offer::MESSAGE_SIZE_BYTES,
         msg_prefix_size: 0,
-        max_order_raw_size: 0,
-        max_order_war_size: 0,
-        max_order_waw_size: 0,
+        max_order_raw_size: offer::ORDERED_BYTES,
+        max_order_war_size: offer::ORDERED_BYTES,
+        max_order_waw_size: offer::ORDERED_BYTES,
         mem_tag_format: offer::TAG_FORMAT,
         tx_ctx_cnt: 1,
         rx_ctx_cnt: 1,

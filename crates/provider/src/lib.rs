@@ -15,7 +15,7 @@
 //! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`];
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`c_memory`];
 //! - opening: [`fabric`], [`eq`], [`domain`], [`routes`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
-//! - sending and receiving: [`message`], [`tagged`], [`post`]; not offered yet: [`rma`], [`atomic`];
+//! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`];
 //! - completing: [`cq`], [`cq_wait`], [`wait`], [`counter`], [`errno`].
 
 pub mod address;

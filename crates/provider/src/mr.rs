@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Registered regions. Registration is required of nobody and pins nothing: it hands out a key and remembers it.
+//! Registered regions: the C calls. Registration pins nothing; it tells the endpoint crate what remotes may touch.
 //!
 //! Called through the domain's table. Source: fi_mr(3).
 
-use std::collections::HashSet;
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, PoisonError};
 
 use libc::iovec;
-use weft_fabric_sys::errno::{FI_EINVAL, FI_ENOKEY, FI_ENOSYS, FI_SUCCESS};
-use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_EP, FI_CLASS_MR, FI_ENABLE, Fid};
+use weft_endpoint::{KeyChoice, RegionSettings};
+use weft_fabric_sys::errno::{FI_EDOMAIN, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
+use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_EP, FI_CLASS_MR, FI_ENABLE, FI_REFRESH, Fid};
+use weft_fabric_sys::flags::{
+    FI_MR_BASIC, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_REMOTE_READ, FI_REMOTE_WRITE,
+};
 use weft_fabric_sys::mr::{FI_HMEM_SYSTEM, FiMrAttr, FiOpsMr, FidMr};
 use weft_fabric_sys::version::fi_version;
 
+use crate::counter::Counter;
 use crate::domain::Domain;
+use crate::errno;
 use crate::lock::Lock;
 use crate::object::{class_of, hand_out, head, table};
-use crate::offer;
+use crate::post::several;
 
 /// A registered region.
 #[repr(C)]
@@ -26,47 +30,33 @@ struct Region<L> {
     domain: *const Domain<L>,
 }
 
-/// The keys in use in one domain.
-#[derive(Debug)]
-pub struct Regions {
-    keys: Mutex<HashSet<u64>>,
-    /// The application leaves the choice of keys to us.
+/// How the regions of a domain are named, by the registration mode that its application opened it with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RegionMode {
+    /// Keys are ours to choose.
     own_keys: bool,
+    /// Remotes name bytes by virtual address, not by their place in the region.
+    virtual_addresses: bool,
 }
 
-impl Regions {
-    /// None are in use.
-    pub fn new(own_keys: bool) -> Self {
+impl RegionMode {
+    /// What a mode says.
+    pub fn of(mode: c_int) -> Self {
         Self {
-            keys: Mutex::new(HashSet::new()),
-            own_keys,
+            own_keys: mode & (FI_MR_BASIC | FI_MR_PROV_KEY) != 0,
+            virtual_addresses: mode & (FI_MR_BASIC | FI_MR_VIRT_ADDR) != 0,
         }
     }
+}
 
-    /// Takes a key: the one asked for, or, where keys are ours to choose, the first free one from their count upwards.
-    /// `None` if the one asked for is in use.
-    fn take(&self, asked: u64) -> Option<u64> {
-        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut key = if self.own_keys {
-            keys.len() as u64
-        } else {
-            asked
-        };
-        while !keys.insert(key) {
-            if !self.own_keys {
-                return None;
-            }
-            key += 1;
-        }
-        Some(key)
-    }
-
-    fn give_back(&self, key: u64) {
-        self.keys
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&key);
-    }
+/// A call to register memory.
+struct Wish {
+    pieces: *const iovec,
+    count: usize,
+    access: u64,
+    offset: u64,
+    key: u64,
+    context: *mut c_void,
 }
 
 /// The table through which a domain registers memory.
@@ -86,8 +76,8 @@ unsafe extern "C" fn reg<L: Lock>(
     domain: *mut Fid,
     buffer: *const c_void,
     length: usize,
-    _access: u64,
-    _offset: u64,
+    access: u64,
+    offset: u64,
     key: u64,
     _flags: u64,
     region: *mut *mut FidMr,
@@ -97,8 +87,17 @@ unsafe extern "C" fn reg<L: Lock>(
         iov_base: buffer.cast_mut(),
         iov_len: length,
     };
+    let (pieces, count) = (&raw const whole, 1);
+    let wish = Wish {
+        pieces,
+        count,
+        access,
+        offset,
+        key,
+        context,
+    };
     // SAFETY: the arguments are those of fi_mr_reg(3).
-    unsafe { register::<L>(domain, &whole, 1, key, context, region) }
+    unsafe { register::<L>(domain, &wish, region) }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -106,15 +105,23 @@ unsafe extern "C" fn regv<L: Lock>(
     domain: *mut Fid,
     pieces: *const iovec,
     count: usize,
-    _access: u64,
-    _offset: u64,
+    access: u64,
+    offset: u64,
     key: u64,
     _flags: u64,
     region: *mut *mut FidMr,
     context: *mut c_void,
 ) -> c_int {
+    let wish = Wish {
+        pieces,
+        count,
+        access,
+        offset,
+        key,
+        context,
+    };
     // SAFETY: the arguments are those of fi_mr_regv(3).
-    unsafe { register::<L>(domain, pieces, count, key, context, region) }
+    unsafe { register::<L>(domain, &wish, region) }
 }
 
 unsafe extern "C" fn regattr<L: Lock>(
@@ -134,46 +141,58 @@ unsafe extern "C" fn regattr<L: Lock>(
     if interface != FI_HMEM_SYSTEM {
         return -FI_ENOSYS;
     }
-    // SAFETY: the arguments are those of fi_mr_regattr(3), and these members exist in every version.
-    unsafe {
-        register::<L>(
-            domain,
-            (*attr).mr_iov,
-            (*attr).iov_count,
-            (*attr).requested_key,
-            (*attr).context,
-            region,
-        )
-    }
+    // SAFETY: these members exist in every version.
+    let wish = unsafe {
+        Wish {
+            pieces: (*attr).mr_iov,
+            count: (*attr).iov_count,
+            access: (*attr).access,
+            offset: (*attr).offset,
+            key: (*attr).requested_key,
+            context: (*attr).context,
+        }
+    };
+    // SAFETY: the arguments are those of fi_mr_regattr(3).
+    unsafe { register::<L>(domain, &wish, region) }
 }
 
 /// # Safety
 /// `domain` must be an open domain of this kind of lock, the rest as in fi_mr_regv(3).
-// structure: allow arguments because libfabric's callers pass them so
-unsafe fn register<L: Lock>(
-    domain: *mut Fid,
-    pieces: *const iovec,
-    count: usize,
-    key: u64,
-    context: *mut c_void,
-    place: *mut *mut FidMr,
-) -> c_int {
-    if place.is_null() || count > offer::PIECES || (pieces.is_null() && count > 0) {
+unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidMr) -> c_int {
+    if place.is_null() || wish.offset != 0 {
         return -FI_EINVAL;
     }
     // SAFETY: the contract.
     let domain = unsafe { &*domain.cast::<Domain<L>>() };
-    let Some(key) = domain.regions.take(key) else {
-        return -FI_ENOKEY;
+    // SAFETY: remotes touch registered memory only while it is registered, when the application lends it (contract).
+    let memory = match unsafe { several(wish.pieces, wish.count) } {
+        Ok(memory) => memory,
+        Err(error) => return -errno::number(error),
     };
-    let fid = head(
-        FI_CLASS_MR,
-        context,
-        const { &table(close::<L>, bind, control) },
-    );
+    let mode = domain.region_mode;
+    let settings = RegionSettings {
+        base: if mode.virtual_addresses {
+            memory.address() as u64
+        } else {
+            0
+        },
+        memory,
+        readable: wish.access & FI_REMOTE_READ != 0,
+        writable: wish.access & FI_REMOTE_WRITE != 0,
+        key: if mode.own_keys {
+            KeyChoice::Ours
+        } else {
+            KeyChoice::Theirs(wish.key)
+        },
+    };
+    let key = match domain.with(|guarded| guarded.register(settings)) {
+        Ok(key) => key,
+        Err(error) => return -errno::number(error),
+    };
+    let ops = const { &table(close::<L>, bind::<L>, control) };
     let region = Region {
         fid: FidMr {
-            fid,
+            fid: head(FI_CLASS_MR, wish.context, ops),
             mem_desc: std::ptr::null_mut(),
             key,
         },
@@ -193,52 +212,39 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let region = unsafe { Box::from_raw(fid.cast::<Region<L>>()) };
     // SAFETY: a domain stays open while it has children, of which this region is one.
     let domain = unsafe { &*region.domain };
-    domain.regions.give_back(region.fid.key);
+    let closed = domain.with(|guarded| guarded.deregister(region.fid.key));
     domain.remove_child();
-    FI_SUCCESS
+    errno::code(closed)
 }
 
-/// Regions may be bound to endpoints and counters (FI_MR_ENDPOINT); nothing depends on it.
-unsafe extern "C" fn bind(_: *mut Fid, other: *mut Fid, _: u64) -> c_int {
+/// Regions may be bound to endpoints (FI_MR_ENDPOINT), on which nothing depends, and to a counter of writes to them.
+unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     // SAFETY: null or an open object of the application.
     match unsafe { class_of(other) } {
-        Some(FI_CLASS_EP | FI_CLASS_CNTR) => FI_SUCCESS,
+        Some(FI_CLASS_EP) => FI_SUCCESS,
+        Some(FI_CLASS_CNTR) => {
+            // SAFETY: this table belongs to regions of this kind of lock only; counters are opened from such domains.
+            let (region, counter) =
+                unsafe { (&*fid.cast::<Region<L>>(), &*other.cast::<Counter<L>>()) };
+            if !std::ptr::eq(region.domain, counter.domain()) {
+                return -FI_EDOMAIN;
+            }
+            if flags & !FI_REMOTE_WRITE != 0 {
+                return -FI_EINVAL;
+            }
+            let (key, counter) = (region.fid.key, counter.id());
+            // SAFETY: a domain stays open while it has children, of which this region is one.
+            let domain = unsafe { &*region.domain };
+            errno::code(domain.with(|guarded| guarded.bind_region_counter(key, counter)))
+        }
         _ => -FI_EINVAL,
     }
 }
 
+/// Regions need neither enabling nor news of changed mappings; both may be told all the same.
 unsafe extern "C" fn control(_: *mut Fid, command: c_int, _: *mut c_void) -> c_int {
-    if command == FI_ENABLE {
-        FI_SUCCESS
-    } else {
-        -FI_ENOSYS
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_key_is_used_once_until_it_is_given_back() {
-        let regions = Regions::new(false);
-        assert_eq!((regions.take(7), regions.take(7)), (Some(7), None));
-        regions.give_back(7);
-        assert_eq!(regions.take(7), Some(7));
-    }
-
-    #[test]
-    fn own_keys_never_clash() {
-        let regions = Regions::new(true);
-        assert_eq!(
-            [0; 3].map(|asked| regions.take(asked)),
-            [Some(0), Some(1), Some(2)]
-        );
-        regions.give_back(1);
-        assert_eq!(
-            regions.take(0),
-            Some(3),
-            "two are in use, and 2 is one of them"
-        );
+    match command {
+        FI_ENABLE | FI_REFRESH => FI_SUCCESS,
+        _ => -FI_ENOSYS,
     }
 }

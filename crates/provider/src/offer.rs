@@ -4,6 +4,7 @@
 //! hints checks what an application asks for against this; info turns it into C. Source: fi_getinfo(3),
 //! fi_endpoint(3), fi_domain(3); the values are those that Open MPI, MPICH and Intel MPI all accept.
 
+use weft_endpoint::{ATOMIC_LIMIT_BYTES, RANGE_LIMIT};
 use weft_fabric_sys::flags::*;
 use weft_fabric_sys::info::*;
 use weft_memory::IOV_LIMIT;
@@ -12,19 +13,36 @@ use weft_memory::IOV_LIMIT;
 pub const NAME: &std::ffi::CStr = c"weft";
 
 /// Capabilities of the sending side.
-pub const TRANSMIT_CAPS: u64 = FI_MSG | FI_TAGGED | FI_SEND;
+pub const TRANSMIT_CAPS: u64 =
+    FI_MSG | FI_TAGGED | FI_SEND | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_FENCE;
 /// Capabilities of the receiving side.
-pub const RECEIVE_CAPS: u64 =
-    FI_MSG | FI_TAGGED | FI_RECV | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_SOURCE;
+pub const RECEIVE_CAPS: u64 = FI_MSG
+    | FI_TAGGED
+    | FI_RECV
+    | FI_DIRECTED_RECV
+    | FI_MULTI_RECV
+    | FI_SOURCE
+    | FI_RMA
+    | FI_ATOMIC
+    | FI_REMOTE_READ
+    | FI_REMOTE_WRITE
+    | FI_RMA_EVENT;
 /// Capabilities of the domain.
 pub const DOMAIN_CAPS: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 /// All capabilities.
 pub const CAPS: u64 = TRANSMIT_CAPS | RECEIVE_CAPS | DOMAIN_CAPS;
 
 /// Capabilities that an application gets without asking for them (fi_getinfo(3), secondary capabilities).
-pub const SECONDARY_CAPS: u64 = FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM;
-/// The two directions; an application that names neither gets both.
-pub const DIRECTIONS: u64 = FI_SEND | FI_RECV;
+pub const SECONDARY_CAPS: u64 =
+    FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_FENCE | FI_RMA_EVENT;
+/// Kinds of transfers, each with its directions; an application that names a kind and none of its directions gets all.
+pub const DIRECTIONS: [(u64, u64); 2] = [
+    (FI_MSG | FI_TAGGED, FI_SEND | FI_RECV),
+    (
+        FI_RMA | FI_ATOMIC,
+        FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE,
+    ),
+];
 
 /// Flags that sends without flags may be given as a default.
 pub const TRANSMIT_FLAGS: u64 =
@@ -32,8 +50,13 @@ pub const TRANSMIT_FLAGS: u64 =
 /// Flags that receives without flags may be given as a default.
 pub const RECEIVE_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
 
-/// Order of messages between two endpoints.
-pub const MESSAGE_ORDER: u64 = FI_ORDER_SAS;
+/// Order between two endpoints that may be asked for: all there is (docs/one-sided.md, clause 6).
+pub const MESSAGE_ORDER: u64 = FI_ORDER_STRICT | FI_ORDER_RMA | FI_ORDER_ATOMIC;
+/// The order that is reported to applications which do not ask. Chosen: what MPIs look for. Reads and writes are left out,
+/// so that they may take shortcuts.
+pub const MESSAGE_ORDER_REPORTED: u64 = FI_ORDER_SAS | FI_ORDER_ATOMIC;
+/// Longest payload of which one operation sees what another did, as ordered.
+pub const ORDERED_BYTES: usize = ATOMIC_LIMIT_BYTES;
 
 /// The protocol's number. Chosen: libfabric keeps numbers with the highest bit for providers outside its tree.
 pub const PROTOCOL: u32 = 0x8000_5745;
@@ -53,6 +76,8 @@ pub const PIECES: usize = IOV_LIMIT;
 /// Pieces of one buffer that are reported to applications which do not ask for more. Chosen: what most providers report;
 /// programs are tried with it, and libfabric's own tests cut buffers wrongly into 5 and 6 pieces.
 pub const PIECES_REPORTED: usize = 4;
+/// Ranges of remote memory of one operation, at most.
+pub const RANGES: usize = RANGE_LIMIT;
 /// Operations that may be under way, reported to applications that size their windows by it. Chosen; there is no limit.
 pub const DEPTH: usize = 4096;
 /// Queues, endpoints, counters of one domain. Chosen; there is no limit but memory.

@@ -114,17 +114,24 @@ pub fn data_if_flagged(flags: u64, data: u64) -> Option<u64> {
     (flags & FI_REMOTE_CQ_DATA != 0).then_some(data)
 }
 
+/// One piece as a buffer. Fast path.
+///
 /// # Safety
 /// As for [`UserBuffer::from_raw`].
 #[inline(always)]
-unsafe fn one(piece: Piece) -> UserBuffer {
+pub unsafe fn one(piece: Piece) -> UserBuffer {
     // SAFETY: the contract.
     unsafe { UserBuffer::from_raw(piece.base.cast_mut().cast(), piece.length_bytes) }
 }
 
+/// Several pieces as a buffer.
+///
+/// # Errors
+/// [`Error::Invalid`] for too many, or a null list.
+///
 /// # Safety
 /// As for [`UserBuffer::from_raw`], for each of `count` pieces at `pieces`.
-unsafe fn several(pieces: *const iovec, count: usize) -> Result<UserBuffer, Error> {
+pub unsafe fn several(pieces: *const iovec, count: usize) -> Result<UserBuffer, Error> {
     if count == 0 {
         return Ok(UserBuffer::empty());
     }

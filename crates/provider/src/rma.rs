@@ -1,115 +1,308 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads and writes of remote memory: not offered, so every call answers `-FI_ENOSYS`.
+//! Reads and writes of remote memory: the C calls, each turned into one call of the endpoint crate.
 //!
-//! The table is here because C's inline functions call through it without asking. Source: fi_rma(3).
+//! Called through the endpoint's table; uses post for buffers. Source: fi_rma(3).
 
 use std::ffi::c_void;
 
 use libc::iovec;
-use weft_fabric_sys::FiAddr;
+use weft_endpoint::{Access, Error, FiAddr, RANGE_LIMIT, Range, UserBuffer};
+use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::endpoint::FidEp;
-use weft_fabric_sys::errno::FI_ENOSYS;
-use weft_fabric_sys::rma::{FiMsgRma, FiOpsRma};
+use weft_fabric_sys::errno::FI_EINVAL;
+use weft_fabric_sys::flags::FI_TRIGGER;
+use weft_fabric_sys::rma::{FiMsgRma, FiOpsRma, FiRmaIov};
 
-/// The answer of every call.
-const ABSENT: isize = -(FI_ENOSYS as isize);
+use crate::endpoint::Endpoint;
+use crate::errno::long_code;
+use crate::lock::Lock;
+use crate::post::{Piece, data_if_flagged, one, several};
 
 /// The table of calls.
-pub static OPS: FiOpsRma = FiOpsRma {
-    size: size_of::<FiOpsRma>(),
-    read,
-    readv: vector,
-    readmsg: message,
-    write,
-    writev: vector,
-    writemsg: message,
-    inject,
-    writedata,
-    injectdata,
-};
+pub fn ops<L: Lock>() -> &'static FiOpsRma {
+    const {
+        &FiOpsRma {
+            size: size_of::<FiOpsRma>(),
+            read: read::<L>,
+            readv: readv::<L>,
+            readmsg: readmsg::<L>,
+            write: write::<L>,
+            writev: writev::<L>,
+            writemsg: writemsg::<L>,
+            inject: inject::<L>,
+            writedata: writedata::<L>,
+            injectdata: injectdata::<L>,
+        }
+    }
+}
 
-// structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn read(
-    _: *mut FidEp,
-    _: *mut c_void,
-    _: usize,
-    _: *mut c_void,
-    _: FiAddr,
-    _: u64,
-    _: u64,
-    _: *mut c_void,
+/// The range of a call that names one.
+fn range(address: u64, key: u64, length_bytes: usize) -> Range {
+    Range {
+        address,
+        length_bytes: length_bytes as u64,
+        key,
+    }
+}
+
+/// What a call without flags says.
+fn access<'a>(to: RawFiAddr, ranges: &'a [Range], context: *mut c_void) -> Access<'a> {
+    Access {
+        to: FiAddr(to),
+        ranges,
+        cq_data: None,
+        flags: None,
+        inject: false,
+        context: context as usize,
+    }
+}
+
+/// # Safety
+/// `endpoint` must be an open endpoint of this kind of lock.
+#[inline(always)]
+unsafe fn post_write<L: Lock>(
+    endpoint: *mut FidEp,
+    access: &Access<'_>,
+    payload: &UserBuffer,
 ) -> isize {
-    ABSENT
+    // SAFETY: the contract.
+    let endpoint = unsafe { Endpoint::<L>::from_fid(endpoint) };
+    long_code(endpoint.with(|domain, id| domain.write(id, access, payload)))
+}
+
+/// # Safety
+/// `endpoint` must be an open endpoint of this kind of lock.
+#[inline(always)]
+unsafe fn post_read<L: Lock>(
+    endpoint: *mut FidEp,
+    access: &Access<'_>,
+    target: UserBuffer,
+) -> isize {
+    // SAFETY: the contract.
+    let endpoint = unsafe { Endpoint::<L>::from_fid(endpoint) };
+    long_code(endpoint.with(|domain, id| domain.read(id, access, target)))
+}
+
+/// The ranges of a call with all its parts, and its flags checked.
+///
+/// # Safety
+/// As fi_writemsg(3) says of `rma_iov`.
+unsafe fn ranges_of(
+    ranges: *const FiRmaIov,
+    count: usize,
+    flags: u64,
+) -> Result<([Range; RANGE_LIMIT], usize), Error> {
+    if flags & FI_TRIGGER != 0 {
+        return Err(Error::Unsupported);
+    }
+    if count > RANGE_LIMIT || (count > 0 && ranges.is_null()) {
+        return Err(Error::Invalid);
+    }
+    let mut found = [Range::default(); RANGE_LIMIT];
+    for (index, place) in found.iter_mut().enumerate().take(count) {
+        // SAFETY: the application passes `count` of them (contract), and the pointer is not null.
+        let range = unsafe { &*ranges.add(index) };
+        *place = Range {
+            address: range.addr,
+            length_bytes: range.len as u64,
+            key: range.key,
+        };
+    }
+    Ok((found, count))
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn write(
-    _: *mut FidEp,
-    _: *const c_void,
-    _: usize,
-    _: *mut c_void,
-    _: FiAddr,
-    _: u64,
-    _: u64,
-    _: *mut c_void,
+unsafe extern "C" fn read<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *mut c_void,
+    length_bytes: usize,
+    _desc: *mut c_void,
+    to: RawFiAddr,
+    address: u64,
+    key: u64,
+    context: *mut c_void,
 ) -> isize {
-    ABSENT
+    let ranges = [range(address, key, length_bytes)];
+    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are fi_read's.
+    unsafe {
+        let target = one(Piece { base, length_bytes });
+        post_read::<L>(endpoint, &access(to, &ranges, context), target)
+    }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn vector(
-    _: *mut FidEp,
-    _: *const iovec,
-    _: *mut *mut c_void,
-    _: usize,
-    _: FiAddr,
-    _: u64,
-    _: u64,
-    _: *mut c_void,
+unsafe extern "C" fn readv<L: Lock>(
+    endpoint: *mut FidEp,
+    pieces: *const iovec,
+    _desc: *mut *mut c_void,
+    count: usize,
+    to: RawFiAddr,
+    address: u64,
+    key: u64,
+    context: *mut c_void,
 ) -> isize {
-    ABSENT
+    // SAFETY: as for `read`, with fi_readv's arguments.
+    let target = match unsafe { several(pieces, count) } {
+        Ok(target) => target,
+        Err(error) => return long_code(Err(error)),
+    };
+    let ranges = [range(address, key, target.length_bytes())];
+    // SAFETY: as for `read`.
+    unsafe { post_read::<L>(endpoint, &access(to, &ranges, context), target) }
 }
 
-unsafe extern "C" fn message(_: *mut FidEp, _: *const FiMsgRma, _: u64) -> isize {
-    ABSENT
+unsafe extern "C" fn readmsg<L: Lock>(
+    endpoint: *mut FidEp,
+    message: *const FiMsgRma,
+    flags: u64,
+) -> isize {
+    // SAFETY: null or the application's message.
+    let Some(message) = (unsafe { message.as_ref() }) else {
+        return -(FI_EINVAL as isize);
+    };
+    // SAFETY: as for `read`, with fi_readmsg's arguments.
+    let parts = unsafe {
+        ranges_of(message.rma_iov, message.rma_iov_count, flags).and_then(|ranges| {
+            several(message.msg_iov, message.iov_count).map(|target| (ranges, target))
+        })
+    };
+    match parts {
+        Err(error) => long_code(Err(error)),
+        Ok(((ranges, count), target)) => {
+            let access = Access {
+                flags: Some(flags),
+                ..access(message.addr, &ranges[..count], message.context)
+            };
+            // SAFETY: as for `read`.
+            unsafe { post_read::<L>(endpoint, &access, target) }
+        }
+    }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn inject(
-    _: *mut FidEp,
-    _: *const c_void,
-    _: usize,
-    _: FiAddr,
-    _: u64,
-    _: u64,
+unsafe extern "C" fn write<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *const c_void,
+    length_bytes: usize,
+    _desc: *mut c_void,
+    to: RawFiAddr,
+    address: u64,
+    key: u64,
+    context: *mut c_void,
 ) -> isize {
-    ABSENT
+    let ranges = [range(address, key, length_bytes)];
+    // SAFETY: as for `read`, with fi_write's arguments.
+    unsafe {
+        let payload = one(Piece { base, length_bytes });
+        post_write::<L>(endpoint, &access(to, &ranges, context), &payload)
+    }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn writedata(
-    _: *mut FidEp,
-    _: *const c_void,
-    _: usize,
-    _: *mut c_void,
-    _: u64,
-    _: FiAddr,
-    _: u64,
-    _: u64,
-    _: *mut c_void,
+unsafe extern "C" fn writev<L: Lock>(
+    endpoint: *mut FidEp,
+    pieces: *const iovec,
+    _desc: *mut *mut c_void,
+    count: usize,
+    to: RawFiAddr,
+    address: u64,
+    key: u64,
+    context: *mut c_void,
 ) -> isize {
-    ABSENT
+    // SAFETY: as for `read`, with fi_writev's arguments.
+    let payload = match unsafe { several(pieces, count) } {
+        Ok(payload) => payload,
+        Err(error) => return long_code(Err(error)),
+    };
+    let ranges = [range(address, key, payload.length_bytes())];
+    // SAFETY: as for `read`.
+    unsafe { post_write::<L>(endpoint, &access(to, &ranges, context), &payload) }
+}
+
+unsafe extern "C" fn writemsg<L: Lock>(
+    endpoint: *mut FidEp,
+    message: *const FiMsgRma,
+    flags: u64,
+) -> isize {
+    // SAFETY: null or the application's message.
+    let Some(message) = (unsafe { message.as_ref() }) else {
+        return -(FI_EINVAL as isize);
+    };
+    // SAFETY: as for `read`, with fi_writemsg's arguments.
+    let parts = unsafe {
+        ranges_of(message.rma_iov, message.rma_iov_count, flags).and_then(|ranges| {
+            several(message.msg_iov, message.iov_count).map(|payload| (ranges, payload))
+        })
+    };
+    match parts {
+        Err(error) => long_code(Err(error)),
+        Ok(((ranges, count), payload)) => {
+            let access = Access {
+                flags: Some(flags),
+                cq_data: data_if_flagged(flags, message.data),
+                ..access(message.addr, &ranges[..count], message.context)
+            };
+            // SAFETY: as for `read`.
+            unsafe { post_write::<L>(endpoint, &access, &payload) }
+        }
+    }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn injectdata(
-    _: *mut FidEp,
-    _: *const c_void,
-    _: usize,
-    _: u64,
-    _: FiAddr,
-    _: u64,
-    _: u64,
+unsafe extern "C" fn inject<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *const c_void,
+    length_bytes: usize,
+    to: RawFiAddr,
+    address: u64,
+    key: u64,
 ) -> isize {
-    ABSENT
+    let ranges = [range(address, key, length_bytes)];
+    let access = Access {
+        inject: true,
+        ..access(to, &ranges, std::ptr::null_mut())
+    };
+    // SAFETY: as for `read`, with fi_inject_write's arguments.
+    unsafe { post_write::<L>(endpoint, &access, &one(Piece { base, length_bytes })) }
+}
+
+// structure: allow arguments because libfabric's callers pass them so
+unsafe extern "C" fn writedata<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *const c_void,
+    length_bytes: usize,
+    _desc: *mut c_void,
+    data: u64,
+    to: RawFiAddr,
+    address: u64,
+    key: u64,
+    context: *mut c_void,
+) -> isize {
+    let ranges = [range(address, key, length_bytes)];
+    let access = Access {
+        cq_data: Some(data),
+        ..access(to, &ranges, context)
+    };
+    // SAFETY: as for `read`, with fi_writedata's arguments.
+    unsafe { post_write::<L>(endpoint, &access, &one(Piece { base, length_bytes })) }
+}
+
+// structure: allow arguments because libfabric's callers pass them so
+unsafe extern "C" fn injectdata<L: Lock>(
+    endpoint: *mut FidEp,
+    base: *const c_void,
+    length_bytes: usize,
+    data: u64,
+    to: RawFiAddr,
+    address: u64,
+    key: u64,
+) -> isize {
+    let ranges = [range(address, key, length_bytes)];
+    let access = Access {
+        inject: true,
+        cq_data: Some(data),
+        ..access(to, &ranges, std::ptr::null_mut())
+    };
+    // SAFETY: as for `read`, with fi_inject_writedata's arguments.
+    unsafe { post_write::<L>(endpoint, &access, &one(Piece { base, length_bytes })) }
 }
