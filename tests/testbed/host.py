@@ -4,23 +4,28 @@
 
     host.py serve SOCKET            the first process of a host: adopts what others leave behind, starts what callers ask for
     host.py enter SOCKET COMMAND... run a command there with the caller's environment and folder; signals are passed on
-    host.py shell SOCKET WORDS...   as ssh does: the words joined, run by /bin/sh in an environment of its own
+    host.py shell HOST WORDS...     as ssh does: the words joined, run by /bin/sh there in an environment of its own
 
-A caller reaches a host through a socket in the file system, which no namespace separates, and hands over its own standard streams. A
-command that was started with `shell` outlives its caller, as one under sshd without a terminal does: whoever starts it must see to its end.
+`enter` reaches a host through a socket in the file system, which no namespace separates, and hands over the caller's standard streams.
+`shell` goes over the testbed's network, from one host to another, so that it fails when the network does. As under sshd without a
+terminal, a command that is started so outlives the connection: whoever starts it must see to its end.
 """
 
 import array
 import json
 import os
+import select
 import signal
 import socket
+import struct
+import subprocess
 import sys
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
 # What sshd gives to a command. The mark is how the tests find what a case left behind, wherever a launcher has put it.
 FRESH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": os.environ.get("HOME", "/root"), "LANG": "C.UTF-8"}
 KEPT = ("WEFT_TEST_MARK",)
+PORT = 22
 
 
 class Host:
@@ -38,15 +43,16 @@ class Host:
             os.unlink(path)
         self.listener.bind(path)
         self.listener.listen(64)
+        self.door = socket.create_server(("::", PORT), family=socket.AF_INET6, dualstack_ipv6=True, backlog=64)
 
     def serve(self):
-        import select
-
         while True:
-            watched = [self.listener, self.wake_read, *self.callers.values()]
+            watched = [self.listener, self.door, self.wake_read, *self.callers.values()]
             for ready in select.select(watched, [], [])[0]:
                 if ready is self.listener:
                     self.accept()
+                elif ready is self.door:
+                    self.open_shell()
                 elif ready is self.wake_read:
                     self.wake_read.recv(4096)
                 else:
@@ -75,6 +81,20 @@ class Host:
             self.callers[child] = connection
         for descriptor in descriptors:
             os.close(descriptor)
+
+    def open_shell(self):
+        connection, _ = self.door.accept()
+        if os.fork():
+            connection.close()
+            return
+        try:
+            signal.set_wakeup_fd(-1)
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            self.listener.close()
+            self.door.close()
+            shell(connection)
+        finally:
+            os._exit(0)
 
     def start(self, request, descriptors):
         child = os.fork()
@@ -127,7 +147,105 @@ class Host:
                 connection.close()
 
 
-def call(path, request, forward):
+# --- over the network: frames of a kind, a length and bytes --------------------------------------------------------------------------------
+
+COMMAND, INPUT, INPUT_END, OUTPUT, ERROR, STATUS = range(6)
+HEAD = struct.Struct("!BI")
+
+
+def put(connection, kind, data=b""):
+    connection.sendall(HEAD.pack(kind, len(data)) + data)
+
+
+def get(connection):
+    """The next frame, or None at the end of the connection."""
+
+    def exactly(count):
+        data = b""
+        while len(data) < count:
+            part = connection.recv(count - len(data))
+            if not part:
+                return None
+            data += part
+        return data
+
+    head = exactly(HEAD.size)
+    if head is None:
+        return None
+    kind, length = HEAD.unpack(head)
+    data = exactly(length)
+    return None if data is None else (kind, data)
+
+
+def shell(connection):
+    """The host's side of `shell`: a command with pipes, until both have ended or the connection has."""
+    _, text = get(connection)
+    request = json.loads(text)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    child = subprocess.Popen(
+        ["/bin/sh", "-c", request["command"]], env={**FRESH, **request["kept"]}, cwd=FRESH["HOME"], start_new_session=True, **pipes
+    )
+    outputs = {child.stdout: OUTPUT, child.stderr: ERROR}
+    while outputs:
+        for ready in select.select([connection, *outputs], [], [])[0]:
+            if ready is connection:
+                frame = get(connection)
+                if frame is None:
+                    return
+                feed(child.stdin, *frame)
+                continue
+            data = os.read(ready.fileno(), 65536)
+            if data:
+                put(connection, outputs[ready], data)
+            else:
+                del outputs[ready]
+    status = child.wait()
+    put(connection, STATUS, str(128 - status if status < 0 else status).encode())
+
+
+def feed(pipe, kind, data):
+    try:
+        if kind == INPUT:
+            os.write(pipe.fileno(), data)
+        elif not pipe.closed:
+            pipe.close()
+    except (OSError, ValueError):
+        pass
+
+
+def call_shell(host, words):
+    """The caller's side of `shell`. 255 when the connection cannot be made or breaks, as ssh has it."""
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    try:
+        connection = socket.create_connection((host, PORT), timeout=10)
+        connection.settimeout(None)
+        put(connection, COMMAND, json.dumps({"command": " ".join(words), "kept": kept}).encode())
+        watched = [connection, 0]
+        while True:
+            for ready in select.select(watched, [], [])[0]:
+                if ready == 0:
+                    data = os.read(0, 65536)
+                    put(connection, INPUT if data else INPUT_END, data)
+                    if not data:
+                        watched.remove(0)
+                    continue
+                frame = get(connection)
+                if frame is None:
+                    print(f"agent: the connection to {host} broke", file=sys.stderr)
+                    return 255
+                kind, data = frame
+                if kind == STATUS:
+                    return int(data)
+                os.write(1 if kind == OUTPUT else 2, data)
+    except OSError as error:
+        print(f"agent: {host} port {PORT}: {error.strerror or error}", file=sys.stderr)
+        return 255
+
+
+# --- through the file system -------------------------------------------------------------------------------------------------------------
+
+
+def call(path, request):
     """Returns the exit status as a shell would see it; 255 when the host is not there, as ssh has it."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -145,9 +263,8 @@ def call(path, request, forward):
     except OSError as error:
         print(f"host.py: {path}: {error.strerror}; the host is down", file=sys.stderr)
         return 255
-    if forward:
-        for number in FORWARDED:
-            signal.signal(number, lambda number, _: connection.send(f"{number:<4}".encode()))
+    for number in FORWARDED:
+        signal.signal(number, lambda number, _: connection.send(f"{number:<4}".encode()))
     answer = connection.recv(64).decode().strip()
     if not answer:
         return 255
@@ -160,11 +277,9 @@ def main():
     if verb == "serve":
         Host(path).serve()
     elif verb == "enter":
-        return call(path, {"command": words, "folder": os.getcwd(), "environment": dict(os.environ)}, True)
+        return call(path, {"command": words, "folder": os.getcwd(), "environment": dict(os.environ)})
     elif verb == "shell":
-        kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-        command = ["/bin/sh", "-c", " ".join(words)]
-        return call(path, {"command": command, "folder": FRESH["HOME"], "environment": {**FRESH, **kept}}, False)
+        return call_shell(path, words)
     else:
         print(__doc__, file=sys.stderr)
         return 2

@@ -13,7 +13,7 @@
 #   testbed.sh NAME down                 removes it, with every process in it
 #   testbed.sh NAME hosts                their names, one a line             testbed.sh NAME address H [6]   the address of host H
 #   testbed.sh NAME host H COMMAND...    runs a command on host H, with this environment and in this folder
-#   testbed.sh NAME agent                path of a script that takes the words of ssh: HOST COMMAND
+#   testbed.sh NAME agent                path of a script that does what ssh does, from host to host
 #   testbed.sh NAME loss PATH PERCENT    drops that share at random; PATH is a number from 1, or all; 0 heals
 #   testbed.sh NAME blackhole PATH       swallows everything, silently; `loss PATH 0` heals
 #   testbed.sh NAME rate PATH RATE       changes a path's rate               testbed.sh NAME mtu PATH BYTES
@@ -203,7 +203,7 @@ write_names() {
 write_agent() {
     cat >"$DIR/agent" <<AGENT
 #!/bin/sh
-# As ssh: [OPTIONS] HOST COMMAND..., into a host of the testbed $NAME, by name or address.
+# As ssh: [OPTIONS] HOST COMMAND..., from one host of a testbed to another.
 while :; do
     case \${1-} in
     -[bcDEeFIiJLlmOopQRSWw]) shift 2 ;;
@@ -214,9 +214,7 @@ done
 [ \$# -ge 2 ] || { echo "agent: usage: agent [OPTIONS] HOST COMMAND" >&2; exit 255; }
 host=\${1#*@}
 shift
-host=\$(awk -v key="\$host" '\$1 == key || \$2 == key { sub(/-6\$/, "", \$2); print \$2; exit }' "$DIR/etc-hosts")
-[ -S "$DIR/\$host.socket" ] || { echo "agent: there is no host of that name in this testbed" >&2; exit 255; }
-exec python3 "$here/host.py" shell "$DIR/\$host.socket" "\$@"
+exec python3 "$here/host.py" shell "\$host" "\$@"
 AGENT
     chmod 755 "$DIR/agent"
 }
