@@ -21,7 +21,8 @@
 #   testbed.sh NAME isolate H            host H hears and is heard no more, without a word; `join H` ends that
 #   testbed.sh NAME kill H               ends every process of host H, as a crash does
 #
-# Every host has network, name, process numbers, /dev/shm, /etc/hosts and System V memory of its own; the file system is shared. IPv4 is
+# Every host has network, name, process numbers, /dev/shm, /etc/hosts, System V memory and, as far as they go, processors of its own; the
+# file system is shared. IPv4 is
 # 10.77.H.2, IPv6 fd77:0:0:H::2. Names are unique, so that testbeds can stand side by side. Needs root, iproute2, nftables, Python 3.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -34,7 +35,7 @@ die() { printf 'testbed.sh: %s\n' "$*" >&2; exit 2; }
 cmd_check() {
     local tool
     [ "$(id -u)" = 0 ] || { echo 'making network namespaces needs root'; return 1; }
-    for tool in ip tc nft unshare nsenter python3; do
+    for tool in ip tc nft unshare nsenter taskset python3; do
         command -v "$tool" >/dev/null || { echo "$tool is not installed (Debian: apt install iproute2 nftables util-linux python3)"; return 1; }
     done
     unshare --net --uts --ipc --mount --pid --fork true 2>/dev/null || { echo 'this machine does not let root make namespaces'; return 1; }
@@ -68,12 +69,20 @@ make_switch() {
     in_ns "$1" nft 'add table inet weft; add chain inet weft fault { type filter hook forward priority 0; }'
 }
 
+# processors_of H: this machine's processors, dealt out to the hosts, so that one that polls takes no time from another where there are
+# enough, and every program sees how many it really has.
+processors_of() {
+    taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done |
+        awk -v h="$1" -v hosts="$HOSTS" '{ all[NR - 1] = $1 }
+            END { for (i = h % NR; i < NR; i += hosts) list = list (list == "" ? "" : ",") all[i]; print list }'
+}
+
 # make_host H: its first process keeps the namespaces, and ends everything in them when it ends.
 make_host() {
     local name
     name=$(host_name "$1")
     # shellcheck disable=SC2016 # the inner shell expands
-    setsid unshare --net --uts --ipc --mount --pid --fork --mount-proc --propagation private --kill-child sh -c '
+    setsid taskset -c "$(processors_of "$1")" unshare --net --uts --ipc --mount --pid --fork --mount-proc --propagation private --kill-child sh -c '
         mount -t sysfs sysfs /sys && mount -t tmpfs -o mode=1777,size=50% tmpfs /dev/shm && mount --bind "$1/etc-hosts" /etc/hosts || exit 1
         echo "$2" >/proc/sys/kernel/hostname
         exec python3 "$3" serve "$1/$2.socket"' sh "$DIR" "$name" "$here/host.py" </dev/null >"$DIR/$name.log" 2>&1 9>&- &
@@ -351,7 +360,7 @@ cmd_kill() { local name; name=$(host_of "$1"); kill -KILL "$(cat "$DIR/$name.ini
 case ${1:-} in
 check) cmd_check; exit ;;
 up) shift; cmd_up "$@"; exit ;;
-'' | -h | --help) sed -n '3,33s/^# \{0,1\}//p' "$0"; exit 2 ;;
+'' | -h | --help) sed -n '3,34s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 NAME=$1 DIR=$STATE/$1
 if ! [[ $NAME =~ ^wt-[A-Za-z0-9]+$ ]] || ! [ -d "$DIR" ]; then die "there is no testbed '$NAME'; \`up\` prints the name"; fi

@@ -10,6 +10,8 @@ use std::str::FromStr;
 use clap::Parser;
 
 use crate::fault::Fault;
+use crate::hosts;
+use crate::placement::{self, Share};
 use crate::transport::Transport;
 
 /// The parsed command line of `weft run`.
@@ -19,16 +21,19 @@ use crate::transport::Transport;
     no_binary_name = true,
     disable_version_flag = true,
     args_override_self = true,
-    about = "Run an unmodified MPI program on this machine, with its messages carried by Weft",
+    about = "Run an unmodified MPI program on this machine or on several, with its messages carried by Weft",
     after_help = AFTER_HELP
 )]
 pub struct Arguments {
     /// Number of ranks [default: --ppn if given, else the cores this process may use]
     #[arg(short = 'n', long = "np", value_name = "N")]
     pub ranks: Option<u32>,
-    /// Ranks per machine; this machine holds all of them, so at least N
+    /// Ranks per host; without hosts this machine holds all of them, so at least N
     #[arg(long, value_name = "N")]
     pub ppn: Option<u32>,
+    /// The hosts and the way to them.
+    #[command(flatten)]
+    pub hosts: HostArguments,
     /// Which MPI: auto, openmpi, mpich, intel, debian-openmpi, debian-mpich, or the path of an mpiexec
     #[arg(long, value_name = "MPI", default_value = "auto")]
     pub mpi: MpiChoice,
@@ -64,18 +69,40 @@ pub struct Arguments {
     pub program: Vec<OsString>,
 }
 
+/// The hosts of a job, where it is to run on others than this machine.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Several hosts")]
+pub struct HostArguments {
+    /// Run on these hosts: A,B or A:4,B:4 with the number of ranks that each takes
+    #[arg(long, value_name = "LIST", conflicts_with = "hostfile")]
+    pub hosts: Option<String>,
+    /// Run on the hosts in FILE, one a line: `name slots=4` (as Open MPI has it) or `name:4` (as MPICH has it)
+    #[arg(long, value_name = "FILE")]
+    pub hostfile: Option<PathBuf>,
+    /// What starts processes on other hosts: ssh, or a program called in the same way [default: the MPI's own variable, else ssh]
+    #[arg(long, value_name = "PROGRAM")]
+    pub launcher: Option<OsString>,
+    /// The network interface for all traffic between hosts [default: $FI_WEFT_IFACE, else each MPI and Weft choose]
+    #[arg(long, value_name = "NAME")]
+    pub iface: Option<String>,
+    /// End the job when a host has not been heard of for SECONDS
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    pub host_timeout: f64,
+}
+
 const AFTER_HELP: &str = "\
 Examples:
   weft run -n 4 -- ./code input.dat
   weft run -n 4 --transport native -- ./code input.dat    the MPI's own shared memory, to compare
   weft run -n 2 --mpi mpich -- weft bench latency
+  weft run --hosts a,b --ppn 2 -- ./code                  4 ranks on two hosts, started through ssh
   weft run -n 4 --dry-run -- python -m mpi4py.bench ringtest
 
 MPIs are looked for in this order: $WEFT_MPI_PATH (a list of prefixes), .env/mpi/{openmpi,mpich,intel} of the checkout that weft was
 built in, $VIRTUAL_ENV, $PATH, /usr/bin/mpiexec.openmpi, /usr/bin/mpiexec.mpich, $I_MPI_ROOT.
 
 Exit codes: the program's own; 128+signal when it was killed; 124 timed out; 2 wrong usage; 3 Weft not used (--require-weft);
-126 program not executable; 127 program not found; 1 anything else that kept the job from starting.";
+4 a host was lost; 126 program not executable; 127 program not found; 1 anything else that kept the job from starting.";
 
 /// Whether ranks are bound to cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -171,11 +198,38 @@ impl Arguments {
         }
         match self.ppn {
             Some(ppn) if ppn < ranks => Err(Fault::Usage(format!(
-                "-n {ranks} with --ppn {ppn} needs {} machines, and weft run starts ranks on this one only; leave --ppn out or make it at least {ranks}",
+                "-n {ranks} with --ppn {ppn} needs {} machines; name them with --hosts or --hostfile, or leave --ppn out to run on this one",
                 ranks.div_ceil(ppn)
             ))),
             _ => Ok(ranks),
         }
+    }
+
+    /// The ranks of each named host; `None` when no host was named.
+    ///
+    /// # Errors
+    /// `Fault::Usage` for a bad list or file, or hosts that do not hold the ranks; `Fault::System` for a file that cannot be read.
+    pub fn shares(&self) -> Result<Option<Vec<Share>>, Fault> {
+        let hosts = match (&self.hosts.hosts, &self.hosts.hostfile) {
+            (Some(list), _) => hosts::from_list(list)?,
+            (None, Some(path)) => hosts::from_file(path)?,
+            (None, None) => return Ok(None),
+        };
+        placement::place(&hosts, self.ranks, self.ppn).map(Some)
+    }
+
+    /// How long a host may be silent.
+    ///
+    /// # Errors
+    /// `Fault::Usage` when it is below two seconds, the time between two signs of life and some more, or not finite.
+    pub fn host_patience(&self) -> Result<std::time::Duration, Fault> {
+        if self.hosts.host_timeout >= 2.0 && self.hosts.host_timeout <= LONGEST_TIMEOUT_SECONDS {
+            return Ok(std::time::Duration::from_secs_f64(self.hosts.host_timeout));
+        }
+        Err(Fault::Usage(format!(
+            "--host-timeout {}: must be at least 2 and at most {LONGEST_TIMEOUT_SECONDS} seconds",
+            self.hosts.host_timeout
+        )))
     }
 
     /// Whether to bind each of `ranks` ranks to one of `cores` cores.

@@ -15,6 +15,7 @@ use crate::fault::Fault;
 use crate::linkage;
 use crate::loader::Loader;
 use crate::program::{BINDS_BY, Binding, Program};
+use crate::spread;
 use crate::transport::{Settings, intel};
 
 /// The launcher with everything it is given.
@@ -43,6 +44,8 @@ pub struct Request<'a> {
     pub variables: &'a [Variable],
     /// LD_LIBRARY_PATH as inherited.
     pub library_path: Option<&'a OsStr>,
+    /// For a job on several hosts: variables that will be set later and must reach the ranks.
+    pub elsewhere: Option<&'a [&'a str]>,
 }
 
 impl Launch {
@@ -73,10 +76,6 @@ impl Launch {
         launch
             .arguments
             .extend(arguments.into_iter().map(OsString::from));
-        launch
-            .arguments
-            .push(request.program.path.clone().into_os_string());
-        launch.arguments.extend(request.arguments.iter().cloned());
         for (name, value) in set {
             launch.set(&name, value);
         }
@@ -87,7 +86,24 @@ impl Launch {
         launch
             .remove
             .retain(|name| !launch.set.iter().any(|(set, _)| set == name));
+        if let (Some(later), Family::OpenMpi) = (request.elsewhere, mpi.family) {
+            launch.export(later);
+        }
+        launch
+            .arguments
+            .push(request.program.path.clone().into_os_string());
+        launch.arguments.extend(request.arguments.iter().cloned());
         Ok(launch)
+    }
+
+    /// Open MPI passes on to other hosts what it is told to, by name: the value goes through its own connection.
+    fn export(&mut self, later: &[&str]) {
+        let inherited = std::env::vars_os()
+            .filter_map(|(name, _)| name.into_string().ok())
+            .filter(|name| !self.remove.contains(name));
+        for name in spread::exported(&self.set, inherited, later) {
+            self.arguments.extend(["-x".into(), name.into()]);
+        }
     }
 
     fn set(&mut self, name: &str, value: OsString) {
@@ -260,6 +276,7 @@ mod tests {
                 ranks: 3,
                 variables,
                 library_path: None,
+                elsewhere: None,
             },
         )
     }
@@ -421,6 +438,7 @@ mod tests {
                 ranks: 1,
                 variables: &[],
                 library_path: Some(&inherited),
+                elsewhere: None,
             };
             Launch::compose(&mpi, Settings::default(), &request)
         };

@@ -36,6 +36,9 @@ pub enum Fault {
     /// libweft-fi.so is in none of the places where it should be.
     #[error("{0}")]
     ProviderMissing(String),
+    /// A host of the list cannot take part.
+    #[error("{0}")]
+    Host(String),
     /// The operating system refused something.
     #[error("{what}: {source}")]
     System {
@@ -58,6 +61,7 @@ impl Fault {
             | Self::MpiMissing(_)
             | Self::Mismatch(_)
             | Self::ProviderMissing(_)
+            | Self::Host(_)
             | Self::System { .. } => 1,
         }
     }

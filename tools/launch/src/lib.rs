@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft run`: starts an unmodified MPI program on this machine with the MPI that it was built for, with its messages carried by Weft (or,
+//! `weft run`: starts an unmodified MPI program, on this machine or on several hosts, with the MPI that it was built for, with its messages carried by Weft (or,
 //! to compare, by the MPI's own shared memory, by TCP or by another libfabric provider), and says at the end what went through Weft.
 //!
 //! Every MPI wants to be told in its own way to use a libfabric provider for messages inside a machine, most of them fall back silently to
@@ -13,7 +13,9 @@
 //!   knows the order of search), `python` asks an interpreter for its mpi4py.
 //! - `discover`: the MPIs of this machine, told apart by `family`.
 //! - `choose`: the one that runs this program. `provider`: where libweft-fi.so is. `cores`: how many ranks find a core.
-//! - `transport`: launcher arguments and environment, one file per family.
+//! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks, `agent` is the way there (ssh or what takes its
+//!   place), `posts` starts a `guard` on each and speaks `order` with it, `spread` tells each MPI.
+//! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of this together.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
 //! - `report`: a socket for what the ranks' providers have to say.
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
@@ -22,6 +24,7 @@
 //! The doctor and `weft info` use `discover`, `provider`, `elf` and `cores` too, so that they see what a run would see.
 #![forbid(unsafe_code)]
 
+pub mod agent;
 pub mod arguments;
 pub mod choose;
 pub mod command;
@@ -30,14 +33,21 @@ pub mod discover;
 pub mod elf;
 pub mod family;
 pub mod fault;
+pub mod guard;
+pub mod hosts;
 pub mod linkage;
 pub mod loader;
+pub mod order;
 pub mod outcome;
+pub mod placement;
+mod plan;
+pub mod posts;
 pub mod program;
 pub mod provider;
 pub mod python;
 pub mod report;
 pub mod signals;
+pub mod spread;
 pub mod supervise;
 pub mod transport;
 
@@ -45,20 +55,15 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 
 use clap::Parser;
 
-use arguments::{Arguments, MpiChoice};
-use choose::Chosen;
-use command::{Launch, Request};
-use discover::{Candidate, Surroundings};
+use arguments::Arguments;
 use fault::Fault;
-use loader::Loader;
 use outcome::{Record, Usage};
-use program::{Binding, Program};
-use report::{Collector, Summary};
-use supervise::Ending;
+use plan::Plan;
+use report::{Collector, Report, Summary};
+use supervise::{Elsewhere, Ending};
 use transport::{Shape, Transport};
 
 /// Runs `weft run` with the words that follow it and returns the exit code.
@@ -73,7 +78,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    match prepare(&arguments).and_then(|plan| execute(&arguments, &plan)) {
+    match plan::prepare(&arguments).and_then(|plan| execute(&arguments, plan)) {
         Ok(code) => code,
         Err(fault) => {
             eprintln!("weft run: {fault}");
@@ -82,93 +87,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// Everything that is decided before the job starts.
-struct Plan {
-    chosen: Chosen,
-    launch: Launch,
-    shape: Shape,
-}
-
-fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
-    arguments.time_limit()?;
-    let cores = cores::allowed().usable_count;
-    let ranks = arguments.rank_count(cores)?;
-    let bound = arguments.bound(ranks, cores)?;
-    let (name, rest) = arguments
-        .program
-        .split_first()
-        .ok_or_else(|| Fault::Usage("no program was named".into()))?;
-    let (library_path, path) = (
-        std::env::var_os("LD_LIBRARY_PATH"),
-        std::env::var_os("PATH"),
-    );
-    let loader = Loader::of_this_machine(library_path.as_deref());
-    let program = program::inspect(name, path.as_deref(), &loader)?;
-
-    let here = discover::installations(&candidates(arguments, &program));
-    let chosen = choose::choose(
-        &arguments.mpi,
-        &program,
-        &here,
-        arguments.transport.provider().is_some(),
-    )?;
-    let provider_folder = match arguments.transport {
-        Transport::Weft => Some(provider::find_for_this_process()?),
-        _ => None,
-    };
-    let root = nix::unistd::geteuid().is_root();
-    let shape = Shape {
-        ranks,
-        cores,
-        bound,
-        label: arguments.label,
-        root,
-        provider_folder,
-    };
-    let settings = transport::settings(&chosen.installation, &arguments.transport, &shape)?;
-    let request = Request {
-        program: &program,
-        arguments: rest,
-        ranks,
-        variables: &arguments.variables,
-        library_path: library_path.as_deref(),
-    };
-    let launch = Launch::compose(&chosen.installation, settings, &request)?;
-    Ok(Plan {
-        chosen,
-        launch,
-        shape,
-    })
-}
-
-/// The places to look in: the launcher that was named, the one beside the program's own libmpi, and the usual ones.
-fn candidates(arguments: &Arguments, program: &Program) -> Vec<Candidate> {
-    let mut list = Vec::new();
-    if let MpiChoice::Path(path) = &arguments.mpi {
-        list.push(Candidate {
-            mpiexec: path.clone(),
-            origin: "--mpi".into(),
-        });
-    }
-    list.extend(Surroundings::of_this_process().candidates());
-    let natural = match &program.binding {
-        Binding::Linked(need) => need
-            .path
-            .as_deref()
-            .and_then(Path::parent)
-            .and_then(Path::parent)
-            .map(Path::to_owned),
-        Binding::Python { prefix } => Some(prefix.clone()),
-        Binding::AtRunTime | Binding::None(_) => None,
-    };
-    list.extend(natural.map(|prefix| Candidate {
-        mpiexec: prefix.join("bin/mpiexec"),
-        origin: "the program's own MPI".into(),
-    }));
-    list
-}
-
-fn execute(arguments: &Arguments, plan: &Plan) -> Result<u8, Fault> {
+fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
     if arguments.dry_run {
         let mut line = plan
             .launch
@@ -186,29 +105,12 @@ fn execute(arguments: &Arguments, plan: &Plan) -> Result<u8, Fault> {
         )))?),
         None => None,
     };
-    announce(arguments, plan);
-    let mut command = plan.launch.command();
-    let collector = if arguments.transport == Transport::Weft {
-        let collector = Collector::start()
-            .map_err(Fault::system("opening the socket for the ranks' reports"))?;
-        command.env(report::VARIABLE, collector.name());
-        Some(collector)
-    } else {
-        None
-    };
-    let ending = supervise::run(command, arguments.time_limit()?).map_err(Fault::system(
-        format!("starting {}", plan.launch.mpiexec.display()),
-    ))?;
-    let (reports, unreadable) = match collector {
-        Some(collector) => collector
-            .finish()
-            .map_err(Fault::system("collecting the ranks' reports"))?,
-        None => (Vec::new(), 0),
-    };
+    announce(arguments, &plan);
+    let (ending, reports, unreadable) = run_job(arguments, &mut plan)?;
     let summary = Summary::of(&reports, unreadable);
-    let usage = Usage::of(&arguments.transport, plan.shape.ranks, &summary);
+    let usage = Usage::of(&arguments.transport, plan.ranks, &summary);
     let exit_code = outcome::exit_code(&ending, usage, arguments.require_weft);
-    conclude(arguments, plan, &summary, usage, &ending);
+    conclude(arguments, &plan, &summary, usage, &ending);
     if let Some(file) = &mut record_file {
         let text = |value: &OsString| value.to_string_lossy().into_owned();
         let record = Record {
@@ -221,11 +123,13 @@ fn execute(arguments: &Arguments, plan: &Plan) -> Result<u8, Fault> {
                 .collect(),
             mpi: &plan.chosen.installation,
             transport: arguments.transport.to_string(),
-            ranks: plan.shape.ranks,
+            ranks: plan.ranks,
+            hosts: plan.hosts(),
             bound: plan.shape.bound,
             exit_code,
             signal: ending.signal,
             timed_out: ending.timed_out,
+            host_lost: ending.host_lost,
             elapsed_seconds: ending.elapsed.as_secs_f64(),
             weft: usage,
             summary: &summary,
@@ -236,12 +140,70 @@ fn execute(arguments: &Arguments, plan: &Plan) -> Result<u8, Fault> {
     Ok(exit_code)
 }
 
+/// The job from start to end, with what its ranks reported and how many reports could not be read.
+fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report>, u32), Fault> {
+    let mut command = plan.launch.command();
+    let collector = if arguments.transport == Transport::Weft {
+        let collector = Collector::open(&plan.report_name)
+            .map_err(Fault::system("opening the socket for the ranks' reports"))?;
+        command.env(report::VARIABLE, collector.name());
+        Some(collector)
+    } else {
+        None
+    };
+    let patience = arguments.host_patience()?;
+    let mut elsewhere = Elsewhere::default();
+    if let Some(posts) = &mut plan.posts {
+        command.env(order::MARK, &plan.job);
+        let (sender, receiver) = std::sync::mpsc::channel();
+        posts.watch(patience, &sender);
+        elsewhere = Elsewhere {
+            losses: Some(receiver),
+            spared: posts.agents(),
+        };
+    }
+    let ending = supervise::run(command, arguments.time_limit()?, elsewhere).map_err(
+        Fault::system(format!("starting {}", plan.launch.mpiexec.display())),
+    )?;
+    let (mut reports, mut unreadable) = match collector {
+        Some(collector) => collector
+            .finish()
+            .map_err(Fault::system("collecting the ranks' reports"))?,
+        None => (Vec::new(), 0),
+    };
+    for (host, ended) in plan
+        .posts
+        .take()
+        .map(posts::Posts::finish)
+        .unwrap_or_default()
+    {
+        let Some(ended) = ended else {
+            eprintln!(
+                "weft: warning: host {host} did not answer at the end; processes of the job may be left there until it does"
+            );
+            continue;
+        };
+        if ended.ended_count > 0 && !arguments.quiet {
+            eprintln!(
+                "weft: host {host}: ended {} processes that the launcher had left",
+                ended.ended_count
+            );
+        }
+        unreadable = unreadable.saturating_add(ended.unreadable);
+        reports.extend(ended.reports.into_iter().map(|report| Report {
+            host: host.clone(),
+            ..report
+        }));
+    }
+    Ok((ending, reports, unreadable))
+}
+
 /// One line before the start: what runs, with which MPI, over what, and bound or not.
 fn announce(arguments: &Arguments, plan: &Plan) {
     if arguments.quiet {
         return;
     }
-    let Shape { ranks, cores, .. } = plan.shape;
+    let Shape { cores, .. } = plan.shape;
     let plural = |count: u32, word: &str| {
         if count == 1 {
             format!("1 {word}")
@@ -256,9 +218,16 @@ fn announce(arguments: &Arguments, plan: &Plan) {
     } else {
         "not bound".to_owned()
     };
+    let place = match plan.hosts().len() {
+        0 => String::new(),
+        count => format!(
+            " on {}",
+            plural(u32::try_from(count).unwrap_or(u32::MAX), "host")
+        ),
+    };
     eprintln!(
-        "weft: {}, {binding}; {}; transport {}",
-        plural(ranks, "rank"),
+        "weft: {}{place}, {binding}; {}; transport {}",
+        plural(plan.ranks, "rank"),
         plan.chosen.installation.describe(),
         arguments.transport
     );
@@ -269,7 +238,7 @@ fn announce(arguments: &Arguments, plan: &Plan) {
 
 /// What went through Weft, and warnings; warnings come even with --quiet.
 fn conclude(arguments: &Arguments, plan: &Plan, summary: &Summary, usage: Usage, ending: &Ending) {
-    let ranks = plan.shape.ranks;
+    let ranks = plan.ranks;
     if ending.timed_out {
         eprintln!(
             "weft: the job was ended after {} seconds (--timeout)",

@@ -17,6 +17,8 @@ use crate::transport::Transport;
 
 /// Exit code when the time limit ended the job, as timeout(1) has it.
 pub const TIMED_OUT: u8 = 124;
+/// Exit code when the job was ended because a host was lost.
+pub const HOST_LOST: u8 = 4;
 /// Exit code when Weft was required and not used.
 pub const WEFT_NOT_USED: u8 = 3;
 
@@ -53,7 +55,7 @@ impl Usage {
 /// Whether the program itself ended with success.
 #[must_use]
 pub fn ended_well(ending: &Ending) -> bool {
-    ending.code == Some(0) && !ending.timed_out
+    ending.code == Some(0) && !ending.timed_out && !ending.host_lost
 }
 
 /// The exit code of `weft run`.
@@ -61,6 +63,9 @@ pub fn ended_well(ending: &Ending) -> bool {
 pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
     if ending.timed_out {
         return TIMED_OUT;
+    }
+    if ending.host_lost {
+        return HOST_LOST;
     }
     let own = match (ending.code, ending.signal) {
         (Some(code), _) => u8::try_from(code & 0xff).unwrap_or(1),
@@ -116,6 +121,8 @@ pub struct Record<'a> {
     pub transport: String,
     /// Number of ranks.
     pub ranks: u32,
+    /// Ranks on each host, where hosts were named.
+    pub hosts: Vec<(String, u32)>,
     /// Whether each rank had a core of its own.
     pub bound: bool,
     /// Exit code of `weft run`.
@@ -124,6 +131,8 @@ pub struct Record<'a> {
     pub signal: Option<i32>,
     /// Whether the time limit ended the job.
     pub timed_out: bool,
+    /// Whether it was ended because a host was lost.
+    pub host_lost: bool,
     /// Wall-clock time of the launcher.
     pub elapsed_seconds: f64,
     /// Whether Weft was used.
@@ -163,6 +172,7 @@ mod tests {
             code,
             signal,
             timed_out,
+            host_lost: false,
             elapsed: Duration::ZERO,
         }
     }

@@ -43,6 +43,9 @@ pub struct Report {
     pub weft: String,
     /// The reporting process.
     pub pid: u32,
+    /// The host it ran on, filled in by `weft run`; empty for its own.
+    #[serde(default)]
+    pub host: String,
     /// Messages sent, by protocol.
     #[serde(default)]
     pub sent: BTreeMap<String, Traffic>,
@@ -87,7 +90,7 @@ impl Summary {
         };
         let mut processes = BTreeSet::new();
         for report in reports {
-            processes.insert(report.pid);
+            processes.insert((report.host.as_str(), report.pid));
             for (protocol, traffic) in &report.sent {
                 summary
                     .sent
@@ -197,7 +200,15 @@ impl Collector {
     /// # Errors
     /// When the system gives no random bytes, no socket or no thread.
     pub fn start() -> io::Result<Self> {
-        let name = format!("weft-report-{}", random_hex()?);
+        Self::open(&random_name()?)
+    }
+
+    /// As `start`, under a name that was chosen elsewhere; the guards of a job all use that of `weft run`.
+    ///
+    /// # Errors
+    /// As `start`, and when the name is taken on this machine.
+    pub fn open(name: &str) -> io::Result<Self> {
+        let name = name.to_owned();
         let end = random_hex()?.into_bytes();
         let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         let last = end.clone();
@@ -243,7 +254,19 @@ fn receive(socket: &UnixDatagram, end: &[u8]) -> (Vec<Report>, u32) {
     }
 }
 
-fn random_hex() -> io::Result<String> {
+/// A name for a socket that nobody can guess.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn random_name() -> io::Result<String> {
+    Ok(format!("weft-report-{}", random_hex()?))
+}
+
+/// 96 random bits, as 24 letters.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub fn random_hex() -> io::Result<String> {
     let mut bytes = [0_u8; 12];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
@@ -316,6 +339,7 @@ mod tests {
         let huge = Report {
             weft: "x".into(),
             pid: 1,
+            host: String::new(),
             sent: [(
                 "inline".to_owned(),
                 Traffic {

@@ -77,11 +77,12 @@ pub fn send(pid: u32, signal: Signal) {
     }
 }
 
-/// Sends KILL to every descendant of this process, and again to those that were born meanwhile. Returns how many processes it hit.
-pub fn kill_descendants() -> usize {
+/// Sends KILL to every descendant of this process but those spared and their own, and again to those that were born meanwhile. Returns how
+/// many processes it hit.
+pub fn kill_descendants(spared: &[u32]) -> usize {
     let mut hit = std::collections::HashSet::new();
     loop {
-        let fresh: Vec<u32> = descendants(std::process::id())
+        let fresh: Vec<u32> = descendants(std::process::id(), spared)
             .into_iter()
             .filter(|pid| hit.insert(*pid))
             .collect();
@@ -94,9 +95,9 @@ pub fn kill_descendants() -> usize {
     }
 }
 
-/// All living descendants of a process, from the parents that /proc names.
+/// All living descendants of a process, from the parents that /proc names, without those spared and whatever descends from them.
 #[must_use]
-pub fn descendants(ancestor: u32) -> Vec<u32> {
+pub fn descendants(ancestor: u32, spared: &[u32]) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
     let Ok(entries) = std::fs::read_dir("/proc") else {
         return Vec::new();
@@ -105,30 +106,34 @@ pub fn descendants(ancestor: u32) -> Vec<u32> {
         .flatten()
         .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
     {
-        if let Some(parent) = living_parent(pid) {
+        if let Some((parent, _)) = parent_and_start(pid) {
             children.entry(parent).or_default().push(pid);
         }
     }
     let mut found = Vec::new();
     let mut waiting = vec![ancestor];
     while let Some(pid) = waiting.pop() {
-        let next = children.remove(&pid).unwrap_or_default();
+        let mut next = children.remove(&pid).unwrap_or_default();
+        next.retain(|child| !spared.contains(child));
         found.extend(&next);
         waiting.extend(next);
     }
     found
 }
 
-/// The parent in /proc/PID/stat, `None` for zombies and processes that are gone. The name in parentheses may contain anything.
-fn living_parent(pid: u32) -> Option<u32> {
+/// The parent and the time of start (in ticks since the machine started) in /proc/PID/stat; `None` for zombies and processes that are gone.
+#[must_use]
+pub fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may contain anything.
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();
     let state = fields.next()?;
     if state == "Z" || state == "X" {
-        None
-    } else {
-        fields.next()?.parse().ok()
+        return None;
     }
+    let parent = fields.next()?.parse().ok()?;
+    // Field 22; the state is field 3.
+    Some((parent, fields.nth(17)?.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -143,7 +148,7 @@ mod tests {
             .unwrap();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
         let grandchild = loop {
-            if let [one] = descendants(child.id())[..] {
+            if let [one] = descendants(child.id(), &[])[..] {
                 break one;
             }
             assert!(
@@ -152,9 +157,10 @@ mod tests {
             );
             std::thread::yield_now();
         };
-        assert!(descendants(std::process::id()).contains(&grandchild));
+        assert!(descendants(std::process::id(), &[]).contains(&grandchild));
+        assert!(!descendants(std::process::id(), &[child.id()]).contains(&grandchild));
         send(grandchild, Signal::SIGKILL);
         child.wait().unwrap();
-        assert_eq!(living_parent(u32::MAX), None);
+        assert_eq!(parent_and_start(u32::MAX), None);
     }
 }

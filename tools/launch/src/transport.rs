@@ -79,10 +79,12 @@ impl Transport {
 /// The job as far as the MPI's launcher must know it.
 #[derive(Debug, Clone)]
 pub struct Shape {
-    /// Number of ranks, all on this machine.
+    /// Number of ranks on this machine; of several hosts, on the one that has most.
     pub ranks: u32,
-    /// Physical cores that this process may use.
+    /// Physical cores that they may use; of several hosts, on the one that has fewest.
     pub cores: u32,
+    /// Whether the job is spread over named hosts.
+    pub spread: bool,
     /// Whether each rank is bound to a core of its own.
     pub bound: bool,
     /// Whether each line of output is to carry its rank.
@@ -125,6 +127,16 @@ impl Settings {
     pub(crate) fn remove(&mut self, names: &[&str]) {
         self.remove
             .extend(names.iter().map(|&name| name.to_owned()));
+    }
+
+    pub(crate) fn path_argument(&mut self, path: &Path) {
+        self.arguments.push(path.to_string_lossy().into_owned());
+    }
+
+    /// Sets a variable in place of an earlier value.
+    pub(crate) fn replace(&mut self, name: &str, value: &str) {
+        self.set.retain(|(set, _)| set != name);
+        self.set(name, value);
     }
 
     /// The value that is set for `name`, if any.

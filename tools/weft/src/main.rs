@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
-//! Calls `weft_launch::run`, `weft_bench::run`, `weft_doctor::doctor`, `weft_doctor::info` and `weft_netsim::run`; nothing
+//! Calls `weft_launch::run` and its `guard`, `weft_bench::run`, `weft_doctor::doctor`, `weft_doctor::info` and `weft_netsim::run`; nothing
 //! is decided here.
 #![forbid(unsafe_code)]
 
@@ -20,9 +20,12 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Tool {
-    /// Run an MPI program on this machine over Weft
+    /// Run an MPI program on this machine or on several over Weft
     #[command(disable_help_flag = true)]
     Run(Words),
+    /// What weft run starts on the other hosts of a job
+    #[command(hide = true)]
+    Guard,
     /// Measure latency, bandwidth and collectives, and compare MPIs and transports
     #[command(disable_help_flag = true)]
     Bench(Words),
@@ -49,6 +52,7 @@ Examples:
   weft doctor                                    is everything in place?
   weft run -n 4 -- ./code input.dat              run an MPI program over Weft
   weft run -n 4 --transport native -- ./code     the same over the MPI's own shared memory
+  weft run --hosts a,b --ppn 2 -- ./code         two hosts
   weft run -n 2 -- weft bench latency            measure
   weft sim incast --plot incast.svg              many hosts send to one, simulated
   weft info --json                               what is here, for scripts
@@ -58,6 +62,7 @@ Each tool has its own --help.";
 fn main() -> ExitCode {
     ExitCode::from(match Command::parse().tool {
         Tool::Run(Words { words }) => weft_launch::run(words),
+        Tool::Guard => weft_launch::guard::serve(),
         Tool::Bench(Words { words }) => weft_bench::run(words),
         Tool::Doctor(Words { words }) => weft_doctor::doctor(words),
         Tool::Sim(Words { words }) => weft_netsim::run(words),

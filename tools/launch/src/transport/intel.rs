@@ -127,6 +127,7 @@ mod tests {
         Shape {
             ranks,
             cores: 2,
+            spread: false,
             bound: ranks <= 2,
             label: true,
             root: true,

@@ -77,6 +77,7 @@ mod tests {
         Shape {
             ranks,
             cores: 2,
+            spread: false,
             bound: ranks <= 2,
             label: false,
             root: true,

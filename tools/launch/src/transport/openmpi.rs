@@ -34,17 +34,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
             &["--tag-output"]
         });
     }
-    if shape.bound {
-        settings.argument(&["--map-by", "core", "--bind-to", "core"]);
-    } else {
-        // Open MPI counts cores as slots, and refuses more ranks than slots unless told.
-        settings.argument(if five {
-            &["--map-by", ":OVERSUBSCRIBE"]
-        } else {
-            &["--oversubscribe"]
-        });
-        settings.argument(&["--bind-to", "none"]);
-    }
+    map_and_bind(&mut settings, shape, five);
     if shape.crowded() {
         settings.set("OMPI_MCA_mpi_yield_when_idle", "1");
     }
@@ -55,6 +45,20 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     components(&mut settings, transport, five);
     set_provider(&mut settings, transport, shape, None);
     settings
+}
+
+fn map_and_bind(settings: &mut Settings, shape: &Shape, five: bool) {
+    // By slot: each host gets the ranks that its slots say, in the order of the hosts.
+    match (shape.bound, shape.spread) {
+        (true, false) => settings.argument(&["--map-by", "core"]),
+        (true, true) => settings.argument(&["--map-by", "slot"]),
+        // Open MPI counts cores as slots, and refuses more ranks than slots unless told.
+        (false, false) if five => settings.argument(&["--map-by", ":OVERSUBSCRIBE"]),
+        (false, true) if five => settings.argument(&["--map-by", "slot:OVERSUBSCRIBE"]),
+        (false, false) => settings.argument(&["--oversubscribe"]),
+        (false, true) => settings.argument(&["--oversubscribe", "--map-by", "slot"]),
+    }
+    settings.argument(&["--bind-to", if shape.bound { "core" } else { "none" }]);
 }
 
 fn components(settings: &mut Settings, transport: &Transport, five: bool) {
@@ -114,6 +118,7 @@ mod tests {
         Shape {
             ranks,
             cores: 2,
+            spread: false,
             bound: ranks <= 2,
             label: true,
             root: true,

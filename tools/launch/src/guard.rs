@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The guard: one process of ours on every other host of a job, which collects the reports of the ranks there and sees to it that nothing of
+//! the job outlives it, whatever becomes of the launcher, its daemons, the network or `weft run` itself.
+//!
+//! Run as `weft guard` by `posts.rs` through the agent; speaks `order.rs` on its standard streams. It never acts on a process that does not
+//! carry the job's random mark in its environment, except the daemons of MPI launchers that are ancestors of one that does.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+
+use crate::order::{Begin, Ended, MARK, Order, Ready, Word};
+use crate::report::Collector;
+use crate::{cores, signals};
+
+/// Between two words to the other side.
+const TICK: Duration = Duration::from_secs(1);
+/// How long the processes of a job that has ended may take to go by themselves. Chosen: Python takes a few tenths of a second to exit.
+const GRACE: Duration = Duration::from_secs(2);
+/// Daemons that MPI launchers start on each host.
+const DAEMONS: [&str; 4] = ["orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy"];
+
+/// Serves until the job has ended or `weft run` is gone, and returns the exit code.
+///
+/// Blocks; takes signals; call it once, from `main`.
+#[must_use]
+pub fn serve() -> u8 {
+    match watch() {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("weft guard: {error}");
+            1
+        }
+    }
+}
+
+fn watch() -> io::Result<()> {
+    let orders = orders()?;
+    let begin = match orders.recv() {
+        Ok(Order::Begin(begin)) => begin,
+        _ => {
+            return Err(io::Error::other(
+                "started by hand? It is `weft run` that starts guards, on the hosts of a job",
+            ));
+        }
+    };
+    // Where this is the machine of `weft run` after all, under another name, the socket is taken, and that is well.
+    let collector = begin
+        .report
+        .as_deref()
+        .and_then(|name| Collector::open(name).ok());
+    say(&Word::Ready(ready(&begin)))?;
+    let mut job = Job::new(&begin.job);
+    let ended_in_order = until_end(&orders, &begin, &mut job);
+    let ended_count = job.end(if ended_in_order {
+        GRACE
+    } else {
+        Duration::ZERO
+    });
+    let (reports, unreadable) = match collector {
+        Some(collector) => collector.finish()?,
+        None => (Vec::new(), 0),
+    };
+    let last = Word::Ended(Ended {
+        reports,
+        unreadable,
+        ended_count,
+    });
+    if ended_in_order { say(&last) } else { Ok(()) }
+}
+
+/// Lines from the other side, until its end. Signals that would end this process count as its end.
+fn orders() -> io::Result<Receiver<Order>> {
+    let (sender, receiver) = channel();
+    let from_signals = sender.clone();
+    let watch = signals::Watch::start(move |_| from_signals.send(Order::End).is_ok())?;
+    std::thread::Builder::new()
+        .name("orders".into())
+        .spawn(move || {
+            let _watch = watch;
+            for line in io::stdin().lock().lines() {
+                let Ok(line) = line else { return };
+                let Ok(order) = serde_json::from_str(&line) else {
+                    continue;
+                };
+                if sender.send(order).is_err() {
+                    return;
+                }
+            }
+        })?;
+    Ok(receiver)
+}
+
+fn say(word: &Word) -> io::Result<()> {
+    let mut text = serde_json::to_string(word)?;
+    text.push('\n');
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}
+
+fn ready(begin: &Begin) -> Ready {
+    let missing: Vec<PathBuf> = begin
+        .files
+        .iter()
+        .filter(|path| !path.exists())
+        .cloned()
+        .collect();
+    Ready {
+        weft: env!("CARGO_PKG_VERSION").to_owned(),
+        cores: cores::allowed().usable_count,
+        missing,
+    }
+}
+
+/// Waits; true when the other side said that the job has ended, false when it is gone.
+fn until_end(orders: &Receiver<Order>, begin: &Begin, job: &mut Job) -> bool {
+    let patience =
+        Duration::try_from_secs_f64(begin.patience_seconds).unwrap_or(Duration::from_secs(10));
+    let mut heard = Instant::now();
+    // Daemons are noted now and then, ever more rarely: a look through /proc takes time from the ranks.
+    let (mut look, mut pause) = (Instant::now() + TICK, TICK);
+    loop {
+        match orders.recv_timeout(TICK) {
+            Ok(Order::End) => return true,
+            Ok(_) => heard = Instant::now(),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return false,
+        }
+        if heard.elapsed() > patience || say(&Word::Tick).is_err() {
+            return false;
+        }
+        if Instant::now() >= look {
+            job.look();
+            pause = (pause * 2).min(Duration::from_secs(60));
+            look = Instant::now() + pause;
+        }
+    }
+}
+
+/// The processes of the job on this host.
+struct Job {
+    /// The mark as it stands in an environment.
+    mark: Vec<u8>,
+    /// Daemons that were seen above one of its processes: number and time of start.
+    daemons: BTreeSet<(u32, u64)>,
+}
+
+impl Job {
+    fn new(job: &str) -> Self {
+        Self {
+            mark: format!("{MARK}={job}").into_bytes(),
+            daemons: BTreeSet::new(),
+        }
+    }
+
+    /// Those that carry the mark.
+    fn marked(&self) -> Vec<u32> {
+        let own = std::process::id();
+        let Ok(entries) = std::fs::read_dir("/proc") else {
+            return Vec::new();
+        };
+        entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+            .filter(|&pid| {
+                pid != own && self.carries_mark(pid) && signals::parent_and_start(pid).is_some()
+            })
+            .collect()
+    }
+
+    fn carries_mark(&self, pid: u32) -> bool {
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environment
+            .split(|&byte| byte == 0)
+            .any(|variable| variable == self.mark)
+    }
+
+    /// Notes the daemons above the marked processes, and returns the latter.
+    fn look(&mut self) -> Vec<u32> {
+        let marked = self.marked();
+        for &pid in &marked {
+            let mut at = pid;
+            while let Some((parent, _)) =
+                signals::parent_and_start(at).filter(|(parent, _)| *parent > 1)
+            {
+                if is_daemon(parent) {
+                    self.daemons.extend(
+                        signals::parent_and_start(parent).map(|(_, start)| (parent, start)),
+                    );
+                }
+                at = parent;
+            }
+        }
+        marked
+    }
+
+    /// Waits for the processes to go, then ends those that did not. Returns how many it ended.
+    fn end(&mut self, grace: Duration) -> usize {
+        let deadline = Instant::now() + grace;
+        let left = |job: &Self| {
+            let alive = |&&(pid, start): &&(u32, u64)| {
+                signals::parent_and_start(pid).is_some_and(|now| now.1 == start)
+            };
+            job.daemons
+                .iter()
+                .filter(alive)
+                .map(|&(pid, _)| pid)
+                .collect::<Vec<_>>()
+        };
+        while !(self.marked().is_empty() && left(self).is_empty()) && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let mut hit = BTreeSet::new();
+        loop {
+            let marked = self.look();
+            let fresh: Vec<u32> = marked
+                .into_iter()
+                .chain(left(self))
+                .filter(|&pid| hit.insert(pid))
+                .collect();
+            if fresh.is_empty() {
+                return hit.len();
+            }
+            for pid in fresh {
+                signals::send(pid, Signal::SIGKILL);
+            }
+        }
+    }
+}
+
+fn is_daemon(pid: u32) -> bool {
+    std::fs::read_link(format!("/proc/{pid}/exe"))
+        .ok()
+        .as_deref()
+        .and_then(Path::file_name)
+        .and_then(|name| name.to_str())
+        .is_some_and(|name| DAEMONS.contains(&name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Child, Command, Stdio};
+
+    fn sleeper(job: &str) -> Child {
+        Command::new("sleep")
+            .arg("60")
+            .env(MARK, job)
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+
+    /// A process has its environment a moment after it has started.
+    fn seen(job: &str, child: &Child) -> Job {
+        let own = Job::new(job);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while own.marked() != [child.id()] {
+            assert!(Instant::now() < deadline, "{:?}", own.marked());
+            std::thread::yield_now();
+        }
+        own
+    }
+
+    #[test]
+    fn processes_with_the_mark_are_ended_and_no_others() {
+        let (mut own, mut strange) = (sleeper("guard-test-1"), sleeper("guard-test-2"));
+        let ended = seen("guard-test-1", &own).end(Duration::ZERO);
+        let status = own.wait().unwrap();
+        assert!(ended == 1 && !status.success(), "{ended} {status}");
+        assert!(strange.try_wait().unwrap().is_none());
+        strange.kill().unwrap();
+        strange.wait().unwrap();
+    }
+
+    #[test]
+    fn processes_that_go_by_themselves_are_waited_for() {
+        let mut child = Command::new("sleep")
+            .arg("0.5")
+            .env(MARK, "guard-test-3")
+            .spawn()
+            .unwrap();
+        let mut job = seen("guard-test-3", &child);
+        let reaper = std::thread::spawn(move || child.wait().unwrap());
+        assert_eq!(job.end(Duration::from_secs(10)), 0);
+        assert!(reaper.join().unwrap().success());
+    }
+
+    #[test]
+    fn files_that_are_not_here_are_named() {
+        let begin = Begin {
+            weft: String::new(),
+            job: String::new(),
+            report: None,
+            files: vec!["/".into(), "/no/such/file".into()],
+            patience_seconds: 1.0,
+        };
+        let found = ready(&begin);
+        assert_eq!(found.missing, [PathBuf::from("/no/such/file")]);
+        assert!(found.cores >= 1);
+    }
+}

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What `weft run` and its guards on other hosts say to each other: one JSON object on a line, over the standard streams of the agent.
+//!
+//! Used by `posts.rs` (here) and `guard.rs` (there). A guard is ours and started by us, but its host's shell may print a greeting first:
+//! lines that do not parse are passed over.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::report::Report;
+
+/// The variable that marks every process of a job, so that a guard finds them. Its value is random.
+pub const MARK: &str = "WEFT_JOB";
+
+/// To a guard.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// The first line.
+    Begin(Begin),
+    /// Every second: this side is alive.
+    Tick,
+    /// The job has ended: tell what came in, end what is left, and go.
+    End,
+}
+
+/// What a guard needs to know.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Begin {
+    /// Our version, which must be the guard's too.
+    pub weft: String,
+    /// The value of `MARK` in this job.
+    pub job: String,
+    /// The name of the socket for reports, where they are wanted.
+    pub report: Option<String>,
+    /// Files that must be there.
+    pub files: Vec<PathBuf>,
+    /// After how many seconds without a line the other side counts as gone.
+    pub patience_seconds: f64,
+}
+
+/// From a guard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// The answer to `Begin`.
+    Ready(Ready),
+    /// Every second.
+    Tick,
+    /// The last line.
+    Ended(Ended),
+}
+
+/// What a guard found on its host.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ready {
+    /// The version there.
+    pub weft: String,
+    /// Ranks that find a core there.
+    pub cores: u32,
+    /// Those of the files that are not there.
+    pub missing: Vec<PathBuf>,
+}
+
+/// What a guard saw of the job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// Reports of the ranks on this host.
+    pub reports: Vec<Report>,
+    /// Datagrams that were none.
+    pub unreadable: u32,
+    /// Processes of the job that had to be ended.
+    pub ended_count: usize,
+}

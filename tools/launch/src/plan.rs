@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Everything that is decided before the job starts: ranks and hosts, the program, its MPI, the launcher's whole command.
+//!
+//! Called by `lib.rs` first, and calls nearly every other module, in the order in which that file lists them. With `--dry-run` no other host
+//! is spoken to.
+
+use std::path::{Path, PathBuf};
+
+use crate::agent::Agent;
+use crate::arguments::{Arguments, MpiChoice};
+use crate::choose::{self, Chosen};
+use crate::command::{Launch, Request};
+use crate::discover::{self, Candidate, Installation, Surroundings};
+use crate::fault::Fault;
+use crate::loader::Loader;
+use crate::order::{self, Begin};
+use crate::placement::Share;
+use crate::posts::Posts;
+use crate::program::{self, Binding, Program};
+use crate::spread::{self, Spread};
+use crate::transport::{self, Shape, Transport};
+use crate::{cores, provider, report};
+
+/// A job that is ready to start.
+pub(crate) struct Plan {
+    /// The MPI that runs it.
+    pub chosen: Chosen,
+    /// The launcher's command.
+    pub launch: Launch,
+    /// What the MPI was told of the job.
+    pub shape: Shape,
+    /// Ranks in all.
+    pub ranks: u32,
+    /// The socket for reports, the same name on each host.
+    pub report_name: String,
+    /// The mark of the job's processes.
+    pub job: String,
+    /// Where hosts were named: the ranks of each.
+    spread: Option<Spread>,
+    /// The guards on them; `None` on this machine alone, and in a dry run.
+    pub posts: Option<Posts>,
+}
+
+impl Plan {
+    /// The named hosts with their ranks.
+    pub(crate) fn hosts(&self) -> Vec<(String, u32)> {
+        let shares = self.spread.iter().flat_map(|spread| &spread.shares);
+        shares
+            .map(|share| (share.host.clone(), share.ranks))
+            .collect()
+    }
+}
+
+/// Decides, and starts the guards on other hosts.
+///
+/// # Errors
+/// Whatever keeps the job from starting.
+pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
+    let own_cores = cores::allowed().usable_count;
+    let shares = checked(arguments, own_cores)?;
+    let (name, rest) = arguments
+        .program
+        .split_first()
+        .ok_or_else(|| Fault::Usage("no program was named".into()))?;
+    let (library_path, path) = (
+        std::env::var_os("LD_LIBRARY_PATH"),
+        std::env::var_os("PATH"),
+    );
+    let loader = Loader::of_this_machine(library_path.as_deref());
+    let program = program::inspect(name, path.as_deref(), &loader)?;
+    let here = discover::installations(&candidates(arguments, &program));
+    let wants_libfabric = arguments.transport.provider().is_some();
+    let chosen = choose::choose(&arguments.mpi, &program, &here, wants_libfabric)?;
+    let mpi = &chosen.installation;
+    let provider_folder = match arguments.transport {
+        Transport::Weft => Some(provider::find_for_this_process()?),
+        _ => None,
+    };
+    let random = || report::random_hex().map_err(Fault::system("taking random bytes"));
+    let (job, report_name) = (random()?, format!("weft-report-{}", random()?));
+    let spread = spread_over(shares, arguments, mpi)?;
+    let begin = || Begin {
+        weft: env!("CARGO_PKG_VERSION").to_owned(),
+        job: job.clone(),
+        report: (arguments.transport == Transport::Weft).then(|| report_name.clone()),
+        files: needed_files(&program, mpi, provider_folder.as_deref()),
+        patience_seconds: arguments.hosts.host_timeout,
+    };
+    let posts = match &spread {
+        Some(spread) if !arguments.dry_run => {
+            Some(Posts::start(&spread.agent, &other_hosts(spread), &begin())?)
+        }
+        _ => None,
+    };
+    let shape = shape_of(
+        arguments,
+        spread.as_ref(),
+        posts.as_ref(),
+        own_cores,
+        provider_folder,
+    )?;
+    let mut settings = transport::settings(mpi, &arguments.transport, &shape)?;
+    if let Some(spread) = &spread {
+        spread::add(&mut settings, mpi, &arguments.transport, spread);
+    }
+    let later = set_later(posts.is_some(), &arguments.transport);
+    let ranks = spread.as_ref().map_or(shape.ranks, Spread::ranks);
+    let request = Request {
+        program: &program,
+        arguments: rest,
+        ranks,
+        variables: &arguments.variables,
+        library_path: library_path.as_deref(),
+        elsewhere: spread.is_some().then_some(later),
+    };
+    let launch = Launch::compose(mpi, settings, &request)?;
+    Ok(Plan {
+        chosen,
+        launch,
+        shape,
+        ranks,
+        report_name,
+        job,
+        spread,
+        posts,
+    })
+}
+
+/// What can be refused before anything is looked at; returns the ranks of each host where hosts were named.
+fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, Fault> {
+    arguments.time_limit()?;
+    arguments.host_patience()?;
+    let shares = arguments.shares()?;
+    if shares.is_none() {
+        let ranks = arguments.rank_count(own_cores)?;
+        arguments.bound(ranks, own_cores)?;
+    }
+    Ok(shares)
+}
+
+/// Variables that `lib.rs` sets when the job starts.
+fn set_later(guarded: bool, transport: &Transport) -> &'static [&'static str] {
+    match (guarded, transport) {
+        (false, _) => &[],
+        (true, Transport::Weft) => &[order::MARK, report::VARIABLE],
+        (true, _) => &[order::MARK],
+    }
+}
+
+fn spread_over(
+    shares: Option<Vec<Share>>,
+    arguments: &Arguments,
+    mpi: &Installation,
+) -> Result<Option<Spread>, Fault> {
+    let Some(shares) = shares else {
+        if let Some(launcher) = &arguments.hosts.launcher {
+            return Err(Fault::Usage(format!(
+                "--launcher {} is for other hosts; name them with --hosts or --hostfile",
+                launcher.to_string_lossy()
+            )));
+        }
+        return Ok(None);
+    };
+    let agent = Agent::choose(
+        arguments.hosts.launcher.as_deref(),
+        mpi.family,
+        |name| std::env::var_os(name),
+        std::env::var_os("PATH").as_deref(),
+    )?;
+    Ok(Some(Spread {
+        shares,
+        agent,
+        interface: arguments.hosts.iface.clone(),
+    }))
+}
+
+/// What the MPI must know of the job. In a dry run the other hosts are taken to have as many cores as this machine.
+fn shape_of(
+    arguments: &Arguments,
+    spread: Option<&Spread>,
+    posts: Option<&Posts>,
+    own_cores: u32,
+    provider_folder: Option<PathBuf>,
+) -> Result<Shape, Fault> {
+    let (ranks, cores) = match spread {
+        None => (arguments.rank_count(own_cores)?, own_cores),
+        Some(spread) => {
+            let elsewhere = posts.and_then(Posts::fewest_cores);
+            let here = spread
+                .shares
+                .iter()
+                .any(|share| is_this_machine(&share.host));
+            let cores = match elsewhere {
+                Some(cores) if here => cores.min(own_cores),
+                Some(cores) => cores,
+                None => own_cores,
+            };
+            (spread.most(), cores)
+        }
+    };
+    Ok(Shape {
+        ranks,
+        cores,
+        spread: spread.is_some(),
+        bound: arguments.bound(ranks, cores)?,
+        label: arguments.label,
+        root: nix::unistd::geteuid().is_root(),
+        provider_folder,
+    })
+}
+
+/// The hosts that need a guard. One that is this machine under another name gets one too, which does no harm.
+fn other_hosts(spread: &Spread) -> Vec<String> {
+    let hosts = spread.shares.iter().map(|share| share.host.clone());
+    hosts.filter(|host| !is_this_machine(host)).collect()
+}
+
+fn is_this_machine(name: &str) -> bool {
+    let own = nix::unistd::gethostname().unwrap_or_default();
+    let own = own.to_string_lossy();
+    let first = |text: &str| text.split('.').next().unwrap_or_default().to_owned();
+    let address = name.parse::<std::net::IpAddr>();
+    match address {
+        Ok(address) => address.is_loopback(),
+        Err(_) => {
+            name == "localhost"
+                || name == own
+                || (first(name) == first(&own) && !(name.contains('.') && own.contains('.')))
+        }
+    }
+}
+
+/// What every host must have, by absolute paths.
+fn needed_files(
+    program: &Program,
+    mpi: &Installation,
+    provider_folder: Option<&Path>,
+) -> Vec<PathBuf> {
+    let daemons = mpi.mpiexec.parent().map(|folder| match mpi.family {
+        crate::family::Family::OpenMpi if mpi.version.major >= 5 => folder.join("prted"),
+        crate::family::Family::OpenMpi => folder.join("orted"),
+        _ => folder.join("hydra_pmi_proxy"),
+    });
+    // A launcher that was found through a link may have its daemons elsewhere; it knows where, and so nothing is asked for.
+    let daemons = daemons.filter(|path| path.exists());
+    let provider = provider_folder.map(|folder| folder.join(provider::FILE_NAME));
+    [
+        Some(program.path.clone()),
+        mpi.libmpi.clone(),
+        daemons,
+        provider,
+    ]
+    .into_iter()
+    .flatten()
+    .filter_map(|path| std::path::absolute(path).ok())
+    .collect()
+}
+
+/// The places to look in: the launcher that was named, the one beside the program's own libmpi, and the usual ones.
+fn candidates(arguments: &Arguments, program: &Program) -> Vec<Candidate> {
+    let mut list = Vec::new();
+    if let MpiChoice::Path(path) = &arguments.mpi {
+        list.push(Candidate {
+            mpiexec: path.clone(),
+            origin: "--mpi".into(),
+        });
+    }
+    list.extend(Surroundings::of_this_process().candidates());
+    let natural = match &program.binding {
+        Binding::Linked(need) => need
+            .path
+            .as_deref()
+            .and_then(Path::parent)
+            .and_then(Path::parent)
+            .map(Path::to_owned),
+        Binding::Python { prefix } => Some(prefix.clone()),
+        Binding::AtRunTime | Binding::None(_) => None,
+    };
+    list.extend(natural.map(|prefix| Candidate {
+        mpiexec: prefix.join("bin/mpiexec"),
+        origin: "the program's own MPI".into(),
+    }));
+    list
+}

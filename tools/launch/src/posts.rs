@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The guards of a job as seen from `weft run`: started before the job, heard while it runs, asked at its end.
+//!
+//! Called by `lib.rs`; starts one `guard.rs` on each other host through the agent, all at once, and speaks `order.rs` with them. A host
+//! that is not heard for the patience given counts as lost, which `supervise.rs` answers by ending the job.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use crate::agent::Agent;
+use crate::fault::Fault;
+use crate::order::{Begin, Ended, Order, Ready, Word};
+
+/// How long a host may take to answer at first. Chosen: ssh itself gives up connecting after 10 s here.
+const FIRST_ANSWER: Duration = Duration::from_secs(30);
+/// How long a guard may take at the end: its own grace and some more.
+const LAST_ANSWER: Duration = Duration::from_secs(10);
+const TICK: Duration = Duration::from_secs(1);
+/// Lines of an agent's complaints that are kept for the message.
+const COMPLAINTS: usize = 3;
+
+/// A host that is gone, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss(pub String);
+
+/// All guards of a job.
+#[derive(Debug)]
+pub struct Posts {
+    list: Vec<Post>,
+}
+
+#[derive(Debug)]
+struct Post {
+    host: String,
+    child: Child,
+    orders: Arc<Mutex<ChildStdin>>,
+    /// What the guard said last, and whatever ended the connection.
+    words: Option<Receiver<Word>>,
+    complaints: Arc<Mutex<VecDeque<String>>>,
+    ready: Ready,
+    watcher: Option<std::thread::JoinHandle<Option<Ended>>>,
+}
+
+impl Posts {
+    /// Starts a guard on each of the hosts, and waits until all have answered.
+    ///
+    /// # Errors
+    /// `Fault::Host`, with a line for each host that cannot be reached, has another Weft or lacks a file.
+    pub fn start(agent: &Agent, hosts: &[String], begin: &Begin) -> Result<Self, Fault> {
+        let program = std::env::current_exe().map_err(Fault::system("finding the path of weft"))?;
+        let mut posts = Self { list: Vec::new() };
+        for host in hosts {
+            posts.list.push(Post::start(agent, host, &program, begin)?);
+        }
+        let deadline = Instant::now() + FIRST_ANSWER;
+        let problems: Vec<String> = posts
+            .list
+            .iter_mut()
+            .filter_map(|post| post.first_answer(deadline, begin, &program).err())
+            .collect();
+        if problems.is_empty() {
+            Ok(posts)
+        } else {
+            Err(Fault::Host(problems.join("\nweft run: ")))
+        }
+    }
+
+    /// Ranks that find a core on the host that has fewest.
+    #[must_use]
+    pub fn fewest_cores(&self) -> Option<u32> {
+        self.list.iter().map(|post| post.ready.cores).min()
+    }
+
+    /// The processes of the agents.
+    #[must_use]
+    pub fn agents(&self) -> Vec<u32> {
+        self.list.iter().map(|post| post.child.id()).collect()
+    }
+
+    /// Listens from now on; each host that is lost is told to `losses` once.
+    pub fn watch(&mut self, patience: Duration, losses: &Sender<Loss>) {
+        for post in &mut self.list {
+            post.watch(patience, losses.clone());
+        }
+    }
+
+    /// Tells all guards that the job has ended, and takes what they have to say, with the host of each; `None` for one that is lost.
+    #[must_use]
+    pub fn finish(mut self) -> Vec<(String, Option<Ended>)> {
+        for post in &self.list {
+            post.tell(&Order::End);
+        }
+        let deadline = Instant::now() + LAST_ANSWER;
+        self.list
+            .iter_mut()
+            .map(|post| (post.host.clone(), post.last_answer(deadline)))
+            .collect()
+    }
+}
+
+impl Post {
+    fn start(agent: &Agent, host: &str, program: &Path, begin: &Begin) -> Result<Self, Fault> {
+        let mut command = agent.command(host, program, &["guard"]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        // Out of the terminal's reach: Ctrl-C ends the job, and the guards are needed for that.
+        command.process_group(0);
+        let failed = || Fault::system(format!("starting {}", agent.path.display()));
+        let mut child = command.spawn().map_err(failed())?;
+        let (Some(input), Some(output), Some(error)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        else {
+            return Err(Fault::Host(format!("host {host}: the agent has no pipes")));
+        };
+        let (sender, words) = channel();
+        spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if serde_json::from_str(&line).is_ok_and(|word| sender.send(word).is_err()) {
+                    return;
+                }
+            }
+        })
+        .map_err(failed())?;
+        let complaints = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = Arc::clone(&complaints);
+        spawn(move || {
+            for line in BufReader::new(error).lines().map_while(Result::ok) {
+                if let Ok(mut kept) = kept.lock() {
+                    kept.push_back(line);
+                    if kept.len() > COMPLAINTS {
+                        kept.pop_front();
+                    }
+                }
+            }
+        })
+        .map_err(failed())?;
+        let post = Self {
+            host: host.to_owned(),
+            child,
+            orders: Arc::new(Mutex::new(input)),
+            words: Some(words),
+            complaints,
+            ready: Ready::default(),
+            watcher: None,
+        };
+        post.tell(&Order::Begin(begin.clone()));
+        Ok(post)
+    }
+
+    /// A host that does not hear will be found out by its silence.
+    fn tell(&self, order: &Order) -> bool {
+        tell(&self.orders, order)
+    }
+
+    fn first_answer(
+        &mut self,
+        deadline: Instant,
+        begin: &Begin,
+        program: &Path,
+    ) -> Result<(), String> {
+        let host = &self.host;
+        let left = deadline.saturating_duration_since(Instant::now());
+        let answer = self.words.as_ref().map(|words| words.recv_timeout(left));
+        match answer {
+            Some(Ok(Word::Ready(ready))) => {
+                if ready.weft != begin.weft {
+                    return Err(format!(
+                        "host {host} has Weft {} at {}, this one is {}; install the same on all hosts",
+                        ready.weft,
+                        program.display(),
+                        begin.weft
+                    ));
+                }
+                if let Some(path) = ready.missing.first() {
+                    return Err(format!(
+                        "host {host} has no {}; the program, its MPI and Weft must lie at the same place on every host",
+                        path.display()
+                    ));
+                }
+                self.ready = ready;
+                Ok(())
+            }
+            Some(Err(RecvTimeoutError::Timeout)) => Err(format!(
+                "host {host} did not answer within {} s; is it up, and does `ssh {host} true` work without a password?",
+                FIRST_ANSWER.as_secs()
+            )),
+            _ => Err(self.refusal(program)),
+        }
+    }
+
+    /// The agent ended before the guard said anything.
+    fn refusal(&mut self, program: &Path) -> String {
+        let host = self.host.clone();
+        let code = wait_until(&mut self.child, Instant::now() + TICK);
+        let complaint = self.complaint();
+        match code {
+            Some(126 | 127) => format!(
+                "host {host} has no {} that can be run; Weft must lie at the same place on every host{complaint}",
+                program.display()
+            ),
+            code => format!(
+                "host {host} cannot be reached{}; does `ssh {host} true` work without a password?{complaint}",
+                code.map(|code| format!(" (the launcher agent ended with {code})"))
+                    .unwrap_or_default()
+            ),
+        }
+    }
+
+    fn complaint(&self) -> String {
+        // The thread that reads them may be a moment behind the end of the process.
+        std::thread::sleep(Duration::from_millis(50));
+        let lines: Vec<String> = self
+            .complaints
+            .lock()
+            .map(|kept| kept.iter().cloned().collect())
+            .unwrap_or_default();
+        if lines.is_empty() {
+            String::new()
+        } else {
+            format!("\n    {}", lines.join("\n    "))
+        }
+    }
+
+    fn watch(&mut self, patience: Duration, losses: Sender<Loss>) {
+        let Some(words) = self.words.take() else {
+            return;
+        };
+        let orders = Arc::clone(&self.orders);
+        let host = self.host.clone();
+        let watcher = std::thread::Builder::new()
+            .name("post".into())
+            .spawn(move || {
+                let mut heard = Instant::now();
+                let mut lost = false;
+                loop {
+                    let gone = match words.recv_timeout(TICK) {
+                        Ok(Word::Ended(ended)) => return Some(ended),
+                        Ok(_) => {
+                            heard = Instant::now();
+                            None
+                        }
+                        Err(RecvTimeoutError::Timeout) if heard.elapsed() < patience => None,
+                        Err(RecvTimeoutError::Timeout) => Some(format!(
+                            "host {host} has not answered for {} s",
+                            patience.as_secs_f64()
+                        )),
+                        Err(RecvTimeoutError::Disconnected) => {
+                            if !lost {
+                                let _ = losses
+                                    .send(Loss(format!("the connection to host {host} ended")));
+                            }
+                            return None;
+                        }
+                    };
+                    if let Some(text) = gone.filter(|_| !lost) {
+                        lost = true;
+                        let _ = losses.send(Loss(text));
+                    }
+                    if lost && heard.elapsed() > patience {
+                        return None;
+                    }
+                    tell(&orders, &Order::Tick);
+                }
+            });
+        self.watcher = watcher.ok();
+    }
+
+    fn last_answer(&mut self, deadline: Instant) -> Option<Ended> {
+        let watcher = self.watcher.take()?;
+        while !watcher.is_finished() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        if watcher.is_finished() {
+            watcher.join().ok().flatten()
+        } else {
+            None
+        }
+    }
+}
+
+impl Drop for Post {
+    /// The guard ends when its input does; an agent that does not is ended.
+    fn drop(&mut self) {
+        if wait_until(&mut self.child, Instant::now() + Duration::from_millis(50)).is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
+    std::thread::Builder::new()
+        .name("post".into())
+        .spawn(work)
+        .map(|_| ())
+}
+
+fn tell(orders: &Mutex<ChildStdin>, order: &Order) -> bool {
+    let Ok(mut text) = serde_json::to_string(order) else {
+        return false;
+    };
+    text.push('\n');
+    orders
+        .lock()
+        .is_ok_and(|mut pipe| pipe.write_all(text.as_bytes()).is_ok())
+}
+
+/// The exit code once the process has ended; `None` when it has not by the deadline, or was killed.
+fn wait_until(child: &mut Child, deadline: Instant) -> Option<i32> {
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Some(status.code().unwrap_or(-1)),
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(5)),
+            _ => return None,
+        }
+    }
+}
