@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -21,6 +21,8 @@ use crate::order::{Begin, Ended, Order, Ready, Word};
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 /// How long a guard may take at the end: its own grace and some more.
 const LAST_ANSWER: Duration = Duration::from_secs(10);
+/// The name of this machine's guard in messages.
+const HERE: &str = "localhost";
 const TICK: Duration = Duration::from_secs(1);
 /// Lines of an agent's complaints that are kept for the message.
 const COMPLAINTS: usize = 3;
@@ -48,7 +50,8 @@ struct Post {
 }
 
 impl Posts {
-    /// Starts a guard on each of the hosts, and waits until all have answered.
+    /// Starts a guard on each of the hosts, and one here without the agent, and waits until all have answered. The one here collects no
+    /// reports, as `weft run` does that itself; it is for the day on which `weft run` is killed.
     ///
     /// # Errors
     /// `Fault::Host`, with a line for each host that cannot be reached, has another Weft or lacks a file.
@@ -56,8 +59,16 @@ impl Posts {
         let program = std::env::current_exe().map_err(Fault::system("finding the path of weft"))?;
         let mut posts = Self { list: Vec::new() };
         for host in hosts {
-            posts.list.push(Post::start(agent, host, &program, begin)?);
+            let command = agent.command(host, &program, &["guard"]);
+            posts.list.push(Post::start(command, host, begin)?);
         }
+        let mut here = Command::new(&program);
+        here.arg("guard");
+        let silent = Begin {
+            report: None,
+            ..begin.clone()
+        };
+        posts.list.push(Post::start(here, HERE, &silent)?);
         let deadline = Instant::now() + FIRST_ANSWER;
         let problems: Vec<String> = posts
             .list
@@ -105,15 +116,14 @@ impl Posts {
 }
 
 impl Post {
-    fn start(agent: &Agent, host: &str, program: &Path, begin: &Begin) -> Result<Self, Fault> {
-        let mut command = agent.command(host, program, &["guard"]);
+    fn start(mut command: Command, host: &str, begin: &Begin) -> Result<Self, Fault> {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         // Out of the terminal's reach: Ctrl-C ends the job, and the guards are needed for that.
         command.process_group(0);
-        let failed = || Fault::system(format!("starting {}", agent.path.display()));
+        let failed = || Fault::system(format!("starting the guard of host {host}"));
         let mut child = command.spawn().map_err(failed())?;
         let (Some(input), Some(output), Some(error)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())

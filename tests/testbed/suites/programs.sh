@@ -1,0 +1,108 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# MPI programs on 2 and on 4 hosts with 2 ranks each (on 4, two hosts share a rack), so that both shared memory and the network carry
+# messages; with and without loss on the network. Weft's own benchmarks check every byte, mpi4py's tests every byte and status; IMB-MPI1 is
+# about matching, progress and ends.
+
+# everywhere SECONDS MPI PROGRAM...: two ranks on every host of the testbed, over the transport that is tested.
+everywhere() {
+    local seconds=$1 mpi=$2 list must=() status
+    shift 2
+    list=$(bed hosts | paste -sd,)
+    [ "$TRANSPORT" = weft ] && must=(--require-weft)
+    # The testbed's network is ours alone.
+    FI_WEFT_TRUST_NETWORK=1 job "$list" "$seconds" "$mpi" --ppn "${RANKS_PER_HOST:-2}" --transport "$TRANSPORT" "${must[@]}" -- "$@"
+    status=$?
+    left_on_hosts || return 1
+    return $status
+}
+
+hosts_bench() {
+    local mpi=$1 benchmark=$2 out=$WORK/bench.out status
+    shift 2
+    everywhere 50 "$mpi" "$WEFT" bench "$benchmark" "$@" >"$out"
+    status=$?
+    cat "$out"
+    [ "$status" = 0 ] || return "$status"
+    tail -n 1 "$out" | grep -q 'Pass$' || { echo 'no row says that its data were checked'; return 1; }
+}
+
+hosts_imb() {
+    local mpi=$1 out=$WORK/imb.out benchmark
+    shift
+    everywhere 100 "$mpi" "$ROOT/.env/mpi/intel/bin/IMB-MPI1" -npmin 100 -msglog 0:16 -iter 10,40,5 -time 0.1 -iter_policy off "$@" >"$out" 2>&1
+    local status=$?
+    cat "$out"
+    [ "$status" = 0 ] || return "$status"
+    for benchmark in "$@"; do
+        grep -q "^# Benchmarking $benchmark *\$" "$out" || { echo "IMB-MPI1 printed no table for $benchmark"; return 1; }
+    done
+    grep -q '^# All processes entering MPI_Finalize' "$out" || { echo 'IMB-MPI1 did not reach its end'; return 1; }
+}
+
+# hosts_mpi4py MPI MODULES: mpi4py's own tests; tests/mpi/suites/mpi4py.sh says what is left out and why.
+hosts_mpi4py() {
+    local mpi=$1 modules=$2 source out=$WORK/mpi4py.out status full ranks
+    source=$(find "$ROOT/.env/src" -maxdepth 1 -name 'mpi4py-*' -type d 2>/dev/null | head -n 1)
+    local exclude=(-e spawn -e dynproc -x testGetFortranInfo)
+    [ "$TRANSPORT-$mpi" = weft-mpich ] && exclude+=(-x testDistgraphcomm)
+    [ "$TRANSPORT-$mpi" = weft-openmpi ] && exclude+=(-x testRevoke)
+    cd "$source/test" || return 1
+    PYTHONDONTWRITEBYTECODE=1 everywhere 270 "$mpi" "$ROOT/.env/mpi/$mpi/bin/python" -m mpi4py main.py --failfast --quiet "${exclude[@]}" -i "$modules" \
+        >"$out" 2>&1
+    status=$?
+    cat "$out"
+    [ "$status" = 0 ] || return "$status"
+    ranks=$(($(bed hosts | wc -l) * 2))
+    full=$(grep -cE 'Ran [0-9]{2,} tests' "$out")
+    [ "$full" = "$ranks" ] || { echo "only $full of $ranks ranks ran dozens of tests"; return 1; }
+}
+
+# programs_on WHAT: the programs of this run on the testbed that is there.
+programs_on() {
+    local mpi what=$1 imb=(PingPong Sendrecv Allreduce) modules='test_(p2p_obj|cco_buf)'
+    if [ "$FULL" = yes ]; then
+        imb=(PingPong PingPing Sendrecv Exchange Allreduce Alltoall Alltoallv Allgather Bcast Reduce_scatter Gather Scatter Barrier)
+        modules='test_(p2p|cco|comm|msgzero|msgspec|request|status|threads|util_pool|util_pkl5)'
+    fi
+    for mpi in debian-openmpi openmpi mpich intel; do
+        mpi_is_here "$mpi" "programs on $mpi" || continue
+        RANKS_PER_HOST=1 run_case "bench latency, $what, $mpi" 60 hosts_bench "$mpi" latency -c -m 1:1048576 -i 20 -x 2
+        run_case "bench allreduce, $what, $mpi" 60 hosts_bench "$mpi" allreduce -c -m 4:65536 -i 5 -x 1
+    done
+    for mpi in intel mpich; do
+        has_mpi "$mpi" && wants "$mpi" || continue
+        [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] || { skip_case "imb, $what, $mpi" 'IMB-MPI1 is not installed'; continue; }
+        [ "$FULL" = yes ] || [ "$mpi" = intel ] || continue
+        run_case "imb, $what, $mpi" 110 hosts_imb "$mpi" "${imb[@]}"
+    done
+    for mpi in mpich openmpi; do
+        has_mpi "$mpi" && wants "$mpi" || continue
+        run_case "mpi4py, $what, $mpi" 290 hosts_mpi4py "$mpi" "$modules"
+    done
+}
+
+programs_suite() {
+    new_testbed || { skip_case programs 'the testbed could not be made'; return; }
+    programs_on '2 hosts'
+    bed loss all 0.1
+    if [ "$FULL" = yes ]; then
+        programs_on '2 hosts, 0.1 % loss'
+    else
+        mpi_is_here mpich 'loss on mpich' && run_case 'bench allreduce, 2 hosts, 0.1 % loss, mpich' 60 hosts_bench mpich allreduce -c -m 4:65536 -i 5 -x 1
+        mpi_is_here openmpi 'loss on openmpi' && run_case 'bench alltoall, 2 hosts, 0.1 % loss, openmpi' 60 hosts_bench openmpi alltoall -c -m 1:65536 -i 5 -x 1
+    fi
+    remove_testbeds
+    new_testbed --hosts 4 || { skip_case programs 'the testbed could not be made'; return; }
+    if [ "$FULL" = yes ]; then
+        programs_on '4 hosts'
+        bed loss all 0.1
+        programs_on '4 hosts, 0.1 % loss'
+    else
+        mpi_is_here openmpi '4 hosts on openmpi' && run_case 'bench alltoall, 4 hosts, openmpi' 60 hosts_bench openmpi alltoall -c -m 1:16384 -i 3 -x 1
+        mpi_is_here mpich '4 hosts on mpich' && run_case 'bench allreduce, 4 hosts, mpich' 60 hosts_bench mpich allreduce -c -m 4:16384 -i 3 -x 1
+    fi
+    remove_testbeds
+}
+
+programs_suite
