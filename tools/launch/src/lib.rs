@@ -162,7 +162,7 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
             spared: posts.agents(),
         };
     }
-    let ending = supervise::run(command, arguments.time_limit()?, elsewhere).map_err(
+    let mut ending = supervise::run(command, arguments.time_limit()?, elsewhere).map_err(
         Fault::system(format!("starting {}", plan.launch.mpiexec.display())),
     )?;
     let (mut reports, mut unreadable) = match collector {
@@ -178,8 +178,10 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
         .unwrap_or_default()
     {
         let Some(ended) = ended else {
+            // Open MPI's launcher ends with 0 when it loses a host.
+            ending.host_lost = true;
             eprintln!(
-                "weft: warning: host {host} did not answer at the end; processes of the job may be left there until it does"
+                "weft: host {host} was lost; its guard ends what is left of the job there, if it still runs"
             );
             continue;
         };

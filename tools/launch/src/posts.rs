@@ -85,7 +85,8 @@ impl Posts {
     /// Ranks that find a core on the host that has fewest.
     #[must_use]
     pub fn fewest_cores(&self) -> Option<u32> {
-        self.list.iter().map(|post| post.ready.cores).min()
+        let others = self.list.iter().filter(|post| post.host != HERE);
+        others.map(|post| post.ready.cores).min()
     }
 
     /// The processes of the agents.
