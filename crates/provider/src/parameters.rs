@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use weft_endpoint::shm::SingleCopy;
+use weft_endpoint::srd::seal::{JobKey, Trust};
 use weft_fabric_sys::provider::{FI_PARAM_STRING, FiProvider};
 
 use crate::host::host;
@@ -43,10 +44,10 @@ pub struct Settings {
     pub route: RouteWish,
     /// How long a remote on another host may be silent while something is expected of it.
     pub dead_after: Duration,
-    /// Whether everybody on the network may take part in the job.
-    pub trust_network: bool,
     /// The abstract unix datagram socket that hears what each endpoint has carried; `None` for nobody.
     pub report: Option<String>,
+    /// Who is trusted between hosts.
+    pub trust: Trust,
 }
 
 const INJECT_SIZE: &CStr = c"inject_size";
@@ -57,6 +58,10 @@ const ROUTE: &CStr = c"route";
 const DEAD_AFTER: &CStr = c"dead_after";
 const TRUST_NETWORK: &CStr = c"trust_network";
 const REPORT: &CStr = c"report";
+const ENCRYPT: &CStr = c"encrypt";
+const JOB_KEY_FILE: &CStr = c"job_key_file";
+/// Read from the environment and never through libfabric, which logs the values it reads.
+const JOB_KEY: &CStr = c"job_key";
 
 /// The values of FI_WEFT_SINGLE_COPY.
 const SINGLE_COPY_WORDS: [(&str, SingleCopy); 3] = [
@@ -72,7 +77,7 @@ const ROUTE_WORDS: [(&str, RouteWish); 3] = [
     ("srd", RouteWish::Datagrams),
 ];
 
-/// The values of FI_WEFT_TRUST_NETWORK.
+/// The values of FI_WEFT_TRUST_NETWORK and FI_WEFT_ENCRYPT.
 const YES_OR_NO: [(&str, bool); 2] = [("0", false), ("1", true)];
 
 /// FI_WEFT_DEAD_AFTER in seconds when it is not set: chosen, longer than any pause of a process that is well.
@@ -131,6 +136,17 @@ pub fn define(provider: *const FiProvider) {
         provider,
         REPORT,
         "Abstract unix datagram socket that is sent each endpoint's counts when it closes; weft run sets it (default: none)",
+    );
+    define_one(
+        provider,
+        JOB_KEY_FILE,
+        "File with the job's key, 64 hexadecimal digits, that nobody else may read; FI_WEFT_JOB_KEY, which weft run sets, goes \
+         before it (default: none)",
+    );
+    define_one(
+        provider,
+        ENCRYPT,
+        "Encrypt what goes to other hosts with the job's key: 0 or 1 (default: 0)",
     );
 }
 
@@ -192,9 +208,25 @@ fn read() -> Result<Settings, String> {
         region_directory,
         route: word(ROUTE, &ROUTE_WORDS)?.unwrap_or_default(),
         dead_after: Duration::from_secs(dead_after_s),
-        trust_network: word(TRUST_NETWORK, &YES_OR_NO)?.unwrap_or_default(),
         report: value(REPORT),
+        trust: read_trust()?,
     })
+}
+
+fn read_trust() -> Result<Trust, String> {
+    let job_key = std::env::var_os(environment_name(JOB_KEY))
+        .map(|text| parse_job_key(&text.to_string_lossy()))
+        .transpose()?;
+    let trust = Trust {
+        job_key,
+        job_key_file: value(JOB_KEY_FILE).map(PathBuf::from),
+        encrypt: word(ENCRYPT, &YES_OR_NO)?.unwrap_or_default(),
+        trust_network: word(TRUST_NETWORK, &YES_OR_NO)?.unwrap_or_default(),
+    };
+    trust
+        .choose()
+        .map(|_| trust)
+        .map_err(|error| error.to_string())
 }
 
 /// What the host, or without it the environment, says a parameter is set to.
@@ -275,6 +307,13 @@ fn parse_word<T: Copy>(name: &CStr, text: &str, words: &[(&str, T)]) -> Result<T
     })
 }
 
+fn parse_job_key(text: &str) -> Result<JobKey, String> {
+    JobKey::parse(text).map_err(|error| {
+        let name = environment_name(JOB_KEY);
+        format!("{name} is not a job key: {error}; correct or unset {name}")
+    })
+}
+
 fn parse_directory(text: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     if path.is_absolute() && path.is_dir() {
@@ -305,6 +344,17 @@ mod tests {
         }
         assert_eq!(parse_size(INJECT_SIZE, " 64 ", 64, 4096), Ok(64));
         assert_eq!(parse_size(INJECT_SIZE, "4096", 64, 4096), Ok(4096));
+    }
+
+    #[test]
+    fn a_wrong_key_is_refused_without_being_shown() {
+        let why = parse_job_key("5ec4e7").expect_err("refused");
+        assert!(
+            why.contains("FI_WEFT_JOB_KEY") && why.contains("openssl rand -hex 32"),
+            "{why}"
+        );
+        assert!(!why.contains("5ec4e7"), "{why}");
+        assert!(parse_job_key(&"0123456789abcdef".repeat(4)).is_ok());
     }
 
     #[test]

@@ -17,9 +17,6 @@ pub type Statistics = weft_endpoint::Statistics<<Route as LocalRoute>::Statistic
 /// The endpoint crate's domain with such endpoints.
 pub type Guarded = Domain<Route>;
 
-/// Ends the sentence that a user reads when a remote is on another host and this process may not talk to it.
-const WITHOUT_NETWORK: &str = "If everybody on the network is trusted, set FI_WEFT_TRUST_NETWORK=1 for all processes of the job.";
-
 /// How the endpoints of a domain are opened. Setup.
 pub fn settings(settings: &Settings) -> <Route as LocalRoute>::Settings {
     let local = shm::Settings {
@@ -28,7 +25,8 @@ pub fn settings(settings: &Settings) -> <Route as LocalRoute>::Settings {
         report: report::line,
         ..shm::Settings::default()
     };
-    let network = settings.trust_network.then(|| srd::Settings {
+    let network = settings.trust.reaches_hosts().then(|| srd::Settings {
+        trust: Some(settings.trust.clone()),
         dead_after: settings.dead_after,
         report: report::line,
         ..srd::Settings::default()
@@ -42,6 +40,6 @@ pub fn settings(settings: &Settings) -> <Route as LocalRoute>::Settings {
             RouteWish::Datagrams => Locality::Nobody,
         },
         report: report::line,
-        without_network: WITHOUT_NETWORK,
+        without_network: srd::seal::trust::WAYS_OUT,
     }
 }

@@ -64,6 +64,22 @@ pub struct Rejections {
     pub forged_count: u64,
 }
 
+impl Rejections {
+    fn count(&mut self, why: Rejected) {
+        let count = match why {
+            Rejected::Short => &mut self.short_count,
+            Rejected::Mode => &mut self.mode_count,
+            Rejected::Forged => &mut self.forged_count,
+        };
+        *count += 1;
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.short_count + self.mode_count + self.forged_count
+    }
+}
+
 impl Guard {
     /// For a network on which everybody is trusted. Setup.
     ///
@@ -176,23 +192,40 @@ impl Guard {
         }
     }
 
+    /// [`Guard::open`] for a datagram that must stay as it is. Fast path.
+    ///
+    /// # Errors
+    /// As [`Guard::open`].
+    ///
+    /// # Panics
+    /// When this guard encrypts.
+    pub fn check(&mut self, datagram: &[u8]) -> Result<usize, Rejected> {
+        assert!(!self.encrypts(), "what is encrypted cannot stay as it is");
+        self.judge(datagram)
+            .inspect_err(|why| self.rejections.count(*why))
+    }
+
     /// Checks a datagram that came from the network, decrypts it in place if need be, and answers with its length
     /// without the seal. To be called before anything else looks at it. Fast path.
     ///
     /// # Errors
     /// Why it must be dropped; it is counted. Its bytes may then have been overwritten.
     pub fn open(&mut self, datagram: &mut [u8]) -> Result<usize, Rejected> {
-        self.check(datagram).inspect_err(|why| {
-            let count = match why {
-                Rejected::Short => &mut self.rejections.short_count,
-                Rejected::Mode => &mut self.rejections.mode_count,
-                Rejected::Forged => &mut self.rejections.forged_count,
+        let verdict = self.judge(datagram).and_then(|length| {
+            let Mode::Sealed(sealing) = &mut self.mode else {
+                return Ok(length);
             };
-            *count += 1;
-        })
+            if sealing.open(source_of(datagram), datagram) {
+                Ok(length - SEAL_BYTES)
+            } else {
+                Err(Rejected::Forged)
+            }
+        });
+        verdict.inspect_err(|why| self.rejections.count(*why))
     }
 
-    fn check(&mut self, datagram: &mut [u8]) -> Result<usize, Rejected> {
+    /// Everything but what is encrypted.
+    fn judge(&self, datagram: &[u8]) -> Result<usize, Rejected> {
         let length = datagram.len();
         if length < HEADER_BYTES + self.overhead_bytes() {
             return Err(Rejected::Short);
@@ -200,7 +233,7 @@ impl Guard {
         if (datagram[FLAGS] & SEALED != 0) != self.encrypts() {
             return Err(Rejected::Mode);
         }
-        match &mut self.mode {
+        match &self.mode {
             Mode::Open if written(datagram) != 0 => Err(Rejected::Mode),
             Mode::Open => Ok(length),
             Mode::Tagged(tagging) => {
@@ -211,13 +244,7 @@ impl Guard {
                     Err(Rejected::Forged)
                 }
             }
-            Mode::Sealed(sealing) => {
-                if sealing.open(source_of(datagram), datagram) {
-                    Ok(length - SEAL_BYTES)
-                } else {
-                    Err(Rejected::Forged)
-                }
-            }
+            Mode::Sealed(_) => Ok(length),
         }
     }
 

@@ -49,14 +49,14 @@ pub enum Choice {
     /// Open the route between hosts with this guard.
     Guarded(Guard),
     /// No key, and the network is not trusted: this host alone. A send to another host fails, and the user is told
-    /// [`SAME_HOST_ONLY`].
+    /// [`WAYS_OUT`].
     SameHostOnly,
 }
 
-/// What to tell who sends to another host without a key; names both ways out.
-pub const SAME_HOST_ONLY: &str = "this endpoint has no job key, so it talks to processes on its own host alone: start the job with weft run, \
-     which makes a key, or set FI_WEFT_JOB_KEY (or FI_WEFT_JOB_KEY_FILE) to the same 64 hexadecimal digits for all its \
-     processes (openssl rand -hex 32); or, if everybody on the network is trusted, set FI_WEFT_TRUST_NETWORK=1";
+/// Ends what a user reads who sends to another host without a key: both ways out.
+pub const WAYS_OUT: &str = "Start the job with weft run, which makes a key for it, or set FI_WEFT_JOB_KEY (or FI_WEFT_JOB_KEY_FILE) to \
+     the same 64 hexadecimal digits for all its processes (openssl rand -hex 32); or, if everybody on the network is \
+     trusted, set FI_WEFT_TRUST_NETWORK=1 for all of them.";
 
 /// The settings contradict each other, or the key cannot be had: no endpoint should open.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,6 +73,11 @@ impl fmt::Display for NoTrust {
 impl std::error::Error for NoTrust {}
 
 impl Trust {
+    /// Whether other hosts are talked to at all.
+    pub fn reaches_hosts(&self) -> bool {
+        self.job_key.is_some() || self.job_key_file.is_some() || self.trust_network
+    }
+
     /// Makes the guard of one endpoint. A key goes before FI_WEFT_TRUST_NETWORK: who has one is asked for it. Setup.
     ///
     /// # Errors
@@ -127,8 +132,9 @@ mod tests {
     fn without_key_and_without_trust_only_this_host_is_talked_to() {
         let trust = Trust::default();
         assert!(matches!(trust.choose(), Ok(Choice::SameHostOnly)));
+        assert!(!trust.reaches_hosts());
         for way in ["weft run", "FI_WEFT_JOB_KEY", "FI_WEFT_TRUST_NETWORK=1"] {
-            assert!(SAME_HOST_ONLY.contains(way));
+            assert!(WAYS_OUT.contains(way));
         }
     }
 

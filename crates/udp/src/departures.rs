@@ -17,6 +17,16 @@ pub(crate) fn socket_index(transmit: &Transmit, count: usize) -> usize {
     usize::from(transmit.path.source_port_index()) % count
 }
 
+/// What there is to send, in turn.
+pub(crate) struct Source<'a> {
+    pub(crate) batch: &'a [Transmit],
+    /// The same as whole datagrams, where there is a key; else shorter than the batch.
+    pub(crate) ready: &'a [Vec<u8>],
+    pub(crate) sends: &'a Sends,
+    /// What the guard has added to each.
+    pub(crate) seal_bytes: usize,
+}
+
 /// What one system call sends.
 pub(crate) struct Run<'s, 'a> {
     gather: Gather<'s, 'a>,
@@ -35,16 +45,16 @@ fn is_open(transmit: &Transmit, sends: &Sends) -> bool {
 
 /// How many datagrams from the front share a path, a target and a size, so that they may go joined: the last may be
 /// shorter.
-fn train(batch: &[Transmit], sends: &Sends) -> usize {
+fn train(batch: &[Transmit], source: &Source<'_>) -> usize {
     let first = &batch[0];
-    let size = first.length_bytes();
+    let size = first.length_bytes() + source.seal_bytes;
     let mut total = size;
     let mut count = 1;
     for next in &batch[1..] {
-        let length = next.length_bytes();
+        let length = next.length_bytes() + source.seal_bytes;
         total += length;
         let fits = total <= SEGMENTS_BYTES && count < SEGMENT_LIMIT && length <= size;
-        if !fits || next.path != first.path || next.to != first.to || !is_open(next, sends) {
+        if !fits || next.path != first.path || next.to != first.to || !is_open(next, source.sends) {
             break;
         }
         count += 1;
@@ -58,18 +68,14 @@ fn train(batch: &[Transmit], sends: &Sends) -> usize {
 impl<'s, 'a> Run<'s, 'a> {
     /// Gathers from the front of the batch, as long as the socket is the same and the call has room. A batch has at most
     /// 255 datagrams, and at least one.
-    pub(crate) fn gather(
-        space: &'s mut GatherSpace,
-        batch: &'a [Transmit],
-        sends: &'a Sends,
-        joins: bool,
-    ) -> Self {
+    pub(crate) fn gather(space: &'s mut GatherSpace, source: &Source<'a>, joins: bool) -> Self {
         let mut run = Self {
             gather: space.begin(),
             ends: [0; SEND_BATCH],
             targets: [None; SEND_BATCH],
             taken_count: 0,
         };
+        let (batch, sends) = (source.batch, source.sends);
         let socket = socket_index(&batch[0], PORT_COUNT);
         while let Some(next) = batch.get(run.taken_count) {
             if socket_index(next, PORT_COUNT) != socket {
@@ -82,21 +88,28 @@ impl<'s, 'a> Run<'s, 'a> {
             if run.gather.count() == SEND_BATCH || !run.gather.has_room() {
                 break;
             }
-            run.add(&batch[run.taken_count..], sends, joins);
+            run.add(source, joins);
         }
         run
     }
 
-    fn add(&mut self, batch: &'a [Transmit], sends: &'a Sends, joins: bool) {
-        let count = if joins { train(batch, sends) } else { 1 };
+    fn add(&mut self, source: &Source<'a>, joins: bool) {
+        let batch = &source.batch[self.taken_count..];
+        let ready = source.ready.get(self.taken_count..).unwrap_or(&[]);
+        let sends = source.sends;
+        let count = if joins { train(batch, source) } else { 1 };
         let size = if count > 1 {
-            batch[0].length_bytes() as u16
+            (batch[0].length_bytes() + source.seal_bytes) as u16
         } else {
             0
         };
         let index = self.gather.count();
         self.gather.begin_datagram(batch[0].to, size);
-        for transmit in &batch[..count] {
+        for (place, transmit) in batch[..count].iter().enumerate() {
+            if let Some(whole) = ready.get(place) {
+                self.gather.add_bytes(whole);
+                continue;
+            }
             self.gather.add_bytes(transmit.head.as_bytes());
             if let Some(payload) = transmit.payload {
                 let (offset, length) =

@@ -19,11 +19,12 @@
 //! remote after three such answers; a remote that closes says so.
 //!
 //! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`; `receive`, `arrivals`,
-//! `remotes`; [`ports`], [`sockets`] with `departures`, [`simulated`]; [`statistics`].
+//! `remotes`; [`ports`], [`sockets`] with `departures` and `gate`, [`simulated`]; [`statistics`].
 #![forbid(unsafe_code)]
 
 mod arrivals;
 mod departures;
+mod gate;
 mod outbox;
 pub mod ports;
 mod receive;
@@ -42,3 +43,4 @@ pub use simulated::SimulatedPorts;
 pub use sockets::SocketPorts;
 pub use statistics::Statistics;
 pub use transport::Transport;
+pub use weft_seal as seal;

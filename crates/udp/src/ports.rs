@@ -21,6 +21,19 @@ pub struct PortList {
     pub incarnation: u64,
     /// The largest datagram that can leave, without IP and UDP headers.
     pub datagram_bytes: u16,
+    /// Whether a job key is in use, so that packets may be played back to us but not made up.
+    pub has_key: bool,
+}
+
+/// What ports have counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PortCounts {
+    /// System calls made to send.
+    pub send_calls: u64,
+    /// System calls made to receive.
+    pub receive_calls: u64,
+    /// Datagrams turned away by the guard.
+    pub turned_away: u64,
 }
 
 /// What arrives at a port.
@@ -69,6 +82,6 @@ pub trait Ports: Sized {
     /// Somebody will sleep on the descriptor, until this time at most. `with_room`: also until datagrams can leave.
     fn before_sleep(&mut self, until_ns: Option<u64>, with_room: bool);
 
-    /// System calls made so far, to send and to receive.
-    fn call_counts(&self) -> (u64, u64);
+    /// What was counted so far.
+    fn counts(&self) -> PortCounts;
 }

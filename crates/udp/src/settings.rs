@@ -6,6 +6,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use weft_seal::Trust;
+
 /// How to open a [`crate::Transport`].
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -18,6 +20,8 @@ pub struct Settings {
     pub datagram_limit_bytes: Option<u16>,
     /// How many of the 64 paths to use, 1 to 64.
     pub path_count: u8,
+    /// Who is let in. None: everybody, without a guard.
+    pub trust: Option<Trust>,
     /// Tells the user something that is wrong and that no completion can explain, in one sentence.
     pub report: fn(&str),
 }
@@ -29,6 +33,7 @@ impl Default for Settings {
             dead_after: Duration::from_secs(5),
             datagram_limit_bytes: None,
             path_count: 64,
+            trust: None,
             report: |_| {},
         }
     }

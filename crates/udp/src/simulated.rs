@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use weft_srd::random::Random;
 use weft_srd::{Origin, PORT_COUNT, Transmit};
 
-use crate::ports::{Departed, Incoming, PortList, Ports};
+use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 
@@ -173,6 +173,7 @@ impl Ports for SimulatedPorts {
             ports,
             count: PORT_COUNT as u8,
             datagram_bytes: settings.datagram_limit_bytes.unwrap_or(1400),
+            has_key: false,
         };
         Ok(Self {
             wire,
@@ -259,8 +260,8 @@ impl Ports for SimulatedPorts {
 
     fn before_sleep(&mut self, _until_ns: Option<u64>, _with_room: bool) {}
 
-    fn call_counts(&self) -> (u64, u64) {
-        (0, 0)
+    fn counts(&self) -> PortCounts {
+        PortCounts::default()
     }
 }
 

@@ -15,8 +15,9 @@ use weft_os::udp_socket::{Complaint, SEGMENTS_BYTES, SendFailure, UdpSocket};
 use weft_os::{clock, interface, process};
 use weft_srd::{Origin, PORT_COUNT, Transmit};
 
-use crate::departures::{Run, socket_index};
-use crate::ports::{Departed, Incoming, PortList, Ports};
+use crate::departures::{Run, Source, socket_index};
+use crate::gate::Gate;
+use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 
@@ -60,9 +61,10 @@ pub struct SocketPorts {
     failure: Option<io::Error>,
     report: fn(&str),
     reported: bool,
+    gate: Gate,
 }
 
-fn datagram_bytes(settings: &Settings, address: SocketAddr) -> u16 {
+fn datagram_bytes(settings: &Settings, address: SocketAddr, seal_bytes: u16) -> u16 {
     let overhead = OVERHEAD_BYTES[usize::from(address.is_ipv6())];
     let carried = interface::mtu_of(address.ip())
         .and_then(|mtu| mtu.checked_sub(overhead))
@@ -70,7 +72,7 @@ fn datagram_bytes(settings: &Settings, address: SocketAddr) -> u16 {
             bytes.min(SEGMENTS_BYTES as u32) as u16
         });
     let limit = settings.datagram_limit_bytes.unwrap_or(u16::MAX);
-    carried.min(limit).max(DATAGRAM_BYTES_LEAST)
+    (carried.min(limit) - seal_bytes).max(DATAGRAM_BYTES_LEAST)
 }
 
 fn open_socket(address: SocketAddr) -> Result<UdpSocket, OpenError> {
@@ -84,7 +86,7 @@ fn open_socket(address: SocketAddr) -> Result<UdpSocket, OpenError> {
 }
 
 impl SocketPorts {
-    fn open_all(settings: &Settings) -> Result<(Vec<UdpSocket>, PortList), OpenError> {
+    fn open_all(settings: &Settings, gate: &Gate) -> Result<(Vec<UdpSocket>, PortList), OpenError> {
         let wanted = settings
             .address
             .unwrap_or_else(|| SocketAddr::new(interface::default_address(), 0));
@@ -102,8 +104,12 @@ impl SocketPorts {
             address,
             ports,
             count: PORT_COUNT as u8,
-            incarnation: process::random_u64().map_err(OpenError::Sockets)?,
-            datagram_bytes: datagram_bytes(settings, address),
+            incarnation: match gate.incarnation() {
+                Some(incarnation) => incarnation,
+                None => process::random_u64().map_err(OpenError::Sockets)?,
+            },
+            datagram_bytes: datagram_bytes(settings, address, gate.overhead_bytes() as u16),
+            has_key: gate.has_key(),
         };
         Ok((sockets, list))
     }
@@ -133,8 +139,11 @@ impl SocketPorts {
                     waited_ns: if known { waited_ns } else { 0 },
                 };
                 for datagram in received.bytes.chunks(received.segment_bytes) {
-                    total += 1;
-                    visit(now_ns, Incoming::Datagram(origin, datagram));
+                    let admitted = self.gate.admit(origin.from, datagram, self.report);
+                    if let Some(datagram) = admitted {
+                        total += 1;
+                        visit(now_ns, Incoming::Datagram(origin, datagram));
+                    }
                 }
             }
             if !self.batch.is_full() {
@@ -145,9 +154,17 @@ impl SocketPorts {
     }
 
     /// Sends what goes through the socket of the first datagram, up to the first that goes through another.
-    fn send_run(&mut self, batch: &[Transmit], sends: &Sends) -> Departed {
+    fn send_run(&mut self, from: usize, batch: &[Transmit], sends: &Sends) -> Departed {
+        let batch = &batch[from..];
         let socket = &self.sockets[socket_index(&batch[0], self.sockets.len())];
-        let run = Run::gather(&mut self.space, batch, sends, self.joins);
+        let ready = self.gate.ready().get(from..).unwrap_or(&[]);
+        let source = Source {
+            batch,
+            ready,
+            sends,
+            seal_bytes: self.gate.overhead_bytes(),
+        };
+        let run = Run::gather(&mut self.space, &source, self.joins);
         let mut done = 0;
         let mut attempts = 0;
         while done < run.count() {
@@ -209,7 +226,8 @@ impl SocketPorts {
 
 impl Ports for SocketPorts {
     fn open(settings: &Settings) -> Result<Self, OpenError> {
-        let (sockets, list) = Self::open_all(settings)?;
+        let gate = Gate::open(settings)?;
+        let (sockets, list) = Self::open_all(settings, &gate)?;
         let wait_set = WaitSet::new().map_err(OpenError::Sockets)?;
         let timer = Timer::new().map_err(OpenError::Sockets)?;
         for socket in &sockets {
@@ -234,6 +252,7 @@ impl Ports for SocketPorts {
             failure: None,
             report: settings.report,
             reported: false,
+            gate,
             sockets,
         })
     }
@@ -269,9 +288,10 @@ impl Ports for SocketPorts {
     }
 
     fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed {
+        self.gate.prepare(batch, sends);
         let mut count = 0;
         while count < batch.len() {
-            let departed = self.send_run(&batch[count..], sends);
+            let departed = self.send_run(count, batch, sends);
             count += departed.count;
             if departed.blocked {
                 return Departed {
@@ -303,8 +323,12 @@ impl Ports for SocketPorts {
         }
     }
 
-    fn call_counts(&self) -> (u64, u64) {
-        self.calls
+    fn counts(&self) -> PortCounts {
+        PortCounts {
+            send_calls: self.calls.0,
+            receive_calls: self.calls.1,
+            turned_away: self.gate.turned_away(),
+        }
     }
 }
 

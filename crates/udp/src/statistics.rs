@@ -22,6 +22,8 @@ pub struct Statistics {
     pub blocked: u64,
     /// Answers that nobody has a port of a remote.
     pub refused: u64,
+    /// Datagrams turned away: not of this job, or changed on their way.
+    pub turned_away: u64,
     /// Remotes that were lost.
     pub lost: u64,
     /// What the machine counts: datagrams, retransmissions, losses, time-outs, paths.

@@ -57,6 +57,7 @@ fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
         port_count: list.count,
         datagram_bytes: list.datagram_bytes,
         path_count: settings.path_count,
+        fresh_contact: list.has_key,
         ..Config::default()
     };
     config.timing.dead_after_ns = u64::try_from(settings.dead_after.as_nanos()).unwrap_or(u64::MAX);
@@ -116,10 +117,11 @@ impl<P: Ports> Transport<P> {
 
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
-        let (send_calls, receive_calls) = self.ports.call_counts();
+        let counts = self.ports.counts();
         Statistics {
-            send_calls,
-            receive_calls,
+            send_calls: counts.send_calls,
+            receive_calls: counts.receive_calls,
+            turned_away: counts.turned_away,
             blocked: self.outbox.blocked_count,
             machine: self.driver.machine.statistics(),
             ..self.driver.statistics

@@ -10,7 +10,7 @@ use weft_launch::discover::Installation;
 use weft_launch::provider;
 
 use crate::check::Check;
-use crate::parameters::{PARAMETERS, Parameter};
+use crate::parameters::{self, PARAMETERS, Parameter};
 use crate::protocol::{PROTOCOLS, Protocol};
 use crate::tree::Tree;
 use crate::{contact, launcher, memory, processor, text};
@@ -68,7 +68,7 @@ impl Info {
             environment
                 .iter()
                 .find(|(set, _)| set == name)
-                .map(|(_, value)| value.clone())
+                .map(|(name, value)| parameters::shown(name, value).to_owned())
         };
         Self {
             weft: env!("CARGO_PKG_VERSION"),

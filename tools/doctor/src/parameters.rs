@@ -31,6 +31,10 @@ pub enum Values {
     Words(&'static [&'static str]),
     /// The absolute path of a folder that is there.
     Folder,
+    /// A job key, which is never shown.
+    Key,
+    /// The absolute path of a file with a job key that nobody else may read.
+    KeyFile,
     /// Set by `weft run`, not by people.
     Internal,
 }
@@ -49,7 +53,7 @@ pub struct Parameter {
 }
 
 /// All parameters.
-pub const PARAMETERS: [Parameter; 8] = [
+pub const PARAMETERS: [Parameter; 11] = [
     Parameter {
         name: "FI_WEFT_DEAD_AFTER",
         default: "5",
@@ -58,6 +62,12 @@ pub const PARAMETERS: [Parameter; 8] = [
             most: 3600,
         },
         meaning: "seconds that a process on another host may be silent, while something is expected of it, before it is dead",
+    },
+    Parameter {
+        name: "FI_WEFT_ENCRYPT",
+        default: "0",
+        values: Values::Words(&["0", "1"]),
+        meaning: "encrypt what goes to other hosts with the job's key",
     },
     Parameter {
         name: "FI_WEFT_IFACE",
@@ -73,6 +83,18 @@ pub const PARAMETERS: [Parameter; 8] = [
             most: 8192,
         },
         meaning: "longest message in bytes that fi_inject and its kin take",
+    },
+    Parameter {
+        name: "FI_WEFT_JOB_KEY",
+        default: "none: this host alone, unless there is a file or trust",
+        values: Values::Key,
+        meaning: "the key by which the processes of a job know each other between hosts; weft run makes one for each job",
+    },
+    Parameter {
+        name: "FI_WEFT_JOB_KEY_FILE",
+        default: "none",
+        values: Values::KeyFile,
+        meaning: "file with the job's key, where FI_WEFT_JOB_KEY is not set",
     },
     Parameter {
         name: "FI_WEFT_REGION_DIR",
@@ -102,7 +124,7 @@ pub const PARAMETERS: [Parameter; 8] = [
         name: "FI_WEFT_TRUST_NETWORK",
         default: "0",
         values: Values::Words(&["0", "1"]),
-        meaning: "1: everybody who can send to this machine may take part in the job; 0: only who holds the job's key",
+        meaning: "talk to other hosts without a job key, because everybody on the network is trusted",
     },
 ];
 
@@ -116,6 +138,11 @@ impl Values {
             Self::Interface => "an interface's name or an address of this machine".to_owned(),
             Self::Words(words) => words.join(", "),
             Self::Folder => "the absolute path of a folder".to_owned(),
+            Self::Key => "64 random hexadecimal digits (openssl rand -hex 32)".to_owned(),
+            Self::KeyFile => {
+                "a file with 64 random hexadecimal digits that nobody else may read (chmod 600)"
+                    .to_owned()
+            }
             Self::Internal => "set by weft run".to_owned(),
         }
     }
@@ -136,6 +163,8 @@ impl Values {
             Self::Folder => {
                 std::path::Path::new(text).is_absolute() && std::path::Path::new(text).is_dir()
             }
+            Self::Key => weft_seal::JobKey::parse(text).is_ok(),
+            Self::KeyFile => weft_seal::key_file::read(std::path::Path::new(text)).is_ok(),
             Self::Internal => true,
         }
     }
@@ -168,7 +197,7 @@ pub fn checks(environment: &[(String, String)], known: &[String]) -> Vec<Check> 
         [] => "none set".to_owned(),
         some => some
             .iter()
-            .map(|(name, value)| format!("{name}={value}"))
+            .map(|(name, value)| format!("{name}={}", shown(name, value)))
             .collect::<Vec<_>>()
             .join(" "),
     };
@@ -177,6 +206,14 @@ pub fn checks(environment: &[(String, String)], known: &[String]) -> Vec<Check> 
         value,
         "FI_WEFT_* variables change the provider's defaults, which need no tuning",
     )]
+}
+
+/// What may be shown of a value: of a key only that it is one.
+pub(crate) fn shown<'a>(name: &str, value: &'a str) -> &'a str {
+    let secret = PARAMETERS
+        .iter()
+        .any(|parameter| parameter.name == name && parameter.values == Values::Key);
+    if secret { "(set, not shown)" } else { value }
 }
 
 fn judge(name: &str, value: &str, known: &[String]) -> Option<Check> {
@@ -196,7 +233,8 @@ fn judge(name: &str, value: &str, known: &[String]) -> Option<Check> {
     let check = Check::ok(
         name,
         format!(
-            "\"{value}\", but it must be {}",
+            "\"{}\", but it must be {}",
+            shown(name, value),
             parameter.values.describe()
         ),
         why,
@@ -242,6 +280,19 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_told_to_be_set_and_never_shown() {
+        let key = "0123456789abcdef".repeat(4);
+        let good = checks(&pairs(&[("FI_WEFT_JOB_KEY", &key)]), &[]).remove(0);
+        assert_eq!(good.status, Status::Ok);
+        let bad = checks(&pairs(&[("FI_WEFT_JOB_KEY", &key[1..])]), &[]).remove(0);
+        assert_eq!(bad.status, Status::Fail);
+        for check in [good, bad] {
+            assert!(check.value.contains("set, not shown"), "{}", check.value);
+            assert!(!check.value.contains(&key[1..9]) && !check.fix.contains(&key[1..9]));
+        }
+    }
+
+    #[test]
     fn unknown_parameters_warn_and_wrong_values_fail() {
         let known = ["lo".to_owned(), "127.0.0.1".to_owned()];
         let check = |name: &str, value: &str| {
@@ -261,6 +312,11 @@ mod tests {
         assert_eq!(check("FI_WEFT_SINGLE_COPY", "no").status, Status::Fail);
         assert_eq!(check("FI_WEFT_REGION_DIR", "/").status, Status::Ok);
         assert_eq!(check("FI_WEFT_REGION_DIR", "relative").status, Status::Fail);
+        for (good, bad) in [("FI_WEFT_ENCRYPT", "1"), ("FI_WEFT_TRUST_NETWORK", "0")]
+            .map(|(name, value)| (check(name, value), check(name, "yes")))
+        {
+            assert_eq!((good.status, bad.status), (Status::Ok, Status::Fail));
+        }
         assert!(check("FI_WEFT_IFACE", "eth9").fix.contains("lo, 127.0.0.1"));
         assert_eq!(
             checks(&pairs(&[("PATH", "x")]), &known)[0].value,

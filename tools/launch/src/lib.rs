@@ -17,6 +17,7 @@
 //!   place), `posts` starts a `guard` on each and speaks `order` with it, `spread` tells each MPI.
 //! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of this together.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
+//! - `job_key`: what the ranks know each other by between hosts.
 //! - `report`: a socket for what the ranks' providers have to say.
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
 //! - `outcome`: the exit code, the summary, the record for `--json`.
@@ -35,6 +36,7 @@ pub mod family;
 pub mod fault;
 pub mod guard;
 pub mod hosts;
+pub mod job_key;
 pub mod linkage;
 pub mod loader;
 pub mod order;
@@ -147,6 +149,9 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
         let collector = Collector::open(&plan.report_name)
             .map_err(Fault::system("opening the socket for the ranks' reports"))?;
         command.env(report::VARIABLE, collector.name());
+        if job_key::is_wanted(&arguments.variables) {
+            job_key::give(&mut command)?;
+        }
         Some(collector)
     } else {
         None

@@ -19,7 +19,7 @@ use crate::posts::Posts;
 use crate::program::{self, Binding, Program};
 use crate::spread::{self, Spread};
 use crate::transport::{self, Shape, Transport};
-use crate::{cores, provider, report};
+use crate::{cores, job_key, provider, report};
 
 /// A job that is ready to start.
 pub(crate) struct Plan {
@@ -103,7 +103,7 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
     if let Some(spread) = &spread {
         spread::add(&mut settings, mpi, &arguments.transport, spread);
     }
-    let later = set_later(posts.is_some(), &arguments.transport);
+    let later = set_later(posts.is_some(), arguments);
     let ranks = spread.as_ref().map_or(shape.ranks, Spread::ranks);
     let request = Request {
         program: &program,
@@ -139,9 +139,12 @@ fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, 
 }
 
 /// Variables that `lib.rs` sets when the job starts.
-fn set_later(guarded: bool, transport: &Transport) -> &'static [&'static str] {
-    match (guarded, transport) {
+fn set_later(guarded: bool, arguments: &Arguments) -> &'static [&'static str] {
+    match (guarded, &arguments.transport) {
         (false, _) => &[],
+        (true, Transport::Weft) if job_key::is_wanted(&arguments.variables) => {
+            &[order::MARK, report::VARIABLE, job_key::VARIABLE]
+        }
         (true, Transport::Weft) => &[order::MARK, report::VARIABLE],
         (true, _) => &[order::MARK],
     }

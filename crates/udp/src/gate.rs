@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The guard at the sockets: what leaves is tagged or encrypted, what arrives is checked before anything reads it
+//! (srd-protocol 14). Called by sockets.rs.
+//!
+//! Datagrams under a key leave from a copy: the tag must be that of the bytes that leave, and a user may write to his
+//! buffer until the kernel has read it. Without a key nothing is copied.
+
+use std::net::SocketAddr;
+
+use weft_seal::{Choice, Guard};
+use weft_srd::Transmit;
+
+use crate::sends::Sends;
+use crate::settings::{OpenError, Settings};
+
+/// What stands between the machine and the sockets.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    /// `None` on a network where everybody is trusted.
+    guard: Option<Guard>,
+    /// Whole datagrams of a batch, under a key; their memory is used again.
+    ready: Vec<Vec<u8>>,
+    /// The datagram that is being opened.
+    opened: Vec<u8>,
+    reported: bool,
+}
+
+impl Gate {
+    /// Makes the guard that the settings ask for. Setup.
+    pub(crate) fn open(settings: &Settings) -> Result<Self, OpenError> {
+        let Some(trust) = &settings.trust else {
+            return Ok(Self::default());
+        };
+        let choice = trust.choose();
+        match choice.map_err(|error| OpenError::Setting(error.to_string()))? {
+            Choice::Guarded(guard) => Ok(Self {
+                guard: Some(guard),
+                ..Self::default()
+            }),
+            Choice::SameHostOnly => Err(OpenError::Setting(format!(
+                "there is no job key, so other hosts cannot be talked to. {}",
+                weft_seal::trust::WAYS_OUT
+            ))),
+        }
+    }
+
+    /// What the machine must be made with, if there is a guard.
+    pub(crate) fn incarnation(&self) -> Option<u64> {
+        self.guard.as_ref().map(Guard::incarnation)
+    }
+
+    /// Whether there is a job key.
+    pub(crate) fn has_key(&self) -> bool {
+        self.guard.as_ref().is_some_and(Guard::has_key)
+    }
+
+    /// By how much datagrams get longer.
+    pub(crate) fn overhead_bytes(&self) -> usize {
+        self.guard.as_ref().map_or(0, Guard::overhead_bytes)
+    }
+
+    /// Datagrams turned away so far.
+    pub(crate) fn turned_away(&self) -> u64 {
+        let guard = self.guard.as_ref();
+        guard.map_or(0, |guard| guard.rejections().total())
+    }
+
+    /// Makes a batch ready to leave. Fast path.
+    pub(crate) fn prepare(&mut self, batch: &[Transmit], sends: &Sends) {
+        let Some(guard) = self.guard.as_mut().filter(|guard| guard.has_key()) else {
+            return;
+        };
+        if self.ready.len() < batch.len() {
+            self.ready.resize_with(batch.len(), Vec::new);
+        }
+        for (transmit, bytes) in batch.iter().zip(&mut self.ready) {
+            bytes.clear();
+            if let Some(part) = transmit.payload
+                && !sends.is_open(part.token)
+            {
+                continue;
+            }
+            bytes.extend_from_slice(transmit.head.as_bytes());
+            if let Some(part) = transmit.payload {
+                let (offset, length) = (part.offset_bytes as usize, part.length_bytes as usize);
+                sends.append(part.token, offset, length, bytes);
+            }
+            guard.seal(bytes);
+        }
+    }
+
+    /// The batch as [`Self::prepare`] has made it; empty without a key.
+    pub(crate) fn ready(&self) -> &[Vec<u8>] {
+        &self.ready
+    }
+
+    /// Lets a datagram in, or not: then it is counted, and the user is told once.
+    #[inline]
+    pub(crate) fn admit<'d>(
+        &'d mut self,
+        from: SocketAddr,
+        datagram: &'d [u8],
+        report: fn(&str),
+    ) -> Option<&'d [u8]> {
+        let Some(guard) = &mut self.guard else {
+            return Some(datagram);
+        };
+        if !guard.encrypts() {
+            if guard.check(datagram).is_ok() {
+                return Some(datagram);
+            }
+        } else {
+            self.opened.clear();
+            self.opened.extend_from_slice(datagram);
+            if let Ok(length) = guard.open(&mut self.opened) {
+                return Some(&self.opened[..length]);
+            }
+        }
+        self.report_rejected(from, report);
+        None
+    }
+
+    #[cold]
+    fn report_rejected(&mut self, from: SocketAddr, report: fn(&str)) {
+        if !std::mem::replace(&mut self.reported, true) {
+            report(&format!(
+                "a datagram from {from} was turned away, as all such will be: it is not of this job. If it should be, give all \
+                 processes the same FI_WEFT_JOB_KEY and FI_WEFT_ENCRYPT"
+            ));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The key that the job's processes know each other by between hosts: a fresh one for each job, unless the user has given one.
+//!
+//! Called by `lib.rs` before the launcher starts. The key goes into the environment, never on a command line, where `ps` would show it; it
+//! is in no record, no dry run and no message. What it does: docs/srd-protocol.md, clause 14.
+
+use std::process::Command;
+
+use weft_seal::JobKey;
+
+use crate::arguments::Variable;
+use crate::fault::Fault;
+
+/// The variable that carries the key; each MPI's launcher passes it on to the ranks.
+pub const VARIABLE: &str = "FI_WEFT_JOB_KEY";
+
+/// With one of these the user has decided: a key of his own, in a file, or none.
+const DECIDED: [&str; 3] = [VARIABLE, "FI_WEFT_JOB_KEY_FILE", "FI_WEFT_TRUST_NETWORK"];
+
+/// Whether the job is to get a key of its own; `given` is what `--env` sets.
+#[must_use]
+pub fn is_wanted(given: &[Variable]) -> bool {
+    let given: Vec<&str> = given
+        .iter()
+        .map(|variable| variable.name.as_str())
+        .collect();
+    !DECIDED
+        .iter()
+        .any(|name| given.contains(name) || std::env::var_os(name).is_some())
+}
+
+/// Gives the job a key of its own.
+///
+/// # Errors
+/// When the system has no random bytes.
+pub fn give(command: &mut Command) -> Result<(), Fault> {
+    let key = JobKey::generate().map_err(|error| Fault::System {
+        what: "making the job's key".into(),
+        source: std::io::Error::other(error),
+    })?;
+    command.env(VARIABLE, &*key.to_text());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key_of(command: &Command) -> Option<String> {
+        let mut set = command.get_envs();
+        let (_, value) = set.find(|(name, _)| *name == VARIABLE)?;
+        Some(value?.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn each_job_gets_a_key_of_its_own_and_no_command_line_has_it() {
+        let mut commands = [Command::new("true"), Command::new("true")];
+        for command in &mut commands {
+            give(command).unwrap();
+            assert_eq!(command.get_args().count(), 0);
+            assert!(JobKey::parse(&key_of(command).unwrap()).is_ok());
+        }
+        assert_ne!(key_of(&commands[0]), key_of(&commands[1]));
+    }
+
+    #[test]
+    fn what_the_user_has_decided_stands() {
+        for name in DECIDED {
+            let given = Variable {
+                name: name.to_owned(),
+                value: "x".to_owned(),
+            };
+            assert!(!is_wanted(&[given]), "{name} by --env");
+        }
+    }
+}
