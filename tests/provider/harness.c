@@ -33,6 +33,7 @@ void open_host(struct host *host, const struct wishes *wishes)
     struct fi_info *hints = new_hints();
     hints->domain_attr->threading = host->wishes.threading;
     hints->domain_attr->av_type = host->wishes.av_type;
+    hints->domain_attr->data_progress = host->wishes.progress;
     hints->tx_attr->op_flags = host->wishes.transmit_flags;
     hints->tx_attr->iov_limit = hints->rx_attr->iov_limit = 8;
     hints->caps &= ~host->wishes.caps_removed;
@@ -59,7 +60,8 @@ void open_side(struct host *host, struct side *side)
     OK(fi_ep_bind(side->ep, &side->av->fid, 0));
     OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | host->wishes.binding));
     if (host->wishes.counters) {
-        struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_UNSPEC};
+        struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP,
+                                    .wait_obj = host->wishes.wait_object ? host->wishes.wait_object : FI_WAIT_UNSPEC};
         OK(fi_cntr_open(host->domain, &attr, &side->sent, NULL));
         OK(fi_cntr_open(host->domain, &attr, &side->received, NULL));
         OK(fi_ep_bind(side->ep, &side->sent->fid, FI_SEND));

@@ -57,6 +57,7 @@ struct wishes {
     enum fi_cq_format format; // FI_CQ_FORMAT_TAGGED unless set
     enum fi_wait_obj wait_object;
     enum fi_av_type av_type;
+    enum fi_progress progress; // of data
     size_t queue_size;
     uint64_t binding;        // added to FI_TRANSMIT | FI_RECV
     uint64_t transmit_flags; // op_flags of sends
@@ -138,6 +139,7 @@ struct test_case {
 };
 
 extern const struct test_case info_cases[], object_cases[], vector_cases[], transfer_cases[], matching_cases[],
-    completion_cases[], waiting_cases[], remote_cases[], atomic_cases[], process_cases[];
+    completion_cases[], waiting_cases[], polling_cases[], progress_cases[], remote_cases[], atomic_cases[],
+    process_cases[];
 
 #endif

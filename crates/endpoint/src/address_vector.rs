@@ -19,6 +19,8 @@ pub(crate) struct AddressVector {
     free: BinaryHeap<Reverse<u32>>,
     /// Every place of an address, lowest first.
     places: HashMap<SocketAddr, Vec<u32>>,
+    /// How addresses are reported that the user named itself (FI_AV_USER_ID).
+    sources: HashMap<SocketAddr, FiAddr>,
 }
 
 impl AddressVector {
@@ -28,6 +30,7 @@ impl AddressVector {
             slots: Vec::new(),
             free: BinaryHeap::new(),
             places: HashMap::new(),
+            sources: HashMap::new(),
         }
     }
 
@@ -62,6 +65,7 @@ impl AddressVector {
             places.retain(|&other| other != place);
             if places.is_empty() {
                 self.places.remove(&address);
+                self.sources.remove(&address);
             }
         }
         Some(address)
@@ -72,8 +76,16 @@ impl AddressVector {
         *self.slots.get(usize::try_from(name.0).ok()?)?
     }
 
-    /// The lowest place of an address, or [`FiAddr::UNSPEC`] if it has none.
-    pub(crate) fn first_place(&self, address: &SocketAddr) -> FiAddr {
+    /// Has an address that is there reported as `source`.
+    pub(crate) fn set_source(&mut self, address: SocketAddr, source: FiAddr) {
+        self.sources.insert(address, source);
+    }
+
+    /// How an address is reported: as the user said, else its lowest place, or [`FiAddr::UNSPEC`] if it has none.
+    pub(crate) fn reported(&self, address: &SocketAddr) -> FiAddr {
+        if let Some(&source) = self.sources.get(address) {
+            return source;
+        }
         self.places
             .get(address)
             .map_or(FiAddr::UNSPEC, |places| FiAddr(u64::from(places[0])))
@@ -117,11 +129,21 @@ mod tests {
             (vector.insert(address(7)), vector.insert(address(7))),
             (FiAddr(0), FiAddr(1))
         );
-        assert_eq!(vector.first_place(&address(7)), FiAddr(0));
+        assert_eq!(vector.reported(&address(7)), FiAddr(0));
         vector.remove(FiAddr(0));
-        assert_eq!(vector.first_place(&address(7)), FiAddr(1));
+        assert_eq!(vector.reported(&address(7)), FiAddr(1));
         vector.remove(FiAddr(1));
-        assert_eq!(vector.first_place(&address(7)), FiAddr::UNSPEC);
+        assert_eq!(vector.reported(&address(7)), FiAddr::UNSPEC);
         assert_eq!(vector.lookup(FiAddr(u64::MAX)), None);
+    }
+
+    #[test]
+    fn an_address_that_the_user_named_is_reported_by_that_name_while_it_is_there() {
+        let mut vector = AddressVector::new(VectorKind::Table);
+        vector.insert(address(7));
+        vector.set_source(address(7), FiAddr(1 << 40));
+        assert_eq!(vector.reported(&address(7)), FiAddr(1 << 40));
+        vector.remove(FiAddr(0));
+        assert_eq!(vector.reported(&address(7)), FiAddr::UNSPEC);
     }
 }

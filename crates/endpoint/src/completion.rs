@@ -363,14 +363,14 @@ impl Sinks {
     #[inline(always)]
     pub(crate) fn count(&mut self, counter: Option<CounterId>) {
         if let Some(counter) = counter.and_then(|counter| self.counters.get_mut(counter.0)) {
-            counter.value = counter.value.wrapping_add(1);
+            counter.add(1);
         }
     }
 
     #[cold]
     fn count_error(&mut self, counter: Option<CounterId>) {
         if let Some(counter) = counter.and_then(|counter| self.counters.get_mut(counter.0)) {
-            counter.errors = counter.errors.wrapping_add(1);
+            counter.add_errors(1);
         }
     }
 }

@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 
+use crate::alarm::Alarm;
 use crate::error::Error;
 use crate::ids::{EndpointId, FiAddr};
 use crate::settings::QueueSettings;
@@ -125,6 +126,8 @@ pub(crate) struct CompletionQueue {
     errors: VecDeque<(u64, ErrorCompletion)>,
     /// The place of the first error, or `u64::MAX`.
     first_error: u64,
+    /// For those who sleep on the queue.
+    pub(crate) alarm: Alarm,
     /// Endpoints that an empty read drives.
     pub(crate) bound: Vec<EndpointId>,
 }
@@ -141,6 +144,7 @@ impl CompletionQueue {
             taken_count: 0,
             errors: VecDeque::new(),
             first_error: u64::MAX,
+            alarm: Alarm::default(),
             bound: Vec::new(),
         }
     }
@@ -149,6 +153,7 @@ impl CompletionQueue {
     #[inline(always)]
     pub(crate) fn push(&mut self, completion: Completion) {
         self.ready.push(completion);
+        self.alarm.sound();
     }
 
     #[cold]
@@ -156,6 +161,7 @@ impl CompletionQueue {
         let place = self.taken_count + self.ready.count();
         self.errors.push_back((place, error));
         self.first_error = self.errors[0].0;
+        self.alarm.sound();
     }
 
     /// Whether there is nothing to read, neither success nor error. Fast path.

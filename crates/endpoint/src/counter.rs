@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A counter of completed operations. Written where operations complete; read through the domain. fi_cntr(3).
 
+use crate::alarm::Alarm;
 use crate::error::Error;
 use crate::flags;
 use crate::ids::{CounterId, EndpointId};
@@ -20,8 +21,32 @@ const EVENTS: [u64; 6] = [
 pub(crate) struct Counter {
     pub(crate) value: u64,
     pub(crate) errors: u64,
+    /// Both, as the user last read them.
+    pub(crate) read: (u64, u64),
+    /// For those who sleep on the counter.
+    pub(crate) alarm: Alarm,
     /// Endpoints that a read drives.
     pub(crate) bound: Vec<EndpointId>,
+}
+
+impl Counter {
+    /// Counts operations that succeeded. Fast path.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, count: u64) {
+        self.value = self.value.wrapping_add(count);
+        self.alarm.sound();
+    }
+
+    /// Counts operations that failed.
+    pub(crate) fn add_errors(&mut self, count: u64) {
+        self.errors = self.errors.wrapping_add(count);
+        self.alarm.sound();
+    }
+
+    /// Whether it differs from what the user last read.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.read != (self.value, self.errors)
+    }
 }
 
 /// Which counters an endpoint counts its events on.

@@ -91,9 +91,25 @@ impl<P: LocalRoute> Domain<P> {
     /// # Errors
     /// Only [`Error::NoSuch`].
     pub fn insert(&mut self, vector: VectorId, address: SocketAddr) -> Result<FiAddr, Error> {
+        self.insert_as(vector, address, None)
+    }
+
+    /// As [`Domain::insert`]; messages from there are reported as coming from `source` (FI_AV_USER_ID). Slow path.
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn insert_as(
+        &mut self,
+        vector: VectorId,
+        address: SocketAddr,
+        source: Option<FiAddr>,
+    ) -> Result<FiAddr, Error> {
         let table = self.vectors.get_mut(vector.0).ok_or(Error::NoSuch)?;
         let name = table.insert(address);
-        let first = table.first_place(&address);
+        if let Some(source) = source {
+            table.set_source(address, source);
+        }
+        let first = table.reported(&address);
         for endpoint in self
             .endpoints
             .iter_mut()
@@ -111,7 +127,7 @@ impl<P: LocalRoute> Domain<P> {
     pub fn remove(&mut self, vector: VectorId, name: FiAddr) -> Result<(), Error> {
         let table = self.vectors.get_mut(vector.0).ok_or(Error::NoSuch)?;
         let address = table.remove(name).ok_or(Error::NoSuch)?;
-        let first = table.first_place(&address);
+        let first = table.reported(&address);
         for endpoint in self
             .endpoints
             .iter_mut()
@@ -222,12 +238,9 @@ impl<P: LocalRoute> Domain<P> {
     /// Only [`Error::NoSuch`].
     pub fn read_counter(&mut self, counter: CounterId) -> Result<u64, Error> {
         self.progress_counter(counter);
-        Ok(self
-            .sinks
-            .counters
-            .get(counter.0)
-            .ok_or(Error::NoSuch)?
-            .value)
+        let counter = self.counter(counter)?;
+        counter.read.0 = counter.value;
+        Ok(counter.value)
     }
 
     /// How many operations failed; makes progress first.
@@ -236,12 +249,9 @@ impl<P: LocalRoute> Domain<P> {
     /// Only [`Error::NoSuch`].
     pub fn read_counter_errors(&mut self, counter: CounterId) -> Result<u64, Error> {
         self.progress_counter(counter);
-        Ok(self
-            .sinks
-            .counters
-            .get(counter.0)
-            .ok_or(Error::NoSuch)?
-            .errors)
+        let counter = self.counter(counter)?;
+        counter.read.1 = counter.errors;
+        Ok(counter.errors)
     }
 
     /// Adds to the successes and to the failures (fi_cntr_add, fi_cntr_adderr).
@@ -254,13 +264,9 @@ impl<P: LocalRoute> Domain<P> {
         value: u64,
         errors: u64,
     ) -> Result<(), Error> {
-        let counter = self
-            .sinks
-            .counters
-            .get_mut(counter.0)
-            .ok_or(Error::NoSuch)?;
-        counter.value = counter.value.wrapping_add(value);
-        counter.errors = counter.errors.wrapping_add(errors);
+        let counter = self.counter(counter)?;
+        counter.add(value);
+        counter.add_errors(errors);
         Ok(())
     }
 
@@ -269,11 +275,9 @@ impl<P: LocalRoute> Domain<P> {
     /// # Errors
     /// Only [`Error::NoSuch`].
     pub fn set_counter(&mut self, counter: CounterId, value: u64) -> Result<(), Error> {
-        self.sinks
-            .counters
-            .get_mut(counter.0)
-            .ok_or(Error::NoSuch)?
-            .value = value;
+        let counter = self.counter(counter)?;
+        counter.value = value;
+        counter.alarm.sound();
         Ok(())
     }
 
@@ -282,12 +286,14 @@ impl<P: LocalRoute> Domain<P> {
     /// # Errors
     /// Only [`Error::NoSuch`].
     pub fn set_counter_errors(&mut self, counter: CounterId, errors: u64) -> Result<(), Error> {
-        self.sinks
-            .counters
-            .get_mut(counter.0)
-            .ok_or(Error::NoSuch)?
-            .errors = errors;
+        let counter = self.counter(counter)?;
+        counter.errors = errors;
+        counter.alarm.sound();
         Ok(())
+    }
+
+    fn counter(&mut self, counter: CounterId) -> Result<&mut Counter, Error> {
+        self.sinks.counters.get_mut(counter.0).ok_or(Error::NoSuch)
     }
 
     /// Closes a counter. Setup.

@@ -11,6 +11,7 @@ use crate::completion::Reporter;
 use crate::core::Core;
 use crate::domain::Domain;
 use crate::error::Error;
+use crate::foreign::Foreign;
 use crate::ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
 use crate::route::{LocalRoute, Place};
 use crate::settings::{EndpointSettings, QueueBinding};
@@ -23,6 +24,8 @@ pub(crate) struct Endpoint<P> {
     /// Opened by `enable`.
     pub(crate) local: Option<P>,
     pub(crate) core: Core,
+    /// Matches the messages, if we do not.
+    pub(crate) foreign: Option<Box<Foreign>>,
     /// Queues that sleep on the transport.
     pub(crate) sleepers_count: u32,
     /// Remotes whose death the transport was asked to notice, and some that were before.
@@ -53,6 +56,7 @@ impl<P: LocalRoute> Domain<P> {
             vector: None,
             local: None,
             core,
+            foreign: None,
             sleepers_count: 0,
             watched: Vec::new(),
             idle_rounds_count: 0,
@@ -150,7 +154,7 @@ impl<P: LocalRoute> Domain<P> {
         let vector = self.vectors.get(vector.0).ok_or(Error::NoSuch)?;
         endpoint.local = Some(local);
         for (name, address) in vector.iter() {
-            endpoint.learn(name, address, vector.first_place(&address));
+            endpoint.learn(name, address, vector.reported(&address));
         }
         Ok(())
     }
@@ -229,7 +233,10 @@ impl<P: LocalRoute> Domain<P> {
         Ok(())
     }
 
-    fn closed_endpoint(&mut self, endpoint: EndpointId) -> Result<&mut Endpoint<P>, Error> {
+    pub(crate) fn closed_endpoint(
+        &mut self,
+        endpoint: EndpointId,
+    ) -> Result<&mut Endpoint<P>, Error> {
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         if endpoint.local.is_some() {
             Err(Error::BadState)

@@ -72,6 +72,12 @@ impl<T> Table<T> {
         Some(*self.slots.get_mut(number as usize)?.take()?)
     }
 
+    /// The numbers of all objects. Setup.
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = u32> {
+        let taken = |(number, slot): (usize, &Option<_>)| slot.is_some().then_some(number as u32);
+        self.slots.iter().enumerate().filter_map(taken)
+    }
+
     /// All objects. Setup.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().filter_map(Option::as_deref_mut)

@@ -364,6 +364,11 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
         }
     }
 
+    fn is_busy(&self) -> bool {
+        let far = self.far.as_ref();
+        self.near.is_busy() || far.is_some_and(|far| far.transport.is_busy())
+    }
+
     fn statistics(&self) -> Self::Statistics {
         Statistics {
             local: self.near.statistics(),

@@ -15,12 +15,14 @@
 //! - `address_vector`, [`route`], `send`: on the way down; `shm_route`: a transport as a route; [`joined`]: two as one;
 //! - `receive`, `multi_receive`, `peek`: what a receive may ask for; `watch`: whose death would leave it waiting;
 //! - `one_sided`: reads, writes and atomics of registered memory, carried by messages between the endpoints;
+//! - `foreign`: when somebody else matches;
 //! - `progress`, `core`, `slots`, `unexpected`: on the way up;
-//! - `completion`, `completion_queue`, `counter`, `statistics`, `sleep`: what the user hears of it, and when;
+//! - `completion`, `completion_queue`, `counter`, `statistics`, `sleep`, `alarm`: what the user hears of it, and when;
 //! - [`error`], [`flags`]: the words for it; [`in_process`]: a transport to measure others by.
 #![forbid(unsafe_code)]
 
 mod address_vector;
+mod alarm;
 mod completion;
 mod completion_queue;
 mod core;
@@ -29,6 +31,7 @@ mod domain;
 mod endpoint;
 pub mod error;
 pub mod flags;
+mod foreign;
 mod ids;
 pub mod in_process;
 pub mod joined;
@@ -51,6 +54,7 @@ mod watch;
 pub use completion_queue::{Completion, ErrorCompletion};
 pub use domain::Domain;
 pub use error::Error;
+pub use foreign::{ForeignMessage, ForeignReceive, ForeignReceives, Found};
 pub use ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
 pub use one_sided::{
     ATOMIC_LIMIT_BYTES, Access, Atomic, KeyChoice, RANGE_LIMIT, Range, RegionSettings,
@@ -60,6 +64,7 @@ pub use settings::{
     DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
     Inject, QueueBinding, QueueSettings, Receive, Send, VectorKind,
 };
+pub use sleep::Waitable;
 pub use statistics::{Counts, Statistics, Waiting};
 pub use weft_contract::{Class, TransferError};
 pub use weft_memory::{Element, IOV_LIMIT, Operator, UserBuffer};

@@ -17,6 +17,7 @@ use crate::core::{Core, Filling};
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
+use crate::foreign::{Foreign, ForeignArrivals};
 use crate::ids::{CounterId, EndpointId, QueueId};
 use crate::multi_receive::MultiId;
 use crate::one_sided;
@@ -73,12 +74,17 @@ impl<P: LocalRoute> Domain<P> {
 
 impl<P: LocalRoute> Endpoint<P> {
     #[inline(always)]
-    fn progress(&mut self, sinks: &mut Sinks) -> usize {
+    pub(crate) fn progress(&mut self, sinks: &mut Sinks) -> usize {
         let Some(local) = &mut self.local else {
             return 0;
         };
         let core = &mut self.core;
-        let mut count = local.progress(&mut Arrivals { core, sinks });
+        let own = Arrivals { core, sinks };
+        let mut count = match &mut self.foreign {
+            None => local.progress(&mut { own }),
+            Some(foreign) => progress_foreign(local, own, foreign),
+        };
+        let core = &mut self.core;
         if let Some(one_sided) = &mut core.one_sided
             && one_sided.has_parcels()
         {
@@ -91,10 +97,20 @@ impl<P: LocalRoute> Endpoint<P> {
     }
 }
 
+/// Progress of an endpoint whose messages somebody else matches.
+#[inline(never)]
+fn progress_foreign<P: LocalRoute>(
+    local: &mut P,
+    own: Arrivals<'_>,
+    foreign: &mut Foreign,
+) -> usize {
+    local.progress(&mut ForeignArrivals { own, foreign })
+}
+
 /// The owner, as a transport sees it during one call of progress.
-struct Arrivals<'a> {
-    core: &'a mut Core,
-    sinks: &'a mut Sinks,
+pub(crate) struct Arrivals<'a> {
+    pub(crate) core: &'a mut Core,
+    pub(crate) sinks: &'a mut Sinks,
 }
 
 impl Owner for Arrivals<'_> {

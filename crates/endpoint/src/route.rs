@@ -33,6 +33,7 @@ impl Place {
 }
 
 /// What the endpoint asks of its transport beyond moving bytes.
+// structure: allow trait-methods because sleeping takes four of them, and no transport has only some
 pub trait LocalRoute: Peer + Sized {
     /// What else the transport wants to know when it is opened.
     type Settings: Clone + Default;
@@ -64,6 +65,12 @@ pub trait LocalRoute: Peer + Sized {
 
     /// Ends the announcement.
     fn after_sleep(&mut self);
+
+    /// Whether transfers are under way that move only while somebody makes progress, so that a progress thread
+    /// must not stay asleep.
+    fn is_busy(&self) -> bool {
+        false
+    }
 
     /// What was counted so far.
     fn statistics(&self) -> Self::Statistics;

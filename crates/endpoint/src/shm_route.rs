@@ -48,6 +48,10 @@ impl LocalRoute for Transport {
         self.after_sleep();
     }
 
+    fn is_busy(&self) -> bool {
+        self.is_busy()
+    }
+
     fn statistics(&self) -> Statistics {
         self.statistics()
     }

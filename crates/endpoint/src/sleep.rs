@@ -1,17 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sleeping until something arrives: the seam between a queue that is waited on and its transports.
+//! Sleeping until something arrives: the seam between a queue or counter that is waited on and its transports.
 //!
-//! Called by the provider for blocking reads and wait objects; asks the transports bound to the queue. Several
-//! queues, and several threads, may sleep on one transport at once: it is told of the first sleeper and of the
-//! end of the last.
+//! Called by the provider for blocking reads, wait objects and automatic progress; asks the transports concerned. Several
+//! threads may sleep on one transport at once: it is told of the first sleeper and of the end of the last.
 
 use std::os::fd::RawFd;
 
+use crate::alarm::Alarm;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::ids::QueueId;
+use crate::ids::{CounterId, EndpointId, QueueId};
 use crate::route::LocalRoute;
+
+/// What one may sleep on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Waitable {
+    /// A completion queue: until there is an entry.
+    Queue(QueueId),
+    /// A counter: until it differs from what was read last.
+    Counter(CounterId),
+    /// All endpoints: until there is progress to make.
+    Everything,
+}
+
+impl From<QueueId> for Waitable {
+    fn from(queue: QueueId) -> Self {
+        Self::Queue(queue)
+    }
+}
+
+impl From<CounterId> for Waitable {
+    fn from(counter: CounterId) -> Self {
+        Self::Counter(counter)
+    }
+}
 
 impl<P: LocalRoute> Endpoint<P> {
     /// Counts one more sleeper; false, and none is counted, if the transport has something to do first.
@@ -43,15 +66,18 @@ impl<P: LocalRoute> Endpoint<P> {
 }
 
 impl<P: LocalRoute> Domain<P> {
-    /// Names the descriptors that become readable when there may be something to read on the queue, after
-    /// [`Domain::before_sleep`] answered true: one for each enabled endpoint bound to it. A descriptor stays
+    /// Names the descriptors that become readable when there may be progress to make for `on`, after
+    /// [`Domain::before_sleep`] answered true: one for each enabled endpoint concerned. A descriptor stays
     /// the same until its endpoint is closed. Setup.
     ///
     /// # Errors
     /// [`Error::Unsupported`] if a transport has no descriptor.
-    pub fn wait_fds(&self, queue: QueueId, mut visit: impl FnMut(RawFd)) -> Result<(), Error> {
-        let bound = &self.sinks.queues.get(queue.0).ok_or(Error::NoSuch)?.bound;
-        for endpoint in bound {
+    pub fn wait_fds(
+        &self,
+        on: impl Into<Waitable>,
+        mut visit: impl FnMut(RawFd),
+    ) -> Result<(), Error> {
+        for endpoint in self.concerned(on.into())? {
             if let Some(local) = self
                 .endpoints
                 .get(endpoint.0)
@@ -77,57 +103,138 @@ impl<P: LocalRoute> Domain<P> {
         only.filter(|_| count == 1).ok_or(Error::Unsupported)
     }
 
-    /// Announces that the caller is about to sleep on the descriptors. True: nothing is pending and whatever
-    /// arrives from now on makes one of them readable; [`Domain::after_sleep`] must follow. False: there is
-    /// something to read or to progress first. While another sleeps on the same transport, what arrived so far
-    /// is received here.
-    pub fn before_sleep(&mut self, queue: QueueId) -> bool {
-        self.progress_shared(queue);
-        let Some(entries) = self
-            .sinks
-            .queues
-            .get(queue.0)
-            .filter(|entries| entries.is_empty())
-        else {
+    /// Says what to call, under the domain's lock, when another thread's call brings something for those who
+    /// sleep on a queue or counter: at most once for each sleep. Setup.
+    ///
+    /// # Errors
+    /// [`Error::NoSuch`], also for [`Waitable::Everything`], which has no alarm.
+    pub fn set_alarm(
+        &mut self,
+        on: impl Into<Waitable>,
+        bell: Box<dyn Fn() + Send>,
+    ) -> Result<(), Error> {
+        self.alarm(on.into()).ok_or(Error::NoSuch)?.set(bell);
+        Ok(())
+    }
+
+    /// Announces that the caller is about to sleep on the descriptors and until the alarm. True: nothing is
+    /// pending and whatever arrives from now on makes one of them readable or sounds the alarm;
+    /// [`Domain::after_sleep`] must follow. False: there is something to read or to progress first. While
+    /// another sleeps on the same transport, what arrived so far is received here. Slow path.
+    pub fn before_sleep(&mut self, on: impl Into<Waitable>) -> bool {
+        let on = on.into();
+        let Ok(concerned) = self.concerned(on) else {
             return false;
         };
-        for (index, endpoint) in entries.bound.iter().enumerate() {
+        self.progress_shared(&concerned);
+        if !self.is_quiet(on) {
+            return false;
+        }
+        for (index, endpoint) in concerned.iter().enumerate() {
             let endpoint = self.endpoints.get_mut(endpoint.0);
             if endpoint.is_some_and(|endpoint| !endpoint.fall_asleep()) {
-                self.wake(queue, index);
+                self.wake(&concerned[..index]);
                 return false;
             }
+        }
+        if let Some(alarm) = self.alarm(on) {
+            alarm.arm();
         }
         true
     }
 
-    /// Ends what [`Domain::before_sleep`] announced.
-    pub fn after_sleep(&mut self, queue: QueueId) {
-        self.wake(queue, usize::MAX);
+    /// Ends what [`Domain::before_sleep`] announced; true if nobody else sleeps on the same.
+    pub fn after_sleep(&mut self, on: impl Into<Waitable>) -> bool {
+        let on = on.into();
+        if let Ok(concerned) = self.concerned(on) {
+            self.wake(&concerned);
+        }
+        self.alarm(on).is_none_or(Alarm::disarm)
     }
 
-    /// Drives the transports of a queue that were told of a sleep already: they ring for what comes from now on,
-    /// but may have rung for another sleeper before.
-    fn progress_shared(&mut self, queue: QueueId) {
-        let Some(entries) = self.sinks.queues.get(queue.0) else {
-            return;
-        };
-        let asleep = |endpoint: &Endpoint<P>| endpoint.sleepers_count > 0;
-        if entries
-            .bound
+    /// Moves all that can move on every endpoint; answers how many events there were.
+    pub fn progress_all(&mut self) -> usize {
+        let sinks = &mut self.sinks;
+        let each = self.endpoints.iter_mut();
+        each.map(|endpoint| endpoint.progress(sinks)).sum()
+    }
+
+    /// Whether an endpoint has transfers under way that move only while somebody makes progress.
+    pub fn is_busy(&self) -> bool {
+        let mut open = self
+            .endpoints
             .iter()
-            .any(|endpoint| self.endpoints.get(endpoint.0).is_some_and(asleep))
-        {
-            self.progress_queue(queue);
+            .filter_map(|endpoint| endpoint.local.as_ref());
+        open.any(LocalRoute::is_busy)
+    }
+
+    /// Whether a queue has an entry, or a counter differs from what was read last. Makes progress first, as
+    /// fi_poll(3) wants it.
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn has_event(&mut self, on: impl Into<Waitable>) -> Result<bool, Error> {
+        let on = on.into();
+        for endpoint in self.concerned(on)? {
+            if let Some(endpoint) = self.endpoints.get_mut(endpoint.0) {
+                endpoint.progress(&mut self.sinks);
+            }
+        }
+        Ok(!self.is_quiet(on))
+    }
+
+    /// Whether there is nothing to read.
+    fn is_quiet(&self, on: Waitable) -> bool {
+        match on {
+            Waitable::Queue(queue) => {
+                let entries = self.sinks.queues.get(queue.0);
+                entries.is_some_and(|entries| entries.is_empty())
+            }
+            Waitable::Counter(counter) => {
+                let counter = self.sinks.counters.get(counter.0);
+                counter.is_some_and(|counter| !counter.is_changed())
+            }
+            Waitable::Everything => true,
         }
     }
 
-    /// Wakes the first `count` transports of a queue.
-    fn wake(&mut self, queue: QueueId, count: usize) {
-        let Some(entries) = self.sinks.queues.get(queue.0) else {
-            return;
-        };
-        for endpoint in entries.bound.iter().take(count) {
+    fn alarm(&mut self, on: Waitable) -> Option<&mut Alarm> {
+        match on {
+            Waitable::Queue(queue) => Some(&mut self.sinks.queues.get_mut(queue.0)?.alarm),
+            Waitable::Counter(counter) => Some(&mut self.sinks.counters.get_mut(counter.0)?.alarm),
+            Waitable::Everything => None,
+        }
+    }
+
+    /// The endpoints whose transports must be asked.
+    fn concerned(&self, on: Waitable) -> Result<Vec<EndpointId>, Error> {
+        match on {
+            Waitable::Queue(queue) => {
+                let queue = self.sinks.queues.get(queue.0).ok_or(Error::NoSuch)?;
+                Ok(queue.bound.clone())
+            }
+            Waitable::Counter(counter) => {
+                let counter = self.sinks.counters.get(counter.0).ok_or(Error::NoSuch)?;
+                Ok(counter.bound.clone())
+            }
+            Waitable::Everything => Ok(self.endpoints.numbers().map(EndpointId).collect()),
+        }
+    }
+
+    /// Drives the transports that were told of a sleep already: they ring for what comes from now on, but may
+    /// have rung for another sleeper before.
+    fn progress_shared(&mut self, concerned: &[EndpointId]) {
+        for endpoint in concerned {
+            if let Some(endpoint) = self.endpoints.get_mut(endpoint.0)
+                && endpoint.sleepers_count > 0
+            {
+                endpoint.progress(&mut self.sinks);
+            }
+        }
+    }
+
+    fn wake(&mut self, asleep: &[EndpointId]) {
+        for endpoint in asleep {
             if let Some(endpoint) = self.endpoints.get_mut(endpoint.0) {
                 endpoint.wake_up();
             }

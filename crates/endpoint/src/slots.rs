@@ -49,6 +49,15 @@ impl<T> Slots<T> {
         number
     }
 
+    /// Calls `visit` with everything. Slow path.
+    pub(crate) fn for_each_mut(&mut self, mut visit: impl FnMut(&mut T)) {
+        for slot in &mut self.slots {
+            if let Slot::Full(value) = slot {
+                visit(value);
+            }
+        }
+    }
+
     /// Fast path.
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {

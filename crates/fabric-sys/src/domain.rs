@@ -11,6 +11,7 @@ use crate::endpoint::FidEp;
 use crate::fid::Fid;
 use crate::info::{FiInfo, FiRxAttr, FiTxAttr};
 use crate::mr::FiOpsMr;
+use crate::poll::{FiPollAttr, FidPoll};
 use libc::{c_int, c_void};
 
 /// A domain as C sees it.
@@ -51,7 +52,8 @@ pub struct FiOpsDomain {
         *mut c_void,
     ) -> c_int,
     /// Open a poll set.
-    pub poll_open: unsafe extern "C" fn(*mut FidDomain, *mut c_void, *mut *mut c_void) -> c_int,
+    pub poll_open:
+        unsafe extern "C" fn(*mut FidDomain, *mut FiPollAttr, *mut *mut FidPoll) -> c_int,
     /// Open a shared sending context.
     pub stx_ctx:
         unsafe extern "C" fn(*mut FidDomain, *mut FiTxAttr, *mut *mut c_void, *mut c_void) -> c_int,

@@ -11,6 +11,8 @@ pub const FI_CLASS_FABRIC: usize = 1;
 pub const FI_CLASS_DOMAIN: usize = 2;
 /// An endpoint.
 pub const FI_CLASS_EP: usize = 3;
+/// A shared receive context.
+pub const FI_CLASS_SRX_CTX: usize = 6;
 /// An address vector.
 pub const FI_CLASS_AV: usize = 11;
 /// A registered region.
@@ -21,6 +23,8 @@ pub const FI_CLASS_EQ: usize = 13;
 pub const FI_CLASS_CQ: usize = 14;
 /// A counter.
 pub const FI_CLASS_CNTR: usize = 15;
+/// A poll set.
+pub const FI_CLASS_POLL: usize = 17;
 
 /// Get the operation flags of one side.
 pub const FI_GETOPSFLAG: c_int = 2;

@@ -58,6 +58,10 @@ pub const FI_FETCH_ATOMIC: u64 = 1 << 58;
 /// To `fi_query_atomic`: operations that compare.
 pub const FI_COMPARE_ATOMIC: u64 = 1 << 59;
 
+/// The application names addresses itself: completions report its number as their source (2.0).
+pub const FI_AV_USER_ID: u64 = 1 << 41;
+/// Another provider owns what this one reports to (2.0; what the bit meant in 1.17 is not offered).
+pub const FI_PEER: u64 = 1 << 43;
 /// Endpoints in the same host or process can be reached.
 pub const FI_LOCAL_COMM: u64 = 1 << 51;
 /// Endpoints elsewhere can be reached.

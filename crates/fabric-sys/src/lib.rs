@@ -18,8 +18,8 @@
 //! compiles the same list against the system's own headers.
 //!
 //! In the order a program meets them: [`version`], [`errno`], [`flags`], [`log`], [`provider`], [`info`], [`fid`],
-//! [`fabric`], [`domain`], [`av`], [`mr`], [`eq`], [`cq`], [`counter`], [`endpoint`], [`message`], [`tagged`], [`rma`],
-//! [`atomic`].
+//! [`fabric`], [`domain`], [`av`], [`mr`], [`eq`], [`cq`], [`counter`], [`poll`], [`endpoint`], [`message`], [`tagged`], [`rma`],
+//! [`atomic`], [`peer`].
 
 #[macro_use]
 mod layout;
@@ -46,6 +46,7 @@ pub mod mr;
 pub mod counter;
 pub mod cq;
 pub mod eq;
+pub mod poll;
 
 pub mod endpoint;
 
@@ -54,6 +55,8 @@ pub mod tagged;
 
 pub mod atomic;
 pub mod rma;
+
+pub mod peer;
 
 pub use layout::Layout;
 

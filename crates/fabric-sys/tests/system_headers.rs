@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use weft_fabric_sys::version::{fi_major, fi_minor, fi_version};
 use weft_fabric_sys::{
-    Layout, atomic, av, counter, cq, domain, endpoint, eq, fabric, fid, info, message, mr, provider,
+    Layout, atomic, av, counter, cq, domain, endpoint, eq, fabric, fid, info, message, mr, poll,
+    provider,
 };
 use weft_fabric_sys::{rma, tagged};
 
@@ -59,6 +60,9 @@ fn all_structures() -> Vec<Structure> {
         structure::<counter::FiCntrAttr>(),
         structure::<counter::FidCntr>(),
         structure::<counter::FiOpsCntr>(),
+        structure::<poll::FiPollAttr>(),
+        structure::<poll::FidPoll>(),
+        structure::<poll::FiOpsPoll>(),
         structure::<endpoint::FidEp>(),
         structure::<endpoint::FiOpsEp>(),
         structure::<endpoint::FiOpsCm>(),

@@ -13,7 +13,7 @@ use weft_fabric_sys::av::{FiAvAttr, FiOpsAv, FidAv};
 use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENOEQ, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_AV, FI_CLASS_EQ, Fid};
-use weft_fabric_sys::flags::{FI_COMPLETION, FI_READ, FI_SYNC_ERR};
+use weft_fabric_sys::flags::{FI_AV_USER_ID, FI_COMPLETION, FI_READ, FI_SYNC_ERR};
 use weft_fabric_sys::info::{FI_AV_MAP, FI_AV_TABLE};
 use weft_fabric_sys::{FI_ADDR_NOTAVAIL, FiAddr as RawFiAddr};
 
@@ -24,6 +24,7 @@ use crate::eq::{EventQueue, Failure};
 use crate::errno;
 use crate::lock::Lock;
 use crate::object::{class_of, hand_out, head, no_control, table};
+use crate::peer;
 
 /// An address vector.
 #[repr(C)]
@@ -158,9 +159,15 @@ impl<L: Lock> AddressVector<L> {
         let mut inserted = 0;
         for (index, address) in addresses.enumerate() {
             let usable = address.filter(|address| address.port() != 0);
+            let source = if flags & FI_AV_USER_ID != 0 && !names.is_null() {
+                // SAFETY: the contract: with this flag the application's numbers are there.
+                Some(FiAddr(unsafe { *names.add(index) }))
+            } else {
+                None
+            };
             let name = usable.and_then(|address| {
                 self.domain()
-                    .with(|guarded| guarded.insert(self.id, address))
+                    .with(|guarded| guarded.insert_as(self.id, address, source))
                     .ok()
             });
             inserted += c_int::from(name.is_some());
@@ -180,6 +187,11 @@ impl<L: Lock> AddressVector<L> {
                     };
                 }
             }
+        }
+        let owners = self.domain().owners().clone();
+        for owner in owners {
+            // SAFETY: it is taken out of the list before its endpoint is closed.
+            unsafe { peer::name_sources::<L>(owner) };
         }
         if let (true, Some(queue)) = (self.events, queue) {
             queue.push(INSERTED, self.event(context, inserted));

@@ -8,26 +8,32 @@ use std::ffi::{c_int, c_void};
 use weft_endpoint::{CounterId, Error};
 use weft_fabric_sys::counter::{FI_CNTR_EVENTS_COMP, FiCntrAttr, FiOpsCntr, FidCntr};
 use weft_fabric_sys::domain::FidDomain;
-use weft_fabric_sys::eq::{FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD};
+use weft_fabric_sys::eq::FI_WAIT_NONE;
 use weft_fabric_sys::errno::{FI_EAVAIL, FI_EINVAL, FI_ENOSYS, FI_ETIMEDOUT, FI_SUCCESS};
-use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_GETWAITOBJ, Fid};
+use weft_fabric_sys::fid::{FI_CLASS_CNTR, Fid};
 
 use crate::domain::Domain;
 use crate::errno;
-use crate::lock::Lock;
+use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{hand_out, head, no_bind, table};
 use crate::routes::Guarded;
 use crate::wait::{Deadline, Pace};
+use crate::waiter::{WAITER_OFFSET, Waiter};
 
 /// A counter.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Counter<L> {
     fid: FidCntr,
+    /// How its readers sleep. Second, so that it can be found without knowing the kind of lock.
+    pub(crate) waiter: Waiter,
     domain: *const Domain<L>,
     id: CounterId,
-    wait_object: u32,
 }
+
+// fi_trywait finds the waiter of a counter whose kind of lock it does not know.
+const _: () = assert!(std::mem::offset_of!(Counter<Locked>, waiter) == WAITER_OFFSET);
+const _: () = assert!(std::mem::offset_of!(Counter<Unlocked>, waiter) == WAITER_OFFSET);
 
 /// Opens a counter.
 ///
@@ -40,20 +46,23 @@ pub unsafe extern "C" fn open<L: Lock>(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: null or the application's attributes, of which only members that every version has are read.
-    let (events, wait_object) = if attr.is_null() {
-        (FI_CNTR_EVENTS_COMP, FI_WAIT_NONE)
+    let (events, wait_object, flags) = if attr.is_null() {
+        (FI_CNTR_EVENTS_COMP, FI_WAIT_NONE, 0)
     } else {
         // SAFETY: as above.
-        unsafe { ((*attr).events, (*attr).wait_obj) }
+        unsafe { ((*attr).events, (*attr).wait_obj, (*attr).flags) }
     };
     if counter.is_null() {
         return -FI_EINVAL;
     }
-    if events != FI_CNTR_EVENTS_COMP
-        || !matches!(wait_object, FI_WAIT_NONE | FI_WAIT_UNSPEC | FI_WAIT_YIELD)
-    {
+    // No flag is known; FI_PEER is one, and counters of other providers are not written.
+    if events != FI_CNTR_EVENTS_COMP || flags != 0 {
         return -FI_ENOSYS;
     }
+    let waiter = match Waiter::new(wait_object, try_wait::<L>) {
+        Ok(waiter) => waiter,
+        Err(code) => return -code,
+    };
     // SAFETY: the contract.
     let domain = unsafe { &*domain.cast::<Domain<L>>() };
     let fid = FidCntr {
@@ -65,14 +74,15 @@ pub unsafe extern "C" fn open<L: Lock>(
         ops: ops::<L>(),
     };
     let id = domain.with(Guarded::open_counter);
+    waiter.set_alarm(domain, id.into());
     // SAFETY: the place is not null and the application's.
     unsafe {
         hand_out(
             Counter {
                 fid,
+                waiter,
                 domain: &raw const *domain,
                 id,
-                wait_object,
             },
             counter,
         )
@@ -115,12 +125,20 @@ impl<L: Lock> Counter<L> {
         unsafe { &*self.domain }
     }
 
+    /// Ends a sleep that this thread announced.
+    fn wake_up(&self) {
+        if self.waiter.can_sleep() {
+            self.waiter.wake_up(self.domain(), self.id.into());
+        }
+    }
+
     #[inline(always)]
     fn with<R>(&self, work: impl FnOnce(&mut Guarded, CounterId) -> R) -> R {
         self.domain().with(|guarded| work(guarded, self.id))
     }
 
     fn wait(&self, threshold: u64, deadline: Deadline) -> c_int {
+        self.wake_up();
         let errors_before = self.with(Guarded::read_counter_errors);
         let mut pace = Pace::default();
         loop {
@@ -135,16 +153,27 @@ impl<L: Lock> Counter<L> {
             if deadline.is_over() {
                 return -FI_ETIMEDOUT;
             }
-            pace.pause();
+            let on = self.id.into();
+            self.waiter.pause(self.domain(), on, deadline, &mut pace);
         }
     }
 }
 
+/// May the application sleep on this counter's descriptor?
+///
+/// # Safety
+/// `fid` must be an open counter of this kind of lock.
+unsafe fn try_wait<L: Lock>(fid: *const Fid) -> c_int {
+    // SAFETY: the contract.
+    let counter = unsafe { Counter::<L>::from_fid(fid.cast_mut().cast()) };
+    counter.waiter.try_wait(counter.domain(), counter.id.into())
+}
+
 unsafe extern "C" fn read<L: Lock>(counter: *mut FidCntr) -> u64 {
     // SAFETY: this table belongs to counters of this kind of lock only.
-    unsafe { Counter::<L>::from_fid(counter) }
-        .with(Guarded::read_counter)
-        .unwrap_or(0)
+    let counter = unsafe { Counter::<L>::from_fid(counter) };
+    counter.wake_up();
+    counter.with(Guarded::read_counter).unwrap_or(0)
 }
 
 unsafe extern "C" fn read_errors<L: Lock>(counter: *mut FidCntr) -> u64 {
@@ -198,12 +227,12 @@ unsafe extern "C" fn control<L: Lock>(
     command: c_int,
     argument: *mut c_void,
 ) -> c_int {
-    if command != FI_GETWAITOBJ || argument.is_null() {
-        return -FI_ENOSYS;
+    // SAFETY: this table belongs to counters of this kind of lock only; the arguments are fi_control's.
+    unsafe {
+        Counter::<L>::from_fid(fid.cast())
+            .waiter
+            .control(command, argument)
     }
-    // SAFETY: this table belongs to counters of this kind of lock only; the command takes a pointer to an enum.
-    unsafe { *argument.cast::<u32>() = Counter::<L>::from_fid(fid.cast()).wait_object };
-    FI_SUCCESS
 }
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {

@@ -13,13 +13,17 @@ use weft_fabric_sys::cq::*;
 use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::errno::{FI_EAGAIN, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_CQ, Fid};
+use weft_fabric_sys::flags::FI_PEER;
+use weft_fabric_sys::peer::FidPeerCq;
 use weft_fabric_sys::version::{VERSION_ERR_DATA_SIZE, VERSION_ERR_SRC_ADDR};
 
-use crate::cq_wait::{self, Waiter};
+use crate::cq_wait;
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{hand_out, head, no_bind, table};
+use crate::peer_queue;
+use crate::waiter::{WAITER_OFFSET, Waiter};
 
 /// A completion queue.
 #[repr(C)]
@@ -31,11 +35,15 @@ pub struct Queue<L> {
     domain: *const Domain<L>,
     id: QueueId,
     api_version: u32,
+    /// Blocking reads wait for a number of entries (FI_CQ_COND_THRESHOLD).
+    threshold: bool,
+    /// Where completions go if another provider owns them (FI_PEER); else null.
+    owner: *mut FidPeerCq,
 }
 
-// cq_wait finds the waiter of a queue whose kind of lock it does not know.
-const _: () = assert!(std::mem::offset_of!(Queue<Locked>, waiter) == size_of::<FidCq>());
-const _: () = assert!(std::mem::offset_of!(Queue<Unlocked>, waiter) == size_of::<FidCq>());
+// fi_trywait finds the waiter of a queue whose kind of lock it does not know.
+const _: () = assert!(std::mem::offset_of!(Queue<Locked>, waiter) == WAITER_OFFSET);
+const _: () = assert!(std::mem::offset_of!(Queue<Unlocked>, waiter) == WAITER_OFFSET);
 
 /// An entry format of C.
 pub trait Entry: 'static {
@@ -105,32 +113,40 @@ pub unsafe extern "C" fn open<L: Lock>(
         return -FI_EINVAL;
     }
     // SAFETY: the application's attributes, of which only members that every version has are read.
-    let (size_hint, format, wait_object, condition) = unsafe {
+    let (flags, size_hint, format, wait_object, condition) = unsafe {
         (
+            (*attr).flags,
             (*attr).size,
             (*attr).format,
             (*attr).wait_obj,
             (*attr).wait_cond,
         )
     };
+    let owner = if flags & FI_PEER != 0 {
+        // SAFETY: with FI_PEER the context is the owner's (contract).
+        match unsafe { peer_queue::owner(context) } {
+            Ok(owner) => owner,
+            Err(code) => return -code,
+        }
+    } else {
+        ptr::null_mut()
+    };
     let ops = match format {
+        _ if !owner.is_null() => peer_queue::ops::<L>(),
         FI_CQ_FORMAT_UNSPEC | FI_CQ_FORMAT_CONTEXT => ops::<L, FiCqEntry>(),
         FI_CQ_FORMAT_MSG => ops::<L, FiCqMsgEntry>(),
         FI_CQ_FORMAT_DATA => ops::<L, FiCqDataEntry>(),
         FI_CQ_FORMAT_TAGGED => ops::<L, FiCqTaggedEntry>(),
         _ => return -FI_ENOSYS,
     };
-    let waiter = match Waiter::new(
-        wait_object,
-        condition == FI_CQ_COND_THRESHOLD,
-        cq_wait::try_wait_queue::<L>,
-    ) {
+    let waiter = match Waiter::new(wait_object, cq_wait::try_wait::<L>) {
         Ok(waiter) => waiter,
         Err(code) => return -code,
     };
     // SAFETY: the contract.
     let domain = unsafe { &*domain.cast::<Domain<L>>() };
     let id = domain.with(|guarded| guarded.open_queue(QueueSettings { size_hint }));
+    waiter.set_alarm(domain, id.into());
     let fid = FidCq {
         fid: head(
             FI_CLASS_CQ,
@@ -149,6 +165,8 @@ pub unsafe extern "C" fn open<L: Lock>(
                 domain: &raw const *domain,
                 id,
                 api_version,
+                threshold: condition == FI_CQ_COND_THRESHOLD,
+                owner,
             },
             queue,
         )
@@ -193,6 +211,16 @@ impl<L: Lock> Queue<L> {
         unsafe { &*self.domain }
     }
 
+    /// The queue of the provider that owns the completions, or null.
+    pub fn owner(&self) -> *mut FidPeerCq {
+        self.owner
+    }
+
+    /// Whether blocking reads wait for a number of entries.
+    pub fn waits_for_count(&self) -> bool {
+        self.threshold
+    }
+
     /// Writes up to `count` entries, and their sources if `sources` is not null. Fast path.
     ///
     /// # Safety
@@ -205,7 +233,7 @@ impl<L: Lock> Queue<L> {
         sources: *mut RawFiAddr,
     ) -> Result<usize, Error> {
         if self.waiter.can_sleep() {
-            self.waiter.wake_up(self);
+            self.waiter.wake_up(self.domain(), self.id.into());
         }
         let mut next = 0;
         self.domain().with(|guarded| {
@@ -267,9 +295,11 @@ unsafe extern "C" fn read_error<L: Lock>(
     }
 }
 
+/// Fills C's entry for an error.
+///
 /// # Safety
 /// `entry` must be writable as far as `api_version` knows the structure.
-unsafe fn write_error(error: &ErrorCompletion, entry: *mut FiCqErrEntry, api_version: u32) {
+pub unsafe fn write_error(error: &ErrorCompletion, entry: *mut FiCqErrEntry, api_version: u32) {
     let completion = &error.completion;
     // SAFETY: the contract; the members that not every version has are written only where it has them.
     unsafe {
@@ -294,7 +324,11 @@ unsafe fn write_error(error: &ErrorCompletion, entry: *mut FiCqErrEntry, api_ver
     }
 }
 
-unsafe extern "C" fn strerror(
+/// `fi_cq_strerror`.
+///
+/// # Safety
+/// The buffer must be null or writable for its length.
+pub unsafe extern "C" fn strerror(
     _: *mut FidCq,
     number: c_int,
     _: *const c_void,

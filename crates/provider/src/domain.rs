@@ -4,21 +4,28 @@
 //! Opened from a fabric; opens av, cq, counter, endpoint and mr objects. Source: fi_domain(3).
 
 use std::ffi::{c_int, c_void};
+use std::io;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_endpoint::DomainSettings;
 use weft_fabric_sys::domain::{FiOpsDomain, FidDomain};
 use weft_fabric_sys::endpoint::FidEp;
-use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENOSYS, FI_EOPNOTSUPP, FI_SUCCESS};
+use weft_fabric_sys::errno::{
+    FI_EBUSY, FI_EINVAL, FI_ENOMEM, FI_ENOSYS, FI_EOPNOTSUPP, FI_SUCCESS,
+};
 use weft_fabric_sys::fid::{FI_CLASS_DOMAIN, FI_CLASS_EQ, FiOps, Fid};
-use weft_fabric_sys::info::{FI_THREAD_DOMAIN, FiInfo, FiRxAttr, FiTxAttr};
+use weft_fabric_sys::info::{FI_PROGRESS_AUTO, FI_THREAD_DOMAIN, FiInfo, FiTxAttr};
 
+use weft_fabric_sys::peer::FidPeerSrx;
+
+use crate::attendant::Attended;
 use crate::fabric::Fabric;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::log::{Subsystem, info as log_info};
 use crate::mr::{self, RegionMode};
 use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table};
 use crate::routes::{self, Guarded};
-use crate::{atomic, av, counter, cq, endpoint, hints, parameters};
+use crate::{atomic, av, counter, cq, endpoint, hints, parameters, peer, poll, report};
 
 /// A domain.
 #[repr(C)]
@@ -29,6 +36,8 @@ pub struct Domain<L> {
     lock: L,
     /// Objects that are open, regions included.
     children: Dependents,
+    /// Providers that own receives of endpoints.
+    owners: Mutex<Vec<*mut FidPeerSrx>>,
     /// How regions are named.
     pub(crate) region_mode: RegionMode,
     inject_size_bytes: usize,
@@ -60,11 +69,17 @@ pub unsafe fn open(
     // SAFETY: an application's fi_info, of which only members that every version has are read.
     let asked = unsafe { hints::Hints::read(info, weft_fabric_sys::version::fi_version(1, 17)) };
     let alone = asked.domain.threading == FI_THREAD_DOMAIN;
+    let attended =
+        [asked.domain.control_progress, asked.domain.data_progress].contains(&FI_PROGRESS_AUTO);
     log_info(
         Subsystem::Domain,
         format_args!(
             "opening a domain {} lock",
-            if alone { "without a" } else { "with one" }
+            if alone && !attended {
+                "without a"
+            } else {
+                "with one"
+            }
         ),
     );
     let guarded = Guarded::with_local_settings(
@@ -81,16 +96,27 @@ pub unsafe fn open(
         inject_size_bytes: settings.inject_size_bytes,
         context,
     };
-    // SAFETY: the place is not null and the application's; the fabric is open.
-    unsafe {
-        if alone {
-            parts.assemble::<Unlocked>(domain)
-        } else {
-            parts.assemble::<Locked>(domain)
+    // SAFETY: the place is not null and the application's.
+    let assembled = unsafe {
+        match (attended, alone) {
+            (true, _) => parts.assemble::<Attended>(domain),
+            (false, true) => parts.assemble::<Unlocked>(domain),
+            (false, false) => parts.assemble::<Locked>(domain),
         }
-        (*fabric).add_child();
+    };
+    match assembled {
+        Ok(()) => {
+            // SAFETY: the fabric is open (contract).
+            unsafe { (*fabric).add_child() };
+            FI_SUCCESS
+        }
+        Err(error) => {
+            report::line(&format!(
+                "no domain can be opened: {error}; see the limits of threads and of open files (ulimit -u, ulimit -n)"
+            ));
+            -FI_ENOMEM
+        }
     }
-    FI_SUCCESS
 }
 
 /// What a domain is made of, before its kind of lock is known.
@@ -105,7 +131,7 @@ struct Parts {
 impl Parts {
     /// # Safety
     /// `place` must be valid for writing.
-    unsafe fn assemble<L: Lock>(self, place: *mut *mut FidDomain) {
+    unsafe fn assemble<L: Lock>(self, place: *mut *mut FidDomain) -> io::Result<()> {
         let fid = FidDomain {
             fid: head(FI_CLASS_DOMAIN, self.context, &Domain::<L>::FID_OPS),
             ops: &Domain::<L>::OPS,
@@ -114,13 +140,15 @@ impl Parts {
         let domain = Domain {
             fid,
             fabric: self.fabric,
-            lock: L::new(self.guarded),
+            lock: L::new(self.guarded)?,
             children: Dependents::none(),
+            owners: Mutex::default(),
             region_mode: self.region_mode,
             inject_size_bytes: self.inject_size_bytes,
         };
         // SAFETY: the contract.
         OPEN.add(unsafe { hand_out(domain, place) });
+        Ok(())
     }
 }
 
@@ -134,6 +162,11 @@ impl<L> Domain<L> {
     /// Longest injected message in bytes.
     pub fn inject_size_bytes(&self) -> usize {
         self.inject_size_bytes
+    }
+
+    /// Providers that own receives of its endpoints, one for each.
+    pub fn owners(&self) -> MutexGuard<'_, Vec<*mut FidPeerSrx>> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Notes that an object was opened from it.
@@ -154,6 +187,11 @@ impl<L: Lock> Domain<L> {
         self.lock.with(work)
     }
 
+    /// Hears that an endpoint was enabled. Setup.
+    pub fn learn_transports(&self) {
+        self.lock.learn_transports();
+    }
+
     const FID_OPS: FiOps = table(close::<L>, bind, no_control);
 
     const OPS: FiOpsDomain = FiOpsDomain {
@@ -163,9 +201,9 @@ impl<L: Lock> Domain<L> {
         endpoint: endpoint::open::<L>,
         scalable_ep: no_scalable_endpoint,
         cntr_open: counter::open::<L>,
-        poll_open: no_poll_set,
+        poll_open: poll::open::<L>,
         stx_ctx: no_shared_transmit,
-        srx_ctx: no_shared_receive,
+        srx_ctx: peer::open::<L>,
         query_atomic: atomic::query,
         query_collective: no_collectives,
         endpoint2: open_endpoint_with_flags::<L>,
@@ -219,23 +257,10 @@ unsafe extern "C" fn no_scalable_endpoint(
     -FI_ENOSYS
 }
 
-unsafe extern "C" fn no_poll_set(_: *mut FidDomain, _: *mut c_void, _: *mut *mut c_void) -> c_int {
-    -FI_ENOSYS
-}
-
 unsafe extern "C" fn no_shared_transmit(
     _: *mut FidDomain,
     _: *mut FiTxAttr,
     _: *mut *mut c_void,
-    _: *mut c_void,
-) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_shared_receive(
-    _: *mut FidDomain,
-    _: *mut FiRxAttr,
-    _: *mut *mut FidEp,
     _: *mut c_void,
 ) -> c_int {
     -FI_ENOSYS

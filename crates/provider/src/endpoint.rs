@@ -5,7 +5,7 @@
 //! fi_endpoint(3), fi_cm(3).
 
 use std::ffi::{c_int, c_void};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use weft_endpoint::{EndpointId, EndpointSettings, Error, QueueBinding};
 use weft_fabric_sys::domain::FidDomain;
@@ -14,6 +14,7 @@ use weft_fabric_sys::errno::*;
 use weft_fabric_sys::fid::*;
 use weft_fabric_sys::flags::*;
 use weft_fabric_sys::info::{FI_EP_RDM, FI_EP_UNSPEC, FiInfo};
+use weft_fabric_sys::peer::FidPeerSrx;
 use weft_fabric_sys::version::fi_version;
 
 use crate::av::{AddressVector, copy_out};
@@ -24,6 +25,7 @@ use crate::hints::Hints;
 use crate::lock::Lock;
 use crate::log::{Subsystem, warn};
 use crate::object::{class_of, hand_out, head, table};
+use crate::peer::SharedReceives;
 use crate::routes::Guarded;
 use crate::{address, atomic, errno, message, offer, options, report, rma, tagged, usage};
 
@@ -38,6 +40,10 @@ pub struct Endpoint<L> {
     receive_flags: u64,
     /// Completion queues that are bound to it.
     queues: Mutex<Vec<*const Queue<L>>>,
+    /// Counters that are bound to it.
+    counters: Mutex<Vec<*const Counter<L>>>,
+    /// The provider that owns its receives, if another one does.
+    owner: OnceLock<*mut FidPeerSrx>,
 }
 
 /// Opens an endpoint.
@@ -67,7 +73,9 @@ pub unsafe extern "C" fn open<L: Lock>(
         id: domain.with(|guarded| guarded.open_endpoint(settings)),
         transmit_flags: settings.transmit_flags,
         receive_flags: settings.receive_flags,
-        queues: Mutex::new(Vec::new()),
+        queues: Mutex::default(),
+        counters: Mutex::default(),
+        owner: OnceLock::new(),
     };
     // SAFETY: the place is not null and the application's.
     unsafe { hand_out(opened, endpoint) };
@@ -148,6 +156,8 @@ impl<L: Lock> Endpoint<L> {
             // SAFETY: the class says what the object is.
             FI_CLASS_CQ => self.bind_queue(unsafe { &*other.cast::<Queue<L>>() }, flags),
             // SAFETY: the class says what the object is.
+            FI_CLASS_SRX_CTX => self.bind_receives(unsafe { &*other.cast::<SharedReceives<L>>() }),
+            // SAFETY: the class says what the object is.
             FI_CLASS_CNTR => self.bind_counter(unsafe { &*other.cast::<Counter<L>>() }, flags),
             _ => -FI_EINVAL,
         }
@@ -187,7 +197,30 @@ impl<L: Lock> Endpoint<L> {
         if !self.is_sibling(counter.domain()) {
             return -FI_EDOMAIN;
         }
-        errno::code(self.with(|guarded, id| guarded.bind_counter(id, counter.id(), flags)))
+        let bound =
+            errno::code(self.with(|guarded, id| guarded.bind_counter(id, counter.id(), flags)));
+        if bound == FI_SUCCESS {
+            self.counters
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(&raw const *counter);
+        }
+        bound
+    }
+
+    fn bind_receives(&self, receives: &SharedReceives<L>) -> c_int {
+        if !self.is_sibling(receives.domain()) {
+            return -FI_EDOMAIN;
+        }
+        let bound =
+            errno::code(self.with(|guarded, id| {
+                guarded.set_foreign_receives(id, Box::new(receives.import(id)))
+            }));
+        if bound == FI_SUCCESS {
+            self.owner.set(receives.owner()).ok();
+            self.domain().owners().push(receives.owner());
+        }
+        bound
     }
 
     fn is_sibling(&self, domain: &Domain<L>) -> bool {
@@ -210,17 +243,29 @@ impl<L: Lock> Endpoint<L> {
                 return -errno::number(error);
             }
         }
-        for &queue in self
-            .queues
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .iter()
-        {
+        self.wake_readers();
+        FI_SUCCESS
+    }
+
+    /// Has everybody who may sleep learn of the new transport.
+    fn wake_readers(&self) {
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        for &queue in queues.iter() {
             // SAFETY: a queue cannot be closed while it is bound to an endpoint.
             let queue = unsafe { &*queue };
-            queue.waiter.learn_transports(queue);
+            queue
+                .waiter
+                .learn_transports(self.domain(), queue.id().into());
         }
-        FI_SUCCESS
+        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        for &counter in counters.iter() {
+            // SAFETY: a counter cannot be closed while it is bound to an endpoint.
+            let counter = unsafe { &*counter };
+            counter
+                .waiter
+                .learn_transports(self.domain(), counter.id().into());
+        }
+        self.domain().learn_transports();
     }
 
     fn flags_of(&self, sides: u64) -> Option<u64> {
@@ -271,6 +316,12 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     if closed == FI_SUCCESS {
         if let Ok(carried) = carried {
             usage::send(&carried);
+        }
+        if let Some(owner) = endpoint.owner.get() {
+            let mut owners = endpoint.domain().owners();
+            if let Some(index) = owners.iter().position(|known| known == owner) {
+                owners.swap_remove(index);
+            }
         }
         endpoint.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.

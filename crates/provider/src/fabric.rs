@@ -13,7 +13,7 @@ use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_EQ, FI_CLASS_FAB
 use weft_fabric_sys::info::{FiFabricAttr, FiInfo};
 
 use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_bind, no_control, table};
-use crate::{cq_wait, domain, eq, host, offer};
+use crate::{domain, eq, host, offer, waiter};
 
 /// A fabric.
 #[repr(C)]
@@ -79,7 +79,8 @@ pub unsafe extern "C" fn open(
         return -FI_EINVAL;
     }
     // SAFETY: not null here, and a C string.
-    let is_ours = attr.name.is_null() || unsafe { CStr::from_ptr(attr.name) } == offer::NAME;
+    let name = (!attr.name.is_null()).then(|| unsafe { CStr::from_ptr(attr.name) });
+    let is_ours = name.is_none_or(|name| [offer::NAME, offer::PEER_FABRIC].contains(&name));
     if !is_ours {
         return -FI_ENODATA;
     }
@@ -163,11 +164,9 @@ unsafe extern "C" fn try_wait(_: *mut FidFabric, fids: *mut *mut Fid, count: c_i
         // SAFETY: as above.
         let answer = match unsafe { class_of(fid) } {
             // SAFETY: the class says what the object is.
-            Some(FI_CLASS_CQ) => unsafe { cq_wait::try_wait(fid) },
+            Some(FI_CLASS_CQ | FI_CLASS_CNTR) => unsafe { waiter::try_wait(fid) },
             // SAFETY: the class says what the object is.
             Some(FI_CLASS_EQ) => unsafe { eq::try_wait(fid) },
-            // Counters have no descriptor to sleep on.
-            Some(FI_CLASS_CNTR) => -FI_ENOSYS,
             _ => -FI_EINVAL,
         };
         if answer != FI_SUCCESS {

@@ -6,7 +6,7 @@
 use std::ffi::{CStr, CString, c_char};
 use std::mem::MaybeUninit;
 
-use weft_fabric_sys::flags::{FI_MR_BASIC, FI_MR_SCALABLE};
+use weft_fabric_sys::flags::{FI_MR_BASIC, FI_MR_SCALABLE, FI_PEER};
 use weft_fabric_sys::info::*;
 use weft_fabric_sys::version::fi_version;
 
@@ -68,7 +68,7 @@ impl Hints {
         self.check_names()?;
         self.check_sides()?;
         demand(
-            self.info.caps & !offer::CAPS == 0,
+            self.info.caps & !(offer::CAPS | offer::peer_caps()) == 0,
             "capabilities that are not offered",
         )?;
         demand(
@@ -117,7 +117,7 @@ impl Hints {
         demand(
             offer::progress_is_served(asked.control_progress)
                 && offer::progress_is_served(asked.data_progress),
-            "automatic progress",
+            "an unknown progress model",
         )?;
         demand(
             asked.av_type <= FI_AV_TABLE,
@@ -134,7 +134,7 @@ impl Hints {
         )?;
         demand(asked.mr_cnt <= offer::REGIONS, "more registered regions")?;
         demand(
-            asked.caps & !offer::DOMAIN_CAPS == 0,
+            asked.caps & !(offer::DOMAIN_CAPS | offer::peer_caps()) == 0,
             "domain capabilities that are not offered",
         )?;
         demand(
@@ -154,7 +154,9 @@ impl Hints {
             name.as_ref()
                 .is_none_or(|name| name.as_c_str() == offer::NAME)
         };
-        demand(fits(&self.fabric_name), "another fabric's name")?;
+        let peers = self.info.caps & FI_PEER != 0
+            && self.fabric_name.as_deref() == Some(offer::PEER_FABRIC);
+        demand(peers || fits(&self.fabric_name), "another fabric's name")?;
         demand(fits(&self.domain_name), "another domain's name")
     }
 
@@ -279,9 +281,7 @@ mod tests {
         assert!(refused(|hints| hints.endpoint.r#type = FI_EP_DGRAM).contains("FI_EP_RDM"));
         assert!(refused(|hints| hints.info.caps = FI_MSG | FI_TRIGGER).contains("capabilities"));
         assert!(refused(|hints| hints.info.caps = 1 << 47).contains("capabilities"));
-        assert!(
-            refused(|hints| hints.domain.data_progress = FI_PROGRESS_AUTO).contains("progress")
-        );
+        assert!(refused(|hints| hints.domain.data_progress = 77).contains("progress"));
         assert!(refused(|hints| hints.transmit.comp_order = 1).contains("completions"));
         assert!(refused(|hints| hints.receive.total_buffered_recv = 1).contains("buffered"));
         assert!(refused(|hints| hints.domain.mr_mode = FI_MR_BASIC | 4).contains("FI_MR_BASIC"));

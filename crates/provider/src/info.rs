@@ -240,7 +240,11 @@ fn fill(
     // SAFETY: both were just placed.
     unsafe {
         (*info.domain_attr).name = place_name(offer::NAME)?;
-        (*info.fabric_attr).name = place_name(offer::NAME)?;
+        (*info.fabric_attr).name = place_name(if info.caps & FI_PEER != 0 {
+            offer::PEER_FABRIC
+        } else {
+            offer::NAME
+        })?;
     }
     Ok(())
 }
@@ -308,6 +312,8 @@ fn receive(caps: u64, hints: &Hints) -> FiRxAttr {
         total_buffered_recv: 0,
         size: if asked.size != 0 {
             asked.size
+        } else if caps & FI_PEER != 0 {
+            offer::PEER_DEPTH
         } else {
             offer::DEPTH
         },
@@ -368,7 +374,7 @@ fn domain_attributes(version: u32, hints: &Hints) -> FiDomainAttr {
         max_ep_srx_ctx: 0,
         cntr_cnt: offer::OBJECTS,
         mr_iov_limit: offer::PIECES,
-        caps: offer::DOMAIN_CAPS,
+        caps: offer::DOMAIN_CAPS | (hints.info.caps & offer::peer_caps()),
         mode: 0,
         auth_key: ptr::null_mut(),
         auth_key_size: 0,

@@ -16,10 +16,12 @@
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`c_memory`];
 //! - opening: [`fabric`], [`eq`], [`domain`], [`routes`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`];
-//! - completing: [`cq`], [`cq_wait`], [`wait`], [`counter`], [`errno`].
+//! - completing: [`cq`], [`cq_wait`], [`waiter`], [`wait`], [`counter`], [`poll`], [`errno`]; without
+//!   the application's help: [`attendant`]; for another provider: [`peer`], [`peer_queue`].
 
 pub mod address;
 pub mod atomic;
+pub mod attendant;
 pub mod av;
 pub mod av_names;
 pub mod c_memory;
@@ -42,6 +44,9 @@ pub mod object;
 pub mod offer;
 pub mod options;
 pub mod parameters;
+pub mod peer;
+pub mod peer_queue;
+pub mod poll;
 pub mod post;
 pub mod prov_ini;
 pub mod report;
@@ -50,3 +55,4 @@ pub mod routes;
 pub mod tagged;
 pub mod usage;
 pub mod wait;
+pub mod waiter;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How calls into one domain exclude each other: not at all, or by one lock.
 //!
-//! Chosen when a domain is opened, from the application's threading model. All tables of functions are made twice, once
-//! for each kind, so that nothing on the fast path asks which one it is. Source: fi_domain(3), threading models.
+//! Chosen when a domain is opened, from the application's threading and progress models. All tables of functions are made
+//! once for each kind, so that nothing on the fast path asks which one it is. The third kind, with a thread that makes
+//! progress, is in attendant. Source: fi_domain(3), threading models.
 
 use std::cell::UnsafeCell;
+use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use crate::routes::Guarded;
@@ -12,12 +14,18 @@ use crate::routes::Guarded;
 /// Guards a value against calls from several threads.
 pub trait Lock: 'static {
     /// Makes a guard around a value.
-    fn new(value: Guarded) -> Self
+    ///
+    /// # Errors
+    /// When the system refuses what the guard needs.
+    fn new(value: Guarded) -> io::Result<Self>
     where
         Self: Sized;
 
     /// Calls `work` with the value, alone. Fast path. `work` must not call `with` on the same guard.
     fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R;
+
+    /// Hears that an endpoint was enabled. Setup.
+    fn learn_transports(&self) {}
 }
 
 const fn assert_send<T: Send>() {}
@@ -31,10 +39,10 @@ pub struct Unlocked {
 }
 
 impl Lock for Unlocked {
-    fn new(value: Guarded) -> Self {
-        Self {
+    fn new(value: Guarded) -> io::Result<Self> {
+        Ok(Self {
             value: UnsafeCell::new(value),
-        }
+        })
     }
 
     #[inline(always)]
@@ -51,10 +59,10 @@ pub struct Locked {
 }
 
 impl Lock for Locked {
-    fn new(value: Guarded) -> Self {
-        Self {
+    fn new(value: Guarded) -> io::Result<Self> {
+        Ok(Self {
             value: Mutex::new(value),
-        }
+        })
     }
 
     #[inline]

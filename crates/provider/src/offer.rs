@@ -12,6 +12,18 @@ use weft_memory::IOV_LIMIT;
 /// The name under which the provider, its fabric and its domain are known.
 pub const NAME: &std::ffi::CStr = c"weft";
 
+/// The fabric's name for applications that ask for FI_PEER. lnx knows by this name, and by no other, what reaches only
+/// this host and goes first there (specified by its sources).
+pub const PEER_FABRIC: &std::ffi::CStr = c"shm";
+/// Capabilities for other providers, where the running library's Peer API is known. Their bits meant other things before.
+pub fn peer_caps() -> u64 {
+    if crate::peer::is_known() {
+        FI_PEER | FI_AV_USER_ID
+    } else {
+        0
+    }
+}
+
 /// Capabilities of the sending side.
 pub const TRANSMIT_CAPS: u64 =
     FI_MSG | FI_TAGGED | FI_SEND | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_FENCE;
@@ -80,6 +92,8 @@ pub const PIECES_REPORTED: usize = 4;
 pub const RANGES: usize = RANGE_LIMIT;
 /// Operations that may be under way, reported to applications that size their windows by it. Chosen; there is no limit.
 pub const DEPTH: usize = 4096;
+/// Receives that may be under way, reported to other providers: lnx refuses links that say more (specified by its sources).
+pub const PEER_DEPTH: usize = 1024;
 /// Queues, endpoints, counters of one domain. Chosen; there is no limit but memory.
 pub const OBJECTS: usize = 65536;
 /// Registered regions of one domain. Chosen; there is no limit but memory.
@@ -90,11 +104,11 @@ pub fn threading_is_known(threading: u32) -> bool {
     threading <= FI_THREAD_ENDPOINT
 }
 
-/// Whether a progress model is served: progress is made in the application's calls only.
+/// Whether a progress model is served: in the application's calls, or by a thread of ours when it asks for that.
 pub fn progress_is_served(progress: u32) -> bool {
     matches!(
         progress,
-        FI_PROGRESS_UNSPEC | FI_PROGRESS_MANUAL | FI_PROGRESS_CONTROL_UNIFIED
+        FI_PROGRESS_UNSPEC | FI_PROGRESS_AUTO | FI_PROGRESS_MANUAL | FI_PROGRESS_CONTROL_UNIFIED
     )
 }
 

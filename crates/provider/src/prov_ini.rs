@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use weft_fabric_sys::provider::{FiContext, FiProvider};
 use weft_fabric_sys::version::{VERSION_DESCRIBED, fi_version};
 
-use crate::{fabric, host, info, offer, parameters};
+use crate::{attendant, fabric, host, info, offer, parameters};
 
 /// The provider's version, as libfabric compares versions of providers of one name.
 const VERSION: u32 = fi_version(0, 1);
@@ -47,5 +47,7 @@ pub extern "C" fn fi_prov_ini() -> *mut FiProvider {
     provider()
 }
 
-/// Nothing is left to clean up: every object belongs to the application until it closes it.
-unsafe extern "C" fn cleanup() {}
+/// Every object belongs to the application until it closes it; but no thread may outlive this library.
+unsafe extern "C" fn cleanup() {
+    attendant::end_all();
+}

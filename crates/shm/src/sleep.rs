@@ -38,15 +38,19 @@ impl Transport {
         self.sleeper.wait_set.descriptor()
     }
 
+    /// Whether something is under way that moves only while somebody makes progress.
+    pub fn is_busy(&self) -> bool {
+        !self.sending.is_empty()
+            || !self.transfers.accepted.is_empty()
+            || !self.transfers.fetches.is_empty()
+            || !self.pipes.feeds.is_empty()
+    }
+
     /// Announces a sleep. False if there is something to do first, or if this kernel cannot make sleeping safe
     /// (then callers poll). After true, every message makes `wait_fd` readable; call `after_sleep` when awake.
     /// Slow path: one system call that interrupts the processors of other ranks.
     pub fn before_sleep(&mut self) -> bool {
-        let active = !self.sending.is_empty()
-            || !self.transfers.accepted.is_empty()
-            || !self.transfers.fetches.is_empty()
-            || !self.pipes.feeds.is_empty();
-        if active || !self.sleeper.can_sleep {
+        if self.is_busy() || !self.sleeper.can_sleep {
             return false;
         }
         self.answer_askers();

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Poll sets: which of several completion queues and counters have something to read?
+//!
+//! Opened from a domain; asks the endpoint crate, which makes progress first. Deprecated since libfabric 2.0 in favour of
+//! the descriptors of FI_WAIT_FD. Source: fi_poll(3).
+
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use weft_endpoint::Waitable;
+use weft_fabric_sys::domain::FidDomain;
+use weft_fabric_sys::errno::{FI_EBADFLAGS, FI_EDOMAIN, FI_EINVAL, FI_ENOENT, FI_SUCCESS};
+use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_POLL, Fid};
+use weft_fabric_sys::poll::{FiOpsPoll, FiPollAttr, FidPoll};
+
+use crate::counter::Counter;
+use crate::cq::Queue;
+use crate::domain::Domain;
+use crate::errno;
+use crate::lock::Lock;
+use crate::object::{class_of, hand_out, head, no_bind, no_control, table};
+
+/// A poll set.
+#[repr(C)]
+#[derive(Debug)]
+pub struct PollSet<L> {
+    fid: FidPoll,
+    domain: *const Domain<L>,
+    members: Mutex<Vec<Member>>,
+}
+
+/// A queue or counter in a set.
+#[derive(Clone, Copy, Debug)]
+struct Member {
+    fid: *mut Fid,
+    on: Waitable,
+}
+
+/// Opens a poll set.
+///
+/// # Safety
+/// The arguments must be those of fi_poll_open(3), the domain one of ours with this kind of lock.
+pub unsafe extern "C" fn open<L: Lock>(
+    domain: *mut FidDomain,
+    attr: *mut FiPollAttr,
+    set: *mut *mut FidPoll,
+) -> c_int {
+    // SAFETY: null or the application's attributes.
+    let flags = unsafe { attr.as_ref() }.map_or(0, |attr| attr.flags);
+    if set.is_null() {
+        return -FI_EINVAL;
+    }
+    if flags != 0 {
+        return -FI_EBADFLAGS;
+    }
+    // SAFETY: the contract.
+    let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    let opened = PollSet {
+        fid: FidPoll {
+            fid: head(
+                FI_CLASS_POLL,
+                std::ptr::null_mut(),
+                const { &table(close::<L>, no_bind, no_control) },
+            ),
+            ops: const {
+                &FiOpsPoll {
+                    size: size_of::<FiOpsPoll>(),
+                    poll: poll::<L>,
+                    poll_add: add::<L>,
+                    poll_del: remove::<L>,
+                }
+            },
+        },
+        domain: &raw const *domain,
+        members: Mutex::default(),
+    };
+    // SAFETY: the place is not null and the application's.
+    unsafe { hand_out(opened, set) };
+    domain.add_child();
+    FI_SUCCESS
+}
+
+impl<L: Lock> PollSet<L> {
+    /// # Safety
+    /// `set` must be an open poll set of this kind of lock.
+    unsafe fn from_fid<'a>(set: *mut FidPoll) -> &'a Self {
+        // SAFETY: the contract.
+        unsafe { &*set.cast() }
+    }
+
+    fn domain(&self) -> &Domain<L> {
+        // SAFETY: a domain stays open while it has children, of which this set is one.
+        unsafe { &*self.domain }
+    }
+
+    fn members(&self) -> MutexGuard<'_, Vec<Member>> {
+        self.members.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// # Safety
+/// The arguments must be those of fi_poll(3).
+unsafe extern "C" fn poll<L: Lock>(
+    set: *mut FidPoll,
+    contexts: *mut *mut c_void,
+    count: c_int,
+) -> c_int {
+    let Ok(room) = usize::try_from(count) else {
+        return -FI_EINVAL;
+    };
+    if contexts.is_null() && room > 0 {
+        return -FI_EINVAL;
+    }
+    // SAFETY: this table belongs to poll sets of this kind of lock only.
+    let set = unsafe { PollSet::<L>::from_fid(set) };
+    let mut found = 0;
+    for member in set.members().iter() {
+        match set.domain().with(|guarded| guarded.has_event(member.on)) {
+            Ok(true) if found < room => {
+                // SAFETY: the application's array has room for `count` entries, and the member is open: it is taken out of
+                // its sets before it is closed (fi_poll(3)).
+                unsafe { *contexts.add(found) = (*member.fid).context };
+                found += 1;
+            }
+            Ok(_) => {}
+            Err(error) => return -errno::number(error),
+        }
+    }
+    found as c_int
+}
+
+/// The queue or counter that the application names.
+///
+/// # Safety
+/// `fid` must be null or an open object of ours.
+unsafe fn member<L: Lock>(set: &PollSet<L>, fid: *mut Fid) -> Result<Member, c_int> {
+    // SAFETY: the contract.
+    let (domain, on) = match unsafe { class_of(fid) } {
+        Some(FI_CLASS_CQ) => {
+            // SAFETY: the class says what the object is.
+            let queue = unsafe { &*fid.cast::<Queue<L>>() };
+            (queue.domain(), queue.id().into())
+        }
+        Some(FI_CLASS_CNTR) => {
+            // SAFETY: the class says what the object is.
+            let counter = unsafe { &*fid.cast::<Counter<L>>() };
+            (counter.domain(), counter.id().into())
+        }
+        _ => return Err(FI_EINVAL),
+    };
+    if std::ptr::eq(domain, set.domain()) {
+        Ok(Member { fid, on })
+    } else {
+        Err(FI_EDOMAIN)
+    }
+}
+
+unsafe extern "C" fn add<L: Lock>(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c_int {
+    if flags != 0 {
+        return -FI_EBADFLAGS;
+    }
+    // SAFETY: this table belongs to poll sets of this kind of lock only.
+    let set = unsafe { PollSet::<L>::from_fid(set) };
+    // SAFETY: an open object of the application.
+    match unsafe { member(set, fid) } {
+        Ok(member) => {
+            let mut members = set.members();
+            members.retain(|known| known.fid != fid);
+            members.push(member);
+            FI_SUCCESS
+        }
+        Err(code) => -code,
+    }
+}
+
+unsafe extern "C" fn remove<L: Lock>(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c_int {
+    if flags != 0 {
+        return -FI_EBADFLAGS;
+    }
+    // SAFETY: this table belongs to poll sets of this kind of lock only.
+    let mut members = unsafe { PollSet::<L>::from_fid(set) }.members();
+    let before = members.len();
+    members.retain(|known| known.fid != fid);
+    if members.len() < before {
+        FI_SUCCESS
+    } else {
+        -FI_ENOENT
+    }
+}
+
+unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
+    // SAFETY: this table belongs to poll sets of this kind of lock only.
+    unsafe { PollSet::<L>::from_fid(fid.cast()) }
+        .domain()
+        .remove_child();
+    // SAFETY: it came from `hand_out`, and nothing refers to it any more.
+    drop(unsafe { Box::from_raw(fid.cast::<PollSet<L>>()) });
+    FI_SUCCESS
+}
