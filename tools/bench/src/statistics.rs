@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Medians and percentiles.
+//! Medians and percentiles, and what follows from them.
 //!
 //! Called by the benchmarks for -z (nearest rank, as OSU does) and by compare (interpolated). Source: Hyndman and Fan, "Sample
 //! Quantiles in Statistical Packages", 1996: types 1 and 7.
+//! - [`bootstrap`]: how sure a median or a ratio is
+//! - [`spread`]: values far from the rest, and how many repetitions a spread asks for
+//! - [`speed`]: whether the machine kept its speed
+
+pub mod bootstrap;
+pub mod speed;
+pub mod spread;
 
 /// Percentile by nearest rank: a value that was really measured. `sorted` ascends; `percent` is 0 to 100. NaN when empty.
 pub fn nearest_rank(sorted: &[f64], percent: u8) -> f64 {
@@ -22,6 +29,13 @@ pub fn percentile(sorted: &[f64], percent: f64) -> f64 {
     let below = place.floor() as usize;
     let above = (below + 1).min(last);
     sorted[below] + (sorted[above] - sorted[below]) * (place - below as f64)
+}
+
+/// Middle of the values in any order; NaN when empty.
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sort(&mut sorted);
+    percentile(&sorted, 50.0)
 }
 
 /// Sorts in place, ascending.
