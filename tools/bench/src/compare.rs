@@ -1,38 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench compare`: Weft, each MPI's own transport and TCP, side by side on this machine.
+//! `weft bench compare`: Weft, each MPI's own transport and others, side by side.
 //!
 //! Called by lib. One figure from one run says little on a machine that others use, so each benchmark runs in several short
-//! rounds, and the transports take turns within a round: what disturbs one disturbs its neighbours as well. Reported are
-//! medians over the rounds (of each run's median block) with the tenth and ninetieth percentile. Source of the method: Hoefler and Belli, "Scientific
-//! Benchmarking of Parallel Computing Systems", SC 2015.
+//! rounds, and the transports take turns within a round: what disturbs one disturbs its neighbours as well. Beside every run a known task
+//! shows how fast the machine is at that moment; a run at another speed is repeated at the end of its round. Reported are
+//! medians over the rounds (of each run's median block) with their spread and confidence. Source of the method: Hoefler and Belli,
+//! "Scientific Benchmarking of Parallel Computing Systems", SC 2015. docs/report.md describes all of it for users.
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line
 //! - [`plan`]: which MPIs and transports are here, and every run with its command line
-//! - [`leg`]: one run: start it, read its rows
-//! - [`record`]: all measurements, and their medians
-//! - [`environment`]: the machine that they belong to
-//! - [`table`], [`plot`], [`page`]: for people; [`files`]: for programs
+//! - [`environment`] and [`cores`]: the machine, and its speed beside every run
+//! - [`measure`]: the rounds; [`leg`]: one run: start it, read its rows
+//! - [`record`]: all that was found out; [`journal`]: the file that keeps it from run to run
+//! - [`analysis`]: which runs count, medians, ratios, confidence; [`reach`]: the aims; [`thresholds`]: what must not get worse
+//! - [`table`] and [`pages`]: for people; [`files`]: for programs
 
+pub mod analysis;
 pub mod arguments;
+pub mod cores;
 pub mod environment;
 pub mod files;
+pub mod journal;
 pub mod leg;
-pub mod page;
+pub mod measure;
+pub mod pages;
 pub mod plan;
-pub mod plot;
+pub mod reach;
 pub mod record;
 pub mod table;
+pub mod thresholds;
 
 use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
+use analysis::Analysis;
 use arguments::Settings;
-use indicatif::{ProgressBar, ProgressStyle};
+use measure::Interrupt;
 use plan::Plan;
 use record::Record;
 use std::ffi::OsString;
+use thresholds::Outcome;
 
-/// Runs a comparison with the arguments after `compare`; returns the exit code: 1 when nothing could be measured or some run
-/// failed.
+/// Exit code after an interruption: 128 and the number of SIGINT, as shells have it.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Why there is no result.
+enum Fault {
+    /// Something in the command line or in a file that it names.
+    Usage(String),
+    /// Anything else.
+    Failed(String),
+}
+
+/// Runs a comparison with the arguments after `compare`; returns the exit code: 1 when nothing could be measured, some run
+/// failed or a threshold was crossed; 130 when it was interrupted.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let settings = match arguments::parse(arguments) {
         Ok(settings) => settings,
@@ -46,81 +66,138 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         }
     };
     match compare(&settings) {
-        Ok(complete) if complete => EXIT_OK,
-        Ok(_) => EXIT_FAILED,
-        Err(reason) => {
+        Ok(code) => code,
+        Err(Fault::Usage(reason)) => {
+            eprintln!("weft bench compare: {reason}");
+            EXIT_USAGE
+        }
+        Err(Fault::Failed(reason)) => {
             eprintln!("weft bench compare: {reason}");
             EXIT_FAILED
         }
     }
 }
 
-/// Measures and reports; whether every run worked.
-fn compare(settings: &Settings) -> Result<bool, String> {
+/// Measures and reports; the exit code.
+fn compare(settings: &Settings) -> Result<u8, Fault> {
+    // What is wrong in a file should be known before an hour of measuring.
+    let rules = settings
+        .thresholds
+        .as_deref()
+        .map(thresholds::read)
+        .transpose()
+        .map_err(Fault::Usage)?;
+    let previous = settings
+        .previous
+        .as_deref()
+        .map(journal::read)
+        .transpose()
+        .map_err(Fault::Usage)?;
+    if let Some(rules) = &rules {
+        thresholds::check(rules, &Analysis::of(&Record::default()), previous.as_ref())
+            .map_err(Fault::Usage)?;
+    }
+    let interrupt = Interrupt::catch();
+    let (record, trouble) = if settings.render {
+        (journal::read(&settings.out).map_err(Fault::Failed)?, None)
+    } else {
+        measured(settings, &interrupt)?
+    };
+    let analysis = Analysis::of(&record);
+    let outcomes = match &rules {
+        Some(rules) => {
+            thresholds::check(rules, &analysis, previous.as_ref()).map_err(Fault::Usage)?
+        }
+        None => Vec::new(),
+    };
+    if let Some(trouble) = &trouble {
+        eprintln!("weft bench compare: {trouble}");
+    }
+    let files = files::write(settings, &analysis, &outcomes).map_err(Fault::Failed)?;
+    show(settings, &analysis, &files);
+    let crossed = complain(&record, &outcomes);
+    if interrupt.came() {
+        eprintln!(
+            "weft bench compare: interrupted; what was measured is kept and shown. Go on with --resume"
+        );
+        return Ok(EXIT_INTERRUPTED);
+    }
+    Ok(
+        if trouble.is_some() || crossed || !record.failures().is_empty() {
+            EXIT_FAILED
+        } else {
+            EXIT_OK
+        },
+    )
+}
+
+/// Plans and measures; what was measured, and what ended it early.
+fn measured(settings: &Settings, interrupt: &Interrupt) -> Result<(Record, Option<String>), Fault> {
     let program = match &settings.weft {
         Some(path) => path.clone(),
         None => std::env::current_exe()
-            .map_err(|error| format!("cannot find its own executable: {error}"))?,
+            .map_err(|error| Fault::Failed(format!("cannot find its own executable: {error}")))?,
     };
     let plan = Plan::make(settings, &program);
-    for reason in &plan.left_out {
+    for reason in &plan.matrix.left_out {
         eprintln!("weft bench compare: left out: {reason}");
     }
-    if plan.contenders.is_empty() {
-        return Err(
-            "no MPI and transport could be started; `weft doctor` says what is missing".to_owned(),
-        );
+    if plan.legs.is_empty() {
+        let reason = "no MPI and transport could be started; `weft doctor` says what is missing";
+        return Err(Fault::Failed(reason.to_owned()));
     }
-    let environment = environment::of_this_machine();
-    let record = measure(&plan, settings);
-    let files = files::write(settings, &plan, &environment, &record)?;
+    let (mut journal, mut record) = if settings.resume {
+        journal::Journal::resume(&settings.out, &plan.matrix).map_err(Fault::Failed)?
+    } else {
+        let environment = environment::of_this_machine();
+        let journal = journal::Journal::begin(&settings.out, &environment, &plan.matrix)
+            .map_err(Fault::Failed)?;
+        let record = Record {
+            environment,
+            matrix: plan.matrix.clone(),
+            turns: Vec::new(),
+        };
+        (journal, record)
+    };
+    let trouble = measure::all(&plan, &mut journal, &mut record, interrupt).err();
+    Ok((record, trouble))
+}
+
+fn show(settings: &Settings, analysis: &Analysis<'_>, files: &files::Files) {
     if settings.json {
         println!("{}", files.summary_text);
-    } else {
-        print!("{}", table::all(&plan, &record));
+        return;
     }
+    print!("{}", table::all(analysis));
+    println!("Page:      {}", files.page.display());
+    println!("Every run: {}", files.runs.display());
+    println!(
+        "Summary:   {}, {}, {}",
+        files.summary.display(),
+        files.csv.display(),
+        files.junit.display()
+    );
+    println!("{}", files.plot.display());
+}
+
+/// Says what failed and what got worse; whether a threshold was crossed.
+fn complain(record: &Record, outcomes: &[Outcome]) -> bool {
     for failure in record.failures() {
         eprintln!("weft bench compare: failed: {failure}");
     }
-    if !settings.json {
-        println!("Every run: {}", files.runs.display());
-        println!("Summary:   {}", files.summary.display());
-        println!("Page:      {}", files.page.display());
-        println!("{}", files.plot.display());
+    let crossed: Vec<&String> = outcomes
+        .iter()
+        .flat_map(|outcome| &outcome.crossed)
+        .collect();
+    for sentence in &crossed {
+        eprintln!("weft bench compare: worse than allowed: {sentence}");
     }
-    Ok(record.failures().is_empty())
-}
-
-/// Runs all rounds.
-fn measure(plan: &Plan, settings: &Settings) -> Record {
-    let mut record = Record::default();
-    let steps = plan.legs.len() * settings.rounds;
-    let bar = ProgressBar::new(steps as u64);
-    let form = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} ({eta} left)");
-    bar.set_style(form.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    for round in 0..settings.rounds {
-        if bar.is_hidden() {
-            // Without a terminal there is no bar; a log should still show that it moves.
-            eprintln!(
-                "weft bench compare: round {} of {}, {} runs",
-                round + 1,
-                settings.rounds,
-                plan.legs.len()
-            );
-        }
-        for leg in plan.legs_of_round(round) {
-            if record.gave_up_on(leg) {
-                bar.inc(1);
-                continue;
-            }
-            bar.set_message(format!("round {} of {}: {leg}", round + 1, settings.rounds));
-            match leg::run(leg) {
-                Ok(outcome) => record.add(leg, round, outcome),
-                Err(reason) => record.add_failure(leg, round, reason),
-            }
-            bar.inc(1);
-        }
+    if !outcomes.is_empty() && crossed.is_empty() {
+        let checked: usize = outcomes.iter().map(|outcome| outcome.checked).sum();
+        eprintln!(
+            "weft bench compare: {} thresholds hold, over {checked} figures",
+            outcomes.len()
+        );
     }
-    bar.finish_and_clear();
-    record
+    !crossed.is_empty()
 }

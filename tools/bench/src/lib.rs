@@ -13,6 +13,7 @@
 //! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on size, iteration and rank
 //! - [`agree`]: figures that ranks put together; [`statistics`]: medians and percentiles
 //! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
+//! - [`report`]: figures, tables and the HTML page that holds them
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
 //!
 //! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading between them. Options that need single iterations
@@ -28,6 +29,7 @@ pub mod format;
 pub mod options;
 pub mod pattern;
 pub mod pt2pt;
+pub mod report;
 pub mod runner;
 pub mod statistics;
 pub mod timing;

@@ -1,18 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The command line of `weft bench compare`.
 //!
-//! Called by compare; read by plan, leg and files.
+//! Called by compare; read by plan, files and pages.
 
+use super::plan::Contender;
 use crate::catalogue;
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Rounds at most (chosen: an accident, not a wish, lies above).
+const MOST_ROUNDS: usize = 1000;
+/// Ranks at most (chosen likewise).
+const MOST_RANKS: usize = 4096;
 
 /// The options, checked.
+// structure: allow struct-fields because each is an option, and clap wants them in one place
 #[derive(Parser, Clone, Debug)]
 #[command(
     name = "weft bench compare",
-    about = "Compare Weft with each MPI's own transport and TCP on this machine"
+    about = "Compare Weft with each MPI's own transport and with others: interleaved, with confidence, as table, page and data",
+    after_help = AFTER_HELP
 )]
 pub struct Settings {
     /// MPIs, as `weft run --mpi` knows them
@@ -23,16 +33,19 @@ pub struct Settings {
         default_value = "openmpi,mpich,intel,debian-openmpi,debian-mpich"
     )]
     pub mpi: Vec<String>,
-    /// Transports, as `weft run --transport` knows them [default: weft,native,tcp; with --quick: weft,native]
+    /// Transports, as `weft run --transport` knows them; MPI/TRANSPORT for one MPI only [default: weft,native,intel/ofi:shm; with --quick: weft,native]
     #[arg(
         long = "transport",
         value_delimiter = ',',
         value_name = "TRANSPORT,..."
     )]
     pub transports: Vec<String>,
-    /// Benchmarks [default: latency,bw,alltoallw; with --quick: latency,bw]
+    /// Benchmarks [default: latency,bw,bibw,mbw_mr,barrier,bcast,allreduce,alltoall,alltoallw; with --quick: latency,bw]
     #[arg(long, value_delimiter = ',', value_name = "NAME,...", value_parser = known_benchmark)]
     pub benchmarks: Vec<String>,
+    /// Hosts of the ranks, as `weft run --hosts` takes them, or `local`; may be given several times, to compare several sets
+    #[arg(long, value_name = "HOST,...")]
+    pub hosts: Vec<String>,
     /// Rounds, in each of which every run takes its turn [default: 7; with --quick: 3]
     #[arg(
         short = 'r',
@@ -42,19 +55,13 @@ pub struct Settings {
         hide_default_value = true
     )]
     pub rounds: usize,
-    /// Ranks of the benchmarks that take more than two [default: 2 for each core, at least 4 and at most 16]
-    #[arg(
-        short = 'n',
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    pub ranks: usize,
+    /// Ranks of the benchmarks that take more than two; several to compare with each [default: 2,4,8; with --quick: 2]
+    #[arg(short = 'n', long, value_delimiter = ',', value_name = "N,...")]
+    pub ranks: Vec<usize>,
     /// Message sizes, as for a single benchmark
     #[arg(short = 'm', long = "message-size", value_name = "[MIN:]MAX")]
     pub sizes: Option<String>,
-    /// Factor on OSU's default iterations [default: 1; with --quick: 0.1]
+    /// Factor on OSU's default iterations [default: 0.15; with --quick: 0.1]
     #[arg(
         long = "repeat-scale",
         value_name = "FACTOR",
@@ -68,6 +75,21 @@ pub struct Settings {
     /// Folder for the results; made when missing
     #[arg(long, value_name = "FOLDER", default_value = "report")]
     pub out: PathBuf,
+    /// Go on with the comparison in --out that was broken off
+    #[arg(long, conflicts_with = "render")]
+    pub resume: bool,
+    /// Measure nothing: write the reports in --out anew from its runs.jsonl
+    #[arg(long)]
+    pub render: bool,
+    /// What Weft is divided by in the pictures: own (the same MPI's own transport), best (of all others), or MPI/TRANSPORT
+    #[arg(long, value_name = "WHICH", default_value = "own")]
+    pub baseline: Baseline,
+    /// Fail when a figure is worse than this file allows (docs/report.md)
+    #[arg(long, value_name = "FILE")]
+    pub thresholds: Option<PathBuf>,
+    /// An earlier comparison, for thresholds against `previous`: its folder or its runs.jsonl
+    #[arg(long, value_name = "PATH")]
+    pub previous: Option<PathBuf>,
     /// Seconds after which one run is ended and counts as failed
     #[arg(long, value_name = "SECONDS", default_value_t = 120)]
     pub timeout: u64,
@@ -77,6 +99,46 @@ pub struct Settings {
     /// The weft executable to start [default: this one]
     #[arg(long, value_name = "FILE", hide = true)]
     pub weft: Option<PathBuf>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  weft bench compare --quick                                       a first look, a few minutes
+  weft bench compare --mpi mpich --benchmarks allreduce -n 4,16    one collective with 4 and 16 ranks
+  weft bench compare --resume                                      go on after an interruption
+  weft bench compare --thresholds limits.json --previous old/      in CI: what got worse, by how much, how surely
+
+Results go to --out: index.html (all of it), runs.jsonl (every run, as it ends), summary.json, results.csv, junit.xml, compare.svg.
+
+Exit codes: 0 all ran and no threshold was crossed; 1 a run failed or a threshold was crossed; 2 wrong usage; 130 interrupted.";
+
+/// What Weft is divided by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Baseline {
+    /// The same MPI's own transport.
+    Own,
+    /// The best of all that are not Weft.
+    Best,
+    /// This one.
+    Fixed(Contender),
+}
+
+impl FromStr for Baseline {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match (text, text.split_once('/')) {
+            ("own", _) => Ok(Self::Own),
+            ("best", _) => Ok(Self::Best),
+            (_, Some((mpi, transport))) if !mpi.is_empty() && !transport.is_empty() => {
+                Ok(Self::Fixed(Contender {
+                    mpi: mpi.to_owned(),
+                    transport: transport.to_owned(),
+                }))
+            }
+            _ => Err("must be own, best or MPI/TRANSPORT, as openmpi/native".to_owned()),
+        }
+    }
 }
 
 fn known_benchmark(name: &str) -> Result<String, String> {
@@ -109,27 +171,79 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Settings, clap::Error> {
         settings.transports = words(if quick {
             &["weft", "native"]
         } else {
-            &["weft", "native", "tcp"]
+            &["weft", "native", "intel/ofi:shm"]
         });
     }
     if settings.benchmarks.is_empty() {
         settings.benchmarks = words(if quick {
             &["latency", "bw"]
         } else {
-            &["latency", "bw", "alltoallw"]
+            &[
+                "latency",
+                "bw",
+                "bibw",
+                "mbw_mr",
+                "barrier",
+                "bcast",
+                "allreduce",
+                "alltoall",
+                "alltoallw",
+            ]
         });
     }
     if settings.rounds == 0 {
         settings.rounds = if quick { 3 } else { 7 };
     }
     if settings.scale == 0.0 {
-        settings.scale = if quick { 0.1 } else { 1.0 };
+        settings.scale = if quick { 0.1 } else { 0.15 };
     }
-    if settings.ranks == 0 {
-        let cores = std::thread::available_parallelism().map_or(2, usize::from);
-        settings.ranks = (cores * 2).clamp(4, 16);
+    if settings.ranks.is_empty() {
+        settings.ranks = if quick { vec![2] } else { vec![2, 4, 8] };
     }
+    if settings.hosts.is_empty() {
+        settings.hosts = vec![String::new()];
+    }
+    for hosts in settings.hosts.iter_mut().filter(|hosts| *hosts == "local") {
+        hosts.clear();
+    }
+    check(&settings)?;
     Ok(settings)
+}
+
+fn check(settings: &Settings) -> Result<(), clap::Error> {
+    let refuse = |text: String| Err(Settings::command().error(ErrorKind::ValueValidation, text));
+    if settings.rounds > MOST_ROUNDS {
+        return refuse(format!(
+            "-r {}: must be 1 to {MOST_ROUNDS} rounds",
+            settings.rounds
+        ));
+    }
+    if let Some(ranks) = settings
+        .ranks
+        .iter()
+        .find(|ranks| !(2..=MOST_RANKS).contains(*ranks))
+    {
+        return refuse(format!("-n {ranks}: must be 2 to {MOST_RANKS} ranks"));
+    }
+    if !(settings.scale > 0.0 && settings.scale <= 1000.0) {
+        return refuse(format!(
+            "--repeat-scale {}: must be above 0 and at most 1000",
+            settings.scale
+        ));
+    }
+    if settings.timeout == 0 {
+        return refuse("--timeout 0: must be at least 1 second".to_owned());
+    }
+    if let Some(transport) = settings
+        .transports
+        .iter()
+        .find(|name| name.is_empty() || name.starts_with('/') || name.ends_with('/'))
+    {
+        return refuse(format!(
+            "--transport '{transport}': must be TRANSPORT or MPI/TRANSPORT"
+        ));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -158,6 +272,43 @@ mod tests {
         ]);
         assert_eq!((said.rounds, said.transports), (5, vec!["tcp".to_owned()]));
         assert_eq!(said.benchmarks, ["barrier", "bcast"]);
+    }
+
+    #[test]
+    fn numbers_out_of_range_are_refused_with_the_range() {
+        for (words, range) in [
+            (["-n", "1"], "2 to 4096"),
+            (["-r", "100000"], "1 to 1000"),
+            (["--repeat-scale", "-1"], "above 0"),
+            (["--timeout", "0"], "at least 1"),
+            (["--transport", "mpich/"], "MPI/TRANSPORT"),
+            (["--baseline", "nobody"], "own, best or MPI/TRANSPORT"),
+        ] {
+            let spelled = format!("{}={}", words[0], words[1]);
+            let spelled = if words[0].starts_with("--") {
+                vec![spelled]
+            } else {
+                words.map(str::to_owned).to_vec()
+            };
+            let error = parse(spelled.into_iter().map(OsString::from).collect()).unwrap_err();
+            assert!(
+                error.to_string().contains(range) && error.use_stderr(),
+                "{words:?}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn this_machine_is_the_only_place_unless_others_are_named() {
+        assert_eq!(parsed(&[]).hosts, [""]);
+        assert_eq!(
+            parsed(&["--hosts", "local", "--hosts", "a,b"]).hosts,
+            ["", "a,b"]
+        );
+        assert_eq!(
+            parsed(&["--baseline", "openmpi/native"]).baseline,
+            "openmpi/native".parse().expect("a contender")
+        );
     }
 
     #[test]

@@ -1,24 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files that a comparison leaves: every row as JSON lines, the summary, the plot, the page.
+//! The files that a comparison leaves beside its journal: summary, CSV, JUnit, the picture, the page.
 //!
-//! Called by compare at the end; calls plot and page.
+//! Called by compare at the end, also when some runs failed; calls pages. docs/report.md describes the fields.
 
+use super::analysis::Analysis;
 use super::arguments::Settings;
-use super::environment::Environment;
-use super::plan::{Contender, Plan};
-use super::record::{self, Record};
-use super::{page, plot, table};
+use super::environment::libfabric_beside;
+use super::plan::{Contender, Discipline};
+use super::reach;
+use super::record::unit;
+use super::thresholds::Outcome;
+use super::{journal, pages, table};
+use crate::report::draw;
+use crate::report::html::escaped;
 use serde_json::{Value, json};
+use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+/// Version of the form of summary.json; it grows when fields change their meaning or vanish.
+const SCHEMA: u32 = 2;
+
 /// Where they are.
 pub struct Files {
-    /// Every row of every run, one JSON object a line, after one that describes the machine.
+    /// Every run.
     pub runs: PathBuf,
-    /// Medians, spread and ratios.
+    /// Medians, spread, ratios, aims.
     pub summary: PathBuf,
-    /// The plot.
+    /// The same as a table.
+    pub csv: PathBuf,
+    /// What ran and what crossed a threshold, for continuous integration.
+    pub junit: PathBuf,
+    /// The curves.
     pub plot: PathBuf,
     /// Everything for a reader, in one file.
     pub page: PathBuf,
@@ -26,140 +39,316 @@ pub struct Files {
     pub summary_text: String,
 }
 
-/// Writes them into the folder of --out, which is made when missing.
+/// Writes them into the folder of --out.
 ///
 /// # Errors
 /// A sentence with the path that could not be written.
 pub fn write(
     settings: &Settings,
-    plan: &Plan,
-    environment: &Environment,
-    record: &Record,
+    analysis: &Analysis<'_>,
+    outcomes: &[Outcome],
 ) -> Result<Files, String> {
-    fs::create_dir_all(&settings.out)
-        .map_err(|error| format!("cannot make {}: {error}", settings.out.display()))?;
     let at = |name: &str| settings.out.join(name);
-    let summary = serde_json::to_string_pretty(&summary(settings, plan, environment, record))
-        .unwrap_or_default();
+    let summary = serde_json::to_string_pretty(&summary(analysis, outcomes)).unwrap_or_default();
     let files = Files {
-        runs: at("runs.jsonl"),
+        runs: at(journal::NAME),
         summary: at("summary.json"),
+        csv: at("results.csv"),
+        junit: at("junit.xml"),
         plot: at("compare.svg"),
         page: at("index.html"),
         summary_text: summary,
     };
-    save(&files.runs, &runs(environment, record))?;
     save(&files.summary, &format!("{}\n", files.summary_text))?;
-    plot::draw(&files.plot, plan, record)?;
-    let drawn = fs::read_to_string(&files.plot).unwrap_or_default();
-    save(&files.page, &page::page(plan, environment, record, &drawn))?;
+    save(&files.csv, &csv(analysis))?;
+    save(&files.junit, &junit(analysis, outcomes))?;
+    save(
+        &files.plot,
+        &draw::sheet(&pages::overview(analysis, &settings.baseline), 2),
+    )?;
+    save(
+        &files.page,
+        &pages::page(analysis, settings, outcomes).html(),
+    )?;
     Ok(files)
 }
 
+/// By a new file and a rename, so that a full disk leaves the older one whole.
 fn save(path: &Path, text: &str) -> Result<(), String> {
-    fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    let new = path.with_extension("new");
+    let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&new);
+        format!(
+            "cannot write {}: {error}. Finished runs are kept in {}; make room, then write the reports with --render",
+            path.display(),
+            journal::NAME
+        )
+    })
 }
 
-fn runs(environment: &Environment, record: &Record) -> String {
-    let mut text = format!(
-        "{}\n",
-        json!({ "type": "environment", "environment": environment })
-    );
-    for sample in record.samples() {
-        text.push_str(&serde_json::to_string(sample).unwrap_or_default());
-        text.push('\n');
-    }
-    text
-}
-
-fn summary(settings: &Settings, plan: &Plan, environment: &Environment, record: &Record) -> Value {
-    let contenders: Vec<Contender> = plan
-        .contenders
-        .iter()
-        .map(|(contender, _)| contender.clone())
-        .collect();
-    let shown: Vec<Value> = plan
-        .contenders
-        .iter()
-        .map(|(contender, command)| {
-            let (version, library) = record.version(&contender.mpi).cloned().unwrap_or_default();
-            json!({ "mpi": contender.mpi, "transport": contender.transport, "version": version, "library": library,
-                    "dry_run": command })
-        })
-        .collect();
-    let commands: Vec<Value> = plan
-        .legs
-        .iter()
-        .map(|leg| {
-            leg.command
-                .iter()
-                .map(|word| word.to_string_lossy())
-                .collect::<Vec<_>>()
-                .join(" ")
-                .into()
-        })
-        .collect();
-    let mut results = Vec::new();
-    for benchmark in table::benchmarks(plan) {
-        let best = record.best_without_weft(benchmark, &contenders);
-        for contender in &contenders {
-            let own = Contender {
-                mpi: contender.mpi.clone(),
-                transport: "native".to_owned(),
-            };
-            let own = record.summary(benchmark, &own);
-            for (size, summary) in record.summary(benchmark, contender) {
-                results.push(json!({
-                    "benchmark": benchmark, "mpi": contender.mpi, "transport": contender.transport, "size_bytes": size,
-                    "unit": record::unit(benchmark), "median": summary.median, "p10": summary.p10, "p90": summary.p90,
-                    "rounds": summary.count,
-                    "ratio_to_own": own.get(&size).map(|own| summary.median / own.median),
-                    "ratio_to_best": best.get(&size).map(|best| summary.median / best),
-                }));
+/// Every measured figure in the order of the matrix.
+fn for_each(analysis: &Analysis<'_>, mut visit: impl FnMut(&Discipline, &Contender, usize)) {
+    for discipline in &analysis.record.matrix.disciplines {
+        for contender in analysis.record.contenders(discipline) {
+            for size in analysis.sizes(discipline, contender) {
+                visit(discipline, contender, size);
             }
         }
     }
+}
+
+fn summary(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Value {
+    let record = analysis.record;
+    let contenders: Vec<Value> = record
+        .matrix
+        .entrants
+        .iter()
+        .map(|entrant| {
+            let (version, library) = record.version(&entrant.contender.mpi).unwrap_or_default();
+            json!({ "mpi": entrant.contender.mpi, "transport": entrant.contender.transport, "hosts": entrant.hosts, "version": version,
+                    "library": library, "libfabric": libfabric_beside(library), "dry_run": entrant.launch })
+        })
+        .collect();
+    let mut results = Vec::new();
+    for_each(analysis, |discipline, contender, size| {
+        let Some(cell) = analysis.cell(discipline, contender, size) else {
+            return;
+        };
+        results.push(json!({
+            "benchmark": discipline.benchmark, "ranks": discipline.ranks, "hosts": discipline.hosts, "mpi": contender.mpi,
+            "transport": contender.transport, "size_bytes": size, "unit": unit(&discipline.benchmark), "figure": cell,
+            "ratio_to_own": analysis.ratio(discipline, (contender, &contender.own()), size),
+            "ratio_to_best": analysis.against_best(discipline, contender, size),
+        }));
+    });
+    let aims: Vec<_> = record
+        .matrix
+        .disciplines
+        .iter()
+        .flat_map(|discipline| reach::checks(analysis, discipline))
+        .collect();
+    let thresholds: Vec<Value> = outcomes
+        .iter()
+        .map(|outcome| json!({ "rule": outcome.rule, "checked": outcome.checked, "crossed": outcome.crossed }))
+        .collect();
+    let excluded: Vec<Value> = analysis
+        .excluded()
+        .iter()
+        .map(|turn| json!({ "mpi": turn.contender.mpi, "transport": turn.contender.transport, "benchmark": turn.discipline.benchmark,
+                            "ranks": turn.discipline.ranks, "round": turn.round, "attempt": turn.attempt }))
+        .collect();
     json!({
-        "environment": environment, "rounds": settings.rounds, "repeat_scale": settings.scale, "ranks": settings.ranks,
-        "contenders": shown, "left_out": plan.left_out, "failures": record.failures(), "commands": commands,
+        "schema": SCHEMA, "environment": record.environment, "rounds": record.matrix.rounds,
+        "repeat_scale": record.matrix.repeat_scale, "speed": analysis.usual, "contenders": contenders,
+        "left_out": record.matrix.left_out, "failures": record.failures(), "excluded": excluded,
+        "caveats": table::caveat_lines(analysis), "commands": record.matrix.commands, "aims": aims, "thresholds": thresholds,
         "results": results,
     })
+}
+
+fn csv(analysis: &Analysis<'_>) -> String {
+    let mut text = String::from(
+        "benchmark,ranks,hosts,mpi,transport,size_bytes,unit,rounds,median,p10,p90,low,high,confidence,far,ratio_to_own,ratio_to_own_low,\
+         ratio_to_own_high,ratio_to_best,ratio_to_best_low,ratio_to_best_high\n",
+    );
+    for_each(analysis, |discipline, contender, size| {
+        let Some(cell) = analysis.cell(discipline, contender, size) else {
+            return;
+        };
+        let own = analysis.ratio(discipline, (contender, &contender.own()), size);
+        let best = analysis.against_best(discipline, contender, size);
+        let mut line: Vec<String> = vec![
+            field(&discipline.benchmark),
+            discipline.ranks.to_string(),
+            field(&discipline.hosts),
+            field(&contender.mpi),
+            field(&contender.transport),
+            size.to_string(),
+            unit(&discipline.benchmark).to_owned(),
+            cell.summary.count.to_string(),
+        ];
+        let interval = cell.interval;
+        let numbers = [
+            cell.summary.median,
+            cell.summary.p10,
+            cell.summary.p90,
+            interval.low,
+            interval.high,
+            interval.confidence,
+        ];
+        line.extend(numbers.iter().map(ToString::to_string));
+        line.push(cell.far_count.to_string());
+        for ratio in [own, best] {
+            match ratio {
+                Some(ratio) => line.extend(
+                    [ratio.value, ratio.low, ratio.high]
+                        .iter()
+                        .map(ToString::to_string),
+                ),
+                None => line.extend(["", "", ""].map(str::to_owned)),
+            }
+        }
+        let _ = writeln!(text, "{}", line.join(","));
+    });
+    text
+}
+
+/// A field of a CSV line. Source: RFC 4180.
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+/// One test for each leg that ran, one for each threshold.
+fn junit(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> String {
+    let record = analysis.record;
+    let mut runs = Vec::new();
+    for command in &record.matrix.commands {
+        let mine = || {
+            record.turns.iter().filter(|turn| {
+                turn.contender == command.contender && turn.discipline == command.discipline
+            })
+        };
+        let seconds: f64 = mine().map(|turn| turn.wall_seconds).sum();
+        let reasons: Vec<&str> = mine().filter_map(|turn| turn.failure.as_deref()).collect();
+        let name = format!("{}: {}", command.contender, command.discipline);
+        runs.push(test(("weft.compare.runs", &name), seconds, &reasons));
+    }
+    let rules: Vec<(bool, String)> = outcomes
+        .iter()
+        .map(|outcome| {
+            let reasons: Vec<&str> = outcome.crossed.iter().map(String::as_str).collect();
+            test(("weft.compare.thresholds", &outcome.rule), 0.0, &reasons)
+        })
+        .collect();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n{}{}</testsuites>\n",
+        suite("runs", &runs),
+        suite("thresholds", &rules)
+    )
+}
+
+fn test((class, name): (&str, &str), seconds: f64, reasons: &[&str]) -> (bool, String) {
+    let mut text = format!(
+        "<testcase classname=\"{class}\" name=\"{}\" time=\"{seconds:.3}\"",
+        escaped(name)
+    );
+    if reasons.is_empty() {
+        text.push_str("/>\n");
+    } else {
+        let _ = writeln!(
+            text,
+            "><failure message=\"{}\">{}</failure></testcase>",
+            escaped(reasons[0]),
+            escaped(&reasons.join("\n"))
+        );
+    }
+    (reasons.is_empty(), text)
+}
+
+fn suite(name: &str, tests: &[(bool, String)]) -> String {
+    let failed = tests.iter().filter(|(passed, _)| !passed).count();
+    let inner: String = tests.iter().map(|(_, text)| text.as_str()).collect();
+    format!(
+        "<testsuite name=\"{name}\" tests=\"{}\" failures=\"{failed}\">\n{inner}</testsuite>\n",
+        tests.len()
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::record::tests::{contender, filled, leg};
-    use crate::compare::{arguments, environment};
+    use crate::compare::arguments;
+    use crate::compare::record::Command;
+    use crate::compare::record::tests::{contender, discipline, filled};
+
+    fn written() -> (tempfile::TempDir, Files) {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let settings =
+            arguments::parse(vec!["--out".into(), folder.path().into()]).expect("good usage");
+        let mut record = filled();
+        record
+            .matrix
+            .left_out
+            .push("intel over weft: <none>".into());
+        record.matrix.commands.push(Command {
+            contender: contender("mpich", "weft"),
+            discipline: discipline("latency"),
+            command: "weft run".into(),
+        });
+        let outcomes = [Outcome {
+            rule: "a < b".into(),
+            checked: 1,
+            crossed: vec!["it is \"worse\"".into()],
+        }];
+        let files = write(&settings, &Analysis::of(&record), &outcomes).expect("written");
+        (folder, files)
+    }
+
+    fn text(path: &Path) -> String {
+        fs::read_to_string(path).expect("written")
+    }
 
     #[test]
-    fn files_hold_every_row_and_both_ratios() {
-        let folder = tempfile::tempdir().expect("temporary folder");
-        let out = folder.path().join("new/report");
-        let settings =
-            arguments::parse(vec!["--out".into(), out.clone().into()]).expect("good usage");
-        let plan = Plan {
-            contenders: ["weft", "native"]
-                .map(|transport| (contender("mpich", transport), String::new()))
-                .to_vec(),
-            left_out: vec!["intel over weft: not found".into()],
-            legs: vec![leg("mpich", "weft", "latency")],
-        };
-        let record = filled();
-        let files =
-            write(&settings, &plan, &environment::of_this_machine(), &record).expect("written");
-        let lines = fs::read_to_string(&files.runs).expect("written");
-        assert_eq!(lines.lines().count(), 1 + record.samples().len());
-        let summary: Value =
-            serde_json::from_str(&fs::read_to_string(&files.summary).expect("written"))
-                .expect("JSON");
+    fn summary_holds_figures_ratios_and_aims() {
+        let (_folder, files) = written();
+        let summary: Value = serde_json::from_str(&text(&files.summary)).expect("JSON");
         let first = &summary["results"][0];
         assert_eq!(
-            (&first["transport"], &first["size_bytes"], &first["rounds"]),
-            (&"weft".into(), &8.into(), &3.into())
+            (
+                &first["transport"],
+                &first["size_bytes"],
+                &first["figure"]["count"]
+            ),
+            (&"weft".into(), &8.into(), &7.into())
         );
-        assert!((first["ratio_to_own"].as_f64().expect("a number") - 0.5).abs() < 1e-9);
-        assert_eq!(summary["left_out"][0], "intel over weft: not found");
-        assert!(files.plot.exists() && files.page.ends_with("index.html") && files.page.exists());
+        assert!((first["ratio_to_own"]["value"].as_f64().expect("a number") - 0.5).abs() < 1e-9);
+        assert_eq!(summary["left_out"][0], "intel over weft: <none>");
+        assert_eq!(summary["aims"][0]["verdict"], "met");
+        assert_eq!(summary["thresholds"][0]["checked"], 1);
+    }
+
+    #[test]
+    fn csv_has_a_line_for_each_figure_and_as_many_fields_as_its_head() {
+        let (_folder, files) = written();
+        let text = text(&files.csv);
+        // 3 contenders, 2 disciplines, 2 sizes, and the head.
+        assert_eq!(text.lines().count(), 13);
+        let fields = |line: &str| line.split(',').count();
+        assert!(
+            text.lines()
+                .all(|line| fields(line) == fields(text.lines().next().expect("a head")))
+        );
+        assert_eq!(field("a,\"b\""), "\"a,\"\"b\"\"\"");
+    }
+
+    #[test]
+    fn junit_counts_failures_and_escapes_them() {
+        let (_folder, files) = written();
+        let text = text(&files.junit);
+        assert!(
+            text.contains("<testsuite name=\"runs\" tests=\"1\" failures=\"0\">"),
+            "{text}"
+        );
+        assert!(
+            text.contains("<testsuite name=\"thresholds\" tests=\"1\" failures=\"1\">"),
+            "{text}"
+        );
+        assert!(
+            text.contains("name=\"a &lt; b\"")
+                && text.contains("message=\"it is &quot;worse&quot;\""),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn page_and_picture_are_there() {
+        let (_folder, files) = written();
+        assert!(text(&files.page).contains("intel over weft: &lt;none&gt;"));
+        assert!(text(&files.plot).starts_with("<svg xmlns="));
     }
 }

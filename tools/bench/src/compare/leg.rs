@@ -4,6 +4,7 @@
 //! Called by compare; starts `weft run`, which starts the MPI job.
 
 use super::plan::Leg;
+use super::record::Row;
 use serde::Deserialize;
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,8 +13,8 @@ use std::time::{Duration, Instant};
 /// What a run measured.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// `(size in bytes, figure)`.
-    pub rows: Vec<(usize, f64)>,
+    /// What was measured.
+    pub rows: Vec<Row>,
     /// What the MPI calls itself.
     pub mpi: String,
     /// The library file it came from.
@@ -25,7 +26,7 @@ pub struct Outcome {
 #[serde(tag = "type", rename_all = "lowercase")]
 enum Line {
     Header { mpi: String, library: String },
-    Row { size_bytes: usize, median: f64 },
+    Row(Row),
 }
 
 /// How often to look whether a run has ended (chosen: small beside the shortest run).
@@ -118,7 +119,7 @@ fn parse(stdout: &str) -> Outcome {
     {
         match line {
             Line::Header { mpi, library } => (outcome.mpi, outcome.library) = (mpi, library),
-            Line::Row { size_bytes, median } => outcome.rows.push((size_bytes, median)),
+            Line::Row(row) => outcome.rows.push(row),
         }
     }
     outcome
@@ -127,18 +128,13 @@ fn parse(stdout: &str) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue;
-    use crate::compare::plan::Contender;
+    use crate::compare::record::tests;
 
     fn leg(script: &str, limit: Duration) -> Leg {
         Leg {
-            contender: Contender {
-                mpi: "mpich".into(),
-                transport: "weft".into(),
-            },
-            benchmark: catalogue::find("latency").expect("listed"),
             command: ["sh", "-c", script].map(Into::into).to_vec(),
             limit,
+            ..tests::leg("mpich", "weft", "latency")
         }
     }
 
@@ -149,7 +145,11 @@ mod tests {
         let script = r#"echo hello; echo '{"type":"header","mpi":"M","library":"/l","ranks":2}'
             echo '{"type":"row","size_bytes":8,"value":0.9,"median":0.5,"unit":"us"}'"#;
         let expected = Outcome {
-            rows: vec![(8, 0.5)],
+            rows: vec![Row {
+                size_bytes: 8,
+                value: 0.9,
+                median: 0.5,
+            }],
             mpi: "M".into(),
             library: "/l".into(),
         };

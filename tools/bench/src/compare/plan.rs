@@ -5,7 +5,9 @@
 //! with the reason before the clock runs.
 
 use super::arguments::Settings;
+use super::record::{Command as Written, Entrant, Matrix};
 use crate::catalogue::{self, Description};
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
@@ -13,7 +15,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// An MPI over a transport.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Contender {
     /// As `weft run --mpi` knows it.
     pub mpi: String,
@@ -21,13 +23,40 @@ pub struct Contender {
     pub transport: String,
 }
 
+impl Contender {
+    /// Whether it is Weft.
+    pub fn is_ours(&self) -> bool {
+        self.transport == "weft"
+    }
+
+    /// The same MPI over its own transport.
+    pub fn own(&self) -> Self {
+        Self {
+            mpi: self.mpi.clone(),
+            transport: "native".to_owned(),
+        }
+    }
+}
+
+/// What contenders are compared in: figures of different disciplines have nothing to do with each other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Discipline {
+    /// The benchmark.
+    pub benchmark: String,
+    /// Ranks of the job.
+    pub ranks: usize,
+    /// Hosts as `weft run --hosts` takes them; empty for this machine.
+    #[serde(default)]
+    pub hosts: String,
+}
+
 /// One run.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Leg {
     /// Who runs.
     pub contender: Contender,
     /// What runs.
-    pub benchmark: &'static Description,
+    pub discipline: Discipline,
     /// The whole command line.
     pub command: Vec<OsString>,
     /// When to end it.
@@ -36,10 +65,8 @@ pub struct Leg {
 
 /// All runs of a round, and what cannot run here.
 pub struct Plan {
-    /// Who takes part, with the launcher's command line as the dry run printed it.
-    pub contenders: Vec<(Contender, String)>,
-    /// Why the others do not.
-    pub left_out: Vec<String>,
+    /// What takes part, as it is written down.
+    pub matrix: Matrix,
     /// The runs of one round.
     pub legs: Vec<Leg>,
 }
@@ -50,63 +77,73 @@ impl fmt::Display for Contender {
     }
 }
 
+impl fmt::Display for Discipline {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}, {} ranks", self.benchmark, self.ranks)?;
+        if self.hosts.is_empty() {
+            Ok(())
+        } else {
+            write!(formatter, " on {}", self.hosts)
+        }
+    }
+}
+
 impl fmt::Display for Leg {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} {}", self.contender, self.benchmark.name)
+        write!(formatter, "{}: {}", self.contender, self.discipline)
     }
 }
 
 impl Plan {
-    /// Finds out what can run and lays the runs out: benchmark by benchmark, MPI by MPI, the transports next to each other.
+    /// Finds out what can run and lays the runs out: discipline by discipline, MPI by MPI, the transports next to each other.
     pub fn make(settings: &Settings, program: &Path) -> Self {
-        let mut plan = Self {
-            contenders: Vec::new(),
-            left_out: Vec::new(),
-            legs: Vec::new(),
+        let mut matrix = Matrix {
+            rounds: settings.rounds,
+            repeat_scale: settings.scale,
+            sizes: settings.sizes.clone(),
+            disciplines: disciplines(settings),
+            ..Matrix::default()
         };
-        for mpi in &settings.mpi {
-            for transport in &settings.transports {
-                let contender = Contender {
-                    mpi: mpi.clone(),
-                    transport: transport.clone(),
-                };
-                match dry_run(program, &contender) {
-                    Ok(shown) => plan.admit(contender, shown),
-                    Err(reason) => plan.left_out.push(format!("{contender}: {reason}")),
+        let mut legs = Vec::new();
+        for hosts in &settings.hosts {
+            for contender in contenders(settings) {
+                match dry_run(program, &contender, hosts) {
+                    Ok(shown) => admit(&mut matrix, contender, shown, hosts),
+                    Err(reason) => matrix
+                        .left_out
+                        .push(format!("{contender}{}: {reason}", on(hosts))),
                 }
             }
         }
-        for benchmark in settings
-            .benchmarks
-            .iter()
-            .filter_map(|name| catalogue::find(name))
-        {
-            for (contender, _) in &plan.contenders {
-                let command = command(settings, program, contender, benchmark);
-                // `weft run` ends the job itself; this limit is for the case that it does not.
-                let limit = Duration::from_secs(settings.timeout + 30);
-                plan.legs.push(Leg {
-                    contender: contender.clone(),
-                    benchmark,
+        for discipline in &matrix.disciplines {
+            for entrant in matrix
+                .entrants
+                .iter()
+                .filter(|entrant| entrant.hosts == discipline.hosts)
+            {
+                let Some(command) = command(settings, program, &entrant.contender, discipline)
+                else {
+                    continue;
+                };
+                let words: Vec<_> = command
+                    .iter()
+                    .map(|word| quoted(&word.to_string_lossy()))
+                    .collect();
+                matrix.commands.push(Written {
+                    contender: entrant.contender.clone(),
+                    discipline: discipline.clone(),
+                    command: words.join(" "),
+                });
+                legs.push(Leg {
+                    contender: entrant.contender.clone(),
+                    discipline: discipline.clone(),
                     command,
-                    limit,
+                    // `weft run` ends the job itself; this limit is for the case that it does not.
+                    limit: Duration::from_secs(settings.timeout + 30),
                 });
             }
         }
-        plan
-    }
-
-    /// Adds a contender unless it is one already there by another name (`openmpi` may well be Debian's).
-    fn admit(&mut self, contender: Contender, shown: String) {
-        let same = |(other, other_shown): &&(Contender, String)| {
-            *other_shown == shown && other.transport == contender.transport && !shown.is_empty()
-        };
-        match self.contenders.iter().find(same) {
-            Some((other, _)) => self
-                .left_out
-                .push(format!("{contender}: is the same MPI as {}", other.mpi)),
-            None => self.contenders.push((contender, shown)),
-        }
+        Self { matrix, legs }
     }
 
     /// The runs of a round, every other round backwards, so that nobody always comes first.
@@ -119,19 +156,103 @@ impl Plan {
     }
 }
 
-fn dry_run(program: &Path, contender: &Contender) -> Result<String, String> {
-    let output = Command::new(program)
-        .args([
-            "run",
-            "--mpi",
-            &contender.mpi,
-            "--transport",
-            &contender.transport,
-            "-n",
-            "2",
-            "--dry-run",
-            "--",
-        ])
+/// Adds a contender unless it is one already there by another name (`openmpi` may well be Debian's).
+fn admit(matrix: &mut Matrix, contender: Contender, launch: String, hosts: &str) {
+    let same = |other: &&Entrant| {
+        other.launch == launch
+            && other.contender.transport == contender.transport
+            && other.hosts == hosts
+            && !launch.is_empty()
+    };
+    match matrix.entrants.iter().find(same) {
+        Some(other) => {
+            let reason = format!("{contender}: is the same MPI as {}", other.contender.mpi);
+            matrix.left_out.push(reason);
+        }
+        None => matrix.entrants.push(Entrant {
+            contender,
+            hosts: hosts.to_owned(),
+            launch,
+        }),
+    }
+}
+
+fn on(hosts: &str) -> String {
+    if hosts.is_empty() {
+        String::new()
+    } else {
+        format!(" on {hosts}")
+    }
+}
+
+/// Every MPI over every transport; a transport written `MPI/TRANSPORT` belongs to that MPI alone.
+fn contenders(settings: &Settings) -> Vec<Contender> {
+    let mut list = Vec::new();
+    for mpi in &settings.mpi {
+        for transport in &settings.transports {
+            let transport = match transport.split_once('/') {
+                Some((only, transport)) if only == mpi => transport,
+                Some(_) => continue,
+                None => transport,
+            };
+            list.push(Contender {
+                mpi: mpi.clone(),
+                transport: transport.to_owned(),
+            });
+        }
+    }
+    list
+}
+
+/// Every benchmark on every set of hosts with every number of ranks that it can use.
+fn disciplines(settings: &Settings) -> Vec<Discipline> {
+    let mut list = Vec::new();
+    for hosts in &settings.hosts {
+        let benchmarks = settings
+            .benchmarks
+            .iter()
+            .filter_map(|name| catalogue::find(name));
+        for benchmark in benchmarks {
+            let ranks: &[usize] = match benchmark.ranks {
+                catalogue::Ranks::All => &settings.ranks,
+                _ => &[2],
+            };
+            list.extend(ranks.iter().map(|ranks| Discipline {
+                benchmark: benchmark.name.to_owned(),
+                ranks: *ranks,
+                hosts: hosts.clone(),
+            }));
+        }
+    }
+    list
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./:=,@%+".contains(&byte);
+    if !word.is_empty() && word.bytes().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
+
+fn dry_run(program: &Path, contender: &Contender, hosts: &str) -> Result<String, String> {
+    let mut command = Command::new(program);
+    command.args([
+        "run",
+        "--mpi",
+        &contender.mpi,
+        "--transport",
+        &contender.transport,
+        "-n",
+        "2",
+    ]);
+    if !hosts.is_empty() {
+        command.args(["--hosts", hosts]);
+    }
+    let output = command
+        .args(["--dry-run", "--"])
         .arg(program)
         .stdin(Stdio::null())
         .output()
@@ -145,22 +266,22 @@ fn dry_run(program: &Path, contender: &Contender) -> Result<String, String> {
         .map(str::trim)
         .find(|line| !line.is_empty())
     {
-        Some(line) => Err(line.trim_start_matches("weft run: ").to_owned()),
+        Some(line) => Err(line
+            .trim_start_matches("weft run: ")
+            .trim_start_matches("error: ")
+            .to_owned()),
         None => Err(format!("weft run: {}", output.status)),
     }
 }
 
+/// `None` for a benchmark that no longer exists.
 fn command(
     settings: &Settings,
     program: &Path,
     contender: &Contender,
-    benchmark: &Description,
-) -> Vec<OsString> {
-    let ranks = if benchmark.ranks == catalogue::Ranks::Two {
-        2
-    } else {
-        settings.ranks
-    };
+    discipline: &Discipline,
+) -> Option<Vec<OsString>> {
+    let benchmark: &Description = catalogue::find(&discipline.benchmark)?;
     let mut words: Vec<OsString> = vec![program.into(), "run".into()];
     let mut say = |text: &[&str]| words.extend(text.iter().map(OsString::from));
     say(&[
@@ -169,11 +290,14 @@ fn command(
         "--transport",
         &contender.transport,
         "-n",
-        &ranks.to_string(),
+        &discipline.ranks.to_string(),
         "--quiet",
     ]);
+    if !discipline.hosts.is_empty() {
+        say(&["--hosts", &discipline.hosts]);
+    }
     say(&["--timeout", &settings.timeout.to_string()]);
-    if contender.transport == "weft" {
+    if contender.is_ours() {
         say(&["--require-weft"]);
     }
     say(&["--"]);
@@ -189,7 +313,7 @@ fn command(
     if let Some(sizes) = settings.sizes.as_deref().filter(|_| benchmark.sized) {
         say(&["-m", sizes]);
     }
-    words
+    Some(words)
 }
 
 #[cfg(test)]
@@ -206,8 +330,13 @@ mod tests {
             mpi: "mpich".into(),
             transport: transport.into(),
         };
-        let benchmark = catalogue::find(benchmark).expect("listed");
-        let command = command(settings, Path::new("/bin/weft"), &contender, benchmark);
+        let all = disciplines(settings);
+        let discipline = all
+            .iter()
+            .find(|discipline| discipline.benchmark == benchmark)
+            .expect("listed");
+        let command =
+            command(settings, Path::new("/bin/weft"), &contender, discipline).expect("a benchmark");
         command
             .iter()
             .map(|word| word.to_string_lossy())
@@ -231,27 +360,89 @@ mod tests {
     }
 
     #[test]
-    fn collectives_take_the_ranks_asked_for_and_barrier_no_sizes() {
-        let line = words(&settings(&["-n", "6", "-m", "8"]), "native", "barrier");
-        assert!(line.contains(" -n 6 ") && !line.contains(" -m "), "{line}");
+    fn matrix_is_the_product_and_pairs_always_have_two_ranks() {
+        let settings = settings(&[
+            "--benchmarks",
+            "latency,barrier",
+            "-n",
+            "2,4",
+            "--hosts",
+            "local",
+            "--hosts",
+            "a,b",
+            "-m",
+            "8",
+        ]);
+        let shown: Vec<String> = disciplines(&settings)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                "latency, 2 ranks",
+                "barrier, 2 ranks",
+                "barrier, 4 ranks",
+                "latency, 2 ranks on a,b",
+                "barrier, 2 ranks on a,b",
+                "barrier, 4 ranks on a,b"
+            ]
+        );
+        let contender = Contender {
+            mpi: "mpich".into(),
+            transport: "weft".into(),
+        };
+        let far = command(
+            &settings,
+            Path::new("w"),
+            &contender,
+            &disciplines(&settings)[4],
+        )
+        .expect("listed");
+        assert!(
+            far.windows(2)
+                .any(|pair| pair[0] == "--hosts" && pair[1] == "a,b")
+        );
+        assert!(!far.contains(&OsString::from("-m")), "barrier has no sizes");
+    }
+
+    #[test]
+    fn transport_of_one_mpi_takes_part_under_that_one_only() {
+        let list = contenders(&settings(&[
+            "--mpi",
+            "mpich,intel",
+            "--transport",
+            "native,intel/ofi:shm",
+        ]));
+        let shown: Vec<String> = list.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "mpich over native",
+                "intel over native",
+                "intel over ofi:shm"
+            ]
+        );
     }
 
     #[test]
     fn same_mpi_by_two_names_takes_part_once() {
-        let mut plan = Plan {
-            contenders: Vec::new(),
-            left_out: Vec::new(),
-            legs: Vec::new(),
-        };
+        let mut matrix = Matrix::default();
         for mpi in ["openmpi", "debian-openmpi"] {
-            plan.admit(
-                Contender {
-                    mpi: mpi.into(),
-                    transport: "native".into(),
-                },
-                "mpiexec.openmpi -n 2 x".into(),
-            );
+            let contender = Contender {
+                mpi: mpi.into(),
+                transport: "native".into(),
+            };
+            admit(&mut matrix, contender, "mpiexec.openmpi -n 2 x".into(), "");
         }
-        assert_eq!((plan.contenders.len(), plan.left_out.len()), (1, 1));
+        assert_eq!((matrix.entrants.len(), matrix.left_out.len()), (1, 1));
+    }
+
+    #[test]
+    fn words_are_quoted_for_the_shell_where_they_need_it() {
+        assert_eq!(
+            (quoted("a/b=c"), quoted("a b"), quoted("it's")),
+            ("a/b=c".into(), "'a b'".into(), "'it'\\''s'".into())
+        );
     }
 }

@@ -1,106 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The comparison as a table for people: for each MPI and benchmark, Weft against the MPI's own transport.
+//! The comparison as text for a terminal: for each MPI Weft beside its own transport, then every aim and how it stands.
 //!
-//! Called by compare; reads record. All sizes are in the summary file; the table shows a choice of them.
+//! Called by compare; reads analysis and reach. All figures are in the page and the files; here is a choice of sizes.
 
-use super::plan::{Contender, Plan};
-use super::record::{self, Record};
-use crate::statistics::Summary;
-use std::collections::BTreeMap;
+use super::analysis::Analysis;
+use super::plan::{Contender, Discipline};
+use super::reach::{self, Check};
+use super::record::{better, unit};
+use crate::report::axis::{bytes, figure};
+use crate::statistics::bootstrap::{Better, Interval};
 use std::fmt::Write;
 
 /// Sizes are shown in steps of this factor, and the largest (chosen: a screenful per MPI).
 const STEP: usize = 8;
 
 /// The whole text.
-pub fn all(plan: &Plan, record: &Record) -> String {
-    let contenders: Vec<Contender> = plan
-        .contenders
-        .iter()
-        .map(|(contender, _)| contender.clone())
-        .collect();
+pub fn all(analysis: &Analysis<'_>) -> String {
     let mut text = String::from("\nWeft against this MPI's own transport\n");
     text.push_str("Medians over the rounds, in brackets P10-P90. The ratio is Weft's figure over the other's; * marks where Weft is ahead.\n");
     text.push_str("own: the MPI's own transport. best: the best of all MPIs and transports here without Weft.\n");
-    let mut mpis: Vec<&str> = contenders
-        .iter()
-        .map(|contender| contender.mpi.as_str())
-        .collect();
-    mpis.dedup();
-    for mpi in mpis {
-        let version = record
+    for mpi in analysis.record.mpis() {
+        let version = analysis
+            .record
             .version(mpi)
-            .map_or("no run of it worked", |(version, _)| version.as_str());
+            .map_or("no run of it worked", |(version, _)| version);
         let _ = writeln!(text, "\n{mpi}: {version}");
-        for benchmark in benchmarks(plan) {
-            text.push_str(&one(record, (mpi, benchmark), &contenders));
+        for discipline in &analysis.record.matrix.disciplines {
+            text.push_str(&one(analysis, mpi, discipline));
         }
     }
-    text.push('\n');
+    text.push_str(&aims(analysis));
     text
 }
 
-/// Names of the benchmarks, in their order.
-pub fn benchmarks(plan: &Plan) -> Vec<&'static str> {
-    let mut names: Vec<&str> = plan.legs.iter().map(|leg| leg.benchmark.name).collect();
-    names.dedup();
-    names
-}
-
-fn one(record: &Record, (mpi, benchmark): (&str, &str), contenders: &[Contender]) -> String {
-    let of = |transport: &str| {
-        record.summary(
-            benchmark,
-            &Contender {
-                mpi: mpi.into(),
-                transport: transport.into(),
-            },
-        )
-    };
-    let others: Vec<&str> = contenders
-        .iter()
-        .filter(|contender| contender.mpi == mpi && contender.transport != "weft")
-        .map(|contender| contender.transport.as_str())
+fn one(analysis: &Analysis<'_>, mpi: &str, discipline: &Discipline) -> String {
+    let mine: Vec<&Contender> = analysis
+        .record
+        .contenders(discipline)
+        .into_iter()
+        .filter(|contender| contender.mpi == mpi)
         .collect();
-    let weft = of("weft");
-    let columns: Vec<(&str, BTreeMap<usize, Summary>)> =
-        others.into_iter().map(|other| (other, of(other))).collect();
-    let best = record.best_without_weft(benchmark, contenders);
-    let mut sizes: Vec<usize> = weft
-        .keys()
-        .chain(columns.iter().flat_map(|(_, column)| column.keys()))
-        .copied()
+    let mut sizes: Vec<usize> = mine
+        .iter()
+        .flat_map(|contender| analysis.sizes(discipline, contender))
         .collect();
     sizes.sort_unstable();
     sizes.dedup();
-
+    if sizes.is_empty() {
+        return String::new();
+    }
     let mut text = format!(
-        "  {:<22}{:>26}",
-        format!("{benchmark} ({})", record::unit(benchmark)),
-        "Weft"
+        "  {:<26}",
+        format!("{discipline} ({})", unit(&discipline.benchmark))
     );
-    for (transport, _) in &columns {
-        let name = if *transport == "native" {
-            "own"
-        } else {
-            transport
+    for contender in &mine {
+        let name = match contender.transport.as_str() {
+            "weft" => "Weft",
+            "native" => "own",
+            other => other,
         };
         let _ = write!(text, "{name:>26}");
     }
     let _ = writeln!(text, "{:>12}{:>12}", "Weft/own", "Weft/best");
+    let ours = mine.iter().find(|contender| contender.is_ours());
     for size in shown(&sizes) {
-        let _ = write!(text, "  {size:<22}{:>26}", cell(weft.get(&size)));
-        for (_, column) in &columns {
-            let _ = write!(text, "{:>26}", cell(column.get(&size)));
+        let _ = write!(text, "  {size:<26}");
+        for contender in &mine {
+            let cell = analysis.cell(discipline, contender, size);
+            let cell = cell.map_or("-".to_owned(), |cell| {
+                format!(
+                    "{} [{}-{}]",
+                    figure(cell.summary.median),
+                    figure(cell.summary.p10),
+                    figure(cell.summary.p90)
+                )
+            });
+            let _ = write!(text, "{cell:>26}");
         }
-        let own = columns
-            .iter()
-            .find(|(transport, _)| *transport == "native")
-            .and_then(|(_, column)| column.get(&size));
-        let weft = weft.get(&size).map(|summary| summary.median);
-        let ratios = [own.map(|summary| summary.median), best.get(&size).copied()];
-        let [own, best] = ratios.map(|other| ratio(weft, other, benchmark));
-        let _ = writeln!(text, "{own:>12}{best:>12}");
+        let better = better(&discipline.benchmark);
+        let own = ours.and_then(|ours| analysis.ratio(discipline, (ours, &ours.own()), size));
+        let best = ours.and_then(|ours| analysis.against_best(discipline, ours, size));
+        let _ = writeln!(
+            text,
+            "{:>12}{:>12}",
+            ratio(own, better),
+            ratio(best, better)
+        );
     }
     text
 }
@@ -109,7 +94,10 @@ fn one(record: &Record, (mpi, benchmark): (&str, &str), contenders: &[Contender]
 fn shown(sizes: &[usize]) -> Vec<usize> {
     let mut chosen: Vec<usize> = Vec::new();
     for size in sizes {
-        if chosen.last().is_none_or(|last| *size >= last * STEP) {
+        if chosen
+            .last()
+            .is_none_or(|last| *size >= (last * STEP).max(1))
+        {
             chosen.push(*size);
         }
     }
@@ -122,61 +110,175 @@ fn shown(sizes: &[usize]) -> Vec<usize> {
     chosen
 }
 
-fn cell(summary: Option<&Summary>) -> String {
-    summary.map_or("-".to_owned(), |summary| {
-        format!(
-            "{} [{}-{}]",
-            figure(summary.median),
-            figure(summary.p10),
-            figure(summary.p90)
-        )
-    })
-}
-
-/// Three digits or more, without noise digits.
-fn figure(value: f64) -> String {
-    match value {
-        value if value >= 100.0 => format!("{value:.0}"),
-        value if value >= 10.0 => format!("{value:.1}"),
-        value => format!("{value:.2}"),
-    }
-}
-
-fn ratio(weft: Option<f64>, other: Option<f64>, benchmark: &str) -> String {
-    let (Some(weft), Some(other)) = (weft, other) else {
+fn ratio(interval: Option<Interval>, better: Better) -> String {
+    let Some(interval) = interval else {
         return "-".to_owned();
     };
     // Judged by what is shown: 0.999 is printed as 1.00 and is no lead.
-    let ratio = (weft / other * 100.0).round() / 100.0;
-    let ahead = if record::small_is_good(benchmark) {
-        ratio < 1.0
-    } else {
-        ratio > 1.0
-    };
+    let ratio = (interval.value * 100.0).round() / 100.0;
+    let ahead = better.of(ratio, 1.0) == ratio && ratio != 1.0;
     format!("{ratio:.2}{}", if ahead { "*" } else { " " })
+}
+
+/// Every aim with its figure, its confidence and how it stands.
+pub fn aims(analysis: &Analysis<'_>) -> String {
+    let mut text = String::from("\nWhat Weft aims at, and how it stands\n");
+    text.push_str("Weft's figure over the other's, in brackets where it lies with 95 % confidence (less where noted below). Best over all MPIs on both sides.\n");
+    text.push_str("met and missed are sure; likely met and likely missed: the aim lies within the brackets.\n");
+    if let Some(usual) = analysis.usual {
+        let handover = usual.handover_ns.map_or("not measured".to_owned(), |time| {
+            format!("{:.0} ns", time.median)
+        });
+        let _ = writeln!(
+            text,
+            "The limits here: a cache line from core to core takes {handover}, a copy of 4 MiB {:.0} us.",
+            usual.copy_ns.median / 1000.0
+        );
+    }
+    for discipline in &analysis.record.matrix.disciplines {
+        let checks = reach::checks(analysis, discipline);
+        if !checks.is_empty() {
+            text.push_str(&group(discipline, &checks));
+        }
+    }
+    text.push_str(&caveats(analysis));
+    text.push('\n');
+    text
+}
+
+fn group(discipline: &Discipline, checks: &[Check]) -> String {
+    let mut text = String::new();
+    let met = checks.iter().filter(|check| check.verdict.is_met()).count();
+    let _ = writeln!(text, "\n  {discipline}: {met} of {} met", checks.len());
+    for check in checks
+        .iter()
+        .filter(|check| !check.against.ends_with("own transport"))
+    {
+        let size = check
+            .size_bytes
+            .map_or("all".to_owned(), |size| bytes(size as f64));
+        let _ = writeln!(
+            text,
+            "    {size:>6}  {:<30}{:>22}   {} {:<5} {:<14} {}",
+            check.against,
+            in_brackets(&check.ratio),
+            if better(&discipline.benchmark) == Better::Less {
+                "at most"
+            } else {
+                "at least"
+            },
+            check.aim,
+            check.verdict.words(),
+            check.who
+        );
+    }
+    let mut own: Vec<&str> = checks
+        .iter()
+        .filter(|check| check.against.ends_with("own transport"))
+        .map(|check| check.against.as_str())
+        .collect();
+    own.dedup();
+    for against in own {
+        text.push_str(&against_own(discipline, against, checks));
+    }
+    text
+}
+
+/// One line for an MPI's own transport: how many sizes, the ratio at each, the worst.
+fn against_own(discipline: &Discipline, against: &str, checks: &[Check]) -> String {
+    let better = better(&discipline.benchmark);
+    let list: Vec<&Check> = checks
+        .iter()
+        .filter(|check| check.against == against)
+        .collect();
+    let met = list.iter().filter(|check| check.verdict.is_met()).count();
+    let mut text = format!("    {against}: {met} of {} sizes met:", list.len());
+    for check in &list {
+        let mark = if check.verdict.is_met() { "" } else { "!" };
+        let _ = write!(
+            text,
+            " {} {:.2}{mark}",
+            bytes(check.size_bytes.unwrap_or(0) as f64),
+            check.ratio.value
+        );
+    }
+    let worst = list.into_iter().reduce(|one, other| {
+        if better.of(one.ratio.value, other.ratio.value) == one.ratio.value {
+            other
+        } else {
+            one
+        }
+    });
+    if let Some(worst) = worst {
+        let size = bytes(worst.size_bytes.unwrap_or(0) as f64);
+        let _ = write!(text, "; worst at {size}: {}", in_brackets(&worst.ratio));
+    }
+    text + "\n"
+}
+
+/// `0.83 [0.80-0.86]`.
+pub fn in_brackets(interval: &Interval) -> String {
+    format!(
+        "{:.2} [{:.2}-{:.2}]",
+        interval.value, interval.low, interval.high
+    )
+}
+
+/// What a reader must know before believing it.
+pub fn caveats(analysis: &Analysis<'_>) -> String {
+    let mut text = String::from("\n");
+    for line in caveat_lines(analysis) {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+/// The same as sentences.
+pub fn caveat_lines(analysis: &Analysis<'_>) -> Vec<String> {
+    let record = analysis.record;
+    let mut lines = Vec::new();
+    let rounds = record
+        .turns
+        .iter()
+        .map(|turn| turn.round + 1)
+        .max()
+        .unwrap_or(0);
+    let attainable = crate::statistics::bootstrap::attainable(rounds);
+    if rounds < crate::statistics::spread::FEWEST_ROUNDS {
+        lines.push(format!(
+            "{rounds} rounds carry a confidence of {:.0} % at most; 95 % need {} rounds.",
+            attainable * 100.0,
+            crate::statistics::spread::FEWEST_ROUNDS
+        ));
+    }
+    if let Some((wanted, most)) = analysis
+        .rounds_wanted()
+        .filter(|(wanted, _)| *wanted > rounds)
+    {
+        lines.push(format!("For medians within 5 % in nine tenths of the series this machine needs {wanted} rounds; the widest is {most}."));
+    }
+    if !analysis.excluded().is_empty() {
+        lines.push(format!(
+            "{} of {} runs do not count, since the machine's speed around them was another by more than a quarter; see the page for which.",
+            analysis.excluded().len(),
+            record.turns.len()
+        ));
+    }
+    for (discipline, contender) in analysis.doubtful() {
+        lines.push(format!("Doubtful: {contender}: {discipline}: the machine changed its speed in most of its runs, so all count."));
+    }
+    lines
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::record::tests::{contender, filled, leg};
+    use crate::compare::record::tests::filled;
 
     #[test]
     fn table_shows_medians_spread_and_both_ratios() {
-        let contenders = [
-            contender("mpich", "weft"),
-            contender("mpich", "native"),
-            contender("openmpi", "native"),
-        ];
-        let plan = Plan {
-            contenders: contenders
-                .iter()
-                .map(|contender| (contender.clone(), String::new()))
-                .collect(),
-            left_out: Vec::new(),
-            legs: vec![leg("mpich", "weft", "latency")],
-        };
-        let text = all(&plan, &filled());
+        let record = filled();
+        let text = all(&Analysis::of(&record));
         assert!(text.contains("Weft against this MPI's own transport"));
         let line = text
             .lines()
@@ -188,35 +290,43 @@ mod tests {
             [
                 "8",
                 "0.30",
-                "[0.22-0.38]",
+                "[0.23-0.37]",
                 "0.60",
-                "[0.44-0.76]",
+                "[0.46-0.74]",
                 "0.50*",
                 "0.67*"
             ]
         );
+        assert!(
+            text.contains("best peer, geometric mean") && text.contains("at most 0.8"),
+            "{text}"
+        );
+        assert!(
+            text.contains("mpich's own transport: 2 of 2 sizes met: 8 0.50 4K 0.50; worst at"),
+            "{text}"
+        );
     }
 
     #[test]
-    fn what_was_not_measured_is_a_dash() {
-        assert_eq!(ratio(None, Some(1.0), "latency"), "-");
-        assert_eq!(cell(None), "-");
-    }
-
-    #[test]
-    fn star_marks_the_smaller_latency_and_the_greater_bandwidth() {
-        assert_eq!(ratio(Some(1.0), Some(2.0), "latency"), "0.50*");
-        assert_eq!(ratio(Some(1.0), Some(2.0), "bw"), "0.50 ");
-        assert_eq!(ratio(Some(0.999), Some(1.0), "latency"), "1.00 ");
+    fn few_rounds_are_called_few() {
+        let mut record = filled();
+        record.turns.retain(|turn| turn.round < 3);
+        let lines = caveat_lines(&Analysis::of(&record)).join("\n");
+        assert!(
+            lines.contains("3 rounds carry a confidence of 75 %"),
+            "{lines}"
+        );
     }
 
     #[test]
     fn first_and_last_size_are_always_shown() {
-        let sizes: Vec<usize> = (0..23).map(|power| 1 << power).collect();
+        let sizes: Vec<usize> = std::iter::once(0)
+            .chain((0..23).map(|power| 1 << power))
+            .collect();
         let chosen = shown(&sizes);
         assert_eq!(
-            (chosen.first(), chosen.last(), chosen.len()),
-            (Some(&1), Some(&(4 << 20)), 9)
+            (chosen.first(), chosen.get(1), chosen.last(), chosen.len()),
+            (Some(&0), Some(&1), Some(&(4 << 20)), 10)
         );
     }
 }

@@ -150,7 +150,11 @@ pub type Sides<'a> = (Vec<&'a Column>, Vec<&'a Column>);
 
 /// Geometric mean over sizes of the best of ours over the best of theirs.
 pub fn of_geometric_mean(sizes: &[Sides<'_>], better: Better) -> Option<Interval> {
-    let rounds = rounds_of(sizes.iter().flat_map(|(ours, theirs)| ours.iter().chain(theirs)));
+    let rounds = rounds_of(
+        sizes
+            .iter()
+            .flat_map(|(ours, theirs)| ours.iter().chain(theirs)),
+    );
     let count = sizes
         .iter()
         .map(|(ours, theirs)| fewest(ours).min(fewest(theirs)))
@@ -192,7 +196,11 @@ fn present(column: &Column) -> usize {
 
 /// Values of the best-filled column: the one that decides is rarely one that failed.
 fn fewest(columns: &[&Column]) -> usize {
-    columns.iter().map(|column| present(column)).max().unwrap_or(0)
+    columns
+        .iter()
+        .map(|column| present(column))
+        .max()
+        .unwrap_or(0)
 }
 
 fn rounds_of<'a>(columns: impl Iterator<Item = &'a &'a Column>) -> usize {

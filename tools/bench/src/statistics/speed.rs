@@ -34,7 +34,10 @@ impl Usual {
     /// `None` without any.
     pub fn of(speeds: &[Speed]) -> Option<Self> {
         let copies: Vec<f64> = speeds.iter().map(|speed| speed.copy_ns).collect();
-        let handovers: Vec<f64> = speeds.iter().filter_map(|speed| speed.handover_ns).collect();
+        let handovers: Vec<f64> = speeds
+            .iter()
+            .filter_map(|speed| speed.handover_ns)
+            .collect();
         Some(Self {
             copy_ns: Summary::of(&copies)?,
             handover_ns: Summary::of(&handovers),

@@ -44,7 +44,9 @@ pub fn far_count(values: &[f64]) -> usize {
 /// [`FEWEST_ROUNDS`] to [`MOST_ROUNDS`].
 pub fn rounds_wanted(values: &[f64], wanted: f64) -> usize {
     let relative = deviation(values) / median(values);
-    let rounds = (DEVIATIONS * MEDIAN_OVER_MEAN * relative / wanted).powi(2).ceil();
+    let rounds = (DEVIATIONS * MEDIAN_OVER_MEAN * relative / wanted)
+        .powi(2)
+        .ceil();
     if rounds.is_finite() {
         (rounds as usize).clamp(FEWEST_ROUNDS, MOST_ROUNDS)
     } else {
@@ -70,7 +72,13 @@ mod tests {
     fn steady_figures_need_the_fewest_rounds_and_wild_ones_many() {
         assert_eq!(rounds_wanted(&[1.0; 5], 0.05), FEWEST_ROUNDS);
         // Deviation 20 %: (1.96 * 1.2533 * 0.2 / 0.05)^2 = 96.5
-        let wild = [1.0, 1.0 + 0.2 / NORMAL, 1.0 - 0.2 / NORMAL, 1.0 + 0.2 / NORMAL, 1.0 - 0.2 / NORMAL];
+        let wild = [
+            1.0,
+            1.0 + 0.2 / NORMAL,
+            1.0 - 0.2 / NORMAL,
+            1.0 + 0.2 / NORMAL,
+            1.0 - 0.2 / NORMAL,
+        ];
         assert_eq!(rounds_wanted(&wild, 0.05), 97);
         assert_eq!(rounds_wanted(&[1.0, 100.0, 10_000.0], 0.01), MOST_ROUNDS);
         assert_eq!(rounds_wanted(&[], 0.05), FEWEST_ROUNDS);

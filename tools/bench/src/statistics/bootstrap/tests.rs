@@ -11,7 +11,10 @@ fn column(values: &[f64]) -> Column {
 #[test]
 fn figure_that_never_changes_has_no_width() {
     let interval = of_median(&column(&[3.0; 9])).expect("values");
-    assert_eq!((interval.low, interval.value, interval.high), (3.0, 3.0, 3.0));
+    assert_eq!(
+        (interval.low, interval.value, interval.high),
+        (3.0, 3.0, 3.0)
+    );
     assert_eq!(interval.confidence, 0.95);
 }
 
@@ -21,13 +24,21 @@ fn few_rounds_promise_less() {
     assert_eq!(attainable(3), 0.75);
     assert_eq!(attainable(5), 0.9375);
     assert_eq!(attainable(6), 0.95);
-    assert_eq!(of_median(&column(&[1.0, 2.0, 3.0])).expect("values").confidence, 0.75);
+    assert_eq!(
+        of_median(&column(&[1.0, 2.0, 3.0]))
+            .expect("values")
+            .confidence,
+        0.75
+    );
 }
 
 #[test]
 fn noise_that_both_share_leaves_the_paired_ratio_sharp() {
     let base = column(&[1.0, 2.0, 5.0, 3.0, 9.0, 4.0, 1.5]);
-    let half: Column = base.iter().map(|value| value.map(|value| value / 2.0)).collect();
+    let half: Column = base
+        .iter()
+        .map(|value| value.map(|value| value / 2.0))
+        .collect();
     let ratio = of_ratio(&half, &base).expect("pairs");
     assert_eq!((ratio.low, ratio.value, ratio.high), (0.5, 0.5, 0.5));
     let apart = of_unpaired_ratio(&half, &base).expect("values");
@@ -47,7 +58,11 @@ fn round_that_misses_one_side_says_nothing() {
 #[test]
 fn best_of_several_is_the_least_time_and_the_greatest_bandwidth() {
     let (slow, fast, ours) = (column(&[4.0; 7]), column(&[2.0; 7]), column(&[1.0; 7]));
-    let value = |better| of_best_ratio(&[&ours], &[&slow, &fast], better).expect("values").value;
+    let value = |better| {
+        of_best_ratio(&[&ours], &[&slow, &fast], better)
+            .expect("values")
+            .value
+    };
     assert_eq!((value(Better::Less), value(Better::More)), (0.5, 0.25));
 }
 

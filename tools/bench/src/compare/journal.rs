@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The file to which every run is appended as it ends, one JSON object a line: what is in it survives whatever happens next.
+//!
+//! Called by compare. Read back to go on with a comparison (--resume), to write the reports anew (--render), and to compare with an
+//! earlier one (--previous).
+
+use super::environment::Environment;
+use super::record::{Matrix, Record, Turn};
+use serde::{Deserialize, Serialize};
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Name of the file within the folder of a comparison.
+pub const NAME: &str = "runs.jsonl";
+/// Where an older one is moved to when a new comparison begins.
+const OLD_NAME: &str = "runs.before.jsonl";
+
+/// A line.
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+enum Line {
+    Environment(Box<Environment>),
+    Matrix(Box<Matrix>),
+    Turn(Box<Turn>),
+}
+
+/// The open file.
+pub struct Journal {
+    file: File,
+    path: PathBuf,
+}
+
+impl Journal {
+    /// Begins anew; an older file is kept beside it.
+    ///
+    /// # Errors
+    /// A sentence with the path and what to do.
+    pub fn begin(
+        folder: &Path,
+        environment: &Environment,
+        matrix: &Matrix,
+    ) -> Result<Self, String> {
+        std::fs::create_dir_all(folder)
+            .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+        let path = folder.join(NAME);
+        if path.exists() {
+            let old = folder.join(OLD_NAME);
+            std::fs::rename(&path, &old).map_err(|error| {
+                format!(
+                    "cannot move {} to {}: {error}",
+                    path.display(),
+                    old.display()
+                )
+            })?;
+        }
+        let file = File::create(&path)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        let mut journal = Self { file, path };
+        journal.append(&Line::Environment(Box::new(environment.clone())))?;
+        journal.append(&Line::Matrix(Box::new(matrix.clone())))?;
+        Ok(journal)
+    }
+
+    /// Goes on with the file of an earlier comparison. Half a line at its end, left by a full disk or a sudden end, is cut off.
+    ///
+    /// # Errors
+    /// A sentence with the path; also when the earlier comparison was another one.
+    pub fn resume(folder: &Path, matrix: &Matrix) -> Result<(Self, Record), String> {
+        let path = folder.join(NAME);
+        let text = text_of(&path)?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        let record = parsed(&text[..whole], &path)?;
+        if let Some(difference) = difference(&record.matrix, matrix) {
+            return Err(format!(
+                "cannot resume {}: {difference}. Use the same options, or leave --resume out to begin anew",
+                path.display()
+            ));
+        }
+        let open = || -> std::io::Result<File> {
+            let file = OpenOptions::new().append(true).open(&path)?;
+            file.set_len(whole as u64)?;
+            Ok(file)
+        };
+        let file = open().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        let mut journal = Self { file, path };
+        // Anew, since the number of rounds may have grown.
+        journal.append(&Line::Matrix(Box::new(matrix.clone())))?;
+        let record = Record {
+            matrix: matrix.clone(),
+            ..record
+        };
+        Ok((journal, record))
+    }
+
+    /// Adds a run.
+    ///
+    /// # Errors
+    /// A sentence that says what is kept and how to go on, as when the disk is full.
+    pub fn add(&mut self, turn: &Turn) -> Result<(), String> {
+        self.append(&Line::Turn(Box::new(turn.clone())))
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), String> {
+        let mut text = serde_json::to_string(line)
+            .map_err(|error| format!("cannot write {}: {error}", self.path.display()))?;
+        text.push('\n');
+        self.file.write_all(text.as_bytes()).map_err(|error| {
+            let why = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!("no space left on its disk ({error})"),
+                _ => error.to_string(),
+            };
+            format!(
+                "cannot write {}: {why}. Finished runs are kept in it; make room, then go on with --resume",
+                self.path.display()
+            )
+        })
+    }
+}
+
+/// Reads a comparison from its folder or from the file itself. Half a line at the end is passed over.
+///
+/// # Errors
+/// A sentence with the path and the line.
+pub fn read(path: &Path) -> Result<Record, String> {
+    let path = if path.is_dir() {
+        path.join(NAME)
+    } else {
+        path.to_owned()
+    };
+    let text = text_of(&path)?;
+    parsed(&text[..text.rfind('\n').map_or(0, |end| end + 1)], &path)
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| format!("cannot read {}: {error}", path.display()))
+}
+
+fn parsed(text: &str, path: &Path) -> Result<Record, String> {
+    let (mut record, mut described) = (Record::default(), false);
+    for (number, line) in text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty())
+    {
+        let line = serde_json::from_str(line).map_err(|error| {
+            format!(
+                "{}, line {}: not a line of a comparison: {error}",
+                path.display(),
+                number + 1
+            )
+        })?;
+        match line {
+            Line::Environment(environment) => record.environment = *environment,
+            Line::Matrix(matrix) => (record.matrix, described) = (*matrix, true),
+            Line::Turn(turn) => record.turns.push(*turn),
+        }
+    }
+    if described {
+        Ok(record)
+    } else {
+        Err(format!(
+            "{}: no line says what was compared",
+            path.display()
+        ))
+    }
+}
+
+/// What keeps two comparisons from being one.
+fn difference(earlier: &Matrix, now: &Matrix) -> Option<String> {
+    if earlier.repeat_scale != now.repeat_scale {
+        return Some(format!(
+            "it has --repeat-scale {}, now it is {}",
+            earlier.repeat_scale, now.repeat_scale
+        ));
+    }
+    if earlier.sizes != now.sizes {
+        let shown = |sizes: &Option<String>| sizes.clone().unwrap_or_else(|| "all".to_owned());
+        return Some(format!(
+            "it has the sizes {}, now they are {}",
+            shown(&earlier.sizes),
+            shown(&now.sizes)
+        ));
+    }
+    let missing = |one: &Matrix, other: &Matrix| {
+        one.commands
+            .iter()
+            .find(|command| {
+                !other.commands.iter().any(|known| {
+                    known.contender == command.contender && known.discipline == command.discipline
+                })
+            })
+            .map(|command| format!("{}: {}", command.contender, command.discipline))
+    };
+    if let Some(leg) = missing(earlier, now) {
+        return Some(format!("{leg} takes part in it and no longer does"));
+    }
+    missing(now, earlier).map(|leg| format!("{leg} takes no part in it"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::record::Command;
+    use crate::compare::record::tests::{contender, discipline, filled};
+
+    fn begun() -> (tempfile::TempDir, Record) {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let record = filled();
+        let mut journal =
+            Journal::begin(folder.path(), &record.environment, &record.matrix).expect("begun");
+        for turn in &record.turns[..3] {
+            journal.add(turn).expect("added");
+        }
+        (folder, record)
+    }
+
+    #[test]
+    fn runs_are_there_as_soon_as_they_are_added_and_half_a_line_is_cut_off() {
+        let (folder, record) = begun();
+        let path = folder.path().join(NAME);
+        let mut file = OpenOptions::new().append(true).open(&path).expect("there");
+        file.write_all(b"{\"type\":\"turn\",\"mpi\":\"mp")
+            .expect("written");
+        assert_eq!(
+            read(folder.path()).expect("readable").turns,
+            record.turns[..3]
+        );
+        let (mut journal, earlier) =
+            Journal::resume(folder.path(), &record.matrix).expect("the same");
+        assert_eq!(earlier.turns, record.turns[..3]);
+        journal.add(&record.turns[3]).expect("added");
+        assert_eq!(read(&path).expect("readable").turns, record.turns[..4]);
+    }
+
+    #[test]
+    fn another_comparison_is_not_resumed() {
+        let (folder, record) = begun();
+        let mut other = record.matrix.clone();
+        other.repeat_scale = 0.5;
+        let reason = Journal::resume(folder.path(), &other)
+            .err()
+            .expect("refused");
+        assert!(
+            reason.contains("--repeat-scale 0, now it is 0.5")
+                && reason.contains("leave --resume out"),
+            "{reason}"
+        );
+        let mut more = record.matrix.clone();
+        more.commands.push(Command {
+            contender: contender("intel", "weft"),
+            discipline: discipline("bw"),
+            command: String::new(),
+        });
+        let reason = Journal::resume(folder.path(), &more)
+            .err()
+            .expect("refused");
+        assert!(
+            reason.contains("intel over weft: bw, 2 ranks takes no part in it"),
+            "{reason}"
+        );
+        let mut longer = record.matrix;
+        longer.rounds = 99;
+        assert!(
+            Journal::resume(folder.path(), &longer).is_ok(),
+            "more rounds are welcome"
+        );
+    }
+
+    #[test]
+    fn older_comparison_is_kept_beside_a_new_one() {
+        let (folder, record) = begun();
+        Journal::begin(folder.path(), &record.environment, &record.matrix).expect("begun");
+        assert_eq!(
+            read(&folder.path().join(OLD_NAME))
+                .expect("kept")
+                .turns
+                .len(),
+            3
+        );
+        assert_eq!(read(folder.path()).expect("new").turns.len(), 0);
+    }
+
+    #[test]
+    fn full_disk_is_named_with_what_to_do() {
+        let file = OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .expect("there on Linux");
+        let mut journal = Journal {
+            file,
+            path: "/dev/full".into(),
+        };
+        let reason = journal.add(&filled().turns[0]).expect_err("no room");
+        for words in ["/dev/full", "no space left", "--resume"] {
+            assert!(reason.contains(words), "{words}: {reason}");
+        }
+    }
+
+    #[test]
+    fn line_that_is_something_else_is_named() {
+        let folder = tempfile::tempdir().expect("temporary folder");
+        let path = folder.path().join("x.jsonl");
+        std::fs::write(&path, "{\"type\":\"turn\"}\n").expect("written");
+        let reason = read(&path).expect_err("no run");
+        assert!(reason.contains("x.jsonl, line 1"), "{reason}");
+        std::fs::write(&path, "\n").expect("written");
+        assert!(read(&path).expect_err("empty").contains("no line says"));
+    }
+}

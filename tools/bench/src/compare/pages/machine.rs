@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The machine on the page: what it is, whether it kept its speed, and how to measure again.
+//!
+//! Called by pages.
+
+use crate::compare::analysis::Analysis;
+use crate::compare::environment::{Environment, libfabric_beside};
+use crate::report::axis::Scale;
+use crate::report::figure::{Axis, Figure, Point, Role, Series};
+use crate::report::page::{Block, Section};
+use crate::statistics::speed::{Speed, TOLERANCE};
+
+/// A sentence below the title.
+pub fn lead(analysis: &Analysis<'_>) -> String {
+    let here = &analysis.record.environment;
+    let rounds = analysis
+        .record
+        .turns
+        .iter()
+        .map(|turn| turn.round + 1)
+        .max()
+        .unwrap_or(0);
+    format!(
+        "{} on {} ({}, Linux {}), {rounds} rounds, {} runs.",
+        date(here.unix_seconds),
+        here.host,
+        kind(here),
+        here.machine.kernel,
+        analysis.record.turns.len()
+    )
+}
+
+fn kind(here: &Environment) -> String {
+    let cores = format!(
+        "{}, {} cores",
+        here.machine.processor, here.machine.core_count
+    );
+    if here.machine.hypervisor.is_empty() {
+        cores
+    } else {
+        format!("{cores}, {}", here.machine.hypervisor)
+    }
+}
+
+/// Seconds since 1970 as a date and a time, UTC. Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
+fn date(seconds: u64) -> String {
+    let (days, rest) = ((seconds / 86_400) as i64 + 719_468, seconds % 86_400);
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    format!(
+        "{year}-{month:02}-{day:02} {:02}:{:02} UTC",
+        rest / 3600,
+        rest / 60 % 60
+    )
+}
+
+/// What it is, and whether it kept its speed.
+pub fn section(analysis: &Analysis<'_>) -> Section {
+    let here = &analysis.record.environment;
+    let mut facts = vec![("Processor".to_owned(), kind(here))];
+    let mut say = |name: &str, value: String| {
+        if !value.is_empty() {
+            facts.push((name.to_owned(), value));
+        }
+    };
+    say(
+        "Memory",
+        format!(
+            "{:.1} GiB",
+            here.machine.memory_bytes as f64 / (1_u64 << 30) as f64
+        ),
+    );
+    say("Kernel", here.machine.kernel.clone());
+    let governor = if here.machine.governor.is_empty() {
+        "not controlled by this kernel"
+    } else {
+        &here.machine.governor
+    };
+    say("Frequency governor", governor.to_owned());
+    say("Cores to be used", here.limits.usable_cores.to_string());
+    say("Control group", group(here));
+    say("/dev/shm", format!("{} MiB", here.limits.shm_bytes >> 20));
+    let numbers: Vec<String> = here.cores.numbers.iter().map(ToString::to_string).collect();
+    say(
+        "Cores of two ranks",
+        format!(
+            "{} (ranks are bound while each has a core)",
+            numbers.join(" and ")
+        ),
+    );
+    say(
+        "Caches that both use",
+        none_if_empty(&here.cores.shared_caches),
+    );
+    say("Caches of their own", none_if_empty(&here.cores.own_caches));
+    if let Some(usual) = analysis.usual {
+        if let Some(handover) = usual.handover_ns {
+            say(
+                "Hand-over of a cache line",
+                format!(
+                    "{:.0} ns, {:.0} to {:.0} over the runs (P10 to P90)",
+                    handover.median, handover.p10, handover.p90
+                ),
+            );
+        }
+        let copy = usual.copy_ns;
+        say(
+            "Copy of 4 MiB",
+            format!(
+                "{:.0} us, {:.0} to {:.0}",
+                copy.median / 1e3,
+                copy.p10 / 1e3,
+                copy.p90 / 1e3
+            ),
+        );
+    }
+    say("Load before", format!("{:.2}", here.machine.load));
+    let commit = if here.commit.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", here.commit)
+    };
+    say("Weft", format!("{}{commit}", here.weft));
+    for mpi in analysis.record.mpis() {
+        if let Some((version, library)) = analysis.record.version(mpi) {
+            let fabric = libfabric_beside(library);
+            let fabric = if fabric.is_empty() {
+                String::new()
+            } else {
+                format!("; libfabric {fabric} beside it")
+            };
+            say(mpi, format!("{version}, {library}{fabric}"));
+        }
+    }
+    let figures = [
+        speed(
+            analysis,
+            (
+                "handover",
+                "Hand-over of a cache line beside each run",
+                "ns",
+            ),
+            &|speed| speed.handover_ns,
+        ),
+        speed(
+            analysis,
+            ("copy", "Copy of 4 MiB beside each run", "us"),
+            &|speed| Some(speed.copy_ns / 1e3),
+        ),
+    ];
+    Section {
+        id: "machine".into(),
+        title: "The machine".into(),
+        blocks: vec![
+            Block::Facts(facts),
+            Block::Figures(figures.into_iter().flatten().collect()),
+        ],
+    }
+}
+
+fn none_if_empty(list: &[String]) -> String {
+    if list.is_empty() {
+        "none that the kernel tells of".to_owned()
+    } else {
+        list.join(", ")
+    }
+}
+
+fn group(here: &Environment) -> String {
+    let cpu = if here.limits.cgroup_cpu.is_empty() {
+        "no processor quota"
+    } else {
+        &here.limits.cgroup_cpu
+    };
+    let memory = match here.limits.cgroup_memory.parse::<u64>() {
+        Ok(bytes) => format!("{} MiB of memory", bytes >> 20),
+        Err(_) => "no memory limit".to_owned(),
+    };
+    format!("{cpu}, {memory}")
+}
+
+/// How a known task's time went, run by run, with the limits beyond which a run does not count.
+fn speed(
+    analysis: &Analysis<'_>,
+    (id, title, unit): (&str, &str, &str),
+    of: &dyn Fn(Speed) -> Option<f64>,
+) -> Option<Figure> {
+    let turns = &analysis.record.turns;
+    let points: Vec<Point> = turns
+        .iter()
+        .enumerate()
+        .filter_map(|(place, turn)| Some(Point::plain(place as f64, of(turn.speed())?)))
+        .collect();
+    let values: Vec<f64> = points.iter().map(|point| point.y).collect();
+    let usual = crate::statistics::Summary::of(&values)?.median;
+    let last = points.last()?.x;
+    let limit = |factor: f64, name: &str| Series {
+        name: name.to_owned(),
+        role: Role::Limit,
+        points: vec![
+            Point::plain(0.0, usual * factor),
+            Point::plain(last.max(1.0), usual * factor),
+        ],
+    };
+    Some(Figure {
+        id: format!("speed-{id}"),
+        title: title.to_owned(),
+        note: format!(
+            "A known task, timed before and after every run. Beyond the dotted lines ({:.0} % slower or as much faster than the median) a run does not count.",
+            (TOLERANCE - 1.0) * 100.0
+        ),
+        x: Axis::new("run", "", Scale::Linear),
+        y: Axis::new("time", unit, Scale::Logarithmic),
+        series: vec![
+            limit(TOLERANCE, "too slow"),
+            limit(1.0 / TOLERANCE, "too fast"),
+            Series {
+                name: "measured".into(),
+                role: Role::Peer,
+                points,
+            },
+        ],
+        ..Figure::default()
+    })
+}
+
+/// The command lines.
+pub fn repeat(analysis: &Analysis<'_>) -> Section {
+    let record = analysis.record;
+    let launches = record
+        .matrix
+        .entrants
+        .iter()
+        .map(|entrant| format!("# {}\n{}", entrant.contender, entrant.launch))
+        .collect();
+    let commands = record
+        .matrix
+        .commands
+        .iter()
+        .map(|command| command.command.clone())
+        .collect();
+    let mut blocks = vec![
+        Block::Paragraph("The whole comparison:".into()),
+        Block::Lines(vec![record.environment.command.join(" ")]),
+        Block::Folded("The runs of a round".into(), vec![Block::Lines(commands)]),
+        Block::Folded(
+            "How each MPI was started".into(),
+            vec![Block::Lines(launches)],
+        ),
+    ];
+    let excluded: Vec<String> = analysis
+        .excluded()
+        .iter()
+        .map(|turn| {
+            let slowdown = analysis
+                .usual
+                .map_or(1.0, |usual| usual.slowdown(&turn.speed()));
+            format!(
+                "{}: {}, round {}: {slowdown:.2} times the usual time",
+                turn.contender,
+                turn.discipline,
+                turn.round + 1
+            )
+        })
+        .collect();
+    if !excluded.is_empty() {
+        blocks.push(Block::Folded(
+            "Runs that do not count, since the machine had another speed".into(),
+            vec![Block::Lines(excluded)],
+        ));
+    }
+    Section {
+        id: "repeat".into(),
+        title: "How to repeat it".into(),
+        blocks,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        // date -u -d @951782399 and so on
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_782_399), "2000-02-28 23:59 UTC");
+        assert_eq!(date(951_782_400), "2000-02-29 00:00 UTC");
+        assert_eq!(date(1_795_296_215), "2026-11-21 21:23 UTC");
+    }
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A made-up record for the tests of compare, and the laws of [`Record`].
+
+use super::*;
+use std::time::Duration;
+
+pub const SPEED: Speed = Speed {
+    copy_ns: 130_000.0,
+    handover_ns: Some(80.0),
+};
+
+pub fn contender(mpi: &str, transport: &str) -> Contender {
+    Contender {
+        mpi: mpi.into(),
+        transport: transport.into(),
+    }
+}
+
+pub fn discipline(benchmark: &str) -> Discipline {
+    Discipline {
+        benchmark: benchmark.into(),
+        ranks: 2,
+        hosts: String::new(),
+    }
+}
+
+pub fn leg(mpi: &str, transport: &str, benchmark: &str) -> Leg {
+    Leg {
+        contender: contender(mpi, transport),
+        discipline: discipline(benchmark),
+        command: Vec::new(),
+        limit: Duration::ZERO,
+    }
+}
+
+pub fn turn(leg: &Leg, round: usize, rows: &[(usize, f64)]) -> Turn {
+    Turn {
+        contender: leg.contender.clone(),
+        discipline: leg.discipline.clone(),
+        round,
+        attempt: 0,
+        unix_seconds: 1_700_000_000,
+        wall_seconds: 1.0,
+        before: SPEED,
+        after: SPEED,
+        mpi_version: format!("{} 1.0", leg.contender.mpi),
+        library: "/lib/libmpi.so".into(),
+        rows: rows
+            .iter()
+            .map(|(size_bytes, value)| Row {
+                size_bytes: *size_bytes,
+                value: *value,
+                median: *value,
+            })
+            .collect(),
+        failure: None,
+    }
+}
+
+/// Weft under MPICH takes half of MPICH's own time; Open MPI's own transport is the best peer.
+pub fn filled() -> Record {
+    let mut record = Record::default();
+    record.matrix.rounds = 7;
+    record.matrix.disciplines = vec![discipline("latency"), discipline("bw")];
+    for (mpi, transport, factor) in [
+        ("mpich", "weft", 1.0),
+        ("mpich", "native", 2.0),
+        ("openmpi", "native", 1.5),
+    ] {
+        record.matrix.entrants.push(Entrant {
+            contender: contender(mpi, transport),
+            hosts: String::new(),
+            launch: "env A=1 mpiexec".into(),
+        });
+        for (round, noise) in [0.2, 0.4, 0.3, 0.25, 0.35, 0.3, 0.3]
+            .into_iter()
+            .enumerate()
+        {
+            let figure = noise * factor;
+            let rows = [(8, figure), (4096, figure * 4.0)];
+            record
+                .turns
+                .push(turn(&leg(mpi, transport, "latency"), round, &rows));
+            let rows = [(8, 10.0 / figure), (4096, 1000.0 / figure)];
+            record
+                .turns
+                .push(turn(&leg(mpi, transport, "bw"), round, &rows));
+        }
+    }
+    record
+}
+
+#[test]
+fn leg_is_given_up_after_its_second_failure() {
+    let (mut record, leg) = (Record::default(), leg("mpich", "weft", "bw"));
+    let failed = |round| Turn {
+        failure: Some("died".into()),
+        rows: Vec::new(),
+        ..turn(&leg, round, &[])
+    };
+    record.turns.push(failed(0));
+    assert!(!record.gave_up_on(&leg) && record.has(&leg, 0) && !record.has(&leg, 1));
+    record.turns.push(failed(1));
+    assert!(record.gave_up_on(&leg));
+    assert_eq!(
+        record.failures(),
+        ["mpich over weft: bw, 2 ranks, round 1 and 2: died"]
+    );
+}
+
+#[test]
+fn run_survives_its_json() {
+    let turn = turn(&leg("mpich", "weft", "bw"), 3, &[(8, 0.5)]);
+    let text = serde_json::to_string(&turn).expect("JSON");
+    assert!(
+        text.contains("\"benchmark\":\"bw\"") && !text.contains("failure"),
+        "{text}"
+    );
+    assert_eq!(serde_json::from_str::<Turn>(&text).expect("JSON"), turn);
+}
