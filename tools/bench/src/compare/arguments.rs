@@ -17,13 +17,13 @@ const MOST_ROUNDS: usize = 1000;
 const MOST_RANKS: usize = 4096;
 
 /// The options, checked.
-// structure: allow struct-fields because each is an option, and clap wants them in one place
 #[derive(Parser, Clone, Debug)]
 #[command(
     name = "weft bench compare",
     about = "Compare Weft with each MPI's own transport and with others: interleaved, with confidence, as table, page and data",
     after_help = AFTER_HELP
 )]
+// structure: allow struct-fields because each is an option, and clap wants them in one place
 pub struct Settings {
     /// MPIs, as `weft run --mpi` knows them
     #[arg(

@@ -68,96 +68,19 @@ fn date(seconds: u64) -> String {
 /// What it is, and whether it kept its speed.
 pub fn section(analysis: &Analysis<'_>) -> Section {
     let here = &analysis.record.environment;
-    let mut facts = vec![("Processor".to_owned(), kind(here))];
-    let mut say = |name: &str, value: String| {
-        if !value.is_empty() {
-            facts.push((name.to_owned(), value));
-        }
-    };
-    say(
-        "Memory",
-        format!(
-            "{:.1} GiB",
-            here.machine.memory_bytes as f64 / (1_u64 << 30) as f64
-        ),
+    let mut facts = hardware(here);
+    facts.extend(cores(analysis));
+    facts.extend(software(analysis));
+    facts.retain(|(_, value)| !value.is_empty());
+    let handover = (
+        "handover",
+        "Hand-over of a cache line beside each run",
+        "ns",
     );
-    say("Kernel", here.machine.kernel.clone());
-    let governor = if here.machine.governor.is_empty() {
-        "not controlled by this kernel"
-    } else {
-        &here.machine.governor
-    };
-    say("Frequency governor", governor.to_owned());
-    say("Cores to be used", here.limits.usable_cores.to_string());
-    say("Control group", group(here));
-    say("/dev/shm", format!("{} MiB", here.limits.shm_bytes >> 20));
-    let numbers: Vec<String> = here.cores.numbers.iter().map(ToString::to_string).collect();
-    say(
-        "Cores of two ranks",
-        format!(
-            "{} (ranks are bound while each has a core)",
-            numbers.join(" and ")
-        ),
-    );
-    say(
-        "Caches that both use",
-        none_if_empty(&here.cores.shared_caches),
-    );
-    say("Caches of their own", none_if_empty(&here.cores.own_caches));
-    if let Some(usual) = analysis.usual {
-        if let Some(handover) = usual.handover_ns {
-            say(
-                "Hand-over of a cache line",
-                format!(
-                    "{:.0} ns, {:.0} to {:.0} over the runs (P10 to P90)",
-                    handover.median, handover.p10, handover.p90
-                ),
-            );
-        }
-        let copy = usual.copy_ns;
-        say(
-            "Copy of 4 MiB",
-            format!(
-                "{:.0} us, {:.0} to {:.0}",
-                copy.median / 1e3,
-                copy.p10 / 1e3,
-                copy.p90 / 1e3
-            ),
-        );
-    }
-    say("Load before", format!("{:.2}", here.machine.load));
-    let commit = if here.commit.is_empty() {
-        String::new()
-    } else {
-        format!(" ({})", here.commit)
-    };
-    say("Weft", format!("{}{commit}", here.weft));
-    for mpi in analysis.record.mpis() {
-        if let Some((version, library)) = analysis.record.version(mpi) {
-            let fabric = libfabric_beside(library);
-            let fabric = if fabric.is_empty() {
-                String::new()
-            } else {
-                format!("; libfabric {fabric} beside it")
-            };
-            say(mpi, format!("{version}, {library}{fabric}"));
-        }
-    }
+    let copy = ("copy", "Copy of 4 MiB beside each run", "us");
     let figures = [
-        speed(
-            analysis,
-            (
-                "handover",
-                "Hand-over of a cache line beside each run",
-                "ns",
-            ),
-            &|speed| speed.handover_ns,
-        ),
-        speed(
-            analysis,
-            ("copy", "Copy of 4 MiB beside each run", "us"),
-            &|speed| Some(speed.copy_ns / 1e3),
-        ),
+        speed(analysis, handover, &|speed| speed.handover_ns),
+        speed(analysis, copy, &|speed| Some(speed.copy_ns / 1e3)),
     ];
     Section {
         id: "machine".into(),
@@ -167,6 +90,88 @@ pub fn section(analysis: &Analysis<'_>) -> Section {
             Block::Figures(figures.into_iter().flatten().collect()),
         ],
     }
+}
+
+type Fact = (String, String);
+
+fn fact(name: &str, value: String) -> Fact {
+    (name.to_owned(), value)
+}
+
+fn hardware(here: &Environment) -> Vec<Fact> {
+    let memory = here.machine.memory_bytes as f64 / (1_u64 << 30) as f64;
+    let governor = match here.machine.governor.as_str() {
+        "" => "not controlled by this kernel",
+        governor => governor,
+    };
+    vec![
+        fact("Processor", kind(here)),
+        fact("Memory", format!("{memory:.1} GiB")),
+        fact("Kernel", here.machine.kernel.clone()),
+        fact("Frequency governor", governor.to_owned()),
+        fact("Cores to be used", here.limits.usable_cores.to_string()),
+        fact("Control group", group(here)),
+        fact("/dev/shm", format!("{} MiB", here.limits.shm_bytes >> 20)),
+        fact("Load before", format!("{:.2}", here.machine.load)),
+    ]
+}
+
+fn cores(analysis: &Analysis<'_>) -> Vec<Fact> {
+    let cores = &analysis.record.environment.cores;
+    let numbers: Vec<String> = cores.numbers.iter().map(ToString::to_string).collect();
+    let bound = format!(
+        "{} (ranks are bound while each has a core)",
+        numbers.join(" and ")
+    );
+    let node = match cores.same_node {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "",
+    };
+    let mut facts = vec![
+        fact("Cores of two ranks", bound),
+        fact("On one NUMA node", node.to_owned()),
+        fact("Caches that both use", none_if_empty(&cores.shared_caches)),
+        fact("Caches of their own", none_if_empty(&cores.own_caches)),
+    ];
+    let Some(usual) = analysis.usual else {
+        return facts;
+    };
+    if let Some(time) = usual.handover_ns {
+        let text = format!(
+            "{:.0} ns, {:.0} to {:.0} over the runs (P10 to P90)",
+            time.median, time.p10, time.p90
+        );
+        facts.push(fact("Hand-over of a cache line", text));
+    }
+    let copy = usual.copy_ns;
+    let text = format!(
+        "{:.0} us, {:.0} to {:.0}",
+        copy.median / 1e3,
+        copy.p10 / 1e3,
+        copy.p90 / 1e3
+    );
+    facts.push(fact("Copy of 4 MiB", text));
+    facts
+}
+
+fn software(analysis: &Analysis<'_>) -> Vec<Fact> {
+    let here = &analysis.record.environment;
+    let commit = match here.commit.as_str() {
+        "" => String::new(),
+        commit => format!(" ({commit})"),
+    };
+    let mut facts = vec![fact("Weft", format!("{}{commit}", here.weft))];
+    for mpi in analysis.record.mpis() {
+        if let Some((version, library)) = analysis.record.version(mpi) {
+            let fabric = match libfabric_beside(library).as_str() {
+                "" => String::new(),
+                version => format!("; libfabric {version} beside it"),
+            };
+            facts.push(fact(mpi, format!("{version}, {library}{fabric}")));
+        }
+    }
+    facts
 }
 
 fn none_if_empty(list: &[String]) -> String {
