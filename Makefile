@@ -13,7 +13,7 @@ help:
 	  'make build   builds dist/bin/weft and dist/lib/weft/libweft-fi.so' \
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
-	  'make bench   the full side-by-side comparison, JSON and report in report/' \
+	  'make bench   the full side-by-side comparison, an hour or more (QUICK=1: some minutes); page and data in report/' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
@@ -34,7 +34,7 @@ demo: setup-demo build
 	dist/bin/weft bench compare --quick --out report
 
 bench: setup-demo build
-	dist/bin/weft bench compare --out report
+	dist/bin/weft bench compare --out report $(if $(QUICK),--quick)
 
 test: setup-test build
 	@scripts/test.sh

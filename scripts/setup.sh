@@ -50,6 +50,16 @@ need_packages() {
     rm -f "$log"
 }
 
+# want_packages PACKAGE...: installs those that are missing, where that can be done; tests that need them skip otherwise.
+want_packages() {
+    if command -v dpkg-query >/dev/null && [ "$(id -u)" = 0 ]; then
+        # In a subshell, since need_packages ends the script when it fails.
+        (need_packages "$@") || say "goes on without $*"
+    else
+        say "tests of the report's page want these packages, and skip without them: $*"
+    fi
+}
+
 # apt_get LOG ARGUMENTS...: apt without questions and without noise, unless it fails.
 apt_get() {
     local log=$1
@@ -119,6 +129,9 @@ tier=${1:-}
 build_packages=(gcc libc6-dev make)
 test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammps gromacs iproute2 nftables)
 
+# A browser for the page of `weft bench compare`: 350 MB, some 20 seconds where the network is fast.
+browser_packages=(chromium chromium-driver fonts-dejavu-core)
+
 python_packages() {
     # A Python that can make virtual environments may come from anywhere; Debian's needs a package for it.
     python3 -c 'import venv, ensurepip' 2>/dev/null || printf '%s\n' python3 python3-venv
@@ -132,6 +145,7 @@ test) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" "${test_packa
 esac
 
 need_packages "${packages[@]}"
+if [ "$tier" = test ]; then want_packages "${browser_packages[@]}"; fi
 need_rust
 if [ "$tier" != build ]; then
     for name in openmpi mpich intel; do need_mpi "$name"; done

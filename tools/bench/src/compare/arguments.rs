@@ -11,6 +11,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+/// Factor on OSU's iterations (chosen: many short runs say more than few long ones on a machine that others use).
+const DEFAULT_SCALE: f64 = 0.1;
 /// Rounds at most (chosen: an accident, not a wish, lies above).
 const MOST_ROUNDS: usize = 1000;
 /// Ranks at most (chosen likewise).
@@ -46,7 +48,7 @@ pub struct Settings {
     /// Hosts of the ranks, as `weft run --hosts` takes them, or `local`; may be given several times, to compare several sets
     #[arg(long, value_name = "HOST,...")]
     pub hosts: Vec<String>,
-    /// Rounds, in each of which every run takes its turn [default: 7; with --quick: 3]
+    /// Rounds, in each of which every run takes its turn [default: 6; with --quick: 3]
     #[arg(
         short = 'r',
         long,
@@ -61,7 +63,7 @@ pub struct Settings {
     /// Message sizes, as for a single benchmark
     #[arg(short = 'm', long = "message-size", value_name = "[MIN:]MAX")]
     pub sizes: Option<String>,
-    /// Factor on OSU's default iterations [default: 0.15; with --quick: 0.1]
+    /// Factor on OSU's default iterations [default: 0.1]
     #[arg(
         long = "repeat-scale",
         value_name = "FACTOR",
@@ -91,7 +93,7 @@ pub struct Settings {
     #[arg(long, value_name = "PATH")]
     pub previous: Option<PathBuf>,
     /// Seconds after which one run is ended and counts as failed
-    #[arg(long, value_name = "SECONDS", default_value_t = 120)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub timeout: u64,
     /// Print the summary as JSON and no table
     #[arg(long)]
@@ -192,10 +194,10 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Settings, clap::Error> {
         });
     }
     if settings.rounds == 0 {
-        settings.rounds = if quick { 3 } else { 7 };
+        settings.rounds = if quick { 3 } else { 6 };
     }
     if settings.scale == 0.0 {
-        settings.scale = if quick { 0.1 } else { 0.15 };
+        settings.scale = DEFAULT_SCALE;
     }
     if settings.ranks.is_empty() {
         settings.ranks = if quick { vec![2] } else { vec![2, 4, 8] };

@@ -98,6 +98,17 @@ fn short(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Section {
     for line in table::caveat_lines(analysis) {
         blocks.push(Block::Paragraph(line));
     }
+    let doubtful: Vec<String> = analysis
+        .doubtful()
+        .iter()
+        .map(|(discipline, contender)| format!("{contender}: {discipline}"))
+        .collect();
+    if !doubtful.is_empty() {
+        blocks.push(Block::Folded(
+            "Doubtful series".into(),
+            vec![Block::Lines(doubtful)],
+        ));
+    }
     let crossed: Vec<String> = outcomes
         .iter()
         .flat_map(|outcome| outcome.crossed.clone())

@@ -348,7 +348,7 @@ mod tests {
     fn command_line_is_the_one_a_person_would_type() {
         assert_eq!(
             words(&settings(&["--quick", "-m", "8:64"]), "native", "latency"),
-            "/bin/weft run --mpi mpich --transport native -n 2 --quiet --timeout 120 -- /bin/weft bench latency --json \
+            "/bin/weft run --mpi mpich --transport native -n 2 --quiet --timeout 60 -- /bin/weft bench latency --json \
              --repeat-scale 0.1 -m 8:64"
         );
     }

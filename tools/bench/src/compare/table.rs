@@ -8,7 +8,8 @@ use super::plan::{Contender, Discipline};
 use super::reach::{self, Check};
 use super::record::{better, unit};
 use crate::report::axis::{bytes, figure};
-use crate::statistics::bootstrap::{Better, Interval};
+use crate::statistics::bootstrap::{Better, Interval, attainable};
+use crate::statistics::spread;
 use std::fmt::Write;
 
 /// Sizes are shown in steps of this factor, and the largest (chosen: a screenful per MPI).
@@ -243,19 +244,25 @@ pub fn caveat_lines(analysis: &Analysis<'_>) -> Vec<String> {
         .map(|turn| turn.round + 1)
         .max()
         .unwrap_or(0);
-    let attainable = crate::statistics::bootstrap::attainable(rounds);
-    if rounds < crate::statistics::spread::FEWEST_ROUNDS {
+    if rounds < spread::FEWEST_ROUNDS {
         lines.push(format!(
             "{rounds} rounds carry a confidence of {:.0} % at most; 95 % need {} rounds.",
-            attainable * 100.0,
-            crate::statistics::spread::FEWEST_ROUNDS
+            attainable(rounds) * 100.0,
+            spread::FEWEST_ROUNDS
         ));
     }
     if let Some((wanted, most)) = analysis
         .rounds_wanted()
         .filter(|(wanted, _)| *wanted > rounds)
     {
-        lines.push(format!("For medians within 5 % in nine tenths of the series this machine needs {wanted} rounds; the widest is {most}."));
+        let or_more = if wanted >= spread::MOST_ROUNDS {
+            " or more, and wants quieting instead"
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "For medians within 5 % in nine tenths of the series this machine needs {wanted} rounds{or_more}; the widest is {most}."
+        ));
     }
     if !analysis.excluded().is_empty() {
         lines.push(format!(
@@ -264,8 +271,11 @@ pub fn caveat_lines(analysis: &Analysis<'_>) -> Vec<String> {
             record.turns.len()
         ));
     }
-    for (discipline, contender) in analysis.doubtful() {
-        lines.push(format!("Doubtful: {contender}: {discipline}: the machine changed its speed in most of its runs, so all count."));
+    if !analysis.doubtful().is_empty() {
+        lines.push(format!(
+            "{} series are doubtful: the machine had another speed in most of their runs, so all of these count.",
+            analysis.doubtful().len()
+        ));
     }
     lines
 }
