@@ -100,3 +100,6 @@ pub struct Full;
 
 #[cfg(test)]
 mod tests;
+
+#[cfg(all(test, loom))]
+mod models;

@@ -5,7 +5,7 @@
 pub const MAGIC: u64 = u64::from_le_bytes(*b"WEFTSHM\0");
 
 /// Version of everything in docs/shm-layout.md; two processes must agree on it.
-pub const LAYOUT_VERSION: u64 = 2;
+pub const LAYOUT_VERSION: u64 = 3;
 
 /// Page size the layout is cut to. Specified: all supported machines have 4 KiB pages or multiples of them.
 pub const PAGE_BYTES: usize = 4096;
@@ -42,7 +42,11 @@ pub const PIPE_COUNT: usize = 4;
 pub const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Chunks in a pipe. Measured: as for [`LANE_DATA_BYTES`].
+#[cfg(not(loom))]
 pub const PIPE_CHUNKS: usize = 64;
+/// Chunks in a pipe of a model.
+#[cfg(loom)]
+pub const PIPE_CHUNKS: usize = 2;
 
 /// Bytes of the states of a pipe's chunks: a pair of lines for each.
 pub const PIPE_STATES_BYTES: usize = PIPE_CHUNKS * 128;

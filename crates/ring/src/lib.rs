@@ -12,6 +12,7 @@
 //!   to the lane's data area, named by a cell.
 //! - [`doorbell`]: how a sender tells the receiver to look at a lane it does not poll.
 //! - [`pipe`]: a ring of cache-sized chunks for large messages where single copy is refused or slower.
+//! - [`published`]: the counts that an endpoint shows to tools.
 //! - [`sync`]: the atomics, replaced by loom's when its models run.
 //!
 //! No reader ever waits for a writer: a message is either published by one release store or invisible, so a
@@ -22,6 +23,7 @@ pub mod doorbell;
 pub mod lane;
 pub mod layout;
 pub mod pipe;
+pub mod published;
 pub mod region;
 pub(crate) mod sync;
 

@@ -12,6 +12,7 @@ use crate::doorbell::Doorbell;
 use crate::layout::{
     LAYOUT_FINGERPRINT, LAYOUT_VERSION, MAGIC, REGION_BYTES, SLOT_COUNT, SLOTS_OFFSET,
 };
+use crate::published::{Counters, Published};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Who an endpoint is, as its region and its claims say.
@@ -23,6 +24,19 @@ pub struct Identity {
     pub incarnation: u64,
     /// Its process id in its own namespace; a hint for messages only.
     pub pid: u32,
+}
+
+impl Identity {
+    /// From its words, in the order of docs/shm-layout.md, clause 1a.
+    pub(crate) fn from_words([incarnation, pid, port, high, low]: [u64; 5]) -> Self {
+        let ip = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
+        let ip = ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4);
+        Self {
+            address: SocketAddr::new(ip, port as u16),
+            incarnation,
+            pid: pid as u32,
+        }
+    }
 }
 
 #[repr(C)]
@@ -50,14 +64,14 @@ impl IdentityWords {
     }
 
     fn load(&self) -> Identity {
-        let high = u128::from(self.ip[0].load(Ordering::Relaxed));
-        let ip = Ipv6Addr::from_bits(high << 64 | u128::from(self.ip[1].load(Ordering::Relaxed)));
-        let ip = ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4);
-        Identity {
-            address: SocketAddr::new(ip, self.port.load(Ordering::Relaxed) as u16),
-            incarnation: self.incarnation.load(Ordering::Relaxed),
-            pid: self.pid.load(Ordering::Relaxed) as u32,
-        }
+        let words = [
+            &self.incarnation,
+            &self.pid,
+            &self.port,
+            &self.ip[0],
+            &self.ip[1],
+        ];
+        Identity::from_words(words.map(|word| word.load(Ordering::Relaxed)))
     }
 }
 
@@ -76,6 +90,7 @@ struct RegionHeader {
     /// Where the next claim starts to look.
     claim_hint: AtomicU64,
     doorbell: Doorbell,
+    published: Published,
 }
 
 // SAFETY: repr(C), all fields atomic words; any bytes are valid.
@@ -87,7 +102,11 @@ const _: () = assert!(
     "the header fits its page"
 );
 
-const STATE_OPEN: u64 = 1;
+#[cfg(not(loom))]
+const _: () =
+    assert!(std::mem::offset_of!(RegionHeader, published) == crate::published::PUBLISHED_OFFSET);
+
+pub(crate) const STATE_OPEN: u64 = 1;
 const STATE_CLOSED: u64 = 2;
 
 /// One claim in the directory.
@@ -96,6 +115,8 @@ const STATE_CLOSED: u64 = 2;
 struct Slot {
     state: AtomicU64,
     claimant: IdentityWords,
+    /// Messages and bytes that came through it; the owner's words.
+    received: [AtomicU64; 2],
 }
 
 #[cfg(not(loom))]
@@ -106,7 +127,7 @@ unsafe impl SharedLayout for Slot {}
 
 const SLOT_FREE: u64 = 0;
 const SLOT_CLAIMED: u64 = 1;
-const SLOT_ACTIVE: u64 = 2;
+pub(crate) const SLOT_ACTIVE: u64 = 2;
 
 /// Why a file is not a region we can use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -131,6 +152,80 @@ pub struct Region {
     header: HeaderPointer,
 }
 
+impl RegionHeader {
+    fn write(&self, identity: &Identity, probe: (u64, u64)) {
+        self.owner.store(identity);
+        self.probe[0].store(probe.0, Ordering::Relaxed);
+        self.probe[1].store(probe.1, Ordering::Relaxed);
+        self.version.store(LAYOUT_VERSION, Ordering::Relaxed);
+        self.fingerprint
+            .store(LAYOUT_FINGERPRINT, Ordering::Relaxed);
+        self.state.store(STATE_OPEN, Ordering::Relaxed);
+        crash_point!(1, "open: the header is written, not published");
+        // Pairs with the load in `check`: who sees the magic sees the rest.
+        self.magic.store(MAGIC, Ordering::Release);
+    }
+
+    fn check(&self) -> Result<(), AttachError> {
+        // Pairs with the store in `write`.
+        if self.magic.load(Ordering::Acquire) != MAGIC {
+            return Err(AttachError::NotARegion);
+        }
+        let version = self.version.load(Ordering::Relaxed);
+        if version != LAYOUT_VERSION
+            || self.fingerprint.load(Ordering::Relaxed) != LAYOUT_FINGERPRINT
+        {
+            return Err(AttachError::OtherLayout { version });
+        }
+        if self.is_open() {
+            Ok(())
+        } else {
+            Err(AttachError::Closed)
+        }
+    }
+
+    fn is_open(&self) -> bool {
+        self.state.load(Ordering::Acquire) == STATE_OPEN
+    }
+
+    fn close(&self) {
+        self.state.store(STATE_CLOSED, Ordering::Release);
+    }
+}
+
+impl Slot {
+    fn claim(&self, claimant: &Identity) -> bool {
+        // Pairs with the release store in `free`: the lane has been reset.
+        let taken = self.state.compare_exchange(
+            SLOT_FREE,
+            SLOT_CLAIMED,
+            Ordering::Acquire,
+            Ordering::Relaxed,
+        );
+        if taken.is_err() {
+            return false;
+        }
+        crash_point!(8, "claim: a slot is taken, its claimant not named");
+        self.claimant.store(claimant);
+        // Pairs with the load in `claimant`.
+        self.state.store(SLOT_ACTIVE, Ordering::Release);
+        crash_point!(9, "claim: the claimant is named, nothing sent");
+        true
+    }
+
+    fn claimant(&self) -> Option<Identity> {
+        // Pairs with the last store in `claim`.
+        (self.state.load(Ordering::Acquire) == SLOT_ACTIVE).then(|| self.claimant.load())
+    }
+
+    fn free(&self) {
+        for word in &self.received {
+            word.store(0, Ordering::Relaxed);
+        }
+        self.state.store(SLOT_FREE, Ordering::Release);
+    }
+}
+
 /// Where the header lies, found once: bells are looked at in every round of progress.
 #[derive(Clone, Copy, Debug)]
 struct HeaderPointer(*const RegionHeader);
@@ -150,18 +245,7 @@ impl Region {
         probe: (u64, u64),
     ) -> Result<Self, AttachError> {
         let region = Self::over(map(file)?);
-        let header = region.header();
-        header.owner.store(identity);
-        header.probe[0].store(probe.0, Ordering::Relaxed);
-        header.probe[1].store(probe.1, Ordering::Relaxed);
-        header.version.store(LAYOUT_VERSION, Ordering::Relaxed);
-        header
-            .fingerprint
-            .store(LAYOUT_FINGERPRINT, Ordering::Relaxed);
-        header.state.store(STATE_OPEN, Ordering::Relaxed);
-        crash_point!(1, "open: the header is written, not published");
-        // Pairs with the load in `attach`: who sees the magic sees the rest.
-        header.magic.store(MAGIC, Ordering::Release);
+        region.header().write(identity, probe);
         Ok(region)
     }
 
@@ -171,19 +255,7 @@ impl Region {
     /// Each variant of [`AttachError`] as its name says.
     pub fn attach(file: std::os::fd::BorrowedFd<'_>) -> Result<Self, AttachError> {
         let region = Self::over(map(file)?);
-        let header = region.header();
-        if header.magic.load(Ordering::Acquire) != MAGIC {
-            return Err(AttachError::NotARegion);
-        }
-        let version = header.version.load(Ordering::Relaxed);
-        if version != LAYOUT_VERSION
-            || header.fingerprint.load(Ordering::Relaxed) != LAYOUT_FINGERPRINT
-        {
-            return Err(AttachError::OtherLayout { version });
-        }
-        if !region.is_open() {
-            return Err(AttachError::Closed);
-        }
+        region.header().check()?;
         Ok(region)
     }
 
@@ -237,12 +309,12 @@ impl Region {
 
     /// Whether its owner still receives.
     pub fn is_open(&self) -> bool {
-        self.header().state.load(Ordering::Acquire) == STATE_OPEN
+        self.header().is_open()
     }
 
     /// Says that we receive no more.
     pub fn close(&self) {
-        self.header().state.store(STATE_CLOSED, Ordering::Release);
+        self.header().close();
     }
 
     /// Claims a slot to send through; None if all are taken. Slow path: a few locked operations.
@@ -250,20 +322,7 @@ impl Region {
         let start = self.header().claim_hint.fetch_add(1, Ordering::Relaxed) as usize;
         for step in 0..SLOT_COUNT {
             let index = (start.wrapping_add(step)) % SLOT_COUNT;
-            let slot = self.slot(index)?;
-            // Pairs with the release store in `free`: the lane has been reset.
-            let taken = slot.state.compare_exchange(
-                SLOT_FREE,
-                SLOT_CLAIMED,
-                Ordering::Acquire,
-                Ordering::Relaxed,
-            );
-            if taken.is_ok() {
-                crash_point!(8, "claim: a slot is taken, its claimant not named");
-                slot.claimant.store(claimant);
-                // Pairs with the load in `claimant`.
-                slot.state.store(SLOT_ACTIVE, Ordering::Release);
-                crash_point!(9, "claim: the claimant is named, nothing sent");
+            if self.slot(index)?.claim(claimant) {
                 return Some(index);
             }
         }
@@ -278,14 +337,26 @@ impl Region {
 
     /// Who sends through a slot of one's own region; None if it is free or the claim is not complete.
     pub fn claimant(&self, index: usize) -> Option<Identity> {
-        let slot = self.slot(index)?;
-        (slot.state.load(Ordering::Acquire) == SLOT_ACTIVE).then(|| slot.claimant.load())
+        self.slot(index)?.claimant()
+    }
+
+    /// Shows our counts to tools. Not for the fast path: a few dozen stores.
+    pub fn publish(&self, counters: &Counters) {
+        self.header().published.store(counters);
+    }
+
+    /// Shows what came through a slot of ours since it was claimed.
+    pub fn publish_inflow(&self, index: usize, messages: u64, bytes: u64) {
+        if let Some(slot) = self.slot(index) {
+            slot.received[0].store(messages, Ordering::Relaxed);
+            slot.received[1].store(bytes, Ordering::Relaxed);
+        }
     }
 
     /// Frees a slot whose claimant is gone. Its lane must have been reset.
     pub fn free(&self, index: usize) {
         if let Some(slot) = self.slot(index) {
-            slot.state.store(SLOT_FREE, Ordering::Release);
+            slot.free();
         }
     }
 }
@@ -376,3 +447,7 @@ mod tests {
         );
     }
 }
+
+#[cfg(all(test, loom))]
+#[path = "region_models.rs"]
+mod models;

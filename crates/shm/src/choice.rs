@@ -90,6 +90,16 @@ impl Choice {
             .unwrap_or(best)
     }
 
+    /// The way that is now the fastest for a size class; None before all that are permitted were tried.
+    pub(crate) fn settled(&self, class: usize) -> Option<Method> {
+        let class = self.classes.get(class)?;
+        let tried = |way: &Method| class.samples[*way as usize] >= FIRST_TRIALS;
+        let known = PIPELINED.iter().all(tried) || tried(&Method::SingleCopy);
+        let ways = ALL.into_iter().filter(tried);
+        ways.min_by_key(|&way| class.cost[way as usize])
+            .filter(|_| known)
+    }
+
     /// Learns that a transfer of `bytes` took `elapsed_ns`.
     pub(crate) fn learn(&mut self, method: Method, bytes: u64, elapsed_ns: u64) {
         let class = &mut self.classes[class_of(bytes)];

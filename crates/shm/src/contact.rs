@@ -7,13 +7,14 @@
 //! Called by send and answer; continued by housekeeping.
 
 use std::io::ErrorKind;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use weft_contract::{RemoteId, TransferError};
 use weft_os::local_socket::Connection;
 use weft_os::{crash_point, interface, process};
 use weft_ring::{AttachError, Producer, Region};
 
+use crate::backing;
 use crate::remote::{Attached, Link};
 use crate::transport::{Transport, listener_name, region_name};
 
@@ -113,7 +114,8 @@ impl Transport {
         match Region::attach(file.as_fd()) {
             Ok(region) => {
                 crash_point!(7, "contact: the region is mapped, no slot claimed");
-                self.attach_file(remote, region, pid)
+                let link = self.attach_file(remote, region, pid);
+                reserved(link, file.as_fd())
             }
             Err(AttachError::OtherLayout { .. }) => Link::Failed(TransferError::VersionMismatch),
             Err(AttachError::NotMapped(_)) => Link::Failed(TransferError::NoMemory),
@@ -156,4 +158,20 @@ impl Transport {
             }
         }
     }
+}
+
+/// The link, if the pages of our lane are sure to be there.
+fn reserved(mut link: Link, file: BorrowedFd<'_>) -> Link {
+    let Link::Ready(attached) = &mut link else {
+        return link;
+    };
+    if backing::reserve_lane(file, attached.slot).is_err() {
+        // Nobody has heard of the claim yet.
+        attached.region.free(attached.slot);
+        return Link::Failed(TransferError::NoMemory);
+    }
+    if !backing::grows(file) {
+        attached.long_bytes = u64::MAX; // never wide: those pages are not reserved
+    }
+    link
 }

@@ -140,6 +140,7 @@ impl Transport {
         self.answer_askers();
         self.continue_contacts();
         self.rest_silent_lanes();
+        self.publish(now_ns);
         if now_ns >= self.housekeeping.next_life_check_ns {
             self.housekeeping.next_life_check_ns = now_ns + LIFE_CHECK_NS;
             self.check_lives(owner);
@@ -183,7 +184,12 @@ impl Transport {
             } else {
                 lane.quiet_ticks.saturating_add(1)
             };
-            lane.received = 0;
+            if lane.has_news() {
+                let (new, all) = lane.fold();
+                self.statistics.received[0] += new[0];
+                self.statistics.received[1] += new[1];
+                self.own.region.publish_inflow(slot, all[0], all[1]);
+            }
             match lane.quiet_ticks {
                 QUIET_TICKS if many => {
                     lane.consumer.set_polled(false);

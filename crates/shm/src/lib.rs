@@ -12,17 +12,19 @@
 //!   and has lately been faster here.
 //!
 //! One message down: [`send`] -> ring's producer. One message up: [`receive`] -> `Owner`. In the order they
-//! are met: [`settings`], [`transport`] (the struct and its `Peer` face), [`contact`] (finding a remote's
+//! are met: [`settings`], [`transport`] (the struct and its `Peer` face), [`backing`] (the file of a region), [`contact`] (finding a remote's
 //! region), [`remote`], [`send`], [`receive`], [`stream`], [`rendezvous`], [`pipelined`], [`choice`] (which of
-//! the two), [`stores`] (through the cache or past it), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`protocol`]
+//! the two), [`stores`] (through the cache or past it), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`published`] (what tools see of it), [`protocol`]
 //! (kinds of cells, thresholds). The formats are specified in docs/shm-layout.md.
 #![forbid(unsafe_code)]
 
+mod backing;
 mod choice;
 mod contact;
 mod housekeeping;
 mod pipelined;
 pub mod protocol;
+mod published;
 mod receive;
 mod remote;
 mod rendezvous;

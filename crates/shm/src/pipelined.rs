@@ -4,6 +4,7 @@
 //! no process may read another's memory. Called by rendezvous (to lend) and by receive's work (to feed).
 
 use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use weft_contract::{Owner, SendToken};
 use weft_memory::{Mapping, UserBuffer};
@@ -11,6 +12,7 @@ use weft_os::{clock, crash_point};
 use weft_ring::layout::PIPE_COUNT;
 use weft_ring::{PipeReader, PipeWriter};
 
+use crate::backing;
 use crate::choice::Method;
 use crate::protocol::ACCEPT;
 use crate::remote::Link;
@@ -79,11 +81,13 @@ impl Pipes {
         }
     }
 
-    fn take(&mut self, own: &Mapping) -> Option<(usize, PipeReader)> {
+    fn take(&mut self, own: &Mapping, file: BorrowedFd<'_>) -> Option<(usize, PipeReader)> {
         if let Some(warm) = self.free.pop() {
             return Some(warm);
         }
         let pipe = (self.untouched < PIPE_COUNT).then_some(self.untouched)?;
+        // Where there is no room for another one, those that are lent come back.
+        backing::reserve_pipe(file, pipe).ok()?;
         let reader = PipeReader::attach(own, pipe)?;
         self.untouched += 1;
         Some((pipe, reader))
@@ -97,7 +101,10 @@ impl Transport {
         if self.remotes[remote.index()].piped >= PIPES_PER_REMOTE {
             return false;
         }
-        let Some((pipe, reader)) = self.pipes.take(self.own.region.mapping()) else {
+        let Some((pipe, reader)) = self
+            .pipes
+            .take(self.own.region.mapping(), self.own.file.as_fd())
+        else {
             return false;
         };
         let fetch = &mut self.transfers.fetches[fetch_index];

@@ -11,6 +11,7 @@ use crate::pipelined::Accepted;
 use crate::protocol::{
     ACCEPT, BYE, EAGER, FINISH, FLAG_DATA, FLAG_RECEIPT, INLINE, OFFER, PIECE, STREAM, class_of,
 };
+use crate::published::Received;
 use crate::remote::Link;
 use crate::stores::{StoreTrial, TIMED_BYTES};
 use crate::transport::{Inbound, Transfers, Transport};
@@ -100,12 +101,15 @@ impl Transport {
             let (data_bytes, request) = if arrival.head.kind == INLINE {
                 match arrival.inline_payload() {
                     Some(payload) => {
+                        lane.counts.bytes += u64::from(arrival.head.length_bytes);
                         owner.on_message(&envelope(remote, &arrival), payload, None);
                         (0, Request::None)
                     }
                     None => (0, Request::Corrupt),
                 }
             } else {
+                let begins = matches!(arrival.head.kind, EAGER | STREAM | OFFER);
+                lane.counts.other_cells += u32::from(!begins);
                 let timed = arrival.head.length_bytes >= TIMED_BYTES;
                 let start = if timed { clock::ticks() } else { 0 };
                 let taken = take_other(
@@ -115,6 +119,7 @@ impl Transport {
                     &mut self.transfers,
                     owner,
                 );
+                lane.counts.bytes += u64::from(taken.0);
                 if timed && taken.0 >= TIMED_BYTES {
                     let wish = lane
                         .stores
@@ -212,6 +217,7 @@ impl Transport {
             remote,
             stream: None,
             received: 0,
+            counts: Received::default(),
             quiet_ticks: 0,
             stores: StoreTrial::default(),
         });

@@ -433,6 +433,10 @@ impl Transport {
             self.remotes[fetch.offer.remote.index()].piped -= 1;
         }
         crash_point!(31, "fetch: complete, its sender not told");
+        let slot = self.remotes[fetch.offer.remote.index()].inbound;
+        if let Some(lane) = slot.and_then(|slot| self.inbound[slot].as_mut()) {
+            lane.counts.bytes += bytes;
+        }
         owner.on_landed(fetch.landing.token, Ok(()));
         // After its last chunk a piped send is over for its sender, unless it waits for the receipt.
         if !by_pipe || fetch.offer.wants_receipt {

@@ -45,6 +45,8 @@ pub struct Count {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
     sent: [Count; 5],
+    /// Messages and bytes received up to the last tick.
+    pub(crate) received: [u64; 2],
     /// Remotes that were in contact.
     pub remotes: u64,
     /// Remotes that died or broke the protocol.

@@ -11,14 +11,16 @@ use weft_contract::{
 };
 use weft_memory::UserBuffer;
 use weft_os::local_socket::{Bell, Listener, Ringer};
-use weft_os::{crash_point, interface, process, region_file};
-use weft_ring::layout::{REGION_BYTES, SLOT_COUNT};
+use weft_os::{crash_point, interface, process};
+use weft_ring::layout::SLOT_COUNT;
 use weft_ring::{AttachError, Consumer, Head, Identity, Region};
 
+use crate::backing;
 use crate::choice::Choice;
 use crate::housekeeping::Housekeeping;
 use crate::pipelined::Pipes;
 use crate::protocol::{BYE, FINISH};
+use crate::published::Received;
 use crate::remote::{Link, Remote};
 use crate::rendezvous::{Fetch, Offer, Outgoing};
 use crate::settings::{OpenError, Settings};
@@ -49,10 +51,12 @@ pub(crate) struct Inbound {
     pub(crate) remote: RemoteId,
     /// The streamed message that is arriving here, if one is.
     pub(crate) stream: Option<usize>,
-    /// Messages since the last tick.
+    /// Cells since the last tick.
     pub(crate) received: u32,
     /// Ticks without any.
     pub(crate) quiet_ticks: u32,
+    /// What it has sent.
+    pub(crate) counts: Received,
     /// How its sender should store long payload.
     pub(crate) stores: StoreTrial,
 }
@@ -120,14 +124,7 @@ pub(crate) fn region_name(address: SocketAddr) -> String {
 impl Own {
     fn open(settings: &Settings) -> Result<Self, OpenError> {
         let (address, port) = take_port(settings)?;
-        let file = match &settings.directory {
-            None => region_file::create_memfd(&region_name(address), REGION_BYTES as u64)
-                .map_err(OpenError::Region)?,
-            Some(directory) => region_file::create_in(directory, REGION_BYTES as u64)
-                .map_err(|error| OpenError::Directory(directory.clone(), error))?,
-        };
-        let first_lane = weft_ring::layout::LANES_OFFSET as u64;
-        region_file::reserve(file.as_fd(), 0, first_lane).map_err(OpenError::Region)?;
+        let file = backing::make_file(settings, address)?;
         let incarnation = process::random_u64().map_err(OpenError::Sockets)?;
         let identity = Identity {
             address,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft doctor` and `weft info`: what is wrong on this machine and how to fix it, and what is here.
+//! `weft doctor`, `weft info` and `weft top`: what is wrong on this machine and how to fix it, what is here, and what runs.
 //!
 //! A message layer that falls back silently is one that nobody notices is off: a container without single copy, a /dev/shm of 64 MiB, an MPI
 //! built without libfabric, a variable left over from an old job. The doctor tries what Weft will need (it makes the files, opens the
@@ -10,6 +10,7 @@
 //! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and trials under each (--try).
 //! - `single_copy`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup` read its files.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a table.
+//! - `top`: the live endpoints of this user, from what they publish.
 //! - `protocol`: the ways of a message as a table. `info`: everything without judgement.
 //!
 //! Everything that looks at the system is apart from what judges it, so that the judgements are tested with values of other machines.
@@ -28,6 +29,7 @@ pub mod processor;
 pub mod protocol;
 pub mod single_copy;
 pub mod text;
+pub mod top;
 pub mod tree;
 pub mod variables;
 

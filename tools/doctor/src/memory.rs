@@ -40,12 +40,51 @@ fn shared_file() -> Check {
     let why = "ranks share memory through anonymous files, which leave nothing behind and need no /dev/shm";
     match weft_os::region_file::create_memfd("weft-doctor", 1 << 20) {
         Ok(file) if weft_os::region_file::is_length_sealed(std::os::fd::AsFd::as_fd(&file)) => {
-            Check::ok("anonymous files", "memfd_create works, with a sealed length", why)
+            Check::ok(
+                "anonymous files",
+                "memfd_create works, with a sealed length",
+                why,
+            )
         }
-        Ok(_) => Check::ok("anonymous files", "memfd_create works, but the length cannot be sealed", why)
-            .but(Status::Fail, "use a kernel of 3.17 or later whose seccomp filter allows fcntl F_ADD_SEALS"),
-        Err(error) => Check::ok("anonymous files", format!("memfd_create: {error}"), why)
-            .but(Status::Fail, "allow memfd_create in the container's seccomp profile (Docker's default profile allows it)"),
+        Ok(_) => Check::ok(
+            "anonymous files",
+            "memfd_create works, but the length cannot be sealed",
+            why,
+        )
+        .but(
+            Status::Fail,
+            "use a kernel of 3.17 or later whose seccomp filter allows fcntl F_ADD_SEALS",
+        ),
+        Err(error) => refused_file(
+            &error.to_string(),
+            create_nameless().map_err(|error| error.to_string()),
+        ),
+    }
+}
+
+/// What Weft falls back to: a nameless file in /dev/shm.
+fn create_nameless() -> std::io::Result<()> {
+    weft_os::region_file::create_in(std::path::Path::new("/dev/shm"), 1 << 20).map(drop)
+}
+
+fn refused_file(why_not: &str, nameless: Result<(), String>) -> Check {
+    let why = "ranks share memory through anonymous files, which leave nothing behind; where the system refuses them Weft takes nameless files \
+               in /dev/shm, whose size then bounds how many ranks have room";
+    let fix = "allow memfd_create in the container's seccomp profile (Docker's default profile allows it), or name another folder in memory in \
+               FI_WEFT_REGION_DIR";
+    match nameless {
+        Ok(()) => Check::ok(
+            "anonymous files",
+            format!("memfd_create: {why_not}; nameless files in /dev/shm are used"),
+            why,
+        )
+        .but(Status::Warn, fix),
+        Err(error) => Check::ok(
+            "anonymous files",
+            format!("memfd_create: {why_not}; a nameless file in /dev/shm: {error}"),
+            why,
+        )
+        .but(Status::Fail, fix),
     }
 }
 
@@ -192,6 +231,15 @@ mod tests {
             "never"
         );
         assert_eq!(large_pages(None).value, "not offered by this kernel");
+    }
+
+    #[test]
+    fn refused_anonymous_files_are_a_warning_while_dev_shm_can_replace_them() {
+        let check = refused_file("Operation not permitted", Ok(()));
+        assert_eq!(check.status, Status::Warn);
+        assert!(check.fix.contains("FI_WEFT_REGION_DIR"));
+        let check = refused_file("Operation not permitted", Err("full".to_owned()));
+        assert_eq!(check.status, Status::Fail);
     }
 
     #[test]

@@ -26,7 +26,24 @@ pub fn checks(tree: &Tree) -> Vec<Check> {
             tree.text("/sys/devices/system/clocksource/clocksource0/current_clocksource")
                 .as_deref(),
         ),
+        sleeping(weft_os::sleep::join_barriers()),
     ]
+}
+
+/// Whether a rank that waits for long may give its processor away until a message comes.
+fn sleeping(has_barrier: bool) -> Check {
+    let why = "a rank that blocks in the MPI sleeps until a message comes only where membarrier(2) lets it announce its sleep to all senders; \
+               elsewhere it looks for messages all the time, which takes a processor";
+    let value = if has_barrier {
+        "ranks that wait in a blocking call sleep (membarrier works)"
+    } else {
+        "ranks that wait in a blocking call poll (membarrier is refused)"
+    };
+    Check::ok("sleeping", value, why).but_if(
+        !has_barrier,
+        Status::Warn,
+        "allow membarrier in the container's seccomp profile; Linux 4.16 or later has it",
+    )
 }
 
 /// Processors that are switched on, whatever this process may use of them.

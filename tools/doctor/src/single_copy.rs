@@ -55,7 +55,7 @@ impl Circumstances {
             "no seccomp filter"
         };
         let namespace = if self.inner_user_namespace {
-            ", in a user namespace"
+            ", in a user namespace: ranks in other user namespaces cannot"
         } else {
             ""
         };

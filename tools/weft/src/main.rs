@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
-//! Calls `weft_launch::run` and its `guard`, `weft_bench::run`, `weft_doctor::doctor`, `weft_doctor::info` and `weft_netsim::run`; nothing
+//! Calls `weft_launch::run` and its `guard`, `weft_bench::run`, `weft_doctor::doctor`, `weft_doctor::top::run`,
+//! `weft_doctor::info` and `weft_netsim::run`; nothing
 //! is decided here.
 #![forbid(unsafe_code)]
 
@@ -35,6 +36,9 @@ enum Tool {
     /// Simulate the protocol between nodes on thousands of hosts: incast, permutation, failures
     #[command(disable_help_flag = true)]
     Sim(Words),
+    /// Show what the jobs of this user on this machine carry at present
+    #[command(disable_help_flag = true)]
+    Top(Words),
     /// Show the version, the MPIs found, the machine, and every parameter
     #[command(disable_help_flag = true)]
     Info(Words),
@@ -55,6 +59,7 @@ Examples:
   weft run --hosts a,b --ppn 2 -- ./code         two hosts
   weft run -n 2 -- weft bench latency            measure
   weft sim incast --plot incast.svg              many hosts send to one, simulated
+  weft top                                       what do the jobs on this machine carry?
   weft info --json                               what is here, for scripts
 
 Each tool has its own --help.";
@@ -66,6 +71,7 @@ fn main() -> ExitCode {
         Tool::Bench(Words { words }) => weft_bench::run(words),
         Tool::Doctor(Words { words }) => weft_doctor::doctor(words),
         Tool::Sim(Words { words }) => weft_netsim::run(words),
+        Tool::Top(Words { words }) => weft_doctor::top::run(words),
         Tool::Info(Words { words }) => weft_doctor::info(words),
     })
 }

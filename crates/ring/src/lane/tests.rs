@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of a lane in one process: order, exactness, flow control, and disbelief in what a remote claims.
 
-use weft_memory::UserBuffer;
-
-use super::producer::REWIND_BYTES;
 use super::*;
-use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head};
-use crate::layout::LANE_NARROW_BYTES;
+use crate::cell::CELL_WORDS;
 
 /// A lane on the heap, for tests and models.
 pub(crate) struct HeapLane {
@@ -51,7 +47,12 @@ impl HeapLane {
 
 #[cfg(not(loom))]
 mod laws {
+    use weft_memory::UserBuffer;
+
     use super::*;
+    use crate::cell::{CELL_PAYLOAD_BYTES, Head};
+    use crate::lane::producer::REWIND_BYTES;
+    use crate::layout::LANE_NARROW_BYTES;
 
     fn user(bytes: &mut [u8]) -> UserBuffer {
         // SAFETY: each test keeps the bytes alive and untouched while the buffer is used.
@@ -250,65 +251,5 @@ mod laws {
         let (mut second, _) = heap.ends();
         second.push_words(head(1), [5; CELL_WORDS]).expect("room");
         assert_eq!(consumer.peek().expect("arrived").word(0), 5);
-    }
-}
-
-#[cfg(loom)]
-mod models {
-    use super::*;
-
-    #[test]
-    fn every_message_arrives_once_and_whole_through_every_interleaving() {
-        loom::model(|| {
-            let heap = Box::leak(HeapLane::new());
-            let (mut producer, mut consumer) = heap.ends();
-            let sender = loom::thread::spawn(move || {
-                for i in 1..=3u64 {
-                    while producer
-                        .push_words(
-                            Head {
-                                kind: 1,
-                                flags: 0,
-                                length_bytes: 0,
-                            },
-                            [i; CELL_WORDS],
-                        )
-                        .is_err()
-                    {
-                        loom::thread::yield_now();
-                    }
-                }
-            });
-            for i in 1..=3u64 {
-                loop {
-                    if let Some(arrival) = consumer.peek() {
-                        assert_eq!(arrival.words(), [i; CELL_WORDS]);
-                        break;
-                    }
-                    loom::thread::yield_now();
-                }
-                consumer.advance(0);
-            }
-            consumer.settle();
-            sender.join().expect("sender");
-            assert!(consumer.peek().is_none());
-        });
-    }
-
-    #[test]
-    fn a_receiver_that_sleeps_after_looking_again_is_always_woken() {
-        use crate::doorbell::Doorbell;
-        loom::model(|| {
-            let bell = loom::sync::Arc::new(Doorbell::new());
-            let theirs = bell.clone();
-            let sender = loom::thread::spawn(move || theirs.ring(3));
-            bell.begin_sleep();
-            let mut seen = false;
-            bell.collect(|slot| seen |= slot == 3);
-            let woken = sender.join().expect("sender");
-            bell.collect(|slot| seen |= slot == 3);
-            assert!(seen, "the bell is never lost");
-            let _ = woken;
-        });
     }
 }

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What an endpoint lets its own user's tools see: counts in its region (docs/shm-layout.md, clause 9).
+//!
+//! Written by shm about once a millisecond, by the owner alone, with plain stores; read by `weft top` as a copy of the file. Nobody
+//! decides anything by these words.
+
+use crate::layout::{LANES_OFFSET, LAYOUT_VERSION, MAGIC, SLOT_BYTES, SLOT_COUNT, SLOTS_OFFSET};
+use crate::region::Identity;
+use crate::sync::{AtomicU64, Ordering};
+
+/// Ways to send that are counted apart: inline, eager, streamed, single copy, pipelined.
+pub const PROTOCOL_COUNT: usize = 5;
+
+/// Size classes of the choice: one for each power of two.
+pub const CLASS_COUNT: usize = 64;
+
+/// Words of [`Counters`]: its fields in order, with eight choices to a word.
+const WORDS: usize = 1 + 2 * PROTOCOL_COUNT + 8 + CLASS_COUNT / 8;
+
+/// Where the words begin: behind the doorbell. Specified by the layout.
+pub(crate) const PUBLISHED_OFFSET: usize = 384;
+
+/// Bytes from the start of a region that a [`Snapshot`] is read from: the header and the slots.
+pub const SNAPSHOT_BYTES: usize = LANES_OFFSET;
+
+/// The words in the region.
+#[repr(C, align(128))]
+#[derive(Debug)]
+pub(crate) struct Published {
+    words: [AtomicU64; WORDS],
+}
+
+/// The counts of one endpoint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counters {
+    /// CLOCK_MONOTONIC in nanoseconds when they were written: when the endpoint last made progress, to about a millisecond.
+    pub written_ns: u64,
+    /// Messages and bytes sent, by protocol in the order of [`PROTOCOL_COUNT`].
+    pub sent: [[u64; 2]; PROTOCOL_COUNT],
+    /// Messages and bytes received from all remotes, those that are gone included.
+    pub received: [u64; 2],
+    /// Remotes that were in contact, and those given up.
+    pub remotes_count: u64,
+    /// Remotes given up.
+    pub lost_count: u64,
+    /// Sends and answers that wait for room in a lane.
+    pub waiting_count: u64,
+    /// Messages being fetched and messages being fed to their receivers.
+    pub moving_count: u64,
+    /// Messages announced and not matched yet.
+    pub offered_count: u64,
+    /// Lanes of ours that use their whole data area.
+    pub wide_lanes_count: u64,
+    /// How a message of 2^index bytes would be fetched now: 0 not known, 1 single copy, 2 pipelined, 3 pipelined past the cache.
+    pub choices: [u8; CLASS_COUNT],
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self::from_words(&[0; WORDS])
+    }
+}
+
+impl Counters {
+    fn words(&self) -> [u64; WORDS] {
+        let mut words = [0; WORDS];
+        words[0] = self.written_ns;
+        for (pair, count) in words[1..].chunks_mut(2).zip(self.sent) {
+            pair.copy_from_slice(&count);
+        }
+        let rest = &mut words[1 + 2 * PROTOCOL_COUNT..];
+        rest[..2].copy_from_slice(&self.received);
+        rest[2] = self.remotes_count;
+        rest[3] = self.lost_count;
+        rest[4] = self.waiting_count;
+        rest[5] = self.moving_count;
+        rest[6] = self.offered_count;
+        rest[7] = self.wide_lanes_count;
+        for (word, eight) in rest[8..].iter_mut().zip(self.choices.chunks_exact(8)) {
+            *word = eight
+                .iter()
+                .rev()
+                .fold(0, |word, &choice| word << 8 | u64::from(choice));
+        }
+        words
+    }
+
+    fn from_words(words: &[u64; WORDS]) -> Self {
+        let rest = &words[1 + 2 * PROTOCOL_COUNT..];
+        let choices = core::array::from_fn(|index| (rest[8 + index / 8] >> (index % 8 * 8)) as u8);
+        Self {
+            written_ns: words[0],
+            sent: core::array::from_fn(|index| [words[1 + 2 * index], words[2 + 2 * index]]),
+            received: [rest[0], rest[1]],
+            remotes_count: rest[2],
+            lost_count: rest[3],
+            waiting_count: rest[4],
+            moving_count: rest[5],
+            offered_count: rest[6],
+            wide_lanes_count: rest[7],
+            choices,
+        }
+    }
+}
+
+impl Published {
+    #[cfg(all(test, loom))]
+    pub(crate) fn new() -> Self {
+        Self {
+            words: core::array::from_fn(|_| AtomicU64::new(0)),
+        }
+    }
+
+    pub(crate) fn store(&self, counters: &Counters) {
+        for (word, value) in self.words.iter().zip(counters.words()) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+}
+
+/// What one remote has sent to an endpoint.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Inflow {
+    /// Who sends.
+    pub from: Identity,
+    /// Messages that arrived.
+    pub messages: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// An endpoint as its region showed it at one moment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Snapshot {
+    /// Whose region it is.
+    pub owner: Identity,
+    /// Whether it still receives.
+    pub is_open: bool,
+    /// Whether it sleeps until a message comes.
+    pub sleeps: bool,
+    /// Its counts.
+    pub counters: Counters,
+    /// Its remotes that have claimed a slot, in order of slots.
+    pub inflows: Vec<Inflow>,
+}
+
+/// Why bytes are no snapshot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SnapshotError {
+    /// They do not begin like a region, or are too few.
+    NotARegion,
+    /// They are of another layout, with this version.
+    OtherVersion(u64),
+}
+
+impl Snapshot {
+    /// Reads the first [`SNAPSHOT_BYTES`] bytes of a region file.
+    ///
+    /// # Errors
+    /// Each variant of [`SnapshotError`] as its name says.
+    pub fn read(bytes: &[u8]) -> Result<Self, SnapshotError> {
+        if bytes.len() < SNAPSHOT_BYTES || word(bytes, 0) != MAGIC {
+            return Err(SnapshotError::NotARegion);
+        }
+        let version = word(bytes, 1);
+        if version != LAYOUT_VERSION {
+            return Err(SnapshotError::OtherVersion(version));
+        }
+        let words = core::array::from_fn(|index| word(bytes, PUBLISHED_OFFSET / 8 + index));
+        let slot = |index: usize| {
+            let first = (SLOTS_OFFSET + index * SLOT_BYTES) / 8;
+            (word(bytes, first) == crate::region::SLOT_ACTIVE).then(|| Inflow {
+                from: identity(bytes, first + 1),
+                messages: word(bytes, first + 6),
+                bytes: word(bytes, first + 7),
+            })
+        };
+        Ok(Self {
+            owner: identity(bytes, 3),
+            is_open: word(bytes, 10) == crate::region::STATE_OPEN,
+            sleeps: word(bytes, 17) != 0,
+            counters: Counters::from_words(&words),
+            inflows: (0..SLOT_COUNT).filter_map(slot).collect(),
+        })
+    }
+}
+
+/// The word of that number; the caller has checked the length.
+fn word(bytes: &[u8], index: usize) -> u64 {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(&bytes[index * 8..index * 8 + 8]);
+    u64::from_le_bytes(eight)
+}
+
+fn identity(bytes: &[u8], first: usize) -> Identity {
+    Identity::from_words(core::array::from_fn(|index| word(bytes, first + index)))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::layout::REGION_BYTES;
+    use crate::region::Region;
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+
+    #[test]
+    fn what_is_published_is_what_a_snapshot_shows() {
+        let file = weft_os::region_file::create_memfd("weft-published", REGION_BYTES as u64)
+            .expect("memfd");
+        let identity = |port: u16| Identity {
+            address: ([127, 0, 0, 1], port).into(),
+            incarnation: 5,
+            pid: 6,
+        };
+        let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("region");
+        let slot = region.claim(&identity(2)).expect("slot");
+        let mut counters = Counters {
+            written_ns: 7,
+            sent: core::array::from_fn(|index| [index as u64, 100 + index as u64]),
+            received: [8, 9],
+            remotes_count: 10,
+            lost_count: 11,
+            waiting_count: 12,
+            moving_count: 13,
+            offered_count: 14,
+            wide_lanes_count: 15,
+            choices: [0; CLASS_COUNT],
+        };
+        (counters.choices[17], counters.choices[63]) = (1, 3);
+        region.publish(&counters);
+        region.publish_inflow(slot, 21, 22);
+        region.doorbell().begin_sleep();
+        let mut bytes = vec![0; SNAPSHOT_BYTES];
+        std::fs::File::from(file)
+            .read_exact_at(&mut bytes, 0)
+            .expect("read");
+        let snapshot = Snapshot::read(&bytes).expect("a region");
+        assert_eq!((snapshot.owner, snapshot.counters), (identity(1), counters));
+        assert!(snapshot.is_open && snapshot.sleeps);
+        let inflow = Inflow {
+            from: identity(2),
+            messages: 21,
+            bytes: 22,
+        };
+        assert_eq!(snapshot.inflows, [inflow]);
+        bytes[8] = 99;
+        assert_eq!(Snapshot::read(&bytes), Err(SnapshotError::OtherVersion(99)));
+        assert_eq!(
+            Snapshot::read(&bytes[..4096]),
+            Err(SnapshotError::NotARegion)
+        );
+    }
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What tools see in an endpoint's region is what it carried, counted by remote and by protocol.
+
+mod taker {
+    use std::net::SocketAddr;
+
+    use weft_contract::*;
+    use weft_memory::{BytesView, UserBuffer};
+
+    /// Takes everything; counts what ended.
+    #[derive(Default)]
+    pub struct Taker {
+        pub ended: u64,
+    }
+
+    impl Owner for Taker {
+        fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+            self.ended += 1;
+            true
+        }
+        fn on_offer(&mut self, envelope: &Envelope, _: OfferId) -> Option<Landing> {
+            let buffer = UserBuffer::leaked(&[envelope.length_bytes as usize]);
+            Some(Landing {
+                token: LandingToken(0),
+                buffer,
+            })
+        }
+        fn on_landed(&mut self, _: LandingToken, outcome: Result<(), TransferError>) {
+            outcome.expect("it lands");
+            self.ended += 1;
+        }
+        fn on_sent(&mut self, _: SendToken, outcome: Result<(), TransferError>) {
+            outcome.expect("it is sent");
+        }
+        fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
+        fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+            RemoteId(0)
+        }
+    }
+}
+
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use taker::Taker;
+use weft_contract::*;
+use weft_memory::UserBuffer;
+use weft_ring::published::{SNAPSHOT_BYTES, Snapshot};
+use weft_shm::{Protocol, Settings, SingleCopy, Transport};
+
+fn open() -> Transport {
+    Transport::open(Settings {
+        address: Some(([127, 0, 0, 1], 0).into()),
+        single_copy: SingleCopy::Never,
+        ..Settings::default()
+    })
+    .expect("transport")
+}
+
+fn snapshot(transport: &Transport) -> Snapshot {
+    let name = format!("weft {}", transport.local_address());
+    let file = weft_os::process::open_memfd_of(std::process::id(), &name, -1).expect("region");
+    let mut bytes = vec![0; SNAPSHOT_BYTES];
+    std::fs::File::from(file)
+        .read_exact_at(&mut bytes, 0)
+        .expect("read");
+    Snapshot::read(&bytes).expect("a region of ours")
+}
+
+#[test]
+fn counts_by_remote_and_by_protocol_are_published_within_milliseconds() {
+    let (mut here, mut there) = (open(), open());
+    let (mut sender, mut receiver) = (Taker::default(), Taker::default());
+    here.add_remote(RemoteId(0), there.local_address());
+    there.add_remote(RemoteId(0), here.local_address());
+    let lengths = [8, 8, 8, 3000, 60_000, 300_000];
+    for (index, &length) in lengths.iter().enumerate() {
+        let op = SendOp {
+            remote: RemoteId(0),
+            class: Class::Tagged,
+            tag: index as u64,
+            cq_data: None,
+            level: CompletionLevel::Transmit,
+            token: SendToken(0),
+            inject: false,
+        };
+        let payload = UserBuffer::leaked(&[length]);
+        while here.post_send(&op, &payload).is_err() {
+            here.progress(&mut sender);
+        }
+        while receiver.ended <= index as u64 {
+            there.progress(&mut receiver);
+            here.progress(&mut sender);
+        }
+    }
+    let end = Instant::now() + Duration::from_secs(5);
+    let all_bytes = lengths.iter().sum::<usize>() as u64;
+    let published = |transport: &Transport| snapshot(transport).counters;
+    while published(&there).received != [lengths.len() as u64, all_bytes] {
+        there.progress(&mut receiver);
+        here.progress(&mut sender);
+        assert!(Instant::now() < end, "{:?}", published(&there));
+    }
+    let inflows = snapshot(&there).inflows;
+    assert_eq!(inflows.len(), 1);
+    assert_eq!(inflows[0].from.address, here.local_address());
+    assert_eq!(
+        (inflows[0].messages, inflows[0].bytes),
+        (lengths.len() as u64, all_bytes)
+    );
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(5) {
+        here.progress(&mut sender);
+    }
+    let sent = published(&here).sent;
+    // The message that made contact found no lane to fill a cell of.
+    assert_eq!(sent[Protocol::Inline as usize], [2, 16]);
+    assert_eq!(sent[Protocol::Eager as usize], [2, 3008]);
+    assert_eq!(sent[Protocol::Streamed as usize], [1, 60_000]);
+    assert_eq!(sent[Protocol::Pipelined as usize], [1, 300_000]);
+}

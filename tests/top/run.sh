@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `weft top` beside a running MPI job: what it prints once, as text and as JSON, and its screen with each key, driven through tmux.
+# Ten seconds. Ends with `N passed, N failed, N skipped`.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+WEFT=${WEFT:-$PWD/dist/bin/weft}
+[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+passed=0 failed=0 skipped=0 job=
+work=$(mktemp -d)
+socket=weft-top-$$
+finish() {
+    [ -n "$job" ] && kill "$job" 2>/dev/null && wait "$job" 2>/dev/null
+    tmux -L "$socket" kill-server 2>/dev/null
+    rm -rf "$work"
+}
+trap finish EXIT
+
+check() { # check NAME COMMAND...
+    local name=$1
+    shift
+    if "$@" >"$work/out" 2>&1; then
+        passed=$((passed + 1))
+        printf 'ok - %s\n' "$name"
+    else
+        failed=$((failed + 1))
+        printf 'not ok - %s\n' "$name"
+        head -n 20 "$work/out" | cut -c 1-160 | sed 's/^/    | /'
+    fi
+}
+ends() {
+    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+    [ "$failed" = 0 ]
+    exit
+}
+
+refuses() { "$WEFT" top --interval 0; [ $? = 2 ]; }
+check 'an interval of nothing is wrong usage' refuses
+
+mpi=
+[ -x .env/mpi/mpich/bin/mpiexec ] && mpi=mpich
+[ -z "$mpi" ] && [ -x /usr/bin/mpirun.openmpi ] && mpi=debian-openmpi
+if [ -z "$mpi" ]; then
+    skipped=$((skipped + 1))
+    echo 'skip - weft top beside a job: no MPI is installed; scripts/setup.sh test installs one'
+    ends
+fi
+"$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 60 -- "$WEFT" bench latency -m 8:8 -i 100000000 >"$work/job" 2>&1 &
+job=$!
+for _ in $(seq 100); do
+    grep -q "weft/" /proc/net/unix && "$WEFT" top --once --json --interval 0.1 | grep -q '"route": "shm"' && break
+    sleep 0.1
+done
+
+json() {
+    "$WEFT" top --once --json --interval 0.5 >"$work/json" || return 1
+    cat "$work/json"
+    python3 - "$work/json" <<'PYTHON'
+import json, sys
+report = json.load(open(sys.argv[1]))
+rows = [row for row in report["endpoints"] if row["sent"]["inline"]["messages_per_s"] > 0]
+assert len(rows) >= 2, "two endpoints exchange messages"
+for row in rows[:2]:
+    assert row["pid"] > 0 and row["command"] and row["received"]["messages_per_s"] > 0
+    remote = max(row["remotes"], key=lambda one: (one["sent"] or {"messages": 0})["messages"])
+    assert remote["route"] == "shm" and remote["sent"]["bytes"] > 0 and remote["received"]["bytes"] > 0
+    # Eight bytes a message, and the few of the start.
+    assert 7 < row["received"]["bytes"] / row["received"]["messages"] < 9
+PYTHON
+}
+check 'JSON names both ranks, their remotes and rates' json
+text() { "$WEFT" top --once --interval 0.3 | tee "$work/text"; grep -q 'shm' "$work/text" && grep -q 'inline' "$work/text"; }
+check 'text shows them too' text
+pipe() { "$WEFT" top --once --interval 0.1 | head -n 1 | grep -q 'weft top: [0-9]* endpoints'; }
+check 'a reader that leaves early is no failure' pipe
+
+if ! command -v tmux >/dev/null; then
+    skipped=$((skipped + 1))
+    echo 'skip - the screen of weft top: tmux is not installed'
+    ends
+fi
+screen() { tmux -L "$socket" capture-pane -p; }
+shows() { # shows PATTERN: within five seconds
+    for _ in $(seq 50); do
+        screen | grep -qE -- "$1" && return 0
+        sleep 0.1
+    done
+    screen
+    return 1
+}
+press() { tmux -L "$socket" send-keys "$1"; }
+tmux -L "$socket" new-session -d -x 120 -y 12 "'$WEFT' top --interval 0.3; echo left; sleep 20"
+check 'the screen shows endpoints by messages' shows 'by messages.*q quit'
+check 'it names the route of a remote' shows ' shm '
+press s
+check 's sorts by bytes' shows 'by bytes'
+press p
+check 'p pauses' shows 'by bytes, paused'
+press p
+tmux -L "$socket" resize-window -x 60 -y 8 2>/dev/null
+check 'it keeps within a smaller window' shows '^weft top: .*by bytes'
+press q
+check 'q gives the terminal back' shows '^left'
+ends

@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two readings of all endpoints as rates: by endpoint, by remote, by protocol. Called by `watch.rs`; shown by `screen.rs` or as JSON.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+use std::net::SocketAddr;
+
+use clap::ValueEnum;
+use serde::Serialize;
+use weft_ring::published::CLASS_COUNT;
+
+use super::watch::Reading;
+
+/// Names of the protocols, in the order in which they are published; those of `weft run`'s reports.
+const PROTOCOLS: [&str; 5] = ["inline", "eager", "streamed", "single_copy", "pipelined"];
+
+/// Names of the choices, by the numbers that are published.
+const CHOICES: [&str; 4] = [
+    "unknown",
+    "single copy",
+    "pipelined",
+    "pipelined past the cache",
+];
+
+/// What endpoints and remotes are sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Order {
+    /// Messages a second, both ways, most first
+    #[default]
+    Messages,
+    /// Bytes a second, both ways, most first
+    Bytes,
+    /// What waits, most first
+    Waiting,
+    /// Process id
+    Pid,
+}
+
+impl Order {
+    /// The order after this one, round and round.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::Messages => Self::Bytes,
+            Self::Bytes => Self::Waiting,
+            Self::Waiting => Self::Pid,
+            Self::Pid => Self::Messages,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Messages => "messages",
+            Self::Bytes => "bytes",
+            Self::Waiting => "waiting",
+            Self::Pid => "pid",
+        }
+    }
+}
+
+/// Messages and bytes: how many a second now, and how many in all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Flow {
+    /// Messages a second.
+    pub messages_per_s: f64,
+    /// Bytes a second.
+    pub bytes_per_s: f64,
+    /// Messages in all.
+    pub messages: u64,
+    /// Bytes in all.
+    pub bytes: u64,
+}
+
+impl Flow {
+    fn between(before: [u64; 2], now: [u64; 2], elapsed_s: f64) -> Self {
+        // Counts that fell are those of another process at the same address.
+        let rate = |index: usize| now[index].saturating_sub(before[index]) as f64 / elapsed_s;
+        Self {
+            messages_per_s: rate(0),
+            bytes_per_s: rate(1),
+            messages: now[0],
+            bytes: now[1],
+        }
+    }
+}
+
+/// How messages of some lengths are fetched at present.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Choice {
+    /// The shortest of them.
+    pub from_bytes: u64,
+    /// The longest of them.
+    pub to_bytes: u64,
+    /// The way.
+    pub method: &'static str,
+}
+
+/// One remote of an endpoint.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RemoteRow {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// Its process as it counts itself.
+    pub pid: u32,
+    /// Which way messages go: shm or srd.
+    pub route: &'static str,
+    /// To the remote; none if the remote's own counts cannot be read here.
+    pub sent: Option<Flow>,
+    /// From the remote.
+    pub received: Option<Flow>,
+}
+
+/// One endpoint.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EndpointRow {
+    /// Where it is.
+    pub address: SocketAddr,
+    /// Its process; 0 if it is in another namespace.
+    pub pid: u32,
+    /// The process's name.
+    pub command: String,
+    /// Whether it sleeps until a message comes.
+    pub sleeps: bool,
+    /// Seconds since it last made progress.
+    pub silent_s: f64,
+    /// What it sent, by protocol.
+    pub sent: BTreeMap<&'static str, Flow>,
+    /// What it received from all remotes.
+    pub received: Flow,
+    /// Sends and answers that wait for room.
+    pub waiting: u64,
+    /// Long messages on their way.
+    pub moving: u64,
+    /// Messages announced and not matched.
+    pub offered: u64,
+    /// Lanes to busy remotes that use a MiB.
+    pub wide_lanes: u64,
+    /// Remotes given up.
+    pub lost: u64,
+    /// How long messages are fetched at present.
+    pub choices: Vec<Choice>,
+    /// Its remotes.
+    pub remotes: Vec<RemoteRow>,
+}
+
+/// All endpoints, and those that could not be read.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// Seconds between the two readings.
+    pub interval_s: f64,
+    /// The endpoints.
+    pub endpoints: Vec<EndpointRow>,
+    /// Endpoints that could not be read, with the reason.
+    pub refused: Vec<String>,
+}
+
+impl EndpointRow {
+    /// What it sent by all protocols.
+    #[must_use]
+    pub fn sent_in_all(&self) -> Flow {
+        self.sent.values().fold(Flow::default(), |sum, flow| Flow {
+            messages_per_s: sum.messages_per_s + flow.messages_per_s,
+            bytes_per_s: sum.bytes_per_s + flow.bytes_per_s,
+            messages: sum.messages + flow.messages,
+            bytes: sum.bytes + flow.bytes,
+        })
+    }
+
+    fn key(&self, order: Order) -> (Reverse<u64>, u32, SocketAddr) {
+        let sent = self.sent_in_all();
+        let most = match order {
+            Order::Messages => sent.messages_per_s + self.received.messages_per_s,
+            Order::Bytes => sent.bytes_per_s + self.received.bytes_per_s,
+            Order::Waiting => (self.waiting + self.moving + self.offered) as f64,
+            Order::Pid => 0.0,
+        };
+        (Reverse(most as u64), self.pid, self.address)
+    }
+}
+
+impl RemoteRow {
+    fn key(&self, order: Order) -> (Reverse<u64>, u32, SocketAddr) {
+        let both = [self.sent, self.received].map(Option::unwrap_or_default);
+        let most: f64 = match order {
+            Order::Bytes => both.iter().map(|flow| flow.bytes_per_s).sum(),
+            Order::Pid => 0.0,
+            Order::Messages | Order::Waiting => both.iter().map(|flow| flow.messages_per_s).sum(),
+        };
+        (Reverse(most as u64), self.pid, self.address)
+    }
+}
+
+impl Report {
+    /// The same, sorted.
+    #[must_use]
+    pub fn sorted(mut self, order: Order) -> Self {
+        self.endpoints.sort_by_key(|row| row.key(order));
+        for row in &mut self.endpoints {
+            row.remotes.sort_by_key(|remote| remote.key(order));
+        }
+        self
+    }
+}
+
+/// All readings as rates since the readings before; the times are now and how long that was, in nanoseconds.
+#[must_use]
+pub fn report(
+    before: &HashMap<SocketAddr, Reading>,
+    now: &HashMap<SocketAddr, Reading>,
+    (now_ns, elapsed_ns): (u64, u64),
+    refused: &[String],
+) -> Report {
+    let elapsed_s = (elapsed_ns as f64 / 1e9).max(1e-3);
+    let rows = now.iter().map(|(address, reading)| {
+        let old = before
+            .get(address)
+            .filter(|old| old.snapshot.owner == reading.snapshot.owner)
+            .unwrap_or(reading);
+        endpoint_row(old, reading, now_ns, elapsed_s)
+    });
+    let mut endpoints: Vec<EndpointRow> = rows.collect();
+    join(&mut endpoints);
+    Report {
+        interval_s: elapsed_s,
+        endpoints,
+        refused: refused.to_vec(),
+    }
+}
+
+fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -> EndpointRow {
+    let (was, is) = (&old.snapshot.counters, &reading.snapshot.counters);
+    let flows = PROTOCOLS.iter().zip(was.sent.iter().zip(is.sent));
+    let received_from = |address: SocketAddr, incarnation: u64| {
+        let same = |inflow: &&weft_ring::published::Inflow| {
+            inflow.from.address == address && inflow.from.incarnation == incarnation
+        };
+        let inflow = old.snapshot.inflows.iter().find(same);
+        inflow.map_or([0; 2], |inflow| [inflow.messages, inflow.bytes])
+    };
+    let remotes = reading.snapshot.inflows.iter().map(|inflow| RemoteRow {
+        address: inflow.from.address,
+        pid: inflow.from.pid,
+        route: "shm",
+        sent: None,
+        received: Some(Flow::between(
+            received_from(inflow.from.address, inflow.from.incarnation),
+            [inflow.messages, inflow.bytes],
+            elapsed_s,
+        )),
+    });
+    EndpointRow {
+        address: reading.snapshot.owner.address,
+        pid: reading.pid,
+        command: reading.command.clone(),
+        sleeps: reading.snapshot.sleeps,
+        silent_s: now_ns.saturating_sub(is.written_ns) as f64 / 1e9,
+        sent: flows
+            .map(|(&name, (&was, is))| (name, Flow::between(was, is, elapsed_s)))
+            .collect(),
+        received: Flow::between(was.received, is.received, elapsed_s),
+        waiting: is.waiting_count,
+        moving: is.moving_count,
+        offered: is.offered_count,
+        wide_lanes: is.wide_lanes_count,
+        lost: is.lost_count,
+        choices: choices(&is.choices),
+        remotes: remotes.collect(),
+    }
+}
+
+/// What an endpoint sends to a remote is what the remote receives from it.
+fn join(endpoints: &mut [EndpointRow]) {
+    let arrived: Vec<(SocketAddr, SocketAddr, u32, Flow)> = endpoints
+        .iter()
+        .flat_map(|row| {
+            let inflows = row
+                .remotes
+                .iter()
+                .filter_map(|remote| Some((remote, remote.received?)));
+            inflows.map(|(remote, flow)| (remote.address, row.address, row.pid, flow))
+        })
+        .collect();
+    for (from, to, pid, flow) in arrived {
+        let Some(row) = endpoints.iter_mut().find(|row| row.address == from) else {
+            continue;
+        };
+        match row.remotes.iter_mut().find(|remote| remote.address == to) {
+            Some(remote) => remote.sent = Some(flow),
+            None => row.remotes.push(RemoteRow {
+                address: to,
+                pid,
+                route: "shm",
+                sent: Some(flow),
+                received: None,
+            }),
+        }
+    }
+}
+
+/// Neighbouring sizes that are fetched in the same way as one range; sizes of which nothing is known are left out.
+fn choices(published: &[u8; CLASS_COUNT]) -> Vec<Choice> {
+    let mut ranges: Vec<Choice> = Vec::new();
+    for (class, &number) in published.iter().enumerate() {
+        let known = CHOICES.get(usize::from(number)).filter(|_| number > 0);
+        let Some(&method) = known else {
+            continue;
+        };
+        let (from_bytes, to_bytes) = (1 << class, ((1u128 << (class + 1)) - 1) as u64);
+        match ranges.last_mut() {
+            Some(last) if last.method == method && last.to_bytes + 1 == from_bytes => {
+                last.to_bytes = to_bytes;
+            }
+            _ => ranges.push(Choice {
+                from_bytes,
+                to_bytes,
+                method,
+            }),
+        }
+    }
+    ranges
+}
