@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The list of benchmarks: what each is called, what it measures, its defaults and how to make it.
 //!
-//! Called by lib to find one and by options and runner for its defaults. A new benchmark is one file and one entry here.
-//! Defaults are those of OSU 7.5.
+//! Called by lib to find one and by options and runner for its defaults. The entries are in
+//! [`list`]. Defaults are those of OSU 7.5.
 
-use crate::collective::{allgather, allreduce, alltoall, alltoallv, alltoallw, barrier, bcast};
+mod list;
+
+use crate::collective;
+use crate::one_sided::{self, OneSided};
 use crate::options::Settings;
-use crate::pt2pt::{bandwidth, bidirectional, latency, message_rate, multi_latency};
 use crate::runner::Benchmark;
-use weft_mpi::{Communicator, Datatype, Result};
+use crate::startup::Startup;
+pub use list::CATALOGUE;
+use weft_mpi::{Collective, Communicator, Datatype, Form, Result};
 
 /// What the second column of a row is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +34,8 @@ pub enum Ranks {
     Pairs,
     /// A collective of two or more.
     All,
+    /// Any number, also one.
+    Any,
 }
 
 /// How often to repeat: `(iterations, warm-up)` for messages up to 8192 bytes and above.
@@ -44,11 +50,39 @@ pub struct Loops {
 /// Messages above this many bytes count as large (specified by OSU).
 pub const LARGE_MESSAGE_BYTES: usize = 8192;
 
+/// Makes a benchmark with all the memory it needs.
+pub type MakePair =
+    for<'a> fn(&'a Communicator<'a>, &'a Settings) -> Result<Box<dyn Benchmark + 'a>>;
+
+/// How a benchmark is made, which is also what sort it is.
+#[derive(Clone, Copy)]
+pub enum Make {
+    /// Messages between two ranks.
+    Pair(MakePair),
+    /// The same with helpers of its own, whose number is -t: threads, which need MPI's leave, or processes.
+    Helped(MakePair, Helpers),
+    /// A collective in one of its forms.
+    Collective(Collective, Form),
+    /// One-sided accesses.
+    OneSided(OneSided),
+    /// Only a start.
+    Startup(Startup),
+}
+
+/// What -t counts in latency_mt and latency_mp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Helpers {
+    /// Threads that all call MPI.
+    Threads,
+    /// Processes that only sleep.
+    Processes,
+}
+
 /// One benchmark.
 pub struct Description {
     /// Name on the command line.
     pub name: &'static str,
-    /// Title in the output, between `# OSU MPI ` and the version.
+    /// Title in the output, between `# OSU MPI` and the version.
     pub title: &'static str,
     /// The figure it reports.
     pub measure: Measure,
@@ -56,182 +90,145 @@ pub struct Description {
     pub ranks: Ranks,
     /// Whether it has message sizes at all.
     pub sized: bool,
-    /// Whether each rank holds one message for every rank, so that -M counts it as often.
-    pub message_per_rank: bool,
-    /// Whether it adds elements up, so that MPI_CHAR has no meaning for it.
-    pub reduces: bool,
     /// Largest message by default, in bytes.
     pub max_bytes: usize,
     /// Repetitions by default.
     pub loops: Loops,
-    /// Makes it, with all the memory it needs.
-    pub make: for<'a> fn(&'a Communicator<'a>, &'a Settings) -> Result<Box<dyn Benchmark + 'a>>,
+    /// Makes it.
+    pub make: Make,
 }
 
 impl Description {
-    /// Type of the elements unless -T names another.
+    /// Type of the elements unless -T names another: the first with a meaning for the benchmark, and 8 bytes for single ones.
     pub fn default_kind(&self) -> Datatype {
-        if self.reduces {
-            Datatype::Int
-        } else {
-            Datatype::Char
+        match self.make {
+            Make::OneSided(which) if which.access().is_single() => Datatype::Long,
+            _ if self.computes() => Datatype::Int,
+            _ => Datatype::Char,
+        }
+    }
+
+    /// Whether it adds elements up, so that MPI_CHAR has no meaning for it.
+    pub fn computes(&self) -> bool {
+        match self.make {
+            Make::Collective(which, _) => which.reduces(),
+            Make::OneSided(which) => which.access().computes(),
+            _ => false,
         }
     }
 
     /// Whether it is one of the point-to-point benchmarks.
     pub fn is_point_to_point(&self) -> bool {
-        self.ranks != Ranks::All
+        matches!(self.make, Make::Pair(_) | Make::Helped(..))
+    }
+
+    /// The collective and its form, when it is one.
+    pub fn collective(&self) -> Option<(Collective, Form)> {
+        match self.make {
+            Make::Collective(which, form) => Some((which, form)),
+            _ => None,
+        }
+    }
+
+    /// The one-sided accesses, when it has such.
+    pub fn one_sided(&self) -> Option<OneSided> {
+        match self.make {
+            Make::OneSided(which) => Some(which),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a non-blocking collective, which is measured together with work.
+    pub fn is_overlapped(&self) -> bool {
+        matches!(self.make, Make::Collective(_, Form::Nonblocking))
+    }
+
+    /// Whether it accesses single elements, whose size is that of the type.
+    pub fn is_single(&self) -> bool {
+        self.one_sided()
+            .is_some_and(|which| which.access().is_single())
+    }
+
+    /// The start of its header line, up to the version. One-sided titles go on directly after `MPI`.
+    pub fn headline(&self) -> String {
+        let space = if self.title.starts_with('_') { "" } else { " " };
+        format!("OSU MPI{space}{}", self.title)
+    }
+
+    /// Makes it.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    ///
+    /// # Panics
+    /// For a start, which has nothing to measure by size.
+    pub fn make<'a>(
+        &self,
+        world: &'a Communicator<'a>,
+        settings: &'a Settings,
+    ) -> Result<Box<dyn Benchmark + 'a>> {
+        match self.make {
+            Make::Pair(make) | Make::Helped(make, _) => make(world, settings),
+            Make::Collective(which, form) => collective::make(world, settings, which, form),
+            Make::OneSided(which) => one_sided::make(world, settings, which),
+            Make::Startup(_) => unreachable!("the runner handles starts by themselves"),
+        }
     }
 }
 
-const LATENCY_LOOPS: Loops = Loops {
-    small: (10_000, 100),
-    large: (1000, 10),
-};
-const BANDWIDTH_LOOPS: Loops = Loops {
-    small: (100, 10),
-    large: (20, 2),
-};
-const COLLECTIVE_LOOPS: Loops = Loops {
-    small: (1000, 100),
-    large: (100, 10),
-};
-const POINT_TO_POINT_MAX_BYTES: usize = 4 << 20;
-const COLLECTIVE_MAX_BYTES: usize = 1 << 20;
-
-/// A collective of [`COLLECTIVE_LOOPS`] with message sizes; entries change what differs.
-const COLLECTIVE: Description = Description {
-    name: "",
-    title: "",
-    measure: Measure::Latency,
-    ranks: Ranks::All,
-    sized: true,
-    message_per_rank: false,
-    reduces: false,
-    max_bytes: COLLECTIVE_MAX_BYTES,
-    loops: COLLECTIVE_LOOPS,
-    make: barrier::make,
-};
-
-/// A point-to-point latency; entries change what differs.
-const POINT_TO_POINT: Description = Description {
-    ranks: Ranks::Two,
-    max_bytes: POINT_TO_POINT_MAX_BYTES,
-    loops: LATENCY_LOOPS,
-    make: latency::make,
-    ..COLLECTIVE
-};
-
-/// A point-to-point bandwidth; entries change what differs.
-const BANDWIDTH: Description = Description {
-    measure: Measure::Bandwidth,
-    loops: BANDWIDTH_LOOPS,
-    ..POINT_TO_POINT
-};
-
-/// All benchmarks.
-pub static CATALOGUE: &[Description] = &[
-    Description {
-        name: "latency",
-        title: "Latency Test",
-        ..POINT_TO_POINT
-    },
-    Description {
-        name: "bw",
-        title: "Bandwidth Test",
-        make: bandwidth::make,
-        ..BANDWIDTH
-    },
-    Description {
-        name: "bibw",
-        title: "Bi-Directional Bandwidth Test",
-        make: bidirectional::make,
-        ..BANDWIDTH
-    },
-    Description {
-        name: "mbw_mr",
-        title: "Multiple Bandwidth / Message Rate Test",
-        measure: Measure::MessageRate,
-        ranks: Ranks::Pairs,
-        make: message_rate::make,
-        ..BANDWIDTH
-    },
-    Description {
-        name: "multi_lat",
-        title: "Multi Latency Test",
-        ranks: Ranks::Pairs,
-        make: multi_latency::make,
-        ..POINT_TO_POINT
-    },
-    Description {
-        name: "barrier",
-        title: "Barrier Latency Test",
-        sized: false,
-        make: barrier::make,
-        ..COLLECTIVE
-    },
-    Description {
-        name: "bcast",
-        title: "Broadcast Latency Test",
-        make: bcast::make,
-        ..COLLECTIVE
-    },
-    Description {
-        name: "allreduce",
-        title: "Allreduce Latency Test",
-        reduces: true,
-        make: allreduce::make,
-        ..COLLECTIVE
-    },
-    Description {
-        name: "alltoall",
-        title: "All-to-All Personalized Exchange Latency Test",
-        message_per_rank: true,
-        make: alltoall::make,
-        ..COLLECTIVE
-    },
-    Description {
-        name: "alltoallv",
-        title: "All-to-Allv Personalized Exchange Latency Test",
-        message_per_rank: true,
-        make: alltoallv::make,
-        ..COLLECTIVE
-    },
-    Description {
-        name: "alltoallw",
-        title: "All-to-Allw Personalized Exchange Latency Test",
-        message_per_rank: true,
-        make: alltoallw::make,
-        ..COLLECTIVE
-    },
-    Description {
-        name: "allgather",
-        title: "Allgather Latency Test",
-        message_per_rank: true,
-        make: allgather::make,
-        ..COLLECTIVE
-    },
-];
-
-/// Finds a benchmark by its name, with or without OSU's `osu_` in front.
+/// Finds a benchmark by its name, with or without OSU's `osu_` in front. OSU once put `persistent` first.
 pub fn find(name: &str) -> Option<&'static Description> {
     let name = name.strip_prefix("osu_").unwrap_or(name);
+    let turned = name
+        .strip_prefix("persistent_")
+        .map(|rest| format!("{rest}_persistent"));
+    let name = turned.as_deref().unwrap_or(name);
     CATALOGUE
         .iter()
         .find(|description| description.name == name)
+}
+
+/// The headings of the overview, each with what stands below it.
+const SORTS: [(&str, fn(&Description) -> bool); 7] = [
+    ("Point to point", |description| {
+        description.is_point_to_point()
+    }),
+    ("Collectives", |description| {
+        is_of(description, Form::Blocking, false)
+    }),
+    ("Non-blocking collectives", |description| {
+        is_of(description, Form::Nonblocking, false)
+    }),
+    ("Persistent collectives", |description| {
+        is_of(description, Form::Persistent, false)
+    }),
+    ("Neighbourhood collectives", |description| {
+        is_of(description, Form::Blocking, true) || is_of(description, Form::Nonblocking, true)
+    }),
+    ("One-sided", |description| description.one_sided().is_some()),
+    ("Start", |description| {
+        matches!(description.make, Make::Startup(_))
+    }),
+];
+
+fn is_of(description: &Description, form: Form, between_neighbours: bool) -> bool {
+    description.collective().is_some_and(|(which, own)| {
+        own == form && which.is_between_neighbours() == between_neighbours
+    })
 }
 
 /// What `weft bench --help` prints.
 pub fn overview() -> String {
     let mut text = String::from(
         "Usage: weft bench BENCHMARK [OPTIONS]      inside an MPI job, e.g. weft run -n 2 -- weft bench latency\n       \
-         weft bench compare [OPTIONS]        several MPIs and transports, interleaved\n\nBenchmarks:\n",
+         weft bench compare [OPTIONS]        several MPIs and transports, interleaved\n",
     );
-    for description in CATALOGUE {
-        text.push_str(&format!(
-            "  {:<12}OSU MPI {}\n",
-            description.name, description.title
-        ));
+    for (heading, belongs) in SORTS {
+        text.push_str(&format!("\n{heading}:\n"));
+        for description in CATALOGUE.iter().filter(|description| belongs(description)) {
+            let (name, headline) = (description.name, description.headline());
+            text.push_str(&format!("  {name:<26}{headline}\n"));
+        }
     }
     text.push_str("\n`weft bench BENCHMARK --help` lists the options.\n");
     text
@@ -271,5 +268,37 @@ mod tests {
         assert_eq!(of("alltoall").max_bytes, 1 << 20);
         assert_eq!(of("mbw_mr").max_bytes, 4 << 20);
         assert_eq!(of("allreduce").default_kind(), Datatype::Int);
+        assert_eq!(of("fop_latency").default_kind(), Datatype::Long);
+        assert_eq!(of("put_bw").loops, of("bw").loops);
+    }
+
+    #[test]
+    fn whole_set_of_osu_is_there() {
+        let count = |belongs: fn(&Description) -> bool| {
+            CATALOGUE
+                .iter()
+                .filter(|description| belongs(description))
+                .count()
+        };
+        let counts: Vec<usize> = SORTS.iter().map(|(_, belongs)| count(*belongs)).collect();
+        assert_eq!(counts, [10, 15, 15, 14, 10, 9, 2]);
+        assert_eq!(counts.iter().sum::<usize>(), CATALOGUE.len());
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = CATALOGUE
+            .iter()
+            .map(|description| description.name)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), CATALOGUE.len());
+    }
+
+    #[test]
+    fn earlier_names_of_persistent_benchmarks_are_known() {
+        let found = find("osu_persistent_latency").expect("listed");
+        assert_eq!(found.name, "latency_persistent");
     }
 }

@@ -4,15 +4,18 @@
 //! Called by runner on rank 0. The text forms are read by other people's parsers, so every space counts: first column 10 wide,
 //! left-aligned; figures 18 wide with 2 digits; iterations 12 wide.
 
-use crate::catalogue::{Description, Measure};
+use crate::catalogue::{Description, Helpers, Make, Measure};
 use crate::options::{Settings, Shown, Style};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
+use weft_mpi::Origin;
 
 /// Width of a figure (specified by OSU).
 const FIELD: usize = 18;
 /// Width of the only column of a benchmark without sizes (specified by OSU).
 const SOLE_FIELD: usize = 17;
+/// Width of the first column of a non-blocking one without sizes (specified by OSU).
+const SOLE_OVERALL: usize = 13;
 /// Versions whose forms are followed.
 const VERSIONS: [(Style, &str); 2] = [(Style::Osu7, "7.5"), (Style::Osu5, "5.6.2")];
 
@@ -35,6 +38,59 @@ pub struct Row {
     pub passed: Option<bool>,
     /// Percentiles, in the order of [`Shown::tails`].
     pub tails: Vec<f64>,
+    /// What a non-blocking collective's time is made of.
+    pub overlap: Option<Overlap>,
+}
+
+/// What a non-blocking collective's time is made of: means over ranks and iterations in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Overlap {
+    /// The work.
+    pub compute: f64,
+    /// The call that starts the collective.
+    pub start: f64,
+    /// The calls of MPI_Test.
+    pub test: f64,
+    /// MPI_Wait.
+    pub wait: f64,
+    /// The collective by itself, and its least and greatest mean of one rank.
+    pub communication: f64,
+    /// Least.
+    pub least_communication: f64,
+    /// Greatest.
+    pub greatest_communication: f64,
+    /// How much of the communication the work has hidden, in percent.
+    pub percent: f64,
+}
+
+impl Overlap {
+    /// The columns after the overall time: name in the text form, name in JSON, value. The short form leaves some out.
+    fn columns(&self, full: bool) -> Vec<(&'static str, &'static str, f64)> {
+        let all = [
+            (true, "Compute(us)", "compute", self.compute),
+            (full, "Coll. Init(us)", "start", self.start),
+            (full, "MPI_Test(us)", "test", self.test),
+            (full, "MPI_Wait(us)", "wait", self.wait),
+            (true, "Pure Comm.(us)", "communication", self.communication),
+            (
+                full,
+                "Min Comm.(us)",
+                "communication_min",
+                self.least_communication,
+            ),
+            (
+                full,
+                "Max Comm.(us)",
+                "communication_max",
+                self.greatest_communication,
+            ),
+            (true, "Overlap(%)", "overlap_percent", self.percent),
+        ];
+        all.into_iter()
+            .filter(|(is_shown, ..)| *is_shown)
+            .map(|(_, title, name, value)| (title, name, value))
+            .collect()
+    }
 }
 
 /// Who ran, for the header.
@@ -52,19 +108,28 @@ pub struct Job {
     pub node: String,
 }
 
-/// What stands above the rows, with its line ends.
-pub fn header(description: &Description, settings: &Settings, job: &Job) -> String {
+/// The version whose form a style follows; `None` for JSON.
+pub fn version(style: Style) -> Option<&'static str> {
+    let known = VERSIONS.iter().find(|(known, _)| *known == style);
+    known.map(|(_, version)| *version)
+}
+
+/// What stands above the rows of all types, with its line ends. Nothing in JSON.
+pub fn title(description: &Description, settings: &Settings, job: &Job) -> String {
     let style = settings.shown.style;
-    let Some((_, version)) = VERSIONS.iter().find(|(known, _)| *known == style) else {
-        return json_header(description, settings, job);
+    let Some(version) = version(style) else {
+        return String::new();
     };
-    let old = style == Style::Osu5;
     let mut text = String::new();
-    // OSU 5's point-to-point benchmarks start with their title; everything else starts with an empty line.
-    if !(old && description.is_point_to_point()) {
+    if let Make::Helped(_, helpers) = description.make {
+        text += &helpers_of(helpers, settings.special.threads);
+    }
+    // OSU 5's point-to-point benchmarks and all one-sided ones start with their title; everything else with an empty line.
+    let old_pair = style == Style::Osu5 && description.is_point_to_point();
+    if !old_pair && description.one_sided().is_none() {
         text.push('\n');
     }
-    let _ = writeln!(text, "# OSU MPI {} v{version}", description.title);
+    let _ = writeln!(text, "# {} v{version}", description.headline());
     if description.measure == Measure::MessageRate {
         let _ = writeln!(
             text,
@@ -72,7 +137,47 @@ pub fn header(description: &Description, settings: &Settings, job: &Job) -> Stri
             job.pairs, settings.window
         );
     }
-    if !old && description.sized {
+    if let Some(which) = description.one_sided() {
+        let chosen = settings.special.synchronisation;
+        let synchronisation = chosen.unwrap_or(which.default_synchronisation());
+        let origin = origin_title(settings.special.origin);
+        let _ = writeln!(text, "# Window creation: {origin}");
+        let _ = writeln!(text, "# Synchronization: {}", synchronisation.title());
+    }
+    if description.is_overlapped() {
+        text += "# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n";
+    }
+    text
+}
+
+fn helpers_of(helpers: Helpers, (senders, receivers): (usize, usize)) -> String {
+    match helpers {
+        Helpers::Threads => format!(
+            "# Number of Sender threads: {senders} \n# Number of Receiver threads: {receivers}\n"
+        ),
+        Helpers::Processes => format!(
+            "# Number of forked processes in sender: {senders}\n# Number of forked processes in receiver: {receivers}\n"
+        ),
+    }
+}
+
+fn origin_title(origin: Origin) -> &'static str {
+    match origin {
+        Origin::Create => "MPI_Win_create",
+        Origin::Allocate => "MPI_Win_allocate",
+        Origin::Dynamic => "MPI_Win_create_dynamic",
+    }
+}
+
+/// What stands above the rows of one type: the type and the names of the columns, with their line ends; in
+/// JSON one line with all about the run.
+pub fn columns(description: &Description, settings: &Settings, job: &Job) -> String {
+    let style = settings.shown.style;
+    if style == Style::Json {
+        return json_header(description, settings, job);
+    }
+    let mut text = String::new();
+    if style != Style::Osu5 && description.sized {
         let _ = writeln!(text, "# Datatype: {}.", settings.kind.name());
     }
     text + &column_names(description, &settings.shown) + "\n"
@@ -81,7 +186,8 @@ pub fn header(description: &Description, settings: &Settings, job: &Job) -> Stri
 fn column_names(description: &Description, shown: &Shown) -> String {
     let old_latency = shown.style == Style::Osu5 && description.is_point_to_point();
     let value = match description.measure {
-        Measure::Latency if old_latency => "Latency (us)",
+        _ if description.is_overlapped() => "Overall(us)",
+        Measure::Latency if old_latency || description.one_sided().is_some() => "Latency (us)",
         Measure::Latency => "Avg Latency(us)",
         Measure::Bandwidth => "Bandwidth (MB/s)",
         Measure::MessageRate => "MB/s",
@@ -94,7 +200,11 @@ fn column_names(description: &Description, shown: &Shown) -> String {
     if description.measure == Measure::MessageRate && shown.rate {
         let _ = write!(text, "{:>FIELD$}", "Messages/s");
     }
-    if shown.full {
+    if description.is_overlapped() {
+        for (name, ..) in Overlap::default().columns(shown.full) {
+            let _ = write!(text, "{name:>FIELD$}");
+        }
+    } else if shown.full {
         let _ = write!(
             text,
             "{:>FIELD$}{:>FIELD$}{:>12}",
@@ -122,10 +232,18 @@ pub fn row(description: &Description, shown: &Shown, row: &Row) -> String {
     }
     let mut text = match description.sized {
         true => format!("{:<10}{:>FIELD$.2}", row.size_bytes, row.value),
+        false if row.overlap.is_some() => format!("{:>SOLE_OVERALL$.2}", row.value),
         false => format!("{:>SOLE_FIELD$.2}", row.value),
     };
     if let Some(rate) = row.rate.filter(|_| shown.rate) {
         let _ = write!(text, "{rate:>FIELD$.2}");
+    }
+    for (_, _, value) in row
+        .overlap
+        .iter()
+        .flat_map(|overlap| overlap.columns(shown.full))
+    {
+        let _ = write!(text, "{value:>FIELD$.2}");
     }
     if let Some((least, greatest)) = row.extremes.filter(|_| shown.full) {
         let _ = write!(
@@ -174,6 +292,9 @@ fn json_row(description: &Description, shown: &Shown, row: &Row) -> String {
     put("median", row.median.into());
     put("unit", unit(description).into());
     put("iterations", row.iterations.into());
+    for (_, name, value) in row.overlap.iter().flat_map(|overlap| overlap.columns(true)) {
+        put(name, value.into());
+    }
     if let Some(rate) = row.rate {
         put("messages_per_second", rate.into());
     }

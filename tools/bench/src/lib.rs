@@ -9,7 +9,8 @@
 //! - [`catalogue`]: the list of benchmarks: name, title, defaults, constructor
 //! - [`options`]: the command line, checked, as [`options::Settings`]
 //! - [`runner`]: initialise MPI, measure each size, print, agree on the exit code
-//! - [`pt2pt`] and [`collective`]: one small file per benchmark
+//! - [`pt2pt`]: one small file per benchmark; [`collective`]: every collective in every form; [`one_sided`]: windows;
+//!   [`startup`]: init and hello
 //! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on size, iteration and rank
 //! - [`agree`]: figures that ranks put together; [`statistics`]: medians and percentiles
 //! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
@@ -26,11 +27,13 @@ pub mod catalogue;
 pub mod collective;
 pub mod compare;
 pub mod format;
+pub mod one_sided;
 pub mod options;
 pub mod pattern;
 pub mod pt2pt;
 pub mod report;
 pub mod runner;
+pub mod startup;
 pub mod statistics;
 pub mod timing;
 

@@ -6,10 +6,12 @@
 
 use crate::catalogue::{Description, LARGE_MESSAGE_BYTES, Measure};
 use clap::{Parser, ValueEnum};
+pub use special::Special;
 use std::ffi::OsString;
 use weft_mpi::Datatype;
 use written::{Arguments, Output};
 
+mod special;
 mod written;
 
 #[cfg(test)]
@@ -65,7 +67,7 @@ pub enum Style {
 }
 
 /// A checked command line.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Settings {
     /// Smallest message in bytes.
     pub min_bytes: usize,
@@ -83,8 +85,10 @@ pub struct Settings {
     pub window: usize,
     /// -b.
     pub buffers: Buffers,
-    /// -T.
+    /// The type in use.
     pub kind: Datatype,
+    /// -T: all types to measure, one after the other.
+    pub kinds: Vec<Datatype>,
     /// -M.
     pub memory_limit_bytes: usize,
     /// -k.
@@ -93,6 +97,8 @@ pub struct Settings {
     pub pairs: Option<usize>,
     /// The columns.
     pub shown: Shown,
+    /// Options that only some benchmarks have.
+    pub special: Special,
     /// What the user should know before the run.
     pub warnings: Vec<String>,
 }
@@ -121,8 +127,8 @@ pub fn parse(description: &Description, arguments: Vec<OsString>) -> Result<Sett
     if arguments.version {
         let version = env!("CARGO_PKG_VERSION");
         return Err(Refusal::Answer(format!(
-            "weft bench {version}, as # OSU MPI {} v7.5\n",
-            description.title
+            "weft bench {version}, as # {} v7.5\n",
+            description.headline()
         )));
     }
     check(description, arguments)
@@ -147,19 +153,23 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
         output,
         ..
     } = &arguments;
-    let kind = kind_of(description, messages.kind.as_deref())?;
-    let (min_bytes, max_bytes) =
-        sizes_of(description, messages.sizes.as_deref(), (kind, output.style))?;
+    if let Some(refusal) = arguments.absent.refusal() {
+        return Err(refusal);
+    }
+    let kinds = kinds_of(description, messages.kinds.as_deref())?;
+    let widest = *kinds
+        .iter()
+        .max_by_key(|kind| kind.size_bytes())
+        .expect("at least one");
+    let (min_bytes, max_bytes) = sizes_of(
+        description,
+        messages.sizes.as_deref(),
+        (widest, output.style),
+    )?;
     if arguments.accelerator != "host" && arguments.accelerator != "none" {
         return Err(format!(
-            "-d {}: only host memory is known; leave -d out",
+            "-d {}: accelerators are not supported, only host memory is known; leave -d out",
             arguments.accelerator
-        ));
-    }
-    if arguments.threads != "1" {
-        return Err(format!(
-            "-t {}: the benchmarks run one thread a rank; leave -t out",
-            arguments.threads
         ));
     }
     if output.full && description.measure != Measure::Latency {
@@ -191,11 +201,13 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
         validation_warmup: repeats.validation_warmup,
         window: messages.window,
         buffers: messages.buffers,
-        kind,
+        kind: kinds[0],
+        kinds,
         memory_limit_bytes: messages.memory_limit_bytes,
         root: root_of(&messages.root)?,
         pairs: messages.pairs,
         shown: shown_of(output)?,
+        special: special::check(description, &arguments.special)?,
         warnings: warnings_of(&arguments),
     })
 }
@@ -252,18 +264,35 @@ fn tails_of(text: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-fn kind_of(description: &Description, text: Option<&str>) -> Result<Datatype, String> {
+fn kinds_of(description: &Description, text: Option<&str>) -> Result<Vec<Datatype>, String> {
     let Some(text) = text else {
-        return Ok(description.default_kind());
+        return Ok(vec![description.default_kind()]);
     };
+    if text.eq_ignore_ascii_case("all") {
+        let offered = |kind: &Datatype| kind_of(description, kind.name()).is_ok();
+        return Ok(Datatype::ALL.into_iter().filter(offered).collect());
+    }
+    text.split(',')
+        .map(|name| kind_of(description, name))
+        .collect()
+}
+
+fn kind_of(description: &Description, text: &str) -> Result<Datatype, String> {
     let kind = Datatype::ALL
         .into_iter()
         .find(|kind| kind.name().eq_ignore_ascii_case(text) && *kind != Datatype::Byte);
-    let kind = kind
-        .ok_or_else(|| format!("-T {text}: must be mpi_char, mpi_int, mpi_float or mpi_double"))?;
-    if description.reduces && kind == Datatype::Char {
+    let kind = kind.ok_or_else(|| {
+        format!("-T {text}: must be mpi_char, mpi_int, mpi_float, mpi_double, mpi_long, some of them with commas, or all")
+    })?;
+    if description.computes() && kind == Datatype::Char {
         return Err(format!(
-            "-T {text}: MPI adds no characters up; use mpi_int, mpi_float or mpi_double"
+            "-T {text}: MPI adds no characters up; use mpi_int, mpi_float, mpi_double or mpi_long"
+        ));
+    }
+    let swaps = description.name == "cas_latency";
+    if swaps && [Datatype::Float, Datatype::Double].contains(&kind) {
+        return Err(format!(
+            "-T {text}: MPI compares and swaps whole numbers only; use mpi_int or mpi_long"
         ));
     }
     Ok(kind)
@@ -323,6 +352,9 @@ impl Settings {
         if !description.sized {
             return vec![0];
         }
+        if description.is_single() {
+            return vec![self.kind.size_bytes()];
+        }
         let next = |size: &usize| {
             if *size == 0 {
                 Some(self.kind.size_bytes())
@@ -333,6 +365,14 @@ impl Settings {
         std::iter::successors(Some(self.min_bytes), next)
             .take_while(|size| *size <= self.max_bytes)
             .collect()
+    }
+
+    /// The same for one of the types of -T.
+    pub fn with(&self, kind: Datatype) -> Self {
+        Self {
+            kind,
+            ..self.clone()
+        }
     }
 
     /// Iterations and warm-up for a size.

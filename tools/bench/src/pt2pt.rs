@@ -8,7 +8,10 @@ pub mod bidirectional;
 pub mod latency;
 pub mod message_rate;
 pub mod multi_latency;
+pub mod persistent;
 mod ping_pong;
+pub mod processes;
+pub mod threads;
 mod window;
 
 use crate::options::Settings;
@@ -30,6 +33,15 @@ struct Partner {
 }
 
 impl Partner {
+    /// Of two ranks, rank 0 leads.
+    fn of_two(world: &Communicator<'_>) -> Self {
+        Self {
+            rank: world.rank(),
+            other: 1 - world.rank(),
+            leads: world.rank() == 0,
+        }
+    }
+
     /// Rank r leads and rank r + pairs follows; `None` for ranks beyond, which only watch.
     fn of(world: &Communicator<'_>, settings: &Settings) -> Option<Self> {
         Self::among(world.rank(), settings.pairs.unwrap_or(world.size() / 2))

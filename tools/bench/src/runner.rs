@@ -3,14 +3,16 @@
 //!
 //! Called by lib; calls options, weft-mpi, the benchmark for each size and format. Every rank runs the same steps; rank 0 prints.
 
-use crate::catalogue::{Description, Ranks};
+use crate::catalogue::{Description, Helpers, Make, Ranks};
 use crate::format::{self, Job, Row};
 use crate::options::{self, Refusal, Settings};
+use crate::startup;
 use crate::timing::Plan;
 use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
 use std::ffi::OsString;
-use std::io::Write;
-use weft_mpi::{Communicator, Result, Session};
+use std::fmt::Display;
+use std::io::{ErrorKind, Write};
+use weft_mpi::{Communicator, Result, Session, ThreadLevel};
 
 /// One benchmark, with its memory.
 pub trait Benchmark {
@@ -35,7 +37,7 @@ pub fn run(description: &'static Description, arguments: Vec<OsString>) -> u8 {
         Ok(settings) => settings,
         Err(refusal) => return refuse(refusal),
     };
-    let session = match Session::init() {
+    let session = match initialise(description) {
         Ok(session) => session,
         Err(error) => {
             eprintln!("weft bench {}: {error}", description.name);
@@ -44,11 +46,21 @@ pub fn run(description: &'static Description, arguments: Vec<OsString>) -> u8 {
     };
     match measure_all(&session, description, &settings) {
         Ok(code) => finish(session, description, code),
-        Err(error) => {
-            eprintln!("weft bench {}: {error}", description.name);
-            session.abort(EXIT_FAILED.into())
-        }
+        Err(error) => give_up(&session, description, &error),
     }
+}
+
+fn initialise(description: &Description) -> Result<Session> {
+    if matches!(description.make, Make::Helped(_, Helpers::Threads)) {
+        return Session::init_thread(ThreadLevel::Multiple).map(|(session, _)| session);
+    }
+    Session::init()
+}
+
+/// Ends the job. Called before any memory that MPI knows is given back, because giving back can wait for other ranks.
+fn give_up(session: &Session, description: &Description, reason: &dyn Display) -> ! {
+    eprintln!("weft bench {}: {reason}", description.name);
+    session.abort(EXIT_FAILED.into())
 }
 
 fn refuse(refusal: Refusal) -> u8 {
@@ -88,48 +100,131 @@ fn finish(session: Session, description: &Description, code: u8) -> u8 {
 
 fn measure_all(session: &Session, description: &Description, settings: &Settings) -> Result<u8> {
     let world = session.world()?;
-    let first = world.rank() == 0;
     if let Some(reason) = misfit(description, settings, world.size()) {
-        if first {
-            eprintln!("weft bench {}: {reason}", description.name);
-        }
-        if world.size() == 1 {
-            let library = session.library().path().display();
-            eprintln!(
-                "The MPI is {library}. If the launcher belongs to another one, name that one's with WEFT_MPI_LIBRARY."
-            );
-        }
+        refuse_ranks(session, description, &world, &reason);
         return Ok(EXIT_USAGE);
     }
-    let sizes = sizes_within_memory(description, settings, &world);
-    let mut benchmark = (description.make)(&world, settings)?;
-    if first {
-        for warning in &settings.warnings {
-            eprintln!("weft bench {}: {warning}", description.name);
-        }
-        print(&format::header(
-            description,
-            settings,
-            &job(session, &world, settings),
-        ));
+    let run = Run {
+        session,
+        description,
+        first: world.rank() == 0,
+    };
+    if let Make::Startup(which) = description.make {
+        let text = startup::text(which, settings, &world, session.init_duration())?;
+        run.print(&text);
+        return Ok(EXIT_OK);
     }
+    for warning in settings.warnings.iter().filter(|_| run.first) {
+        eprintln!("weft bench {}: {warning}", description.name);
+    }
+    let needs_neighbours = description
+        .collective()
+        .is_some_and(|(which, _)| which.is_between_neighbours());
+    let world = if needs_neighbours {
+        let grid = settings.special.neighbours;
+        let neighbours = grid.of(world.rank(), world.size());
+        world.graph(&neighbours, &neighbours)?
+    } else {
+        world
+    };
+    run.print(&format::title(
+        description,
+        settings,
+        &run.job(&world, settings),
+    ));
     let mut all_passed = true;
-    for size_bytes in sizes {
-        let (iterations, warmup) = settings.repeats(description, size_bytes);
-        let plan = Plan {
-            iterations,
-            warmup,
-            validation_warmup: settings.validation_warmup,
-            validate: settings.shown.validate,
-            single: settings.shown.full || !settings.shown.tails.is_empty(),
-        };
-        let row = benchmark.measure(size_bytes, &plan)?;
-        all_passed &= row.passed != Some(false);
-        if first {
-            print(&format::row(description, &settings.shown, &row));
-        }
+    for kind in &settings.kinds {
+        all_passed &= run.measure_kind(&world, &settings.with(*kind))?;
     }
     Ok(if all_passed { EXIT_OK } else { EXIT_FAILED })
+}
+
+fn refuse_ranks(
+    session: &Session,
+    description: &Description,
+    world: &Communicator<'_>,
+    reason: &str,
+) {
+    if world.rank() == 0 {
+        eprintln!("weft bench {}: {reason}", description.name);
+    }
+    if world.size() == 1 {
+        let library = session.library().path().display();
+        eprintln!(
+            "The MPI is {library}. If the launcher belongs to another one, name that one's with WEFT_MPI_LIBRARY."
+        );
+    }
+}
+
+/// A benchmark that runs on this rank.
+struct Run<'a> {
+    session: &'a Session,
+    description: &'a Description,
+    /// Whether this is rank 0, which prints.
+    first: bool,
+}
+
+impl Run<'_> {
+    /// Measures every size with one type of elements; whether every check passed.
+    fn measure_kind(&self, world: &Communicator<'_>, settings: &Settings) -> Result<bool> {
+        let description = self.description;
+        let sizes = sizes_within_memory(description, settings, world)?;
+        let mut benchmark = description.make(world, settings)?;
+        self.print(&format::columns(
+            description,
+            settings,
+            &self.job(world, settings),
+        ));
+        let mut all_passed = true;
+        for size_bytes in sizes {
+            let (iterations, warmup) = settings.repeats(description, size_bytes);
+            let plan = Plan {
+                iterations,
+                warmup,
+                validation_warmup: settings.validation_warmup,
+                validate: settings.shown.validate,
+                single: settings.shown.full || !settings.shown.tails.is_empty(),
+            };
+            let row = match benchmark.measure(size_bytes, &plan) {
+                Ok(row) => row,
+                Err(error) => give_up(self.session, description, &error),
+            };
+            all_passed &= row.passed != Some(false);
+            self.print(&format::row(description, &settings.shown, &row));
+        }
+        Ok(all_passed)
+    }
+
+    fn job(&self, world: &Communicator<'_>, settings: &Settings) -> Job {
+        Job {
+            ranks: world.size(),
+            pairs: settings.pairs.unwrap_or(world.size() / 2),
+            mpi: self.session.library_version(),
+            library: self.session.library().path().display().to_string(),
+            node: self.session.processor_name(),
+        }
+    }
+
+    /// On rank 0, prints and flushes: a reader at the other end of a pipe sees each row when it is measured. Output that cannot
+    /// be written ends the job; a reader that went away has what it wanted and is no reason to break the run off.
+    fn print(&self, text: &str) {
+        if !self.first {
+            return;
+        }
+        match write_out(&mut std::io::stdout().lock(), text) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                let reason =
+                    format!("stdout cannot be written: {error}. Rows printed before are complete");
+                give_up(self.session, self.description, &reason)
+            }
+            _ => {}
+        }
+    }
+}
+
+fn write_out(stdout: &mut impl Write, text: &str) -> std::io::Result<()> {
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush()
 }
 
 /// Why this number of ranks cannot run the benchmark.
@@ -139,7 +234,7 @@ fn misfit(description: &Description, settings: &Settings, ranks: usize) -> Optio
             "needs exactly 2 ranks, the job has {ranks}; start it with -n 2"
         ));
     }
-    if ranks < 2 {
+    if ranks < 2 && description.ranks != Ranks::Any {
         return Some(format!(
             "needs at least 2 ranks, the job has {ranks}; start it with -n 2 or more"
         ));
@@ -163,17 +258,13 @@ fn sizes_within_memory(
     description: &Description,
     settings: &Settings,
     world: &Communicator<'_>,
-) -> Vec<usize> {
+) -> Result<Vec<usize>> {
     let mut sizes = settings.sizes(description);
-    if description.is_point_to_point() {
-        return sizes;
-    }
-    let messages = if description.message_per_rank {
-        world.size()
-    } else {
-        1
+    let Some((which, _)) = description.collective() else {
+        return Ok(sizes);
     };
-    let limit = settings.memory_limit_bytes / messages;
+    let parts = which.parts(world)?;
+    let limit = settings.memory_limit_bytes / parts.0.max(parts.1).max(1);
     let wanted = sizes.len();
     sizes.retain(|size| *size <= limit);
     if sizes.len() < wanted && world.rank() == 0 {
@@ -184,24 +275,20 @@ fn sizes_within_memory(
             world.size()
         );
     }
-    sizes
+    Ok(sizes)
 }
 
-fn job(session: &Session, world: &Communicator<'_>, settings: &Settings) -> Job {
-    Job {
-        ranks: world.size(),
-        pairs: settings.pairs.unwrap_or(world.size() / 2),
-        mpi: session.library_version(),
-        library: session.library().path().display().to_string(),
-        node: session.processor_name(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn full_disk_is_an_error_and_not_silence() {
+        let mut full = std::fs::File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("Linux has it");
+        let error = write_out(&mut full, "1 0.25\n").expect_err("no room");
+        assert_eq!(error.kind(), ErrorKind::StorageFull);
     }
-}
-
-/// Prints and flushes: a reader at the other end of a pipe sees each row when it is measured.
-fn print(text: &str) {
-    let mut stdout = std::io::stdout().lock();
-    // A reader that went away is no reason to break the other ranks' run off.
-    let _ = stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush());
 }

@@ -21,8 +21,24 @@ pub trait Exercise {
     /// # Errors
     /// What MPI reports.
     fn exchange(&mut self, iteration: usize) -> Result<()>;
+    /// Makes sure that what was exchanged can be looked at on every rank; not timed. Called only when validating.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    fn conclude(&mut self) -> Result<()> {
+        Ok(())
+    }
     /// How many bytes differ from what the iteration should have brought; not timed. Called only when validating.
     fn mismatches(&mut self, iteration: usize) -> u64;
+}
+
+/// An exercise that can change its size.
+pub trait Resize: Exercise {
+    /// Chooses the size and touches the memory it uses, so that no page is mapped inside a timed loop.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    fn resize(&mut self, size_bytes: usize) -> Result<()>;
 }
 
 /// How a size is measured.
@@ -122,6 +138,7 @@ fn time_each(
         exercise.exchange(iteration)?;
         let seconds = start.elapsed().as_secs_f64();
         if plan.validate {
+            exercise.conclude()?;
             timing.mismatches += exercise.mismatches(iteration);
         }
         if iteration >= plan.warmup {

@@ -37,6 +37,8 @@ pub enum Datatype {
     Float,
     /// `MPI_DOUBLE`, 8 bytes.
     Double,
+    /// `MPI_LONG`, 8 bytes.
+    Long,
 }
 
 /// A predefined reduction.
@@ -52,16 +54,30 @@ pub enum Operation {
 
 impl Datatype {
     /// All of them, in the order of their discriminants.
-    pub const ALL: [Datatype; 5] = [Self::Char, Self::Byte, Self::Int, Self::Float, Self::Double];
+    pub const ALL: [Datatype; 6] = [
+        Self::Char,
+        Self::Byte,
+        Self::Int,
+        Self::Float,
+        Self::Double,
+        Self::Long,
+    ];
 
     /// The name MPI gives it.
     pub const fn name(self) -> &'static str {
-        ["MPI_CHAR", "MPI_BYTE", "MPI_INT", "MPI_FLOAT", "MPI_DOUBLE"][self as usize]
+        [
+            "MPI_CHAR",
+            "MPI_BYTE",
+            "MPI_INT",
+            "MPI_FLOAT",
+            "MPI_DOUBLE",
+            "MPI_LONG",
+        ][self as usize]
     }
 
     /// log2 of the size of one element in bytes.
     pub const fn size_shift(self) -> u32 {
-        [0, 0, 2, 2, 3][self as usize]
+        [0, 0, 2, 2, 3, 3][self as usize]
     }
 
     /// Size of one element in bytes.
@@ -76,6 +92,7 @@ impl Datatype {
             c"ompi_mpi_int",
             c"ompi_mpi_float",
             c"ompi_mpi_double",
+            c"ompi_mpi_long",
         ][self as usize]
     }
 
@@ -86,6 +103,7 @@ impl Datatype {
             0x4c00_0405,
             0x4c00_040a,
             0x4c00_080b,
+            0x4c00_0807,
         ][self as usize]
     }
 }
@@ -107,6 +125,8 @@ impl Operation {
 pub(crate) const MPICH_COMM_WORLD: usize = 0x4400_0000;
 /// `MPI_ERRORS_RETURN` in the MPICH interface (specified).
 pub(crate) const MPICH_ERRORS_RETURN: usize = 0x5400_0001;
+/// `MPI_INFO_NULL` in the MPICH interface (specified).
+pub(crate) const MPICH_INFO_NULL: usize = 0x1c00_0000;
 /// Room for the longest string either interface returns: `MPI_MAX_LIBRARY_VERSION_STRING` is 8192 in MPICH (specified).
 pub(crate) const LONGEST_STRING_BYTES: usize = 8192;
 /// `MPI_UNDEFINED`, the same in both (specified).
@@ -144,6 +164,16 @@ impl Abi {
         match self {
             Self::OpenMpi => -2,
             Self::Mpich => -1,
+        }
+    }
+
+    /// `MPI_LOCK_EXCLUSIVE` and `MPI_LOCK_SHARED`.
+    pub(crate) const fn lock_kind(self, exclusive: bool) -> c_int {
+        match (self, exclusive) {
+            (Self::OpenMpi, true) => 1,
+            (Self::OpenMpi, false) => 2,
+            (Self::Mpich, true) => 234,
+            (Self::Mpich, false) => 235,
         }
     }
 

@@ -16,6 +16,9 @@ pub struct Buffer {
     length: usize,
 }
 
+// SAFETY: it owns its memory and has no tie to a thread; a message in flight holds a borrow, which keeps it where it is.
+unsafe impl Send for Buffer {}
+
 impl Buffer {
     /// A zeroed buffer of `length` bytes. Allocates; setup. Its pages have no memory behind them until written.
     ///

@@ -17,6 +17,8 @@ pub struct Communicator<'session> {
     rank: usize,
     size: usize,
     owned: bool,
+    /// How many ranks it takes from and gives to, when it is a graph of neighbours.
+    pub(crate) degrees: Option<(usize, usize)>,
 }
 
 /// What was received.
@@ -52,6 +54,7 @@ impl<'session> Communicator<'session> {
             rank: rank as usize,
             size: size as usize,
             owned,
+            degrees: None,
         })
     }
 
@@ -195,7 +198,7 @@ impl<'session> Communicator<'session> {
 impl Drop for Communicator<'_> {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: made by MPI_Comm_split and freed once; the session, and so MPI, is still alive.
+            // SAFETY: made by MPI_Comm_split or as a graph, and freed once; the session, and so MPI, is still alive.
             unsafe { (self.session.functions.environment.free)(&mut self.handle) };
         }
     }

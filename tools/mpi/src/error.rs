@@ -65,6 +65,12 @@ impl Error {
         &self.0
     }
 
+    /// A refusal by a program that uses this crate: what, which value, what is allowed.
+    #[cold]
+    pub fn refused(what: &'static str, got: impl fmt::Display, limit: impl fmt::Display) -> Self {
+        Self::argument(what, got, limit)
+    }
+
     #[cold]
     pub(crate) fn argument(
         what: &'static str,

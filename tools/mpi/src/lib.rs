@@ -15,7 +15,12 @@
 //! - [`session`]: initialise, finalise, abort, clock, names
 //! - [`communicator`]: rank, size, blocking messages, split
 //! - [`collective`]: barrier, broadcast, reductions, exchanges; [`layout`]: where each rank's part lies in an exchange
+//! - [`neighbours`]: communicators of neighbours; [`threads`]: one communicator for several threads
+//! - [`planned`]: a collective with its memory, blocking, non-blocking or persistent; `shape` and `entry` know the functions
 //! - [`requests`]: messages in flight, inside a scope that always waits for them; [`buffer`]: the page-aligned memory they use
+//! - [`persistent`]: messages planned once and started often
+//! - [`window`] and [`one_sided`]: memory that other ranks reach, and the accesses to it
+//! - [`sleepers`]: children for those who ask whether an MPI bears a fork
 //! - [`error`]: what went wrong, in sentences
 //!
 //! Everything public is safe: lengths are checked, buffers of messages in flight cannot be touched, and a session stays on
@@ -25,18 +30,35 @@ pub mod abi;
 pub mod buffer;
 pub mod collective;
 pub mod communicator;
+pub mod entry;
 pub mod error;
 pub mod layout;
 pub mod library;
 pub mod locate;
+pub mod neighbours;
+pub mod one_sided;
+pub mod persistent;
+pub mod planned;
 pub mod requests;
 pub mod session;
+pub mod shape;
+pub mod sleepers;
 mod table;
+pub mod threads;
+pub mod window;
 
 pub use abi::{Abi, Datatype, Operation};
 pub use buffer::Buffer;
 pub use communicator::{Communicator, Status};
+pub use entry::Form;
 pub use error::{Error, Result};
 pub use layout::{Layout, TypedLayout};
+pub use one_sided::There;
+pub use persistent::{Direction, Line, Persistent};
+pub use planned::{Plan, Planned};
 pub use requests::{Requests, Scope};
 pub use session::{Session, ThreadLevel};
+pub use shape::Collective;
+pub use sleepers::Sleepers;
+pub use threads::Shared;
+pub use window::{Origin, Window};

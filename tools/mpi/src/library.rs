@@ -106,9 +106,27 @@ impl Library {
         Ok(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })
     }
 
+    /// The first of two functions with the same signature that there is: the standard's name, then the one it had before.
+    ///
+    /// # Safety
+    /// As [`Library::function`], for both names.
+    pub(crate) unsafe fn function_or<F: Copy>(&self, name: &CStr, earlier: &CStr) -> Result<F> {
+        let found = if self.address(name).is_none() && self.address(earlier).is_some() {
+            earlier
+        } else {
+            name
+        };
+        // SAFETY: the caller's promise.
+        unsafe { self.function(found) }
+    }
+
     #[cold]
     fn lacks(&self, name: &CStr) -> Error {
-        let reason = format!("it has no function {}", name.to_string_lossy());
+        let reason = format!(
+            "it has no function {} (the version is {})",
+            name.to_string_lossy(),
+            self.version()
+        );
         Problem::Unusable {
             path: self.path.display().to_string(),
             reason,

@@ -13,6 +13,7 @@ use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 /// How many threads may call MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,8 +34,11 @@ pub struct Session {
     pub(crate) types: [Handle; Datatype::ALL.len()],
     pub(crate) operations: [Handle; Operation::ALL.len()],
     pub(crate) abi: Abi,
+    pub(crate) no_info: Handle,
     world: Handle,
     library: Library,
+    granted: ThreadLevel,
+    init_duration: Duration,
     _stays_on_its_thread: PhantomData<*mut ()>,
 }
 
@@ -48,10 +52,12 @@ impl Session {
     /// # Errors
     /// `NoLibrary` or `Unusable` when no MPI fits (see [`Library::open`]), `AlreadyInitialised`, `Call` when MPI itself fails.
     pub fn init() -> Result<Self> {
-        let session = Self::open()?;
+        let mut session = Self::open()?;
+        let begin = Instant::now();
         // SAFETY: MPI 2 and later allow null for both arguments; INITIALISED makes this the only call.
         let code =
             unsafe { (session.functions.environment.init)(ptr::null_mut(), ptr::null_mut()) };
+        session.init_duration = begin.elapsed();
         session.initialised("MPI_Init", code)
     }
 
@@ -60,9 +66,10 @@ impl Session {
     /// # Errors
     /// As [`Session::init`].
     pub fn init_thread(level: ThreadLevel) -> Result<(Self, ThreadLevel)> {
-        let session = Self::open()?;
+        let mut session = Self::open()?;
         let mut provided: c_int = 0;
         let init_thread = session.functions.environment.init_thread;
+        let begin = Instant::now();
         // SAFETY: null arguments are allowed, `provided` is writable; INITIALISED makes this the only call.
         let code = unsafe {
             init_thread(
@@ -72,12 +79,14 @@ impl Session {
                 &mut provided,
             )
         };
+        session.init_duration = begin.elapsed();
         let granted = match provided {
             0 => ThreadLevel::Single,
             1 => ThreadLevel::Funneled,
             2 => ThreadLevel::Serialized,
             _ => ThreadLevel::Multiple,
         };
+        session.granted = granted;
         Ok((session.initialised("MPI_Init_thread", code)?, granted))
     }
 
@@ -95,6 +104,7 @@ impl Session {
                 predefined(&library, operation.symbol(), operation.mpich_handle())?;
         }
         let world = predefined(&library, c"ompi_mpi_comm_world", abi::MPICH_COMM_WORLD)?;
+        let no_info = predefined(&library, c"ompi_mpi_info_null", abi::MPICH_INFO_NULL)?;
         if INITIALISED.set(()).is_err() {
             return Err(Problem::AlreadyInitialised.into());
         }
@@ -103,8 +113,11 @@ impl Session {
             types,
             operations,
             abi,
+            no_info,
             world,
             library,
+            granted: ThreadLevel::Single,
+            init_duration: Duration::ZERO,
             _stays_on_its_thread: PhantomData,
         })
     }
@@ -112,15 +125,27 @@ impl Session {
     /// Asks for errors as return codes, so that they become [`Error`]s that say what failed.
     fn initialised(self, function: &'static str, code: c_int) -> Result<Self> {
         self.check(function, code)?;
-        let handler = predefined(
-            &self.library,
-            c"ompi_mpi_errors_return",
-            abi::MPICH_ERRORS_RETURN,
-        )?;
+        let handler = self.errors_return()?;
         // SAFETY: MPI is initialised; both handles are predefined ones of this library.
         let code = unsafe { (self.functions.environment.set_error_handler)(self.world, handler) };
         self.check("MPI_Comm_set_errhandler", code)?;
         Ok(self)
+    }
+
+    /// The handle of `MPI_ERRORS_RETURN`.
+    pub(crate) fn errors_return(&self) -> Result<Handle> {
+        let mpich = abi::MPICH_ERRORS_RETURN;
+        predefined(&self.library, c"ompi_mpi_errors_return", mpich)
+    }
+
+    /// How long `MPI_Init` took, without opening the library.
+    pub fn init_duration(&self) -> Duration {
+        self.init_duration
+    }
+
+    /// How many threads MPI allows to call it.
+    pub fn granted(&self) -> ThreadLevel {
+        self.granted
     }
 
     /// The communicator of all ranks. Setup.

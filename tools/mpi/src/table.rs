@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The MPI functions this crate calls, as plain function pointers, looked up once.
 //!
-//! Filled by library through [`Functions::load`]; called by session, communicator, collective and requests. Signatures are those
+//! Filled by library through [`Functions::load`]; called by session, communicator, collective, requests,
+//! persistent, planned and window. Signatures are those
 //! of the MPI 3.1 standard with every handle as `usize` (see abi for why that fits both interfaces).
 
 use crate::error::Result;
@@ -47,6 +48,10 @@ functions! {
         rank = c"MPI_Comm_rank": fn(Handle, *mut c_int) -> Code;
         size = c"MPI_Comm_size": fn(Handle, *mut c_int) -> Code;
         split = c"MPI_Comm_split": fn(Handle, c_int, c_int, *mut Handle) -> Code;
+        group = c"MPI_Comm_group": fn(Handle, *mut Handle) -> Code;
+        group_include = c"MPI_Group_incl": fn(Handle, c_int, Counts, *mut Handle) -> Code;
+        group_free = c"MPI_Group_free": fn(*mut Handle) -> Code;
+        graph = c"MPI_Dist_graph_create_adjacent": fn(Handle, c_int, Counts, Counts, c_int, Counts, Counts, Handle, c_int, *mut Handle) -> Code;
         free = c"MPI_Comm_free": fn(*mut Handle) -> Code;
     }
 }
@@ -61,6 +66,13 @@ functions! {
         waitall = c"MPI_Waitall": fn(c_int, Target, Target) -> Code;
         testall = c"MPI_Testall": fn(c_int, Target, *mut c_int, Target) -> Code;
         get_count = c"MPI_Get_count": fn(Source, Handle, *mut c_int) -> Code;
+        send_init = c"MPI_Send_init": fn(Source, c_int, Handle, c_int, c_int, Handle, Target) -> Code;
+        recv_init = c"MPI_Recv_init": fn(Target, c_int, Handle, c_int, c_int, Handle, Target) -> Code;
+        start_all = c"MPI_Startall": fn(c_int, Target) -> Code;
+        start = c"MPI_Start": fn(Target) -> Code;
+        wait = c"MPI_Wait": fn(Target, Target) -> Code;
+        test = c"MPI_Test": fn(Target, *mut c_int, Target) -> Code;
+        request_free = c"MPI_Request_free": fn(Target) -> Code;
     }
 }
 
@@ -79,11 +91,49 @@ functions! {
     }
 }
 
-/// Every function, in three groups.
+functions! {
+    /// Windows: memory that other ranks reach, and the ways to agree on when.
+    WindowCalls {
+        create = c"MPI_Win_create": fn(Target, isize, c_int, Handle, Handle, *mut Handle) -> Code;
+        allocate = c"MPI_Win_allocate": fn(isize, c_int, Handle, Handle, *mut Target, *mut Handle) -> Code;
+        create_dynamic = c"MPI_Win_create_dynamic": fn(Handle, Handle, *mut Handle) -> Code;
+        attach = c"MPI_Win_attach": fn(Handle, Target, isize) -> Code;
+        detach = c"MPI_Win_detach": fn(Handle, Source) -> Code;
+        free = c"MPI_Win_free": fn(*mut Handle) -> Code;
+        set_error_handler = c"MPI_Win_set_errhandler": fn(Handle, Handle) -> Code;
+        lock = c"MPI_Win_lock": fn(c_int, c_int, c_int, Handle) -> Code;
+        unlock = c"MPI_Win_unlock": fn(c_int, Handle) -> Code;
+        lock_all = c"MPI_Win_lock_all": fn(c_int, Handle) -> Code;
+        unlock_all = c"MPI_Win_unlock_all": fn(Handle) -> Code;
+        flush = c"MPI_Win_flush": fn(c_int, Handle) -> Code;
+        flush_local = c"MPI_Win_flush_local": fn(c_int, Handle) -> Code;
+        fence = c"MPI_Win_fence": fn(c_int, Handle) -> Code;
+        post = c"MPI_Win_post": fn(Handle, c_int, Handle) -> Code;
+        start = c"MPI_Win_start": fn(Handle, c_int, Handle) -> Code;
+        complete = c"MPI_Win_complete": fn(Handle) -> Code;
+        wait = c"MPI_Win_wait": fn(Handle) -> Code;
+    }
+}
+
+functions! {
+    /// What reaches into a window of another rank.
+    OneSided {
+        put = c"MPI_Put": fn(Source, c_int, Handle, c_int, isize, c_int, Handle, Handle) -> Code;
+        get = c"MPI_Get": fn(Target, c_int, Handle, c_int, isize, c_int, Handle, Handle) -> Code;
+        accumulate = c"MPI_Accumulate": fn(Source, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle) -> Code;
+        get_accumulate = c"MPI_Get_accumulate": fn(Source, c_int, Handle, Target, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle) -> Code;
+        fetch_and_op = c"MPI_Fetch_and_op": fn(Source, Target, Handle, c_int, isize, Handle, Handle) -> Code;
+        compare_and_swap = c"MPI_Compare_and_swap": fn(Source, Source, Target, Handle, c_int, isize, Handle) -> Code;
+    }
+}
+
+/// Every function, in groups.
 pub(crate) struct Functions {
     pub(crate) environment: Environment,
     pub(crate) point: PointToPoint,
     pub(crate) collective: Collective,
+    pub(crate) window: WindowCalls,
+    pub(crate) one_sided: OneSided,
 }
 
 impl Functions {
@@ -93,6 +143,8 @@ impl Functions {
             environment: Environment::load(library)?,
             point: PointToPoint::load(library)?,
             collective: Collective::load(library)?,
+            window: WindowCalls::load(library)?,
+            one_sided: OneSided::load(library)?,
         })
     }
 }

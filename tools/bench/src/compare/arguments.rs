@@ -319,7 +319,7 @@ mod tests {
             .unwrap_err()
             .to_string();
         assert!(
-            error.contains("lat") && error.contains("latency, bw"),
+            error.contains("lat") && error.contains("latency, "),
             "{error}"
         );
     }

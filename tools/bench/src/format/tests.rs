@@ -15,7 +15,7 @@ fn header_of(name: &str, line: &str) -> String {
         library: "/lib/libmpi.so.12".into(),
         node: "here".into(),
     };
-    header(description, &settings, &job)
+    title(description, &settings, &job) + &columns(description, &settings, &job)
 }
 
 fn settings_of(description: &Description, line: &str) -> Settings {
@@ -41,6 +41,7 @@ fn content() -> Row {
         iterations: 1000,
         passed: None,
         tails: vec![],
+        overlap: None,
     }
 }
 

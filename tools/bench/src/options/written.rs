@@ -4,7 +4,8 @@
 //! Called by options, which turns them into settings.
 
 use super::Buffers;
-use clap::{Args, Parser};
+use crate::one_sided::synchronise::Synchronisation;
+use clap::{Args, Parser, ValueEnum};
 
 /// -M by default, in bytes, as in OSU.
 const DEFAULT_MEMORY_LIMIT_BYTES: usize = 512 << 20;
@@ -31,14 +32,10 @@ pub(super) struct Arguments {
         value_name = "TYPE"
     )]
     pub(super) accelerator: String,
-    /// Threads; only 1 is known
-    #[arg(
-        short = 't',
-        long = "num-threads",
-        default_value = "1",
-        value_name = "N"
-    )]
-    pub(super) threads: String,
+    #[command(flatten)]
+    pub(super) special: Special,
+    #[command(flatten)]
+    pub(super) absent: Absent,
     /// Print the version and leave
     #[arg(short = 'v', long = "version")]
     pub(super) version: bool,
@@ -63,9 +60,9 @@ pub(super) struct Messages {
     /// One buffer for all messages in flight, or one each (bandwidth)
     #[arg(short = 'b', long = "buffer-num", value_enum, default_value = "single")]
     pub(super) buffers: Buffers,
-    /// Type of the elements: mpi_char, mpi_int, mpi_float or mpi_double
-    #[arg(short = 'T', long = "type", value_name = "TYPE")]
-    pub(super) kind: Option<String>,
+    /// Type of the elements: mpi_char, mpi_int, mpi_float, mpi_double, mpi_long, several with commas in between, or all
+    #[arg(short = 'T', long = "type", value_name = "TYPE,...")]
+    pub(super) kinds: Option<String>,
     /// Bytes of memory that the buffers of a collective may take on one rank
     #[arg(short = 'M', long = "mem-limit", default_value_t = DEFAULT_MEMORY_LIMIT_BYTES, value_name = "BYTES")]
     pub(super) memory_limit_bytes: usize,
@@ -78,8 +75,117 @@ pub(super) struct Messages {
     )]
     pub(super) root: String,
     /// Pairs of ranks that exchange (multi_lat, mbw_mr); half the ranks by default
-    #[arg(short = 'p', long = "pairs", value_name = "N")]
+    #[arg(short = 'p', long = "num-pairs", alias = "pairs", value_name = "N")]
     pub(super) pairs: Option<usize>,
+}
+
+/// Options that only some benchmarks have.
+#[derive(Args, Debug)]
+pub(super) struct Special {
+    /// latency_mt, latency_mp: [SENDING:]RECEIVING threads or child processes (default 1:2); non-blocking collectives: calls of
+    /// MPI_Test during the work (default 0)
+    #[arg(
+        short = 't',
+        long = "num-test-calls",
+        alias = "num-threads",
+        value_name = "[N:]N"
+    )]
+    pub(super) count: Option<String>,
+    /// How a window is made (one-sided)
+    #[arg(
+        short = 'w',
+        long = "win-options",
+        value_enum,
+        ignore_case = true,
+        value_name = "HOW"
+    )]
+    pub(super) origin: Option<Making>,
+    /// How it is said that accesses have ended (one-sided); flush by default, pscw for put_bibw
+    #[arg(
+        short = 's',
+        long = "sync-option",
+        value_enum,
+        ignore_case = true,
+        value_name = "HOW"
+    )]
+    pub(super) synchronisation: Option<Synchronisation>,
+    /// Neighbours in neighbourhood collectives: cart:DIMENSIONS:RADIUS (default cart:1:1)
+    #[arg(short = 'N', long = "nhbr", value_name = "GRID")]
+    pub(super) neighbours: Option<String>,
+}
+
+/// How a window comes to its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Making {
+    /// MPI_Win_create
+    Create,
+    /// MPI_Win_allocate, the default
+    Allocate,
+    /// MPI_Win_create_dynamic
+    Dynamic,
+}
+
+/// Options that OSU has and this program has not; known, so that the answer can say why.
+#[derive(Args, Debug)]
+pub(super) struct Absent {
+    #[arg(short = 'G', long = "graph", hide = true)]
+    pub(super) graph: Option<String>,
+    #[arg(short = 'D', long = "ddt", hide = true)]
+    pub(super) derived: Option<String>,
+    #[arg(short = 'P', long = "papi", hide = true)]
+    pub(super) counters: Option<String>,
+    #[arg(short = 'I', long = "session", hide = true)]
+    pub(super) session: bool,
+    #[arg(short = 'l', long = "in-place", hide = true)]
+    pub(super) in_place: bool,
+    #[arg(short = 'V', long = "vary-window", hide = true)]
+    pub(super) vary_window: bool,
+    #[arg(short = 'r', long = "cuda-target", hide = true)]
+    pub(super) target: Option<String>,
+    #[arg(short = 'a', long = "array-size", hide = true)]
+    pub(super) array: Option<String>,
+}
+
+impl Absent {
+    /// The first that was written, and why it is not offered.
+    pub(super) fn refusal(&self) -> Option<String> {
+        let asked = [
+            (
+                self.graph.is_some(),
+                "-G: graphs are not drawn here; `weft bench compare` draws them, and -z prints percentiles",
+            ),
+            (
+                self.derived.is_some(),
+                "-D: derived types are not offered; -T names a predefined one",
+            ),
+            (
+                self.counters.is_some(),
+                "-P: hardware counters are not read; `perf stat` reads them from outside",
+            ),
+            (
+                self.session,
+                "-I: MPI sessions are not offered; MPI is initialised by MPI_Init",
+            ),
+            (
+                self.in_place,
+                "-l: MPI_IN_PLACE is not offered; what is given and what is taken lie apart",
+            ),
+            (
+                self.vary_window,
+                "-V: the window is not varied; run it again with another -W",
+            ),
+            (
+                self.target.is_some(),
+                "-r: there is no work on accelerators; leave -r out",
+            ),
+            (
+                self.array.is_some(),
+                "-a: there are no arrays on accelerators; leave -a out",
+            ),
+        ];
+        let first = asked.iter().find(|(is_asked, _)| *is_asked);
+        first.map(|(_, why)| (*why).to_owned())
+    }
 }
 
 #[derive(Args, Debug)]

@@ -10,13 +10,14 @@ use crate::format::Row;
 use crate::options::Settings;
 use crate::runner::Benchmark;
 use crate::statistics;
-use crate::timing::{self, Plan};
+use crate::timing::{self, Plan, Resize};
 use weft_mpi::{Communicator, Result};
 
-struct Bandwidth<'a> {
+/// A repeated window of messages, and the samples it leaves.
+struct Bandwidth<'a, E> {
     world: &'a Communicator<'a>,
     settings: &'a Settings,
-    window: Window<'a>,
+    window: E,
     directions: f64,
     samples: Vec<f64>,
 }
@@ -38,29 +39,38 @@ pub(super) fn make_with<'a>(
     settings: &'a Settings,
     ways: Ways,
 ) -> Box<dyn Benchmark + 'a> {
-    let partner = Partner {
-        rank: world.rank(),
-        other: 1 - world.rank(),
-        leads: world.rank() == 0,
-    };
-    let window = Window::new(world, settings, partner, ways);
-    let directions = if ways == Ways::Both { 2.0 } else { 1.0 };
+    let window = Window::new(world, settings, Partner::of_two(world), ways);
+    boxed(world, settings, window, ways.count())
+}
+
+/// The benchmark around a window of `settings.window` messages in each of `directions`.
+pub(crate) fn boxed<'a>(
+    world: &'a Communicator<'a>,
+    settings: &'a Settings,
+    window: impl Resize + 'a,
+    directions: usize,
+) -> Box<dyn Benchmark + 'a> {
     Box::new(Bandwidth {
         world,
         settings,
         window,
-        directions,
+        directions: directions as f64,
         samples: Vec::new(),
     })
 }
 
-impl Benchmark for Bandwidth<'_> {
+/// MB in one window: `count` messages of a size in each of some directions. MB = 10^6 bytes.
+pub(crate) fn megabytes(size_bytes: usize, count: usize, directions: f64) -> f64 {
+    size_bytes as f64 / 1e6 * count as f64 * directions
+}
+
+impl<E: Resize> Benchmark for Bandwidth<'_, E> {
     fn measure(&mut self, size_bytes: usize, plan: &Plan) -> Result<Row> {
         self.samples.reserve(plan.iterations);
-        self.window.resize(size_bytes);
+        self.window.resize(size_bytes)?;
         self.world.barrier()?;
         let timing = timing::time(&mut self.window, plan, &mut self.samples)?;
-        let megabytes = size_bytes as f64 / 1e6 * self.settings.window as f64 * self.directions;
+        let megabytes = megabytes(size_bytes, self.settings.window, self.directions);
         for sample in &mut self.samples {
             *sample = megabytes / *sample;
         }
@@ -74,5 +84,16 @@ impl Benchmark for Bandwidth<'_> {
             tails,
             ..Row::default()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn window_counts_every_message_in_every_direction_in_millions_of_bytes() {
+        assert_eq!(megabytes(1_000_000, 64, 1.0), 64.0);
+        assert_eq!(megabytes(500, 10, 2.0), 0.01);
     }
 }

@@ -11,13 +11,14 @@ use crate::format::Row;
 use crate::options::Settings;
 use crate::runner::Benchmark;
 use crate::statistics;
-use crate::timing::{self, Plan};
+use crate::timing::{self, Plan, Resize};
 use weft_mpi::{Communicator, Result};
 
-struct Latency<'a> {
+/// A round trip of two ranks, and the samples it leaves.
+struct Latency<'a, E> {
     world: &'a Communicator<'a>,
     settings: &'a Settings,
-    ping_pong: PingPong<'a>,
+    round_trip: E,
     samples: Vec<f64>,
 }
 
@@ -29,43 +30,51 @@ pub fn make<'a>(
     world: &'a Communicator<'a>,
     settings: &'a Settings,
 ) -> Result<Box<dyn Benchmark + 'a>> {
-    let partner = Partner {
-        rank: world.rank(),
-        other: 1 - world.rank(),
-        leads: world.rank() == 0,
-    };
+    let partner = Partner::of_two(world);
     let ping_pong = PingPong::new(world, settings.kind, partner, settings.max_bytes);
-    Ok(Box::new(Latency {
-        world,
-        settings,
-        ping_pong,
-        samples: Vec::new(),
-    }))
+    Ok(boxed(world, settings, ping_pong))
 }
 
-impl Benchmark for Latency<'_> {
+/// The benchmark around a round trip, whose time is halved.
+pub(super) fn boxed<'a>(
+    world: &'a Communicator<'a>,
+    settings: &'a Settings,
+    round_trip: impl Resize + 'a,
+) -> Box<dyn Benchmark + 'a> {
+    Box::new(Latency {
+        world,
+        settings,
+        round_trip,
+        samples: Vec::new(),
+    })
+}
+
+impl<E: Resize> Benchmark for Latency<'_, E> {
     fn measure(&mut self, size_bytes: usize, plan: &Plan) -> Result<Row> {
         self.samples.reserve(plan.iterations);
-        self.ping_pong.resize(size_bytes);
+        self.round_trip.resize(size_bytes)?;
         self.world.barrier()?;
-        let timing = timing::time(&mut self.ping_pong, plan, &mut self.samples)?;
+        let timing = timing::time(&mut self.round_trip, plan, &mut self.samples)?;
         for sample in &mut self.samples {
             *sample *= 1e6 / 2.0;
         }
-        let tails = agree::own_tails(&mut self.samples, self.settings);
         Ok(Row {
             size_bytes,
             value: timing.seconds * 1e6 / (2.0 * plan.iterations as f64),
-            extremes: self
-                .samples
-                .first()
-                .copied()
-                .zip(self.samples.last().copied()),
             iterations: plan.iterations,
             passed: agree::passed(self.world, timing.mismatches, self.settings)?,
-            median: statistics::nearest_rank(&self.samples, 50),
-            tails,
-            ..Row::default()
+            ..spread_of(&mut self.samples, self.settings)
         })
+    }
+}
+
+/// What a row says about its samples, which are microseconds; sorts them.
+pub(crate) fn spread_of(samples: &mut [f64], settings: &Settings) -> Row {
+    let tails = agree::own_tails(samples, settings);
+    Row {
+        extremes: samples.first().copied().zip(samples.last().copied()),
+        median: statistics::nearest_rank(samples, 50),
+        tails,
+        ..Row::default()
     }
 }

@@ -9,7 +9,7 @@ use crate::agree;
 use crate::format::Row;
 use crate::options::Settings;
 use crate::runner::Benchmark;
-use crate::timing::{self, Plan, Timing};
+use crate::timing::{self, Plan, Resize, Timing};
 use weft_mpi::{Communicator, Operation, Result};
 
 struct MessageRate<'a> {
@@ -49,7 +49,7 @@ impl Benchmark for MessageRate<'_> {
         self.samples.reserve(plan.iterations);
         let mut timing = Timing::default();
         if let Some(window) = &mut self.window {
-            window.resize(size_bytes);
+            window.resize(size_bytes)?;
         }
         self.world.barrier()?;
         if let Some(window) = &mut self.window {

@@ -9,7 +9,7 @@ use crate::agree;
 use crate::format::Row;
 use crate::options::Settings;
 use crate::runner::Benchmark;
-use crate::timing::{self, Plan, Timing};
+use crate::timing::{self, Plan, Resize, Timing};
 use weft_mpi::{Communicator, Result};
 
 struct MultiLatency<'a> {
@@ -47,7 +47,7 @@ impl Benchmark for MultiLatency<'_> {
         self.samples.reserve(plan.iterations);
         let mut timing = Timing::default();
         if let Some(ping_pong) = &mut self.ping_pong {
-            ping_pong.resize(size_bytes);
+            ping_pong.resize(size_bytes)?;
             self.players.barrier()?;
             timing = timing::time(ping_pong, plan, &mut self.samples)?;
             for sample in &mut self.samples {

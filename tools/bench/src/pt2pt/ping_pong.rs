@@ -5,7 +5,7 @@
 
 use super::{DATA_TAG, Partner};
 use crate::pattern::{self, Message};
-use crate::timing::Exercise;
+use crate::timing::{Exercise, Resize};
 use weft_mpi::{Buffer, Communicator, Datatype, Result};
 
 /// The two buffers of one rank and the size in use.
@@ -36,13 +36,6 @@ impl<'a> PingPong<'a> {
         }
     }
 
-    /// Chooses the size and touches both buffers, so that no page is mapped inside a timed loop.
-    pub fn resize(&mut self, size_bytes: usize) {
-        self.size_bytes = size_bytes;
-        self.outgoing.bytes()[..size_bytes].fill(b'a');
-        self.incoming.bytes()[..size_bytes].fill(b'b');
-    }
-
     #[inline]
     fn both_ways(&mut self, size_bytes: usize) -> Result<()> {
         let (kind, other) = (self.kind, self.partner.other_as_target());
@@ -64,6 +57,15 @@ impl<'a> PingPong<'a> {
             sender,
             receiver,
         }
+    }
+}
+
+impl Resize for PingPong<'_> {
+    fn resize(&mut self, size_bytes: usize) -> Result<()> {
+        self.size_bytes = size_bytes;
+        self.outgoing.bytes()[..size_bytes].fill(b'a');
+        self.incoming.bytes()[..size_bytes].fill(b'b');
+        Ok(())
     }
 }
 

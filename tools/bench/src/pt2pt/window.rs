@@ -7,7 +7,7 @@
 use super::{ANSWER_TAG, DATA_TAG, Partner};
 use crate::options::{Buffers, Settings};
 use crate::pattern::{self, Message};
-use crate::timing::Exercise;
+use crate::timing::{Exercise, Resize};
 use std::ops::Range;
 use weft_mpi::{Buffer, Communicator, Datatype, Requests, Result, Scope};
 
@@ -21,6 +21,16 @@ pub enum Ways {
     One,
     /// Both ways at once, without an answer.
     Both,
+}
+
+impl Ways {
+    /// In how many directions messages go at once.
+    pub(super) fn count(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Both => 2,
+        }
+    }
 }
 
 /// The memory and the shape of one rank's windows.
@@ -51,7 +61,6 @@ impl<'a> Window<'a> {
         let length = |used: bool| if used { slots * settings.max_bytes } else { 0 };
         let sends = ways == Ways::Both || partner.leads;
         let receives = ways == Ways::Both || !partner.leads;
-        let directions = if ways == Ways::Both { 2 } else { 1 };
         Self {
             world,
             settings,
@@ -60,18 +69,8 @@ impl<'a> Window<'a> {
             outgoing: Buffer::new(length(sends)),
             incoming: Buffer::new(length(receives)),
             answer: Buffer::new(ANSWER_BYTES),
-            requests: Requests::new(settings.window * directions),
+            requests: Requests::new(settings.window * ways.count()),
             size_bytes: 0,
-        }
-    }
-
-    /// Chooses the size and touches the memory it uses.
-    pub fn resize(&mut self, size_bytes: usize) {
-        self.size_bytes = size_bytes;
-        let used = self.slots() * size_bytes;
-        for (buffer, letter) in [(&mut self.outgoing, b'a'), (&mut self.incoming, b'b')] {
-            let used = used.min(buffer.len());
-            buffer.bytes()[..used].fill(letter);
         }
     }
 
@@ -168,6 +167,18 @@ fn start<'env>(
             .try_for_each(|slot| scope.isend((buffer, of.0.of(slot)), of.1, other, DATA_TAG)),
         Receive(buffer, other) => (0..window)
             .try_for_each(|slot| scope.irecv((buffer, of.0.of(slot)), of.1, other, DATA_TAG)),
+    }
+}
+
+impl Resize for Window<'_> {
+    fn resize(&mut self, size_bytes: usize) -> Result<()> {
+        self.size_bytes = size_bytes;
+        let used = self.slots() * size_bytes;
+        for (buffer, letter) in [(&mut self.outgoing, b'a'), (&mut self.incoming, b'b')] {
+            let used = used.min(buffer.len());
+            buffer.bytes()[..used].fill(letter);
+        }
+        Ok(())
     }
 }
 

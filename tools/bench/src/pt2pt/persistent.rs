@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `latency_persistent`, `bw_persistent` and `bibw_persistent`: the same exchanges as latency, bw and bibw, with messages that are
+//! planned once for a size and then started again and again.
+//!
+//! Made by catalogue; the figures are latency's and bandwidth's, the calls weft-mpi's persistent messages.
+
+use super::window::Ways;
+use super::{ANSWER_TAG, DATA_TAG, Partner, bandwidth, latency};
+use crate::options::{Buffers, Settings};
+use crate::pattern::{self, Message};
+use crate::runner::Benchmark;
+use crate::timing::{Exercise, Resize};
+use weft_mpi::{Buffer, Communicator, Datatype, Direction, Line, Persistent, Result};
+
+/// Length of the answer that ends a window, in bytes (specified by OSU).
+const ANSWER_BYTES: usize = 4;
+
+/// Which exchange is repeated.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    /// One message there and one back.
+    RoundTrip,
+    /// A window of messages, one way with an answer or both ways.
+    Window(Ways),
+}
+
+struct Planned<'a> {
+    world: &'a Communicator<'a>,
+    settings: &'a Settings,
+    partner: Partner,
+    shape: Shape,
+    sends: Option<Persistent<'a>>,
+    receives: Option<Persistent<'a>>,
+    answer: Buffer,
+    size_bytes: usize,
+}
+
+/// Makes `latency_persistent`.
+///
+/// # Errors
+/// None; the signature is the catalogue's, here and below.
+pub fn make_latency<'a>(
+    world: &'a Communicator<'a>,
+    settings: &'a Settings,
+) -> Result<Box<dyn Benchmark + 'a>> {
+    let planned = Planned::new(world, settings, Shape::RoundTrip);
+    Ok(latency::boxed(world, settings, planned))
+}
+
+/// Makes `bw_persistent`.
+///
+/// # Errors
+/// None.
+pub fn make_bandwidth<'a>(
+    world: &'a Communicator<'a>,
+    settings: &'a Settings,
+) -> Result<Box<dyn Benchmark + 'a>> {
+    let planned = Planned::new(world, settings, Shape::Window(Ways::One));
+    Ok(bandwidth::boxed(world, settings, planned, 1))
+}
+
+/// Makes `bibw_persistent`.
+///
+/// # Errors
+/// None.
+pub fn make_bidirectional<'a>(
+    world: &'a Communicator<'a>,
+    settings: &'a Settings,
+) -> Result<Box<dyn Benchmark + 'a>> {
+    let planned = Planned::new(world, settings, Shape::Window(Ways::Both));
+    Ok(bandwidth::boxed(world, settings, planned, 2))
+}
+
+impl<'a> Planned<'a> {
+    fn new(world: &'a Communicator<'a>, settings: &'a Settings, shape: Shape) -> Self {
+        let partner = Partner::of_two(world);
+        let one_way = shape == Shape::Window(Ways::One);
+        let slots = slots(shape, settings);
+        let messages = |direction| {
+            let line = Line {
+                direction,
+                kind: settings.kind,
+                other: partner.other_as_target(),
+                tag: DATA_TAG,
+            };
+            Persistent::new(world, line, slots * settings.max_bytes)
+        };
+        Self {
+            world,
+            settings,
+            partner,
+            shape,
+            sends: (!one_way || partner.leads).then(|| messages(Direction::Send)),
+            receives: (!one_way || !partner.leads).then(|| messages(Direction::Receive)),
+            answer: Buffer::new(ANSWER_BYTES),
+            size_bytes: 0,
+        }
+    }
+
+    fn message(&self, iteration: usize, sender: usize, slot: usize) -> Message {
+        Message {
+            size_bytes: self.size_bytes,
+            iteration,
+            sender,
+            receiver: slot,
+        }
+    }
+
+    #[inline]
+    fn both(&mut self) -> (&mut Persistent<'a>, &mut Persistent<'a>) {
+        let missing = "a round trip and a window both ways have both";
+        (
+            self.sends.as_mut().expect(missing),
+            self.receives.as_mut().expect(missing),
+        )
+    }
+
+    #[inline]
+    fn round_trip(&mut self) -> Result<()> {
+        let leads = self.partner.leads;
+        let (sends, receives) = self.both();
+        let (first, then) = if leads {
+            (sends, receives)
+        } else {
+            (receives, sends)
+        };
+        first.start()?;
+        first.wait()?;
+        then.start()?;
+        then.wait()
+    }
+
+    #[inline]
+    fn both_ways(&mut self) -> Result<()> {
+        let (sends, receives) = self.both();
+        receives.start()?;
+        sends.start()?;
+        sends.wait()?;
+        receives.wait()
+    }
+
+    #[inline]
+    fn one_way(&mut self) -> Result<()> {
+        let other = self.partner.other_as_target();
+        let answer = self.answer.bytes();
+        for messages in [&mut self.sends, &mut self.receives].into_iter().flatten() {
+            messages.start()?;
+            messages.wait()?;
+        }
+        match self.partner.leads {
+            true => self.world.recv(answer, Datatype::Char, other, ANSWER_TAG),
+            false => self.world.send(answer, Datatype::Char, other, ANSWER_TAG),
+        }
+    }
+}
+
+/// Messages of a window that have bytes of their own.
+fn slots(shape: Shape, settings: &Settings) -> usize {
+    match (shape, settings.buffers) {
+        (Shape::Window(_), Buffers::Multiple) => settings.window,
+        _ => 1,
+    }
+}
+
+impl Resize for Planned<'_> {
+    fn resize(&mut self, size_bytes: usize) -> Result<()> {
+        self.size_bytes = size_bytes;
+        let slots = slots(self.shape, self.settings);
+        let count = match self.shape {
+            Shape::RoundTrip => 1,
+            Shape::Window(_) => self.settings.window,
+        };
+        for (messages, letter) in [(&mut self.sends, b'a'), (&mut self.receives, b'b')] {
+            let Some(messages) = messages else { continue };
+            messages.bytes()[..slots * size_bytes].fill(letter);
+            messages.plan((0..count).map(|message| {
+                let start = message % slots * size_bytes;
+                start..start + size_bytes
+            }))?;
+        }
+        Ok(())
+    }
+}
+
+impl Exercise for Planned<'_> {
+    fn prepare(&mut self, iteration: usize) {
+        let Partner { rank, other, .. } = self.partner;
+        for slot in 0..slots(self.shape, self.settings) {
+            let place = slot * self.size_bytes..(slot + 1) * self.size_bytes;
+            let given = self.message(iteration, rank, slot);
+            let expected = self.message(iteration, other, slot);
+            if let Some(sends) = &mut self.sends {
+                pattern::fill(&mut sends.bytes()[place.clone()], given);
+            }
+            if let Some(receives) = &mut self.receives {
+                pattern::spoil(&mut receives.bytes()[place], expected);
+            }
+        }
+    }
+
+    fn settle(&mut self) -> Result<()> {
+        self.world.barrier()
+    }
+
+    #[inline]
+    fn exchange(&mut self, _iteration: usize) -> Result<()> {
+        match self.shape {
+            Shape::RoundTrip => self.round_trip(),
+            Shape::Window(Ways::One) => self.one_way(),
+            Shape::Window(Ways::Both) => self.both_ways(),
+        }
+    }
+
+    fn mismatches(&mut self, iteration: usize) -> u64 {
+        let mut wrong = 0;
+        for slot in 0..slots(self.shape, self.settings) {
+            let place = slot * self.size_bytes..(slot + 1) * self.size_bytes;
+            let expected = self.message(iteration, self.partner.other, slot);
+            if let Some(receives) = &mut self.receives {
+                wrong += pattern::mismatches(&receives.bytes()[place], expected);
+            }
+        }
+        wrong
+    }
+}

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A window: memory of each rank that the others reach, its local buffers, and the ways to say when an access has ended.
+//!
+//! Made by programs from a communicator; one_sided holds the accesses. Every rank's window is equally long, so that places are
+//! checked here before MPI sees them. The local buffers belong to the window and are reachable only while no access is open,
+//! so MPI never reads or writes what Rust has given away. Source: MPI 3.1, chapter 11.
+
+use crate::buffer::Buffer;
+use crate::communicator::Communicator;
+use crate::error::{Error, Result};
+use crate::table::{Handle, Target};
+use std::ffi::c_int;
+use std::ptr::NonNull;
+
+/// How a window comes to its memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// `MPI_Win_create`: ordinary memory.
+    Create,
+    /// `MPI_Win_allocate`: memory that MPI chooses.
+    Allocate,
+    /// `MPI_Win_create_dynamic` and `MPI_Win_attach`: ordinary memory, reached by its address.
+    Dynamic,
+}
+
+/// A window.
+pub struct Window<'a> {
+    pub(crate) communicator: &'a Communicator<'a>,
+    pub(crate) handle: Handle,
+    /// The memory of created and dynamic windows.
+    memory: Option<Buffer>,
+    start: NonNull<u8>,
+    length: usize,
+    is_attached: bool,
+    /// What to add to a place in each rank's window.
+    bases: Vec<isize>,
+    /// What goes out.
+    pub(crate) outgoing: Buffer,
+    /// What comes in.
+    pub(crate) incoming: Buffer,
+    /// What a swap compares with.
+    pub(crate) compared: Buffer,
+    /// The rank whose accesses have not been completed.
+    pub(crate) open: Option<i32>,
+    group: Handle,
+}
+
+impl<'a> Window<'a> {
+    /// A window of `length` bytes on each rank, and local buffers of the same length. Collective; setup.
+    ///
+    /// # Errors
+    /// `Call` when MPI fails.
+    pub fn new(communicator: &'a Communicator<'a>, origin: Origin, length: usize) -> Result<Self> {
+        let mut window = Self {
+            communicator,
+            handle: 0,
+            memory: (origin != Origin::Allocate).then(|| Buffer::new(length)),
+            start: NonNull::dangling(),
+            length,
+            is_attached: false,
+            bases: vec![0; communicator.size()],
+            outgoing: Buffer::new(length),
+            incoming: Buffer::new(length),
+            compared: Buffer::new(length.min(8)),
+            open: None,
+            group: 0,
+        };
+        if let Some(memory) = &window.memory {
+            window.start = memory.start();
+        }
+        window.make(origin)?;
+        let session = communicator.session;
+        let handler = session.errors_return()?;
+        let set = session.functions.window.set_error_handler;
+        // SAFETY: a live window and a predefined handler.
+        let code = unsafe { set(window.handle, handler) };
+        session.check("MPI_Win_set_errhandler", code)?;
+        Ok(window)
+    }
+
+    fn make(&mut self, origin: Origin) -> Result<()> {
+        let session = self.communicator.session;
+        let (calls, length) = (&session.functions.window, self.length as isize);
+        let (no_info, world) = (session.no_info, self.communicator.handle);
+        let start: Target = self.start.as_ptr().cast();
+        match origin {
+            Origin::Create => {
+                // SAFETY: the memory is `length` bytes long and lives until after MPI_Win_free.
+                let code =
+                    unsafe { (calls.create)(start, length, 1, no_info, world, &mut self.handle) };
+                session.check("MPI_Win_create", code)
+            }
+            Origin::Allocate => {
+                let mut found: Target = std::ptr::null_mut();
+                // SAFETY: both outputs are writable; MPI's memory lives until MPI_Win_free.
+                let code = unsafe {
+                    (calls.allocate)(length, 1, no_info, world, &mut found, &mut self.handle)
+                };
+                session.check("MPI_Win_allocate", code)?;
+                self.start = NonNull::new(found.cast()).unwrap_or(NonNull::dangling());
+                Ok(())
+            }
+            Origin::Dynamic => {
+                // SAFETY: the output is writable.
+                let code = unsafe { (calls.create_dynamic)(no_info, world, &mut self.handle) };
+                session.check("MPI_Win_create_dynamic", code)?;
+                // SAFETY: the memory is `length` bytes long and stays until it is detached.
+                let code = unsafe { (calls.attach)(self.handle, start, length) };
+                session.check("MPI_Win_attach", code)?;
+                self.is_attached = true;
+                self.exchange_bases()
+            }
+        }
+    }
+
+    /// Tells every rank where each one's dynamic memory lies.
+    fn exchange_bases(&mut self) -> Result<()> {
+        let own = (self.start.as_ptr() as isize).to_ne_bytes();
+        let mut all = vec![0; own.len() * self.communicator.size()];
+        self.communicator
+            .allgather(&own, &mut all, crate::abi::Datatype::Byte)?;
+        for (base, bytes) in self.bases.iter_mut().zip(all.chunks_exact(own.len())) {
+            *base = isize::from_ne_bytes(bytes.try_into().expect("chunks of this length"));
+        }
+        Ok(())
+    }
+
+    /// Length of each rank's window in bytes.
+    pub fn len(&self) -> usize {
+        self.length
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    /// What goes out.
+    ///
+    /// # Panics
+    /// While an access is open; the same for the two below.
+    pub fn outgoing(&mut self) -> &mut [u8] {
+        self.assert_closed();
+        self.outgoing.bytes()
+    }
+
+    /// What came in.
+    pub fn incoming(&mut self) -> &mut [u8] {
+        self.assert_closed();
+        self.incoming.bytes()
+    }
+
+    /// What a swap compares with: up to 8 bytes.
+    pub fn compared(&mut self) -> &mut [u8] {
+        self.assert_closed();
+        self.compared.bytes()
+    }
+
+    fn assert_closed(&self) {
+        assert!(
+            self.open.is_none(),
+            "the buffers of a window are not touched while an access is open"
+        );
+    }
+
+    /// Copies from this rank's own window. The accesses of others must have ended, as after a flush there and a barrier.
+    ///
+    /// # Panics
+    /// When the place lies outside.
+    pub fn read_own(&self, place: usize, bytes: &mut [u8]) {
+        self.assert_inside(place, bytes.len());
+        // SAFETY: inside the window, as asserted; a plain copy of bytes that others may write, which the caller has ordered
+        // before this by MPI's calls. `bytes` is Rust's and cannot overlap.
+        unsafe {
+            self.start
+                .as_ptr()
+                .add(place)
+                .copy_to(bytes.as_mut_ptr(), bytes.len())
+        };
+    }
+
+    /// Copies into this rank's own window. No other rank may have an access open.
+    ///
+    /// # Panics
+    /// When the place lies outside.
+    pub fn write_own(&mut self, place: usize, bytes: &[u8]) {
+        self.assert_inside(place, bytes.len());
+        // SAFETY: as in read_own.
+        unsafe {
+            self.start
+                .as_ptr()
+                .add(place)
+                .copy_from(bytes.as_ptr(), bytes.len())
+        };
+    }
+
+    fn assert_inside(&self, place: usize, length: usize) {
+        let end = place.checked_add(length);
+        assert!(
+            end.is_some_and(|end| end <= self.length),
+            "byte {place} and {length} more lie outside a window of {} bytes",
+            self.length
+        );
+    }
+
+    /// A place in another rank's window as MPI wants it.
+    #[inline]
+    pub(crate) fn displacement(&self, rank: i32, place: usize, length: usize) -> Result<isize> {
+        let base = usize::try_from(rank)
+            .ok()
+            .and_then(|rank| self.bases.get(rank));
+        let end = place.checked_add(length);
+        match (base, end) {
+            (Some(base), Some(end)) if end <= self.length => Ok(base.wrapping_add(place as isize)),
+            _ => Err(self.outside(rank, place, length)),
+        }
+    }
+
+    #[cold]
+    fn outside(&self, rank: i32, place: usize, length: usize) -> Error {
+        let got = format!("{length} bytes at byte {place} of rank {rank}");
+        let limit = format!(
+            "each of {} ranks has {} bytes",
+            self.bases.len(),
+            self.length
+        );
+        Error::argument("place in a window", got, limit)
+    }
+
+    /// Names the other rank for [`Window::post`] and [`Window::start`]. Setup.
+    ///
+    /// # Errors
+    /// `Call` when MPI fails.
+    pub fn pair_with(&mut self, rank: i32) -> Result<()> {
+        let session = self.communicator.session;
+        let calls = &session.functions.environment;
+        let mut all = 0;
+        // SAFETY: a live communicator and a writable output.
+        let code = unsafe { (calls.group)(self.communicator.handle, &mut all) };
+        session.check("MPI_Comm_group", code)?;
+        let mut group = 0;
+        // SAFETY: one rank, as said; MPI checks that there is such a one.
+        let code = unsafe { (calls.group_include)(all, 1, &rank, &mut group) };
+        // SAFETY: made above, freed once.
+        unsafe { (calls.group_free)(&mut all) };
+        session.check("MPI_Group_incl", code)?;
+        self.free_group();
+        self.group = group;
+        Ok(())
+    }
+
+    pub(crate) fn group(&self) -> Handle {
+        self.group
+    }
+
+    fn free_group(&mut self) {
+        if self.group != 0 {
+            let free = self.communicator.session.functions.environment.group_free;
+            // SAFETY: made in pair_with, freed once.
+            unsafe { free(&mut self.group) };
+            self.group = 0;
+        }
+    }
+
+    /// Lock kind as the interface numbers it.
+    pub(crate) fn lock_kind(&self, exclusive: bool) -> c_int {
+        self.communicator.session.abi.lock_kind(exclusive)
+    }
+}
+
+impl Drop for Window<'_> {
+    /// Collective: all ranks drop a window at the same point.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("weft-mpi: a panic while a window was open; ending the process");
+            std::process::abort();
+        }
+        self.free_group();
+        if self.handle == 0 {
+            return;
+        }
+        let calls = &self.communicator.session.functions.window;
+        if self.is_attached {
+            // SAFETY: attached in make; no access of this rank is open any more, and others' have ended by contract.
+            unsafe { (calls.detach)(self.handle, self.start.as_ptr().cast_const().cast()) };
+        }
+        // SAFETY: made once, freed once; the memory is freed after this.
+        unsafe { (calls.free)(&mut self.handle) };
+    }
+}
