@@ -93,8 +93,6 @@ pub struct Settings {
     pub memory_limit_bytes: usize,
     /// -k.
     pub root: Root,
-    /// -p.
-    pub pairs: Option<usize>,
     /// The columns.
     pub shown: Shown,
     /// Options that only some benchmarks have.
@@ -205,9 +203,8 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
         kinds,
         memory_limit_bytes: messages.memory_limit_bytes,
         root: root_of(&messages.root)?,
-        pairs: messages.pairs,
         shown: shown_of(output)?,
-        special: special::check(description, &arguments.special)?,
+        special: special::check(description, &arguments.special, messages.pairs)?,
         warnings: warnings_of(&arguments),
     })
 }

@@ -44,7 +44,10 @@ impl Partner {
 
     /// Rank r leads and rank r + pairs follows; `None` for ranks beyond, which only watch.
     fn of(world: &Communicator<'_>, settings: &Settings) -> Option<Self> {
-        Self::among(world.rank(), settings.pairs.unwrap_or(world.size() / 2))
+        Self::among(
+            world.rank(),
+            settings.special.pairs.unwrap_or(world.size() / 2),
+        )
     }
 
     fn among(rank: usize, pairs: usize) -> Option<Self> {

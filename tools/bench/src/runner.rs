@@ -198,7 +198,7 @@ impl Run<'_> {
     fn job(&self, world: &Communicator<'_>, settings: &Settings) -> Job {
         Job {
             ranks: world.size(),
-            pairs: settings.pairs.unwrap_or(world.size() / 2),
+            pairs: settings.special.pairs.unwrap_or(world.size() / 2),
             mpi: self.session.library_version(),
             library: self.session.library().path().display().to_string(),
             node: self.session.processor_name(),
@@ -239,7 +239,7 @@ fn misfit(description: &Description, settings: &Settings, ranks: usize) -> Optio
             "needs at least 2 ranks, the job has {ranks}; start it with -n 2 or more"
         ));
     }
-    if let Some(pairs) = settings.pairs.filter(|pairs| pairs * 2 > ranks) {
+    if let Some(pairs) = settings.special.pairs.filter(|pairs| pairs * 2 > ranks) {
         return Some(format!(
             "-p {pairs}: needs {} ranks, the job has {ranks}",
             pairs * 2

@@ -70,6 +70,7 @@ macro_rules! entries {
             /// # Safety
             /// The arguments are what the function asks for, and the buffers live until the request has ended.
             #[inline]
+            #[allow(clippy::too_many_arguments, reason = "they are those of MPI's functions")]
             pub(crate) unsafe fn call(&self, $($argument: $kind,)* end: End) -> c_int {
                 match self {
                     // SAFETY: the caller's promise.

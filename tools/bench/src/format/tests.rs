@@ -225,3 +225,97 @@ fn header_lines_are_what_parsers_anchor_on() {
         ["#", "Size", "Avg", "Latency(us)"]
     );
 }
+
+fn overlapped() -> Row {
+    Row {
+        size_bytes: 4096,
+        value: 30.5,
+        overlap: Some(Overlap {
+            compute: 20.25,
+            start: 1.0,
+            test: 2.0,
+            wait: 3.0,
+            communication: 20.0,
+            least_communication: 19.0,
+            greatest_communication: 21.0,
+            percent: 48.75,
+        }),
+        ..Row::default()
+    }
+}
+
+#[test]
+fn non_blocking_collective_shows_what_was_hidden() {
+    assert_eq!(
+        header_of("iallgather", ""),
+        "\n# OSU MPI Non-blocking Allgather Latency Test v7.5\n# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n\
+         # Datatype: MPI_CHAR.\n# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)\n"
+    );
+    assert_eq!(
+        row_of("iallgather", "", overlapped()),
+        "4096                   30.50             20.25             20.00             48.75\n"
+    );
+}
+
+#[test]
+fn full_non_blocking_collective_shows_its_parts() {
+    let header = header_of("iallgather", "-f -c");
+    let names = header.lines().last().expect("lines");
+    let words: Vec<_> = names.split_whitespace().collect();
+    assert_eq!(
+        words.join(" "),
+        "# Size Overall(us) Compute(us) Coll. Init(us) MPI_Test(us) MPI_Wait(us) Pure Comm.(us) Min Comm.(us) \
+         Max Comm.(us) Overlap(%) Validation"
+    );
+    let row = row_of("iallgather", "-f", overlapped());
+    let figures: Vec<_> = row.split_whitespace().collect();
+    assert_eq!(
+        figures,
+        [
+            "4096", "30.50", "20.25", "1.00", "2.00", "3.00", "20.00", "19.00", "21.00", "48.75"
+        ]
+    );
+}
+
+#[test]
+fn non_blocking_barrier_has_no_size() {
+    assert!(
+        header_of("ibarrier", "")
+            .ends_with("\n\n# Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)\n")
+    );
+    let row = row_of("ibarrier", "", overlapped());
+    assert!(row.starts_with("        30.50             20.25"), "{row}");
+}
+
+#[test]
+fn one_sided_header_names_window_and_synchronisation() {
+    assert_eq!(
+        header_of("put_latency", "-w dynamic -s lock"),
+        "# OSU MPI_Put Latency Test v7.5\n# Window creation: MPI_Win_create_dynamic\n\
+         # Synchronization: MPI_Win_lock/unlock\n# Datatype: MPI_CHAR.\n# Size          Latency (us)\n"
+    );
+    assert!(
+        header_of("put_bibw", "").contains("# Synchronization: MPI_Win_post/start/complete/wait\n")
+    );
+    assert!(header_of("get_bw", "").ends_with("# Size      Bandwidth (MB/s)\n"));
+}
+
+#[test]
+fn threads_are_told_before_the_title() {
+    assert_eq!(
+        header_of("latency_mt", "-t 2:3"),
+        "# Number of Sender threads: 2 \n# Number of Receiver threads: 3\n\n# OSU MPI Multi-threaded Latency Test v7.5\n\
+         # Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
+    );
+}
+
+#[test]
+fn json_holds_all_parts_of_an_overlap() {
+    let line = row_of("ibcast", "--json", overlapped());
+    let row: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(
+        (&row["overlap_percent"], &row["test"]),
+        (&json!(48.75), &json!(2.0))
+    );
+    assert_eq!(row["communication_max"], 21.0);
+}

@@ -27,12 +27,15 @@ pub struct Special {
     pub synchronisation: Option<Synchronisation>,
     /// -N.
     pub neighbours: Grid,
+    /// -p.
+    pub pairs: Option<usize>,
 }
 
 /// Checks them for a benchmark.
 pub(super) fn check(
     description: &Description,
     written: &written::Special,
+    pairs: Option<usize>,
 ) -> Result<Special, String> {
     let (threads, test_calls) = counts(description, written.count.as_deref())?;
     one_sided_only(description, "-w", written.origin.is_some())?;
@@ -55,6 +58,7 @@ pub(super) fn check(
         },
         synchronisation: written.synchronisation,
         neighbours: neighbours(description, written.neighbours.as_deref())?,
+        pairs,
     })
 }
 

@@ -133,6 +133,22 @@ fn refusals_name_the_option_the_value_and_what_is_allowed() {
         ("latency", "-T mpi_byte", ["mpi_byte", "mpi_double"]),
         ("latency", "-d cuda", ["-d cuda", "host memory"]),
         ("latency", "-t 4", ["-t 4", "one thread"]),
+        ("latency_mt", "-t 0", ["-t 0", "1 to 128"]),
+        ("latency_mt", "-t 2:", ["-t 2:", "1 to 128"]),
+        ("latency_mp", "-t 129", ["-t 129", "child processes"]),
+        ("ibcast", "-t 2:4", ["-t 2:4", "MPI_Test"]),
+        ("latency", "-w create", ["-w", "one-sided"]),
+        ("bw", "-s fence", ["-s", "one-sided"]),
+        ("put_bibw", "-s flush", ["MPI_Win_flush", "pscw or fence"]),
+        ("put_bw", "-s flash", ["flash", "flush_local"]),
+        ("alltoall", "-N cart:1:1", ["-N", "neighbourhood"]),
+        ("neighbor_alltoall", "-N graph:x", ["graph:x", "cart:1:1"]),
+        ("cas_latency", "-T mpi_float", ["mpi_float", "mpi_long"]),
+        ("fop_latency", "-T mpi_char", ["mpi_char", "mpi_int"]),
+        ("latency", "-G tty", ["-G", "compare"]),
+        ("latency", "-D cont", ["-D", "-T"]),
+        ("allreduce", "-l", ["-l", "MPI_IN_PLACE"]),
+        ("latency", "-I", ["-I", "MPI_Init"]),
         ("bw", "-f", ["-f", "-z"]),
         ("allreduce", "-T mpi_char", ["mpi_char", "mpi_int"]),
         ("bcast", "-k first", ["-k first", "rotate"]),
@@ -182,10 +198,54 @@ fn scale_shortens_the_defaults_but_not_what_was_said() {
 #[test]
 fn every_benchmark_takes_the_common_options() {
     for description in CATALOGUE {
-        let settings = good(description.name, "-m 8:64 -i 3 -x 1 -c -u 2 -z50 --json");
+        let settings = good(
+            description.name,
+            "-m 8:64 -i 3 -x 1 -c -u 2 -z50 --json H H",
+        );
         assert_eq!(
             (settings.shown.style, settings.validation_warmup),
             (Style::Json, 2)
         );
     }
+}
+
+#[test]
+fn meaning_of_t_depends_on_the_benchmark() {
+    assert_eq!(good("latency_mt", "").special.threads, (1, 2));
+    assert_eq!(good("latency_mt", "-t 4").special.threads, (1, 4));
+    assert_eq!(good("latency_mt", "-t 4:6").special.threads, (4, 6));
+    assert_eq!(good("ialltoall", "-t 100").special.test_calls, 100);
+    assert_eq!(good("ialltoall", "").special.test_calls, 0);
+    good("bw", "-t 1");
+}
+
+#[test]
+fn window_and_synchronisation_are_spelled_as_in_osu() {
+    let special = good("put_latency", "-w CREATE -s flush_local").special;
+    assert_eq!(special.origin, weft_mpi::Origin::Create);
+    let title = special.synchronisation.map(|chosen| chosen.title());
+    assert_eq!(title, Some("MPI_Win_flush_local"));
+    for name in ["pscw", "fence", "lock", "flush", "flush_local", "lock_all"] {
+        good("get_bw", &format!("-s {name}"));
+    }
+    let default = good("get_bw", "").special;
+    assert_eq!(default.origin, weft_mpi::Origin::Allocate);
+}
+
+#[test]
+fn several_types_run_one_after_the_other() {
+    use Datatype::{Char, Double, Float, Int, Long};
+    assert_eq!(good("latency", "-T mpi_int,mpi_char").kinds, [Int, Char]);
+    let all = good("latency", "-T all");
+    assert_eq!(all.kinds, [Char, Int, Float, Double, Long]);
+    assert_eq!(all.min_bytes, 8);
+    assert_eq!(good("reduce", "-T all").kinds, [Int, Float, Double, Long]);
+    assert_eq!(good("cas_latency", "-T all").kinds, [Int, Long]);
+}
+
+#[test]
+fn single_accesses_have_one_size_which_is_that_of_the_type() {
+    let fetch = find("fop_latency").expect("listed");
+    assert_eq!(good("fop_latency", "").sizes(fetch), [8]);
+    assert_eq!(good("fop_latency", "-T mpi_int -m 64").sizes(fetch), [4]);
 }
