@@ -188,8 +188,11 @@ pub fn find(name: &str) -> Option<&'static Description> {
         .find(|description| description.name == name)
 }
 
+/// Whether a benchmark stands below a heading.
+type Belongs = fn(&Description) -> bool;
+
 /// The headings of the overview, each with what stands below it.
-const SORTS: [(&str, fn(&Description) -> bool); 7] = [
+const SORTS: [(&str, Belongs); 7] = [
     ("Point to point", |description| {
         description.is_point_to_point()
     }),
@@ -220,7 +223,7 @@ fn is_of(description: &Description, form: Form, between_neighbours: bool) -> boo
 /// What `weft bench --help` prints.
 pub fn overview() -> String {
     let mut text = String::from(
-        "Usage: weft bench BENCHMARK [OPTIONS]      inside an MPI job, e.g. weft run -n 2 -- weft bench latency\n       \
+        "Usage: weft bench BENCHMARK[,...] [OPTIONS] inside an MPI job, e.g. weft run -n 2 -- weft bench latency\n       \
          weft bench compare [OPTIONS]        several MPIs and transports, interleaved\n",
     );
     for (heading, belongs) in SORTS {
@@ -274,7 +277,7 @@ mod tests {
 
     #[test]
     fn whole_set_of_osu_is_there() {
-        let count = |belongs: fn(&Description) -> bool| {
+        let count = |belongs: Belongs| {
             CATALOGUE
                 .iter()
                 .filter(|description| belongs(description))

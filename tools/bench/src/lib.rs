@@ -46,7 +46,8 @@ pub const EXIT_FAILED: u8 = 1;
 /// Exit code of bad usage.
 pub const EXIT_USAGE: u8 = 2;
 
-/// Runs `weft bench` with the arguments after `bench`; returns the process's exit code.
+/// Runs `weft bench` with the arguments after `bench`; returns the process's exit code. Several benchmarks, with commas in
+/// between, run one after the other in the same job.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let mut arguments = arguments.into_iter();
     let Some(name) = arguments.next() else {
@@ -61,15 +62,19 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             EXIT_OK
         }
         "compare" => compare::run(rest),
-        _ => match catalogue::find(&name) {
-            Some(description) => runner::run(description, rest),
-            None => {
+        _ => match name.split(',').map(find).collect::<Result<Vec<_>, _>>() {
+            Ok(descriptions) => runner::run(&descriptions, rest),
+            Err(unknown) => {
                 eprintln!(
-                    "weft bench: no benchmark is called '{name}'\n\n{}",
+                    "weft bench: no benchmark is called '{unknown}'\n\n{}",
                     catalogue::overview()
                 );
                 EXIT_USAGE
             }
         },
     }
+}
+
+fn find(name: &str) -> Result<&'static catalogue::Description, &str> {
+    catalogue::find(name).ok_or(name)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One benchmark from the command line to the exit code.
+//! Benchmarks from the command line to the exit code.
 //!
 //! Called by lib; calls options, weft-mpi, the benchmark for each size and format. Every rank runs the same steps; rank 0 prints.
 
@@ -31,27 +31,43 @@ const RANK_VARIABLES: [&str; 4] = [
     "SLURM_PROCID",
 ];
 
-/// Runs a benchmark with the arguments after its name; returns the exit code.
-pub fn run(description: &'static Description, arguments: Vec<OsString>) -> u8 {
-    let settings = match options::parse(description, arguments) {
-        Ok(settings) => settings,
-        Err(refusal) => return refuse(refusal),
-    };
-    let session = match initialise(description) {
+/// Runs benchmarks one after the other in this job, with the same arguments; returns the exit code, the worst of them.
+pub fn run(descriptions: &[&'static Description], arguments: Vec<OsString>) -> u8 {
+    let mut checked = Vec::new();
+    for description in descriptions {
+        match options::parse(description, arguments.clone()) {
+            Ok(settings) => checked.push((*description, settings)),
+            Err(refusal) => return refuse(refusal),
+        }
+    }
+    let name = descriptions.first().map_or("", |first| first.name);
+    let session = match initialise(descriptions) {
         Ok(session) => session,
         Err(error) => {
-            eprintln!("weft bench {}: {error}", description.name);
+            eprintln!("weft bench {name}: {error}");
             return EXIT_FAILED;
         }
     };
-    match measure_all(&session, description, &settings) {
-        Ok(code) => finish(session, description, code),
-        Err(error) => give_up(&session, description, &error),
+    let mut code = EXIT_OK;
+    for (description, settings) in &checked {
+        match measure_all(&session, description, settings) {
+            Ok(own) => code = code.max(own),
+            Err(error) => give_up(&session, description, &error),
+        }
+    }
+    match session.finalize() {
+        Ok(()) => code,
+        Err(error) => {
+            eprintln!("weft bench {name}: {error}");
+            EXIT_FAILED
+        }
     }
 }
 
-fn initialise(description: &Description) -> Result<Session> {
-    if matches!(description.make, Make::Helped(_, Helpers::Threads)) {
+fn initialise(descriptions: &[&'static Description]) -> Result<Session> {
+    let needs_threads =
+        |description: &&Description| matches!(description.make, Make::Helped(_, Helpers::Threads));
+    if descriptions.iter().any(needs_threads) {
         return Session::init_thread(ThreadLevel::Multiple).map(|(session, _)| session);
     }
     Session::init()
@@ -86,16 +102,6 @@ fn is_first_rank() -> bool {
         .iter()
         .find_map(std::env::var_os)
         .is_none_or(|rank| rank == "0")
-}
-
-fn finish(session: Session, description: &Description, code: u8) -> u8 {
-    match session.finalize() {
-        Ok(()) => code,
-        Err(error) => {
-            eprintln!("weft bench {}: {error}", description.name);
-            EXIT_FAILED
-        }
-    }
 }
 
 fn measure_all(session: &Session, description: &Description, settings: &Settings) -> Result<u8> {

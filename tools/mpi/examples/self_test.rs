@@ -4,8 +4,9 @@
 //! Rank 0 prints one line with the library's version when all is well; a wrong answer ends the job with a panic.
 
 use weft_mpi::{
-    Buffer, Communicator, Datatype, Error, Layout, Operation, Requests, Result, Session,
-    ThreadLevel, TypedLayout,
+    Buffer, Collective, Communicator, Datatype, Direction, Error, Form, Layout, Line, Operation,
+    Origin, Persistent, Plan, Planned, Requests, Result, Session, There, ThreadLevel, TypedLayout,
+    Window,
 };
 
 fn main() -> Result<()> {
@@ -21,6 +22,9 @@ fn main() -> Result<()> {
         gatherings(&world)?;
         exchanges(&world)?;
         split(&world)?;
+        planned(&world)?;
+        window(&world)?;
+        persistent(&world)?;
         refusals(&world)?;
         assert!(session.wtime() <= session.wtime());
         assert!(Session::init().is_err(), "a second session must be refused");
@@ -212,6 +216,109 @@ fn split(world: &Communicator<'_>) -> Result<()> {
         (ranks, ranks - 1 - world.rank() / 2)
     );
     half.barrier()
+}
+
+/// A sum and a broadcast in every form; what is out of reach while in flight is the type's own business.
+fn planned(world: &Communicator<'_>) -> Result<()> {
+    for form in [Form::Blocking, Form::Nonblocking, Form::Persistent] {
+        let plan = Plan {
+            which: Collective::Allreduce,
+            form,
+            kind: Datatype::Int,
+            operation: Operation::Sum,
+            largest_bytes: 64,
+        };
+        let mut sum = Planned::new(world, plan)?;
+        assert!(sum.resize(68).is_err(), "larger than planned");
+        sum.resize(8)?;
+        for round in 1..4i32 {
+            sum.given()
+                .copy_from_slice(&[round.to_ne_bytes(); 2].concat());
+            sum.start()?;
+            while !sum.test()? {}
+            let expected = (round * world.size() as i32).to_ne_bytes();
+            assert_eq!(sum.taken(), [expected; 2].concat());
+        }
+        let mut told = Planned::new(
+            world,
+            Plan {
+                which: Collective::Bcast,
+                ..plan
+            },
+        )?;
+        told.resize(4)?;
+        for root in 0..world.size() {
+            told.set_root(root)?;
+            told.taken().fill(if world.rank() == root { 7 } else { 0 });
+            told.run()?;
+            assert_eq!(told.taken(), [7; 4]);
+        }
+        assert!(told.set_root(world.size()).is_err());
+    }
+    Ok(())
+}
+
+/// Every rank puts its number into the window of the next and fetches it back.
+fn window(world: &Communicator<'_>) -> Result<()> {
+    let (rank, size) = (world.rank(), world.size());
+    for origin in [Origin::Create, Origin::Allocate, Origin::Dynamic] {
+        let mut window = Window::new(world, origin, 16)?;
+        let there = There {
+            rank: ((rank + 1) % size) as i32,
+            place: 8,
+        };
+        window.write_own(0, &[0; 16]);
+        window.outgoing()[..8].copy_from_slice(&(rank as i64).to_ne_bytes());
+        window.fence()?;
+        window.put(0..8, Datatype::Long, there)?;
+        assert!(window.put(0..24, Datatype::Long, there).is_err());
+        assert!(
+            window
+                .put(0..8, Datatype::Long, There { place: 9, ..there })
+                .is_err()
+        );
+        window.fence()?;
+        let mut own = [0; 8];
+        window.read_own(8, &mut own);
+        assert_eq!(i64::from_ne_bytes(own) as usize, (rank + size - 1) % size);
+        window.get(0..8, Datatype::Long, there)?;
+        window.fence()?;
+        assert_eq!(window.incoming()[..8], (rank as i64).to_ne_bytes());
+        world.barrier()?;
+    }
+    Ok(())
+}
+
+fn persistent(world: &Communicator<'_>) -> Result<()> {
+    let other = world.rank() ^ 1;
+    if other >= world.size() {
+        return Ok(());
+    }
+    let line = |direction| Line {
+        direction,
+        kind: Datatype::Char,
+        other: other as i32,
+        tag: 5,
+    };
+    let mut sends = Persistent::new(world, line(Direction::Send), 30);
+    let mut receives = Persistent::new(world, line(Direction::Receive), 30);
+    assert!(sends.plan([20..40]).is_err(), "outside the buffer");
+    for parts in [1, 3] {
+        let each = |part: usize| part * 10..part * 10 + 10;
+        sends.plan((0..parts).map(each))?;
+        receives.plan((0..parts).map(each))?;
+        for round in 0..3 {
+            sends.bytes().fill(round + world.rank() as u8);
+            receives.bytes().fill(99);
+            receives.start()?;
+            sends.start()?;
+            sends.wait()?;
+            receives.wait()?;
+            let used = &receives.bytes()[..parts * 10];
+            assert!(used.iter().all(|byte| *byte == round + other as u8));
+        }
+    }
+    Ok(())
 }
 
 fn refusals(world: &Communicator<'_>) -> Result<()> {
