@@ -39,7 +39,10 @@ bench_whole_set() {
     bench_case "$mpi" 2 latency_mt -c -m 8:1024 -i 2 -x 0 -t 2:2
     BENCH_NAME='blocking collectives' bench_case "$mpi" 3 "$BENCH_COLLECTIVES,reduce_scatter_block" "${short[@]}"
     BENCH_NAME='non-blocking collectives' bench_case "$mpi" 3 "$(with i '' "$BENCH_COLLECTIVES,reduce_scatter_block" | sed 's/^ibarrier,//')" "${short[@]}" -t 3
-    BENCH_NAME='persistent collectives' bench_case "$mpi" 3 "$(with '' _persistent "$BENCH_COLLECTIVES")" "${short[@]}"
+    local persistent=$BENCH_COLLECTIVES
+    # Intel MPI 2021.18's MPI_Scatter_init and MPI_Allgather_init deliver nothing when started a second time, also from C.
+    [ "$mpi" = intel ] && persistent=$(sed 's/,scatter,/,/; s/,allgather,/,/' <<<"$persistent")
+    BENCH_NAME='persistent collectives' bench_case "$mpi" 3 "$(with '' _persistent "$persistent")" "${short[@]}"
     local between=allgather,allgatherv,alltoall,alltoallv,alltoallw
     BENCH_NAME='neighbourhood collectives' bench_case "$mpi" 4 "$(with neighbor_ '' "$between"),$(with ineighbor_ '' "$between")" "${short[@]}" -N cart:2:1
 }
@@ -80,8 +83,8 @@ bench_finds_wrong_data() {
     local liar=$WORK/libliar.so benchmark
     mpicc.openmpi -shared -fPIC -O1 -o "$liar" tests/mpi/input/liar.c || return 1
     for benchmark in latency bw latency_persistent bcast ibcast allreduce put_latency get_latency acc_latency; do
-        WEFT_MPI_LIBRARY=$liar CASE_TRANSPORT=native exits 1 'Fail$' \
-            weft_run debian-openmpi 2 60 "$WEFT" bench "$benchmark" -c -m 64:64 -i 3 -x 1 || { echo "$benchmark believed it"; return 1; }
+        CASE_TRANSPORT=native exits 1 'Fail$' weft_run debian-openmpi 2 60 env WEFT_MPI_LIBRARY="$liar" \
+            "$WEFT" bench "$benchmark" -c -m 64:64 -i 3 -x 1 || { echo "$benchmark believed it"; return 1; }
     done
 }
 
@@ -89,7 +92,7 @@ bench_finds_wrong_data() {
 bench_keeps_rows_of_a_killed_job() {
     local out=$WORK/killed.out job rank
     : >"$out"
-    (weft_run mpich 2 60 "$WEFT" bench hello,latency -m 1:1 -i 2000000000 >"$out" 2>&1; echo "status $?" >>"$out") &
+    (weft_run debian-openmpi 2 60 "$WEFT" bench hello,latency -m 1:1 -i 2000000000 >"$out" 2>&1; echo "status $?" >>"$out") &
     job=$!
     for _ in $(seq 100); do
         grep -q 'This is a test' "$out" && break
@@ -136,10 +139,9 @@ bench_suite() {
         bench_one_sided "$mpi"
     done
     if mpi_is_here debian-openmpi 'wrong data'; then run_case 'bench finds wrong data' 120 bench_finds_wrong_data; fi
-    if mpi_is_here mpich 'bench misuse'; then
-        bench_misuse
-        run_case 'bench keeps the rows of a killed job' 60 bench_keeps_rows_of_a_killed_job
-    fi
+    if mpi_is_here mpich 'bench misuse'; then bench_misuse; fi
+    # Not with MPICH, whose own files in shared memory stay behind when a rank is killed.
+    if mpi_is_here debian-openmpi 'a killed job'; then run_case 'bench keeps the rows of a killed job' 60 bench_keeps_rows_of_a_killed_job; fi
 }
 
 bench_suite
