@@ -354,6 +354,7 @@ fn ratio_panel(canvas: &mut Canvas, main: &Panel, ratio: &Ratio, area: Area) -> 
         };
         below.curve(canvas, series, look, &tip);
     }
+    below.words(canvas, ratio);
     Some(below)
 }
 

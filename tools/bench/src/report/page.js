@@ -47,7 +47,7 @@
   }
 
   // Saving: the wide picture with the colours it has now, written into its elements, so that it looks the same anywhere.
-  const kept = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-linejoin", "stroke-linecap",
+  const kept = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-opacity", "stroke-linejoin", "stroke-linecap", "paint-order",
     "font-family", "font-size", "font-weight"];
   const fixed = (figure) => {
     const picture = figure.querySelector("svg.wide");

@@ -167,7 +167,7 @@ impl Panel {
         }
     }
 
-    /// The half in which ours is ahead, the line at 1 and the target, with their words.
+    /// The half in which ours is ahead, the line at 1 and the target.
     pub fn sides(&self, canvas: &mut Canvas, ratio: &Ratio) {
         let (_, one) = self.at(0.0, 1.0);
         let (top, bottom) = (self.area.top, self.area.bottom());
@@ -183,6 +183,27 @@ impl Panel {
         };
         canvas.rectangle("ahead", area, "");
         canvas.line("one", (self.area.left, one), (self.area.right(), one), "");
+        if let Some(y) = self.target(ratio) {
+            canvas.line(
+                "limit",
+                (self.area.left, y),
+                (self.area.right(), y),
+                "1.5 3",
+            );
+        }
+    }
+
+    /// Height of the target's line, unless it is the one at 1 or out of sight.
+    fn target(&self, ratio: &Ratio) -> Option<f64> {
+        let target = ratio
+            .target
+            .filter(|target| (target - 1.0).abs() > 1e-9 && self.y.holds(*target))?;
+        Some(self.at(0.0, target).1)
+    }
+
+    /// The words of [`Self::sides`], which lie on top of the curves.
+    pub fn words(&self, canvas: &mut Canvas, ratio: &Ratio) {
+        let (top, bottom) = (self.area.top, self.area.bottom());
         let size = canvas.font_size();
         let word = if ratio.less_is_ahead {
             bottom - size * 0.45
@@ -195,17 +216,7 @@ impl Panel {
             Anchor::Start,
             &ratio.ahead,
         );
-        if let Some(target) = ratio
-            .target
-            .filter(|target| (target - 1.0).abs() > 1e-9 && self.y.holds(*target))
-        {
-            let (_, y) = self.at(0.0, target);
-            canvas.line(
-                "limit",
-                (self.area.left, y),
-                (self.area.right(), y),
-                "1.5 3",
-            );
+        if let (Some(y), Some(target)) = (self.target(ratio), ratio.target) {
             let text = format!("aim {}", axis::number(target));
             // On the side away from 1, whose line would run through it.
             let beside = if target < 1.0 { y + size } else { y - 4.0 };
