@@ -25,7 +25,7 @@ use crate::log::{Subsystem, info as log_info};
 use crate::mr::{self, RegionMode};
 use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table};
 use crate::routes::{self, Guarded};
-use crate::{atomic, av, counter, cq, endpoint, hints, parameters, peer, poll, report};
+use crate::{atomic_offer, av, counter, cq, endpoint, hints, parameters, peer, poll, report};
 
 /// A domain.
 #[repr(C)]
@@ -204,7 +204,7 @@ impl<L: Lock> Domain<L> {
         poll_open: poll::open::<L>,
         stx_ctx: no_shared_transmit,
         srx_ctx: peer::open::<L>,
-        query_atomic: atomic::query,
+        query_atomic: atomic_offer::query,
         query_collective: no_collectives,
         endpoint2: open_endpoint_with_flags::<L>,
     };

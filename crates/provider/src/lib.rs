@@ -15,12 +15,15 @@
 //! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`];
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`c_memory`];
 //! - opening: [`fabric`], [`eq`], [`domain`], [`routes`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
-//! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`];
+//! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`],
+//!   [`atomic_call`], [`atomic_offer`];
 //! - completing: [`cq`], [`cq_wait`], [`waiter`], [`wait`], [`counter`], [`poll`], [`errno`]; without
 //!   the application's help: [`attendant`]; for another provider: [`peer`], [`peer_queue`].
 
 pub mod address;
 pub mod atomic;
+pub mod atomic_call;
+pub mod atomic_offer;
 pub mod attendant;
 pub mod av;
 pub mod av_names;

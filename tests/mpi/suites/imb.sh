@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Intel's MPI Benchmarks, as a program that Weft's authors did not write: the whole of IMB-MPI1, every default benchmark in every group of
-# ranks. The binary is built without IMB's data checks, so this is about matching, progress and ends; the bytes are checked by bench and
+# ranks, and the heart of IMB-RMA. The binary is built without IMB's data checks, so this is about matching, progress and ends; the bytes are checked by bench and
 # mpi4py. It is linked to libmpi.so.12, which is Intel MPI and, by the common binary interface, also MPICH.
 
 IMB_BENCHMARKS=(Allgather Allgatherv Allreduce Alltoall Alltoallv Barrier Bcast Exchange Gather Gatherv PingPing PingPong Reduce
@@ -26,6 +26,22 @@ imb_run() {
     imb_is_whole "$out"
 }
 
+IMB_REMOTE=(Unidir_put Unidir_get Bidir_put One_put_all All_get_all Put_local Accumulate Get_accumulate Fetch_and_op Compare_and_swap)
+
+# One-sided communication. IMB-RMA ends a benchmark early when it takes too long, so only the tables are counted.
+imb_remote_run() {
+    local mpi=$1 ranks=$2 seconds=$3 out=$WORK/imb.out benchmark
+    weft_run "$mpi" "$ranks" "$seconds" "$ROOT/.env/mpi/intel/bin/IMB-RMA" "${IMB_REMOTE[@]}" \
+        -msglog 0:18 -iter 20,40,10 -time 0.2 -iter_policy off >"$out" 2>&1
+    local status=$?
+    cat "$out"
+    [ "$status" = 0 ] || return "$status"
+    for benchmark in "${IMB_REMOTE[@]}"; do
+        grep -q "^# Benchmarking $benchmark *\$" "$out" || { echo "IMB-RMA printed no table for $benchmark"; return 1; }
+    done
+    grep -q '^# All processes entering MPI_Finalize' "$out" || { echo 'IMB-RMA did not reach its end'; return 1; }
+}
+
 imb_suite() {
     local mpi largest2=22 largest8=16
     if [ "$FULL" = yes ]; then largest8=20; fi
@@ -34,6 +50,8 @@ imb_suite() {
         [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] || { skip_case "imb on $mpi" 'IMB-MPI1 comes with impi-devel, which is not installed'; continue; }
         run_case "imb whole, 2 ranks, $mpi" 120 imb_run "$mpi" 2 120 "$largest2"
         run_case "imb whole, 8 ranks, $mpi" 180 imb_run "$mpi" 8 180 "$largest8"
+        [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] && run_case "imb one-sided, 2 ranks, $mpi" 120 imb_remote_run "$mpi" 2 120
+        [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] && run_case "imb one-sided, 4 ranks, $mpi" 120 imb_remote_run "$mpi" 4 120
     done
 }
 

@@ -3,8 +3,9 @@
 # mpi4py's own tests, from its source distribution, in the same release as the installed mpi4py. They check every byte and every status,
 # ask for MPI_THREAD_MULTIPLE, and stop at the first failure.
 #
-# Without --full only the modules that send messages run; with it all others do too, which mostly test the MPI library by itself.
-# One-sided communication is among those: MPICH makes messages of it, Open MPI uses memory of its own.
+# Without --full only the modules that send messages and, on two ranks, those of one-sided communication run; with it all others do too,
+# which mostly test the MPI library by itself. MPICH makes libfabric's reads, writes and atomics of one-sided communication; Open MPI uses
+# memory of its own.
 # Left out in both, with the reason:
 #   spawn, dynproc         start or join processes while running; weft run starts a fixed number
 #   testDistgraphcomm      on MPICH over weft: MPI_Dist_graph_create takes what MPI_Recv finds for what MPI_Probe found before, both with
@@ -14,7 +15,7 @@
 #                          libfabric (cm) it does nothing, with any provider (seen with tcp)
 #   testGetFortranInfo     fails on the MPICH wheel without any message being sent: the wheel reports no Fortran logicals
 
-MPI4PY_MESSAGES='test_(p2p|cco|comm|msgzero|msgspec|request|status|threads|util_pool|util_pkl5)'
+MPI4PY_MESSAGES='test_(p2p|cco|comm|msgzero|msgspec|request|status|threads|util_pool|util_pkl5|rma|win)'
 # Three ranks on two cores wait for each other's turns, so that they get the modules which an odd number changes most.
 MPI4PY_ODD='test_(p2p_buf|p2p_obj|cco_buf|cco_obj|cco_nb_buf|cco_vec|comm)'
 
