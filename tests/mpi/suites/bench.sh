@@ -49,6 +49,7 @@ bench_whole_set() {
 
 # bench_one_sided MPI: windows may go past Weft inside a node, so this runs over whatever the MPI chooses.
 bench_one_sided() {
+    # shellcheck disable=SC2034 # weft_run reads CASE_TRANSPORT
     local mpi=$1 kind=mpi_long CASE_TRANSPORT=native
     # Open MPI 4.1.4's own window inside a node breaks down in a compare-and-swap of 8 bytes, also from C.
     [ "$mpi" = debian-openmpi ] && kind=mpi_int
@@ -108,6 +109,12 @@ bench_keeps_rows_of_a_killed_job() {
     grep -q '^status ' "$out"
 }
 
+# bench_read_by_reframe: ReFrame's stock checks accept the output and find their figures in it.
+bench_read_by_reframe() {
+    WEFT=$WEFT HOME=$WORK "${REFRAME:-.env/reframe/bin/reframe}" -c tests/mpi/input/reframe -r --prefix "$WORK/reframe" --nocolor || return 1
+    [ "$(find "$WORK/reframe/output" -name 'rfm_job.out' | wc -l)" = 4 ]
+}
+
 bench_misuse() {
     export WEFT_MPI_LIBRARY=
     run_case 'bench refuses three ranks where two are needed' 30 exits 2 'exactly 2 ranks' weft_run mpich 3 30 "$WEFT" bench put_bw
@@ -140,6 +147,13 @@ bench_suite() {
     done
     if mpi_is_here debian-openmpi 'wrong data'; then run_case 'bench finds wrong data' 120 bench_finds_wrong_data; fi
     if mpi_is_here mpich 'bench misuse'; then bench_misuse; fi
+    if mpi_is_here mpich 'bench read by ReFrame'; then
+        if [ -x "${REFRAME:-.env/reframe/bin/reframe}" ]; then
+            run_case 'bench read by ReFrame' 120 bench_read_by_reframe
+        else
+            skip_case 'bench read by ReFrame' 'ReFrame is not installed; scripts/setup.sh test installs it'
+        fi
+    fi
     # Not with MPICH, whose own files in shared memory stay behind when a rank is killed.
     if mpi_is_here debian-openmpi 'a killed job'; then run_case 'bench keeps the rows of a killed job' 60 bench_keeps_rows_of_a_killed_job; fi
 }
