@@ -39,10 +39,6 @@ impl Machine {
     ) -> Option<u32> {
         let header = &packet.header;
         let own = self.shared.incarnation;
-        if header.source == own {
-            // Our own, thrown back at us.
-            return None;
-        }
         match &packet.body {
             // Nobody else can be told that this one is gone, and no other answer is for us.
             Body::Stale(_) | Body::Greeting(_) if header.target != own => return None,

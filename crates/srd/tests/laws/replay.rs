@@ -69,6 +69,19 @@ fn first_contact_takes_one_round_trip_more_and_nothing_is_lost() {
 }
 
 #[test]
+fn an_endpoint_may_send_to_itself() {
+    for config in [config(), keyed()] {
+        let mut world = World::with(1, 1, config);
+        for token in 0..10 {
+            world.post(0, 0, token, [100, 5_000, 100_000][(token % 3) as usize]);
+        }
+        world.run_until_quiet(SECOND);
+        assert_eq!(world.hosts[0].got.len(), 10);
+        assert_eq!(world.hosts[0].sent.len(), 10);
+    }
+}
+
+#[test]
 fn sixty_four_strangers_at_once_are_all_taken() {
     let mut world = world(65, 1);
     for sender in 1..65 {

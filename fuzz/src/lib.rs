@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Random input against what reads claims of others: packets, sealed datagrams, and the SRD machine between packets,
+//! calls and time. (Random calls of the C interface: tests/fuzz.)
+//!
+//! A target takes bytes and interprets them: the same bytes always do the same. It panics when something does not hold. The
+//! driver makes the bytes from a seed and prints it, so that a finding can be repeated; no tool beyond cargo is needed:
+//!
+//! `cargo run --release -p weft-fuzz -- machine --seconds 600`
+//!
+//! A finding becomes a test beside the code it was found in.
+//!
+//! Modules: [`input`]: bytes as decisions; [`wire`], [`seal`], [`machine`]: the targets; [`driver`]: runs one for some time.
+#![forbid(unsafe_code)]
+
+pub mod driver;
+pub mod input;
+pub mod machine;
+pub mod seal;
+pub mod wire;
+
+/// A target by its name.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All of them.
+pub const TARGETS: [Target; 4] = [
+    ("wire", wire::run),
+    ("seal", seal::run),
+    ("machine", machine::run_honest),
+    ("hostile", machine::run_hostile),
+];

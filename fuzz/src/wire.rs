@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Target: a datagram of anything. What parses is written back as it was.
+
+use weft_wire::{Head, Packet};
+
+use crate::input::Input;
+
+/// Runs one input: a datagram, and changes to one.
+pub fn run(bytes: &[u8]) {
+    read(bytes);
+    let mut input = Input::new(bytes);
+    // A first byte that is valid, so that the parser gets further.
+    let mut datagram = vec![
+        0x10 | (1 + input.byte() % 11),
+        input.byte() & 31,
+        input.byte() & 63,
+        0,
+    ];
+    datagram.extend_from_slice(input.take(400));
+    read(&datagram);
+    if let Some(reserved) = datagram.get_mut(24..32) {
+        reserved.fill(0);
+    }
+    read(&datagram);
+}
+
+fn read(datagram: &[u8]) {
+    let Ok(packet) = Packet::parse(datagram) else {
+        return;
+    };
+    let mut head = Head::new();
+    packet.write(&mut head);
+    let mut again = [head.as_bytes(), packet.payload].concat();
+    assert_eq!(again.len(), datagram.len());
+    // The tag is not the parser's.
+    again[24..32].copy_from_slice(&datagram[24..32]);
+    assert_eq!(again, datagram);
+}
