@@ -9,11 +9,12 @@ use serde::Serialize;
 use weft_launch::discover::Installation;
 use weft_launch::provider;
 
-use crate::check::Check;
+use crate::check::{Check, Status};
+use crate::measure::{self, Timing};
 use crate::parameters::{self, PARAMETERS, Parameter};
 use crate::protocol::{PROTOCOLS, Protocol};
 use crate::tree::Tree;
-use crate::{contact, launcher, memory, processor, text};
+use crate::{contact, launcher, memory, processor, single_copy, text};
 
 /// Everything that `weft info` shows.
 #[derive(Debug, Serialize)]
@@ -30,6 +31,10 @@ pub struct Info {
     pub machine: Vec<Fact>,
     /// The ways a message takes.
     pub protocols: [Protocol; PROTOCOLS.len()],
+    /// What this machine leads to where there is a choice: name and value.
+    pub choices: Vec<Fact>,
+    /// The ways to fetch a long message, timed.
+    pub timings: Vec<Timing>,
     /// The parameters with their current values.
     pub parameters: Vec<Setting>,
 }
@@ -70,7 +75,12 @@ impl Info {
                 .find(|(set, _)| set == name)
                 .map(|(name, value)| parameters::shown(name, value).to_owned())
         };
+        let single = single_copy::check(tree, executable);
+        let works = single.status == Status::Ok;
+        let timings = measure::timings(works).unwrap_or_default();
         Self {
+            choices: choices(single, &timings),
+            timings,
             weft: env!("CARGO_PKG_VERSION"),
             executable: executable.map(|path| path.display().to_string()),
             provider: library.map(|path| path.display().to_string()),
@@ -116,6 +126,15 @@ impl Info {
                 colour,
             ),
             text::table(
+                "Choices on this machine",
+                &self
+                    .choices
+                    .iter()
+                    .map(|fact| row(&[&fact.name, &fact.value]))
+                    .collect::<Vec<_>>(),
+                colour,
+            ),
+            text::table(
                 "Parameters",
                 &self.parameters.iter().map(setting_row).collect::<Vec<_>>(),
                 colour,
@@ -149,6 +168,48 @@ impl Info {
         };
         self.mpis.iter().map(show).collect()
     }
+}
+
+/// What the machine leads to, before a job has measured anything of its own.
+fn choices(single_copy: Check, timings: &[Timing]) -> Vec<Fact> {
+    let fact = |name: &str, value: String| Fact {
+        name: name.to_owned(),
+        value,
+    };
+    let mut facts = vec![fact("single copy", single_copy.value)];
+    facts.extend(timings.iter().map(|timing| {
+        let name = format!(
+            "messages of {}",
+            weft_launch::report::size(timing.bytes as u64)
+        );
+        fact(&name, timing.describe())
+    }));
+    let crossover = timings
+        .iter()
+        .find(|timing| timing.best() == "single copy")
+        .map_or_else(
+            || "two copies win at all sizes that were timed".to_owned(),
+            |timing| {
+                let bytes = timing.bytes as u64;
+                format!(
+                    "single copy wins from {} on",
+                    weft_launch::report::size(bytes)
+                )
+            },
+        );
+    facts.push(fact("crossover", crossover));
+    let cores = weft_launch::cores::allowed().processors.len();
+    facts.push(fact(
+        "wide lanes",
+        format!("two for each rank that sends much, in jobs of at most {cores} ranks; none where ranks share processors"),
+    ));
+    let sleeping = if weft_os::sleep::join_barriers() {
+        "a rank that waits in a blocking call sleeps until a message comes"
+    } else {
+        "never: the barrier that makes it safe (membarrier) is refused"
+    };
+    facts.push(fact("sleeping", sleeping.to_owned()));
+    facts
 }
 
 fn none_found() -> String {
@@ -233,7 +294,12 @@ mod tests {
             line("FI_WEFT_IFACE").contains("[the first that is up"),
             "{text}"
         );
-        assert!(line("single copy").contains("longer"));
+        assert!(line("single copy ").contains("longer"));
+        assert!(
+            line("messages of 1.0 MiB").contains("past the cache"),
+            "{text}"
+        );
+        assert!(line("crossover").contains("win"), "{text}");
         let json = serde_json::to_value(&info).unwrap();
         let parameters = json["parameters"].as_array().unwrap();
         let named = |name| move |parameter: &&serde_json::Value| parameter["name"] == name;

@@ -10,7 +10,7 @@
 //! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and trials under each (--try).
 //! - `single_copy`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup` read its files.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a table.
-//! - `top`: the live endpoints of this user, from what they publish.
+//! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user, from what they publish.
 //! - `protocol`: the ways of a message as a table. `info`: everything without judgement.
 //!
 //! Everything that looks at the system is apart from what judges it, so that the judgements are tested with values of other machines.
@@ -23,6 +23,7 @@ pub mod contact;
 pub mod info;
 pub mod launcher;
 pub mod library;
+pub mod measure;
 pub mod memory;
 pub mod parameters;
 pub mod processor;
