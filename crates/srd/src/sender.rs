@@ -35,6 +35,8 @@ pub(crate) struct Sender {
 #[derive(Clone, Copy, Debug, Default)]
 struct Batch {
     path: Option<Path>,
+    /// That of the batch before, once there is none.
+    last: Option<Path>,
     left_bytes: u32,
 }
 
@@ -93,13 +95,23 @@ impl Sender {
         match self.batch.path {
             Some(path) if self.batch.left_bytes >= u32::from(bytes) => path,
             _ => {
-                let path = self.paths.pick(now_ns, None);
+                let path = self.next_path(now_ns);
                 self.batch = Batch {
                     path: Some(path),
+                    last: Some(path),
                     left_bytes: self.batch_bytes(bytes),
                 };
                 path
             }
+        }
+    }
+
+    /// A message on its own stays on the path that answered last, where the caches of both hosts are warm (srd-protocol
+    /// 10.1).
+    fn next_path(&mut self, now_ns: u64) -> Path {
+        match self.batch.last {
+            Some(path) if self.in_flight_bytes == 0 && self.paths.is_quick(path, now_ns) => path,
+            _ => self.paths.pick(now_ns, None),
         }
     }
 

@@ -19,10 +19,11 @@
 //! remote after three such answers; a remote that closes says so.
 //!
 //! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`; `receive`, `arrivals`,
-//! `remotes`; [`ports`], [`sockets`] with `departures` and `gate`, [`simulated`]; [`statistics`].
+//! `remotes`; [`ports`], [`sockets`] with `attention`, `departures` and `gate`, [`simulated`]; [`statistics`].
 #![forbid(unsafe_code)]
 
 mod arrivals;
+mod attention;
 mod departures;
 mod gate;
 mod outbox;

@@ -15,6 +15,7 @@ use weft_os::udp_socket::{Complaint, SEGMENTS_BYTES, SendFailure, UdpSocket};
 use weft_os::{clock, interface, process};
 use weft_srd::{Origin, PORT_COUNT, Transmit};
 
+use crate::attention::{Attention, Look};
 use crate::departures::{Run, Source, socket_index};
 use crate::gate::Gate;
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
@@ -49,6 +50,7 @@ pub struct SocketPorts {
     list: PortList,
     batch: ReceiveBatch,
     space: GatherSpace,
+    attention: Attention,
     wait_set: WaitSet,
     timer: Timer,
     /// Whether the timer is set.
@@ -112,6 +114,23 @@ impl SocketPorts {
             has_key: gate.has_key(),
         };
         Ok((sockets, list))
+    }
+
+    /// Receives from every socket in which something waits.
+    fn receive_from_all(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        let mut found = [0; READABLE_LIMIT];
+        self.calls.1 += 1;
+        let ready = self.wait_set.readable(&mut found);
+        let mut total = 0;
+        for descriptor in &found[..ready] {
+            let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == *descriptor;
+            if let Some(index) = self.sockets.iter().position(named) {
+                let count = self.receive_from(index, visit);
+                self.attention.found(index, count);
+                total += count;
+            }
+        }
+        total
     }
 
     /// Receives from one socket until it is empty, or its turn is over.
@@ -242,6 +261,7 @@ impl Ports for SocketPorts {
             list,
             batch: ReceiveBatch::new(RECEIVE_COUNT, RECEIVE_BYTES),
             space: GatherSpace::default(),
+            attention: Attention::default(),
             wait_set,
             timer,
             armed: false,
@@ -267,16 +287,14 @@ impl Ports for SocketPorts {
     }
 
     fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
-        let mut found = [0; READABLE_LIMIT];
-        self.calls.1 += 1;
-        let ready = self.wait_set.readable(&mut found);
-        let mut total = 0;
-        for descriptor in &found[..ready] {
-            let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == *descriptor;
-            if let Some(index) = self.sockets.iter().position(named) {
-                total += self.receive_from(index, visit);
+        let mut total = match self.attention.next() {
+            Look::At(index) => {
+                let count = self.receive_from(index, visit);
+                self.attention.after_one(count);
+                count
             }
-        }
+            Look::Everywhere => self.receive_from_all(visit),
+        };
         if let Some(error) = self.failure.take() {
             self.report_failure(&error);
         }

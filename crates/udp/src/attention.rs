@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which socket to look into next. Called by sockets.rs for every call of progress.
+//!
+//! A look into one socket costs one system call, a look around all of them one more. While messages come one by one
+//! they come in through one socket (srd-protocol 10.1), so that one is looked into alone, and now and then the others.
+
+/// Rounds with arrivals in the same socket alone, after which it is looked into alone. Chosen.
+const ALONE_AFTER: u32 = 4;
+/// Looks into one socket between two looks around. Chosen: a datagram in another one waits for a few microseconds.
+const LOOKS: u32 = 8;
+
+/// Where to look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Look {
+    /// Into this socket.
+    At(usize),
+    /// Around all of them.
+    Everywhere,
+}
+
+/// What was found lately.
+#[derive(Debug, Default)]
+pub(crate) struct Attention {
+    last: usize,
+    /// Times in a row that something was found in `last`, and nowhere else.
+    alone_count: u32,
+    looks: u32,
+}
+
+impl Attention {
+    /// Where to look now. Fast path.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Look {
+        if self.alone_count < ALONE_AFTER || self.looks >= LOOKS {
+            self.looks = 0;
+            return Look::Everywhere;
+        }
+        self.looks += 1;
+        Look::At(self.last)
+    }
+
+    /// What a look into the one socket found.
+    #[inline]
+    pub(crate) fn after_one(&mut self, count: usize) {
+        if count > 0 {
+            self.looks = 0;
+        }
+    }
+
+    /// What a look around found in a socket.
+    #[inline]
+    pub(crate) fn found(&mut self, index: usize, count: usize) {
+        if count == 0 {
+            return;
+        }
+        if self.last == index {
+            self.alone_count = self.alone_count.saturating_add(1);
+        } else {
+            self.last = index;
+            self.alone_count = 0;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settled_on(index: usize) -> Attention {
+        let mut attention = Attention::default();
+        for _ in 0..=ALONE_AFTER {
+            assert_eq!(attention.next(), Look::Everywhere);
+            attention.found(index, 1);
+        }
+        attention
+    }
+
+    #[test]
+    fn one_busy_socket_is_looked_into_alone_and_the_others_now_and_then() {
+        let mut attention = settled_on(3);
+        for _ in 0..3 {
+            for _ in 0..LOOKS {
+                assert_eq!(attention.next(), Look::At(3));
+                attention.after_one(0);
+            }
+            assert_eq!(attention.next(), Look::Everywhere);
+        }
+    }
+
+    #[test]
+    fn another_socket_with_arrivals_brings_back_the_look_around() {
+        let mut attention = settled_on(3);
+        attention.found(5, 2);
+        assert_eq!(attention.next(), Look::Everywhere);
+    }
+}
