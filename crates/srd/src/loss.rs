@@ -15,6 +15,8 @@ use crate::window::{Sample, Verdict};
 
 /// Round trips for which duplicates make us wait longer (srd-protocol 8.2; specified: RFC 8985).
 const PATIENCE_ROUND_TRIPS: u64 = 16;
+/// Doublings of that wait (chosen: eight round trips are as much as paths differ by their queues).
+const PATIENCE_MOST: u32 = 4;
 
 /// No network is slower; what a remote echoes is a claim (chosen).
 const RTT_MOST_NS: u64 = 4_000_000_000;
@@ -99,7 +101,9 @@ pub(crate) fn on_section(
     if heard.is_news {
         sender.window.on_penalty(section.penalty, now_ns, srtt_ns);
     }
-    find_lost(sender, now_ns, statistics);
+    // Judged by when the section came, not by when it was read: behind it in our sockets may lie the one that tells
+    // of the rest. What is overdue by now is found when the timers are asked, after all that waits has been read.
+    find_lost(sender, now_ns.saturating_sub(heard.waited_ns), statistics);
     Ok(())
 }
 
@@ -170,21 +174,32 @@ fn settle_clocks(sender: &mut Sender, heard: &Heard<'_>, acked_bytes: u64) {
             sender.urgent = None;
         }
     }
+    let srtt_ns = sender.round_trip.srtt_ns();
+    let clocks = &mut sender.clocks;
     if heard.is_news && heard.section.duplicate_count > 0 {
-        let patience_ns = PATIENCE_ROUND_TRIPS * sender.round_trip.srtt_ns();
-        sender.clocks.patient_until_ns = now_ns + patience_ns;
+        // What came twice was no loss: more patience, once per round trip.
+        if now_ns > clocks.patience_raised_ns + srtt_ns {
+            clocks.patience = (clocks.patience + 1).min(PATIENCE_MOST);
+            clocks.patience_raised_ns = now_ns;
+        }
+        clocks.patient_until_ns = now_ns + PATIENCE_ROUND_TRIPS * srtt_ns;
+        let repeated = heard.section.duplicate_count.into();
+        sender.window.on_repeated(repeated);
+    } else if now_ns > clocks.patient_until_ns && clocks.patience > 0 {
+        clocks.patience -= 1;
+        clocks.patient_until_ns = now_ns + PATIENCE_ROUND_TRIPS * srtt_ns;
+        sender.window.forget_losses();
     }
 }
 
 /// How much longer than a round trip a packet may take before one sent later on another path makes it lost
 /// (srd-protocol 8.2).
-fn reordering_wait_ns(sender: &Sender, now_ns: u64) -> u64 {
+fn reordering_wait_ns(sender: &Sender) -> u64 {
     let srtt_ns = sender.round_trip.srtt_ns();
     let spread_ns = (srtt_ns / 4).max(8 * sender.round_trip.rttvar_ns());
-    if now_ns < sender.clocks.patient_until_ns {
-        spread_ns.max(srtt_ns)
-    } else {
-        spread_ns.min(2 * srtt_ns)
+    match sender.clocks.patience {
+        0 => spread_ns.min(2 * srtt_ns),
+        patience => spread_ns.max(srtt_ns << (patience - 1)),
     }
 }
 
@@ -192,7 +207,7 @@ fn reordering_wait_ns(sender: &Sender, now_ns: u64) -> u64 {
 pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Statistics) {
     sender.clocks.loss_ns = NEVER;
     let srtt_ns = sender.round_trip.srtt_ns();
-    let wait_ns = reordering_wait_ns(sender, now_ns);
+    let wait_ns = reordering_wait_ns(sender);
     let delivered_ns = sender.clocks.delivered_ns;
     let mut lost_bytes = 0;
     for sequence in sender.ring.first()..sender.ring.next() {

@@ -12,6 +12,10 @@ const BASE_EPOCH_NS: u64 = 2_000_000_000;
 /// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
 const QUICK_GATE: u64 = 8;
 
+/// Delay alone leaves a window of so many packets (measured: jumbo frames on four paths of 500 Mbit/s take 144 us each,
+/// several base round trips; what is in service on each path and one behind it is no queue).
+const DELAY_PACKETS: u64 = 12;
+
 /// A loss is heavy when it is more than this part, a fourth, of what was in flight (chosen by simulation of incasts).
 const HEAVY_LOSS: u64 = 4;
 
@@ -52,6 +56,8 @@ pub(crate) struct Window {
     quick: Quick,
     /// Bytes acknowledged in a row without any delay.
     calm_bytes: u64,
+    /// Taken from the window for losses that may turn out to be none.
+    taken_bytes: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +72,8 @@ struct Quick {
     end_ns: u64,
     delivered_bytes: u64,
     wanted: bool,
+    /// Wanted for a loss.
+    lost: bool,
     /// Bytes that were in flight when the window was adapted: what they tell is old news.
     stale_bytes: u64,
 }
@@ -87,6 +95,7 @@ impl Window {
             penalized_ns: 0,
             quick: Quick::default(),
             calm_bytes: 0,
+            taken_bytes: 0,
         }
     }
 
@@ -168,6 +177,11 @@ impl Window {
         self.window_bytes = (self.window_bytes + gain).min(self.limit_bytes);
     }
 
+    /// Delay alone may be a slow host, or a packet that is long for its link; below this only losses go.
+    fn delay_floor_bytes(&self) -> u64 {
+        u64::from(BATCH_BYTES).max(DELAY_PACKETS * self.packet_bytes)
+    }
+
     fn decrease(&mut self, now_ns: u64) {
         if now_ns.saturating_sub(self.decreased_ns) < self.base.rtt_ns {
             return;
@@ -176,8 +190,7 @@ impl Window {
         let (average, target) = (self.average_delay_ns, self.target_ns());
         // gamma 0.8; at most one half.
         let cut = self.window_bytes * 4 / 5 * (average - target) / average.max(1);
-        // Delay alone may be a slow host; below a batch only losses go.
-        let room = self.window_bytes.saturating_sub(u64::from(BATCH_BYTES));
+        let room = self.window_bytes.saturating_sub(self.delay_floor_bytes());
         self.shrink(cut.min(self.window_bytes / 2).min(room));
     }
 
@@ -191,11 +204,17 @@ impl Window {
         self.quick.end_ns = sample.now_ns + self.base.rtt_ns + self.target_ns();
         self.quick.delivered_bytes = 0;
         self.quick.wanted = false;
+        self.quick.lost = false;
         let gate = self.window_bytes.max(self.limit_bytes / 2) / QUICK_GATE;
         if !begun || !quick.wanted || quick.delivered_bytes > gate {
             return false;
         }
-        self.window_bytes = quick.delivered_bytes.max(2 * self.packet_bytes);
+        let least_bytes = if quick.lost {
+            2 * self.packet_bytes
+        } else {
+            self.delay_floor_bytes().min(self.window_bytes)
+        };
+        self.window_bytes = quick.delivered_bytes.max(least_bytes);
         self.quick.stale_bytes = sample.in_flight_bytes;
         true
     }
@@ -204,13 +223,28 @@ impl Window {
     /// larger than what was tried would let all of them leave at once again, together with everybody else's.
     pub(crate) fn on_lost(&mut self, bytes: u64, in_flight_bytes: u64) {
         self.quick.wanted = true;
+        self.quick.lost = true;
         self.calm_bytes = 0;
         if self.quick.stale_bytes == 0 {
+            let before_bytes = self.window_bytes;
             if bytes * HEAVY_LOSS > in_flight_bytes {
                 self.window_bytes = self.window_bytes.min(in_flight_bytes);
             }
             self.shrink(bytes.min(self.window_bytes));
+            self.taken_bytes += before_bytes - self.window_bytes;
         }
+    }
+
+    /// So many packets came twice: what was taken for losing them is given back (srd-protocol 10.9).
+    pub(crate) fn on_repeated(&mut self, count: u64) {
+        let back_bytes = self.taken_bytes.min(2 * count * self.packet_bytes);
+        self.taken_bytes -= back_bytes;
+        self.window_bytes = (self.window_bytes + back_bytes).min(self.limit_bytes);
+    }
+
+    /// The losses of late were losses.
+    pub(crate) fn forget_losses(&mut self) {
+        self.taken_bytes = 0;
     }
 
     /// srd-protocol 10.6.

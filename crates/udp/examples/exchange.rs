@@ -60,13 +60,14 @@ impl Owner for Counter {
     }
 
     fn on_landed(&mut self, _: LandingToken, outcome: Result<(), TransferError>) {
-        outcome.expect("a message landed");
+        if outcome.is_err() {
+            return;
+        }
         self.payload.mark();
         self.received_count += 1;
     }
 
-    fn on_sent(&mut self, _: SendToken, outcome: Result<(), TransferError>) {
-        outcome.expect("a message was sent");
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {
         self.sent_count += 1;
     }
 
@@ -153,8 +154,14 @@ impl Side {
     }
 
     fn wait_received(&mut self, count: u64) -> bool {
+        let mut told = Instant::now();
         while self.owner.received_count < count && !self.owner.lost {
             self.progress();
+            if told.elapsed() > Duration::from_secs(1) {
+                told = Instant::now();
+                let condition = self.transport.condition(RemoteId(0));
+                eprintln!("waiting: {:?} {condition:?}", self.transport.statistics());
+            }
         }
         !self.owner.lost
     }

@@ -9,6 +9,9 @@ const ALONE_AFTER: u32 = 4;
 /// Looks into one socket between two looks around. Chosen: a datagram in another one waits for a few microseconds.
 const LOOKS: u32 = 8;
 
+/// Datagrams found at once that are no lone message but a stream, which comes in everywhere. Chosen.
+const STREAM_COUNT: usize = 2;
+
 /// Where to look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Look {
@@ -42,8 +45,8 @@ impl Attention {
     /// What a look into the one socket found.
     #[inline]
     pub(crate) fn after_one(&mut self, count: usize) {
-        if count > 0 {
-            self.looks = 0;
+        if count > STREAM_COUNT {
+            self.alone_count = 0;
         }
     }
 
@@ -53,7 +56,7 @@ impl Attention {
         if count == 0 {
             return;
         }
-        if self.last == index {
+        if self.last == index && count <= STREAM_COUNT {
             self.alone_count = self.alone_count.saturating_add(1);
         } else {
             self.last = index;
@@ -85,6 +88,19 @@ mod tests {
             }
             assert_eq!(attention.next(), Look::Everywhere);
         }
+    }
+
+    #[test]
+    fn a_busy_socket_never_keeps_the_others_waiting() {
+        let mut attention = settled_on(3);
+        let looks = (0..3 * LOOKS).map(|_| {
+            let look = attention.next();
+            attention.after_one(1);
+            look
+        });
+        assert_eq!(looks.filter(|look| *look == Look::Everywhere).count(), 2);
+        attention.after_one(STREAM_COUNT + 1);
+        assert_eq!(attention.next(), Look::Everywhere);
     }
 
     #[test]

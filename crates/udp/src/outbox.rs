@@ -8,7 +8,7 @@ use weft_srd::{Machine, Transmit};
 use crate::ports::Ports;
 use crate::sends::Sends;
 
-/// Datagrams taken from the machine at a time. Chosen: four full batches of jumbo frames, one of ordinary ones each.
+/// Datagrams taken from the machine at a time. Chosen: more than a batch of the smallest path has.
 const OUTBOX_LIMIT: usize = 48;
 
 /// The outbox.
@@ -17,6 +17,8 @@ pub(crate) struct Outbox {
     waiting: Vec<Transmit>,
     /// So many of them have left.
     left_count: usize,
+    /// Taken from the machine, but not for the same path as those waiting.
+    next: Option<Transmit>,
     /// Times that a socket was full.
     pub(crate) blocked_count: u64,
 }
@@ -27,6 +29,27 @@ impl Outbox {
         self.left_count < self.waiting.len()
     }
 
+    /// Takes what leaves on one path. More is not taken in advance: the machine notes when each datagram leaves, and a
+    /// call that sends takes its time.
+    #[inline]
+    fn refill(&mut self, machine: &mut Machine, now_ns: u64) {
+        self.waiting.clear();
+        self.left_count = 0;
+        self.waiting.extend(self.next.take());
+        while self.waiting.len() < OUTBOX_LIMIT {
+            let Some(transmit) = machine.poll_transmit(now_ns) else {
+                return;
+            };
+            let joins = |first: &Transmit| first.path == transmit.path && first.to == transmit.to;
+            if self.waiting.first().is_none_or(joins) {
+                self.waiting.push(transmit);
+            } else {
+                self.next = Some(transmit);
+                return;
+            }
+        }
+    }
+
     /// Sends all that may leave now; answers how many datagrams did. Fast path.
     #[inline]
     pub(crate) fn flush<P: Ports>(
@@ -34,19 +57,12 @@ impl Outbox {
         ports: &mut P,
         machine: &mut Machine,
         sends: &Sends,
-        now_ns: u64,
+        mut now_ns: u64,
     ) -> usize {
         let mut sent_count = 0;
         loop {
             if !self.is_blocked() {
-                self.waiting.clear();
-                self.left_count = 0;
-                while self.waiting.len() < OUTBOX_LIMIT {
-                    let Some(transmit) = machine.poll_transmit(now_ns) else {
-                        break;
-                    };
-                    self.waiting.push(transmit);
-                }
+                self.refill(machine, now_ns);
                 if self.waiting.is_empty() {
                     return sent_count;
                 }
@@ -58,6 +74,7 @@ impl Outbox {
                 self.blocked_count += 1;
                 return sent_count;
             }
+            now_ns = ports.now_ns();
         }
     }
 }
