@@ -15,8 +15,8 @@ use crate::window::{Sample, Verdict};
 
 /// Round trips for which duplicates make us wait longer (srd-protocol 8.2; specified: RFC 8985).
 const PATIENCE_ROUND_TRIPS: u64 = 16;
-/// Doublings of that wait (chosen: eight round trips are as much as paths differ by their queues).
-const PATIENCE_MOST: u32 = 4;
+/// The longest lateness that is heeded (chosen: two round trips of a slow network; the time-out is never far behind).
+const LATENESS_MOST_NS: u64 = 2_000_000;
 
 /// No network is slower; what a remote echoes is a claim (chosen).
 const RTT_MOST_NS: u64 = 4_000_000_000;
@@ -76,6 +76,7 @@ pub(crate) fn on_section(
             sender.in_flight_bytes -= u64::from(sent.bytes);
         }
         acked_bytes += u64::from(sent.bytes);
+        learn_lateness(sender, &sent, before, heard);
         judge_arrival(sender, &sent, section, now_ns, statistics);
         acknowledged(sent.piece);
     }
@@ -177,19 +178,36 @@ fn settle_clocks(sender: &mut Sender, heard: &Heard<'_>, acked_bytes: u64) {
     let srtt_ns = sender.round_trip.srtt_ns();
     let clocks = &mut sender.clocks;
     if heard.is_news && heard.section.duplicate_count > 0 {
-        // What came twice was no loss: more patience, once per round trip.
-        if now_ns > clocks.patience_raised_ns + srtt_ns {
-            clocks.patience = (clocks.patience + 1).min(PATIENCE_MOST);
-            clocks.patience_raised_ns = now_ns;
-        }
+        // What came twice was no loss.
+        clocks.lateness_ns = clocks.lateness_ns.max(srtt_ns);
         clocks.patient_until_ns = now_ns + PATIENCE_ROUND_TRIPS * srtt_ns;
         let repeated = heard.section.duplicate_count.into();
         sender.window.on_repeated(repeated);
-    } else if now_ns > clocks.patient_until_ns && clocks.patience > 0 {
-        clocks.patience -= 1;
+    } else if clocks.lateness_ns > 0 && now_ns > clocks.patient_until_ns {
+        clocks.lateness_ns /= 2;
         clocks.patient_until_ns = now_ns + PATIENCE_ROUND_TRIPS * srtt_ns;
         sender.window.forget_losses();
     }
+}
+
+/// A packet that was taken for lost has arrived after all: how late it was is how long to wait from now on.
+fn learn_lateness(sender: &mut Sender, sent: &Sent, before: Fate, heard: &Heard<'_>) {
+    let since_ns = heard
+        .now_ns
+        .saturating_sub(heard.waited_ns)
+        .saturating_sub(sent.sent_ns);
+    let srtt_ns = sender.round_trip.srtt_ns();
+    let late_ns = if before == Fate::Lost {
+        since_ns.saturating_sub(srtt_ns)
+    } else if sent.again && since_ns < srtt_ns / 2 {
+        // No answer to the second transmission is so quick: it was the first that arrived.
+        reordering_wait_ns(sender) + since_ns
+    } else {
+        return;
+    };
+    let clocks = &mut sender.clocks;
+    clocks.lateness_ns = clocks.lateness_ns.max(late_ns).min(LATENESS_MOST_NS);
+    clocks.patient_until_ns = heard.now_ns + PATIENCE_ROUND_TRIPS * srtt_ns;
 }
 
 /// How much longer than a round trip a packet may take before one sent later on another path makes it lost
@@ -197,10 +215,10 @@ fn settle_clocks(sender: &mut Sender, heard: &Heard<'_>, acked_bytes: u64) {
 fn reordering_wait_ns(sender: &Sender) -> u64 {
     let srtt_ns = sender.round_trip.srtt_ns();
     let spread_ns = (srtt_ns / 4).max(8 * sender.round_trip.rttvar_ns());
-    match sender.clocks.patience {
-        0 => spread_ns.min(2 * srtt_ns),
-        patience => spread_ns.max(srtt_ns << (patience - 1)),
-    }
+    let lateness_ns = sender.clocks.lateness_ns;
+    spread_ns
+        .min(2 * srtt_ns)
+        .max(lateness_ns + lateness_ns / 4)
 }
 
 /// Finds what is lost by now, and when to look again (srd-protocol 8.1, 8.2).

@@ -51,10 +51,9 @@ pub(crate) struct Clocks {
     /// Departure of the newest packet that is known to have arrived.
     pub(crate) delivered_ns: u64,
     pub(crate) last_echo_ns: u64,
-    /// How much longer duplicates make us wait, and until when (srd-protocol 8.2).
-    pub(crate) patience: u32,
+    /// How late a packet taken for lost arrived, and how long to remember that (srd-protocol 8.2).
+    pub(crate) lateness_ns: u64,
     pub(crate) patient_until_ns: u64,
-    pub(crate) patience_raised_ns: u64,
 }
 
 impl Sender {
@@ -76,9 +75,8 @@ impl Sender {
                 loss_ns: NEVER,
                 delivered_ns: 0,
                 last_echo_ns: 0,
-                patience: 0,
+                lateness_ns: 0,
                 patient_until_ns: 0,
-                patience_raised_ns: 0,
             },
             urgent: None,
         }
