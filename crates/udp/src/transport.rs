@@ -12,6 +12,7 @@ use weft_srd::{Config, Machine};
 
 use crate::arrivals::Arrivals;
 use crate::outbox::Outbox;
+use crate::own::{OwnMail, is_own};
 use crate::ports::{Incoming, Ports};
 use crate::remotes::Remotes;
 use crate::send::transfer_error;
@@ -40,6 +41,9 @@ pub(crate) struct Driver {
     pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
     pub(crate) statistics: Statistics,
     pub(crate) copy_limit_bytes: usize,
+    pub(crate) own: OwnMail,
+    /// What the owner calls ourselves, if it does.
+    pub(crate) myself: Option<RemoteId>,
 }
 
 /// The srd route of one endpoint.
@@ -84,6 +88,8 @@ impl<P: Ports> Transport<P> {
                 lost_again: Vec::new(),
                 statistics: Statistics::default(),
                 copy_limit_bytes: COPY_LIMIT_BYTES,
+                own: OwnMail::default(),
+                myself: None,
             },
             outbox: Outbox::default(),
             address: list.address,
@@ -99,11 +105,17 @@ impl<P: Ports> Transport<P> {
     pub fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
         debug_assert_eq!(remote.index(), self.driver.remotes.count(), "ids are dense");
         self.driver.remotes.add(address);
+        if address == self.address {
+            self.driver.myself = Some(remote);
+        }
     }
 
     /// Whether the owner wants to know when `remote` dies even while nothing is under way. If it has ended already, the
     /// next progress says so again.
     pub fn watch(&mut self, remote: RemoteId, on: bool) {
+        if self.driver.myself == Some(remote) {
+            return;
+        }
         let now_ns = self.ports.now_ns();
         let driver = &mut self.driver;
         let Some(named) = driver.remotes.of_id(remote, &mut driver.machine) else {
@@ -151,7 +163,8 @@ impl<P: Ports> Transport<P> {
     /// `wait_fd` readable.
     pub fn before_sleep(&mut self) -> bool {
         let driver = &self.driver;
-        if !driver.lost_again.is_empty()
+        if !driver.own.is_idle()
+            || !driver.lost_again.is_empty()
             || !driver.arrivals.void.is_empty()
             || !driver.arrivals.waiting.is_empty()
         {
@@ -211,6 +224,9 @@ impl<P: Ports> Transport<P> {
 impl<P: Ports> Peer for Transport<P> {
     #[inline]
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        if self.driver.myself == Some(op.remote) {
+            return self.driver.own.post(op, payload);
+        }
         let now_ns = self.ports.now_ns();
         let posted = self.driver.post(op, payload, now_ns)?;
         self.flush(now_ns);
@@ -218,6 +234,9 @@ impl<P: Ports> Peer for Transport<P> {
     }
 
     fn accept(&mut self, offer: OfferId, landing: Landing) {
+        if is_own(offer.0) {
+            return self.driver.own.accept(offer, landing);
+        }
         let Some(offered) = self.driver.arrivals.offers.try_remove(offer.0 as usize) else {
             // Void since its sender was lost.
             self.driver.arrivals.void.push(landing.token);
@@ -229,6 +248,9 @@ impl<P: Ports> Peer for Transport<P> {
     }
 
     fn discard(&mut self, offer: OfferId) {
+        if is_own(offer.0) {
+            return self.driver.own.discard(offer);
+        }
         let Some(offered) = self.driver.arrivals.offers.try_remove(offer.0 as usize) else {
             return;
         };
@@ -238,6 +260,9 @@ impl<P: Ports> Peer for Transport<P> {
     }
 
     fn acknowledge(&mut self, ack: AckToken) {
+        if is_own(ack.0) {
+            return self.driver.own.acknowledge(ack);
+        }
         let now_ns = self.ports.now_ns();
         self.driver.delivered(now_ns, ack);
         self.flush(now_ns);
@@ -252,6 +277,9 @@ impl<P: Ports> Peer for Transport<P> {
         });
         let now_ns = self.ports.now_ns();
         events += driver.catch_up(now_ns, owner);
+        if !driver.own.is_idle() {
+            events += driver.own.deliver(owner);
+        }
         if driver
             .machine
             .poll_timeout()
