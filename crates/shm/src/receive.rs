@@ -270,8 +270,8 @@ fn take_other<O: Owner>(
     owner: &mut O,
 ) -> (u32, Request) {
     let kind = arrival.head.kind;
-    if stream.is_some() && kind != PIECE && kind != FINISH && kind != ACCEPT {
-        // Messages keep their order: none starts inside another.
+    if stream.is_some() && !matches!(kind, PIECE | FINISH | ACCEPT | BYE) {
+        // Messages keep their order: none starts inside another. An endpoint may close inside one of its own.
         return (0, Request::Corrupt);
     }
     match kind {

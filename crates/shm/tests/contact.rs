@@ -14,7 +14,10 @@ use weft_ring::layout::REGION_BYTES;
 use weft_ring::{Identity, Region};
 use weft_shm::{OpenError, Settings, Transport};
 
-struct Nobody;
+#[derive(Default)]
+struct Nobody {
+    lost: Vec<TransferError>,
+}
 
 impl Owner for Nobody {
     fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
@@ -25,7 +28,9 @@ impl Owner for Nobody {
     }
     fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
     fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
-    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
+    fn on_remote_lost(&mut self, _: RemoteId, why: TransferError) {
+        self.lost.push(why);
+    }
     fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
         RemoteId(0)
     }
@@ -136,7 +141,7 @@ fn a_dead_remote_and_a_foreign_host_are_told_apart() {
 #[test]
 fn a_region_that_cannot_be_opened_is_asked_for() {
     let directory = Some(std::env::temp_dir());
-    let mut owner = Nobody;
+    let mut owner = Nobody::default();
     let mut there = Transport::open(Settings {
         directory,
         ..settings()
@@ -179,4 +184,36 @@ fn an_address_that_is_taken_is_named() {
             .contains(&first.local_address().to_string()),
         "{error}"
     );
+}
+
+#[test]
+fn an_endpoint_that_closes_inside_a_message_is_lost_and_has_broken_nothing() {
+    let mut receiver = Transport::open(settings()).expect("open");
+    let mut sender = Transport::open(settings()).expect("open");
+    sender.add_remote(RemoteId(0), receiver.local_address());
+    // More than a lane holds, in messages of several pieces: one is cut by the end of the lane.
+    let payload = UserBuffer::leaked(&[50_000]);
+    let mut nobody = Nobody::default();
+    for token in 0..40 {
+        let op = SendOp {
+            remote: RemoteId(0),
+            class: Class::Message,
+            tag: 0,
+            cq_data: None,
+            level: CompletionLevel::Transmit,
+            token: SendToken(token),
+            inject: false,
+        };
+        let _ = sender.post_send(&op, &payload);
+        sender.progress(&mut nobody);
+    }
+    // Room for a goodbye, and none taken by the rest of the message.
+    receiver.progress(&mut nobody);
+    sender.progress(&mut nobody);
+    receiver.progress(&mut nobody);
+    drop(sender);
+    for _ in 0..1000 {
+        receiver.progress(&mut nobody);
+    }
+    assert_eq!(nobody.lost, [TransferError::RemoteLost]);
 }
