@@ -14,6 +14,7 @@
 //! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on size, iteration and rank
 //! - [`agree`]: figures that ranks put together; [`statistics`]: medians and percentiles
 //! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
+//! - [`ior`]: parallel reading and writing of files, as IOR does
 //! - [`report`]: figures, tables and the HTML page that holds them
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
 //!
@@ -27,6 +28,7 @@ pub mod catalogue;
 pub mod collective;
 pub mod compare;
 pub mod format;
+pub mod ior;
 pub mod one_sided;
 pub mod options;
 pub mod pattern;
@@ -62,6 +64,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             EXIT_OK
         }
         "compare" => compare::run(rest),
+        "ior" => ior::run(rest),
         _ => match name.split(',').map(find).collect::<Result<Vec<_>, _>>() {
             Ok(descriptions) => runner::run(&descriptions, rest),
             Err(unknown) => {

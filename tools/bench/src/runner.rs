@@ -97,7 +97,7 @@ fn refuse(refusal: Refusal) -> u8 {
     }
 }
 
-fn is_first_rank() -> bool {
+pub(crate) fn is_first_rank() -> bool {
     RANK_VARIABLES
         .iter()
         .find_map(std::env::var_os)

@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `weft bench ior` on real MPIs and real files. Usage: tests/ior/run.sh
+#
+# Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+WEFT=${WEFT:-$PWD/dist/bin/weft}
+[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+passed=0 failed=0 skipped=0
+cd "$WORK" || exit 1
+
+# verdict NAME STATUS: counts a case; what it printed is shown if it failed.
+verdict() {
+    if [ "$2" = 0 ]; then
+        printf 'ok - %s\n' "$1"
+        passed=$((passed + 1))
+    else
+        printf 'not ok - %s\n' "$1"
+        sed 's/^/    /' out err
+        failed=$((failed + 1))
+    fi
+}
+
+# ior RANKS MPI ARGUMENTS...: stdout to `out`, stderr to `err`.
+ior() {
+    local ranks=$1 mpi=$2
+    shift 2
+    timeout 60 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport native -- "$WEFT" bench ior "$@" >out 2>err
+}
+
+# alone ARGUMENTS...: without a launcher, one rank.
+alone() { timeout 60 "$WEFT" bench ior "$@" >out 2>err; }
+
+has() { grep -Eq -- "$1" "${2:-out}"; }
+
+# The command line of the published run of Mountpoint for S3, with smaller blocks. Its rows are read as a parser of IOR would.
+published() {
+    ior 4 "$1" -r -w -v -F -o=S@S@S -b=8m -i=1 -t=2m -a=POSIX --posix.odirect &&
+        has '^IOR-4[^:]*: MPI Coordinated Test of Parallel I/O$' && has '^access +: file-per-process$' &&
+        awk '$1 == "write" && NF == 11 && $5 == "8192" && $2 > 0 { w = 1 } $1 == "read" && NF == 11 && $2 > 0 { r = 1 }
+             $1 == "write" && NF == 27 && $11 == "NA" && $23 == 8388608 { s = 1 } END { exit !(w && r && s) }' out &&
+        has '^remove +- ' && has '^Max Write: [0-9.]+ MiB/sec \([0-9.]+ MB/sec\)$' && has '^Finished +: ' && [ -z "$(ls S.* 2>/dev/null)" ]
+}
+for mpi in openmpi mpich intel; do
+    published "$mpi"
+    verdict "$mpi: the published command line prints the published layout" $?
+done
+
+ior 3 mpich -w -W -r -R -b 256k -t 16k -s 3 -z -Z -i 2 -e -g -l random -O summaryFormat=JSON
+python3 - <<'EOF' >>err 2>&1
+import json
+found = json.load(open("out"))
+rows = [row["access"] for repetition in found["tests"][0]["Results"] for row in repetition]
+assert rows == ["write", "read"] * 2, rows
+assert {"operation", "bwMaxMIB", "OPsMax", "MeanTime", "numTasks"} <= found["summary"][0].keys()
+assert found["tests"][0]["Parameters"]["numTasks"] == 3
+EOF
+verdict "a shared file in random order comes back right, and JSON has IOR's keys" $?
+
+ior 2 mpich -w -k -F -b 64k -t 8k -o kept && ior 2 mpich -r -R -C -Q 1 -k -F -b 64k -t 8k -o kept -O summaryFormat=CSV &&
+    [ "$(grep -c '^read,' out)" = 1 ]
+verdict "what one run kept another reads, each task its neighbour's" $?
+
+printf 'X' | dd of=kept.00000001 bs=1 seek=20000 conv=notrunc status=none
+ior 2 mpich -r -R -k -F -b 64k -t 8k -o kept
+[ $? = 1 ] && has 'Incorrect data on kept.00000001: 1 words, the first at byte 20000' err
+verdict "a changed byte is found where it is, exit code 1" $?
+
+alone -r -o missing -b 64k -t 8k
+[ $? = 1 ] && has 'cannot open missing.*write it first' err
+verdict "a missing file is told with what to do, exit code 1" $?
+
+for bad in '-b 3m -t 2m:multiple of the transfer' '-a S3:POSIX alone' '-Cq%:no option -%' '-b many:such as 8' '-M 4:not offered' '-f none:cannot be read'; do
+    # shellcheck disable=SC2086 # the words of a command line
+    alone ${bad%%:*}
+    [ $? = 2 ] && has "${bad#*:}" err
+    verdict "bad usage is explained, exit code 2: ${bad%%:*}" $?
+done
+
+printf 'IOR START\nblockSize=64k\ntransferSize=8k\nfilePerProc=1\nRUN\nsegmentCount=2\nRUN\nIOR STOP\n' >script
+ior 2 mpich -f script && [ "$(grep -c '^write ' out)" = 4 ]
+verdict "a script runs each of its tests" $?
+
+alone -w -D 1 -b 1g -t 4k -o slow -O stoneWallingWearOut=0 && awk '$1 == "write" && NF == 27 && $11 == 1 && $12 < 1024 { found = 1 } END { exit !found }' out
+verdict "a deadline ends a write, and the summary counts what was written" $?
+
+timeout 20 "$WEFT" bench ior -w -b 64k -t 8k -o full >/dev/full 2>err
+[ $? = 1 ] && has 'results cannot be written' err
+verdict "results that cannot be written are an error" $?
+
+if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
+    # shellcheck disable=SC2016 # expanded inside
+    unshare -m bash -c 'mount -t tmpfs -o size=1m none "$1" && cd "$1" && exec timeout 60 "$2" bench ior -w -b 4m -t 64k' _ "$WORK" "$WEFT" >"$WORK.out" 2>"$WORK.err"
+    status=$?
+    cp "$WORK.out" out && cp "$WORK.err" err && rm -f "$WORK.out" "$WORK.err"
+    [ "$status" = 1 ] && has 'No space left.*make room' err
+    verdict "a full file system is told with what to do, exit code 1" $?
+else
+    printf 'skip - a full file system: needs root and mount namespaces\n'
+    skipped=$((skipped + 1))
+fi
+
+printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" = 0 ]
