@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Models of first contact, through every interleaving: opening, claiming, freeing, closing (docs/shm-layout.md, clauses 1 to 3).
 //!
-//! Run by tests/loom/run.sh. Each says which change of the code it catches; each was seen to fail with that change.
+//! Run by tests/loom/run.sh. Each says which change of the code it is there to catch.
 
 use loom::sync::Arc;
 use loom::thread;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Models of lanes and bells, through every interleaving of their two sides (docs/shm-layout.md, clauses 4 to 6).
 //!
-//! Run by tests/loom/run.sh. Lanes have two cells here, so that every model goes round. Each says which change of the code it catches;
-//! each was seen to fail with that change.
+//! Run by tests/loom/run.sh. Lanes have two cells here, so that every model goes round. Each says which change of the code it is
+//! there to catch.
 
 use loom::sync::Arc;
 use loom::thread;
