@@ -24,6 +24,7 @@ import sys
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
 # What sshd gives to a command. The mark is how the tests find what a case left behind, wherever a launcher has put it.
 FRESH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": os.environ.get("HOME", "/root"), "LANG": "C.UTF-8"}
+FRESH.update({name: os.environ[name] for name in ("TMPDIR",) if name in os.environ})
 KEPT = ("WEFT_TEST_MARK",)
 PORT = 22
 

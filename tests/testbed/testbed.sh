@@ -21,8 +21,8 @@
 #   testbed.sh NAME isolate H            host H hears and is heard no more, without a word; `join H` ends that
 #   testbed.sh NAME kill H               ends every process of host H, as a crash does
 #
-# Every host has network, name, process numbers, /dev/shm, /etc/hosts, System V memory and, as far as they go, processors of its own; the
-# file system is shared. IPv4 is
+# Every host has network, name, process numbers, /dev/shm, /etc/hosts, TMPDIR, System V memory and, as far as they go, processors of its
+# own; the rest of the file system is shared. IPv4 is
 # 10.77.H.2, IPv6 fd77:0:0:H::2. Names are unique, so that testbeds can stand side by side. Needs root, iproute2, nftables, Python 3.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -81,9 +81,11 @@ processors_of() {
 make_host() {
     local name
     name=$(host_name "$1")
+    mkdir -p "$DIR/tmp" "$DIR/$name.tmp"
     # shellcheck disable=SC2016 # the inner shell expands
-    setsid taskset -c "$(processors_of "$1")" unshare --net --uts --ipc --mount --pid --fork --mount-proc --propagation private --kill-child sh -c '
-        mount -t sysfs sysfs /sys && mount -t tmpfs -o mode=1777,size=50% tmpfs /dev/shm && mount --bind "$1/etc-hosts" /etc/hosts || exit 1
+    setsid env TMPDIR="$DIR/tmp" taskset -c "$(processors_of "$1")" unshare --net --uts --ipc --mount --pid --fork --mount-proc --propagation private --kill-child sh -c '
+        mount -t sysfs sysfs /sys && mount -t tmpfs -o mode=1777,size=50% tmpfs /dev/shm && mount --bind "$1/etc-hosts" /etc/hosts &&
+            mount --bind "$1/$2.tmp" "$1/tmp" || exit 1
         echo "$2" >/proc/sys/kernel/hostname
         exec python3 "$3" serve "$1/$2.socket"' sh "$DIR" "$name" "$here/host.py" </dev/null >"$DIR/$name.log" 2>&1 9>&- &
     echo $! >"$DIR/$name.holder"
@@ -277,7 +279,7 @@ cmd_host() {
     name=$(host_of "$1")
     shift
     [ $# -gt 0 ] || die 'host needs a command'
-    exec python3 "$here/host.py" enter "$DIR/$name.socket" "$@"
+    exec env TMPDIR="$DIR/tmp" python3 "$here/host.py" enter "$DIR/$name.socket" "$@"
 }
 
 # paths_of WORD: the numbers of the paths meant.

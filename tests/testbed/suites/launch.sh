@@ -63,7 +63,7 @@ ends_within() {
 # The last rank, on b1, is killed; the others, who would wait for a minute, must end.
 a_killed_rank_ends_the_job() {
     # shellcheck disable=SC2016 # the ranks expand
-    ends_within 20 '137 9 1 255' 'signal|SIGNAL|killed|Killed|exit' launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then sleep 1; kill -9 $$; fi; sleep 57'
+    ends_within 20 '137 9 1 255' 'signal|SIGNAL|killed|Killed|exit|terminated badly' launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then sleep 1; kill -9 $$; fi; sleep 57'
 }
 
 # in_the_middle WORDS... -- COMMAND...: runs COMMAND once a rank runs on each host, while the job `launched WORDS` goes on.

@@ -10,8 +10,7 @@ everywhere() {
     shift 2
     list=$(bed hosts | paste -sd,)
     [ "$TRANSPORT" = weft ] && must=(--require-weft)
-    # The testbed's network is ours alone.
-    FI_WEFT_TRUST_NETWORK=1 job "$list" "$seconds" "$mpi" --ppn "${RANKS_PER_HOST:-2}" --transport "$TRANSPORT" "${must[@]}" -- "$@"
+    job "$list" "$seconds" "$mpi" --ppn "${RANKS_PER_HOST:-2}" --transport "$TRANSPORT" "${must[@]}" -- "$@"
     status=$?
     left_on_hosts || return 1
     return $status

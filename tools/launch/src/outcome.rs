@@ -206,6 +206,16 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_host_counts_even_where_the_launcher_ended_well() {
+        let lost = Ending {
+            host_lost: true,
+            ..ending(Some(0), None, false)
+        };
+        assert_eq!(exit_code(&lost, Usage::Full, false), HOST_LOST);
+        assert!(!ended_well(&lost));
+    }
+
+    #[test]
     fn unused_weft_fails_the_job_only_where_it_is_required() {
         assert_eq!(
             exit_code(&ending(Some(0), None, false), Usage::None, true),
