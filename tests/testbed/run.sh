@@ -78,11 +78,12 @@ new_testbed() {
 
 bed() { "$TESTBED" "$BED" "$@"; }
 
-# job LIST SECONDS MPI OPTIONS... -- PROGRAM...: weft run on the first of these hosts.
+# job LIST SECONDS MPI OPTIONS... -- PROGRAM...: weft run on the first of these hosts. Its ranks keep to the host's processors by themselves;
+# an MPI that binds them counts those of the whole machine, and puts the first rank of every host on the same one.
 job() {
     local list=$1 seconds=$2 mpi=$3
     shift 3
-    bed host "${list%%[,:]*}" "$WEFT" run --hosts "$list" --launcher "$AGENT" --mpi "$mpi" --timeout "$seconds" --quiet "$@"
+    bed host "${list%%[,:]*}" "$WEFT" run --hosts "$list" --launcher "$AGENT" --mpi "$mpi" --timeout "$seconds" --quiet --bind none "$@"
 }
 
 # Files that a job left in the /dev/shm of a host of the testbed.
