@@ -74,6 +74,10 @@ impl Elements {
         {
             return Err(Error::Invalid);
         }
+        if let [only] = pieces {
+            // SAFETY: the contract.
+            return Ok(unsafe { UserBuffer::from_raw(only.addr.cast(), only.count * size_bytes) });
+        }
         // SAFETY: the contract.
         Ok(unsafe {
             UserBuffer::from_pieces(

@@ -124,7 +124,7 @@ pub unsafe fn one(piece: Piece) -> UserBuffer {
     unsafe { UserBuffer::from_raw(piece.base.cast_mut().cast(), piece.length_bytes) }
 }
 
-/// Several pieces as a buffer.
+/// Several pieces as a buffer. Fast path if it is one.
 ///
 /// # Errors
 /// [`Error::Invalid`] for too many, or a null list.
@@ -140,6 +140,11 @@ pub unsafe fn several(pieces: *const iovec, count: usize) -> Result<UserBuffer, 
     }
     // SAFETY: the application passes `count` pieces, and the pointer is not null.
     let pieces = unsafe { slice::from_raw_parts(pieces, count) };
+    if let [only] = pieces {
+        let (base, length_bytes) = (only.iov_base.cast_const(), only.iov_len);
+        // SAFETY: the contract.
+        return Ok(unsafe { one(Piece { base, length_bytes }) });
+    }
     // SAFETY: the contract.
     Ok(unsafe {
         UserBuffer::from_pieces(
