@@ -124,6 +124,52 @@ static void infos_can_be_copied_and_freed(void)
     fi_freeinfo(hints);
 }
 
+// Opens one end as an application that is a server, or the client of one, would; no out-of-band exchange.
+static void open_end(struct host *end, struct side *side, const char *node, uint64_t flags)
+{
+    struct fi_info *hints = new_hints();
+    memset(end, 0, sizeof(*end));
+    OK(fi_getinfo(FI_VERSION(1, 17), node, "47119", flags, hints, &end->info));
+    fi_freeinfo(hints);
+    OK(fi_fabric(end->info->fabric_attr, &end->fabric, NULL));
+    OK(fi_domain(end->fabric, end->info, &end->domain, NULL));
+    open_side(end, side);
+}
+
+static void a_server_that_names_no_node_is_reached_at_loopback_and_at_its_own_address(void)
+{
+    struct host server_host, client_host;
+    struct side server, client;
+    char address[INET_ADDRSTRLEN];
+    open_end(&server_host, &server, NULL, FI_SOURCE);
+    const struct sockaddr_in *own = (const void *)server.name;
+    CHECK(own->sin_family == AF_INET && own->sin_addr.s_addr && ntohs(own->sin_port) == 47119, "a name of nobody");
+    inet_ntop(AF_INET, &own->sin_addr, address, sizeof(address));
+    for (int round = 0; round < 2; round++) {
+        uint32_t in[2] = {0}, numbers[2] = {7, 8};
+        fi_addr_t source = 1234;
+        struct fi_cq_tagged_entry entry;
+        open_end(&client_host, &client, round ? address : "127.0.0.1", 0);
+        introduce(&client, client_host.info->dest_addr, &client.other);
+        introduce(&server, client.name, &server.other);
+        OK(fi_trecv(server.ep, &in[0], 4, NULL, server.other, 1, 0, &in[0]));
+        OK(fi_trecv(client.ep, &in[1], 4, NULL, client.other, 2, 0, &in[1]));
+        POST(&client, &server, fi_tinject(client.ep, &numbers[0], 4, client.other, 1));
+        CHECK(next_entry(&server, &client).op_context == &in[0] && in[0] == 7, "another message");
+        POST(&server, &client, fi_tinject(server.ep, &numbers[1], 4, server.other, 2));
+        int64_t until = now_ms() + ENTRY_LIMIT_MS;
+        while (fi_cq_readfrom(client.cq, &entry, 1, &source) != 1) {
+            CHECK(now_ms() < until, "no answer from %s", round ? address : "127.0.0.1");
+            progress(&server);
+        }
+        CHECK(entry.op_context == &in[1] && in[1] == 8 && source == client.other, "from %llx", (long long)source);
+        close_side(&client);
+        close_host(&client_host);
+    }
+    close_side(&server);
+    close_host(&server_host);
+}
+
 const struct test_case info_cases[] = {
     {"everything_is_offered_without_hints", everything_is_offered_without_hints},
     {"other_endpoint_types_are_refused", other_endpoint_types_are_refused},
@@ -132,5 +178,7 @@ const struct test_case info_cases[] = {
     {"node_and_service_name_one_end", node_and_service_name_one_end},
     {"ipv6_is_offered_when_asked_for", ipv6_is_offered_when_asked_for},
     {"infos_can_be_copied_and_freed", infos_can_be_copied_and_freed},
+    {"a_server_that_names_no_node_is_reached_at_loopback_and_at_its_own_address",
+     a_server_that_names_no_node_is_reached_at_loopback_and_at_its_own_address},
     {NULL, NULL},
 };

@@ -142,6 +142,67 @@ static void what_is_not_offered_says_so(void)
     close_pair(&host, &a, &b);
 }
 
+static void the_flags_of_operations_can_be_changed(void)
+{
+    uint64_t flags = FI_TRANSMIT | FI_DELIVERY_COMPLETE;
+    open_pair(&host, &a, &b, NULL);
+    OK(fi_control(&a.ep->fid, FI_SETOPSFLAG, &flags));
+    flags = FI_TRANSMIT;
+    OK(fi_control(&a.ep->fid, FI_GETOPSFLAG, &flags));
+    CHECK(flags == FI_DELIVERY_COMPLETE, "flags %#llx", (unsigned long long)flags);
+    flags = FI_RECV;
+    OK(fi_control(&a.ep->fid, FI_GETOPSFLAG, &flags));
+    CHECK(flags == 0, "flags of receives %#llx", (unsigned long long)flags);
+    flags = FI_TRANSMIT | FI_RECV;
+    ANSWERS(-FI_EINVAL, fi_control(&a.ep->fid, FI_SETOPSFLAG, &flags));
+    flags = FI_TRANSMIT | FI_MULTI_RECV;
+    ANSWERS(-FI_EBADFLAGS, fi_control(&a.ep->fid, FI_SETOPSFLAG, &flags));
+    ANSWERS(-FI_EINVAL, fi_control(&a.ep->fid, FI_GETOPSFLAG, NULL));
+    close_pair(&host, &a, &b);
+}
+
+static void an_endpoint_is_named_before_it_is_enabled_and_not_after(void)
+{
+    struct host host;
+    struct fid_ep *ep;
+    struct side a, b;
+    char name[64];
+    size_t length = sizeof(name);
+    open_pair(&host, &a, &b, NULL);
+    memcpy(name, a.name, a.name_bytes);
+    memset(name + 2, 0, 2); // any port
+    OK(fi_endpoint(host.domain, host.info, &ep, NULL));
+    ANSWERS(-FI_EINVAL, fi_setname(&ep->fid, name, 3));
+    ANSWERS(-FI_EINVAL, fi_setname(&ep->fid, NULL, a.name_bytes));
+    OK(fi_setname(&ep->fid, name, a.name_bytes));
+    OK(fi_ep_bind(ep, &a.av->fid, 0));
+    OK(fi_ep_bind(ep, &a.cq->fid, FI_TRANSMIT | FI_RECV));
+    OK(fi_enable(ep));
+    OK(fi_getname(&ep->fid, name, &length));
+    CHECK(length == a.name_bytes && memcmp(name + 4, a.name + 4, 4) == 0, "another address");
+    ANSWERS(-FI_EOPBADSTATE, fi_setname(&ep->fid, name, length));
+    OK(fi_close(&ep->fid));
+    close_pair(&host, &a, &b);
+}
+
+static void objects_that_are_not_offered_say_so(void)
+{
+    struct fid_ep *ep;
+    struct fid_stx *stx;
+    struct fid_wait *wait;
+    struct fid_av *av;
+    struct fi_wait_attr wait_attr = {.wait_obj = FI_WAIT_FD};
+    struct fi_av_attr av_attr = {.type = FI_AV_TABLE, .name = "shared"};
+    open_pair(&host, &a, &b, NULL);
+    ANSWERS(-FI_ENOSYS, fi_scalable_ep(host.domain, host.info, &ep, NULL));
+    ANSWERS(-FI_ENOSYS, fi_srx_context(host.domain, host.info->rx_attr, &ep, NULL));
+    ANSWERS(-FI_ENOSYS, fi_stx_context(host.domain, host.info->tx_attr, &stx, NULL));
+    ANSWERS(-FI_ENOSYS, fi_wait_open(host.fabric, &wait_attr, &wait));
+    ANSWERS(-FI_ENOSYS, fi_av_open(host.domain, &av_attr, &av, NULL));
+    ANSWERS(-FI_ENOSYS, fi_ep_alias(a.ep, &ep, 0));
+    close_pair(&host, &a, &b);
+}
+
 const struct test_case object_cases[] = {
     {"objects_in_use_are_busy", objects_in_use_are_busy},
     {"a_name_needs_room", a_name_needs_room},
@@ -151,5 +212,8 @@ const struct test_case object_cases[] = {
     {"memory_is_registered_under_its_key", memory_is_registered_under_its_key},
     {"events_are_read_in_order", events_are_read_in_order},
     {"what_is_not_offered_says_so", what_is_not_offered_says_so},
+    {"the_flags_of_operations_can_be_changed", the_flags_of_operations_can_be_changed},
+    {"an_endpoint_is_named_before_it_is_enabled_and_not_after", an_endpoint_is_named_before_it_is_enabled_and_not_after},
+    {"objects_that_are_not_offered_say_so", objects_that_are_not_offered_say_so},
     {NULL, NULL},
 };

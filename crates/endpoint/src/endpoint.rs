@@ -142,14 +142,21 @@ impl<P: LocalRoute> Domain<P> {
     pub fn enable(&mut self, endpoint: EndpointId) -> Result<(), Error> {
         let opening = self.closed_endpoint(endpoint)?;
         let vector = opening.vector.ok_or(Error::NotBound)?;
-        let address = opening.settings.address;
-        let local = match P::open(&self.local_settings, Place::Wanted(address)) {
+        let EndpointSettings {
+            address,
+            everywhere,
+            ..
+        } = opening.settings;
+        let mut local = match P::open(&self.local_settings, Place::Wanted(address)) {
             Ok(local) => local,
             Err((error, words)) => {
                 self.last_failure = Some(words);
                 return Err(error);
             }
         };
+        if everywhere {
+            local.listen_everywhere();
+        }
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         let vector = self.vectors.get(vector.0).ok_or(Error::NoSuch)?;
         endpoint.local = Some(local);
@@ -170,6 +177,45 @@ impl<P: LocalRoute> Domain<P> {
             .as_ref()
             .ok_or(Error::BadState)?
             .local_address())
+    }
+
+    /// Sets the address wanted, before the endpoint is enabled (fi_setname). Setup.
+    ///
+    /// # Errors
+    /// [`Error::BadState`] if the endpoint is enabled.
+    pub fn set_address(&mut self, endpoint: EndpointId, address: SocketAddr) -> Result<(), Error> {
+        let settings = &mut self.closed_endpoint(endpoint)?.settings;
+        settings.address = Some(address);
+        settings.everywhere = false;
+        Ok(())
+    }
+
+    /// The flags of sends and of receives that give none.
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn operation_flags(&self, endpoint: EndpointId) -> Result<(u64, u64), Error> {
+        let settings = &self
+            .endpoints
+            .get(endpoint.0)
+            .ok_or(Error::NoSuch)?
+            .settings;
+        Ok((settings.transmit_flags, settings.receive_flags))
+    }
+
+    /// Sets them; counts from the next call on.
+    ///
+    /// # Errors
+    /// Only [`Error::NoSuch`].
+    pub fn set_operation_flags(
+        &mut self,
+        endpoint: EndpointId,
+        (transmit, receive): (u64, u64),
+    ) -> Result<(), Error> {
+        let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
+        endpoint.settings.transmit_flags = transmit;
+        endpoint.settings.receive_flags = receive;
+        Ok(())
     }
 
     /// Room below which a multi-receive buffer is released (FI_OPT_MIN_MULTI_RECV).

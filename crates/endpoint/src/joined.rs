@@ -311,6 +311,10 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
         })
     }
 
+    fn listen_everywhere(&mut self) {
+        self.near.listen_everywhere();
+    }
+
     fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
         self.ways.add(remote, address);
         self.near.add_remote(remote, address);

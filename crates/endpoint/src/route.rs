@@ -46,6 +46,9 @@ pub trait LocalRoute: Peer + Sized {
     /// What failed, as the user will see it, and in words for the log.
     fn open(settings: &Self::Settings, place: Place) -> Result<Self, (Error, String)>;
 
+    /// Has others of this host reach the transport under every address of the host, too. Setup.
+    fn listen_everywhere(&mut self) {}
+
     /// Says who `remote` is; comes before any send to it. Slow path.
     fn add_remote(&mut self, remote: RemoteId, address: SocketAddr);
 

@@ -32,6 +32,8 @@ impl Default for DomainSettings {
 pub struct EndpointSettings {
     /// The address wanted; port 0, or none at all, lets the transport choose.
     pub address: Option<SocketAddr>,
+    /// Whether others of this host shall reach it under every address of the host, with the same port.
+    pub everywhere: bool,
     /// Flags of sends that give none (`fi_tx_attr.op_flags`).
     pub transmit_flags: u64,
     /// Flags of receives that give none (`fi_rx_attr.op_flags`).
@@ -46,6 +48,7 @@ impl Default for EndpointSettings {
     fn default() -> Self {
         Self {
             address: None,
+            everywhere: false,
             transmit_flags: 0,
             receive_flags: 0,
             source: true,

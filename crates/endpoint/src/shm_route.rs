@@ -24,6 +24,10 @@ impl LocalRoute for Transport {
         Self::open(settings).map_err(|error| (class_of(&error), error.to_string()))
     }
 
+    fn listen_everywhere(&mut self) {
+        self.listen_everywhere();
+    }
+
     fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
         self.add_remote(remote, address);
     }

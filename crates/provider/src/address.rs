@@ -10,6 +10,8 @@ use std::ptr;
 use weft_fabric_sys::flags::FI_NUMERICHOST;
 use weft_fabric_sys::info::{FI_SOCKADDR_IN, FI_SOCKADDR_IN6};
 
+use crate::parameters::Settings;
+
 /// Bytes of the longer of the two forms.
 pub const LONGEST_BYTES: usize = size_of::<libc::sockaddr_in6>();
 
@@ -157,6 +159,57 @@ pub fn local_towards(target: SocketAddr) -> Option<IpAddr> {
     // Port 0 cannot be connected to; which port it is does not matter for the route.
     socket.connect((target.ip(), target.port().max(1))).ok()?;
     Some(socket.local_addr().ok()?.ip())
+}
+
+/// The local address when nobody names one.
+pub fn default_address(family: i32, settings: &Settings) -> IpAddr {
+    let wanted = |address: &IpAddr| match family {
+        libc::AF_INET => address.is_ipv4(),
+        libc::AF_INET6 => address.is_ipv6(),
+        _ => true,
+    };
+    if let Some(address) = settings.address.filter(wanted) {
+        return address;
+    }
+    let first = weft_os::interface::default_address();
+    if wanted(&first) {
+        return first;
+    }
+    let outside = weft_os::interface::addresses()
+        .unwrap_or_default()
+        .into_iter();
+    let fallback = if family == libc::AF_INET6 {
+        Ipv6Addr::LOCALHOST.into()
+    } else {
+        Ipv4Addr::LOCALHOST.into()
+    };
+    outside
+        .filter(|entry| !entry.is_loopback)
+        .map(|entry| entry.address)
+        .find(wanted)
+        .unwrap_or(fallback)
+}
+
+/// The same of the family of another one.
+pub fn default_for(address: IpAddr, settings: &Settings) -> IpAddr {
+    let family = if address.is_ipv4() {
+        libc::AF_INET
+    } else {
+        libc::AF_INET6
+    };
+    default_address(family, settings)
+}
+
+/// The address of a server that names its port and no node: nobody in particular, so that it is reached under every address
+/// of this host, unless the user chose one.
+pub fn for_server(local: &SocketAddr, family: i32, settings: &Settings) -> IpAddr {
+    if local.port() == 0 || settings.address.is_some() {
+        return default_address(family, settings);
+    }
+    match default_address(family, settings) {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    }
 }
 
 #[cfg(test)]

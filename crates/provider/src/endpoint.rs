@@ -27,7 +27,9 @@ use crate::log::{Subsystem, warn};
 use crate::object::{class_of, hand_out, head, table};
 use crate::peer::SharedReceives;
 use crate::routes::Guarded;
-use crate::{address, atomic, errno, message, offer, options, report, rma, tagged, usage};
+use crate::{
+    address, atomic, errno, message, offer, options, parameters, report, rma, tagged, usage,
+};
 
 /// An endpoint.
 #[repr(C)]
@@ -36,8 +38,6 @@ pub struct Endpoint<L> {
     fid: FidEp,
     domain: *const Domain<L>,
     id: EndpointId,
-    transmit_flags: u64,
-    receive_flags: u64,
     /// Completion queues that are bound to it.
     queues: Mutex<Vec<*const Queue<L>>>,
     /// Counters that are bound to it.
@@ -71,8 +71,6 @@ pub unsafe extern "C" fn open<L: Lock>(
         fid: fid::<L>(context),
         domain: &raw const *domain,
         id: domain.with(|guarded| guarded.open_endpoint(settings)),
-        transmit_flags: settings.transmit_flags,
-        receive_flags: settings.receive_flags,
         queues: Mutex::default(),
         counters: Mutex::default(),
         owner: OnceLock::new(),
@@ -97,9 +95,16 @@ fn settings(asked: &Hints) -> Result<EndpointSettings, c_int> {
     }
     let caps = asked.info.caps | asked.receive.caps;
     // SAFETY: an application's address is as long as its family says (fi_getinfo(3)).
-    let address = unsafe { address::from_raw(asked.info.src_addr) };
+    let mut address = unsafe { address::from_raw(asked.info.src_addr) };
+    // The address of nobody in particular, as fi_getinfo gives it to servers: this host's usual one, and all others.
+    let everywhere = address.is_some_and(|address| address.ip().is_unspecified());
+    if let (true, Some(address)) = (everywhere, &mut address) {
+        let settings = parameters::settings().ok_or(FI_EINVAL)?;
+        address.set_ip(address::default_for(address.ip(), settings));
+    }
     Ok(EndpointSettings {
         address,
+        everywhere,
         transmit_flags,
         receive_flags,
         source: caps & FI_SOURCE != 0,
@@ -268,12 +273,40 @@ impl<L: Lock> Endpoint<L> {
         self.domain().learn_transports();
     }
 
-    fn flags_of(&self, sides: u64) -> Option<u64> {
+    /// The flags of the side that `sides` names.
+    fn flags_of(&self, sides: u64) -> Result<u64, c_int> {
+        let (transmit, receive) = self
+            .with(|guarded, id| guarded.operation_flags(id))
+            .map_err(errno::number)?;
         match sides & (FI_TRANSMIT | FI_RECV) {
-            FI_TRANSMIT => Some(self.transmit_flags),
-            FI_RECV => Some(self.receive_flags),
-            _ => None,
+            FI_TRANSMIT => Ok(transmit),
+            FI_RECV => Ok(receive),
+            _ => Err(FI_EINVAL),
         }
+    }
+
+    /// Sets the flags of the side that they name.
+    fn set_flags(&self, flags: u64) -> Result<(), c_int> {
+        let side = flags & (FI_TRANSMIT | FI_RECV);
+        let flags = flags & !(FI_TRANSMIT | FI_RECV);
+        let (offered, transmits) = match side {
+            FI_TRANSMIT => (offer::TRANSMIT_FLAGS, true),
+            FI_RECV => (offer::RECEIVE_FLAGS, false),
+            _ => return Err(FI_EINVAL),
+        };
+        if flags & !offered != 0 {
+            return Err(FI_EBADFLAGS);
+        }
+        let set = self.with(|guarded, id| {
+            let (transmit, receive) = guarded.operation_flags(id)?;
+            let both = if transmits {
+                (flags, receive)
+            } else {
+                (transmit, flags)
+            };
+            guarded.set_operation_flags(id, both)
+        });
+        set.map_err(errno::number)
     }
 }
 
@@ -295,14 +328,16 @@ unsafe extern "C" fn control<L: Lock>(
     let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
     match command {
         FI_ENABLE => endpoint.enable(),
-        FI_GETOPSFLAG if !argument.is_null() => {
-            // SAFETY: the command takes a pointer to flags, which name one side (fi_endpoint(3)).
+        FI_GETOPSFLAG | FI_SETOPSFLAG if argument.is_null() => -FI_EINVAL,
+        FI_GETOPSFLAG | FI_SETOPSFLAG => {
+            // SAFETY: both commands take a pointer to flags, which name one side (fi_endpoint(3)).
             let flags = unsafe { &mut *argument.cast::<u64>() };
-            match endpoint.flags_of(*flags) {
-                Some(found) => *flags = found,
-                None => return -FI_EINVAL,
-            }
-            FI_SUCCESS
+            let done = if command == FI_SETOPSFLAG {
+                endpoint.set_flags(*flags)
+            } else {
+                endpoint.flags_of(*flags).map(|found| *flags = found)
+            };
+            done.map_or_else(|code| -code, |()| FI_SUCCESS)
         }
         _ => -FI_ENOSYS,
     }
@@ -334,7 +369,7 @@ fn cm_ops<L: Lock>() -> &'static FiOpsCm {
     const {
         &FiOpsCm {
             size: size_of::<FiOpsCm>(),
-            setname: no_setname,
+            setname: setname::<L>,
             getname: getname::<L>,
             getpeer: no_getpeer,
             connect: no_connect,
@@ -365,8 +400,19 @@ unsafe extern "C" fn getname<L: Lock>(
     }
 }
 
-unsafe extern "C" fn no_setname(_: *mut Fid, _: *mut c_void, _: usize) -> c_int {
-    -FI_ENOSYS
+unsafe extern "C" fn setname<L: Lock>(fid: *mut Fid, name: *mut c_void, length: usize) -> c_int {
+    if name.is_null() || length < size_of::<libc::sockaddr_in>() {
+        return -FI_EINVAL;
+    }
+    // SAFETY: the application's address is at least as long as the shorter of the two forms, and says which it is.
+    let address = unsafe { address::from_raw(name) };
+    let Some(address) = address.filter(|address| length >= address::raw_length_bytes(address))
+    else {
+        return -FI_EINVAL;
+    };
+    // SAFETY: this table belongs to endpoints of this kind of lock only.
+    let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    errno::code(endpoint.with(|guarded, id| guarded.set_address(id, address)))
 }
 
 unsafe extern "C" fn no_getpeer(_: *mut FidEp, _: *mut c_void, _: *mut usize) -> c_int {

@@ -4,7 +4,7 @@
 //! Called by the host through `fi_provider.getinfo`; uses hints, offer, address, c_memory. Source: fi_getinfo(3).
 
 use std::ffi::{CStr, c_char, c_int};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::ptr;
 
 use weft_fabric_sys::errno::{FI_EINVAL, FI_ENODATA, FI_ENOMEM, FI_SUCCESS};
@@ -129,7 +129,7 @@ impl Addresses {
         let local = if named && names_local {
             let mut local = address::resolve(names.node, names.service, lookup)?;
             if names.node.is_none() {
-                local.set_ip(default_address(lookup.family, settings));
+                local.set_ip(address::for_server(&local, lookup.family, settings));
             }
             local
         } else if let Some(local) = hinted_local {
@@ -137,7 +137,7 @@ impl Addresses {
         } else {
             let towards = target.and_then(address::local_towards);
             SocketAddr::new(
-                towards.unwrap_or_else(|| default_address(lookup.family, settings)),
+                towards.unwrap_or_else(|| address::default_address(lookup.family, settings)),
                 0,
             )
         };
@@ -148,35 +148,6 @@ impl Addresses {
         };
         (fits(&local) && target.as_ref().is_none_or(fits)).then_some(Self { local, target })
     }
-}
-
-/// The local address when nobody names one.
-fn default_address(family: i32, settings: &Settings) -> IpAddr {
-    let wanted = |address: &IpAddr| match family {
-        libc::AF_INET => address.is_ipv4(),
-        libc::AF_INET6 => address.is_ipv6(),
-        _ => true,
-    };
-    if let Some(address) = settings.address.filter(wanted) {
-        return address;
-    }
-    let first = weft_os::interface::default_address();
-    if wanted(&first) {
-        return first;
-    }
-    let outside = weft_os::interface::addresses()
-        .unwrap_or_default()
-        .into_iter();
-    let fallback = if family == libc::AF_INET6 {
-        Ipv6Addr::LOCALHOST.into()
-    } else {
-        Ipv4Addr::LOCALHOST.into()
-    };
-    outside
-        .filter(|entry| !entry.is_loopback)
-        .map(|entry| entry.address)
-        .find(wanted)
-        .unwrap_or(fallback)
 }
 
 fn build(

@@ -7,10 +7,11 @@
 //! Called by send and answer; continued by housekeeping.
 
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use weft_contract::{RemoteId, TransferError};
-use weft_os::local_socket::Connection;
+use weft_os::local_socket::{Connection, Listener};
 use weft_os::{crash_point, interface, process};
 use weft_ring::{AttachError, Producer, Region};
 
@@ -34,7 +35,7 @@ impl Transport {
         if !matches!(entry.link, Link::Unknown) {
             return;
         }
-        let link = if entry.address == self.own.identity.address {
+        let link = if self.own.is_at(entry.address) {
             self.attach_file(remote, self.own.region.clone(), process::own_pid())
         } else {
             self.reach(remote)
@@ -125,10 +126,11 @@ impl Transport {
     }
 
     fn attach_file(&self, remote: RemoteId, region: Region, pid: u32) -> Link {
-        if region.owner().address != self.remotes[remote.index()].address {
+        let address = self.remotes[remote.index()].address;
+        if !is_same_endpoint(region.owner().address, address) {
             return Link::Failed(TransferError::Corrupt);
         }
-        let Some(slot) = region.claim(&self.own.identity) else {
+        let Some(slot) = region.claim(&self.own.facing(address)) else {
             return Link::Failed(TransferError::NoMemory);
         };
         let Some(producer) = Producer::attach(region.mapping(), slot) else {
@@ -146,7 +148,13 @@ impl Transport {
 
     /// Hands our region to those who asked for it; forgets those who only looked who we are.
     pub(crate) fn answer_askers(&self) {
-        while let Some(connection) = self.own.listener.accept() {
+        self.own
+            .listeners()
+            .for_each(|listener| self.answer_at(listener));
+    }
+
+    fn answer_at(&self, listener: &Listener) {
+        while let Some(connection) = listener.accept() {
             if connection
                 .credentials()
                 .is_ok_and(|who| who.uid == process::own_uid())
@@ -174,4 +182,12 @@ fn reserved(mut link: Link, file: BorrowedFd<'_>) -> Link {
         attached.long_bytes = u64::MAX; // never wide: those pages are not reserved
     }
     link
+}
+
+/// Whether a region's owner may be found under `address`: it is its own, or another one of this host that it listens at.
+fn is_same_endpoint(owner: SocketAddr, address: SocketAddr) -> bool {
+    owner == address
+        || (owner.port() == address.port()
+            && interface::is_own(owner.ip())
+            && interface::is_own(address.ip()))
 }

@@ -221,7 +221,7 @@ impl Transport {
                 Link::Ready(attached) => attached.region.is_open(),
                 Link::Unknown | Link::Asking(..) => true,
             };
-            let is_self = entry.address == self.own.identity.address;
+            let is_self = self.own.is_at(entry.address);
             if !is_open || !(is_self || self.own.ringer.exists(&bell_name(entry.address))) {
                 self.drain(remote, owner);
                 self.lose(remote, TransferError::RemoteLost, owner);

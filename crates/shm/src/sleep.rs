@@ -11,7 +11,7 @@ use std::os::fd::AsFd;
 use weft_os::crash_point;
 use weft_os::sleep::{WaitSet, barrier_everywhere, join_barriers};
 
-use crate::transport::{Own, Transport};
+use crate::transport::{Alias, Own, Transport};
 
 /// What a sleep needs.
 #[derive(Debug)]
@@ -29,6 +29,14 @@ impl Sleeper {
             wait_set,
             can_sleep: join_barriers(),
         })
+    }
+}
+
+impl Sleeper {
+    /// Wakes for a further address, too.
+    pub(crate) fn learn(&self, alias: &Alias) -> io::Result<()> {
+        self.wait_set.add(alias.bell.as_fd())?;
+        self.wait_set.add(alias.listener.as_fd())
     }
 }
 
@@ -54,7 +62,7 @@ impl Transport {
             return false;
         }
         self.answer_askers();
-        self.own.bell.silence();
+        self.own.silence();
         for slot in &self.polled {
             if let Some(lane) = self.inbound[*slot].as_mut() {
                 lane.consumer.set_polled(false);
@@ -85,7 +93,7 @@ impl Transport {
     pub fn after_sleep(&mut self) {
         crash_point!(44, "sleep: over, still announced");
         self.own.region.doorbell().end_sleep();
-        self.own.bell.silence();
+        self.own.silence();
         for slot in &self.polled {
             if let Some(lane) = self.inbound[*slot].as_mut() {
                 lane.consumer.set_polled(true);

@@ -29,6 +29,14 @@ use crate::statistics::{Count, Statistics};
 use crate::stores::StoreTrial;
 use crate::stream::Stream;
 
+/// A further address of this endpoint.
+#[derive(Debug)]
+pub(crate) struct Alias {
+    pub(crate) address: SocketAddr,
+    pub(crate) listener: Listener,
+    pub(crate) bell: Bell,
+}
+
 /// What this endpoint shows the others.
 #[derive(Debug)]
 pub(crate) struct Own {
@@ -37,6 +45,8 @@ pub(crate) struct Own {
     pub(crate) identity: Identity,
     pub(crate) listener: Listener,
     pub(crate) bell: Bell,
+    /// Further addresses under which we are found.
+    pub(crate) aliases: Vec<Alias>,
     pub(crate) ringer: Ringer,
     /// Keeps the port ours, unless the endpoint does.
     _port: Option<UdpSocket>,
@@ -147,6 +157,7 @@ impl Own {
             identity,
             listener,
             bell,
+            aliases: Vec::new(),
             ringer: Ringer::new().map_err(OpenError::Sockets)?,
             _port: port,
             _probe: probe,
@@ -165,6 +176,38 @@ fn take_port(settings: &Settings) -> Result<(SocketAddr, Option<UdpSocket>), Ope
     let taken = |error| OpenError::Address(wanted, error);
     let port = UdpSocket::bind(wanted).map_err(taken)?;
     Ok((port.local_addr().map_err(taken)?, Some(port)))
+}
+
+impl Own {
+    /// Who we are to a remote: under its own address if we have that too, as sockets choose their source.
+    pub(crate) fn facing(&self, remote: SocketAddr) -> Identity {
+        let alias = self
+            .aliases
+            .iter()
+            .find(|alias| alias.address.ip() == remote.ip());
+        Identity {
+            address: alias.map_or(self.identity.address, |alias| alias.address),
+            ..self.identity
+        }
+    }
+
+    /// Whether an address is one of ours.
+    pub(crate) fn is_at(&self, address: SocketAddr) -> bool {
+        address == self.identity.address
+            || self.aliases.iter().any(|alias| alias.address == address)
+    }
+
+    /// All that others make contact with.
+    pub(crate) fn listeners(&self) -> impl Iterator<Item = &Listener> {
+        let aliases = self.aliases.iter().map(|alias| &alias.listener);
+        std::iter::once(&self.listener).chain(aliases)
+    }
+
+    /// Forgets all rings so far.
+    pub(crate) fn silence(&self) {
+        self.bell.silence();
+        self.aliases.iter().for_each(|alias| alias.bell.silence());
+    }
 }
 
 fn not_mapped(error: AttachError) -> OpenError {
@@ -201,6 +244,31 @@ impl Transport {
             statistics: Statistics::default(),
             wide_lanes: 0,
         })
+    }
+
+    /// Has others reach us under every address of this host, loopback included, wherever nobody else has the port.
+    /// Setup.
+    pub fn listen_everywhere(&mut self) {
+        let port = self.own.identity.address.port();
+        let everywhere = interface::addresses().unwrap_or_default().into_iter();
+        for address in everywhere.map(|entry| SocketAddr::new(entry.address, port)) {
+            if self.own.is_at(address) {
+                continue;
+            }
+            if let (Ok(bell), Ok(listener)) = (
+                Bell::bind(&bell_name(address)),
+                Listener::bind(&listener_name(address)),
+            ) {
+                let alias = Alias {
+                    address,
+                    listener,
+                    bell,
+                };
+                if self.sleeper.learn(&alias).is_ok() {
+                    self.own.aliases.push(alias);
+                }
+            }
+        }
     }
 
     /// The address under which others reach us.
