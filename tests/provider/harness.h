@@ -72,7 +72,7 @@ struct side {
     struct fid_av *av;
     struct fid_cq *cq;
     struct fid_cntr *sent, *received;
-    char name[64];
+    char name[512];
     size_t name_bytes;
     fi_addr_t other, self;
 };
@@ -140,6 +140,6 @@ struct test_case {
 
 extern const struct test_case info_cases[], object_cases[], vector_cases[], transfer_cases[], matching_cases[],
     completion_cases[], waiting_cases[], polling_cases[], progress_cases[], remote_cases[], atomic_cases[],
-    process_cases[];
+    peer_cases[], process_cases[];
 
 #endif
