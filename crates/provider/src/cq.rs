@@ -13,7 +13,6 @@ use weft_fabric_sys::cq::*;
 use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::errno::{FI_EAGAIN, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_CQ, Fid};
-use weft_fabric_sys::flags::FI_PEER;
 use weft_fabric_sys::peer::FidPeerCq;
 use weft_fabric_sys::version::{VERSION_ERR_DATA_SIZE, VERSION_ERR_SRC_ADDR};
 
@@ -122,14 +121,10 @@ pub unsafe extern "C" fn open<L: Lock>(
             (*attr).wait_cond,
         )
     };
-    let owner = if flags & FI_PEER != 0 {
-        // SAFETY: with FI_PEER the context is the owner's (contract).
-        match unsafe { peer_queue::owner(context) } {
-            Ok(owner) => owner,
-            Err(code) => return -code,
-        }
-    } else {
-        ptr::null_mut()
+    // SAFETY: with FI_PEER the context is the owner's (contract).
+    let owner = match unsafe { peer_queue::owner(flags, context) } {
+        Ok(owner) => owner,
+        Err(code) => return -code,
     };
     let ops = match format {
         _ if !owner.is_null() => peer_queue::ops::<L>(),

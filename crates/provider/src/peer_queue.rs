@@ -10,6 +10,7 @@ use weft_endpoint::{Completion, Error};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::cq::{FiCqErrEntry, FiOpsCq, FidCq};
 use weft_fabric_sys::errno::{FI_EINVAL, FI_ENOSYS};
+use weft_fabric_sys::flags::FI_PEER;
 use weft_fabric_sys::peer::{FiPeerCqContext, FidPeerCq};
 
 use crate::cq::{self, Queue};
@@ -19,14 +20,17 @@ use crate::{errno, host, peer};
 /// Completions that are taken from the endpoint crate at a time. Chosen: a few hundred bytes of stack each.
 const BATCH: usize = 16;
 
-/// The owner's queue in the context of fi_cq_open.
+/// The owner's queue in the context of fi_cq_open; null without FI_PEER.
 ///
 /// # Errors
 /// `FI_ENOSYS` with a library whose Peer API is another, `FI_EINVAL` for a context that is none.
 ///
 /// # Safety
-/// `context` must be null or the context of fi_cq_open with FI_PEER.
-pub unsafe fn owner(context: *const c_void) -> Result<*mut FidPeerCq, c_int> {
+/// With FI_PEER in `flags`, `context` must be null or what that flag asks for.
+pub unsafe fn owner(flags: u64, context: *const c_void) -> Result<*mut FidPeerCq, c_int> {
+    if flags & FI_PEER == 0 {
+        return Ok(std::ptr::null_mut());
+    }
     if !peer::is_known() {
         return Err(FI_ENOSYS);
     }
