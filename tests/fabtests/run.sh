@@ -91,7 +91,8 @@ limit_s=${WEFT_FABTESTS_LIMIT_S:-120}
 start() {
     local name=$1
     shift
-    timeout -k 5 "$limit_s" "$@" >"$work/$name" 2>&1 &
+    # In the background bash ignores SIGINT for a program; one of the tests sends itself that.
+    timeout -k 5 "$limit_s" env --default-signal=INT "$@" >"$work/$name" 2>&1 &
     started=$!
     running+=("$started")
 }

@@ -57,6 +57,14 @@ impl<P: LocalRoute> Domain<P> {
 
     /// Drives all endpoints bound to a counter.
     pub(crate) fn progress_counter(&mut self, counter: CounterId) {
+        let Some(known) = self.sinks.counters.get(counter.0) else {
+            return;
+        };
+        if known.bound.is_empty() {
+            // It may count what comes to a region, by any endpoint.
+            self.progress_all();
+            return;
+        }
         let mut index = 0;
         while let Some(&endpoint) = self
             .sinks

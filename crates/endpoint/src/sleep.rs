@@ -215,6 +215,10 @@ impl<P: LocalRoute> Domain<P> {
             }
             Waitable::Counter(counter) => {
                 let counter = self.sinks.counters.get(counter.0).ok_or(Error::NoSuch)?;
+                if counter.bound.is_empty() {
+                    // It may count what comes to a region, by any endpoint.
+                    return self.concerned(Waitable::Everything);
+                }
                 Ok(counter.bound.clone())
             }
             Waitable::Everything => Ok(self.endpoints.numbers().map(EndpointId).collect()),
