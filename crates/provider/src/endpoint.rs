@@ -346,12 +346,12 @@ unsafe extern "C" fn control<L: Lock>(
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
-    let carried = endpoint.with(|guarded, id| guarded.statistics(id));
+    // Told first: what is owed to remotes may keep the endpoint open for a while, and a launcher may not wait.
+    if let Ok(carried) = endpoint.with(|guarded, id| guarded.statistics(id)) {
+        usage::send(&carried);
+    }
     let closed = errno::code(endpoint.with(|guarded, id| guarded.close_endpoint(id)));
     if closed == FI_SUCCESS {
-        if let Ok(carried) = carried {
-            usage::send(&carried);
-        }
         if let Some(owner) = endpoint.owner.get() {
             let mut owners = endpoint.domain().owners();
             if let Some(index) = owners.iter().position(|known| known == owner) {
