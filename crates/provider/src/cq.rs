@@ -126,13 +126,10 @@ pub unsafe extern "C" fn open<L: Lock>(
         Ok(owner) => owner,
         Err(code) => return -code,
     };
-    let ops = match format {
+    let ops = match ops_of::<L>(format) {
         _ if !owner.is_null() => peer_queue::ops::<L>(),
-        FI_CQ_FORMAT_UNSPEC | FI_CQ_FORMAT_CONTEXT => ops::<L, FiCqEntry>(),
-        FI_CQ_FORMAT_MSG => ops::<L, FiCqMsgEntry>(),
-        FI_CQ_FORMAT_DATA => ops::<L, FiCqDataEntry>(),
-        FI_CQ_FORMAT_TAGGED => ops::<L, FiCqTaggedEntry>(),
-        _ => return -FI_ENOSYS,
+        Some(ops) => ops,
+        None => return -FI_ENOSYS,
     };
     let waiter = match Waiter::new(wait_object, cq_wait::try_wait::<L>) {
         Ok(waiter) => waiter,
@@ -168,6 +165,17 @@ pub unsafe extern "C" fn open<L: Lock>(
     };
     domain.add_child();
     FI_SUCCESS
+}
+
+/// The table for entries of a format; `None` for one that there is not.
+fn ops_of<L: Lock>(format: u32) -> Option<&'static FiOpsCq> {
+    Some(match format {
+        FI_CQ_FORMAT_UNSPEC | FI_CQ_FORMAT_CONTEXT => ops::<L, FiCqEntry>(),
+        FI_CQ_FORMAT_MSG => ops::<L, FiCqMsgEntry>(),
+        FI_CQ_FORMAT_DATA => ops::<L, FiCqDataEntry>(),
+        FI_CQ_FORMAT_TAGGED => ops::<L, FiCqTaggedEntry>(),
+        _ => return None,
+    })
 }
 
 fn ops<L: Lock, E: Entry>() -> &'static FiOpsCq {
