@@ -7,6 +7,7 @@
 //!   passing of region files, wake-ups, and the question whether a process still lives.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory.
 //! - [`udp_socket`], [`datagrams`]: sockets between hosts, many datagrams to a system call.
+//! - [`host_check`]: whether a host lives, whatever its processes do.
 //! - [`single_copy`]: reading another process's memory (process_vm_readv).
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
@@ -19,6 +20,7 @@ pub mod clock;
 pub mod cpu;
 pub mod crash;
 pub mod datagrams;
+pub mod host_check;
 pub mod interface;
 pub mod local_socket;
 pub mod map;

@@ -9,6 +9,7 @@ use crate::events::{Failure, Remote, Transmit};
 use crate::flow::{Identity, Rest};
 use crate::machine::{Machine, Slot};
 use crate::receive::may_begin;
+use crate::timers::NEVER;
 
 /// At most one stale answer in this time (srd-protocol 6.5).
 const STALE_EVERY_NS: u64 = 10_000_000;
@@ -269,6 +270,33 @@ impl Machine {
         };
         let index = self.slots.iter().position(has)?;
         Some(Remote(index as u32))
+    }
+
+    /// Remotes of which nothing was heard for half of `dead_after` although something is expected, and where they are: a
+    /// driver that can asks their hosts (srd-protocol 13.5). Slow path.
+    pub fn silent(&self, now_ns: u64) -> Vec<(Remote, SocketAddr)> {
+        let patience_ns = self.shared.config.timing.dead_after_ns / 2;
+        let silent = |slot: &Slot| {
+            let flow = slot.flow.as_ref()?;
+            let waits = flow.silence.unanswered_ns.saturating_add(patience_ns) <= now_ns;
+            waits.then_some(flow.identity.address)
+        };
+        let slots = self.slots.iter().enumerate();
+        slots
+            .filter_map(|(index, slot)| Some((Remote(index as u32), silent(slot)?)))
+            .collect()
+    }
+
+    /// The host of a silent remote has answered: the process computes, or its host would refuse our datagrams. Its
+    /// silence counts from now on (srd-protocol 13.5).
+    pub fn handle_host_alive(&mut self, now_ns: u64, remote: Remote) {
+        let Ok((flow, _)) = self.known_flow(remote.0) else {
+            return;
+        };
+        if flow.silence.unanswered_ns != NEVER {
+            flow.silence.unanswered_ns = now_ns;
+        }
+        self.settle(remote.0, now_ns, false);
     }
 
     /// Ends a flow for good (srd-protocol 13.1).

@@ -18,7 +18,7 @@
 //! down loses them, and the machine sends again until `dead_after`; a host that says that nobody has a port ends the
 //! remote after three such answers; a remote that closes says so.
 //!
-//! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`, `own`; `receive`, `arrivals`,
+//! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`, `own`; `receive`, `arrivals`, `inquiry`,
 //! `remotes`; [`ports`], [`sockets`] with `attention`, `departures` and `gate`, [`simulated`]; [`statistics`].
 #![forbid(unsafe_code)]
 
@@ -26,6 +26,7 @@ mod arrivals;
 mod attention;
 mod departures;
 mod gate;
+mod inquiry;
 mod outbox;
 mod own;
 pub mod ports;

@@ -17,6 +17,8 @@ pub struct PortList {
     pub ports: [u16; PORT_COUNT],
     /// 1 to 8.
     pub count: u8,
+    /// Whether the hosts of remotes can be asked whether they live (srd-protocol 13.5).
+    pub asks_hosts: bool,
     /// The number of this life of the endpoint; random where others could do harm by guessing it.
     pub incarnation: u64,
     /// The largest datagram that can leave, without IP and UDP headers.

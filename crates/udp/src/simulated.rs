@@ -172,6 +172,7 @@ impl Ports for SimulatedPorts {
             address: SocketAddr::new(wanted.ip(), ports[0]),
             ports,
             count: PORT_COUNT as u8,
+            asks_hosts: false,
             datagram_bytes: settings.datagram_limit_bytes.unwrap_or(1400),
             has_key: false,
         };

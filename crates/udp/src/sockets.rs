@@ -43,6 +43,15 @@ const ROOM_NS: u64 = 100_000;
 /// How long to look into the card's own queue, where that is allowed.
 const BUSY_POLL_US: u32 = 20;
 
+/// Datagrams that the network did not take, and whether the user knows.
+#[derive(Debug)]
+struct Trouble {
+    /// Why one was given up last.
+    failure: Option<io::Error>,
+    report: fn(&str),
+    reported: bool,
+}
+
 /// Eight sockets.
 // structure: allow struct-fields because each is one tool of the same calls, and none belongs to another
 #[derive(Debug)]
@@ -60,10 +69,7 @@ pub struct SocketPorts {
     stamps: bool,
     complaints: VecDeque<Incoming<'static>>,
     calls: (u64, u64),
-    /// Why a datagram was given up last.
-    failure: Option<io::Error>,
-    report: fn(&str),
-    reported: bool,
+    trouble: Trouble,
     gate: Gate,
 }
 
@@ -107,6 +113,7 @@ impl SocketPorts {
             address,
             ports,
             count: PORT_COUNT as u8,
+            asks_hosts: true,
             incarnation: match gate.incarnation() {
                 Some(incarnation) => incarnation,
                 None => process::random_u64().map_err(OpenError::Sockets)?,
@@ -220,7 +227,7 @@ impl SocketPorts {
                     if attempts == SEND_ATTEMPTS {
                         attempts = 0;
                         done += 1;
-                        self.failure = Some(error);
+                        self.trouble.failure = Some(error);
                     }
                 }
             }
@@ -234,8 +241,8 @@ impl SocketPorts {
     /// Tells the user once that the network does not take our datagrams.
     #[cold]
     fn report_failure(&mut self, error: &io::Error) {
-        if !std::mem::replace(&mut self.reported, true) {
-            (self.report)(&format!(
+        if !std::mem::replace(&mut self.trouble.reported, true) {
+            (self.trouble.report)(&format!(
                 "the network does not take datagrams from {}: {error}; they are sent again until the remote counts as \
                  lost. Check the interface (ip link, ip route) and the firewall",
                 self.list.address
@@ -270,9 +277,11 @@ impl Ports for SocketPorts {
             stamps,
             complaints: VecDeque::new(),
             calls: (0, 0),
-            failure: None,
-            report: settings.report,
-            reported: false,
+            trouble: Trouble {
+                failure: None,
+                report: settings.report,
+                reported: false,
+            },
             gate,
             sockets,
         })
@@ -296,7 +305,7 @@ impl Ports for SocketPorts {
             }
             Look::Everywhere => self.receive_from_all(visit),
         };
-        if let Some(error) = self.failure.take() {
+        if let Some(error) = self.trouble.failure.take() {
             self.report_failure(&error);
         }
         while let Some(complaint) = self.complaints.pop_front() {

@@ -11,6 +11,7 @@ use weft_os::sleep;
 use weft_srd::{Config, Machine};
 
 use crate::arrivals::Arrivals;
+use crate::inquiry::Inquiry;
 use crate::outbox::Outbox;
 use crate::own::{OwnMail, is_own};
 use crate::ports::{Incoming, Ports};
@@ -52,6 +53,7 @@ pub struct Transport<P: Ports = SocketPorts> {
     ports: P,
     driver: Driver,
     outbox: Outbox,
+    inquiry: Option<Inquiry>,
     address: SocketAddr,
 }
 
@@ -76,7 +78,9 @@ impl<P: Ports> Transport<P> {
     pub fn open(settings: &Settings) -> Result<Self, OpenError> {
         let ports = P::open(settings)?;
         let list = ports.list();
-        let machine = Machine::new(config(settings, &list), list.incarnation)
+        let config = config(settings, &list);
+        let dead_after_ns = config.timing.dead_after_ns;
+        let machine = Machine::new(config, list.incarnation)
             .map_err(|bad| OpenError::Setting(format!("for the srd route, {bad}")))?;
         Ok(Self {
             ports,
@@ -92,6 +96,7 @@ impl<P: Ports> Transport<P> {
                 myself: None,
             },
             outbox: Outbox::default(),
+            inquiry: list.asks_hosts.then(|| Inquiry::new(dead_after_ns)),
             address: list.address,
         })
     }
@@ -279,6 +284,9 @@ impl<P: Ports> Peer for Transport<P> {
         events += driver.catch_up(now_ns, owner);
         if !driver.own.is_idle() {
             events += driver.own.deliver(owner);
+        }
+        if let Some(inquiry) = &mut self.inquiry {
+            inquiry.turn(now_ns, &mut driver.machine);
         }
         if driver
             .machine

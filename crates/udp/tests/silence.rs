@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Remotes that say nothing: one that computes is waited for, one whose host is silent too is given up.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use weft_contract::{
+    AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
+    RemoteId, SendOp, SendToken, TransferError,
+};
+use weft_memory::{BytesView, UserBuffer};
+use weft_udp::simulated::{Manner, Wire};
+use weft_udp::{Ports, Settings, SimulatedPorts, SocketPorts, Transport};
+
+const DEAD_AFTER: Duration = Duration::from_millis(100);
+
+#[derive(Default)]
+struct Counts {
+    received: usize,
+    sent: usize,
+    failed: usize,
+    lost: usize,
+}
+
+impl Owner for Counts {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        self.received += 1;
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        None
+    }
+    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+    fn on_sent(&mut self, _: SendToken, outcome: Result<(), TransferError>) {
+        match outcome {
+            Ok(()) => self.sent += 1,
+            Err(_) => self.failed += 1,
+        }
+    }
+    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {
+        self.lost += 1;
+    }
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
+
+fn open<P: Ports>(address: IpAddr) -> Transport<P> {
+    let settings = Settings {
+        address: Some(SocketAddr::new(address, 0)),
+        dead_after: DEAD_AFTER,
+        ..Settings::default()
+    };
+    Transport::open(&settings).unwrap()
+}
+
+fn post<P: Ports>(transport: &mut Transport<P>) {
+    let op = SendOp {
+        remote: RemoteId(0),
+        class: Class::Tagged,
+        tag: 1,
+        cq_data: None,
+        level: CompletionLevel::Transmit,
+        token: SendToken(7),
+        inject: false,
+    };
+    transport.post_send(&op, &UserBuffer::leaked(&[8])).unwrap();
+}
+
+#[test]
+fn a_process_that_computes_for_longer_than_dead_after_is_waited_for() {
+    let loopback = IpAddr::from([127, 0, 0, 1]);
+    let (mut a, mut b) = (open::<SocketPorts>(loopback), open::<SocketPorts>(loopback));
+    a.add_remote(RemoteId(0), b.local_address());
+    let (mut at_a, mut at_b) = (Counts::default(), Counts::default());
+    post(&mut a);
+    let start = Instant::now();
+    while start.elapsed() < 6 * DEAD_AFTER {
+        a.progress(&mut at_a);
+    }
+    assert_eq!((at_a.sent, at_a.failed, at_a.lost), (0, 0, 0));
+    let start = Instant::now();
+    while at_a.sent == 0 && start.elapsed() < Duration::from_secs(10) {
+        b.progress(&mut at_b);
+        a.progress(&mut at_a);
+    }
+    assert_eq!((at_a.sent, at_a.failed, at_b.received), (1, 0, 1));
+}
+
+#[test]
+fn a_remote_whose_host_is_silent_too_is_given_up_after_dead_after() {
+    let wire = Wire::open(Manner {
+        seed: 5,
+        lost_per_mille: 0,
+        repeated_per_mille: 0,
+        spread_ns: 0,
+        full_every: 0,
+        swallows_above_bytes: usize::MAX,
+    });
+    let (mut a, b) = (open::<SimulatedPorts>(wire), open::<SimulatedPorts>(wire));
+    a.add_remote(RemoteId(0), b.local_address());
+    let mut at_a = Counts::default();
+    post(&mut a);
+    let start = Instant::now();
+    while at_a.lost == 0 && start.elapsed() < Duration::from_secs(20) {
+        a.progress(&mut at_a);
+    }
+    assert_eq!((at_a.sent, at_a.failed, at_a.lost), (0, 1, 1));
+}
