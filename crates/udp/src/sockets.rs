@@ -166,7 +166,7 @@ impl SocketPorts {
                     waited_ns: if known { waited_ns } else { 0 },
                 };
                 for datagram in received.bytes.chunks(received.segment_bytes) {
-                    let admitted = self.gate.admit(origin.from, datagram, self.report);
+                    let admitted = self.gate.admit(origin.from, datagram, self.trouble.report);
                     if let Some(datagram) = admitted {
                         total += 1;
                         visit(now_ns, Incoming::Datagram(origin, datagram));
