@@ -238,13 +238,14 @@ impl<L: Lock> Endpoint<L> {
             Ok(()) => {}
             Err(Error::NotBound) => return -FI_ENOAV,
             Err(error) => {
-                let words =
-                    self.with(|guarded, _| guarded.last_failure().unwrap_or_default().to_owned());
+                let words = self.with(|guarded, _| guarded.last_failure().map(str::to_owned));
+                let why =
+                    words.map_or_else(|| error.to_string(), |words| format!("{error}: {words}"));
                 warn(
                     Subsystem::Endpoint,
-                    format_args!("the endpoint cannot be enabled: {error}: {words}"),
+                    format_args!("the endpoint cannot be enabled: {why}"),
                 );
-                report::line(&format!("the endpoint cannot be enabled: {error}: {words}"));
+                report::line(&format!("the endpoint cannot be enabled: {why}"));
                 return -errno::number(error);
             }
         }
