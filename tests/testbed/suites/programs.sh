@@ -10,6 +10,7 @@ everywhere() {
     shift 2
     list=$(bed hosts | paste -sd,)
     [ "$TRANSPORT" = weft ] && must=(--require-weft)
+    # weft run makes a key, by which the hosts know each other.
     job "$list" "$seconds" "$mpi" --ppn "${RANKS_PER_HOST:-2}" --transport "$TRANSPORT" "${must[@]}" -- "$@"
     status=$?
     left_on_hosts || return 1
@@ -57,6 +58,17 @@ hosts_mpi4py() {
     [ "$full" = "$ranks" ] || { echo "only $full of $ranks ranks ran dozens of tests"; return 1; }
 }
 
+# Without a key and without trust in the network, another host is not talked to, and the user reads what to do.
+no_key_names_both_ways() {
+    FI_WEFT_TRUST_NETWORK=0 job a0,b1 50 "$1" --ppn 1 -- "$WEFT" bench latency -m 8:8 -i 3 -x 1 >"$WORK/no-key" 2>&1
+    local status=$?
+    cat "$WORK/no-key"
+    [ "$status" != 0 ] || { echo 'it ran'; return 1; }
+    grep -q 'another host.*weft run.*FI_WEFT_JOB_KEY.*FI_WEFT_TRUST_NETWORK=1' "$WORK/no-key"
+}
+
+encrypted() { FI_WEFT_ENCRYPT=1 hosts_bench "$@"; }
+
 # programs_on WHAT: the programs of this run on the testbed that is there.
 programs_on() {
     local mpi what=$1 imb=(PingPong Sendrecv Allreduce) modules='test_(p2p_obj|cco_buf)'
@@ -66,6 +78,10 @@ programs_on() {
     fi
     for mpi in debian-openmpi openmpi mpich intel; do
         mpi_is_here "$mpi" "programs on $mpi" || continue
+        if [ "$TRANSPORT-$what" = 'weft-2 hosts' ]; then
+            run_case "without a key both ways are named, $mpi" 60 no_key_names_both_ways "$mpi"
+            RANKS_PER_HOST=1 run_case "bench latency, encrypted, $mpi" 60 encrypted "$mpi" latency -c -m 1:65536 -i 20 -x 2
+        fi
         RANKS_PER_HOST=1 run_case "bench latency, $what, $mpi" 60 hosts_bench "$mpi" latency -c -m 1:1048576 -i 20 -x 2
         run_case "bench allreduce, $what, $mpi" 60 hosts_bench "$mpi" allreduce -c -m 4:65536 -i 5 -x 1
     done
