@@ -42,6 +42,31 @@ imb_remote_run() {
     grep -q '^# All processes entering MPI_Finalize' "$out" || { echo 'IMB-RMA did not reach its end'; return 1; }
 }
 
+# imb_other_run MPI RANKS SECONDS PROGRAM BENCHMARK...: a program of the collection, some of its benchmarks, short messages.
+imb_other_run() {
+    local mpi=$1 ranks=$2 seconds=$3 program=$4 out=$WORK/imb.out benchmark
+    shift 4
+    weft_run "$mpi" "$ranks" "$seconds" "$ROOT/.env/mpi/intel/bin/$program" "$@" \
+        -msglog 0:12 -iter 20,40,10 -time 0.2 -iter_policy off >"$out" 2>&1
+    local status=$?
+    cat "$out"
+    [ "$status" = 0 ] || return "$status"
+    for benchmark in "$@"; do
+        grep -q "^# Benchmarking $benchmark *\$" "$out" || { echo "$program printed no table for $benchmark"; return 1; }
+    done
+    grep -q '^# All processes entering MPI_Finalize' "$out" || { echo "$program did not reach its end"; return 1; }
+}
+
+IMB_NONBLOCKING=(Ibcast Iallgather Igather Iscatter Ialltoall Ireduce Iallreduce Ibarrier)
+
+# Nonblocking collectives and pairs of ranks. IMB-MT, with threads, is linked to a library that the wheels do not bring.
+imb_others() {
+    local mpi=$1 bin=$ROOT/.env/mpi/intel/bin
+    [ -x "$bin/IMB-NBC" ] && run_case "imb nonblocking, 4 ranks, $mpi" 120 imb_other_run "$mpi" 4 120 IMB-NBC "${IMB_NONBLOCKING[@]}"
+    [ -x "$bin/IMB-P2P" ] && run_case "imb pairs, 2 ranks, $mpi" 120 imb_other_run "$mpi" 2 120 IMB-P2P PingPong Unirandom
+    skip_case "imb threads, $mpi" 'IMB-MT needs libiomp5.so, which the wheels do not bring'
+}
+
 imb_suite() {
     local mpi largest2=22 largest8=16
     if [ "$FULL" = yes ]; then largest8=20; fi
@@ -50,6 +75,7 @@ imb_suite() {
         [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] || { skip_case "imb on $mpi" 'IMB-MPI1 comes with impi-devel, which is not installed'; continue; }
         run_case "imb whole, 2 ranks, $mpi" 120 imb_run "$mpi" 2 120 "$largest2"
         run_case "imb whole, 8 ranks, $mpi" 180 imb_run "$mpi" 8 180 "$largest8"
+        imb_others "$mpi"
         [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] && run_case "imb one-sided, 2 ranks, $mpi" 120 imb_remote_run "$mpi" 2 120
         [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] && run_case "imb one-sided, 4 ranks, $mpi" 120 imb_remote_run "$mpi" 4 120
     done
