@@ -153,6 +153,49 @@ pub fn additions_from_both_sides_at_once_are_all_counted<F: Fabric>() {
     assert_eq!(seen, each, "every sum was seen by exactly one");
 }
 
+pub fn additions_of_eight_initiators_are_all_counted<F: Fabric>() {
+    const INITIATORS: usize = 8;
+    const COUNT: usize = 50;
+    let mut pair = Pair::<F>::open();
+    let memory = words(&[0]);
+    let key = register(&mut pair, B, &memory);
+    let ranges = [range(key, 0, 8)];
+    let mut initiators: Vec<_> = (0..INITIATORS).map(|_| pair.newcomer()).collect();
+    let (one, nothing) = (words(&[1]), UserBuffer::empty());
+    let atomic = Atomic {
+        operator: Operator::Sum,
+        element: Element::U64,
+        operands: &one,
+        comparands: &nothing,
+    };
+    let results: Vec<UserBuffer> = (0..INITIATORS).map(|_| room(8 * COUNT)).collect();
+    for index in 0..COUNT {
+        for number in 0..INITIATORS {
+            pair.insist(|_| {
+                let side = &mut initiators[number];
+                side.poll();
+                let (call, result) = (
+                    access(side.other, &ranges, index),
+                    results[number].part(8 * index, 8),
+                );
+                side.domain
+                    .atomic(side.endpoint, &call, &atomic, Some(result))
+            });
+        }
+    }
+    let start = std::time::Instant::now();
+    let total = (INITIATORS * COUNT) as u64;
+    while initiators.iter_mut().map(|side| side.reads()).sum::<u64>() < total {
+        assert!(start.elapsed().as_secs() < 20, "some additions never ended");
+        pair.poll();
+        initiators.iter_mut().for_each(|side| side.poll());
+    }
+    assert_eq!(words_in(&memory), [total]);
+    let mut seen: Vec<u64> = results.iter().flat_map(words_in).collect();
+    seen.sort_unstable();
+    assert_eq!(seen, (0..total).collect::<Vec<u64>>(), "each sum seen once");
+}
+
 pub fn a_compare_and_swap_elects_one<F: Fabric>() {
     let mut pair = Pair::<F>::open();
     for round in 1..50 {

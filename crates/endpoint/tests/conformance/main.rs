@@ -52,6 +52,7 @@ macro_rules! conformance {
                 elements_are_changed_fetched_and_compared,
                 long_rows_and_several_ranges_are_changed_element_by_element,
                 additions_from_both_sides_at_once_are_all_counted,
+                additions_of_eight_initiators_are_all_counted,
                 a_compare_and_swap_elects_one,
                 what_has_no_meaning_is_refused_at_once_and_bad_keys_in_the_end,
             ]);

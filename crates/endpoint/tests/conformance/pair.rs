@@ -206,6 +206,11 @@ impl<P: LocalRoute> Side<P> {
         self.heard.pop_front()
     }
 
+    /// Reads and fetches of others' memory that succeeded.
+    pub fn reads(&mut self) -> u64 {
+        self.domain.read_counter(self.accesses[0]).unwrap()
+    }
+
     /// Reads all that there is to read.
     pub fn poll(&mut self) {
         loop {
@@ -246,6 +251,13 @@ impl<F: Fabric> Pair<F> {
             }
         }
         pair
+    }
+
+    /// Another endpoint, which knows side B as its other; drive it yourself.
+    pub fn newcomer(&mut self) -> Side<F::Local> {
+        let mut side = Side::open(self._fabric.address(), F::settings(), Options::default());
+        side.other = side.insert(self.sides[B].address());
+        side
     }
 
     /// Makes progress on both sides.
