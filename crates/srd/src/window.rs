@@ -72,8 +72,6 @@ struct Quick {
     end_ns: u64,
     delivered_bytes: u64,
     wanted: bool,
-    /// Wanted for a loss.
-    lost: bool,
     /// Bytes that were in flight when the window was adapted: what they tell is old news.
     stale_bytes: u64,
 }
@@ -204,17 +202,11 @@ impl Window {
         self.quick.end_ns = sample.now_ns + self.base.rtt_ns + self.target_ns();
         self.quick.delivered_bytes = 0;
         self.quick.wanted = false;
-        self.quick.lost = false;
         let gate = self.window_bytes.max(self.limit_bytes / 2) / QUICK_GATE;
         if !begun || !quick.wanted || quick.delivered_bytes > gate {
             return false;
         }
-        let least_bytes = if quick.lost {
-            2 * self.packet_bytes
-        } else {
-            self.delay_floor_bytes().min(self.window_bytes)
-        };
-        self.window_bytes = quick.delivered_bytes.max(least_bytes);
+        self.window_bytes = quick.delivered_bytes.max(2 * self.packet_bytes);
         self.quick.stale_bytes = sample.in_flight_bytes;
         true
     }
@@ -223,7 +215,6 @@ impl Window {
     /// larger than what was tried would let all of them leave at once again, together with everybody else's.
     pub(crate) fn on_lost(&mut self, bytes: u64, in_flight_bytes: u64) {
         self.quick.wanted = true;
-        self.quick.lost = true;
         self.calm_bytes = 0;
         if self.quick.stale_bytes == 0 {
             let before_bytes = self.window_bytes;
