@@ -17,9 +17,23 @@ pub const VARIABLE: &str = "FI_WEFT_JOB_KEY";
 /// With one of these the user has decided: a key of his own, in a file, or none.
 const DECIDED: [&str; 3] = [VARIABLE, "FI_WEFT_JOB_KEY_FILE", "FI_WEFT_TRUST_NETWORK"];
 
-/// Whether the job is to get a key of its own; `given` is what `--env` sets.
+/// Variables of batch systems that say that a job's ranks may be on several hosts. Specified by Slurm, PBS and LSF.
+const SPREAD: [&str; 3] = ["SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_MCPU_HOSTS"];
+
+/// Whether ranks may have to talk over a network: then they get a key. A job of one machine needs none, and without one its
+/// endpoints hold no network sockets to look after.
 #[must_use]
-pub fn is_wanted(given: &[Variable]) -> bool {
+pub fn is_needed(on_several_hosts: bool, given: &[Variable]) -> bool {
+    let by_srd = given
+        .iter()
+        .any(|variable| variable.name == "FI_WEFT_ROUTE" && variable.value == "srd")
+        || std::env::var("FI_WEFT_ROUTE").is_ok_and(|route| route == "srd");
+    let spread = SPREAD.iter().any(|name| std::env::var_os(name).is_some());
+    (on_several_hosts || by_srd || spread) && is_wanted(given)
+}
+
+/// Whether the job is to get a key of its own; `given` is what `--env` sets.
+fn is_wanted(given: &[Variable]) -> bool {
     let given: Vec<&str> = given
         .iter()
         .map(|variable| variable.name.as_str())
@@ -61,6 +75,17 @@ mod tests {
             assert!(JobKey::parse(&key_of(command).unwrap()).is_ok());
         }
         assert_ne!(key_of(&commands[0]), key_of(&commands[1]));
+    }
+
+    #[test]
+    fn a_job_of_one_machine_gets_a_key_only_if_it_asks_for_the_network() {
+        let route = |value: &str| Variable {
+            name: "FI_WEFT_ROUTE".to_owned(),
+            value: value.to_owned(),
+        };
+        assert!(is_needed(true, &[]));
+        assert!(is_needed(false, &[route("srd")]));
+        assert!(!is_needed(false, &[route("auto")]));
     }
 
     #[test]

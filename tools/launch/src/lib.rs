@@ -149,7 +149,7 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
         let collector = Collector::open(&plan.report_name)
             .map_err(Fault::system("opening the socket for the ranks' reports"))?;
         command.env(report::VARIABLE, collector.name());
-        if job_key::is_wanted(&arguments.variables) {
+        if job_key::is_needed(plan.posts.is_some(), &arguments.variables) {
             job_key::give(&mut command)?;
         }
         Some(collector)
