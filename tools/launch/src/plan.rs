@@ -142,7 +142,7 @@ fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, 
 fn set_later(guarded: bool, arguments: &Arguments) -> &'static [&'static str] {
     match (guarded, &arguments.transport) {
         (false, _) => &[],
-        (true, Transport::Weft) if job_key::is_wanted(&arguments.variables) => {
+        (true, Transport::Weft) if job_key::is_needed(true, &arguments.variables) => {
             &[order::MARK, report::VARIABLE, job_key::VARIABLE]
         }
         (true, Transport::Weft) => &[order::MARK, report::VARIABLE],
