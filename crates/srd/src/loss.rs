@@ -196,15 +196,11 @@ fn learn_lateness(sender: &mut Sender, sent: &Sent, before: Fate, heard: &Heard<
         .now_ns
         .saturating_sub(heard.waited_ns)
         .saturating_sub(sent.sent_ns);
-    let srtt_ns = sender.round_trip.srtt_ns();
-    let late_ns = if before == Fate::Lost {
-        since_ns.saturating_sub(srtt_ns)
-    } else if sent.again && since_ns < srtt_ns / 2 {
-        // No answer to the second transmission is so quick: it was the first that arrived.
-        reordering_wait_ns(sender) + since_ns
-    } else {
+    if before != Fate::Lost {
         return;
-    };
+    }
+    let srtt_ns = sender.round_trip.srtt_ns();
+    let late_ns = since_ns.saturating_sub(srtt_ns);
     let clocks = &mut sender.clocks;
     clocks.lateness_ns = clocks.lateness_ns.max(late_ns).min(LATENESS_MOST_NS);
     clocks.patient_until_ns = heard.now_ns + PATIENCE_ROUND_TRIPS * srtt_ns;
