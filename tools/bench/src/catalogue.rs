@@ -225,7 +225,8 @@ pub fn overview() -> String {
     let mut text = String::from(
         "Usage: weft bench BENCHMARK[,...] [OPTIONS] inside an MPI job, e.g. weft run -n 2 -- weft bench latency\n       \
          weft bench compare [OPTIONS]        several MPIs and transports, interleaved\n\
-         weft run -n N -- weft bench ior [OPTIONS]   files read and written in parallel, with IOR's options\n",
+         weft run -n N -- weft bench ior [OPTIONS]   files read and written in parallel, with IOR's options\n\
+         weft bench app PROGRAM [OPTIONS]    hpcc, lammps, gromacs or openfoam, interleaved\n",
     );
     for (heading, belongs) in SORTS {
         text.push_str(&format!("\n{heading}:\n"));

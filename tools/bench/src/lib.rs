@@ -17,6 +17,7 @@
 //! - [`ior`]: parallel reading and writing of files, as IOR does
 //! - [`report`]: figures, tables and the HTML page that holds them
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
+//! - [`app`]: the same for whole programs: HPC Challenge, LAMMPS, GROMACS, OpenFOAM
 //!
 //! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading between them. Options that need single iterations
 //! (-c, -z, -f) time each one, which adds the cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic
@@ -24,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 pub mod agree;
+pub mod app;
 pub mod catalogue;
 pub mod collective;
 pub mod compare;
@@ -65,6 +67,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         }
         "compare" => compare::run(rest),
         "ior" => ior::run(rest),
+        "app" => app::run(rest),
         _ => match name.split(',').map(find).collect::<Result<Vec<_>, _>>() {
             Ok(descriptions) => runner::run(&descriptions, rest),
             Err(unknown) => {

@@ -237,7 +237,11 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn dry_run(program: &Path, contender: &Contender, hosts: &str) -> Result<String, String> {
+/// How `weft run` would start it, without starting it.
+///
+/// # Errors
+/// Why it cannot: the MPI or the transport is not here.
+pub fn dry_run(program: &Path, contender: &Contender, hosts: &str) -> Result<String, String> {
     let mut command = Command::new(program);
     command.args([
         "run",

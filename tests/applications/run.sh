@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `weft bench app` with Debian's programs, one quick run over Weft and one over the MPI's own transport each: they run, the results agree, the
+# figures are there. A program that is missing is explained. Takes less than a minute on two quiet cores.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+weft=$(realpath "${WEFT:-dist/bin/weft}")
+passed=0 failed=0 skipped=0
+
+ok() { passed=$((passed + 1)); printf 'ok - %s\n' "$1"; }
+not_ok() { failed=$((failed + 1)); printf 'not ok - %s\n' "$1"; }
+skip() { skipped=$((skipped + 1)); printf 'skip - %s\n' "$1"; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# agrees PROGRAM FILE FIGURE: its runs over both transports agree and report the figure.
+agrees() {
+    local program=$1 file=$2 figure=$3
+    if ! command -v "$file" >/dev/null; then skip "$program is not installed"; return; fi
+    if ! command -v mpiexec.openmpi >/dev/null; then skip "$program needs Debian's Open MPI, which is not installed"; return; fi
+    if TMPDIR=$work "$weft" bench app "$program" --quick --rounds 1 --transports weft,native --timeout 200 --json >"$work/rows" 2>"$work/talk"; then
+        ok "$program runs over weft and native and agrees"
+    else
+        not_ok "$program runs over weft and native and agrees: $(cat "$work/talk")"
+        return
+    fi
+    if python3 - "$work/rows" "$figure" <<'PYTHON'; then ok "$program reports $figure for both"; else not_ok "$program reports $figure for both"; fi
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert rows[0]["agree"] is True and rows[0]["result_lines"] > 4, rows[0]
+found = {row["transport"]: row["summary"]["median"] for row in rows[1:] if row["unit"] == sys.argv[2]}
+assert set(found) == {"weft", "native"} and all(value > 0 for value in found.values()), found
+PYTHON
+}
+
+# explained PROGRAM PACKAGE: where nothing is installed.
+explained() {
+    local code
+    PATH=$work/nowhere "$weft" bench app "$1" >/dev/null 2>"$work/talk"
+    code=$?
+    if [ "$code" = 1 ] && grep -q "apt install.* $2" "$work/talk"; then
+        ok "a missing $1 is explained, and the exit code is 1"
+    else
+        not_ok "a missing $1 is explained, and the exit code is 1: it is $code: $(cat "$work/talk")"
+    fi
+}
+
+explained hpcc hpcc
+explained gromacs gromacs
+explained openfoam openfoam
+"$weft" bench app namd >/dev/null 2>"$work/talk"
+code=$?
+if [ "$code" = 2 ] && grep -q 'hpcc, lammps, gromacs, openfoam' "$work/talk"; then ok 'an unknown program is wrong usage'; else not_ok "an unknown program is wrong usage: $code"; fi
+agrees lammps lmp timesteps/s
+agrees gromacs gmx_mpi ns/day
+agrees openfoam icoFoam runs/day
+agrees hpcc hpcc Gflop/s
+if find "$work" -maxdepth 1 -name 'weft-app-*' | grep -q .; then not_ok 'folders of the runs are gone'; else ok 'folders of the runs are gone'; fi
+printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" = 0 ]

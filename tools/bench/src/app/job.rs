@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One run in a folder of its own, with all that it says kept there.
+//!
+//! Called by rounds; starts `weft run`, which starts the MPI job and ends it when it takes too long.
+
+use super::program::write;
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// What it printed, within its folder.
+pub const OUTPUT: &str = "run.stdout";
+/// What it complained of, within its folder.
+pub const COMPLAINTS: &str = "run.stderr";
+/// How long it took by the wall clock, start and end of the job included, in seconds, within its folder.
+pub const SECONDS: &str = "run.seconds";
+/// How often to look whether it has ended (chosen: small beside the shortest run).
+const POLL: Duration = Duration::from_millis(10);
+/// Lines of a failed run's complaint that are shown (chosen).
+const LINES: usize = 8;
+
+/// Runs a command line to its end; an Err when it fails or takes longer than `limit`.
+///
+/// # Errors
+/// Why it could not be started, or its last words.
+pub fn run(command: &[OsString], folder: &Path, limit: Duration) -> Result<(), String> {
+    let (program, arguments) = command.split_first().ok_or("an empty command line")?;
+    let file = |name: &str| {
+        let path = folder.join(name);
+        File::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    };
+    let start = Instant::now();
+    let mut child = Command::new(program)
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(file(OUTPUT)?)
+        .stderr(file(COMPLAINTS)?)
+        .spawn()
+        .map_err(|error| format!("cannot start {}: {error}", program.to_string_lossy()))?;
+    let status = wait(&mut child, limit)?;
+    if status.success() {
+        let seconds = start.elapsed().as_secs_f64();
+        return write(&folder.join(SECONDS), &format!("{seconds:.3}\n"));
+    }
+    let why = match status.code() {
+        Some(3) => "the job worked, but its messages did not go through Weft".to_owned(),
+        Some(124) => "it took longer than --timeout allows".to_owned(),
+        _ => status.to_string(),
+    };
+    Err(format!("{why}{}", last_words(folder)))
+}
+
+/// The end of what it complained of, or else of what it printed.
+fn last_words(folder: &Path) -> String {
+    for name in [COMPLAINTS, OUTPUT] {
+        let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let lines: Vec<&str> = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        if !lines.is_empty() {
+            let shown = &lines[lines.len().saturating_sub(LINES)..];
+            return format!("; it said: {}", shown.join(" / "));
+        }
+    }
+    String::new()
+}
+
+fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
+    let start = Instant::now();
+    loop {
+        match child.try_wait() {
+            Ok(Some(status)) => return Ok(status),
+            Ok(None) if start.elapsed() < limit => std::thread::sleep(POLL),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("it did not end within {} s", limit.as_secs()));
+            }
+            Err(error) => return Err(format!("cannot wait for it: {error}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, limit: Duration) -> (tempfile::TempDir, Result<(), String>) {
+        let folder = tempfile::tempdir().expect("folder");
+        let words = ["sh", "-c", script].map(OsString::from);
+        let result = run(&words, folder.path(), limit);
+        (folder, result)
+    }
+
+    #[test]
+    fn run_happens_in_its_folder_and_its_words_are_kept() {
+        let (folder, result) = shell("echo here; touch made", Duration::from_secs(30));
+        assert_eq!(result, Ok(()));
+        assert!(folder.path().join("made").exists());
+        assert_eq!(
+            std::fs::read_to_string(folder.path().join(OUTPUT)).expect("kept"),
+            "here\n"
+        );
+    }
+
+    #[test]
+    fn failed_run_is_reported_in_its_own_words() {
+        let reason = shell("echo no fabric >&2; exit 1", Duration::from_secs(30))
+            .1
+            .unwrap_err();
+        assert!(reason.contains("no fabric"), "{reason}");
+    }
+
+    #[test]
+    fn endless_run_is_ended() {
+        let reason = shell("exec sleep 60", Duration::from_millis(50))
+            .1
+            .unwrap_err();
+        assert!(reason.contains("did not end"), "{reason}");
+    }
+}

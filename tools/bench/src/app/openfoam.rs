@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! OpenFOAM: the lid-driven cavity, decomposed over the ranks. Each time step solves for the pressure, with many small sums over all ranks.
+//!
+//! Called through program. The solvers' residuals must be the same in all printed digits. Source: the OpenFOAM user guide, "Lid-driven cavity
+//! flow".
+
+use super::job::{OUTPUT, SECONDS};
+use super::program::{Measured, Outcome, Program, Size, helper, left, write};
+use crate::statistics::bootstrap::Better;
+use std::path::Path;
+
+/// OpenFOAM.
+pub struct OpenFoam;
+
+/// Seconds of a day.
+const DAY_SECONDS: f64 = 86400.0;
+
+/// Cells along an edge, and time steps (chosen: seconds, and some ten seconds, on two cores).
+fn extent(size: Size) -> (usize, usize) {
+    match size {
+        Size::Quick => (60, 40),
+        Size::Usual => (200, 60),
+    }
+}
+
+impl Program for OpenFoam {
+    fn name(&self) -> &'static str {
+        "openfoam"
+    }
+
+    fn title(&self) -> &'static str {
+        "OpenFOAM"
+    }
+
+    fn files(&self) -> &'static [(&'static str, &'static str)] {
+        &[
+            ("blockMesh", "openfoam"),
+            ("decomposePar", "openfoam"),
+            ("icoFoam", "openfoam"),
+        ]
+    }
+
+    fn input(&self, size: Size) -> String {
+        let (cells, steps) = extent(size);
+        format!("lid-driven cavity of {cells} x {cells} cells, {steps} time steps")
+    }
+
+    fn prepare(&self, folder: &Path, size: Size) -> Result<(), String> {
+        let (cells, steps) = extent(size);
+        // The Courant number stays at 0.5 whatever the cells.
+        let step_seconds = 0.05 / cells as f64;
+        for (place, class, body) in [
+            ("0/U", "volVectorField", include_str!("input/cavity/U")),
+            ("0/p", "volScalarField", include_str!("input/cavity/p")),
+            (
+                "constant/transportProperties",
+                "dictionary",
+                include_str!("input/cavity/transportProperties"),
+            ),
+            (
+                "system/blockMeshDict",
+                "dictionary",
+                include_str!("input/cavity/blockMeshDict"),
+            ),
+            (
+                "system/controlDict",
+                "dictionary",
+                include_str!("input/cavity/controlDict"),
+            ),
+            (
+                "system/fvSchemes",
+                "dictionary",
+                include_str!("input/cavity/fvSchemes"),
+            ),
+            (
+                "system/fvSolution",
+                "dictionary",
+                include_str!("input/cavity/fvSolution"),
+            ),
+        ] {
+            let text = body
+                .replace("@CELLS@", &cells.to_string())
+                .replace("@END@", &format!("{:.9}", step_seconds * steps as f64))
+                .replace("@STEP@", &format!("{step_seconds:.9}"));
+            dictionary(folder, place, class, &text)?;
+        }
+        tool(folder, "blockMesh")
+    }
+
+    fn command(&self, folder: &Path, ranks: u16, _: Size) -> Result<Vec<String>, String> {
+        if ranks == 1 {
+            return Ok(words("icoFoam"));
+        }
+        let (rows, columns) = super::hpcc::grid(ranks);
+        let body = format!(
+            "numberOfSubdomains {ranks};\nmethod simple;\nsimpleCoeffs {{ n ({columns} {rows} 1); delta 0.001; }}\n"
+        );
+        dictionary(folder, "system/decomposeParDict", "dictionary", &body)?;
+        tool(folder, "decomposePar")?;
+        Ok(words("icoFoam -parallel"))
+    }
+
+    fn read(&self, folder: &Path) -> Result<Outcome, String> {
+        parse(&left(&folder.join(OUTPUT))?, &left(&folder.join(SECONDS))?)
+    }
+
+    fn result_name(&self) -> &'static str {
+        "residuals"
+    }
+}
+
+/// A command line that finds the settings that Debian's packages bring, unless the user's environment names others.
+fn words(line: &str) -> Vec<String> {
+    let place = std::env::var("WM_PROJECT_DIR").unwrap_or_else(|_| "/usr/share/openfoam".into());
+    let set = ["env".to_owned(), format!("WM_PROJECT_DIR={place}")];
+    set.into_iter()
+        .chain(line.split(' ').map(str::to_owned))
+        .collect()
+}
+
+/// Runs one of OpenFOAM's tools to its end.
+fn tool(folder: &Path, line: &str) -> Result<(), String> {
+    let words = words(line);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    helper(folder, &words, None)
+}
+
+/// Writes a file in OpenFOAM's form.
+fn dictionary(folder: &Path, place: &str, class: &str, body: &str) -> Result<(), String> {
+    let path = folder.join(place);
+    let parent = path.parent().unwrap_or(folder);
+    std::fs::create_dir_all(parent)
+        .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
+    let object = place.rsplit('/').next().unwrap_or(place);
+    let head =
+        format!("FoamFile {{ version 2.0; format ascii; class {class}; object {object}; }}\n");
+    write(&path, &(head + body))
+}
+
+/// Runs that fit in a day by the wall clock, the job's start included (the solver itself tells processor time, which waiting may not take),
+/// and every residual.
+fn parse(text: &str, seconds: &str) -> Result<Outcome, String> {
+    let result: Vec<String> = text
+        .lines()
+        .filter(|line| {
+            line.contains("Initial residual") || line.starts_with("time step continuity")
+        })
+        .map(|line| line.trim().to_owned())
+        .collect();
+    let seconds = seconds
+        .trim()
+        .parse::<f64>()
+        .ok()
+        .filter(|seconds| *seconds > 0.0)
+        .ok_or("the run's duration was not kept")?;
+    if result.is_empty() || !text.lines().any(|line| line.trim() == "End") {
+        return Err("OpenFOAM did not run to its end".into());
+    }
+    Ok(Outcome {
+        figures: vec![Measured {
+            name: "speed",
+            unit: "runs/day",
+            better: Better::More,
+            value: DAY_SECONDS / seconds,
+        }],
+        result,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "Time = 0.005\nsmoothSolver:  Solving for Ux, Initial residual = 1, Final residual = 8e-06, No Iterations 19\n\
+                       time step continuity errors : sum local = 8e-09\nExecutionTime = 0.5 s  ClockTime = 1 s\n\nEnd\n\n";
+
+    #[test]
+    fn runs_per_day_and_residuals_are_read() {
+        let outcome = parse(LOG, "0.5\n").expect("a whole log");
+        assert_eq!(outcome.figures[0].value, 172_800.0);
+        assert_eq!(outcome.result.len(), 2);
+    }
+
+    #[test]
+    fn run_that_broke_off_is_no_result() {
+        assert!(parse(LOG.trim_end().trim_end_matches("End"), "0.5").is_err());
+        assert!(parse("End\n", "0.5").is_err());
+    }
+}
