@@ -18,6 +18,10 @@ const REFUSED_LIMIT: u32 = 3;
 /// Farewell packets to each remote, on paths that have no port in common (chosen: two losses in a row are rare).
 const FAREWELLS: u8 = 2;
 
+/// A remote that was never heard is waited for so many times `dead_after`, if its host lives (srd-protocol 13.5; chosen:
+/// most programs speak within a minute of their start).
+const STRANGER_PATIENCE: u64 = 10;
+
 impl Slot {
     pub(crate) fn identity(&self) -> &Identity {
         let flow = self.flow.as_ref().map(|flow| &flow.identity);
@@ -290,10 +294,14 @@ impl Machine {
     /// The host of a silent remote has answered: the process computes, or its host would refuse our datagrams. Its
     /// silence counts from now on (srd-protocol 13.5).
     pub fn handle_host_alive(&mut self, now_ns: u64, remote: Remote) {
-        let Ok((flow, _)) = self.known_flow(remote.0) else {
+        let Ok((flow, shared)) = self.known_flow(remote.0) else {
             return;
         };
-        if flow.silence.unanswered_ns != NEVER {
+        // Who never said a word may as well be of another job, and turn away all we send.
+        let stranger = flow.identity.incarnation == 0;
+        let patience_ns = STRANGER_PATIENCE * shared.config.timing.dead_after_ns;
+        let patient = !stranger || now_ns < flow.silence.heard_ns.saturating_add(patience_ns);
+        if patient && flow.silence.unanswered_ns != NEVER {
             flow.silence.unanswered_ns = now_ns;
         }
         self.settle(remote.0, now_ns, false);
