@@ -18,6 +18,7 @@
 //! - [`report`]: figures, tables and the HTML page that holds them
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
 //! - [`app`]: the same for whole programs: HPC Challenge, LAMMPS, GROMACS, OpenFOAM
+//! - [`figures`]: published effects, shown again on one page
 //!
 //! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading between them. Options that need single iterations
 //! (-c, -z, -f) time each one, which adds the cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic
@@ -29,6 +30,7 @@ pub mod app;
 pub mod catalogue;
 pub mod collective;
 pub mod compare;
+pub mod figures;
 pub mod format;
 pub mod ior;
 pub mod one_sided;
@@ -68,6 +70,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         "compare" => compare::run(rest),
         "ior" => ior::run(rest),
         "app" => app::run(rest),
+        "figures" => figures::run(rest),
         _ => match name.split(',').map(find).collect::<Result<Vec<_>, _>>() {
             Ok(descriptions) => runner::run(&descriptions, rest),
             Err(unknown) => {

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A figure from a benchmark with two settings of the provider, in turn.
+//!
+//! Called by figures; starts runs through compare's leg. Curves are medians over the rounds with tenth and ninetieth percentile, ratios are paired
+//! by round with their bootstrap interval.
+
+use super::Settings;
+use super::study::{Measured, Study, Variant};
+use crate::compare::leg;
+use crate::compare::plan::{Contender, Discipline, Leg};
+use crate::report::axis::Scale;
+use crate::report::figure::{Axis, Figure, Point, Ratio, Role, Series, Shape};
+use crate::statistics::Summary;
+use crate::statistics::bootstrap::{self, Column};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+/// Rounds, and for a quick look (chosen: six carry a confidence of 95 %).
+const ROUNDS: usize = 7;
+const QUICK_ROUNDS: usize = 2;
+/// Factors on OSU's iterations (chosen as in compare).
+const SCALE: &str = "0.1";
+const QUICK_SCALE: &str = "0.02";
+/// Added to the limit that `weft run` keeps, for the case that it does not.
+const SPARE: Duration = Duration::from_secs(30);
+
+/// Figures by size, round by round.
+type Columns = BTreeMap<usize, Column>;
+
+/// Measures and fills it.
+///
+/// # Errors
+/// Why a variant has no figures.
+pub fn figure(
+    settings: &Settings,
+    study: &Study,
+    measured: &Measured,
+    weft: &Path,
+) -> Result<Figure, String> {
+    let rounds = if settings.quick { QUICK_ROUNDS } else { ROUNDS };
+    let legs: Vec<Leg> = measured
+        .variants
+        .iter()
+        .map(|variant| leg_of(settings, measured, variant, weft))
+        .collect();
+    let mut columns = [Columns::new(), Columns::new()];
+    for round in 0..rounds {
+        // Every other round backwards, so that nobody always comes first.
+        let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
+        for which in order {
+            let outcome = leg::run(&legs[which])
+                .map_err(|reason| format!("{}: {reason}", measured.variants[which].name))?;
+            for row in outcome.rows {
+                let column = columns[which]
+                    .entry(row.size_bytes)
+                    .or_insert_with(|| vec![None; rounds]);
+                column[round] = Some(row.median);
+            }
+        }
+    }
+    let commands = legs.iter().map(|leg| {
+        let words: Vec<_> = leg
+            .command
+            .iter()
+            .map(|word| word.to_string_lossy())
+            .collect();
+        words.join(" ")
+    });
+    Ok(Figure {
+        commands: commands.collect(),
+        ..filled(study, measured, &columns, rounds)
+    })
+}
+
+fn leg_of(settings: &Settings, measured: &Measured, variant: &Variant, weft: &Path) -> Leg {
+    let seconds = settings.timeout.to_string();
+    let mut command: Vec<OsString> = vec![weft.into(), "run".into()];
+    let options = [
+        "--mpi",
+        &settings.mpi,
+        "-n",
+        "2",
+        "--quiet",
+        "--timeout",
+        &seconds,
+    ];
+    command.extend(options.map(OsString::from));
+    for setting in variant.environment {
+        command.extend(["--env", setting].map(OsString::from));
+    }
+    command.extend(["--".into(), weft.into()]);
+    let (scale, sizes) = if settings.quick {
+        (QUICK_SCALE, measured.quick_sizes)
+    } else {
+        (SCALE, measured.sizes)
+    };
+    let benchmark = [
+        "bench",
+        measured.benchmark,
+        "--json",
+        "--repeat-scale",
+        scale,
+        "-m",
+        sizes,
+    ];
+    command.extend(benchmark.map(OsString::from));
+    Leg {
+        contender: Contender {
+            mpi: settings.mpi.clone(),
+            transport: "weft".into(),
+        },
+        discipline: Discipline {
+            benchmark: measured.benchmark.into(),
+            ranks: 2,
+            hosts: String::new(),
+        },
+        command,
+        limit: Duration::from_secs(settings.timeout) + SPARE,
+    }
+}
+
+fn filled(study: &Study, measured: &Measured, columns: &[Columns; 2], rounds: usize) -> Figure {
+    let [first, second] = &measured.variants;
+    let less = measured.unit == "us";
+    let ratios = columns[0].iter().filter_map(|(size, ours)| {
+        let ratio = bootstrap::of_ratio(ours, columns[1].get(size)?)?;
+        Some(Point {
+            x: *size as f64,
+            y: ratio.value,
+            low: ratio.low,
+            high: ratio.high,
+        })
+    });
+    let series = |variant: &Variant, role, columns: &Columns| Series {
+        name: variant.name.into(),
+        role,
+        points: points(columns),
+    };
+    Figure {
+        id: study.id.into(),
+        title: study.title.into(),
+        note: format!(
+            "Two ranks, {rounds} rounds in turn; the band is the tenth to the ninetieth percentile."
+        ),
+        shape: Shape::Curves,
+        x: Axis::new("message size", "bytes", Scale::Bytes),
+        y: Axis::new(measured.label, measured.unit, Scale::Logarithmic),
+        series: vec![
+            series(first, Role::Ours, &columns[0]),
+            series(second, Role::Peer, &columns[1]),
+        ],
+        ratio: Some(Ratio {
+            label: "ratio".into(),
+            ahead: format!("{} ahead", first.name),
+            less_is_ahead: less,
+            target: None,
+            series: vec![Series {
+                name: format!("{} over {}", first.name, second.name),
+                role: Role::Ours,
+                points: ratios.collect(),
+            }],
+        }),
+        source: study.source.into(),
+        commands: Vec::new(),
+    }
+}
+
+fn points(columns: &Columns) -> Vec<Point> {
+    let point = |(size, column): (&usize, &Column)| {
+        let values: Vec<f64> = column.iter().flatten().copied().collect();
+        Summary::of(&values).map(|summary| Point {
+            x: *size as f64,
+            y: summary.median,
+            low: summary.p10,
+            high: summary.p90,
+        })
+    };
+    columns.iter().filter_map(point).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::study::{STUDIES, Subject};
+    use super::*;
+
+    #[test]
+    fn curves_are_medians_and_ratios_are_paired_by_round() {
+        let Subject::Measured(measured) = &STUDIES[0].subject else {
+            panic!("the first figure is measured");
+        };
+        let column = |values: [f64; 3]| Columns::from([(8, values.map(Some).to_vec())]);
+        let columns = [column([1.0, 2.0, 3.0]), column([2.0, 4.0, 6.0])];
+        let figure = filled(&STUDIES[0], measured, &columns, 3);
+        assert_eq!(
+            (figure.series[0].points[0].y, figure.series[1].points[0].y),
+            (2.0, 4.0)
+        );
+        let ratio = figure.ratio.expect("both were measured").series[0].points[0];
+        assert_eq!((ratio.low, ratio.y, ratio.high), (0.5, 0.5, 0.5));
+    }
+}
