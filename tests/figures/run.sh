@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `weft bench figures` quickly: a measured and a simulated figure are on the page; one that cannot be made says why. Takes some 15 seconds.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+weft=${WEFT:-dist/bin/weft}
+passed=0 failed=0
+
+check() {
+    local name=$1
+    shift
+    if "$@"; then passed=$((passed + 1)); printf 'ok - %s\n' "$name"; else failed=$((failed + 1)); printf 'not ok - %s\n' "$name"; fi
+}
+
+# exits CODE COMMAND...: what it says is kept.
+exits() {
+    local expected=$1 code
+    shift
+    "$@" >"$work/said" 2>"$work/talk"
+    code=$?
+    [ "$code" = "$expected" ] || { echo "it exits with $code: $(cat "$work/talk")"; return 1; }
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if command -v mpiexec >/dev/null || command -v mpiexec.openmpi >/dev/null; then
+    check 'a measured and a simulated figure are made' exits 0 "$weft" bench figures shared-memory incast --quick --out "$work/made"
+    check 'the page has the measured figure' grep -q '<figure id="shared-memory">' "$work/made/index.html"
+    check 'the page has the simulated figure' grep -q '<figure id="incast">' "$work/made/index.html"
+    check 'the figures are SVG files' test -s "$work/made/shared-memory.svg" -a -s "$work/made/incast.svg"
+    skipped=0
+else
+    printf 'skip - no MPI is installed to measure with\n'
+    skipped=1
+fi
+check 'a figure that cannot be made fails' exits 1 "$weft" bench figures cma-latency --quick --mpi /nowhere/mpiexec --out "$work/lost"
+check 'and says why on the page' grep -q 'Could not be made here' "$work/lost/index.html"
+check 'an unknown figure is wrong usage' exits 2 "$weft" bench figures nonsense --out "$work/none"
+printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" = 0 ]
