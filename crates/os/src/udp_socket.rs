@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! UDP sockets as a transport over datagrams needs them: never blocking, never fragmenting, with their error queue
+//! UDP sockets as a transport over datagrams needs them: never blocking, with their error queue
 //! (udp(7), ip(7), socket(7)). Used by udp for each of an endpoint's ports; datagrams.rs receives from them.
 
 use std::io;
@@ -186,18 +186,19 @@ impl UdpSocket {
             .max(0) as usize
     }
 
-    /// Datagrams larger than the interface takes are refused, routers drop what is larger than they take, and
-    /// the kernel heeds no claims about paths (IP_PMTUDISC_PROBE, RFC 8899).
+    /// Datagrams may be taken apart by a router on the way that takes no more than smaller ones. Costs speed there, but
+    /// the alternative is a network that swallows everything large. IPv4: by routers (IP_PMTUDISC_OMIT); IPv6: by this
+    /// host, once a router has said so (IPV6_PMTUDISC_WANT). Source: ip(7), ipv6(7).
     ///
     /// # Errors
     /// The errno of setsockopt(2).
-    pub fn never_fragment(&self) -> io::Result<()> {
+    pub fn allow_fragments(&self) -> io::Result<()> {
         if self.is_v6 {
-            let probe = libc::IPV6_PMTUDISC_PROBE;
-            self.set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, probe)
+            let learn = libc::IPV6_PMTUDISC_WANT;
+            self.set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, learn)
         } else {
-            let probe = libc::IP_PMTUDISC_PROBE;
-            self.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, probe)
+            let omit = libc::IP_PMTUDISC_OMIT;
+            self.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, omit)
         }
     }
 

@@ -88,7 +88,7 @@ fn open_socket(address: SocketAddr) -> Result<UdpSocket, OpenError> {
     let taken = |error| OpenError::Address(address, error);
     let socket = UdpSocket::bind(address).map_err(taken)?;
     socket.set_buffers(BUFFER_BYTES);
-    socket.never_fragment().map_err(OpenError::Sockets)?;
+    socket.allow_fragments().map_err(OpenError::Sockets)?;
     socket.keep_complaints().map_err(OpenError::Sockets)?;
     socket.busy_poll(BUSY_POLL_US);
     Ok(socket)

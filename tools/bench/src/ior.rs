@@ -4,7 +4,7 @@
 //! Called by lib. One run of a test:
 //! - [`options`] (with [`table`], [`size`] and [`script`]): the command line, checked, as a [`test::Test`]
 //! - [`plan`]: which rank moves which bytes of which file, in which order
-//! - [`phase`]: one write or read of everything, timed; [`content`]: what is written, and whether it came back; [`file`]: the file itself
+//! - [`phase`]: one write or read of everything, timed; [`content`]: what is written, and whether it came back; [`mod@file`]: the file itself
 //! - [`figures`]: the times of all ranks put together into a row and a summary
 //! - [`report`] with [`text`], [`csv`] and [`json`]: the output
 //!

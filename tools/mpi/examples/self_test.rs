@@ -302,7 +302,8 @@ fn persistent(world: &Communicator<'_>) -> Result<()> {
     };
     let mut sends = Persistent::new(world, line(Direction::Send), 30);
     let mut receives = Persistent::new(world, line(Direction::Receive), 30);
-    assert!(sends.plan([20..40]).is_err(), "outside the buffer");
+    let outside: [std::ops::Range<usize>; 1] = std::array::from_fn(|_| 20..40);
+    assert!(sends.plan(outside).is_err(), "outside the buffer");
     for parts in [1, 3] {
         let each = |part: usize| part * 10..part * 10 + 10;
         sends.plan((0..parts).map(each))?;

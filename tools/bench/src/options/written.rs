@@ -82,7 +82,7 @@ pub(super) struct Messages {
 /// Options that only some benchmarks have.
 #[derive(Args, Debug)]
 pub(super) struct Special {
-    /// latency_mt, latency_mp: [SENDING:]RECEIVING threads or child processes (default 1:2); non-blocking collectives: calls of
+    /// latency_mt, latency_mp: RECEIVING or SENDING:RECEIVING threads or child processes (default 1:2); non-blocking collectives: calls of
     /// MPI_Test during the work (default 0)
     #[arg(
         short = 't',
