@@ -13,6 +13,7 @@ pub struct Loopback;
 
 impl Fabric for Loopback {
     type Local = Transport<SocketPorts>;
+    const SETTLING_ROUNDS: usize = 1000;
 
     fn open() -> Self {
         Self
@@ -39,6 +40,8 @@ macro_rules! simulated {
         impl Fabric for $name {
             type Local = Transport<SimulatedPorts>;
             const NEEDS_SENDER: bool = true;
+            // Some 50 ms of the wire's own time: the longest repetitions of what was lost.
+            const SETTLING_ROUNDS: usize = 2500;
 
             fn open() -> Self {
                 println!("manner of the wire: {:?}", $manner);

@@ -21,6 +21,8 @@ pub trait Fabric {
     type Local: LocalRoute;
     /// Whether what was sent may need its sender again: to send it once more, or because there was no room.
     const NEEDS_SENDER: bool = false;
+    /// Rounds in which everything arrives that can.
+    const SETTLING_ROUNDS: usize = 60;
     /// A fabric of its own for one test.
     fn open() -> Self;
     /// How its transports are opened.
@@ -357,7 +359,7 @@ impl<F: Fabric> Pair<F> {
 
     /// Lets everything arrive that can.
     pub fn settle(&mut self) {
-        (0..60).for_each(|_| self.poll());
+        (0..F::SETTLING_ROUNDS).for_each(|_| self.poll());
     }
 
     /// Both counters of a side: sends and receives that succeeded.
