@@ -18,9 +18,9 @@ static void say_and_leave(const char *text, int status)
 {
     ssize_t ignored = write(reason_pipe, text, strlen(text));
     (void)ignored;
-    // A second process of a case ends the whole case.
+    // A second process of a case ends the whole case, with the same outcome.
     if (getpid() != case_process)
-        kill(case_process, SIGTERM);
+        kill(case_process, status == 77 ? SIGUSR1 : SIGTERM);
     _exit(status);
 }
 
@@ -74,6 +74,8 @@ static int run_case(const struct test_case *test, char *reason, size_t room)
     reason[length > 0 ? length : 0] = 0;
     if (WIFEXITED(status))
         return WEXITSTATUS(status);
+    if (WTERMSIG(status) == SIGUSR1)
+        return 77;
     if (!reason[0])
         snprintf(reason, room, WTERMSIG(status) == SIGALRM ? "still running after %d s" : "ended by signal %d",
                  WTERMSIG(status) == SIGALRM ? CASE_LIMIT_S : WTERMSIG(status));
