@@ -60,9 +60,11 @@ hosts_mpi4py() {
 
 # Without a key and without trust in the network, another host is not talked to, and the user reads what to do.
 no_key_names_both_ways() {
-    FI_WEFT_TRUST_NETWORK=0 job a0,b1 50 "$1" --ppn 1 -- "$WEFT" bench latency -m 8:8 -i 3 -x 1 >"$WORK/no-key" 2>&1
-    local status=$?
+    FI_WEFT_TRUST_NETWORK=0 job a0,b1 20 "$1" --ppn 1 -- "$WEFT" bench latency -m 8:8 -i 3 -x 1 >"$WORK/no-key" 2>&1
+    local status=$? host
     cat "$WORK/no-key"
+    # MPICH leaves its own segments behind when a job aborts; the cases that follow look for what they leave themselves.
+    for host in $(bed hosts); do bed host "$host" find /dev/shm -name 'mpich_shm_*' -delete; done
     [ "$status" != 0 ] || { echo 'it ran'; return 1; }
     grep -q 'another host.*weft run.*FI_WEFT_JOB_KEY.*FI_WEFT_TRUST_NETWORK=1' "$WORK/no-key"
 }
