@@ -120,11 +120,9 @@ impl Ways {
     }
 
     /// Learns of a remote, whose id is the next one.
-    fn add(&mut self, remote: RemoteId, address: SocketAddr) -> Way {
+    fn add(&mut self, remote: RemoteId, address: SocketAddr) {
         debug_assert_eq!(remote.index(), self.ways.len(), "ids are dense");
-        let way = self.decide(address);
-        self.ways.push(way);
-        way
+        self.ways.push(self.decide(address));
     }
 
     /// Fast path.

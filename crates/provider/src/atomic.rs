@@ -49,17 +49,7 @@ unsafe extern "C" fn write<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let ranges = &range(address, key, count, datatype);
-    let (form, flags, inject) = (Form::Base, None, false);
-    let call = Call {
-        form,
-        to,
-        ranges,
-        datatype,
-        op,
-        flags,
-        inject,
-        context,
-    };
+    let call = Call::new(Form::Base, to, ranges, (datatype, op), context);
     // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are fi_atomic's.
     unsafe { post::<L>(endpoint, &call, [only(&piece(base, count)), NONE, NONE]) }
 }
@@ -79,17 +69,7 @@ unsafe extern "C" fn writev<L: Lock>(
 ) -> isize {
     // SAFETY: as for `write`, with fi_atomicv's arguments.
     let ranges = &range(address, key, unsafe { total(pieces, count) }, datatype);
-    let (form, flags, inject) = (Form::Base, None, false);
-    let call = Call {
-        form,
-        to,
-        ranges,
-        datatype,
-        op,
-        flags,
-        inject,
-        context,
-    };
+    let call = Call::new(Form::Base, to, ranges, (datatype, op), context);
     // SAFETY: as for `write`.
     unsafe { post::<L>(endpoint, &call, [Elements { pieces, count }, NONE, NONE]) }
 }
@@ -115,16 +95,9 @@ unsafe extern "C" fn inject<L: Lock>(
     op: u32,
 ) -> isize {
     let ranges = &range(address, key, count, datatype);
-    let (form, flags, inject, context) = (Form::Base, None, true, std::ptr::null_mut());
     let call = Call {
-        form,
-        to,
-        ranges,
-        datatype,
-        op,
-        flags,
-        inject,
-        context,
+        inject: true,
+        ..Call::new(Form::Base, to, ranges, (datatype, op), std::ptr::null_mut())
     };
     // SAFETY: as for `write`, with fi_inject_atomic's arguments.
     unsafe { post::<L>(endpoint, &call, [only(&piece(base, count)), NONE, NONE]) }
@@ -146,17 +119,7 @@ unsafe extern "C" fn fetch<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let ranges = &range(address, key, count, datatype);
-    let (form, flags, inject) = (Form::Fetch, None, false);
-    let call = Call {
-        form,
-        to,
-        ranges,
-        datatype,
-        op,
-        flags,
-        inject,
-        context,
-    };
+    let call = Call::new(Form::Fetch, to, ranges, (datatype, op), context);
     let (operands, result) = (piece(base, count), piece(result, count));
     // SAFETY: as for `write`, with fi_fetch_atomic's arguments.
     unsafe { post::<L>(endpoint, &call, [only(&operands), NONE, only(&result)]) }
@@ -185,17 +148,7 @@ unsafe extern "C" fn fetchv<L: Lock>(
         unsafe { total(results, result_count) },
         datatype,
     );
-    let (form, flags, inject) = (Form::Fetch, None, false);
-    let call = Call {
-        form,
-        to,
-        ranges,
-        datatype,
-        op,
-        flags,
-        inject,
-        context,
-    };
+    let call = Call::new(Form::Fetch, to, ranges, (datatype, op), context);
     let results = Elements {
         pieces: results,
         count: result_count,
@@ -239,17 +192,7 @@ unsafe extern "C" fn compare<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let ranges = &range(address, key, count, datatype);
-    let (form, flags, inject) = (Form::Compare, None, false);
-    let call = Call {
-        form,
-        to,
-        ranges,
-        datatype,
-        op,
-        flags,
-        inject,
-        context,
-    };
+    let call = Call::new(Form::Compare, to, ranges, (datatype, op), context);
     let pieces = [base, comparands, result.cast_const()].map(|base| piece(base, count));
     // SAFETY: as for `write`, with fi_compare_atomic's arguments.
     unsafe {
@@ -282,17 +225,7 @@ unsafe extern "C" fn comparev<L: Lock>(
 ) -> isize {
     // SAFETY: as for `write`, with fi_compare_atomicv's arguments.
     let ranges = &range(address, key, unsafe { total(pieces, count) }, datatype);
-    let (form, flags, inject) = (Form::Compare, None, false);
-    let call = Call {
-        form,
-        to,
-        ranges,
-        datatype,
-        op,
-        flags,
-        inject,
-        context,
-    };
+    let call = Call::new(Form::Compare, to, ranges, (datatype, op), context);
     let lists = [
         Elements { pieces, count },
         Elements {

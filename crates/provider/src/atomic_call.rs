@@ -39,6 +39,29 @@ pub struct Call<'a> {
     pub context: *mut c_void,
 }
 
+impl<'a> Call<'a> {
+    /// A call without flags, with a completion; the pair is the elements' type and what is done with them.
+    #[inline(always)]
+    pub fn new(
+        form: Form,
+        to: RawFiAddr,
+        ranges: &'a [Range],
+        (datatype, op): (u32, u32),
+        context: *mut c_void,
+    ) -> Self {
+        Self {
+            form,
+            to,
+            ranges,
+            datatype,
+            op,
+            flags: None,
+            inject: false,
+            context,
+        }
+    }
+}
+
 /// Local elements of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Elements {

@@ -9,7 +9,6 @@ use libc::iovec;
 use weft_endpoint::{Access, Error, FiAddr, RANGE_LIMIT, Range, UserBuffer};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::endpoint::FidEp;
-use weft_fabric_sys::errno::FI_EINVAL;
 use weft_fabric_sys::flags::FI_TRIGGER;
 use weft_fabric_sys::rma::{FiMsgRma, FiOpsRma, FiRmaIov};
 
@@ -87,11 +86,7 @@ unsafe fn post_read<L: Lock>(
 ///
 /// # Safety
 /// As fi_writemsg(3) says of `rma_iov`.
-unsafe fn ranges_of(
-    ranges: *const FiRmaIov,
-    count: usize,
-    flags: u64,
-) -> Result<([Range; RANGE_LIMIT], usize), Error> {
+unsafe fn ranges_of(ranges: *const FiRmaIov, count: usize, flags: u64) -> Result<Ranges, Error> {
     if flags & FI_TRIGGER != 0 {
         return Err(Error::Unsupported);
     }
@@ -109,6 +104,26 @@ unsafe fn ranges_of(
         };
     }
     Ok((found, count))
+}
+
+/// The ranges of a call with all its parts, as many as there are.
+type Ranges = ([Range; RANGE_LIMIT], usize);
+
+/// A message with its ranges and its local memory.
+///
+/// # Safety
+/// `message` must be null or as fi_readmsg and fi_writemsg want it (fi_rma(3)).
+unsafe fn parts_of<'a>(
+    message: *const FiMsgRma,
+    flags: u64,
+) -> Result<(&'a FiMsgRma, Ranges, UserBuffer), Error> {
+    // SAFETY: the contract.
+    unsafe {
+        let message = message.as_ref().ok_or(Error::Invalid)?;
+        let ranges = ranges_of(message.rma_iov, message.rma_iov_count, flags)?;
+        let memory = several(message.msg_iov, message.iov_count)?;
+        Ok((message, ranges, memory))
+    }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -156,19 +171,10 @@ unsafe extern "C" fn readmsg<L: Lock>(
     message: *const FiMsgRma,
     flags: u64,
 ) -> isize {
-    // SAFETY: null or the application's message.
-    let Some(message) = (unsafe { message.as_ref() }) else {
-        return -(FI_EINVAL as isize);
-    };
     // SAFETY: as for `read`, with fi_readmsg's arguments.
-    let parts = unsafe {
-        ranges_of(message.rma_iov, message.rma_iov_count, flags).and_then(|ranges| {
-            several(message.msg_iov, message.iov_count).map(|target| (ranges, target))
-        })
-    };
-    match parts {
+    match unsafe { parts_of(message, flags) } {
         Err(error) => long_code(Err(error)),
-        Ok(((ranges, count), target)) => {
+        Ok((message, (ranges, count), target)) => {
             let access = Access {
                 flags: Some(flags),
                 ..access(message.addr, &ranges[..count], message.context)
@@ -224,19 +230,10 @@ unsafe extern "C" fn writemsg<L: Lock>(
     message: *const FiMsgRma,
     flags: u64,
 ) -> isize {
-    // SAFETY: null or the application's message.
-    let Some(message) = (unsafe { message.as_ref() }) else {
-        return -(FI_EINVAL as isize);
-    };
     // SAFETY: as for `read`, with fi_writemsg's arguments.
-    let parts = unsafe {
-        ranges_of(message.rma_iov, message.rma_iov_count, flags).and_then(|ranges| {
-            several(message.msg_iov, message.iov_count).map(|payload| (ranges, payload))
-        })
-    };
-    match parts {
+    match unsafe { parts_of(message, flags) } {
         Err(error) => long_code(Err(error)),
-        Ok(((ranges, count), payload)) => {
+        Ok((message, (ranges, count), payload)) => {
             let access = Access {
                 flags: Some(flags),
                 cq_data: data_if_flagged(flags, message.data),
