@@ -14,6 +14,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD
 # shellcheck source=tests/mpi/case.sh
 . tests/mpi/case.sh
+# shellcheck source=tests/mpi/arguments.sh
+. tests/mpi/arguments.sh
 # Every host has a /dev/shm of its own, which left_on_hosts looks into; this machine's is for others.
 shared_memory_names() { :; }
 
@@ -23,29 +25,8 @@ usage() {
     exit 2
 }
 
-FULL=no TRANSPORT=weft mpis=() suites=()
-while [ $# -gt 0 ]; do
-    case $1 in
-    --full) FULL=yes ;;
-    --transport)
-        TRANSPORT=${2:-}
-        [[ $TRANSPORT =~ ^(weft|native|tcp)$ ]] || usage "--transport is '$TRANSPORT'; it must be weft, native or tcp"
-        shift
-        ;;
-    --mpi)
-        [[ ${2:-} =~ ^(debian-openmpi|openmpi|mpich|intel)$ ]] || usage "--mpi is '${2:-}'; it must be debian-openmpi, openmpi, mpich or intel"
-        mpis+=("$2")
-        shift
-        ;;
-    -*) usage "unknown option $1" ;;
-    *)
-        [ -f "tests/testbed/suites/$1.sh" ] || usage "there is no suite '$1'; there are: $(cd tests/testbed/suites && ls | sed 's/\.sh$//' | tr '\n' ' ')"
-        suites+=("$1")
-        ;;
-    esac
-    shift
-done
-[ ${#mpis[@]} -gt 0 ] || mpis=(debian-openmpi openmpi mpich intel)
+SUITES_FOLDER=tests/testbed/suites
+read_arguments "$@"
 [ ${#suites[@]} -gt 0 ] || suites=(network launch programs)
 
 TESTBED=$ROOT/tests/testbed/testbed.sh
@@ -95,7 +76,6 @@ left_on_hosts() {
     done
 }
 
-export FULL TRANSPORT
 for suite in "${suites[@]}"; do
     # shellcheck source=/dev/null
     . "tests/testbed/suites/$suite.sh"
