@@ -12,6 +12,7 @@
 //! - [`pt2pt`]: one small file per benchmark; [`collective`]: every collective in every form; [`one_sided`]: windows;
 //!   [`startup`]: init and hello
 //! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on size, iteration and rank
+//! - [`calendar`]: dates for the outputs
 //! - [`agree`]: figures that ranks put together; [`statistics`]: medians and percentiles
 //! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
 //! - [`ior`]: parallel reading and writing of files, as IOR does
@@ -27,6 +28,7 @@
 
 pub mod agree;
 pub mod app;
+pub mod calendar;
 pub mod catalogue;
 pub mod collective;
 pub mod compare;

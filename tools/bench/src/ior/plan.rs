@@ -3,6 +3,8 @@
 //!
 //! Called by phase. Pure. Segment s of task r lies at `s * block * tasks + r * block` of a shared file, at `s * block` of its own.
 
+use fastrand::Rng;
+
 use crate::ior::figures::Access;
 use crate::ior::test::{Order, Test};
 
@@ -19,29 +21,6 @@ pub struct Place {
     pub by_block: bool,
 }
 
-/// A generator of the plan's random numbers: xorshift64*, the same on all ranks for one seed.
-#[derive(Debug)]
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % end
-    }
-
-    fn shuffle<T>(&mut self, list: &mut [T]) {
-        for end in (1..list.len()).rev() {
-            list.swap(end, self.below(end as u64 + 1) as usize);
-        }
-    }
-}
-
 /// The task whose blocks `task` accesses.
 pub fn stands_for(task: usize, access: Access, order: &Order, place: &Place) -> usize {
     if access == Access::Write {
@@ -50,7 +29,7 @@ pub fn stands_for(task: usize, access: Access, order: &Order, place: &Place) -> 
     let checks_write = usize::from(access == Access::WriteCheck);
     if order.random_task {
         let mut others: Vec<usize> = (0..place.tasks).collect();
-        Random::new(order.random_seed).shuffle(&mut others);
+        Rng::with_seed(order.random_seed).shuffle(&mut others);
         return others[(task + checks_write) % place.tasks];
     }
     if !order.next_node {
@@ -94,7 +73,8 @@ pub fn offsets(test: &Test, task: usize, tasks: usize) -> Vec<u64> {
             .map(|(segment, transfer)| place(segment, transfer))
             .collect();
     }
-    let mut random = Random::new(test.order.offset_seed + 1);
+    // The same on every rank.
+    let mut random = Rng::with_seed(test.order.offset_seed);
     let per_task = per_block * sizes.segments;
     if test.files.per_process {
         let mut all: Vec<u64> = (0..per_task)

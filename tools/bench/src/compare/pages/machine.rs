@@ -3,6 +3,7 @@
 //!
 //! Called by pages.
 
+use crate::calendar::Moment;
 use crate::compare::analysis::Analysis;
 use crate::compare::environment::{Environment, libfabric_beside};
 use crate::report::axis::Scale;
@@ -42,27 +43,17 @@ fn kind(here: &Environment) -> String {
     }
 }
 
-/// Seconds since 1970 as a date and a time, UTC. Source: Hinnant, "chrono-Compatible Low-Level Date Algorithms", civil_from_days.
+/// Seconds since 1970 as a date and a time, UTC.
 fn date(seconds: u64) -> String {
-    let (days, rest) = ((seconds / 86_400) as i64 + 719_468, seconds % 86_400);
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 {
-        shifted + 3
-    } else {
-        shifted - 9
-    };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    format!(
-        "{year}-{month:02}-{day:02} {:02}:{:02} UTC",
-        rest / 3600,
-        rest / 60 % 60
-    )
+    let Moment {
+        year,
+        month,
+        day,
+        hour,
+        minute,
+        ..
+    } = Moment::of(seconds);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
 /// What it is, and whether it kept its speed.
