@@ -68,7 +68,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 /// # Errors
 /// Why nothing could be measured: the program is missing, its input cannot be made, no transport can carry it.
 pub fn measure(settings: &Settings) -> Result<rounds::Record, String> {
-    let program = program::named(&settings.program);
+    let program = program::named(&settings.program, settings.case.as_deref());
     let path = std::env::var_os("PATH").unwrap_or_default();
     let missing = program::missing(program, &path);
     if !missing.is_empty() {

@@ -5,13 +5,22 @@
 //! in its place. docs/figures.md describes it for users.
 //!
 //! In the order of a run:
-//! - [`study`]: which figures there are, and what each measures
+//! - [`list`]: which figures there are, made of what [`study`] has
 //! - [`measured`]: figures from benchmarks, the variants in turn
+//! - [`whole`]: figures from whole programs
+//! - [`files`]: IOR by processes
+//! - [`hosts`]: figures from two hosts in network namespaces
 //! - [`simulated`]: figures from `weft sim`
+//! - [`claim`]: the published numbers beside those from here
 
+pub mod claim;
+pub mod files;
+pub mod hosts;
+pub mod list;
 pub mod measured;
 pub mod simulated;
 pub mod study;
+pub mod whole;
 
 use crate::compare::measure::Interrupt;
 use crate::report::draw;
@@ -19,9 +28,13 @@ use crate::report::figure::Figure;
 use crate::report::page::{Block, Page, Section};
 use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
 use clap::Parser;
+use list::STUDIES;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use study::{STUDIES, Study, Subject};
+use study::{Study, Subject};
+
+/// Lines of a failed command's complaint that are shown (chosen).
+const TALK_LINES: usize = 8;
 
 /// The options.
 #[derive(Parser, Clone, Debug)]
@@ -36,6 +49,9 @@ pub struct Settings {
     /// Folder to write to; made when it is not there
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
+    /// Folder of the files that IOR writes; the output folder without it
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
     /// Fewer rounds and sizes: seconds a figure
     #[arg(long)]
     pub quick: bool,
@@ -122,22 +138,51 @@ fn make(settings: &Settings) -> Result<usize, String> {
 fn one(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, String> {
     match &study.subject {
         Subject::Measured(measured) => measured::figure(settings, study, measured, weft),
-        Subject::Simulated(scenario) => simulated::figure(study, scenario, settings.quick, weft),
+        Subject::Whole(whole) => whole::figure(settings, study, whole, weft),
+        Subject::Files => files::figure(settings, study, weft),
+        Subject::Hosts(fault, instead) => match hosts::missing() {
+            None => hosts::figure(settings, study, *fault, weft),
+            Some(reason) => {
+                let mut figure = simulated::figure(study, instead, settings.quick, weft)?;
+                figure.note = format!("No hosts can be made here: {reason}. {}", figure.note);
+                Ok(figure)
+            }
+        },
+        Subject::Simulated(simulated) => simulated::figure(study, simulated, settings.quick, weft),
     }
 }
 
+/// How a command that failed ended, and the last that it said.
+fn talk(stderr: &[u8], status: std::process::ExitStatus) -> String {
+    let said = String::from_utf8_lossy(stderr).into_owned();
+    let lines: Vec<&str> = said.trim().lines().rev().take(TALK_LINES).collect();
+    let last: Vec<&str> = lines.into_iter().rev().collect();
+    format!("{status}; it said: {}", last.join(" / "))
+}
+
 fn section(study: &Study, figure: Result<Figure, String>) -> Section {
-    let last = match figure {
-        Ok(figure) => Block::Figures(vec![figure]),
-        Err(reason) => Block::Paragraph(format!("Could not be made here: {reason}")),
-    };
+    let mut blocks = vec![Block::Paragraph(format!(
+        "Source: {}. {}",
+        study.source, study.shown
+    ))];
+    match figure {
+        Ok(figure) => {
+            let beside = claim::table(study.title, study.claims, &figure);
+            blocks.push(Block::Figures(vec![figure]));
+            blocks.extend(beside.map(Block::Table));
+        }
+        Err(reason) => {
+            blocks.push(Block::Paragraph(format!(
+                "Could not be made here: {reason}"
+            )));
+            let beside = claim::table(study.title, study.claims, &Figure::default());
+            blocks.extend(beside.map(Block::Table));
+        }
+    }
     Section {
         id: format!("about-{}", study.id),
         title: study.title.to_owned(),
-        blocks: vec![
-            Block::Paragraph(format!("Source: {}. {}", study.source, study.shown)),
-            last,
-        ],
+        blocks,
     }
 }
 

@@ -9,6 +9,17 @@ use clap::error::ErrorKind;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Who takes part: a transport, with variables of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entrant {
+    /// What it is called in tables.
+    pub name: String,
+    /// As `weft run --transport` knows it.
+    pub transport: String,
+    /// `K=V` for its ranks alone.
+    pub environment: Vec<String>,
+}
+
 /// The options, checked.
 #[derive(Parser, Clone, Debug)]
 #[command(
@@ -29,6 +40,17 @@ pub struct Settings {
         default_value = "weft,native,tcp"
     )]
     pub transports: Vec<String>,
+    /// Instead of --transports: Weft with the variables K=V, called NAME; given twice or more, these are compared
+    #[arg(
+        long = "variant",
+        value_name = "NAME:K=V,...",
+        value_parser = variant,
+        conflicts_with = "transports"
+    )]
+    pub variants: Vec<Entrant>,
+    /// OpenFOAM's case: cavity, pitzdaily or motorbike (the last two want openfoam-examples)
+    #[arg(long = "case", value_name = "CASE", value_parser = ["cavity", "pitzdaily", "motorbike"])]
+    pub case: Option<String>,
     /// The MPI that the program is linked to, as `weft run --mpi` knows it
     #[arg(long, value_name = "MPI", default_value = "debian-openmpi")]
     pub mpi: String,
@@ -61,6 +83,19 @@ impl Settings {
         usize::from(self.rounds.unwrap_or(if self.quick { 3 } else { 5 }))
     }
 
+    /// Who takes part, in the order of the command line.
+    pub fn entrants(&self) -> Vec<Entrant> {
+        if !self.variants.is_empty() {
+            return self.variants.clone();
+        }
+        let plain = |transport: &String| Entrant {
+            name: transport.clone(),
+            transport: transport.clone(),
+            environment: Vec::new(),
+        };
+        self.transports.iter().map(plain).collect()
+    }
+
     /// How large the input is.
     pub fn size(&self) -> Size {
         if self.quick { Size::Quick } else { Size::Usual }
@@ -77,6 +112,27 @@ fn known(name: &str) -> Result<String, String> {
     ))
 }
 
+fn variant(text: &str) -> Result<Entrant, String> {
+    let form = "write NAME:K=V,..., as in shared:FI_WEFT_ROUTE=shm";
+    let (name, settings) = text
+        .split_once(':')
+        .filter(|(name, _)| !name.trim().is_empty())
+        .ok_or_else(|| format!("'{text}' has no name before a colon; {form}"))?;
+    let environment: Vec<String> = settings.split(',').map(str::to_owned).collect();
+    if let Some(bad) = environment.iter().find(|one| !is_assignment(one)) {
+        return Err(format!("'{bad}' has no form NAME=VALUE; {form}"));
+    }
+    Ok(Entrant {
+        name: name.to_owned(),
+        transport: "weft".to_owned(),
+        environment,
+    })
+}
+
+fn is_assignment(text: &str) -> bool {
+    text.find('=').is_some_and(|at| at > 0)
+}
+
 /// Reads the words after `app`.
 ///
 /// # Errors
@@ -86,17 +142,24 @@ pub fn parse(words: Vec<OsString>) -> Result<Settings, clap::Error> {
     let settings = Settings::try_parse_from(name.chain(words))?;
     let complain = |text: String| clap::Error::raw(ErrorKind::ValueValidation, text + "\n");
     let mut seen = std::collections::BTreeSet::new();
-    for transport in &settings.transports {
-        if transport.is_empty() || !seen.insert(transport) {
+    for entrant in settings.entrants() {
+        if entrant.name.is_empty() || !seen.insert(entrant.name.clone()) {
             return Err(complain(format!(
-                "--transports: '{transport}' is empty or comes twice"
+                "--transports, --variant: '{}' is empty or comes twice",
+                entrant.name
             )));
         }
+    }
+    if settings.case.is_some() && settings.program != "openfoam" {
+        return Err(complain(format!(
+            "--case: only openfoam has cases, not {}",
+            settings.program
+        )));
     }
     if let Some(bad) = settings
         .environment
         .iter()
-        .find(|text| text.find('=').is_none_or(|at| at == 0))
+        .find(|text| !is_assignment(text))
     {
         return Err(complain(format!("--env: '{bad}' has no form NAME=VALUE")));
     }
@@ -126,6 +189,18 @@ mod tests {
             (&["hpcc", "--env", "X"], "'X'"),
             (&["hpcc", "--keep", "/"], "exists already"),
             (&["hpcc", "-n", "0"], "0"),
+            (&["hpcc", "--case", "cavity"], "only openfoam"),
+            (&["openfoam", "--case", "submarine"], "submarine"),
+            (&["hpcc", "--variant", "shared"], "'shared'"),
+            (&["hpcc", "--variant", "a:K=V,B"], "'B'"),
+            (
+                &["hpcc", "--variant", "a:K=V", "--variant", "a:K=W"],
+                "comes twice",
+            ),
+            (
+                &["hpcc", "--variant", "a:K=V", "--transports", "tcp"],
+                "--transports",
+            ),
             (&[], "PROGRAM"),
         ] {
             let error = parsed(words).expect_err("bad usage");
@@ -143,5 +218,17 @@ mod tests {
         let usual = parsed(&["lammps", "--rounds", "7"]).expect("good usage");
         assert_eq!((usual.size(), usual.rounds()), (Size::Usual, 7));
         assert_eq!(usual.transports, ["weft", "native", "tcp"]);
+    }
+
+    #[test]
+    fn variants_are_weft_with_variables_of_their_own() {
+        let words = ["lammps", "--variant", "one:A=1,B=2", "--variant", "two:A=2"];
+        let entrants = parsed(&words).expect("good usage").entrants();
+        assert_eq!(entrants.len(), 2);
+        assert_eq!(
+            (entrants[0].name.as_str(), entrants[0].transport.as_str()),
+            ("one", "weft")
+        );
+        assert_eq!(entrants[0].environment, ["A=1", "B=2"]);
     }
 }

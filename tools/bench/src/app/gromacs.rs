@@ -35,7 +35,7 @@ impl Program for Gromacs {
     }
 
     fn files(&self) -> &'static [(&'static str, &'static str)] {
-        &[("gmx", "gromacs"), ("gmx_mpi", "gromacs-openmpi")]
+        &[("gmx", "gromacs"), ("gmx_mpi", "gromacs")]
     }
 
     fn input(&self, size: Size) -> String {

@@ -1,112 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! OpenFOAM: the lid-driven cavity, decomposed over the ranks. Each time step solves for the pressure, with many small sums over all ranks.
+//! OpenFOAM, decomposed over the ranks: each time step or iteration solves for the pressure, with many small sums over all ranks.
 //!
-//! Called through program. The solvers' residuals must be the same in all printed digits. Source: the OpenFOAM user guide, "Lid-driven cavity
-//! flow".
+//! Called through program. The solvers' residuals must be the same in all printed digits. Source: the OpenFOAM user guide.
+//!
+//! - [`cavity`]: the lid-driven cavity, whose input is written here
+//! - [`examples`]: pitzDaily and motorBike, from Debian's package of examples
+
+pub mod cavity;
+pub mod examples;
 
 use super::job::{OUTPUT, SECONDS};
-use super::program::{Measured, Outcome, Program, Size, helper, left, write};
+use super::program::{Measured, Outcome, helper, left, write};
 use crate::statistics::bootstrap::Better;
 use std::path::Path;
-
-/// OpenFOAM.
-pub struct OpenFoam;
 
 /// Seconds of a day.
 const DAY_SECONDS: f64 = 86400.0;
 
-/// Cells along an edge, and time steps (chosen: seconds, and some ten seconds, on two cores).
-fn extent(size: Size) -> (usize, usize) {
-    match size {
-        Size::Quick => (60, 40),
-        Size::Usual => (200, 60),
+/// The solver for a number of ranks; the mesh is decomposed into slabs before.
+fn solve(folder: &Path, ranks: u16, solver: &str) -> Result<Vec<String>, String> {
+    if ranks == 1 {
+        return Ok(words(solver));
     }
+    let (rows, columns) = super::hpcc::grid(ranks);
+    let body = format!(
+        "numberOfSubdomains {ranks};\nmethod simple;\nsimpleCoeffs {{ n ({columns} {rows} 1); delta 0.001; }}\n"
+    );
+    dictionary(folder, "system/decomposeParDict", "dictionary", &body)?;
+    tool(folder, "decomposePar")?;
+    Ok(words(&format!("{solver} -parallel")))
 }
 
-impl Program for OpenFoam {
-    fn name(&self) -> &'static str {
-        "openfoam"
-    }
-
-    fn title(&self) -> &'static str {
-        "OpenFOAM"
-    }
-
-    fn files(&self) -> &'static [(&'static str, &'static str)] {
-        &[
-            ("blockMesh", "openfoam"),
-            ("decomposePar", "openfoam"),
-            ("icoFoam", "openfoam"),
-        ]
-    }
-
-    fn input(&self, size: Size) -> String {
-        let (cells, steps) = extent(size);
-        format!("lid-driven cavity of {cells} x {cells} cells, {steps} time steps")
-    }
-
-    fn prepare(&self, folder: &Path, size: Size) -> Result<(), String> {
-        let (cells, steps) = extent(size);
-        // The Courant number stays at 0.5 whatever the cells.
-        let step_seconds = 0.05 / cells as f64;
-        for (place, class, body) in [
-            ("0/U", "volVectorField", include_str!("input/cavity/U")),
-            ("0/p", "volScalarField", include_str!("input/cavity/p")),
-            (
-                "constant/transportProperties",
-                "dictionary",
-                include_str!("input/cavity/transportProperties"),
-            ),
-            (
-                "system/blockMeshDict",
-                "dictionary",
-                include_str!("input/cavity/blockMeshDict"),
-            ),
-            (
-                "system/controlDict",
-                "dictionary",
-                include_str!("input/cavity/controlDict"),
-            ),
-            (
-                "system/fvSchemes",
-                "dictionary",
-                include_str!("input/cavity/fvSchemes"),
-            ),
-            (
-                "system/fvSolution",
-                "dictionary",
-                include_str!("input/cavity/fvSolution"),
-            ),
-        ] {
-            let text = body
-                .replace("@CELLS@", &cells.to_string())
-                .replace("@END@", &format!("{:.9}", step_seconds * steps as f64))
-                .replace("@STEP@", &format!("{step_seconds:.9}"));
-            dictionary(folder, place, class, &text)?;
-        }
-        tool(folder, "blockMesh")
-    }
-
-    fn command(&self, folder: &Path, ranks: u16, _: Size) -> Result<Vec<String>, String> {
-        if ranks == 1 {
-            return Ok(words("icoFoam"));
-        }
-        let (rows, columns) = super::hpcc::grid(ranks);
-        let body = format!(
-            "numberOfSubdomains {ranks};\nmethod simple;\nsimpleCoeffs {{ n ({columns} {rows} 1); delta 0.001; }}\n"
-        );
-        dictionary(folder, "system/decomposeParDict", "dictionary", &body)?;
-        tool(folder, "decomposePar")?;
-        Ok(words("icoFoam -parallel"))
-    }
-
-    fn read(&self, folder: &Path) -> Result<Outcome, String> {
-        parse(&left(&folder.join(OUTPUT))?, &left(&folder.join(SECONDS))?)
-    }
-
-    fn result_name(&self) -> &'static str {
-        "residuals"
-    }
+/// What a run left: its speed and its residuals.
+fn read(folder: &Path) -> Result<Outcome, String> {
+    parse(&left(&folder.join(OUTPUT))?, &left(&folder.join(SECONDS))?)
 }
 
 /// A command line that finds the settings that Debian's packages bring, unless the user's environment names others.

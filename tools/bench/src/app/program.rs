@@ -40,9 +40,14 @@ pub struct Outcome {
 }
 
 /// A program.
+// structure: allow trait-methods because each is a fact of one program, and most are a line
 pub trait Program: Sync {
     /// Its name on the command line.
     fn name(&self) -> &'static str;
+    /// Which of a program's cases it is; empty where there is one.
+    fn case(&self) -> &'static str {
+        ""
+    }
     /// Its name in text.
     fn title(&self) -> &'static str;
     /// Files that must be found in PATH, each with Debian's package that brings it.
@@ -59,22 +64,28 @@ pub trait Program: Sync {
     fn result_name(&self) -> &'static str;
 }
 
-static PROGRAMS: [&dyn Program; 4] = [
+static PROGRAMS: [&dyn Program; 6] = [
     &super::hpcc::Hpcc,
     &super::lammps::Lammps,
     &super::gromacs::Gromacs,
-    &super::openfoam::OpenFoam,
+    &super::openfoam::cavity::Cavity,
+    &super::openfoam::examples::PitzDaily,
+    &super::openfoam::examples::MotorBike,
 ];
 
 /// All names.
 pub fn names() -> Vec<&'static str> {
-    PROGRAMS.iter().map(|program| program.name()).collect()
+    let mut names: Vec<_> = PROGRAMS.iter().map(|program| program.name()).collect();
+    names.dedup();
+    names
 }
 
-/// The program of a name out of [`names`]; the first for any other.
-pub fn named(name: &str) -> &'static dyn Program {
-    let found = PROGRAMS.iter().find(|program| program.name() == name);
-    *found.unwrap_or(&PROGRAMS[0])
+/// The program of a name out of [`names`], and of a case where it has several; the first of them otherwise.
+pub fn named(name: &str, case: Option<&str>) -> &'static dyn Program {
+    let fits = |program: &&&dyn Program| {
+        program.name() == name && case.is_none_or(|case| program.case() == case)
+    };
+    *PROGRAMS.iter().find(fits).unwrap_or(&PROGRAMS[0])
 }
 
 /// Files that are not in the folders of `path`, each with its package.
@@ -172,8 +183,7 @@ mod tests {
     #[test]
     fn missing_program_is_explained_with_its_package() {
         let empty = tempfile::tempdir().expect("folder");
-        for name in names() {
-            let program = named(name);
+        for program in PROGRAMS {
             let lost = missing(program, empty.path().as_os_str());
             assert_eq!(lost.len(), program.files().len());
             let text = explained(program, &lost);
@@ -192,7 +202,14 @@ mod tests {
         );
         std::fs::write(second.path().join("hpcc"), "").expect("file");
         let path = std::env::join_paths([first.path(), second.path()]).expect("path");
-        assert!(missing(named("hpcc"), &path).is_empty());
+        assert!(missing(named("hpcc", None), &path).is_empty());
+    }
+
+    #[test]
+    fn case_chooses_among_those_of_a_program() {
+        assert_eq!(named("openfoam", None).case(), "cavity");
+        assert_eq!(named("openfoam", Some("motorbike")).case(), "motorbike");
+        assert_eq!(names(), ["hpcc", "lammps", "gromacs", "openfoam"]);
     }
 
     #[test]

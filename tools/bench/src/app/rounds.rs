@@ -4,7 +4,7 @@
 //! Called by app; calls job for each run. A run that fails is told and the others go on without it; after a second failure its transport
 //! is left alone.
 
-use super::arguments::Settings;
+use super::arguments::{Entrant, Settings};
 use super::job;
 use super::program::{Measured, Outcome, Program, copy};
 use crate::compare::measure::Interrupt;
@@ -97,16 +97,19 @@ pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<
         rounds: settings.rounds(),
         ..Record::default()
     };
-    for transport in &settings.transports {
+    let mut entrants = settings.entrants();
+    entrants.retain(|entrant| {
         let contender = Contender {
             mpi: settings.mpi.clone(),
-            transport: transport.clone(),
+            transport: entrant.transport.clone(),
         };
-        match dry_run(&weft, &contender, "") {
-            Ok(_) => record.transports.push(transport.clone()),
-            Err(reason) => record.left_out.push(format!("{transport}: {reason}")),
+        let can = dry_run(&weft, &contender, "");
+        match &can {
+            Ok(_) => record.transports.push(entrant.name.clone()),
+            Err(reason) => record.left_out.push(format!("{}: {reason}", entrant.name)),
         }
-    }
+        can.is_ok()
+    });
     if record.transports.is_empty() {
         return Err(format!(
             "nothing can run here. {}",
@@ -123,7 +126,7 @@ pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<
         failures: BTreeMap::new(),
         interrupt: Interrupt::catch(),
     };
-    rounds.run(&mut record);
+    rounds.run(&mut record, &entrants);
     if !rounds.differ {
         record.agreed_lines = rounds.reference.map(|(_, result)| result.len());
     }
@@ -149,23 +152,23 @@ struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    fn run(&mut self, record: &mut Record) {
+    fn run(&mut self, record: &mut Record, entrants: &[Entrant]) {
         let bar = bar(record.rounds * record.transports.len());
         for round in 0..record.rounds {
-            let mut order = record.transports.clone();
+            let mut order: Vec<&Entrant> = entrants.iter().collect();
             if round % 2 == 1 {
                 order.reverse();
             }
-            for transport in order {
+            for entrant in order {
                 if self.interrupt.came() {
                     record
                         .troubles
                         .push("interrupted; these are the figures until then".into());
                     return;
                 }
-                if self.failures.get(&transport).copied().unwrap_or(0) < PATIENCE {
-                    bar.set_message(format!("round {} over {transport}", round + 1));
-                    self.turn(record, &transport, round);
+                if self.failures.get(&entrant.name).copied().unwrap_or(0) < PATIENCE {
+                    bar.set_message(format!("round {} over {}", round + 1, entrant.name));
+                    self.turn(record, entrant, round);
                 }
                 bar.inc(1);
             }
@@ -173,12 +176,12 @@ impl Rounds<'_> {
         bar.finish_and_clear();
     }
 
-    fn turn(&mut self, record: &mut Record, transport: &str, round: usize) {
-        let name = format!("{transport}, round {}", round + 1);
-        let outcome = match self.one(record, transport, round) {
+    fn turn(&mut self, record: &mut Record, entrant: &Entrant, round: usize) {
+        let name = format!("{}, round {}", entrant.name, round + 1);
+        let outcome = match self.one(record, entrant, round) {
             Ok(outcome) => outcome,
             Err(reason) => {
-                *self.failures.entry(transport.to_owned()).or_default() += 1;
+                *self.failures.entry(entrant.name.clone()).or_default() += 1;
                 record.troubles.push(format!("{name}: {reason}"));
                 return;
             }
@@ -195,15 +198,16 @@ impl Rounds<'_> {
             }
         }
         record.runs.push(Run {
-            transport: transport.to_owned(),
+            transport: entrant.name.clone(),
             round,
             figures: outcome.figures,
         });
     }
 
-    fn one(&self, record: &mut Record, transport: &str, round: usize) -> Result<Outcome, String> {
-        // Transports may hold a colon or a slash, as ofi:PROVIDER.
-        let plain: String = transport
+    fn one(&self, record: &mut Record, entrant: &Entrant, round: usize) -> Result<Outcome, String> {
+        // Names may hold a colon or a slash, as ofi:PROVIDER.
+        let plain: String = entrant
+            .name
             .chars()
             .map(|letter| {
                 if letter.is_ascii_alphanumeric() {
@@ -218,7 +222,7 @@ impl Rounds<'_> {
         let words = self
             .program
             .command(&folder, self.settings.ranks, self.settings.size())?;
-        let command = self.command(transport, &words);
+        let command = self.command(entrant, &words);
         if round == 0 {
             let text: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
             record.commands.push(text.join(" "));
@@ -228,7 +232,7 @@ impl Rounds<'_> {
         self.program.read(&folder)
     }
 
-    fn command(&self, transport: &str, words: &[String]) -> Vec<OsString> {
+    fn command(&self, entrant: &Entrant, words: &[String]) -> Vec<OsString> {
         let mut command: Vec<OsString> = vec![self.weft.into(), "run".into()];
         let (ranks, seconds) = (
             self.settings.ranks.to_string(),
@@ -238,7 +242,7 @@ impl Rounds<'_> {
             "--mpi",
             &self.settings.mpi,
             "--transport",
-            transport,
+            &entrant.transport,
             "-n",
             &ranks,
             "--quiet",
@@ -247,10 +251,11 @@ impl Rounds<'_> {
         ];
         command.extend(options.map(OsString::from));
         // A single rank has nobody to send to.
-        if transport == "weft" && self.settings.ranks > 1 {
+        if entrant.transport == "weft" && self.settings.ranks > 1 {
             command.push("--require-weft".into());
         }
-        for variable in &self.settings.environment {
+        let shared = self.settings.environment.iter();
+        for variable in shared.chain(&entrant.environment) {
             command.extend(["--env", variable].map(OsString::from));
         }
         command.push("--".into());

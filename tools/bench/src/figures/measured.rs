@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A figure from a benchmark with two settings of the provider, in turn.
+//! A figure from a benchmark with several settings of the provider, in turn.
 //!
 //! Called by figures; starts runs through compare's leg. Curves are medians over the rounds with tenth and ninetieth percentile, ratios are paired
 //! by round with their bootstrap interval.
@@ -45,11 +45,9 @@ pub fn figure(
         .iter()
         .map(|variant| leg_of(settings, measured, variant, weft))
         .collect();
-    let mut columns = [Columns::new(), Columns::new()];
+    let mut columns = vec![Columns::new(); legs.len()];
     for round in 0..rounds {
-        // Every other round backwards, so that nobody always comes first.
-        let order = if round % 2 == 0 { [0, 1] } else { [1, 0] };
-        for which in order {
+        for which in order(legs.len(), round) {
             let outcome = leg::run(&legs[which])
                 .map_err(|reason| format!("{}: {reason}", measured.variants[which].name))?;
             for row in outcome.rows {
@@ -74,12 +72,23 @@ pub fn figure(
     })
 }
 
+/// Every other round backwards, so that nobody always comes first.
+pub fn order(count: usize, round: usize) -> Vec<usize> {
+    if round % 2 == 0 {
+        (0..count).collect()
+    } else {
+        (0..count).rev().collect()
+    }
+}
+
 fn leg_of(settings: &Settings, measured: &Measured, variant: &Variant, weft: &Path) -> Leg {
     let seconds = settings.timeout.to_string();
     let mut command: Vec<OsString> = vec![weft.into(), "run".into()];
     let options = [
         "--mpi",
         &settings.mpi,
+        "--transport",
+        variant.transport,
         "-n",
         "2",
         "--quiet",
@@ -109,7 +118,7 @@ fn leg_of(settings: &Settings, measured: &Measured, variant: &Variant, weft: &Pa
     Leg {
         contender: Contender {
             mpi: settings.mpi.clone(),
-            transport: "weft".into(),
+            transport: variant.transport.into(),
         },
         discipline: Discipline {
             benchmark: measured.benchmark.into(),
@@ -121,23 +130,20 @@ fn leg_of(settings: &Settings, measured: &Measured, variant: &Variant, weft: &Pa
     }
 }
 
-fn filled(study: &Study, measured: &Measured, columns: &[Columns; 2], rounds: usize) -> Figure {
-    let [first, second] = &measured.variants;
-    let less = measured.unit == "us";
-    let ratios = columns[0].iter().filter_map(|(size, ours)| {
-        let ratio = bootstrap::of_ratio(ours, columns[1].get(size)?)?;
-        Some(Point {
-            x: *size as f64,
-            y: ratio.value,
-            low: ratio.low,
-            high: ratio.high,
-        })
-    });
-    let series = |variant: &Variant, role, columns: &Columns| Series {
+fn filled(study: &Study, measured: &Measured, columns: &[Columns], rounds: usize) -> Figure {
+    let first = &measured.variants[0];
+    let series = measured.variants.iter().zip(columns).enumerate();
+    let series = series.map(|(at, (variant, columns))| Series {
         name: variant.name.into(),
-        role,
+        role: if at == 0 { Role::Ours } else { Role::Peer },
         points: points(columns),
-    };
+    });
+    let others = measured.variants.iter().zip(columns).skip(1).enumerate();
+    let ratios = others.map(|(at, (variant, other))| Series {
+        name: format!("{} over {}", first.name, variant.name),
+        role: if at == 0 { Role::Ours } else { Role::Peer },
+        points: ratios(&columns[0], other),
+    });
     Figure {
         id: study.id.into(),
         title: study.title.into(),
@@ -147,24 +153,31 @@ fn filled(study: &Study, measured: &Measured, columns: &[Columns; 2], rounds: us
         shape: Shape::Curves,
         x: Axis::new("message size", "bytes", Scale::Bytes),
         y: Axis::new(measured.label, measured.unit, Scale::Logarithmic),
-        series: vec![
-            series(first, Role::Ours, &columns[0]),
-            series(second, Role::Peer, &columns[1]),
-        ],
+        series: series.collect(),
         ratio: Some(Ratio {
             label: "ratio".into(),
             ahead: format!("{} ahead", first.name),
-            less_is_ahead: less,
+            less_is_ahead: measured.unit == "us",
             target: None,
-            series: vec![Series {
-                name: format!("{} over {}", first.name, second.name),
-                role: Role::Ours,
-                points: ratios.collect(),
-            }],
+            series: ratios.collect(),
         }),
         source: study.source.into(),
         commands: Vec::new(),
     }
+}
+
+/// Paired by round, with their bootstrap interval.
+fn ratios(ours: &Columns, other: &Columns) -> Vec<Point> {
+    let ratio = |(size, column): (&usize, &Column)| {
+        let ratio = bootstrap::of_ratio(column, other.get(size)?)?;
+        Some(Point {
+            x: *size as f64,
+            y: ratio.value,
+            low: ratio.low,
+            high: ratio.high,
+        })
+    };
+    ours.iter().filter_map(ratio).collect()
 }
 
 fn points(columns: &Columns) -> Vec<Point> {
@@ -182,7 +195,8 @@ fn points(columns: &Columns) -> Vec<Point> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::study::{STUDIES, Subject};
+    use super::super::list::STUDIES;
+    use super::super::study::Subject;
     use super::*;
 
     #[test]

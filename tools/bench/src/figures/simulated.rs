@@ -3,7 +3,7 @@
 //!
 //! Called by figures; starts `weft sim --json` and draws when the last message was there, as bars.
 
-use super::study::Study;
+use super::study::{Simulated, Study};
 use crate::report::axis::Scale;
 use crate::report::figure::{Axis, Figure, Point, Role, Series, Shape};
 use serde::Deserialize;
@@ -31,8 +31,15 @@ struct Row {
 ///
 /// # Errors
 /// Why the simulation failed.
-pub fn figure(study: &Study, scenario: &str, quick: bool, weft: &Path) -> Result<Figure, String> {
-    let mut words = vec!["sim", scenario, "--json"];
+pub fn figure(
+    study: &Study,
+    simulated: &Simulated,
+    quick: bool,
+    weft: &Path,
+) -> Result<Figure, String> {
+    let mut words = vec!["sim"];
+    words.extend(simulated.0);
+    words.push("--json");
     if quick {
         words.extend(["--hosts", "33", "--bytes", "200000"]);
     }
@@ -84,7 +91,7 @@ fn filled(study: &Study, report: &Report) -> Figure {
 
 #[cfg(test)]
 mod tests {
-    use super::super::study::STUDIES;
+    use super::super::list::STUDIES;
     use super::*;
 
     #[test]
@@ -92,7 +99,7 @@ mod tests {
         let text = r#"{"hosts":9,"bytes":100,"gigabits_per_second":100,"rows":[
             {"variant":"weft, 64 paths","end_us":10.0,"unfinished":0},{"variant":"TCP-like","end_us":90.5,"unfinished":2}]}"#;
         let report: Report = serde_json::from_str(text).expect("JSON");
-        let figure = filled(&STUDIES[4], &report);
+        let figure = filled(&STUDIES[8], &report);
         assert_eq!(figure.series[1].points[0].y, 90.5);
         assert_eq!(figure.series[1].name, "TCP-like, 2 unfinished");
     }
