@@ -16,6 +16,7 @@
 //! - [`agree`]: figures that ranks put together; [`statistics`]: medians and percentiles
 //! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
 //! - [`ior`]: parallel reading and writing of files, as IOR does
+//! - [`mdtest`]: many files and directories, as mdtest does
 //! - [`report`]: figures, tables and the HTML page that holds them
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
 //! - [`app`]: the same for whole programs: HPC Challenge, LAMMPS, GROMACS, OpenFOAM
@@ -35,6 +36,7 @@ pub mod compare;
 pub mod figures;
 pub mod format;
 pub mod ior;
+pub mod mdtest;
 pub mod one_sided;
 pub mod options;
 pub mod pattern;
@@ -71,6 +73,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         }
         "compare" => compare::run(rest),
         "ior" => ior::run(rest),
+        "mdtest" => mdtest::run(rest),
         "app" => app::run(rest),
         "figures" => figures::run(rest),
         _ => match name.split(',').map(find).collect::<Result<Vec<_>, _>>() {

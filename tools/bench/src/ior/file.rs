@@ -12,7 +12,7 @@ use crate::ior::phase::Failed;
 use crate::ior::test::Through;
 
 /// O_DIRECT as x86-64 and most other Linux systems number it (asm-generic/fcntl.h); 64-bit Arm has its own.
-const DIRECT: i32 = if cfg!(target_arch = "aarch64") {
+pub(crate) const DIRECT: i32 = if cfg!(target_arch = "aarch64") {
     0o200_000
 } else {
     0o40_000

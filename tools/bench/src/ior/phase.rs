@@ -54,7 +54,7 @@ pub struct Phase<'a> {
 /// Room for a processor's name in the exchange. Specified: MPI_MAX_PROCESSOR_NAME is at most 256 in the MPIs at hand.
 const NAME_BYTES: usize = 256;
 
-fn find_place(group: &Communicator<'_>) -> Result<Place, Failed> {
+pub(crate) fn find_place(group: &Communicator<'_>) -> Result<Place, Failed> {
     let mut own = [0; NAME_BYTES];
     let name = group.session().processor_name();
     let length = name.len().min(NAME_BYTES);

@@ -292,7 +292,7 @@ impl Report {
 }
 
 /// The file system that a path lies on: its size and how much of it is used, in bytes and in files.
-fn file_system(path: &str) -> String {
+pub(crate) fn file_system(path: &str) -> String {
     let folder = path.rsplit_once('/').map_or(
         ".",
         |(folder, _)| if folder.is_empty() { "/" } else { folder },
