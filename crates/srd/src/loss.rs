@@ -17,6 +17,9 @@ use crate::window::{Sample, Verdict};
 const PATIENCE_ROUND_TRIPS: u64 = 16;
 /// The longest lateness that is heeded (chosen by simulation of incasts that drop: with more, losses are found too late).
 const LATENESS_MOST_NS: u64 = 500_000;
+/// The least time for which they do (measured: on paths with queues of their own 16 round trips are over before the
+/// next packet is late, and nearly all that was sent again had been late).
+const PATIENCE_LEAST_NS: u64 = 10_000_000;
 
 /// No network is slower; what a remote echoes is a claim (chosen).
 const RTT_MOST_NS: u64 = 4_000_000_000;
@@ -180,14 +183,19 @@ fn settle_clocks(sender: &mut Sender, heard: &Heard<'_>, acked_bytes: u64) {
     if heard.is_news && heard.section.duplicate_count > 0 {
         // What came twice was no loss.
         clocks.lateness_ns = clocks.lateness_ns.max(srtt_ns);
-        clocks.patient_until_ns = now_ns + PATIENCE_ROUND_TRIPS * srtt_ns;
+        clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
         let repeated = heard.section.duplicate_count.into();
         sender.window.on_repeated(repeated);
     } else if clocks.lateness_ns > 0 && now_ns > clocks.patient_until_ns {
         clocks.lateness_ns /= 2;
-        clocks.patient_until_ns = now_ns + PATIENCE_ROUND_TRIPS * srtt_ns;
+        clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
         sender.window.forget_losses();
     }
+}
+
+/// How long lateness is remembered (srd-protocol 8.2).
+fn patience_ns(srtt_ns: u64) -> u64 {
+    (PATIENCE_ROUND_TRIPS * srtt_ns).max(PATIENCE_LEAST_NS)
 }
 
 /// A packet that was taken for lost has arrived after all: how late it was is how long to wait from now on.
@@ -203,7 +211,7 @@ fn learn_lateness(sender: &mut Sender, sent: &Sent, before: Fate, heard: &Heard<
     let late_ns = since_ns.saturating_sub(srtt_ns);
     let clocks = &mut sender.clocks;
     clocks.lateness_ns = clocks.lateness_ns.max(late_ns).min(LATENESS_MOST_NS);
-    clocks.patient_until_ns = heard.now_ns + PATIENCE_ROUND_TRIPS * srtt_ns;
+    clocks.patient_until_ns = heard.now_ns + patience_ns(srtt_ns);
 }
 
 /// How much longer than a round trip a packet may take before one sent later on another path makes it lost

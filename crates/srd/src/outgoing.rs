@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use weft_wire::Message;
 
-use crate::config::{MESSAGE_COST_LEAST, MESSAGE_LIMIT};
+use crate::config::{MESSAGE_COST_LEAST, MESSAGE_LIMIT, TURN_BYTES};
 use crate::sent::Piece;
 
 /// How a message travels (srd-protocol 12.1).
@@ -77,6 +77,8 @@ pub(crate) struct OutgoingTable {
     pub(crate) fresh: VecDeque<u8>,
     /// Accepted messages with bytes to send.
     pub(crate) streams: VecDeque<u8>,
+    /// What the first of them has sent in its turn.
+    turn_bytes: u64,
     count: usize,
     /// No message below this id is still on its way to its place in the remote's order.
     ordered_below: u64,
@@ -149,11 +151,13 @@ impl OutgoingTable {
         let mut whole = true;
         if let Piece::Segment { length, .. } | Piece::Data { length, .. } = *piece {
             outgoing.next_bytes += u64::from(length);
+            self.turn_bytes += u64::from(length);
             whole = outgoing.left_bytes() == 0;
         }
         if whole {
             let data = matches!(piece, Piece::Data { .. });
             let queue = if data {
+                self.turn_bytes = 0;
                 &mut self.streams
             } else {
                 &mut self.fresh
@@ -162,9 +166,10 @@ impl OutgoingTable {
         }
     }
 
-    /// The next stream's turn.
+    /// A batch has ended: the next stream's turn, if that of the first one is over.
     pub(crate) fn rotate_streams(&mut self) {
-        if self.streams.len() > 1 {
+        if self.turn_bytes >= TURN_BYTES && self.streams.len() > 1 {
+            self.turn_bytes = 0;
             self.streams.rotate_left(1);
         }
     }

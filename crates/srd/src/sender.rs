@@ -3,7 +3,7 @@
 
 use weft_wire::Path;
 
-use crate::config::{BATCH_BYTES, Config};
+use crate::config::{Config, PATH_BATCH_BYTES};
 use crate::pacing::Pacing;
 use crate::path::Paths;
 use crate::random::Random;
@@ -120,7 +120,10 @@ impl Sender {
     /// A small window on few paths would be as lumpy as on one (srd-protocol 10.1).
     fn batch_bytes(&self, packet_bytes: u16) -> u32 {
         let share = self.window.bytes() / BATCHES_PER_WINDOW;
-        (share as u32).clamp(packet_bytes.into(), BATCH_BYTES.max(packet_bytes.into()))
+        (share as u32).clamp(
+            packet_bytes.into(),
+            PATH_BATCH_BYTES.max(packet_bytes.into()),
+        )
     }
 
     /// Whether another packet of this size would begin a new batch.
