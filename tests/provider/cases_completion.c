@@ -109,6 +109,31 @@ static void completion_levels_hold(void)
     close_pair(&host, &a, &b);
 }
 
+static void a_fenced_send_waits_for_all_before_it(void)
+{
+    static const size_t length = 3000000;
+    char *out = calloc(1, length), *in = malloc(length), byte = 'f';
+    struct iovec piece = {&byte, 1};
+    open_pair(&host, &a, &b, NULL);
+    struct fi_msg_tagged msg = {.msg_iov = &piece, .iov_count = 1, .addr = a.other, .tag = 3, .context = &byte};
+    POST(&a, &b, fi_tsend(a.ep, out, length, NULL, a.other, 2, out));
+    for (int round = 0; round < 50; round++) {
+        ANSWERS(-FI_EAGAIN, fi_tsendmsg(a.ep, &msg, FI_COMPLETION | FI_FENCE)); // the one before has no receive yet
+        progress(&a);
+        progress(&b);
+    }
+    POST(&a, &b, fi_tsend(a.ep, &byte, 1, NULL, a.other, 4, &msg)); // not fenced: goes at once
+    OK(fi_trecv(b.ep, in, length, NULL, FI_ADDR_UNSPEC, 2, 0, in));
+    POST(&a, &b, fi_tsendmsg(a.ep, &msg, FI_COMPLETION | FI_FENCE));
+    void *order[3];
+    for (int index = 0; index < 3; index++)
+        order[index] = next_entry(&a, &b).op_context;
+    CHECK(order[2] == &byte && (order[0] == out || order[1] == out), "the fenced send went before another one");
+    close_pair(&host, &a, &b);
+    free(out);
+    free(in);
+}
+
 static fi_addr_t source_of_next(struct side *side, struct side *other)
 {
     struct fi_cq_tagged_entry entry;
@@ -230,6 +255,7 @@ const struct test_case completion_cases[] = {
     {"default_flags_ask_for_entries", default_flags_ask_for_entries},
     {"injects_leave_no_entry", injects_leave_no_entry},
     {"completion_levels_hold", completion_levels_hold},
+    {"a_fenced_send_waits_for_all_before_it", a_fenced_send_waits_for_all_before_it},
     {"completions_name_their_source", completions_name_their_source},
     {"a_queue_grows_and_loses_nothing", a_queue_grows_and_loses_nothing},
     {"counters_count_what_they_are_bound_to", counters_count_what_they_are_bound_to},

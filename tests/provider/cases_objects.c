@@ -189,15 +189,12 @@ static void objects_that_are_not_offered_say_so(void)
 {
     struct fid_ep *ep;
     struct fid_stx *stx;
-    struct fid_wait *wait;
     struct fid_av *av;
-    struct fi_wait_attr wait_attr = {.wait_obj = FI_WAIT_FD};
     struct fi_av_attr av_attr = {.type = FI_AV_TABLE, .name = "shared"};
     open_pair(&host, &a, &b, NULL);
     ANSWERS(-FI_ENOSYS, fi_scalable_ep(host.domain, host.info, &ep, NULL));
     ANSWERS(-FI_ENOSYS, fi_srx_context(host.domain, host.info->rx_attr, &ep, NULL));
     ANSWERS(-FI_ENOSYS, fi_stx_context(host.domain, host.info->tx_attr, &stx, NULL));
-    ANSWERS(-FI_ENOSYS, fi_wait_open(host.fabric, &wait_attr, &wait));
     ANSWERS(-FI_ENOSYS, fi_av_open(host.domain, &av_attr, &av, NULL));
     ANSWERS(-FI_ENOSYS, fi_ep_alias(a.ep, &ep, 0));
     close_pair(&host, &a, &b);

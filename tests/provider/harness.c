@@ -53,6 +53,7 @@ void open_side(struct host *host, struct side *side)
         .size = host->wishes.queue_size,
         .format = host->wishes.format ? host->wishes.format : FI_CQ_FORMAT_TAGGED,
         .wait_obj = host->wishes.wait_object,
+        .wait_set = host->wishes.wait_set,
     };
     OK(fi_endpoint(host->domain, host->info, &side->ep, NULL));
     OK(fi_av_open(host->domain, &av_attr, &side->av, NULL));
@@ -61,7 +62,8 @@ void open_side(struct host *host, struct side *side)
     OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | host->wishes.binding));
     if (host->wishes.counters) {
         struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP,
-                                    .wait_obj = host->wishes.wait_object ? host->wishes.wait_object : FI_WAIT_UNSPEC};
+                                    .wait_obj = host->wishes.wait_object ? host->wishes.wait_object : FI_WAIT_UNSPEC,
+                                    .wait_set = host->wishes.wait_set};
         OK(fi_cntr_open(host->domain, &attr, &side->sent, NULL));
         OK(fi_cntr_open(host->domain, &attr, &side->received, NULL));
         OK(fi_ep_bind(side->ep, &side->sent->fid, FI_SEND));

@@ -56,6 +56,7 @@ struct wishes {
     enum fi_threading threading;
     enum fi_cq_format format; // FI_CQ_FORMAT_TAGGED unless set
     enum fi_wait_obj wait_object;
+    struct fid_wait *wait_set; // for FI_WAIT_SET
     enum fi_av_type av_type;
     enum fi_progress progress; // of data
     size_t queue_size;
@@ -139,7 +140,7 @@ struct test_case {
 };
 
 extern const struct test_case info_cases[], object_cases[], vector_cases[], transfer_cases[], matching_cases[],
-    completion_cases[], waiting_cases[], polling_cases[], progress_cases[], remote_cases[], atomic_cases[],
-    peer_cases[], process_cases[];
+    completion_cases[], waiting_cases[], polling_cases[], wait_set_cases[], progress_cases[], remote_cases[],
+    atomic_cases[], peer_cases[], process_cases[];
 
 #endif

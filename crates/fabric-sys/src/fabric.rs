@@ -7,6 +7,7 @@ use crate::domain::FidDomain;
 use crate::eq::{FiEqAttr, FidEq};
 use crate::fid::Fid;
 use crate::info::FiInfo;
+use crate::wait::{FiWaitAttr, FidWait};
 use libc::{c_int, c_void};
 
 /// A fabric as C sees it.
@@ -43,7 +44,8 @@ pub struct FiOpsFabric {
     pub eq_open:
         unsafe extern "C" fn(*mut FidFabric, *mut FiEqAttr, *mut *mut FidEq, *mut c_void) -> c_int,
     /// Open a wait set.
-    pub wait_open: unsafe extern "C" fn(*mut FidFabric, *mut c_void, *mut *mut c_void) -> c_int,
+    pub wait_open:
+        unsafe extern "C" fn(*mut FidFabric, *mut FiWaitAttr, *mut *mut FidWait) -> c_int,
     /// May the application sleep on these objects?
     pub trywait: unsafe extern "C" fn(*mut FidFabric, *mut *mut Fid, c_int) -> c_int,
     /// Open a domain, with flags.

@@ -23,6 +23,8 @@ pub const FI_CLASS_EQ: usize = 13;
 pub const FI_CLASS_CQ: usize = 14;
 /// A counter.
 pub const FI_CLASS_CNTR: usize = 15;
+/// A wait set.
+pub const FI_CLASS_WAIT: usize = 16;
 /// A poll set.
 pub const FI_CLASS_POLL: usize = 17;
 

@@ -47,6 +47,7 @@ pub mod counter;
 pub mod cq;
 pub mod eq;
 pub mod poll;
+pub mod wait;
 
 pub mod endpoint;
 

@@ -18,6 +18,7 @@ use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{hand_out, head, no_bind, table};
 use crate::routes::Guarded;
 use crate::wait::{Deadline, Pace};
+use crate::wait_set::{Calls, Membership};
 use crate::waiter::{WAITER_OFFSET, Waiter};
 
 /// A counter.
@@ -29,6 +30,8 @@ pub struct Counter<L> {
     pub(crate) waiter: Waiter,
     domain: *const Domain<L>,
     id: CounterId,
+    /// Of the wait set that it was opened with.
+    set: Membership,
 }
 
 // fi_trywait finds the waiter of a counter whose kind of lock it does not know.
@@ -46,11 +49,18 @@ pub unsafe extern "C" fn open<L: Lock>(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: null or the application's attributes, of which only members that every version has are read.
-    let (events, wait_object, flags) = if attr.is_null() {
-        (FI_CNTR_EVENTS_COMP, FI_WAIT_NONE, 0)
+    let (events, wait_object, wait_set, flags) = if attr.is_null() {
+        (FI_CNTR_EVENTS_COMP, FI_WAIT_NONE, std::ptr::null_mut(), 0)
     } else {
         // SAFETY: as above.
-        unsafe { ((*attr).events, (*attr).wait_obj, (*attr).flags) }
+        unsafe {
+            (
+                (*attr).events,
+                (*attr).wait_obj,
+                (*attr).wait_set,
+                (*attr).flags,
+            )
+        }
     };
     if counter.is_null() {
         return -FI_EINVAL;
@@ -59,12 +69,17 @@ pub unsafe extern "C" fn open<L: Lock>(
     if events != FI_CNTR_EVENTS_COMP || flags != 0 {
         return -FI_ENOSYS;
     }
-    let waiter = match Waiter::new(wait_object, try_wait::<L>) {
+    let waiter = match Waiter::new(wait_object, calls::<L>()) {
         Ok(waiter) => waiter,
         Err(code) => return -code,
     };
     // SAFETY: the contract.
     let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    // SAFETY: with FI_WAIT_SET the set is the application's.
+    let set = match unsafe { Membership::asked(wait_object, wait_set, domain.fabric()) } {
+        Ok(set) => set,
+        Err(code) => return -code,
+    };
     let fid = FidCntr {
         fid: head(
             FI_CLASS_CNTR,
@@ -75,18 +90,16 @@ pub unsafe extern "C" fn open<L: Lock>(
     };
     let id = domain.with(Guarded::open_counter);
     waiter.set_alarm(domain, id.into());
-    // SAFETY: the place is not null and the application's.
-    unsafe {
-        hand_out(
-            Counter {
-                fid,
-                waiter,
-                domain: &raw const *domain,
-                id,
-            },
-            counter,
-        )
+    let opened = Counter {
+        fid,
+        waiter,
+        domain: &raw const *domain,
+        id,
+        set,
     };
+    // SAFETY: the place is not null and the application's; what was stored there is open.
+    let opened = unsafe { &*hand_out(opened, counter) };
+    opened.waiter.join(&opened.set, &opened.fid.fid);
     domain.add_child();
     FI_SUCCESS
 }
@@ -169,6 +182,32 @@ unsafe fn try_wait<L: Lock>(fid: *const Fid) -> c_int {
     counter.waiter.try_wait(counter.domain(), counter.id.into())
 }
 
+/// What a wait set asks of a counter.
+const fn calls<L: Lock>() -> Calls {
+    Calls {
+        try_wait: try_wait::<L>,
+        has_event: has_event::<L>,
+        wake_up: wake_up::<L>,
+    }
+}
+
+/// # Safety
+/// As [`try_wait`].
+unsafe fn has_event<L: Lock>(fid: *const Fid) -> bool {
+    // SAFETY: the contract.
+    let counter = unsafe { Counter::<L>::from_fid(fid.cast_mut().cast()) };
+    counter
+        .waiter
+        .has_event(counter.domain(), counter.id.into())
+}
+
+/// # Safety
+/// As [`try_wait`].
+unsafe fn wake_up<L: Lock>(fid: *const Fid) {
+    // SAFETY: the contract.
+    unsafe { Counter::<L>::from_fid(fid.cast_mut().cast()) }.wake_up();
+}
+
 unsafe extern "C" fn read<L: Lock>(counter: *mut FidCntr) -> u64 {
     // SAFETY: this table belongs to counters of this kind of lock only.
     let counter = unsafe { Counter::<L>::from_fid(counter) };
@@ -240,6 +279,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let counter = unsafe { Counter::<L>::from_fid(fid.cast()) };
     let closed = errno::code(counter.with(Guarded::close_counter));
     if closed == FI_SUCCESS {
+        counter.set.end(fid);
         counter.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
         drop(unsafe { Box::from_raw(fid.cast::<Counter<L>>()) });

@@ -22,6 +22,7 @@ use crate::errno;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{hand_out, head, no_bind, table};
 use crate::peer_queue;
+use crate::wait_set::Membership;
 use crate::waiter::{WAITER_OFFSET, Waiter};
 
 /// A completion queue.
@@ -36,6 +37,8 @@ pub struct Queue<L> {
     api_version: u32,
     /// Blocking reads wait for a number of entries (FI_CQ_COND_THRESHOLD).
     threshold: bool,
+    /// Of the wait set that it was opened with.
+    set: Membership,
     /// Where completions go if another provider owns them (FI_PEER); else null.
     owner: *mut FidPeerCq,
 }
@@ -112,15 +115,16 @@ pub unsafe extern "C" fn open<L: Lock>(
         return -FI_EINVAL;
     }
     // SAFETY: the application's attributes, of which only members that every version has are read.
-    let (flags, size_hint, format, wait_object, condition) = unsafe {
+    let (flags, size_hint, format, condition) = unsafe {
         (
             (*attr).flags,
             (*attr).size,
             (*attr).format,
-            (*attr).wait_obj,
             (*attr).wait_cond,
         )
     };
+    // SAFETY: as above.
+    let (wait_object, wait_set) = unsafe { ((*attr).wait_obj, (*attr).wait_set) };
     // SAFETY: with FI_PEER the context is the owner's (contract).
     let owner = match unsafe { peer_queue::owner(flags, context) } {
         Ok(owner) => owner,
@@ -131,12 +135,17 @@ pub unsafe extern "C" fn open<L: Lock>(
         Some(ops) => ops,
         None => return -FI_ENOSYS,
     };
-    let waiter = match Waiter::new(wait_object, cq_wait::try_wait::<L>) {
+    let waiter = match Waiter::new(wait_object, cq_wait::calls::<L>()) {
         Ok(waiter) => waiter,
         Err(code) => return -code,
     };
     // SAFETY: the contract.
     let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    // SAFETY: with FI_WAIT_SET the set is the application's.
+    let set = match unsafe { Membership::asked(wait_object, wait_set, domain.fabric()) } {
+        Ok(set) => set,
+        Err(code) => return -code,
+    };
     let id = domain.with(|guarded| guarded.open_queue(QueueSettings { size_hint }));
     waiter.set_alarm(domain, id.into());
     let fid = FidCq {
@@ -148,21 +157,19 @@ pub unsafe extern "C" fn open<L: Lock>(
         ops,
     };
     let api_version = domain.fabric().api_version();
-    // SAFETY: the place is not null and the application's.
-    unsafe {
-        hand_out(
-            Queue {
-                fid,
-                waiter,
-                domain: &raw const *domain,
-                id,
-                api_version,
-                threshold: condition == FI_CQ_COND_THRESHOLD,
-                owner,
-            },
-            queue,
-        )
+    let opened = Queue {
+        fid,
+        waiter,
+        domain: &raw const *domain,
+        id,
+        api_version,
+        threshold: condition == FI_CQ_COND_THRESHOLD,
+        set,
+        owner,
     };
+    // SAFETY: the place is not null and the application's; what was stored there is open.
+    let opened = unsafe { &*hand_out(opened, queue) };
+    opened.waiter.join(&opened.set, &opened.fid.fid);
     domain.add_child();
     FI_SUCCESS
 }
@@ -360,6 +367,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
     let closed = errno::code(queue.domain().with(|guarded| guarded.close_queue(queue.id)));
     if closed == FI_SUCCESS {
+        queue.set.end(fid);
         queue.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
         drop(unsafe { Box::from_raw(fid.cast::<Queue<L>>()) });

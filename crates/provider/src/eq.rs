@@ -19,6 +19,7 @@ use crate::errno;
 use crate::fabric::Fabric;
 use crate::object::{Dependents, hand_out, head, no_bind, table};
 use crate::wait::{Bell, Deadline};
+use crate::wait_set::{Calls, Membership};
 
 /// An entry of the queue.
 #[derive(Debug)]
@@ -55,6 +56,8 @@ pub struct EventQueue {
     writable: bool,
     /// Objects that write into it.
     users: Dependents,
+    /// Of the wait set that it was opened with.
+    set: Membership,
 }
 
 static FID_OPS: FiOps = table(close, no_bind, control);
@@ -79,17 +82,24 @@ pub unsafe fn open(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: null or the application's attributes; their layout is the same in all versions.
-    let (wait_object, flags) =
-        unsafe { attr.as_ref() }.map_or((FI_WAIT_NONE, 0), |attr| (attr.wait_obj, attr.flags));
+    let (wait_object, wait_set, flags) = unsafe { attr.as_ref() }
+        .map_or((FI_WAIT_NONE, std::ptr::null_mut(), 0), |attr| {
+            (attr.wait_obj, attr.wait_set, attr.flags)
+        });
     if queue.is_null() {
         return -FI_EINVAL;
     }
     if !matches!(
         wait_object,
-        FI_WAIT_NONE | FI_WAIT_UNSPEC | FI_WAIT_FD | FI_WAIT_YIELD
+        FI_WAIT_NONE | FI_WAIT_UNSPEC | FI_WAIT_FD | FI_WAIT_YIELD | FI_WAIT_SET
     ) {
         return -FI_ENOSYS;
     }
+    // SAFETY: with FI_WAIT_SET the set is the application's.
+    let set = match unsafe { Membership::asked(wait_object, wait_set, fabric) } {
+        Ok(set) => set,
+        Err(code) => return -code,
+    };
     let Some(bell) = Bell::new() else {
         return -FI_ENOMEM;
     };
@@ -104,12 +114,15 @@ pub unsafe fn open(
         wait_object,
         writable: flags & FI_WRITE != 0,
         users: Dependents::none(),
+        set,
     };
     // SAFETY: the place is not null and the application's; the fabric is open.
-    unsafe {
-        hand_out(opened, queue);
+    let opened = unsafe {
         (*fabric).add_child();
-    }
+        &*hand_out(opened, queue)
+    };
+    let number = opened.bell.number();
+    opened.set.begin(&opened.fid.fid, CALLS, Some(number));
     FI_SUCCESS
 }
 
@@ -194,12 +207,24 @@ pub unsafe fn try_wait(fid: *const Fid) -> c_int {
     }
 }
 
+/// What a wait set asks of an event queue, whose descriptor rings whether a sleep was announced or not.
+const CALLS: Calls = Calls {
+    try_wait,
+    has_event: |fid| {
+        // SAFETY: wait sets ask open event queues.
+        unsafe { try_wait(fid) != FI_SUCCESS }
+    },
+    wake_up: |_| {},
+};
+
 unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     let queue = fid.cast::<EventQueue>();
     // SAFETY: this table belongs to event queues only, and the application closes an object once.
     if unsafe { &*queue }.users.exist() {
         return -FI_EBUSY;
     }
+    // SAFETY: as above.
+    unsafe { &*queue }.set.end(fid);
     // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
     unsafe {
         (*(*queue).fabric).remove_child();
@@ -212,7 +237,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
     // SAFETY: this table belongs to event queues only.
     let queue = unsafe { &*fid.cast::<EventQueue>() };
     let value = match command {
-        FI_GETWAIT if matches!(queue.wait_object, FI_WAIT_FD | FI_WAIT_UNSPEC) => {
+        FI_GETWAIT if matches!(queue.wait_object, FI_WAIT_FD | FI_WAIT_UNSPEC | FI_WAIT_SET) => {
             queue.bell.number()
         }
         FI_GETWAITOBJ => queue.wait_object as c_int,

@@ -9,11 +9,13 @@ use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::eq::{FiEqAttr, FidEq};
 use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENODATA, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fabric::{FiOpsFabric, FidFabric};
-use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_EQ, FI_CLASS_FABRIC, FiOps, Fid};
+use weft_fabric_sys::fid::{
+    FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_EQ, FI_CLASS_FABRIC, FI_CLASS_WAIT, FiOps, Fid,
+};
 use weft_fabric_sys::info::{FiFabricAttr, FiInfo};
 
 use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_bind, no_control, table};
-use crate::{domain, eq, host, offer, waiter};
+use crate::{domain, eq, host, offer, wait_set, waiter};
 
 /// A fabric.
 #[repr(C)]
@@ -35,7 +37,7 @@ static OPS: FiOpsFabric = FiOpsFabric {
     domain: open_domain,
     passive_ep: no_passive_endpoint,
     eq_open: open_queue,
-    wait_open: no_wait_set,
+    wait_open: wait_set::open,
     trywait: try_wait,
     domain2: open_domain_with_flags,
 };
@@ -167,6 +169,8 @@ unsafe extern "C" fn try_wait(_: *mut FidFabric, fids: *mut *mut Fid, count: c_i
             Some(FI_CLASS_CQ | FI_CLASS_CNTR) => unsafe { waiter::try_wait(fid) },
             // SAFETY: the class says what the object is.
             Some(FI_CLASS_EQ) => unsafe { eq::try_wait(fid) },
+            // SAFETY: the class says what the object is.
+            Some(FI_CLASS_WAIT) => unsafe { wait_set::try_wait(fid) },
             _ => -FI_EINVAL,
         };
         if answer != FI_SUCCESS {
@@ -182,9 +186,5 @@ unsafe extern "C" fn no_passive_endpoint(
     _: *mut *mut c_void,
     _: *mut c_void,
 ) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_wait_set(_: *mut FidFabric, _: *mut c_void, _: *mut *mut c_void) -> c_int {
     -FI_ENOSYS
 }

@@ -17,7 +17,7 @@
 //! - opening: [`fabric`], [`eq`], [`domain`], [`routes`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`],
 //!   [`atomic_call`], [`atomic_offer`];
-//! - completing: [`cq`], [`cq_wait`], [`waiter`], [`wait`], [`counter`], [`poll`], [`errno`]; without
+//! - completing: [`cq`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`], [`counter`], [`poll`], [`errno`]; without
 //!   the application's help: [`attendant`]; for another provider: [`peer`], [`peer_queue`].
 
 pub mod address;
@@ -58,4 +58,5 @@ pub mod routes;
 pub mod tagged;
 pub mod usage;
 pub mod wait;
+pub mod wait_set;
 pub mod waiter;

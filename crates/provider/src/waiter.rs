@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use weft_endpoint::Waitable;
-use weft_fabric_sys::eq::{FI_WAIT_FD, FI_WAIT_NONE, FI_WAIT_UNSPEC, FI_WAIT_YIELD};
+use weft_fabric_sys::eq::{FI_WAIT_FD, FI_WAIT_NONE, FI_WAIT_SET, FI_WAIT_UNSPEC, FI_WAIT_YIELD};
 use weft_fabric_sys::errno::{FI_EAGAIN, FI_EINVAL, FI_ENODATA, FI_ENOMEM, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_GETWAIT, FI_GETWAITOBJ, Fid};
 use weft_os::sleep::{WaitSet, wait_readable};
@@ -20,13 +20,14 @@ use weft_os::sleep::{WaitSet, wait_readable};
 use crate::domain::Domain;
 use crate::lock::Lock;
 use crate::wait::{Bell, Deadline, Pace};
+use crate::wait_set::{Calls, Membership};
 
 /// How the readers of one object sleep.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Waiter {
-    /// Asks whether one may sleep; knows the object's kind of lock.
-    try_wait: unsafe fn(*const Fid) -> c_int,
+    /// What others ask who do not know the object's kind of lock.
+    calls: Calls,
     wait_object: u32,
     state: Mutex<State>,
     sleeping: Option<Sleeping>,
@@ -54,14 +55,14 @@ impl Waiter {
     ///
     /// # Errors
     /// `FI_ENOSYS` if it is not offered, `FI_ENOMEM` if the system refuses descriptors.
-    pub fn new(wait_object: u32, try_wait: unsafe fn(*const Fid) -> c_int) -> Result<Self, c_int> {
+    pub fn new(wait_object: u32, calls: Calls) -> Result<Self, c_int> {
         let sleeping = match wait_object {
             FI_WAIT_NONE | FI_WAIT_YIELD => None,
-            FI_WAIT_UNSPEC | FI_WAIT_FD => Some(Sleeping::new().ok_or(FI_ENOMEM)?),
+            FI_WAIT_UNSPEC | FI_WAIT_FD | FI_WAIT_SET => Some(Sleeping::new().ok_or(FI_ENOMEM)?),
             _ => return Err(FI_ENOSYS),
         };
         Ok(Self {
-            try_wait,
+            calls,
             wait_object,
             state: Mutex::default(),
             sleeping,
@@ -108,6 +109,20 @@ impl Waiter {
             drop(state);
             self.end_sleep(domain, on);
         }
+    }
+
+    /// Makes the object a member of the wait set that it was opened with. Setup.
+    pub fn join(&self, set: &Membership, fid: *const Fid) {
+        let descriptor = self
+            .sleeping
+            .as_ref()
+            .map(|sleeping| sleeping.set.descriptor());
+        set.begin(fid, self.calls, descriptor);
+    }
+
+    /// Whether there is something to read, or somebody signalled. Makes progress first.
+    pub fn has_event<L: Lock>(&self, domain: &Domain<L>, on: Waitable) -> bool {
+        self.take_signal() || domain.with(|guarded| guarded.has_event(on)) == Ok(true)
     }
 
     /// Takes the transports of a newly enabled endpoint into the set.
@@ -232,7 +247,7 @@ pub unsafe fn try_wait(fid: *const Fid) -> c_int {
     // SAFETY: both begin with their fid, of the same size, and their waiter, whatever their kind of lock.
     unsafe {
         let waiter = fid.byte_add(WAITER_OFFSET).cast::<Waiter>();
-        ((*waiter).try_wait)(fid)
+        ((*waiter).calls.try_wait)(fid)
     }
 }
 
