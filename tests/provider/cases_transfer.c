@@ -161,6 +161,8 @@ struct thread_work {
     int number;
 };
 
+static int exchanges_done;
+
 // One thread sends to and receives from the other endpoint; both do it at once on one domain.
 static void *exchange(void *argument)
 {
@@ -175,6 +177,10 @@ static void *exchange(void *argument)
         CHECK(in == round * 2 + 1 - (uint64_t)work->number, "round %llu got %llu", (unsigned long long)round,
               (unsigned long long)in);
     }
+    // The other's last send may still wait for us to make progress.
+    __atomic_add_fetch(&exchanges_done, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&exchanges_done, __ATOMIC_SEQ_CST) < 2)
+        progress(side);
     return NULL;
 }
 

@@ -122,6 +122,12 @@ int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+bool over_datagrams(void)
+{
+    const char *route = getenv("FI_WEFT_ROUTE");
+    return route && strcmp(route, "srd") == 0;
+}
+
 void progress(struct side *side)
 {
     if (side)

