@@ -101,6 +101,7 @@ mod tests {
     use weft_os::datagrams::ReceiveBatch;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no sendmmsg(2)")]
     fn a_datagram_is_a_head_and_a_stretch_of_a_scattered_buffer() {
         let socket = UdpSocket::bind("127.0.0.1:0".parse().expect("address")).expect("a socket");
         let to = socket.local_address().expect("address");

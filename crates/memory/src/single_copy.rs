@@ -63,6 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no process_vm_readv(2)")]
     fn a_scattered_target_is_filled_in_one_call() {
         let source: Vec<u8> = (0..100).collect();
         let mut parts = [vec![0u8; 30], vec![0u8; 70]];
@@ -80,6 +81,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no process_vm_readv(2)")]
     fn an_unmapped_address_is_an_error_and_not_a_crash() {
         assert!(!can_read(std::process::id(), 8, 0));
     }

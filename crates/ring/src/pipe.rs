@@ -185,6 +185,7 @@ mod tests {
 
     #[test]
     #[cfg(not(loom))]
+    #[cfg_attr(miri, ignore = "three MiB byte by byte take Miri minutes")]
     fn a_message_longer_than_the_pipe_comes_out_as_it_went_in() {
         let states = new_states();
         let mut chunks = vec![0; PIPE_CHUNKS * CHUNK_BYTES];
@@ -213,6 +214,44 @@ mod tests {
         assert_eq!(received, message);
     }
 
+    /// For interpreters and sanitizers that see data races.
+    #[test]
+    #[cfg(not(loom))]
+    fn two_threads_hand_chunks_over() {
+        struct Moved<T>(T);
+        // SAFETY: each end is used by one thread alone, and the pipe outlives both.
+        unsafe impl<T> Send for Moved<T> {}
+        let states = new_states();
+        let mut chunks = vec![0; PIPE_CHUNKS * CHUNK_BYTES];
+        let (writer, mut reader) = heap_ends(&states, &mut chunks);
+        let moved = Moved(writer);
+        let count = 3 * PIPE_CHUNKS;
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                let Moved(mut writer) = { moved };
+                for round in 0..count {
+                    let bytes = [round as u8; 100];
+                    while !writer.write(|mut chunk| {
+                        chunk.copy_from_slice(&bytes[..1 + round % 100]);
+                        1 + round % 100
+                    }) {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+            for round in 0..count {
+                let mut got = Vec::new();
+                while !reader
+                    .read(|chunk| got = chunk.to_vec())
+                    .expect("good chunk")
+                {
+                    std::thread::yield_now();
+                }
+                assert_eq!(got, vec![round as u8; 1 + round % 100]);
+            }
+        });
+    }
+
     #[test]
     #[cfg(not(loom))]
     fn a_chunk_longer_than_chunks_are_is_not_read() {
@@ -225,29 +264,45 @@ mod tests {
         assert_eq!(reader.read(|_| panic!("must not be read")), Err(BadChunk));
     }
 
+    /// What a chunk holds is watched by loom: whoever reads it before it is published, or writes it before it is handed back, is caught.
     #[cfg(loom)]
     #[test]
     fn no_chunk_is_lost_or_read_early_through_every_interleaving() {
+        use crate::sync::UnsafeCell;
+        use std::sync::Arc;
+
         loom::model(|| {
             let states = Box::leak(new_states().into_boxed_slice());
             let chunks = Box::leak(vec![0; PIPE_CHUNKS * CHUNK_BYTES].into_boxed_slice());
             let (mut writer, mut reader) = heap_ends(states, chunks);
+            let contents = Arc::new([0; PIPE_CHUNKS].map(UnsafeCell::new));
+            let written = contents.clone();
             let sender = loom::thread::spawn(move || {
                 for length in 1..=3usize {
-                    while !writer.write(|_| length) {
+                    let content = &written[(length - 1) % PIPE_CHUNKS];
+                    while !writer.write(|_| {
+                        // SAFETY: the chunk is the writer's; loom asserts it.
+                        content.with_mut(|content| unsafe { *content = length });
+                        length
+                    }) {
                         loom::thread::yield_now();
                     }
                 }
             });
             for expected in 1..=3usize {
-                let mut got = 0;
+                let content = &contents[(expected - 1) % PIPE_CHUNKS];
+                let mut got = (0, 0);
                 while !reader
-                    .read(|chunk| got = chunk.length_bytes())
+                    .read(|chunk| {
+                        // SAFETY: the chunk is the reader's; loom asserts it.
+                        let held = content.with(|content| unsafe { *content });
+                        got = (chunk.length_bytes(), held);
+                    })
                     .expect("good chunk")
                 {
                     loom::thread::yield_now();
                 }
-                assert_eq!(got, expected);
+                assert_eq!(got, (expected, expected));
             }
             sender.join().expect("sender");
         });

@@ -205,6 +205,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
     fn what_is_published_is_what_a_snapshot_shows() {
         let file = weft_os::region_file::create_memfd("weft-published", REGION_BYTES as u64)
             .expect("memfd");

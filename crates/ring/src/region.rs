@@ -387,6 +387,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
     fn a_remote_sees_who_owns_the_region_and_the_owner_who_claimed_a_slot() {
         let file = new_file();
         let own = Region::create(file.as_fd(), &identity(1000), (5, 6)).expect("create");
@@ -406,6 +407,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
     fn a_directory_that_is_full_says_so_and_a_freed_slot_is_found_again() {
         let file = new_file();
         let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("create");
@@ -418,6 +420,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
     fn foreign_short_old_and_closed_files_are_told_apart() {
         let file = new_file();
         assert_eq!(

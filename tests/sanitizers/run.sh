@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The laws of the crates with unsafe code, once more under what sees undefined behaviour: Miri (an interpreter that knows Rust's rules of
+# aliasing and of data races), AddressSanitizer and ThreadSanitizer. Ends with `N passed, N failed, N skipped`.
+#
+#   tests/sanitizers/run.sh [miri|address|thread]...   only these
+#
+# Miri and ThreadSanitizer need a nightly toolchain of Rust with the components miri and rust-src, which nothing here installs:
+#   rustup toolchain install nightly --component miri --component rust-src
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+host=$(rustc -vV | sed -n 's/^host: //p')
+target=${CARGO_TARGET_DIR:-target}/sanitize
+crates=(-p weft-memory -p weft-ring)
+
+# run NAME COMMAND...: a case that passes if every test in it does.
+run() {
+    local name=$1 count
+    shift
+    if timeout 900 "$@" >"$work/result" 2>&1; then
+        count=$(awk '/^test result:/ { p += $4; i += $8 } END { print p + 0 " laws, " i + 0 " left out" }' "$work/result")
+        printf 'ok %s: %s\n' "$name" "$count"
+        passed=$((passed + 1))
+    else
+        printf 'not ok %s\n' "$name"
+        grep -aE '^(error|test .*FAILED|==[0-9]+==|WARNING: ThreadSanitizer|SUMMARY)|panicked' "$work/result" | head -n 12
+        failed=$((failed + 1))
+    fi
+}
+
+skip() {
+    printf 'skip %s: %s\n' "$1" "$2"
+    skipped=$((skipped + 1))
+}
+
+# What Miri has no system call for is marked so in the tests. Buffers of the process are never freed, on purpose.
+miri() {
+    if cargo +nightly miri --version >/dev/null 2>&1; then
+        MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-permissive-provenance" \
+            run miri cargo +nightly miri test --locked --target-dir "$target/miri" "${crates[@]}" --lib
+    else
+        skip miri "no nightly toolchain with Miri; rustup toolchain install nightly --component miri --component rust-src"
+    fi
+}
+
+# In the compiler, but not yet promised by its stable releases.
+address() {
+    if ! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --locked --no-run --target "$host" --target-dir "$target/address" \
+        "${crates[@]}" -p weft-os -p weft-shm --lib >"$work/build" 2>&1; then
+        skip address "does not build here: $(grep -am1 '^error' "$work/build")"
+        return
+    fi
+    ASAN_OPTIONS=detect_leaks=0 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
+        run address cargo test --locked --target "$host" --target-dir "$target/address" "${crates[@]}" -p weft-os -p weft-shm --lib
+}
+
+# The standard library is built with it too: what it does not see, it takes for a race.
+thread() {
+    if ! RUSTFLAGS=-Zsanitizer=thread cargo +nightly test --locked --no-run -Zbuild-std --target "$host" --target-dir "$target/thread" \
+        "${crates[@]}" -p weft-shm --lib >"$work/build" 2>&1; then
+        skip thread "no nightly toolchain with rust-src that builds it: $(grep -am1 '^error' "$work/build")"
+        return
+    fi
+    RUSTFLAGS=-Zsanitizer=thread \
+        run thread cargo +nightly test --locked -Zbuild-std --target "$host" --target-dir "$target/thread" "${crates[@]}" -p weft-shm --lib
+}
+
+[ $# -gt 0 ] || set -- miri address thread
+for kind in "$@"; do
+    case $kind in
+        miri | address | thread) "$kind" ;;
+        *)
+            printf 'sanitizers: no %s here; known: miri, address, thread\n' "$kind" >&2
+            exit 2
+            ;;
+    esac
+done
+printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" = 0 ]
