@@ -12,6 +12,8 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}/mutations")
 git ls-files -z | grep -zvE '^(docs|tests/(mpi|report))/' | tar --null -T - -cf - | tar -xf - -C "$work"
 seen=0 unseen=0
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
+# Mistakes show after few switches between threads; models that hold end sooner so.
+export LOOM_MAX_PREEMPTIONS=2
 
 # sites: FILE:LINE of every ordering that a comment or a fence says is needed, outside of tests.
 sites() {
@@ -23,7 +25,7 @@ mutate() {
     local file=${1%:*} line=${1#*:} text status
     text=$(sed -n "${line}s/^ *//p" "$file")
     sed -i -E "${line}s/Ordering::(Release|Acquire)/Ordering::Relaxed/; ${line}s/fence\(Ordering::SeqCst\);//" "$work/$file"
-    (cd "$work" && RUSTFLAGS='--cfg loom' timeout 600 cargo test --release --quiet -p weft-ring --lib --target-dir "$target" -- models no_chunk) \
+    (cd "$work" && RUSTFLAGS='--cfg loom' timeout 600 cargo test --release --quiet --locked -p weft-ring --lib --target-dir "$target" -- models no_chunk) \
         >"$work/result" 2>&1
     status=$?
     cp "$file" "$work/$file"

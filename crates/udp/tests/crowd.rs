@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Many endpoints at once over real sockets: first contact of all with all, and what a remote costs in memory.
+#![cfg(target_os = "linux")]
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use weft_contract::{
+    AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
+    RemoteId, SendOp, SendToken, TransferError,
+};
+use weft_memory::{BytesView, UserBuffer};
+use weft_udp::{Settings, SocketPorts, Transport};
+
+/// One endpoint's owner: whom it knows, and how often it heard of each.
+struct Member {
+    addresses: Arc<HashMap<SocketAddr, u32>>,
+    received: Vec<usize>,
+    sent: usize,
+    failed: usize,
+}
+
+impl Owner for Member {
+    fn on_message(&mut self, envelope: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        self.received[envelope.remote.0 as usize] += 1;
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        None
+    }
+    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+    fn on_sent(&mut self, _: SendToken, outcome: Result<(), TransferError>) {
+        match outcome {
+            Ok(()) => self.sent += 1,
+            Err(_) => self.failed += 1,
+        }
+    }
+    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {
+        self.failed += 1;
+    }
+    fn remote_at(&mut self, address: SocketAddr) -> RemoteId {
+        RemoteId(self.addresses[&address])
+    }
+}
+
+/// Endpoints on loopback that know each other's addresses and have never been in contact.
+struct Crowd(Vec<(Transport<SocketPorts>, Member)>);
+
+impl Crowd {
+    fn open(count: usize) -> Self {
+        let settings = Settings {
+            address: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
+            ..Settings::default()
+        };
+        let transports: Vec<Transport<SocketPorts>> = (0..count)
+            .map(|_| Transport::open(&settings).expect("sockets"))
+            .collect();
+        let addresses: Vec<SocketAddr> = transports.iter().map(Transport::local_address).collect();
+        let known = Arc::new(addresses.iter().copied().zip(0..).collect());
+        let member = |mut transport: Transport<SocketPorts>| {
+            for (address, remote) in addresses.iter().zip(0..) {
+                transport.add_remote(RemoteId(remote), *address);
+            }
+            let member = Member {
+                addresses: Arc::clone(&known),
+                received: vec![0; count],
+                sent: 0,
+                failed: 0,
+            };
+            (transport, member)
+        };
+        Self(transports.into_iter().map(member).collect())
+    }
+
+    fn post(&mut self, from: usize, to: usize, payload: &UserBuffer) {
+        let op = SendOp {
+            remote: RemoteId(to as u32),
+            class: Class::Tagged,
+            tag: 1,
+            cq_data: None,
+            level: CompletionLevel::Transmit,
+            token: SendToken(7),
+            inject: false,
+        };
+        self.0[from].0.post_send(&op, payload).expect("posted");
+    }
+
+    /// Everybody's progress until `done` of all members says so.
+    fn run(&mut self, done: impl Fn(&Member) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !self.0.iter().all(|(_, member)| done(member)) {
+            assert!(Instant::now() < deadline, "not done within a minute");
+            for (transport, member) in &mut self.0 {
+                transport.progress(member);
+            }
+        }
+    }
+}
+
+#[test]
+fn sixty_four_endpoints_that_greet_all_others_at_once_hear_each_once() {
+    const COUNT: usize = 64;
+    let mut crowd = Crowd::open(COUNT);
+    let payload = UserBuffer::leaked(&[100]);
+    for from in 0..COUNT {
+        for to in (0..COUNT).filter(|&to| to != from) {
+            crowd.post(from, to, &payload);
+        }
+    }
+    crowd.run(|member| {
+        member.sent == COUNT - 1 && member.received.iter().sum::<usize>() >= COUNT - 1
+    });
+    for (own, (_, member)) in crowd.0.iter().enumerate() {
+        assert_eq!(member.failed, 0);
+        let expected: Vec<usize> = (0..COUNT).map(|from| usize::from(from != own)).collect();
+        assert_eq!(member.received, expected, "at {own}");
+    }
+}
+
+/// Bytes of this process that lie in memory.
+fn resident_bytes() -> usize {
+    let status = std::fs::read_to_string("/proc/self/statm").expect("statm");
+    let pages = status.split(' ').nth(1).expect("resident pages");
+    pages.parse::<usize>().expect("a number") * 4096
+}
+
+#[test]
+#[ignore = "reads the memory of the whole process, so it must run alone"]
+fn a_remote_costs_less_than_four_kib_at_rest_and_sixty_four_when_busy() {
+    const COUNT: usize = 64;
+    let mut crowd = Crowd::open(COUNT);
+    let small = UserBuffer::leaked(&[100]);
+    let large = UserBuffer::leaked(&[32 * 1024]);
+    // One pair first, so that what an endpoint has once is there already.
+    for own in 0..COUNT {
+        crowd.post(own, (own + 1) % COUNT, &large);
+    }
+    crowd.run(|member| member.sent == 1 && member.received.iter().sum::<usize>() == 1);
+    let before = resident_bytes();
+    let pairs = COUNT * (COUNT - 2);
+    for from in 0..COUNT {
+        for to in (0..COUNT).filter(|&to| to != from && to != (from + 1) % COUNT) {
+            crowd.post(from, to, &small);
+        }
+    }
+    crowd.run(|member| member.sent == COUNT - 1);
+    let idle = (resident_bytes() - before) / pairs;
+    for from in 0..COUNT {
+        for to in (0..COUNT).filter(|&to| to != from && to != (from + 1) % COUNT) {
+            crowd.post(from, to, &large);
+        }
+    }
+    let mut busiest = 0;
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while crowd
+        .0
+        .iter()
+        .any(|(_, member)| member.sent < 2 * COUNT - 3)
+    {
+        assert!(Instant::now() < deadline, "not done within a minute");
+        for (transport, member) in &mut crowd.0 {
+            transport.progress(member);
+        }
+        busiest = busiest.max(resident_bytes());
+    }
+    let busy = (busiest - before) / pairs;
+    println!("{idle} bytes for a remote at rest, {busy} when all are busy at once");
+    assert!(idle < 4096, "{idle} bytes at rest");
+    assert!(busy < 64 * 1024, "{busy} bytes when busy");
+}
