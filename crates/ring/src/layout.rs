@@ -5,7 +5,7 @@
 pub const MAGIC: u64 = u64::from_le_bytes(*b"WEFTSHM\0");
 
 /// Version of everything in docs/shm-layout.md; two processes must agree on it.
-pub const LAYOUT_VERSION: u64 = 3;
+pub const LAYOUT_VERSION: u64 = 4;
 
 /// Page size the layout is cut to. Specified: all supported machines have 4 KiB pages or multiples of them.
 pub const PAGE_BYTES: usize = 4096;
@@ -31,8 +31,14 @@ pub const LANE_NARROW_BYTES: usize = 64 * 1024;
 /// after this much have left the receiver's own cache for the shared one; docs/fast-path.md, "wide lanes".
 pub const LANE_DATA_BYTES: usize = 1024 * 1024;
 
-/// Bytes of a lane: one page of control and cells, then its data area.
-pub const LANE_BYTES: usize = PAGE_BYTES + LANE_DATA_BYTES;
+/// Chunks of a lane that change hands with the messages they carry. Chosen: one bit of a word for each.
+pub const POOL_CHUNKS: usize = 64;
+
+/// Bytes of such a chunk. Measured: docs/fast-path.md, "chunk size".
+pub const POOL_CHUNK_BYTES: usize = 16 * 1024;
+
+/// Bytes of a lane: one page of control and cells, then its data area, then its chunks.
+pub const LANE_BYTES: usize = PAGE_BYTES + LANE_DATA_BYTES + POOL_CHUNKS * POOL_CHUNK_BYTES;
 
 /// Pipes that one endpoint lends to senders of large messages at the same time. Chosen: more transfers than
 /// cores at once only thrash the cache; the others wait their turn.
@@ -73,6 +79,8 @@ pub const LAYOUT_FINGERPRINT: u64 = fingerprint(&[
     LANE_CONTROL_BYTES,
     LANE_NARROW_BYTES,
     LANE_DATA_BYTES,
+    POOL_CHUNKS,
+    POOL_CHUNK_BYTES,
     PIPE_COUNT,
     PIPE_CHUNKS,
     CHUNK_BYTES,

@@ -10,6 +10,7 @@
 //! - [`lane`]: the queue of one sender in one receiver's region: [`lane::Producer`] and [`lane::Consumer`].
 //!   Its [`cell`]s are one cache line each and carry header and short payload together; longer payload goes
 //!   to the lane's data area, named by a cell.
+//! - [`pool`]: chunks of a lane that change hands with the messages they carry.
 //! - [`doorbell`]: how a sender tells the receiver to look at a lane it does not poll.
 //! - [`pipe`]: a ring of cache-sized chunks for large messages where single copy is refused or slower.
 //! - [`published`]: the counts that an endpoint shows to tools.
@@ -23,6 +24,7 @@ pub mod doorbell;
 pub mod lane;
 pub mod layout;
 pub mod pipe;
+pub mod pool;
 pub mod published;
 pub mod region;
 pub(crate) mod sync;
@@ -30,4 +32,5 @@ pub(crate) mod sync;
 pub use cell::{CELL_PAYLOAD_BYTES, Head};
 pub use lane::{Arrival, Consumer, Full, Producer};
 pub use pipe::{PipeReader, PipeWriter};
+pub use pool::{OwnChunk, Pool, Stretch, Way};
 pub use region::{AttachError, Identity, Region};

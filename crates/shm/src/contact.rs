@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use weft_contract::{RemoteId, TransferError};
 use weft_os::local_socket::{Connection, Listener};
 use weft_os::{crash_point, interface, process};
-use weft_ring::{AttachError, Producer, Region};
+use weft_ring::{AttachError, Pool, Producer, Region};
 
 use crate::backing;
 use crate::remote::{Attached, Link};
@@ -133,11 +133,16 @@ impl Transport {
         let Some(slot) = region.claim(&self.own.facing(address)) else {
             return Link::Failed(TransferError::NoMemory);
         };
-        let Some(producer) = Producer::attach(region.mapping(), slot) else {
+        let ends = (
+            Producer::attach(region.mapping(), slot),
+            Pool::attach(region.mapping(), slot),
+        );
+        let (Some(producer), Some(pool)) = ends else {
             return Link::Failed(TransferError::Corrupt);
         };
         Link::Ready(Box::new(Attached {
             producer,
+            pool,
             region,
             slot,
             pid,

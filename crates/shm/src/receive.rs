@@ -4,8 +4,9 @@
 //! The cost of an empty call is one load for each polled lane and one for all bells together.
 
 use weft_contract::{AckToken, Envelope, OfferId, Owner, RemoteId, TransferError};
+use weft_memory::BytesView;
 use weft_os::{clock, crash_point};
-use weft_ring::{Arrival, Consumer, Head};
+use weft_ring::{Arrival, Consumer, Head, Pool, Way};
 
 use crate::pipelined::Accepted;
 use crate::protocol::{
@@ -108,27 +109,11 @@ impl Transport {
                     None => (0, Request::Corrupt),
                 }
             } else {
-                let begins = matches!(arrival.head.kind, EAGER | STREAM | OFFER);
-                lane.counts.other_cells += u32::from(!begins);
-                let timed = arrival.head.length_bytes >= TIMED_BYTES;
-                let start = if timed { clock::ticks() } else { 0 };
-                let taken = take_other(
-                    remote,
-                    &arrival,
-                    &mut lane.stream,
-                    &mut self.transfers,
-                    owner,
-                );
-                lane.counts.bytes += u64::from(taken.0);
-                if timed && taken.0 >= TIMED_BYTES {
-                    let wish = lane
-                        .stores
-                        .learn(taken.0, clock::ticks().wrapping_sub(start));
-                    if let Some(past_cache) = wish {
-                        lane.consumer.set_past_cache(past_cache);
-                    }
-                }
-                taken
+                let opposite = match &mut self.remotes[remote.index()].link {
+                    Link::Ready(attached) => Some(&mut attached.pool),
+                    _ => None,
+                };
+                take_timed(lane, opposite, &mut self.transfers, owner)
             };
             crash_point!(23, "take: a message is handed over, its cell not let go");
             lane.consumer.advance(data_bytes);
@@ -192,7 +177,9 @@ impl Transport {
         let Some(claimant) = self.own.region.claimant(slot) else {
             return;
         };
-        let Some(consumer) = Consumer::attach(self.own.region.mapping(), slot) else {
+        let own = self.own.region.mapping();
+        let (Some(consumer), Some(pool)) = (Consumer::attach(own, slot), Pool::attach(own, slot))
+        else {
             return;
         };
         let remote = owner.remote_at(claimant.address);
@@ -214,6 +201,7 @@ impl Transport {
         entry.inbound = Some(slot);
         self.inbound[slot] = Some(Inbound {
             consumer,
+            pool,
             remote,
             stream: None,
             received: 0,
@@ -260,24 +248,86 @@ pub(crate) fn envelope(remote: RemoteId, arrival: &Arrival<'_>) -> Envelope {
     }
 }
 
-/// Everything but inline messages. Answers how much of the data area went, and what the transport must do.
+/// A cell that is not a whole message, and the payload that it names.
+pub(crate) struct Piece<'a> {
+    pub(crate) remote: RemoteId,
+    pub(crate) arrival: &'a Arrival<'a>,
+    /// None if the cell names what its sender may not write.
+    pub(crate) payload: Option<BytesView<'a>>,
+}
+
+/// Everything but inline messages: finds the payload, times its copy, keeps the chunk that it came in. Answers how much
+/// of the data area went, and what the transport must do.
 #[inline(never)]
+fn take_timed<O: Owner>(
+    lane: &mut Inbound,
+    opposite: Option<&mut Pool>,
+    transfers: &mut Transfers,
+    owner: &mut O,
+) -> (u32, Request) {
+    let Some(arrival) = lane.consumer.peek() else {
+        return (0, Request::Corrupt);
+    };
+    let Head {
+        kind, length_bytes, ..
+    } = arrival.head;
+    lane.counts.other_cells += u32::from(!matches!(kind, EAGER | STREAM | OFFER));
+    let chunk = match kind {
+        EAGER | STREAM | PIECE => arrival.chunk(),
+        _ => None,
+    };
+    let pool = match chunk.map(|stretch| stretch.way) {
+        Some(Way::Opposite) => opposite,
+        _ => Some(&mut lane.pool),
+    };
+    let payload = match (chunk, &pool) {
+        (Some(stretch), Some(pool)) => pool.arrived(stretch),
+        (Some(_), None) => None,
+        (None, _) => arrival.data_payload(),
+    };
+    let piece = Piece {
+        remote: lane.remote,
+        arrival: &arrival,
+        payload,
+    };
+    let start = (chunk.is_none() && length_bytes >= TIMED_BYTES).then(clock::ticks);
+    let (bytes, request) = take_other(&piece, &mut lane.stream, transfers, owner);
+    lane.counts.bytes += u64::from(bytes);
+    if let Some(start) = start.filter(|_| bytes >= TIMED_BYTES) {
+        let wish = lane.stores.learn(bytes, clock::ticks().wrapping_sub(start));
+        if let Some(past_cache) = wish {
+            lane.consumer.set_past_cache(past_cache);
+        }
+    }
+    match (chunk, pool) {
+        (Some(stretch), Some(pool)) if bytes > 0 => {
+            pool.keep(stretch.chunk);
+            (0, request)
+        }
+        _ => (bytes, request),
+    }
+}
+
+/// By kind. Answers how much payload was taken, and what the transport must do.
+#[inline(always)]
 fn take_other<O: Owner>(
-    remote: RemoteId,
-    arrival: &Arrival<'_>,
+    piece: &Piece<'_>,
     stream: &mut Option<usize>,
     transfers: &mut Transfers,
     owner: &mut O,
 ) -> (u32, Request) {
-    let kind = arrival.head.kind;
+    let Piece {
+        remote, arrival, ..
+    } = piece;
+    let (remote, kind) = (*remote, arrival.head.kind);
     if stream.is_some() && !matches!(kind, PIECE | FINISH | ACCEPT | BYE) {
         // Messages keep their order: none starts inside another. An endpoint may close inside one of its own.
         return (0, Request::Corrupt);
     }
     match kind {
-        EAGER => take_eager(remote, arrival, transfers, owner),
-        STREAM => transfers.begin_stream(remote, arrival, stream, owner),
-        PIECE => transfers.continue_stream(arrival, stream, owner),
+        EAGER => take_eager(piece, transfers, owner),
+        STREAM => transfers.begin_stream(piece, stream, owner),
+        PIECE => transfers.continue_stream(piece, stream, owner),
         OFFER => (0, transfers.take_offer(remote, arrival, owner)),
         ACCEPT => (0, transfers.take_accept(remote, arrival)),
         FINISH => (0, transfers.take_finish(remote, arrival.word(0), owner)),
@@ -288,12 +338,12 @@ fn take_other<O: Owner>(
 
 #[inline(always)]
 fn take_eager<O: Owner>(
-    remote: RemoteId,
-    arrival: &Arrival<'_>,
+    piece: &Piece<'_>,
     transfers: &mut Transfers,
     owner: &mut O,
 ) -> (u32, Request) {
-    let Some(payload) = arrival.data_payload() else {
+    let (remote, arrival) = (piece.remote, piece.arrival);
+    let Some(payload) = piece.payload else {
         return (0, Request::Corrupt);
     };
     if payload.length_bytes() != arrival.head.length_bytes as usize {

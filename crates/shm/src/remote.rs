@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use weft_contract::{SendOp, TransferError};
 use weft_memory::UserBuffer;
 use weft_os::local_socket::Connection;
-use weft_ring::{Full, Head, Producer, Region};
+use weft_ring::{Full, Head, Pool, Producer, Region};
 
 /// How far we are with a remote.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub(crate) enum Link {
 #[derive(Debug)]
 pub(crate) struct Attached {
     pub(crate) producer: Producer,
+    /// The chunks of our lane.
+    pub(crate) pool: Pool,
     pub(crate) region: Region,
     /// Our slot in its region.
     pub(crate) slot: usize,

@@ -4,13 +4,13 @@
 use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp};
 use weft_memory::UserBuffer;
 use weft_os::crash_point;
-use weft_ring::Head;
+use weft_ring::{Full, Head, Pool};
 
 use crate::protocol::{
-    EAGER, EAGER_BYTES, FLAG_RECEIPT, INLINE, INLINE_BYTES, MESSAGE_BYTES, PIECE, PIECE_BYTES,
-    STREAM, STREAM_BYTES, message_flags,
+    EAGER, EAGER_BYTES, FIRST_PIECE_BYTES, FLAG_RECEIPT, INLINE, INLINE_BYTES, MESSAGE_BYTES,
+    PIECE, PIECE_BYTES, STREAM, STREAM_BYTES, message_flags,
 };
-use crate::remote::{Link, Waiting};
+use crate::remote::{Attached, Link, Waiting};
 use crate::rendezvous::Outgoing;
 use crate::statistics::Protocol;
 use crate::transport::Transport;
@@ -22,12 +22,46 @@ const WAITING_LIMIT: usize = 128;
 /// Payload that counts as long. Chosen: below, a message moves too few lines for their place to matter.
 const LONG_BYTES: usize = 2048;
 
+/// Payload that goes in a chunk if there is one. Measured: from here on two
+/// processes that answer each other gain by it (docs/fast-path.md, "chunks that change hands").
+const CHUNK_FROM_BYTES: usize = 1024;
+
 /// Long payload after which a lane is made wide. Chosen: four times the memory that this costs the receiver.
 const WIDEN_AFTER_BYTES: u64 = 4 << 20;
 
 /// Wide lanes of one sender. Measured: with more of them, or where ranks share cores, the lanes together exceed
 /// the cache that they are meant for, and their pages cost more than they bring.
 const WIDE_LANES: u32 = 2;
+
+/// Longest piece at some place of a streamed message: the first ones are short, so that the receiver begins soon.
+#[inline(always)]
+fn piece_limit(sent_bytes: usize) -> usize {
+    match sent_bytes {
+        0 => FIRST_PIECE_BYTES,
+        sent => sent.next_power_of_two().min(PIECE_BYTES),
+    }
+}
+
+impl Attached {
+    /// Publishes a cell with payload: in a chunk if there is one, else in the data area.
+    #[inline(always)]
+    fn push(
+        &mut self,
+        back: Option<&mut Pool>,
+        head: Head,
+        words: [u64; 4],
+        (payload, offset_bytes, length_bytes): (&UserBuffer, usize, usize),
+    ) -> Result<(), Full> {
+        if length_bytes >= CHUNK_FROM_BYTES
+            && let Some(chunk) = Pool::pick(&mut self.pool, back)
+        {
+            let piece = (payload, offset_bytes, length_bytes);
+            return self.producer.push_chunk(head, words, chunk, piece);
+        }
+        self.producer
+            .push_data(head, words, payload, (offset_bytes, length_bytes))
+    }
+}
 
 impl Transport {
     /// Starts a send. Fast path for messages up to [`EAGER_BYTES`].
@@ -119,12 +153,14 @@ impl Transport {
             receipt.unwrap_or(0) as u64,
             0,
         ];
-        let Link::Ready(attached) = &mut self.remotes[op.remote.index()].link else {
+        let entry = &mut self.remotes[op.remote.index()];
+        let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
+        let back = inbound.map(|lane| &mut lane.pool);
+        let Link::Ready(attached) = &mut entry.link else {
             return Err(PostError::Busy);
         };
         if attached
-            .producer
-            .push_data(head, words, payload, (0, length_bytes))
+            .push(back, head, words, (payload, 0, length_bytes))
             .is_err()
         {
             if let Some(id) = receipt {
@@ -159,6 +195,7 @@ impl Transport {
         {
             attached.long_bytes = u64::MAX;
             attached.producer.widen();
+            attached.pool.open();
             self.wide_lanes += 1;
         }
     }
@@ -219,13 +256,17 @@ impl Transport {
     /// Pushes pieces until the lane is full or the message ends; true if anything went.
     fn push_pieces(&mut self, waiting: &mut Waiting) -> bool {
         let op = &waiting.op;
-        let Link::Ready(attached) = &mut self.remotes[op.remote.index()].link else {
+        let entry = &mut self.remotes[op.remote.index()];
+        let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
+        let mut back = inbound.map(|lane| &mut lane.pool);
+        let Link::Ready(attached) = &mut entry.link else {
             return false;
         };
         let length_bytes = waiting.payload.length_bytes();
         let mut pushed = false;
         loop {
-            let piece_bytes = (length_bytes - waiting.sent_bytes).min(PIECE_BYTES);
+            let piece_bytes =
+                (length_bytes - waiting.sent_bytes).min(piece_limit(waiting.sent_bytes));
             let is_first = waiting.sent_bytes == 0;
             let kind = match (is_first, piece_bytes == length_bytes) {
                 (true, true) => EAGER,
@@ -248,10 +289,9 @@ impl Transport {
                 waiting.outgoing.unwrap_or(0) as u64,
                 0,
             ];
-            let piece = (waiting.sent_bytes, piece_bytes);
+            let piece = (&waiting.payload, waiting.sent_bytes, piece_bytes);
             if attached
-                .producer
-                .push_data(head, words, &waiting.payload, piece)
+                .push(back.as_deref_mut(), head, words, piece)
                 .is_err()
             {
                 return pushed;

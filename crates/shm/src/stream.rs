@@ -5,10 +5,9 @@
 use weft_contract::{Landing, LandingToken, Owner, RemoteId};
 use weft_memory::BytesView;
 use weft_os::crash_point;
-use weft_ring::Arrival;
 
 use crate::protocol::{FLAG_RECEIPT, STREAM_BYTES};
-use crate::receive::{Request, envelope, offer_id};
+use crate::receive::{Piece, Request, envelope, offer_id};
 use crate::rendezvous::Offer;
 use crate::transport::Transfers;
 
@@ -70,18 +69,18 @@ impl Transfers {
     /// The first piece. A matched receive gets it at once.
     pub(crate) fn begin_stream<O: Owner>(
         &mut self,
-        remote: RemoteId,
-        arrival: &Arrival<'_>,
+        piece: &Piece<'_>,
         lane_stream: &mut Option<usize>,
         owner: &mut O,
     ) -> (u32, Request) {
+        let (remote, arrival) = (piece.remote, piece.arrival);
         let total_bytes = arrival.head.length_bytes as usize;
-        let Some(piece) = arrival.data_payload() else {
+        let Some(payload) = piece.payload else {
             return (0, Request::Corrupt);
         };
         if total_bytes > STREAM_BYTES
-            || piece.length_bytes() > total_bytes
-            || piece.length_bytes() == 0
+            || payload.length_bytes() > total_bytes
+            || payload.length_bytes() == 0
         {
             return (0, Request::Corrupt);
         }
@@ -105,24 +104,24 @@ impl Transfers {
         });
         *lane_stream = Some(index);
         crash_point!(25, "stream: begun at the receiver");
-        self.continue_stream(arrival, lane_stream, owner)
+        self.continue_stream(piece, lane_stream, owner)
     }
 
     /// A further piece.
     pub(crate) fn continue_stream<O: Owner>(
         &mut self,
-        arrival: &Arrival<'_>,
+        piece: &Piece<'_>,
         lane_stream: &mut Option<usize>,
         owner: &mut O,
     ) -> (u32, Request) {
-        let (Some(index), Some(piece)) = (*lane_stream, arrival.data_payload()) else {
+        let (Some(index), Some(payload)) = (*lane_stream, piece.payload) else {
             return (0, Request::Corrupt);
         };
         let Some(stream) = self.streams.get_mut(index) else {
             return (0, Request::Corrupt);
         };
-        let data_bytes = piece.length_bytes() as u32;
-        if !stream.take(piece) {
+        let data_bytes = payload.length_bytes() as u32;
+        if !stream.take(payload) {
             return (0, Request::Corrupt);
         }
         if !stream.is_complete() {

@@ -13,7 +13,7 @@ use weft_memory::UserBuffer;
 use weft_os::local_socket::{Bell, Listener, Ringer};
 use weft_os::{crash_point, interface, process};
 use weft_ring::layout::SLOT_COUNT;
-use weft_ring::{AttachError, Consumer, Head, Identity, Region};
+use weft_ring::{AttachError, Consumer, Head, Identity, Pool, Region};
 
 use crate::backing;
 use crate::choice::Choice;
@@ -58,6 +58,8 @@ pub(crate) struct Own {
 #[derive(Debug)]
 pub(crate) struct Inbound {
     pub(crate) consumer: Consumer,
+    /// The chunks of this lane; ours are those that came with messages.
+    pub(crate) pool: Pool,
     pub(crate) remote: RemoteId,
     /// The streamed message that is arriving here, if one is.
     pub(crate) stream: Option<usize>,

@@ -7,6 +7,7 @@ use weft_os::crash_point;
 use super::Lane;
 use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head, lap_of, next_lap};
 use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES};
+use crate::pool::Stretch;
 use crate::sync::Ordering;
 
 /// Cells the consumer takes before it tells the producer. Chosen: a quarter lane, so that the producer never
@@ -70,6 +71,12 @@ impl Arrival<'_> {
         Some(cell.words.with(|words| unsafe {
             BytesView::from_raw(words.cast::<u64>().add(2).cast(), length_bytes)
         }))
+    }
+
+    /// The chunk that the third word names; None if it names the data area, or nothing.
+    #[inline(always)]
+    pub fn chunk(&self) -> Option<Stretch> {
+        Stretch::unpack(self.word(2))
     }
 
     /// The payload in the data area that the third word names; None if it does not lie there.

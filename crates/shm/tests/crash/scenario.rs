@@ -16,6 +16,8 @@ pub struct Scenario {
     pub name: &'static str,
     pub length: usize,
     pub count: u64,
+    /// Each message is answered by one of the same length before the next one.
+    pub answered: bool,
     /// Sends are over when they are delivered.
     pub delivery: bool,
     pub single_copy: SingleCopy,
@@ -31,6 +33,7 @@ const PLAIN: Scenario = Scenario {
     name: "inline",
     length: 8,
     count: 200,
+    answered: false,
     delivery: false,
     single_copy: SingleCopy::Never,
     folder: false,
@@ -39,7 +42,7 @@ const PLAIN: Scenario = Scenario {
 };
 
 /// All of them. Lengths are those of docs/shm-layout.md, clause 5.
-pub const SCENARIOS: [Scenario; 12] = [
+pub const SCENARIOS: [Scenario; 13] = [
     PLAIN,
     Scenario {
         name: "asked-for",
@@ -76,6 +79,14 @@ pub const SCENARIOS: [Scenario; 12] = [
         name: "wide",
         length: 60_000,
         count: 90,
+        ..PLAIN
+    },
+    // Chunks go to and fro, once the lanes are wide.
+    Scenario {
+        name: "answered",
+        length: 60_000,
+        count: 90,
+        answered: true,
         ..PLAIN
     },
     Scenario {
@@ -152,6 +163,9 @@ impl Scenario {
             what: self.name,
             sleeps: self.sleeps,
         };
+        if self.answered {
+            return self.play_answered(&mut clock, side, part);
+        }
         if part == Part::Receives {
             clock.until(side, |side| {
                 side.ledger.arrived >= self.count && side.ledger.landing.is_empty()
@@ -164,6 +178,34 @@ impl Scenario {
             if self.sleeps {
                 std::thread::sleep(Duration::from_millis(2));
             }
+        }
+        clock.until(side, |side| {
+            side.ledger.done > 0 && side.ledger.sending == 0
+        })
+    }
+}
+
+impl Scenario {
+    /// As [`Self::play`], with an answer to each message.
+    fn play_answered(
+        &self,
+        clock: &mut Patience,
+        side: &mut Side,
+        part: Part,
+    ) -> Result<(), TransferError> {
+        for tag in 0..self.count {
+            if part == Part::Sends {
+                clock.post(side, tag, self.length, self.delivery)?;
+            }
+            clock.until(side, |side| {
+                side.ledger.arrived > tag && side.ledger.landing.is_empty()
+            })?;
+            if part == Part::Receives {
+                clock.post(side, tag, self.length, self.delivery)?;
+            }
+        }
+        if part == Part::Receives {
+            return clock.post(side, DONE_TAG, 8, false);
         }
         clock.until(side, |side| {
             side.ledger.done > 0 && side.ledger.sending == 0
