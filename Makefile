@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build demo test check bench clean setup-build setup-demo setup-test
+.PHONY: help build demo test check bench readme clean setup-build setup-demo setup-test
 
 TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
 
@@ -14,7 +14,8 @@ help:
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
 	  'make bench   the full side-by-side comparison, an hour or more (QUICK=1: some minutes); page and data in report/' \
-	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
+	  'make readme  latency and bandwidth in turns on this machine, some minutes; writes README.md'\''s table and figure' \
+  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
 	@scripts/setup.sh build
@@ -35,6 +36,10 @@ demo: setup-demo build
 
 bench: setup-demo build
 	dist/bin/weft bench compare --out report $(if $(QUICK),--quick)
+
+readme: setup-demo build
+	dist/bin/weft bench compare --benchmarks latency,bw -r 6 --repeat-scale 0.1 --out report/readme
+	@scripts/readme-results.py report/readme
 
 test: setup-test build
 	@scripts/test.sh

@@ -56,7 +56,7 @@ want_packages() {
         # In a subshell, since need_packages ends the script when it fails.
         (need_packages "$@") || say "goes on without $*"
     else
-        say "tests of the report's page want these packages, and skip without them: $*"
+        say "some tests want these packages, and skip without them: $*"
     fi
 }
 
@@ -144,6 +144,9 @@ test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammp
 # A browser for the page of `weft bench compare`: 350 MB, some 20 seconds where the network is fast.
 browser_packages=(chromium chromium-driver fonts-dejavu-core)
 
+# Programs that tests compare with or run over Weft: OpenFOAM with its examples (100 MB to fetch, 470 MB, some 20 seconds) and NetPIPE.
+program_packages=(openfoam openfoam-examples netpipe-openmpi)
+
 python_packages() {
     # A Python that can make virtual environments may come from anywhere; Debian's needs a package for it.
     python3 -c 'import venv, ensurepip' 2>/dev/null || printf '%s\n' python3 python3-venv
@@ -157,7 +160,10 @@ test) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" "${test_packa
 esac
 
 need_packages "${packages[@]}"
-if [ "$tier" = test ]; then want_packages "${browser_packages[@]}"; fi
+if [ "$tier" = test ]; then
+    want_packages "${browser_packages[@]}"
+    want_packages "${program_packages[@]}"
+fi
 need_rust
 if [ "$tier" != build ]; then
     for name in openmpi mpich intel; do need_mpi "$name"; done

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft bench app` with Debian's programs, one quick run over Weft and one over the MPI's own transport each: they run, the results agree, the
-# figures are there. A program that is missing is explained. Takes less than a minute on two quiet cores.
+# figures are there. A program that is missing is explained. Takes a minute on two quiet cores.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 weft=$(realpath "${WEFT:-dist/bin/weft}")
@@ -14,18 +14,18 @@ skip() { skipped=$((skipped + 1)); printf 'skip - %s\n' "$1"; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# agrees PROGRAM FILE FIGURE: its runs over both transports agree and report the figure.
+# agrees PROGRAM FILE FIGURE [OPTION...]: its runs over both transports agree and report the figure.
 agrees() {
-    local program=$1 file=$2 figure=$3
+    local program=$1 file=$2 figure=$3 rest=("${@:4}") shown="$1${4:+ $4 $5}"
     if ! command -v "$file" >/dev/null; then skip "$program is not installed"; return; fi
     if ! command -v mpiexec.openmpi >/dev/null; then skip "$program needs Debian's Open MPI, which is not installed"; return; fi
-    if TMPDIR=$work "$weft" bench app "$program" --quick --rounds 1 --transports weft,native --timeout 200 --json >"$work/rows" 2>"$work/talk"; then
-        ok "$program runs over weft and native and agrees"
+    if TMPDIR=$work "$weft" bench app "$program" --quick --rounds 1 --transports weft,native --timeout 200 --json "${rest[@]}" >"$work/rows" 2>"$work/talk"; then
+        ok "$shown runs over weft and native and agrees"
     else
-        not_ok "$program runs over weft and native and agrees: $(cat "$work/talk")"
+        not_ok "$shown runs over weft and native and agrees: $(cat "$work/talk")"
         return
     fi
-    if python3 - "$work/rows" "$figure" <<'PYTHON'; then ok "$program reports $figure for both"; else not_ok "$program reports $figure for both"; fi
+    if python3 - "$work/rows" "$figure" <<'PYTHON'; then ok "$shown reports $figure for both"; else not_ok "$shown reports $figure for both"; fi
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
 assert rows[0]["agree"] is True and rows[0]["result_lines"] > 4, rows[0]
@@ -55,6 +55,12 @@ if [ "$code" = 2 ] && grep -q 'hpcc, lammps, gromacs, openfoam' "$work/talk"; th
 agrees lammps lmp timesteps/s
 agrees gromacs gmx_mpi ns/day
 agrees openfoam icoFoam runs/day
+if [ -d /usr/share/doc/openfoam-examples/examples ]; then
+    agrees openfoam simpleFoam runs/day --case pitzdaily
+    agrees openfoam snappyHexMesh runs/day --case motorbike
+else
+    skip 'OpenFOAM pitzDaily and motorBike: openfoam-examples is not installed'
+fi
 agrees hpcc hpcc Gflop/s
 if find "$work" -maxdepth 1 -name 'weft-app-*' | grep -q .; then not_ok 'folders of the runs are gone'; else ok 'folders of the runs are gone'; fi
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"

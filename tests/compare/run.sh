@@ -46,14 +46,15 @@ exits() {
     grep -q -- "$words" "$work/out" || { echo "nothing says '$words'"; return 1; }
 }
 
-compare() { "$WEFT" bench compare --transport native,tcp --benchmarks latency -m 8:64 --repeat-scale 0.01 "$@"; }
+# In an array and not in a function, so that $! is its process and SIGINT meets nobody else.
+compare=("$WEFT" bench compare --transport native,tcp --benchmarks latency -m 8:64 --repeat-scale 0.01)
 turns() { grep -c '"type":"turn"' "$1/runs.jsonl" 2>/dev/null || true; }
 
-check 'an MPI that cannot be bound is named' exits 1 /nowhere/mpiexec compare --mpi /nowhere/mpiexec --out "$work/nowhere"
-check 'no ranks are wrong usage' exits 2 "'0'" compare -n 0 --out "$work/none"
+check 'an MPI that cannot be bound is named' exits 1 /nowhere/mpiexec "${compare[@]}" --mpi /nowhere/mpiexec --out "$work/nowhere"
+check 'no ranks are wrong usage' exits 2 'must be 2 to' "${compare[@]}" -n 0 --out "$work/none"
 check 'an unknown benchmark is wrong usage' exits 2 latncy "$WEFT" bench compare --benchmarks latncy --out "$work/none"
 touch "$work/file"
-check 'a folder that cannot be made is named' exits 1 "$work/file/in" compare --out "$work/file/in"
+check 'a folder that cannot be made is named' exits 1 "$work/file/in" "${compare[@]}" --out "$work/file/in"
 
 mpi=
 [ -x .env/mpi/mpich/bin/mpiexec ] && mpi=mpich
@@ -90,7 +91,7 @@ PYTHON
 
 interrupted() {
     local out=$work/broken job status before
-    compare --mpi "$mpi" -r 5 --out "$out" >"$work/first" 2>&1 &
+    "${compare[@]}" --mpi "$mpi" -r 5 --out "$out" >"$work/first" 2>&1 &
     job=$!
     wait_for 60 has_turns "$out" 3 || { cat "$work/first"; kill -KILL "$job"; return 1; }
     kill -INT "$job"
@@ -103,18 +104,18 @@ interrupted() {
     grep -q -- '--resume' "$work/first" || { echo 'it does not say how to go on'; return 1; }
     [ -s "$out/index.html" ] && [ -s "$out/summary.json" ] || { echo 'no report of what was measured'; return 1; }
     head -n "$(wc -l <"$out/runs.jsonl")" "$out/runs.jsonl" >"$work/kept"
-    exits 0 'Page:' compare --mpi "$mpi" -r 5 --out "$out" --resume || return 1
+    exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 5 --out "$out" --resume || return 1
     [ "$(head -n "$(wc -l <"$work/kept")" "$out/runs.jsonl")" = "$(cat "$work/kept")" ] || { echo 'what was measured before changed'; return 1; }
     once "$out" 5
 }
 check 'an interrupted comparison shows what it has, and --resume finishes it, each run counted once' interrupted
-check 'a finished comparison resumed measures nothing' exits 0 'Page:' compare --mpi "$mpi" -r 5 --out "$work/broken" --resume
+check 'a finished comparison resumed measures nothing' exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 5 --out "$work/broken" --resume
 check 'nothing was added to it' once "$work/broken" 5
 
 # The first rank of a run that would take minutes is killed: its failure is recorded, the others' figures stay.
 killed() {
     local out=$work/killed job status rank=
-    "$WEFT" bench compare --mpi "$mpi" --transport native,tcp --benchmarks latency -m 8:8 -r 1 --repeat-scale 3000 --out "$out" >"$work/first" 2>&1 &
+    "$WEFT" bench compare --mpi "$mpi" --transport native,tcp --benchmarks latency -m 8:8 -r 1 --repeat-scale 1000 --out "$out" >"$work/first" 2>&1 &
     job=$!
     for _ in 1 2 3; do
         for _ in $(seq 200); do
@@ -149,7 +150,7 @@ check 'a killed rank fails its run, which is recorded and told' killed
 
 full_disk() {
     mkdir -p "$work/small" && mount -t tmpfs -o size=24k tmpfs "$work/small" || return 1
-    exits 1 'No space left' compare --mpi "$mpi" -r 12 --out "$work/small/out" || return 1
+    exits 1 'No space left' "${compare[@]}" --mpi "$mpi" -r 12 --out "$work/small/out" || return 1
     has_turns "$work/small/out" 1 || { echo 'nothing was kept'; return 1; }
 }
 if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then

@@ -56,7 +56,7 @@ fn describe(statistics: &Statistics, pid: u32) -> String {
         counts.received_count,
         counts.received_bytes,
         counts.unexpected_count,
-        local.remotes,
+        local.remotes + network.remotes,
         counts.error_count,
     )
 }
@@ -78,5 +78,15 @@ mod tests {
             assert!(text.contains(part), "{text} lacks {part}");
         }
         assert_eq!(text.matches('{').count(), text.matches('}').count());
+    }
+
+    #[test]
+    fn remotes_of_both_routes_are_counted() {
+        let mut statistics = Statistics::default();
+        let carried = statistics.local.insert(Default::default());
+        carried.local.remotes = 2;
+        carried.network.insert(Default::default()).remotes = 3;
+        let text = describe(&statistics, 7);
+        assert!(text.contains(r#""remotes":5,"#), "{text}");
     }
 }

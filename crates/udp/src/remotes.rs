@@ -40,6 +40,12 @@ impl Remotes {
         self.by_id.len()
     }
 
+    /// Those with which something was under way. Slow path.
+    pub(crate) fn met_count(&self) -> u64 {
+        let met = |entry: &&Entry| entry.machine.is_some();
+        self.by_id.iter().filter(met).count() as u64
+    }
+
     fn join(&mut self, id: RemoteId, remote: Remote) {
         self.by_id[id.index()].machine = Some(remote);
         let index = remote.0 as usize;

@@ -24,6 +24,8 @@ pub struct Statistics {
     pub refused: u64,
     /// Datagrams turned away: not of this job, or changed on their way.
     pub turned_away: u64,
+    /// Remotes with which something was under way.
+    pub remotes: u64,
     /// Remotes that were lost.
     pub lost: u64,
     /// What the machine counts: datagrams, retransmissions, losses, time-outs, paths.

@@ -140,6 +140,7 @@ impl<P: Ports> Transport<P> {
             receive_calls: counts.receive_calls,
             turned_away: counts.turned_away,
             blocked: self.outbox.blocked_count,
+            remotes: self.driver.remotes.met_count(),
             machine: self.driver.machine.statistics(),
             ..self.driver.statistics
         }

@@ -3,7 +3,7 @@
 """Reads the output of `weft bench` as Ramble's application for the OSU benchmarks does, by expressions of the same strictness: the head of the
 table says which columns there are, with the spaces between them, and every line of numbers must have just these. Exit code 0 when all is found.
 
-    ramble.py KIND FILE RANKS        KIND: latency tail_latency bandwidth tail_bandwidth rate tail_rate overlap sole tail_sole init hello"""
+    ramble.py KIND FILE RANKS        KIND: latency single bandwidth rate overlap sole, each also with tail_ before; init hello"""
 
 import re
 import sys
@@ -14,6 +14,8 @@ TAIL_BANDWIDTH = [f"P{percent} Tail BW(MB/s)" for percent in (50, 90, 99)]
 # What stands before each column in the head: any space, or exactly that many.
 KINDS = {
     "latency": (["Size", "Avg Latency(us)"], [], None),
+    "single": (["Size", "Latency (us)"], [], None),
+    "tail_single": (["Size", "Latency (us)"], TAIL_LATENCY, None),
     "tail_latency": (["Size", "Avg Latency(us)"], TAIL_LATENCY, None),
     "bandwidth": (["Size", "Bandwidth (MB/s)"], [], None),
     "tail_bandwidth": (["Size", "Bandwidth (MB/s)"], TAIL_BANDWIDTH, 1),

@@ -117,16 +117,35 @@ bench_read_by_reframe() {
 
 # bench_read_by_ramble: a benchmark of each form of output, with tails as Ramble asks for by default and without.
 bench_read_by_ramble() {
-    local form benchmark kind out=$WORK/ramble.out
-    for form in latency:latency bw:bandwidth bibw:bandwidth multi_lat:latency allreduce:latency mbw_mr:rate barrier:sole \
+    local form benchmark kind options out=$WORK/ramble.out
+    for form in latency:latency bw:bandwidth bibw:bandwidth multi_lat:latency allreduce:latency put_latency:single mbw_mr:rate barrier:sole \
         iallreduce:overlap hello:hello init:init; do
-        benchmark=${form%%:*} kind=${form#*:}
-        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" -m 8:64 -i 20 -x 2 >"$out" || return 1
+        benchmark=${form%%:*} kind=${form#*:} options=(-i 20 -x 2)
+        case $kind in
+        hello | init) options=() ;;
+        sole) ;;
+        *) options+=(-m 8:64) ;;
+        esac
+        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" "${options[@]}" >"$out" || return 1
         python3 "$ROOT/tests/mpi/input/ramble.py" "$kind" "$out" 2 || { echo "$benchmark is not read:"; cat "$out"; return 1; }
         case $kind in hello | init) continue ;; esac
-        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" -m 8:64 -i 20 -x 2 -z >"$out" || return 1
+        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" "${options[@]}" -z >"$out" || return 1
         python3 "$ROOT/tests/mpi/input/ramble.py" "tail_$kind" "$out" 2 || { echo "$benchmark -z is not read:"; cat "$out"; return 1; }
     done
+}
+
+# bench_beside_others: they measure the same thing, within a factor that even a busy machine keeps; agreement.py compares properly.
+bench_beside_others() {
+    local parts=(linked)
+    command -v NPopenmpi >/dev/null && parts+=(netpipe)
+    "$ROOT/tests/mpi/agreement.py" --json --quick --turns 3 --transport native --mpi debian-openmpi "${parts[@]}" >"$WORK/beside" || return 1
+    cat "$WORK/beside"
+    python3 - "$WORK/beside" "${#parts[@]}" <<'PYTHON'
+import json, sys
+rows = [json.loads(line) for line in open(sys.argv[1])]
+assert len({row["what"] for row in rows}) == int(sys.argv[2]), rows
+assert all(row["turns"] == 3 and 0.01 < row["ratio"] < 100 for row in rows), rows
+PYTHON
 }
 
 bench_misuse() {
@@ -169,6 +188,7 @@ bench_suite() {
         fi
     fi
     if mpi_is_here mpich 'bench read by Ramble'; then run_case 'bench read by Ramble' 120 bench_read_by_ramble; fi
+    if mpi_is_here debian-openmpi 'bench beside others'; then run_case 'bench beside a linked program and NetPIPE' 120 bench_beside_others; fi
     # Not with MPICH, whose own files in shared memory stay behind when a rank is killed.
     if mpi_is_here debian-openmpi 'a killed job'; then run_case 'bench keeps the rows of a killed job' 60 bench_keeps_rows_of_a_killed_job; fi
 }
