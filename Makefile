@@ -38,7 +38,7 @@ bench: setup-demo build
 	dist/bin/weft bench compare --out report $(if $(QUICK),--quick)
 
 readme: setup-demo build
-	dist/bin/weft bench compare --benchmarks latency,bw -r 6 --repeat-scale 0.1 --out report/readme
+	dist/bin/weft bench compare --mpi openmpi,mpich,intel --transport weft,native --benchmarks latency,bw -r 10 --repeat-scale 0.1 --out report/readme
 	@scripts/readme-results.py report/readme
 
 test: setup-test build
