@@ -30,6 +30,8 @@ pub mod single_copy;
 pub mod sleep;
 mod socket_address;
 pub mod udp_socket;
+#[cfg(test)]
+mod udp_socket_tests;
 
 use std::io;
 

@@ -125,6 +125,13 @@ impl Paths {
         state.rtt_ns > 0 && state.quick && self.usable(path.number(), now_ns)
     }
 
+    /// Whether nothing is known against a path on which the remote has just spoken.
+    #[inline]
+    pub(crate) fn may_answer(&self, path: Path, now_ns: u64) -> bool {
+        let state = &self.states[path.index()];
+        (state.rtt_ns == 0 || state.quick) && self.usable(path.number(), now_ns)
+    }
+
     /// The path for the next batch, another one than `avoid` where there is one. Fast path.
     pub(crate) fn pick(&mut self, now_ns: u64, avoid: Option<Path>) -> Path {
         let avoid = avoid.map(Path::number);

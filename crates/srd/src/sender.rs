@@ -93,11 +93,12 @@ impl Sender {
     }
 
     /// The path for a new packet: that of the batch, or a new one.
-    pub(crate) fn batch_path(&mut self, bytes: u16, now_ns: u64) -> Path {
+    /// `answer` is the way back of what was heard last, for who follows.
+    pub(crate) fn batch_path(&mut self, bytes: u16, answer: Option<Path>, now_ns: u64) -> Path {
         match self.batch.path {
             Some(path) if self.batch.left_bytes >= u32::from(bytes) => path,
             _ => {
-                let path = self.next_path(now_ns);
+                let path = self.next_path(answer, now_ns);
                 self.batch = Batch {
                     path: Some(path),
                     last: Some(path),
@@ -110,9 +111,11 @@ impl Sender {
 
     /// A message on its own stays on the path that answered last, where the caches of both hosts are warm (srd-protocol
     /// 10.1).
-    fn next_path(&mut self, now_ns: u64) -> Path {
-        match self.batch.last {
-            Some(path) if self.in_flight_bytes == 0 && self.paths.is_quick(path, now_ns) => path,
+    fn next_path(&mut self, answer: Option<Path>, now_ns: u64) -> Path {
+        let lone = self.in_flight_bytes == 0;
+        match (answer, self.batch.last) {
+            (Some(path), _) if lone && self.paths.may_answer(path, now_ns) => path,
+            (None, Some(path)) if lone && self.paths.is_quick(path, now_ns) => path,
             _ => self.paths.pick(now_ns, None),
         }
     }

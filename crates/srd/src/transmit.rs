@@ -174,7 +174,10 @@ impl Flow {
         }
         self.outgoing.on_piece(&piece);
         let packet_bytes = self.identity.datagram_bytes;
-        let path = self.sender.batch_path(packet_bytes, now_ns);
+        // Of two that talk one by one, one follows the other: then both use one pair of ports (srd-protocol 10.1).
+        let follows = shared.incarnation < self.identity.incarnation;
+        let answer = follows.then(|| self.received.answer_path());
+        let path = self.sender.batch_path(packet_bytes, answer, now_ns);
         let bulk = matches!(piece, Piece::Segment { .. } | Piece::Data { .. });
         let ends = self.sender.batch_ends_after(packet_bytes);
         let last = ends || !self.more_follows(now_ns);

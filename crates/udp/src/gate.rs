@@ -74,16 +74,18 @@ impl Gate {
             self.ready.resize_with(batch.len(), Vec::new);
         }
         for (transmit, bytes) in batch.iter().zip(&mut self.ready) {
-            bytes.clear();
             if let Some(part) = transmit.payload
                 && !sends.is_open(part.token)
             {
+                bytes.clear();
                 continue;
             }
-            bytes.extend_from_slice(transmit.head.as_bytes());
+            // Datagrams of a stream are all of one length, so this rarely has to write zeros.
+            bytes.resize(transmit.length_bytes(), 0);
+            let (head, payload) = bytes.split_at_mut(transmit.head.as_bytes().len());
+            head.copy_from_slice(transmit.head.as_bytes());
             if let Some(part) = transmit.payload {
-                let (offset, length) = (part.offset_bytes as usize, part.length_bytes as usize);
-                sends.append(part.token, offset, length, bytes);
+                sends.copy_to(part.token, part.offset_bytes as usize, payload);
             }
             guard.seal(bytes);
         }

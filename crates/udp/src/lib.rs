@@ -19,12 +19,13 @@
 //! remote after three such answers; a remote that closes says so.
 //!
 //! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`, `own`; `receive`, `arrivals`, `inquiry`,
-//! `remotes`; [`ports`], [`sockets`] with `attention`, `departures` and `gate`, [`simulated`]; [`statistics`].
+//! `remotes`; [`ports`], [`sockets`] with `attention`, `favourite`, `departures` and `gate`, [`simulated`]; [`statistics`].
 #![forbid(unsafe_code)]
 
 mod arrivals;
 mod attention;
 mod departures;
+mod favourite;
 mod gate;
 mod inquiry;
 mod outbox;

@@ -134,27 +134,16 @@ impl Sends {
         }
     }
 
-    /// Appends a stretch of a payload to `target`. For the simulated wire and for seals; copies.
-    pub fn append(
-        &self,
-        token: u64,
-        offset_bytes: usize,
-        length_bytes: usize,
-        target: &mut Vec<u8>,
-    ) {
+    /// Copies a stretch of a payload, as long as `target`. For the simulated wire and for seals.
+    pub fn copy_to(&self, token: u64, offset_bytes: usize, target: &mut [u8]) {
         let Some(entry) = self.get(token) else { return };
         match &entry.held {
             Held::Nothing => {}
             Held::User(buffer) => {
-                let start = target.len();
-                target.resize(start + length_bytes, 0);
-                buffer.drain(
-                    offset_bytes,
-                    &mut BytesViewMut::from_slice(&mut target[start..]),
-                );
+                buffer.drain(offset_bytes, &mut BytesViewMut::from_slice(target));
             }
             Held::Copy(_) => {
-                target.extend_from_slice(&entry.memory[offset_bytes..][..length_bytes]);
+                target.copy_from_slice(&entry.memory[offset_bytes..][..target.len()]);
             }
         }
     }
@@ -178,10 +167,10 @@ mod tests {
         let copied = sends.copy(None, &payload);
         let lent = sends.lend(SendToken(7), &payload);
         payload.fill(0, BytesView::from_slice(b"after!"));
-        let mut out = Vec::new();
-        sends.append(copied, 0, 6, &mut out);
-        sends.append(lent, 2, 3, &mut out);
-        assert_eq!(out, b"beforeter");
+        let mut out = [0; 9];
+        sends.copy_to(copied, 0, &mut out[..6]);
+        sends.copy_to(lent, 2, &mut out[6..]);
+        assert_eq!(&out, b"beforeter");
         assert_eq!(sends.end(copied), None);
         assert_eq!(sends.end(lent), Some(SendToken(7)));
     }
@@ -194,9 +183,9 @@ mod tests {
         let new = sends.copy(Some(SendToken(1)), &buffer(b"new"));
         assert!(!sends.is_open(old) && sends.is_open(new));
         assert_eq!(sends.end(old), None);
-        let mut out = Vec::new();
-        sends.append(old, 0, 3, &mut out);
-        assert!(out.is_empty());
+        let mut out = [0; 3];
+        sends.copy_to(old, 0, &mut out);
+        assert_eq!(out, [0; 3]);
         assert_eq!(sends.end(new), Some(SendToken(1)));
     }
 }

@@ -235,15 +235,16 @@ impl Ports for SimulatedPorts {
                 let blocked = true;
                 return Departed { count, blocked };
             }
+            let head = transmit.head.as_bytes();
             self.datagram.clear();
-            self.datagram.extend_from_slice(transmit.head.as_bytes());
+            self.datagram.extend_from_slice(head);
+            self.datagram.resize(transmit.length_bytes(), 0);
             if let Some(payload) = transmit.payload {
                 if !sends.is_open(payload.token) {
                     continue;
                 }
-                let (offset, length) =
-                    (payload.offset_bytes as usize, payload.length_bytes as usize);
-                sends.append(payload.token, offset, length, &mut self.datagram);
+                let offset = payload.offset_bytes as usize;
+                sends.copy_to(payload.token, offset, &mut self.datagram[head.len()..]);
             }
             let index = usize::from(transmit.path.source_port_index());
             let from = SocketAddr::new(self.list.address.ip(), self.list.ports[index]);

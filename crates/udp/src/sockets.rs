@@ -17,6 +17,7 @@ use weft_srd::{Origin, PORT_COUNT, Transmit};
 
 use crate::attention::{Attention, Look};
 use crate::departures::{Run, Source, socket_index};
+use crate::favourite::Favourite;
 use crate::gate::Gate;
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
@@ -56,7 +57,9 @@ struct Trouble {
 // structure: allow struct-fields because each is one tool of the same calls, and none belongs to another
 #[derive(Debug)]
 pub struct SocketPorts {
+    /// One for each port, and the favourite.
     sockets: Vec<UdpSocket>,
+    favourite: Favourite,
     list: PortList,
     batch: ReceiveBatch,
     space: GatherSpace,
@@ -87,11 +90,16 @@ fn datagram_bytes(settings: &Settings, address: SocketAddr, seal_bytes: u16) -> 
 fn open_socket(address: SocketAddr) -> Result<UdpSocket, OpenError> {
     let taken = |error| OpenError::Address(address, error);
     let socket = UdpSocket::bind(address).map_err(taken)?;
-    socket.set_buffers(BUFFER_BYTES);
-    socket.allow_fragments().map_err(OpenError::Sockets)?;
-    socket.keep_complaints().map_err(OpenError::Sockets)?;
-    socket.busy_poll(BUSY_POLL_US);
+    prepare_socket(&socket).map_err(OpenError::Sockets)?;
     Ok(socket)
+}
+
+fn prepare_socket(socket: &UdpSocket) -> io::Result<()> {
+    socket.set_buffers(BUFFER_BYTES);
+    socket.allow_fragments()?;
+    socket.keep_complaints()?;
+    socket.busy_poll(BUSY_POLL_US);
+    Ok(())
 }
 
 impl SocketPorts {
@@ -122,6 +130,35 @@ impl SocketPorts {
             has_key: gate.has_key(),
         };
         Ok((sockets, list))
+    }
+
+    /// Counts a datagram that leaves on its own; gives its way a socket of its own when it is time.
+    #[inline]
+    fn favour(&mut self, index: usize, to: SocketAddr) {
+        if self.favourite.is_settled_by(index, to) {
+            self.settle(index, to);
+        }
+    }
+
+    /// The old favourite has not been used for a while, so that hardly anything waits in it; what does is sent again.
+    #[cold]
+    fn settle(&mut self, index: usize, to: SocketAddr) {
+        self.sockets.truncate(PORT_COUNT);
+        self.favourite.leave();
+        let Ok(socket) = self.sockets[index].beside(to) else {
+            return;
+        };
+        if prepare_socket(&socket).is_err() {
+            return;
+        }
+        if self.stamps {
+            socket.stamp_arrivals();
+        }
+        socket.receive_joined();
+        if self.wait_set.add(socket.as_fd()).is_ok() {
+            self.sockets.push(socket);
+            self.favourite.settle(index, to);
+        }
     }
 
     /// Receives from every socket in which something waits.
@@ -183,7 +220,12 @@ impl SocketPorts {
     /// Sends what goes through the socket of the first datagram, up to the first that goes through another.
     fn send_run(&mut self, from: usize, batch: &[Transmit], sends: &Sends) -> Departed {
         let batch = &batch[from..];
-        let socket = &self.sockets[socket_index(&batch[0], self.sockets.len())];
+        let (index, to) = (socket_index(&batch[0], PORT_COUNT), batch[0].to);
+        if batch.len() == 1 {
+            self.favour(index, to);
+        }
+        let beside = self.favourite.is(index, to);
+        let socket = &self.sockets[if beside { PORT_COUNT } else { index }];
         let ready = self.gate.ready().get(from..).unwrap_or(&[]);
         let source = Source {
             batch,
@@ -270,6 +312,7 @@ impl Ports for SocketPorts {
             batch: ReceiveBatch::new(RECEIVE_COUNT, RECEIVE_BYTES),
             space: GatherSpace::default(),
             attention: Attention::default(),
+            favourite: Favourite::default(),
             wait_set,
             timer,
             armed: false,
@@ -298,12 +341,12 @@ impl Ports for SocketPorts {
 
     fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
         let mut total = match self.attention.next() {
-            Look::At(index) => {
+            Look::At(index) if index < self.sockets.len() => {
                 let count = self.receive_from(index, visit);
                 self.attention.after_one(count);
                 count
             }
-            Look::Everywhere => self.receive_from_all(visit),
+            _ => self.receive_from_all(visit),
         };
         if let Some(error) = self.trouble.failure.take() {
             self.report_failure(&error);

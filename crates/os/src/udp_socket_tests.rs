@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What udp_socket.rs promises, between sockets of this machine.
+
+use std::io;
+use std::net::SocketAddr;
+
+use crate::datagrams::ReceiveBatch;
+use crate::udp_socket::{Complaint, Outbound, Piece, UdpSocket};
+
+fn local() -> UdpSocket {
+    UdpSocket::bind("127.0.0.1:0".parse().expect("address")).expect("a socket")
+}
+
+fn send(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], segment_bytes: u16) -> io::Result<usize> {
+    let (front, back) = bytes.split_at(bytes.len() / 2);
+    let pieces = [front, back].map(|part| Piece::new(part.as_ptr() as usize, part.len()));
+    let one = Outbound {
+        to,
+        first_piece: 0,
+        piece_count: 2,
+        segment_bytes,
+    };
+    // SAFETY: the pieces are slices that live through the call.
+    unsafe { socket.send(&[one], &pieces) }
+}
+
+fn receive(socket: &UdpSocket, batch: &mut ReceiveBatch) -> usize {
+    for _ in 0..1000 {
+        match batch.receive(socket) {
+            Ok(count) if count > 0 => return count,
+            _ => std::thread::sleep(std::time::Duration::from_millis(1)),
+        }
+    }
+    panic!("nothing came");
+}
+
+#[test]
+fn a_datagram_is_gathered_from_its_pieces_and_tells_its_sender_and_its_age() {
+    let (a, b) = (local(), local());
+    assert!(b.stamp_arrivals());
+    let to = b.local_address().expect("address");
+    assert_eq!(send(&a, to, b"weft", 0).expect("sent"), 1);
+    let mut batch = ReceiveBatch::new(4, 2048);
+    assert_eq!(receive(&b, &mut batch), 1);
+    let received = batch.get(0).expect("one");
+    assert_eq!(received.bytes, b"weft");
+    assert_eq!(received.from, a.local_address().expect("address"));
+    assert!(received.arrived_realtime_ns > 0);
+}
+
+#[test]
+fn datagrams_sent_joined_arrive_one_by_one_or_joined_with_their_size() {
+    let (a, b) = (local(), local());
+    if !a.can_send_joined() || !b.receive_joined() {
+        return;
+    }
+    let to = b.local_address().expect("address");
+    send(&a, to, &[7; 250], 100).expect("sent");
+    let mut batch = ReceiveBatch::new(4, 65_536);
+    let mut lengths = Vec::new();
+    while lengths.len() < 3 {
+        for index in 0..receive(&b, &mut batch) {
+            let received = batch.get(index).expect("one");
+            let parts = received.bytes.chunks(received.segment_bytes);
+            lengths.extend(parts.map(<[u8]>::len));
+        }
+    }
+    assert_eq!(lengths, [100, 100, 50]);
+}
+
+#[test]
+fn a_connected_socket_beside_another_has_its_peer_to_itself_and_the_port_stays_closed() {
+    let (a, b, other) = (local(), local(), local());
+    let address = |socket: &UdpSocket| socket.local_address().expect("address");
+    let beside = a.beside(address(&b)).expect("a second socket");
+    assert_eq!(address(&beside), address(&a));
+    assert!(
+        UdpSocket::bind(address(&a)).is_err(),
+        "the port is ours alone"
+    );
+    let mut batch = ReceiveBatch::new(4, 2048);
+    send(&beside, address(&b), b"from beside", 0).expect("sent");
+    assert_eq!(receive(&b, &mut batch), 1);
+    assert_eq!(batch.get(0).expect("one").from, address(&a));
+    send(&b, address(&a), b"back", 0).expect("sent");
+    assert_eq!(receive(&beside, &mut batch), 1);
+    assert_eq!(batch.get(0).expect("one").bytes, b"back");
+    send(&other, address(&a), b"from another", 0).expect("sent");
+    assert_eq!(receive(&a, &mut batch), 1);
+    assert_eq!(batch.get(0).expect("one").from, address(&other));
+    send(&beside, address(&other), b"to another", 0).expect("sent");
+    assert_eq!(receive(&other, &mut batch), 1);
+    drop(beside);
+    let again = a.beside(address(&other)).expect("a second socket again");
+    send(&other, address(&a), b"hers now", 0).expect("sent");
+    assert_eq!(receive(&again, &mut batch), 1);
+}
+
+#[test]
+fn a_port_that_nobody_has_is_complained_about() {
+    let a = local();
+    a.keep_complaints().expect("an option");
+    let gone = local().local_address().expect("address");
+    send(&a, gone, b"anybody there", 0).expect("sent");
+    for _ in 0..1000 {
+        if let Some(complaint) = a.complaint() {
+            return assert_eq!(complaint, Complaint::Refused(gone));
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    panic!("no complaint came");
+}
