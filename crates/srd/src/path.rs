@@ -41,8 +41,6 @@ struct State {
     since_ns: u64,
     rtt_ns: u32,
     health: Health,
-    /// The last echo showed less than the target delay.
-    quick: bool,
     probe_count: u8,
     /// Packets in a row whose answer had to be fetched over another path.
     strike_count: u8,
@@ -72,7 +70,6 @@ impl Paths {
             since_ns: 0,
             rtt_ns: 0,
             health: Health::Good,
-            quick: false,
             probe_count: 0,
             strike_count: 0,
         };
@@ -118,18 +115,10 @@ impl Paths {
         }
     }
 
-    /// Whether a path has answered, and its last answer says that there is no queue on it.
+    /// Whether nothing is known against a path.
     #[inline]
-    pub(crate) fn is_quick(&self, path: Path, now_ns: u64) -> bool {
-        let state = &self.states[path.index()];
-        state.rtt_ns > 0 && state.quick && self.usable(path.number(), now_ns)
-    }
-
-    /// Whether nothing is known against a path on which the remote has just spoken.
-    #[inline]
-    pub(crate) fn may_answer(&self, path: Path, now_ns: u64) -> bool {
-        let state = &self.states[path.index()];
-        (state.rtt_ns == 0 || state.quick) && self.usable(path.number(), now_ns)
+    pub(crate) fn is_usable(&self, path: Path, now_ns: u64) -> bool {
+        self.usable(path.number(), now_ns)
     }
 
     /// The path for the next batch, another one than `avoid` where there is one. Fast path.
@@ -208,7 +197,6 @@ impl Paths {
         }
         let state = &mut self.states[path.index()];
         state.strike_count = 0;
-        state.quick = below_target;
         let sample = rtt_ns.min(u64::from(u32::MAX)) as u32;
         state.rtt_ns = match state.rtt_ns {
             0 => sample,

@@ -109,15 +109,20 @@ impl Sender {
         }
     }
 
-    /// A message on its own stays on the path that answered last, where the caches of both hosts are warm (srd-protocol
-    /// 10.1).
+    /// A message on its own stays on the path that answered last, or answers on that on which the remote spoke: there
+    /// the caches of both hosts are warm (srd-protocol 10.1). Once that an answer was late is chance, so what counts is the
+    /// path's smoothed round trip.
     fn next_path(&mut self, answer: Option<Path>, now_ns: u64) -> Path {
-        let lone = self.in_flight_bytes == 0;
-        match (answer, self.batch.last) {
-            (Some(path), _) if lone && self.paths.may_answer(path, now_ns) => path,
-            (None, Some(path)) if lone && self.paths.is_quick(path, now_ns) => path,
-            _ => self.paths.pick(now_ns, None),
+        if self.in_flight_bytes == 0
+            && let Some(path) = answer.or(self.batch.last)
+        {
+            let least_ns = u64::from(answer.is_none());
+            let quick = least_ns..=self.window.calm_rtt_ns();
+            if self.paths.is_usable(path, now_ns) && quick.contains(&self.paths.rtt_ns(path)) {
+                return path;
+            }
         }
+        self.paths.pick(now_ns, None)
     }
 
     /// A small window on few paths would be as lumpy as on one (srd-protocol 10.1).

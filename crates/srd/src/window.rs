@@ -111,6 +111,12 @@ impl Window {
         }
     }
 
+    /// Up to here a round trip shows no queue to speak of.
+    #[inline]
+    pub(crate) fn calm_rtt_ns(&self) -> u64 {
+        self.base.rtt_ns.saturating_add(self.target_ns())
+    }
+
     /// Whether the paths together show queues; then a loss is a full queue and no broken path.
     pub(crate) fn is_loaded(&self) -> bool {
         self.average_delay_ns > self.target_ns() / 2
