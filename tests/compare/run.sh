@@ -47,7 +47,7 @@ exits() {
 }
 
 # In an array and not in a function, so that $! is its process and SIGINT meets nobody else.
-compare=("$WEFT" bench compare --transport native,tcp --benchmarks latency -m 8:64 --repeat-scale 0.01)
+compare=("$WEFT" bench compare --transport "native,tcp" --benchmarks latency -m 8:64 --repeat-scale 0.01)
 turns() { grep -c '"type":"turn"' "$1/runs.jsonl" 2>/dev/null || true; }
 
 check 'an MPI that cannot be bound is named' exits 1 /nowhere/mpiexec "${compare[@]}" --mpi /nowhere/mpiexec --out "$work/nowhere"
@@ -102,7 +102,7 @@ interrupted() {
     [ "$status" = 130 ] || { echo "exit code $status instead of 130"; return 1; }
     [ "$before" -lt 10 ] || { echo "all was measured before it was interrupted"; return 1; }
     grep -q -- '--resume' "$work/first" || { echo 'it does not say how to go on'; return 1; }
-    [ -s "$out/index.html" ] && [ -s "$out/summary.json" ] || { echo 'no report of what was measured'; return 1; }
+    if ! [ -s "$out/index.html" ] || ! [ -s "$out/summary.json" ]; then echo 'no report of what was measured'; return 1; fi
     head -n "$(wc -l <"$out/runs.jsonl")" "$out/runs.jsonl" >"$work/kept"
     exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 5 --out "$out" --resume || return 1
     [ "$(head -n "$(wc -l <"$work/kept")" "$out/runs.jsonl")" = "$(cat "$work/kept")" ] || { echo 'what was measured before changed'; return 1; }
@@ -135,7 +135,7 @@ killed() {
     [ "$status" = 1 ] || { echo "exit code $status instead of 1"; return 1; }
     grep -q '"failure"' "$out/runs.jsonl" || { echo 'no failure was recorded'; return 1; }
     grep -q 'failed: ' "$work/first" || { echo 'the failure is not told'; return 1; }
-    [ -s "$out/junit.xml" ] && grep -q '<failure' "$out/junit.xml" || { echo 'JUnit knows of no failure'; return 1; }
+    grep -q '<failure' "$out/junit.xml" || { echo 'JUnit knows of no failure'; return 1; }
 }
 gone() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:[[:space:]]*Z' "/proc/$1/status"; }
 # ranks_of PID: ranks below a process, the benchmark's own processes.
