@@ -13,15 +13,18 @@
 //! one statically dispatched call, without a bounce buffer in between.
 //!
 //! Modules, in the order a message meets them: [`send`] (down), [`peer`] (the traits), [`envelope`] (up),
-//! [`remote`] (who the other process is), [`error`] (how a transfer can fail). No behaviour lives here.
+//! [`remote`] (who the other process is), [`error`] (how a transfer can fail); beside them [`direct`] (memory that is
+//! touched without a message). No behaviour lives here.
 #![forbid(unsafe_code)]
 
+pub mod direct;
 pub mod envelope;
 pub mod error;
 pub mod peer;
 pub mod remote;
 pub mod send;
 
+pub use direct::{Registration, Stretch, Touch};
 pub use envelope::{Class, Envelope};
 pub use error::{PostError, TransferError};
 pub use peer::{AckToken, Landing, LandingToken, OfferId, Owner, Peer, Posted};

@@ -159,6 +159,9 @@ impl<P: LocalRoute> Domain<P> {
         }
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         let vector = self.vectors.get(vector.0).ok_or(Error::NoSuch)?;
+        if !endpoint.core.report.hears_accesses() {
+            self.sinks.regions.publish_all(&mut local);
+        }
         endpoint.local = Some(local);
         for (name, address) in vector.iter() {
             endpoint.learn(name, address, vector.reported(&address));

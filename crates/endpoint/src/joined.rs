@@ -11,7 +11,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
 
 use weft_contract::{
-    AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp, TransferError,
+    AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, Registration, RemoteId, SendOp,
+    Stretch, Touch, TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::interface;
@@ -369,6 +370,19 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
     fn is_busy(&self) -> bool {
         let far = self.far.as_ref();
         self.near.is_busy() || far.is_some_and(|far| far.transport.is_busy())
+    }
+
+    fn publish_registration(&mut self, registration: &Registration) {
+        self.near.publish_registration(registration);
+    }
+
+    fn withdraw_registration(&mut self, key: u64) -> bool {
+        self.near.withdraw_registration(key)
+    }
+
+    #[inline]
+    fn touch(&mut self, remote: RemoteId, stretch: &Stretch, touch: &mut Touch<'_>) -> bool {
+        self.ways.to(remote) == Way::Local && self.near.touch(remote, stretch, touch)
     }
 
     fn statistics(&self) -> Self::Statistics {

@@ -6,7 +6,7 @@
 //! bounce, and answers. Short payload travels with its request or answer; long payload is a message of its own, which
 //! lands where it belongs by whatever protocol the route has for long messages.
 //!
-//! `initiator` posts, `answer` hears of the ends; `target` serves; `parcel` keeps what found no room; `region` is the memory
+//! `initiator` posts, unless `direct` finds the memory within reach; `answer` hears of the ends; `target` serves; `parcel` keeps what found no room; `region` is the memory
 //! that remotes may touch; `request` the format. What both sides of one endpoint keep is [`OneSided`], made at first
 //! use, so that endpoints without one-sided operations pay one look at a pointer for each round of progress.
 
@@ -19,6 +19,7 @@ use crate::ids::FiAddr;
 use crate::slots::Slots;
 
 mod answer;
+mod direct;
 mod initiator;
 mod parcel;
 mod region;
@@ -96,6 +97,8 @@ enum Ending {
 #[derive(Debug)]
 struct Operation {
     remote: RemoteId,
+    /// When it was posted, as a number that only grows.
+    serial: u64,
     kind: AccessKind,
     context: usize,
     ending: Ending,
@@ -126,6 +129,9 @@ pub(crate) struct OneSided {
     operations: Slots<Operation>,
     /// Operations that wait for an answer, by remote.
     outstanding: Vec<u32>,
+    /// Serial of the last request without an answer that may not be carried out yet, by remote; 0 if there is none.
+    unconfirmed: Vec<u64>,
+    last_serial: u64,
     incoming: Slots<Incoming>,
     incoming_by_id: HashMap<(RemoteId, u32), u32>,
     outbox: Outbox,
@@ -142,6 +148,8 @@ impl OneSided {
         Box::new(Self {
             operations: Slots::new(),
             outstanding: Vec::new(),
+            unconfirmed: Vec::new(),
+            last_serial: 0,
             incoming: Slots::new(),
             incoming_by_id: HashMap::new(),
             outbox: Outbox::default(),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use weft_contract::{Peer, RemoteId};
+use weft_contract::{Peer, Registration, RemoteId, Stretch, Touch};
 
 use crate::error::Error;
 use crate::ids::FiAddr;
@@ -33,7 +33,7 @@ impl Place {
 }
 
 /// What the endpoint asks of its transport beyond moving bytes.
-// structure: allow trait-methods because sleeping takes four of them, and no transport has only some
+// structure: allow trait-methods because sleeping takes four of them, and touching memory directly three with a default
 pub trait LocalRoute: Peer + Sized {
     /// What else the transport wants to know when it is opened.
     type Settings: Clone + Default;
@@ -72,6 +72,19 @@ pub trait LocalRoute: Peer + Sized {
     /// Whether transfers are under way that move only while somebody makes progress, so that a progress thread
     /// must not stay asleep.
     fn is_busy(&self) -> bool {
+        false
+    }
+
+    /// Lets remotes of this host touch memory without our help, as far as the transport can. Setup.
+    fn publish_registration(&mut self, _: &Registration) {}
+
+    /// Takes it back; false if a remote is at it and does not come to an end. Setup.
+    fn withdraw_registration(&mut self, _key: u64) -> bool {
+        true
+    }
+
+    /// Touches registered memory of a remote now, without its help; false if that cannot be, and nothing was done.
+    fn touch(&mut self, _: RemoteId, _: &Stretch, _: &mut Touch<'_>) -> bool {
         false
     }
 

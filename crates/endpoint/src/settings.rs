@@ -42,6 +42,9 @@ pub struct EndpointSettings {
     pub source: bool,
     /// Whether receives heed their source (FI_DIRECTED_RECV); else it is ignored, as the man page says.
     pub directed_receive: bool,
+    /// Whether accesses of a remote's memory must not overtake messages to it that were sent before (FI_ORDER_RAS,
+    /// FI_ORDER_WAS); they then go by message even where the memory is within reach.
+    pub accesses_after_sends: bool,
 }
 
 impl Default for EndpointSettings {
@@ -53,6 +56,7 @@ impl Default for EndpointSettings {
             receive_flags: 0,
             source: true,
             directed_receive: true,
+            accesses_after_sends: false,
         }
     }
 }

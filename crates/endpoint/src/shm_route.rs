@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use weft_contract::RemoteId;
+use weft_contract::{Registration, RemoteId, Stretch, Touch};
 use weft_shm::{OpenError, Settings, Statistics, Transport};
 
 use crate::error::Error;
@@ -54,6 +54,19 @@ impl LocalRoute for Transport {
 
     fn is_busy(&self) -> bool {
         self.is_busy()
+    }
+
+    fn publish_registration(&mut self, registration: &Registration) {
+        self.publish_registration(registration);
+    }
+
+    fn withdraw_registration(&mut self, key: u64) -> bool {
+        self.withdraw_registration(key)
+    }
+
+    #[inline]
+    fn touch(&mut self, remote: RemoteId, stretch: &Stretch, touch: &mut Touch<'_>) -> bool {
+        self.touch(remote, stretch, touch)
     }
 
     fn statistics(&self) -> Statistics {

@@ -94,6 +94,10 @@ pub const FI_ORDER_RMA: u64 = 0xF << 32;
 pub const FI_ORDER_ATOMIC: u64 = 0xF << 36;
 /// Sends to one target are matched there in their order.
 pub const FI_ORDER_SAS: u64 = 1 << 8;
+/// Reads after sends are seen in that order.
+pub const FI_ORDER_RAS: u64 = 1 << 2;
+/// Writes after sends are seen in that order.
+pub const FI_ORDER_WAS: u64 = 1 << 5;
 
 /// The application leaves room for the provider in every operation's context (4 words).
 pub const FI_CONTEXT: u64 = 1 << 59;

@@ -31,6 +31,16 @@ pub struct Change<'a> {
     pub comparands: &'a [u8],
 }
 
+impl Change<'_> {
+    /// Whether every element of `target` is changed by processor instructions, so that other processes which map the memory
+    /// may change it at the same time.
+    #[inline]
+    pub fn is_at_once(&self, target: &UserBuffer) -> bool {
+        let size = self.element.size_bytes();
+        size <= size_of::<u64>() && target.is_contiguous() && target.address() % size == 0
+    }
+}
+
 /// Changes every element of `target`, in order, and stores what each one was before in `before`, as far as that
 /// reaches. Operands that are missing count as 0.
 pub fn apply(change: &Change<'_>, target: &UserBuffer, before: &mut [u8]) {

@@ -12,11 +12,13 @@
 //!   everything after that is safe.
 //!
 //! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in), [`copy`] (copy routines
-//! by size), [`single_copy`] (CMA), [`gather`] (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
+//! by size), [`single_copy`] (CMA), [`foreign`] (memory of another process,
+//! mapped), [`gather`] (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
 
 pub mod atomic;
 pub mod copy;
 pub mod element;
+pub mod foreign;
 pub mod gather;
 pub mod mapping;
 pub mod scratch;
@@ -25,6 +27,7 @@ pub mod user_buffer;
 pub mod view;
 
 pub use element::{Element, Operator};
+pub use foreign::ForeignMemory;
 pub use gather::{Gather, GatherSpace};
 pub use mapping::{Mapping, SharedLayout};
 pub use scratch::{SCRATCH_BYTES, Scratch};

@@ -3,7 +3,7 @@
 
 use std::io;
 
-use weft_os::single_copy::{LocalPiece, PIECE_LIMIT, read_from};
+use weft_os::single_copy::{LocalPiece, PIECE_LIMIT, read_from, write_to};
 
 use crate::UserBuffer;
 
@@ -22,6 +22,23 @@ pub fn pull(
     let (pieces, count) = pieces_of(target, offset_bytes, length_bytes);
     // SAFETY: the pieces lie inside a user buffer that is ours to write until its completion.
     unsafe { read_from(pid, address, &pieces[..count]) }
+}
+
+/// Copies up to `length_bytes` bytes of `source` from `offset_bytes` on to `address` in process `pid`; answers how many
+/// were copied. One system call.
+///
+/// # Errors
+/// EPERM, ENOSYS, ESRCH or EFAULT, as process_vm_writev(2).
+pub fn push(
+    pid: u32,
+    address: u64,
+    source: &UserBuffer,
+    offset_bytes: usize,
+    length_bytes: usize,
+) -> io::Result<usize> {
+    let (pieces, count) = pieces_of(source, offset_bytes, length_bytes);
+    // SAFETY: the pieces lie inside a user buffer that is ours to read until its completion.
+    unsafe { write_to(pid, address, &pieces[..count]) }
 }
 
 /// Whether this process may read the memory of `pid`: reads one word at `address` and compares it.
@@ -75,6 +92,24 @@ mod tests {
             Ok(count) => {
                 assert_eq!(count, 100);
                 assert_eq!(parts.concat(), source);
+            }
+            Err(error) => eprintln!("skip: single copy is not permitted here: {error}"),
+        }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no process_vm_writev(2)")]
+    fn a_scattered_source_is_written_in_one_call() {
+        let target = [0u8; 100];
+        let mut parts = [vec![1u8; 30], vec![2u8; 70]];
+        // SAFETY: the parts outlive the buffer and are not touched meanwhile.
+        let source =
+            unsafe { UserBuffer::from_pieces(parts.iter_mut().map(|p| (p.as_mut_ptr(), p.len()))) };
+        let target = std::hint::black_box(Box::new(target));
+        match push(std::process::id(), target.as_ptr() as u64, &source, 10, 90) {
+            Ok(count) => {
+                assert_eq!(count, 90);
+                assert_eq!(std::hint::black_box(&target)[..90], parts.concat()[10..]);
             }
             Err(error) => eprintln!("skip: single copy is not permitted here: {error}"),
         }

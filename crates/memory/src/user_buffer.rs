@@ -89,6 +89,19 @@ impl UserBuffer {
         unsafe { Self::from_pieces(piece_lengths_bytes.iter().map(fresh)) }
     }
 
+    /// As [`Self::leaked`], in one piece that lies in a shared file.
+    ///
+    /// # Errors
+    /// The error of memfd_create(2) or mmap(2).
+    pub fn leaked_shared(length_bytes: usize) -> std::io::Result<Self> {
+        let file = weft_os::region_file::create_memfd("weft-leaked", length_bytes as u64)?;
+        let map = weft_os::map::RawMap::new(std::os::fd::AsFd::as_fd(&file), length_bytes)?;
+        let base = map.base();
+        std::mem::forget(map);
+        // SAFETY: the mapping lives as long as the process, and no reference to it remains.
+        Ok(unsafe { Self::from_raw(base, length_bytes) })
+    }
+
     /// The length of the whole buffer.
     #[inline(always)]
     pub fn length_bytes(&self) -> usize {

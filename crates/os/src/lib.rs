@@ -8,7 +8,8 @@
 //! - [`process`]: opening another process's region through /proc, who may read whose memory.
 //! - [`udp_socket`], [`datagrams`]: sockets between hosts, many datagrams to a system call.
 //! - [`host_check`]: whether a host lives, whatever its processes do.
-//! - [`single_copy`]: reading another process's memory (process_vm_readv).
+//! - [`single_copy`]: reading and writing another process's memory (process_vm_readv, process_vm_writev).
+//! - [`file_of`]: mapping what another process shares already.
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine.
@@ -20,6 +21,7 @@ pub mod clock;
 pub mod cpu;
 pub mod crash;
 pub mod datagrams;
+pub mod file_of;
 pub mod host_check;
 pub mod interface;
 pub mod local_socket;

@@ -55,6 +55,11 @@ impl RawMap {
         })
     }
 
+    /// Takes over a mapping that the system just made for us.
+    pub(crate) fn adopt(base: *mut u8, length_bytes: usize) -> Self {
+        Self { base, length_bytes }
+    }
+
     /// Address of the first byte.
     pub fn base(&self) -> *mut u8 {
         self.base

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Cross Memory Attach: process_vm_readv(2). Called by shm for large messages.
+//! Cross Memory Attach: process_vm_readv(2) and process_vm_writev(2). Called by shm for large messages and for accesses
+//! of registered memory.
 
 use std::io;
 
@@ -36,6 +37,34 @@ pub unsafe fn read_from(pid: u32, address: u64, pieces: &[LocalPiece]) -> io::Re
     // SAFETY: the local vector lists memory the caller lends us; the remote side is the kernel's to check.
     check_length(unsafe {
         libc::process_vm_readv(
+            pid as libc::pid_t,
+            local.as_ptr(),
+            count as u64,
+            &remote,
+            1,
+            0,
+        )
+    })
+}
+
+/// Copies `pieces`, in order, to `address` in process `pid`; answers how many bytes were copied, which may be fewer than
+/// asked for. One system call.
+///
+/// # Safety
+/// Every piece must be readable memory of this process that is lent to the caller. (The other process's memory
+/// is checked by the kernel.)
+///
+/// # Errors
+/// As [`read_from`].
+pub unsafe fn write_to(pid: u32, address: u64, pieces: &[LocalPiece]) -> io::Result<usize> {
+    let (local, count, total) = local_vector(pieces);
+    let remote = libc::iovec {
+        iov_base: address as *mut libc::c_void,
+        iov_len: total,
+    };
+    // SAFETY: the local vector lists memory the caller lends us; the remote side is the kernel's to check.
+    check_length(unsafe {
+        libc::process_vm_writev(
             pid as libc::pid_t,
             local.as_ptr(),
             count as u64,

@@ -109,6 +109,7 @@ fn settings(asked: &Hints) -> Result<EndpointSettings, c_int> {
         receive_flags,
         source: caps & FI_SOURCE != 0,
         directed_receive: caps & FI_DIRECTED_RECV != 0,
+        accesses_after_sends: asked.transmit.msg_order & (FI_ORDER_RAS | FI_ORDER_WAS) != 0,
     })
 }
 

@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 
 use libc::iovec;
-use weft_endpoint::{KeyChoice, RegionSettings};
+use weft_endpoint::{Error, KeyChoice, RegionSettings};
 use weft_fabric_sys::errno::{FI_EDOMAIN, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_EP, FI_CLASS_MR, FI_ENABLE, FI_REFRESH, Fid};
 use weft_fabric_sys::flags::{
@@ -208,11 +208,17 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
 }
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
-    // SAFETY: this table belongs to regions of this kind of lock only, and the application closes an object once.
-    let region = unsafe { Box::from_raw(fid.cast::<Region<L>>()) };
-    // SAFETY: a domain stays open while it has children, of which this region is one.
-    let domain = unsafe { &*region.domain };
-    let closed = domain.with(|guarded| guarded.deregister(region.fid.key));
+    let region = fid.cast::<Region<L>>();
+    // SAFETY: this table belongs to regions of this kind of lock only, which are open until they are closed here; a domain
+    // stays open while it has children, of which this region is one.
+    let (domain, key) = unsafe { (&*(*region).domain, (*region).fid.key) };
+    let closed = domain.with(|guarded| guarded.deregister(key));
+    if closed == Err(Error::Busy) {
+        // It stays as it is: a remote is at the memory, and the application may close it again.
+        return errno::code(closed);
+    }
+    // SAFETY: made by `hand_out` from a box, and the application closes an object once.
+    drop(unsafe { Box::from_raw(region) });
     domain.remove_child();
     errno::code(closed)
 }

@@ -45,6 +45,16 @@ fn describe(statistics: &Statistics, pid: u32) -> String {
             r#"{comma}"{name}":{{"messages":{messages},"bytes":{bytes}}}"#
         );
     }
+    for (name, count) in [
+        ("direct_access", local.mapped),
+        ("direct_copy", local.copied),
+    ] {
+        let (messages, bytes) = (count.messages, count.bytes);
+        let _ = write!(
+            sent,
+            r#","{name}":{{"messages":{messages},"bytes":{bytes}}}"#
+        );
+    }
     let _ = write!(
         sent,
         r#","srd":{{"messages":{},"bytes":{}}}"#,

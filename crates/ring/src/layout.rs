@@ -5,7 +5,7 @@
 pub const MAGIC: u64 = u64::from_le_bytes(*b"WEFTSHM\0");
 
 /// Version of everything in docs/shm-layout.md; two processes must agree on it.
-pub const LAYOUT_VERSION: u64 = 4;
+pub const LAYOUT_VERSION: u64 = 5;
 
 /// Page size the layout is cut to. Specified: all supported machines have 4 KiB pages or multiples of them.
 pub const PAGE_BYTES: usize = 4096;
@@ -68,8 +68,24 @@ pub const SLOT_BYTES: usize = 64;
 pub const LANES_OFFSET: usize = SLOTS_OFFSET + SLOT_COUNT * SLOT_BYTES;
 /// Offset of the pipes.
 pub const PIPES_OFFSET: usize = LANES_OFFSET + SLOT_COUNT * LANE_BYTES;
+
+/// Registrations that an endpoint can show to remotes. Chosen: more windows than a program has at once; remotes ask for
+/// what finds no room.
+#[cfg(not(loom))]
+pub const REGISTRATION_COUNT: usize = 1024;
+/// Registrations in a model.
+#[cfg(loom)]
+pub const REGISTRATION_COUNT: usize = 1;
+/// Bytes of one of them.
+pub const REGISTRATION_BYTES: usize = 64;
+/// Offset of the registrations: after the pipes.
+pub const REGISTRATIONS_OFFSET: usize = PIPES_OFFSET + PIPE_COUNT * PIPE_BYTES;
+/// Bytes of the mark in which the remote of a slot says what it is at.
+pub const MARK_BYTES: usize = 64;
+/// Offset of the marks, one for each slot.
+pub const MARKS_OFFSET: usize = REGISTRATIONS_OFFSET + REGISTRATION_COUNT * REGISTRATION_BYTES;
 /// Bytes of the whole region. Address space: pages are taken on first touch.
-pub const REGION_BYTES: usize = PIPES_OFFSET + PIPE_COUNT * PIPE_BYTES;
+pub const REGION_BYTES: usize = MARKS_OFFSET + SLOT_COUNT * MARK_BYTES;
 
 /// A number that changes with any of the sizes above, so that a build with other sizes is noticed even if
 /// someone forgot to change the version.
@@ -85,6 +101,7 @@ pub const LAYOUT_FINGERPRINT: u64 = fingerprint(&[
     PIPE_CHUNKS,
     CHUNK_BYTES,
     SLOT_BYTES,
+    REGISTRATION_COUNT,
     REGION_BYTES,
 ]);
 

@@ -13,6 +13,7 @@
 //! - [`pool`]: chunks of a lane that change hands with the messages they carry.
 //! - [`doorbell`]: how a sender tells the receiver to look at a lane it does not poll.
 //! - [`pipe`]: a ring of cache-sized chunks for large messages where single copy is refused or slower.
+//! - [`registrations`]: what remotes may touch by themselves, and who is at it.
 //! - [`published`]: the counts that an endpoint shows to tools.
 //! - [`sync`]: the atomics, replaced by loom's when its models run.
 //!
@@ -27,6 +28,7 @@ pub mod pipe;
 pub mod pool;
 pub mod published;
 pub mod region;
+pub mod registrations;
 pub(crate) mod sync;
 
 pub use cell::{CELL_PAYLOAD_BYTES, Head};
@@ -34,3 +36,4 @@ pub use lane::{Arrival, Consumer, Full, Producer};
 pub use pipe::{PipeReader, PipeWriter};
 pub use pool::{OwnChunk, Pool, Stretch, Way};
 pub use region::{AttachError, Identity, Region};
+pub use registrations::{Lease, Registration, Registrations};

@@ -15,7 +15,7 @@ pub const PROTOCOL_COUNT: usize = 5;
 pub const CLASS_COUNT: usize = 64;
 
 /// Words of [`Counters`]: its fields in order, with eight choices to a word.
-const WORDS: usize = 1 + 2 * PROTOCOL_COUNT + 8 + CLASS_COUNT / 8;
+const WORDS: usize = 1 + 2 * PROTOCOL_COUNT + 8 + CLASS_COUNT / 8 + 4;
 
 /// Where the words begin: behind the doorbell. Specified by the layout.
 pub(crate) const PUBLISHED_OFFSET: usize = 384;
@@ -53,6 +53,8 @@ pub struct Counters {
     pub wide_lanes_count: u64,
     /// How a message of 2^index bytes would be fetched now: 0 not known, 1 single copy, 2 pipelined, 3 pipelined past the cache.
     pub choices: [u8; CLASS_COUNT],
+    /// Accesses of remotes' memory without their help, and their bytes: by load and store, and by single copy.
+    pub direct: [[u64; 2]; 2],
 }
 
 impl Default for Counters {
@@ -76,7 +78,11 @@ impl Counters {
         rest[5] = self.moving_count;
         rest[6] = self.offered_count;
         rest[7] = self.wide_lanes_count;
-        for (word, eight) in rest[8..].iter_mut().zip(self.choices.chunks_exact(8)) {
+        let (choices, direct) = rest[8..].split_at_mut(CLASS_COUNT / 8);
+        for (pair, count) in direct.chunks_mut(2).zip(self.direct) {
+            pair.copy_from_slice(&count);
+        }
+        for (word, eight) in choices.iter_mut().zip(self.choices.chunks_exact(8)) {
             *word = eight
                 .iter()
                 .rev()
@@ -99,6 +105,10 @@ impl Counters {
             offered_count: rest[6],
             wide_lanes_count: rest[7],
             choices,
+            direct: core::array::from_fn(|index| {
+                let first = 8 + CLASS_COUNT / 8 + 2 * index;
+                [rest[first], rest[first + 1]]
+            }),
         }
     }
 }
@@ -109,6 +119,11 @@ impl Published {
         Self {
             words: core::array::from_fn(|_| AtomicU64::new(0)),
         }
+    }
+
+    #[inline]
+    pub(crate) fn written_ns(&self) -> u64 {
+        self.words[0].load(Ordering::Relaxed)
     }
 
     pub(crate) fn store(&self, counters: &Counters) {
@@ -227,6 +242,7 @@ mod tests {
             offered_count: 14,
             wide_lanes_count: 15,
             choices: [0; CLASS_COUNT],
+            direct: [[16, 17], [18, 19]],
         };
         (counters.choices[17], counters.choices[63]) = (1, 3);
         region.publish(&counters);

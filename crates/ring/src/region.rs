@@ -13,6 +13,7 @@ use crate::layout::{
     LAYOUT_FINGERPRINT, LAYOUT_VERSION, MAGIC, REGION_BYTES, SLOT_COUNT, SLOTS_OFFSET,
 };
 use crate::published::{Counters, Published};
+use crate::registrations::Registrations;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Who an endpoint is, as its region and its claims say.
@@ -345,6 +346,12 @@ impl Region {
         self.header().published.store(counters);
     }
 
+    /// When the owner last made progress, to about a millisecond; CLOCK_MONOTONIC in nanoseconds, a remote's word.
+    #[inline]
+    pub fn last_progress_ns(&self) -> u64 {
+        self.header().published.written_ns()
+    }
+
     /// Shows what came through a slot of ours since it was claimed.
     pub fn publish_inflow(&self, index: usize, messages: u64, bytes: u64) {
         if let Some(slot) = self.slot(index) {
@@ -356,6 +363,8 @@ impl Region {
     /// Frees a slot whose claimant is gone. Its lane must have been reset.
     pub fn free(&self, index: usize) {
         if let Some(slot) = self.slot(index) {
+            // Whoever died at our memory is not at it any more.
+            Registrations::of(&self.mapping).end(index);
             slot.free();
         }
     }

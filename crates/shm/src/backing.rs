@@ -12,7 +12,8 @@ use std::path::Path;
 
 use weft_os::region_file::{create_in, create_memfd, is_length_sealed, reserve};
 use weft_ring::layout::{
-    LANE_NARROW_BYTES, LANES_OFFSET, PAGE_BYTES, PIPE_BYTES, REGION_BYTES, lane_offset, pipe_offset,
+    LANE_NARROW_BYTES, LANES_OFFSET, PAGE_BYTES, PIPE_BYTES, REGION_BYTES, REGISTRATIONS_OFFSET,
+    lane_offset, pipe_offset,
 };
 
 use crate::settings::{OpenError, Settings};
@@ -32,7 +33,9 @@ pub(crate) fn make_file(settings: &Settings, address: SocketAddr) -> Result<Owne
         create_in(folder, length_bytes)
             .and_then(|file| {
                 let file = reserve_header(file)?;
-                reserve_pipe(std::os::fd::AsFd::as_fd(&file), 0)?;
+                let descriptor = std::os::fd::AsFd::as_fd(&file);
+                reserve_pipe(descriptor, 0)?;
+                reserve_registrations(descriptor)?;
                 Ok(file)
             })
             .map_err(|error| OpenError::Directory(folder.to_owned(), error))
@@ -70,6 +73,12 @@ pub(crate) fn reserve_lane(file: BorrowedFd<'_>, slot: usize) -> io::Result<()> 
     }
     let offset = lane_offset(slot) as u64;
     reserve(file, offset, (PAGE_BYTES + LANE_NARROW_BYTES) as u64)
+}
+
+/// Reserves what tells remotes of registered memory.
+fn reserve_registrations(file: BorrowedFd<'_>) -> io::Result<()> {
+    let length = REGION_BYTES - REGISTRATIONS_OFFSET;
+    reserve(file, REGISTRATIONS_OFFSET as u64, length as u64)
 }
 
 /// Reserves a pipe. Slow path: once for each pipe.

@@ -18,6 +18,7 @@ use weft_ring::{AttachError, Pool, Producer, Region};
 use crate::backing;
 use crate::remote::{Attached, Link};
 use crate::transport::{Transport, listener_name, region_name};
+use crate::views::Views;
 
 impl Transport {
     /// Makes sure that `remote` is in contact, or on the way there, or known to be out of reach. Cheap if it is
@@ -148,6 +149,7 @@ impl Transport {
             pid,
             single_copy: None,
             long_bytes: 0,
+            views: Views::default(),
         }))
     }
 

@@ -14,13 +14,14 @@
 //! One message down: [`send`] -> ring's producer. One message up: [`receive`] -> `Owner`. In the order they
 //! are met: [`settings`], [`transport`] (the struct and its `Peer` face), [`backing`] (the file of a region), [`contact`] (finding a remote's
 //! region), [`remote`], [`send`], [`receive`], [`stream`], [`rendezvous`], [`pipelined`], [`choice`] (which of
-//! the two), [`stores`] (through the cache or past it), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`published`] (what tools see of it), [`protocol`]
+//! the two), [`direct`] and [`views`] (registered memory that is touched without its owner's help), [`stores`] (through the cache or past it), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`published`] (what tools see of it), [`protocol`]
 //! (kinds of cells, thresholds). The formats are specified in docs/shm-layout.md.
 #![forbid(unsafe_code)]
 
 mod backing;
 mod choice;
 mod contact;
+mod direct;
 mod housekeeping;
 mod pipelined;
 pub mod protocol;
@@ -35,6 +36,7 @@ mod statistics;
 mod stores;
 mod stream;
 mod transport;
+mod views;
 
 pub use settings::{OpenError, Settings, SingleCopy};
 pub use statistics::{Count, Protocol, Statistics};

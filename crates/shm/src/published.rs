@@ -40,6 +40,8 @@ impl Transport {
             offered_count: self.transfers.offers.len() as u64,
             wide_lanes_count: u64::from(self.wide_lanes),
             choices,
+            direct: [statistics.mapped, statistics.copied]
+                .map(|count| [count.messages, count.bytes]),
         });
     }
 }

@@ -9,6 +9,8 @@ use weft_memory::UserBuffer;
 use weft_os::local_socket::Connection;
 use weft_ring::{Full, Head, Pool, Producer, Region};
 
+use crate::views::Views;
+
 /// How far we are with a remote.
 #[derive(Debug)]
 pub(crate) enum Link {
@@ -37,6 +39,8 @@ pub(crate) struct Attached {
     pub(crate) single_copy: Option<bool>,
     /// Bytes of long payload sent through our lane; `u64::MAX` once it is wide.
     pub(crate) long_bytes: u64,
+    /// What we know of its registered memory.
+    pub(crate) views: Views,
 }
 
 /// A cell that waits for room.

@@ -289,7 +289,7 @@ impl Transport {
     }
 
     /// Whether the remote's memory may be read; found out by reading a word of it, once.
-    fn may_single_copy(&mut self, remote: RemoteId) -> bool {
+    pub(crate) fn may_single_copy(&mut self, remote: RemoteId) -> bool {
         if self.settings.single_copy == SingleCopy::Never {
             return false;
         }
@@ -448,7 +448,7 @@ impl Transport {
 /// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share processors do so
 /// unless told otherwise: a pipe needs both of its ends to run in turns, and every turn is a switch between processes,
 /// which no time of a single transfer shows (docs/fast-path.md has what it is worth).
-fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
+pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
     match asked {
         SingleCopy::Always => true,
         SingleCopy::Auto => shares_cores,

@@ -41,12 +41,25 @@ pub struct Count {
     pub bytes: u64,
 }
 
+impl Count {
+    /// Counts one more.
+    #[inline(always)]
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.messages += 1;
+        self.bytes += bytes;
+    }
+}
+
 /// What was sent so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
     sent: [Count; 5],
     /// Messages and bytes received up to the last tick.
     pub(crate) received: [u64; 2],
+    /// Accesses of remotes' registered memory by load and store, without their help.
+    pub mapped: Count,
+    /// The same by single copy.
+    pub copied: Count,
     /// Remotes that were in contact.
     pub remotes: u64,
     /// Remotes that died or broke the protocol.
@@ -67,8 +80,6 @@ impl Statistics {
 
     #[inline(always)]
     pub(crate) fn count(&mut self, protocol: Protocol, bytes: u64) {
-        let count = &mut self.sent[protocol as usize];
-        count.messages += 1;
-        count.bytes += bytes;
+        self.sent[protocol as usize].add(bytes);
     }
 }

@@ -11,7 +11,7 @@ use weft_contract::{
 };
 use weft_memory::UserBuffer;
 use weft_os::local_socket::{Bell, Listener, Ringer};
-use weft_os::{crash_point, interface, process};
+use weft_os::{clock, crash_point, interface, process};
 use weft_ring::layout::SLOT_COUNT;
 use weft_ring::{AttachError, Consumer, Head, Identity, Pool, Region};
 
@@ -94,6 +94,7 @@ pub(crate) struct Transfers {
 
 /// The shared-memory route of one endpoint.
 #[derive(Debug)]
+// structure: allow struct-fields because it is the whole of a route, and each field is one file's state
 pub struct Transport {
     pub(crate) settings: Settings,
     pub(crate) own: Own,
@@ -115,6 +116,8 @@ pub struct Transport {
     pub(crate) statistics: Statistics,
     /// Lanes of ours that use their whole data area.
     pub(crate) wide_lanes: u32,
+    /// Registrations of ours that were taken back while a remote was at them: key and entry.
+    pub(crate) leaving: Vec<(u64, usize)>,
 }
 
 /// The name under which an endpoint makes first contact. The same in all versions, so that another version is
@@ -229,7 +232,7 @@ impl Transport {
         let own = Own::open(&settings)?;
         crash_point!(4, "open: others can make contact");
         let sleeper = Sleeper::new(&own).map_err(OpenError::Sockets)?;
-        Ok(Self {
+        let opened = Self {
             settings,
             own,
             remotes: Vec::new(),
@@ -245,7 +248,11 @@ impl Transport {
             sleeper,
             statistics: Statistics::default(),
             wide_lanes: 0,
-        })
+            leaving: Vec::new(),
+        };
+        // The first sign of life, by which remotes tell whether we make progress.
+        opened.publish(clock::monotonic_ns());
+        Ok(opened)
     }
 
     /// Has others reach us under every address of this host, loopback included, wherever nobody else has the port.
@@ -383,6 +390,7 @@ impl Drop for Transport {
     /// Says goodbye, so that nobody waits for us and our slots are free again. Messages already in lanes stay
     /// deliverable: they lie in their receivers' memory.
     fn drop(&mut self) {
+        self.withdraw_all();
         crash_point!(47, "close: begun, the region still open");
         self.own.region.close();
         crash_point!(48, "close: the region is closed, goodbyes not said");

@@ -20,6 +20,11 @@ fn kind_flags(kind: AccessKind) -> u64 {
 }
 
 impl Reporter {
+    /// Whether the user counts what remotes do to registered memory, so that nothing must be done without our knowing.
+    pub(crate) fn hears_accesses(&self) -> bool {
+        self.counters.remote_read().is_some() || self.counters.remote_write().is_some()
+    }
+
     fn access_counter(&self, kind: AccessKind) -> Option<CounterId> {
         match kind {
             AccessKind::Read | AccessKind::AtomicFetch => self.counters.read(),

@@ -149,6 +149,7 @@ impl OneSided {
             return;
         };
         self.count_outstanding(operation.remote, -1);
+        self.confirm(operation.remote, operation.serial);
         let Operation {
             kind,
             context,

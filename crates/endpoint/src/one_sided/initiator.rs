@@ -26,11 +26,11 @@ use crate::send::{level, refused};
 type Trailers<'a> = [&'a UserBuffer; 2];
 
 /// A checked call.
-struct Plan {
-    remote: RemoteId,
+pub(super) struct Plan {
+    pub(super) remote: RemoteId,
     /// Nothing is left to be done for the user once the request is sent.
     ends_when_sent: bool,
-    ending: Ending,
+    pub(super) ending: Ending,
     /// The payload must be taken before the call returns.
     inject: bool,
 }
@@ -83,10 +83,11 @@ impl<P: LocalRoute> Endpoint<P> {
 
     /// Notes an operation that waits for its answer.
     #[inline]
-    fn note(&mut self, operation: Operation) -> u32 {
+    fn note(&mut self, mut operation: Operation) -> u32 {
         let remote = operation.remote;
         let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
         one_sided.count_outstanding(remote, 1);
+        operation.serial = one_sided.next_serial();
         let id = one_sided.operations.insert(operation);
         self.watch(remote);
         id
@@ -127,6 +128,7 @@ impl<P: LocalRoute> Endpoint<P> {
 fn waiting(plan: &Plan, kind: AccessKind, context: usize, buffer: UserBuffer) -> Operation {
     Operation {
         remote: plan.remote,
+        serial: 0,
         kind,
         context,
         ending: plan.ending,
@@ -165,6 +167,9 @@ impl<P: LocalRoute> Domain<P> {
         if plan.inject && payload.length_bytes() > inject_limit_bytes {
             return Err(Error::TooLong);
         }
+        if endpoint.write_directly(&mut self.sinks, access, &plan, payload) {
+            return Ok(());
+        }
         if head_bytes(access.ranges) + payload.length_bytes() > REQUEST_LIMIT_BYTES {
             return endpoint.write_long(&mut self.sinks, access, &plan, payload);
         }
@@ -191,6 +196,9 @@ impl<P: LocalRoute> Domain<P> {
     ) -> Result<(), Error> {
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         let plan = endpoint.plan(access, target.length_bytes())?;
+        if endpoint.read_directly(&mut self.sinks, access, &plan, &target) {
+            return Ok(());
+        }
         let nothing = UserBuffer::empty();
         endpoint.request_result(access, &plan, AccessKind::Read, |id| {
             (Tag::new(Kind::Read, id), [&nothing; 2], target)
@@ -214,6 +222,9 @@ impl<P: LocalRoute> Domain<P> {
         let length_bytes = check(atomic, access, result.as_ref())?;
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         let plan = endpoint.plan(access, length_bytes)?;
+        if endpoint.change_directly(&mut self.sinks, (access, &plan), atomic, result.as_ref()) {
+            return Ok(());
+        }
         let trailers = [atomic.operands, atomic.comparands];
         let tag = |id, flags| Tag {
             flags,
@@ -283,8 +294,9 @@ impl<P: LocalRoute> Endpoint<P> {
         tag: Tag,
         trailers: Trailers<'_>,
     ) -> Result<(), Error> {
-        if plan.ends_when_sent {
+        if plan.ends_when_sent && !self.wants_confirmation(plan.remote) {
             self.request(plan.remote, tag, access, trailers)?;
+            self.note_unconfirmed(plan.remote);
             tell(
                 &mut self.core.report,
                 sinks,
@@ -300,7 +312,13 @@ impl<P: LocalRoute> Endpoint<P> {
             ..tag
         };
         self.request(plan.remote, tag, access, trailers)?;
-        self.note(waiting(plan, kind, access.context, UserBuffer::empty()));
+        let mut operation = waiting(plan, kind, access.context, UserBuffer::empty());
+        if plan.ends_when_sent {
+            let told = (access.context, plan.ending);
+            tell(&mut self.core.report, sinks, kind, told);
+            operation.ending = Ending::Told;
+        }
+        self.note(operation);
         Ok(())
     }
 

@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use weft_contract::Registration;
 use weft_memory::UserBuffer;
 
 use super::request::Range;
@@ -105,6 +106,26 @@ impl Regions {
         Ok(key)
     }
 
+    /// What remotes of this host may be shown of the region of a key: one piece of memory, the writes to which nobody counts.
+    fn shown(&self, key: u64) -> Option<Registration> {
+        let region = self.by_key.get(&key)?;
+        let memory = &region.settings.memory;
+        (memory.is_contiguous() && region.counter.is_none()).then(|| Registration {
+            key,
+            base: region.settings.base,
+            length_bytes: memory.length_bytes() as u64,
+            address: memory.address() as u64,
+            readable: region.settings.readable,
+            writable: region.settings.writable,
+        })
+    }
+
+    /// Shows all regions through an endpoint's transport. Setup.
+    pub(crate) fn publish_all<P: LocalRoute>(&self, local: &mut P) {
+        let shown = self.by_key.keys().filter_map(|&key| self.shown(key));
+        shown.for_each(|registration| local.publish_registration(&registration));
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty()
     }
@@ -148,14 +169,39 @@ impl<P: LocalRoute> Domain<P> {
     /// # Errors
     /// [`Error::KeyInUse`] if the user's key names a region already.
     pub fn register(&mut self, settings: RegionSettings) -> Result<u64, Error> {
-        self.sinks.regions.insert(settings)
+        let key = self.sinks.regions.insert(settings)?;
+        if let Some(registration) = self.sinks.regions.shown(key) {
+            let endpoints = self.endpoints.iter_mut();
+            for endpoint in endpoints.filter(|endpoint| !endpoint.core.report.hears_accesses()) {
+                if let Some(local) = &mut endpoint.local {
+                    local.publish_registration(&registration);
+                }
+            }
+        }
+        Ok(key)
     }
 
-    /// Ends a registration; its key leads nowhere from now on. Setup.
+    /// Has no remote touch a region without our help from now on; false if one is at it and does not come to an end.
+    fn withdraw(&mut self, key: u64) -> bool {
+        let mut is_left = true;
+        for endpoint in self.endpoints.iter_mut() {
+            if let Some(local) = &mut endpoint.local {
+                is_left &= local.withdraw_registration(key);
+            }
+        }
+        is_left
+    }
+
+    /// Ends a registration; its key leads nowhere from now on. Setup; waits for remotes of this host that touch the memory
+    /// at this moment.
     ///
     /// # Errors
-    /// [`Error::NoSuch`] if the key names no region.
+    /// [`Error::NoSuch`] if the key names no region, [`Error::Busy`] if a remote was stopped while it touches the memory: it
+    /// stays registered, and the call may be repeated.
     pub fn deregister(&mut self, key: u64) -> Result<(), Error> {
+        if self.sinks.regions.by_key.contains_key(&key) && !self.withdraw(key) {
+            return Err(Error::Busy);
+        }
         let removed = self.sinks.regions.by_key.remove(&key);
         removed.map(drop).ok_or(Error::NoSuch)
     }
@@ -166,9 +212,11 @@ impl<P: LocalRoute> Domain<P> {
     /// [`Error::NoSuch`] if the key names no region, [`Error::Busy`] if it has a counter.
     pub fn bind_region_counter(&mut self, key: u64, counter: CounterId) -> Result<(), Error> {
         self.sinks.counters.get(counter.0).ok_or(Error::NoSuch)?;
+        // Only what we carry out ourselves can be counted.
+        let left = self.withdraw(key);
         let regions = &mut self.sinks.regions.by_key;
         let region = regions.get_mut(&key).ok_or(Error::NoSuch)?;
-        if region.counter.is_some_and(|bound| bound != counter) {
+        if !left || region.counter.is_some_and(|bound| bound != counter) {
             return Err(Error::Busy);
         }
         region.counter = Some(counter);

@@ -16,7 +16,7 @@ pub fn register<F: Fabric>(pair: &mut Pair<F>, side: usize, memory: &UserBuffer)
     register_for(pair, side, memory, (true, true))
 }
 
-fn register_for<F: Fabric>(
+pub fn register_for<F: Fabric>(
     pair: &mut Pair<F>,
     side: usize,
     memory: &UserBuffer,
@@ -58,7 +58,7 @@ pub fn write<F: Fabric>(pair: &mut Pair<F>, side: usize, access: &Access<'_>, by
     });
 }
 
-fn read<F: Fabric>(pair: &mut Pair<F>, side: usize, access: &Access<'_>, target: &UserBuffer) {
+pub fn read<F: Fabric>(pair: &mut Pair<F>, side: usize, access: &Access<'_>, target: &UserBuffer) {
     pair.insist(|pair| {
         let side = &mut pair.sides[side];
         side.domain.read(side.endpoint, access, target.clone())
@@ -88,7 +88,9 @@ pub fn every_length_is_written_and_read_back_and_nothing_beside_it<F: Fabric>() 
     pair.quiet(B);
     let count = LENGTHS.len() as u64;
     assert_eq!(pair.accesses(A), [count, count, 0, 0]);
-    assert_eq!(pair.accesses(B), [0, 0, count, count]);
+    if !F::IS_DIRECT {
+        assert_eq!(pair.accesses(B), [0, 0, count, count]);
+    }
 }
 
 pub fn scattered_memory_is_touched_in_order_on_both_sides<F: Fabric>() {
@@ -264,6 +266,10 @@ pub fn what_travels_with_its_request_keeps_the_order_of_messages<F: Fabric>() {
 }
 
 pub fn a_fenced_operation_waits_for_all_before_it<F: Fabric>() {
+    if F::IS_DIRECT {
+        // What is before it has ended when its call returns.
+        return;
+    }
     let mut pair = Pair::<F>::open();
     let (to, memory) = (pair.sides[A].other, room(300_000));
     let key = register(&mut pair, B, &memory);
@@ -341,8 +347,18 @@ pub fn operations_on_the_dead_end<F: Fabric>() {
         posted += usize::from(side.domain.read(side.endpoint, &call, buffers.1).is_ok());
     }
     assert!(posted > 0);
+    if F::IS_DIRECT {
+        // They ended when they were called; what is posted now finds nobody.
+        for _ in 0..posted {
+            pair.success(A);
+        }
+        posted = 1;
+    }
     let endpoint = pair.sides[B].endpoint;
     pair.sides[B].domain.close_endpoint(endpoint).unwrap();
+    if F::IS_DIRECT {
+        write(&mut pair, A, &access(to, &short, 0), &room(8));
+    }
     for _ in 0..posted {
         assert!(matches!(pair.failure(A).error, Error::Transfer(_)));
     }

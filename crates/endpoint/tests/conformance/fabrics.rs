@@ -92,6 +92,26 @@ shared_memory!(
     SingleCopy::Never
 );
 
+/// Shared memory where one-sided operations are carried out without their target.
+pub struct SharedMemoryDirect;
+
+impl Fabric for SharedMemoryDirect {
+    type Local = Transport;
+    const IS_DIRECT: bool = true;
+
+    fn open() -> Self {
+        Self
+    }
+
+    fn settings() -> Settings {
+        SharedMemoryFetching::settings()
+    }
+
+    fn address(&self) -> Option<SocketAddr> {
+        SharedMemoryFetching.address()
+    }
+}
+
 /// Whether two endpoints are on one host, as far as the joined fabrics are concerned: a third one is not.
 fn same_parity(own: SocketAddr, other: SocketAddr) -> bool {
     (own.port() ^ other.port()) & 1 == 0

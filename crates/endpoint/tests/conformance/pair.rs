@@ -23,6 +23,8 @@ pub trait Fabric {
     const NEEDS_SENDER: bool = false;
     /// Rounds in which everything arrives that can.
     const SETTLING_ROUNDS: usize = 60;
+    /// Whether one-sided operations may be carried out without their target, which then cannot count them.
+    const IS_DIRECT: bool = false;
     /// A fabric of its own for one test.
     fn open() -> Self;
     /// How its transports are opened.
@@ -38,6 +40,8 @@ pub struct Options {
     pub transmit_flags: u64,
     /// Leaves the address vectors empty.
     pub strangers: bool,
+    /// Binds no counters of what others do to our memory.
+    pub uncounted: bool,
 }
 
 /// The first endpoint of a pair.
@@ -171,7 +175,10 @@ impl<P: LocalRoute> Side<P> {
             .unwrap();
         let accesses = ACCESSES.map(|event| {
             let counter = domain.open_counter();
-            domain.bind_counter(endpoint, counter, event).unwrap();
+            let is_others = event & (flags::REMOTE_READ | flags::REMOTE_WRITE) != 0;
+            if !(is_others && options.uncounted) {
+                domain.bind_counter(endpoint, counter, event).unwrap();
+            }
             counter
         });
         if let Err(error) = domain.enable(endpoint) {
@@ -240,6 +247,11 @@ impl<F: Fabric> Pair<F> {
 
     pub fn with(options: Options) -> Self {
         let fabric = F::open();
+        let uncounted = options.uncounted || F::IS_DIRECT;
+        let options = Options {
+            uncounted,
+            ..options
+        };
         let sides = [A, B].map(|_| Side::open(fabric.address(), F::settings(), options));
         let mut pair = Self {
             sides,
@@ -257,7 +269,14 @@ impl<F: Fabric> Pair<F> {
 
     /// Another endpoint, which knows side B as its other; drive it yourself.
     pub fn newcomer(&mut self) -> Side<F::Local> {
-        let mut side = Side::open(self._fabric.address(), F::settings(), Options::default());
+        let mut side = Side::open(
+            self._fabric.address(),
+            F::settings(),
+            Options {
+                uncounted: F::IS_DIRECT,
+                ..Options::default()
+            },
+        );
         side.other = side.insert(self.sides[B].address());
         side
     }
