@@ -227,6 +227,7 @@ pub fn overview() -> String {
          weft bench compare [OPTIONS]        several MPIs and transports, interleaved\n\
          weft run -n N -- weft bench ior [OPTIONS]   files read and written in parallel, with IOR's options\n\
          weft run -n N -- weft bench mdtest [OPTIONS]   many files and directories, with mdtest's options\n\
+         weft run -n N -- weft bench ft|is [OPTIONS]    two kernels of the NAS Parallel Benchmarks\n\
          weft bench app PROGRAM [OPTIONS]    hpcc, lammps, gromacs or openfoam, interleaved\n\
          weft bench figures --out DIR        published effects, shown again on this machine\n",
     );

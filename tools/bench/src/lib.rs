@@ -17,6 +17,7 @@
 //! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
 //! - [`ior`]: parallel reading and writing of files, as IOR does
 //! - [`mdtest`]: many files and directories, as mdtest does
+//! - [`npb`]: the kernels FT and IS of the NAS Parallel Benchmarks
 //! - [`report`]: figures, tables and the HTML page that holds them
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
 //! - [`app`]: the same for whole programs: HPC Challenge, LAMMPS, GROMACS, OpenFOAM
@@ -37,6 +38,7 @@ pub mod figures;
 pub mod format;
 pub mod ior;
 pub mod mdtest;
+pub mod npb;
 pub mod one_sided;
 pub mod options;
 pub mod pattern;
@@ -66,6 +68,9 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     };
     let rest: Vec<OsString> = arguments.collect();
     let name = name.to_string_lossy().into_owned();
+    if let Some(kernel) = npb::Kernel::named(&name) {
+        return npb::run(kernel, rest);
+    }
     match name.as_str() {
         "-h" | "--help" | "help" => {
             print!("{}", catalogue::overview());

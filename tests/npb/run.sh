@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `weft bench ft` and `weft bench is` on real MPIs: their results are those that the NAS Parallel Benchmarks publish. Usage: tests/npb/run.sh
+#
+# Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+WEFT=${WEFT:-$PWD/dist/bin/weft}
+# shellcheck disable=SC2016 # a name in quotes
+[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+WORK=$(mktemp -d)
+trap 'rm -rf "$WORK"' EXIT
+passed=0 failed=0 skipped=0
+cd "$WORK" || exit 1
+
+# verdict NAME STATUS: counts a case; what it printed is shown if it failed.
+verdict() {
+    if [ "$2" = 0 ]; then
+        printf 'ok - %s\n' "$1"
+        passed=$((passed + 1))
+    else
+        printf 'not ok - %s\n' "$1"
+        sed 's/^/    /' out err
+        failed=$((failed + 1))
+    fi
+}
+
+# kernel RANKS TRANSPORT MPI KERNEL ARGUMENTS...: stdout to `out`, stderr to `err`.
+kernel() {
+    local ranks=$1 transport=$2 mpi=$3
+    shift 3
+    timeout 100 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" -- "$WEFT" bench "$@" >out 2>err
+}
+
+has() { grep -Eq -- "$1" "${2:-out}"; }
+
+# is_right KERNEL RANKS: whether the output has NPB's layout, and says that the published values came out.
+is_right() {
+    has "^ NAS Parallel Benchmarks 3\.4 -- $1 Benchmark$" && has "^ $1 Benchmark Completed\.$" && has "^ Total processes = +$2$" &&
+        has '^ Verification    = +SUCCESSFUL$' && has '^ Time in seconds = +[0-9]+\.[0-9]+$' && has '^ Mop/s total     = +[0-9]+\.[0-9]+$'
+}
+
+for name in ft is; do
+    for ranks in 1 2 4 8; do
+        kernel "$ranks" native mpich "$name" --class S && is_right "${name^^}" "$ranks"
+        verdict "$name of class S has the published results on $ranks ranks" $?
+    done
+    for mpi in openmpi mpich intel; do
+        kernel 2 weft "$mpi" "$name" --class W
+        status=$?
+        if [ "$status" != 0 ] && has 'not here' err; then
+            printf 'skip - %s is not installed\n' "$mpi"
+            skipped=$((skipped + 1))
+            continue
+        fi
+        [ "$status" = 0 ] && is_right "${name^^}" 2
+        verdict "$mpi over Weft: $name of class W has the published results" $?
+    done
+done
+kernel 2 weft mpich ft --class S && [ "$(grep -c '^ T = *[1-6]     Checksum = *[0-9.]*D+02 *[0-9.]*D+02$' out)" = 6 ]
+verdict "ft prints a checksum for each step" $?
+
+kernel 2 weft mpich is --class A && is_right IS 2
+verdict "is of class A has the published results" $?
+
+kernel 2 native mpich ft --json --repeat 3 && [ "$(grep -c '"type":"row".*"verified":true' out)" = 3 ] && [ "$(grep -c '"type":"header"' out)" = 1 ]
+verdict "JSON has a header and a line for each run" $?
+
+kernel 3 native mpich is
+[ $? = 2 ] && has '3 ranks cannot share class S; start it with a power of two, at most 128' err
+verdict "a wrong number of ranks is explained, exit code 2" $?
+
+timeout 20 "$WEFT" bench ft --class X >out 2>err
+[ $? = 2 ] && has 'possible values: S, W, A' err
+verdict "an unknown class is explained, exit code 2" $?
+
+timeout 20 "$WEFT" bench is >/dev/full 2>err
+[ $? = 1 ] && has 'results cannot be written' err
+verdict "results that cannot be written are an error" $?
+
+printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+[ "$failed" = 0 ]
