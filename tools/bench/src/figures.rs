@@ -7,7 +7,7 @@
 //! In the order of a run:
 //! - [`list`]: which figures there are, made of what [`study`] has
 //! - [`measured`]: figures from benchmarks, the variants in turn
-//! - [`whole`]: figures from whole programs
+//! - [`whole`]: figures from whole programs; [`kernel`]: from two kernels
 //! - [`files`]: IOR by processes
 //! - [`hosts`]: figures from two hosts in network namespaces
 //! - [`simulated`]: figures from `weft sim`
@@ -16,6 +16,7 @@
 pub mod claim;
 pub mod files;
 pub mod hosts;
+pub mod kernel;
 pub mod list;
 pub mod measured;
 pub mod simulated;
@@ -139,6 +140,7 @@ fn one(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, String
     match &study.subject {
         Subject::Measured(measured) => measured::figure(settings, study, measured, weft),
         Subject::Whole(whole) => whole::figure(settings, study, whole, weft),
+        Subject::Kernel(kernel) => kernel::figure(settings, study, kernel, weft),
         Subject::Files => files::figure(settings, study, weft),
         Subject::Hosts(fault, instead) => match hosts::missing() {
             None => hosts::figure(settings, study, *fault, weft),

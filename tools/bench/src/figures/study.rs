@@ -29,6 +29,8 @@ pub enum Subject {
     Measured(Measured),
     /// A whole program with several settings of the provider.
     Whole(Whole),
+    /// A kernel of the NAS Parallel Benchmarks with several settings; its case is the class.
+    Kernel(Whole),
     /// `weft bench ior` with growing numbers of processes.
     Files,
     /// Two hosts in network namespaces, where root is; a scenario of `weft sim` elsewhere.
@@ -67,7 +69,7 @@ pub struct Measured {
     pub variants: &'static [Variant],
 }
 
-/// A whole program with two settings of the provider.
+/// A whole program with several settings.
 #[derive(Debug)]
 pub struct Whole {
     /// As `weft bench app` knows it.

@@ -84,7 +84,7 @@ fn parse(text: &str) -> Result<Vec<Value>, String> {
     rows.map_err(|error| format!("weft bench app printed something else: {error}"))
 }
 
-fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Figure, String> {
+pub(super) fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Figure, String> {
     let header = rows.first().ok_or("weft bench app printed nothing")?;
     let column = |name: &str| -> Vec<Option<f64>> {
         let row = rows
