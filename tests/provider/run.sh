@@ -81,12 +81,12 @@ check_pingpong() {
 # The same program of the Intel MPI wheel, with the libfabric that it brings.
 check_intel_tools() {
     local wheel=$PWD/.env/mpi/intel
-    if [ ! -x "$wheel/bin/fi_pingpong" ]; then
+    if [ ! -x "$wheel/bin/libfabric/fi_pingpong" ]; then
         skip "intel_fi_pingpong" "the Intel MPI wheel is not installed (run: scripts/setup.sh demo)"
         return
     fi
-    expect "intel_fi_info_lists_the_provider" '^provider: weft$' env LD_LIBRARY_PATH="$wheel/lib" "$wheel/bin/fi_info" -p weft
-    LD_LIBRARY_PATH=$wheel/lib check_pingpong intel_fi_pingpong "$wheel/bin/fi_pingpong"
+    expect "intel_fi_info_lists_the_provider" '^provider: weft$' env LD_LIBRARY_PATH="$wheel/lib" "$wheel/bin/libfabric/fi_info" -p weft
+    LD_LIBRARY_PATH=$wheel/lib check_pingpong intel_fi_pingpong "$wheel/bin/libfabric/fi_pingpong"
 }
 
 # check_conformance NAME FOLDER: all cases with the libfabric of a folder; with an empty one, the system's.

@@ -48,7 +48,7 @@ impl Machine {
             // Nobody else can be told that this one is gone, and no other answer is for us.
             Body::Stale(_) | Body::Greeting(_) if header.target != own => return None,
             Body::Stale(stale) => {
-                self.take_stale(stale, header.source, from);
+                self.take_stale(stale, packet, from, now_ns);
                 return None;
             }
             Body::Greeting(greeting) => {
@@ -130,14 +130,17 @@ impl Machine {
     }
 
     /// srd-protocol 6.5. Slow path; a scan, since the answer comes from a process that does not know our context.
-    fn take_stale(&mut self, stale: &Stale, source: u64, from: SocketAddr) {
+    fn take_stale(&mut self, stale: &Stale, packet: &Packet<'_>, from: SocketAddr, now_ns: u64) {
         let incarnation = stale.incarnation;
         let named = |slot: &Slot| slot.incarnation() == incarnation;
         let Some(index) = self.slots.iter().position(named) else {
             return;
         };
-        if source == incarnation {
-            // The same process has ended its flow with us.
+        if packet.header.source == incarnation {
+            // The same process has ended its flow with us, after it took what it acknowledges.
+            if let Some(flow) = &mut self.slots[index].flow {
+                flow.on_farewell(&mut self.shared, packet, now_ns);
+            }
             self.end(index as u32, Failure::Lost);
             return;
         }
@@ -212,11 +215,16 @@ impl Machine {
             if slot.ended.is_some() || identity.incarnation == 0 {
                 continue;
             }
-            let own = self.shared.incarnation;
+            let (own, target) = (self.shared.incarnation, identity.incarnation);
             for attempt in 0..FAREWELLS {
                 let path = Path::from_ports(attempt, attempt);
-                let to = identity.target(path);
-                let farewell = self.write_stale(own, identity.incarnation, (to, path), now_ns);
+                let farewell = match &mut self.slots[index].flow {
+                    Some(flow) => flow.write_farewell(&mut self.shared, path, now_ns),
+                    None => {
+                        let to = self.slots[index].rest.identity.target(path);
+                        self.write_stale(own, target, (to, path), now_ns)
+                    }
+                };
                 self.farewells.push(farewell);
             }
             self.end(index as u32, Failure::Lost);

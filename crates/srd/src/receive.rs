@@ -112,6 +112,17 @@ impl Flow {
         }
     }
 
+    /// Takes what the last packet of a remote acknowledges (srd-protocol 13.4).
+    pub(crate) fn on_farewell(&mut self, shared: &mut Shared, packet: &Packet<'_>, now_ns: u64) {
+        let moment = Moment {
+            now_ns,
+            waited_ns: 0,
+            datagram_bytes: 0,
+            is_news: false,
+        };
+        self.take_section(shared, packet, &moment);
+    }
+
     /// srd-protocol 6.2.
     fn meet(&mut self, shared: &mut Shared, packet: &Packet<'_>) {
         let header = &packet.header;

@@ -5,7 +5,7 @@ use weft_wire::header::HEADER_BYTES;
 use weft_wire::hello::HELLO_BYTES;
 use weft_wire::message::MESSAGE_BYTES;
 use weft_wire::{
-    Accept, Body, Data, Head, Header, Hello, Packet, Path, Receipt, Refusal, Segment, data,
+    Accept, Body, Data, Head, Header, Hello, Packet, Path, Receipt, Refusal, Segment, Stale, data,
 };
 
 use crate::ack::Limits;
@@ -265,6 +265,27 @@ impl Flow {
         };
         self.received.want_now();
         self.write(shared, Body::Acknowledgement, departure, now_ns)
+    }
+
+    /// The flow's last packet: all that was taken is acknowledged with it, since nothing can be later (srd-protocol 13.4).
+    pub(crate) fn write_farewell(
+        &mut self,
+        shared: &mut Shared,
+        path: Path,
+        now_ns: u64,
+    ) -> Transmit {
+        let departure = Departure {
+            path,
+            sequence: 0,
+            acknowledge_now: false,
+            again: false,
+        };
+        let stale = Stale {
+            incarnation: shared.incarnation,
+            port: shared.config.ports[0],
+        };
+        self.received.want_now();
+        self.write(shared, Body::Stale(stale), departure, now_ns)
     }
 
     fn body(&self, piece: &Piece) -> Body {

@@ -73,6 +73,21 @@ pub fn a_directed_receive_ends_when_its_source_dies<F: Fabric>() {
     assert_eq!(bytes_in(&any), [9], "a receive from anyone goes on");
 }
 
+pub fn what_was_received_is_complete_though_its_receiver_closes_at_once<F: Fabric>() {
+    let mut pair = acquainted::<F>();
+    let landed = room(1);
+    pair.receive(B, want_plain(3), &landed);
+    pair.send(A, plain(4), &[7]);
+    let start = Instant::now();
+    while pair.sides[B].heard.is_empty() {
+        assert!(start.elapsed() < PATIENCE, "nothing was received");
+        pair.poll();
+    }
+    kill(&mut pair, B);
+    assert_eq!(bytes_in(&landed), [7]);
+    assert_eq!(pair.success(A).context, 4);
+}
+
 pub fn a_receive_from_the_dead_ends_too<F: Fabric>() {
     let mut pair = acquainted::<F>();
     let other = pair.sides[B].other;

@@ -73,7 +73,7 @@ pub struct Side<P: LocalRoute> {
     /// What this side calls the other; and itself.
     pub other: FiAddr,
     pub myself: FiAddr,
-    heard: VecDeque<Outcome>,
+    pub heard: VecDeque<Outcome>,
 }
 
 /// Two sides.
