@@ -143,6 +143,8 @@ test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammp
 
 # A browser for the page of `weft bench compare`: 350 MB, some 20 seconds where the network is fast.
 browser_packages=(chromium chromium-driver fonts-dejavu-core)
+# For the benchmark with threads of Intel MPI.
+openmp_packages=(libomp5-14)
 
 # Programs that tests compare with or run over Weft: OpenFOAM with its examples (100 MB to fetch, 470 MB, some 20 seconds) and NetPIPE.
 program_packages=(openfoam openfoam-examples netpipe-openmpi)
@@ -163,6 +165,7 @@ need_packages "${packages[@]}"
 if [ "$tier" = test ]; then
     want_packages "${browser_packages[@]}"
     want_packages "${program_packages[@]}"
+    want_packages "${openmp_packages[@]}"
 fi
 need_rust
 if [ "$tier" != build ]; then

@@ -59,12 +59,72 @@ imb_other_run() {
 
 IMB_NONBLOCKING=(Ibcast Iallgather Igather Iscatter Ialltoall Ireduce Iallreduce Ibarrier)
 
-# Nonblocking collectives and pairs of ranks. IMB-MT, with threads, is linked to a library that the wheels do not bring.
+# Every message and every access by datagrams, as between hosts.
+by_datagrams() { FI_WEFT_ROUTE=srd "$@"; }
+
+# Threads of one process, each with its messages. IMB-MT wants libiomp5.so, which no wheel here brings; LLVM's OpenMP is the same library.
+# Intel MPI with two threads a rank, all bound to one core each, does not come through the collective in any sensible time.
+imb_threads_run() {
+    local mpi=$1 out=$WORK/imb.out benchmark benchmarks=(PingPongMT)
+    [ "$mpi" = intel ] || benchmarks+=(AllreduceMT)
+    LD_LIBRARY_PATH=$WORK/openmp OMP_NUM_THREADS=2 weft_run "$mpi" 2 120 "$ROOT/.env/mpi/intel/bin/IMB-MT" \
+        "${benchmarks[@]}" -thread_level multiple -count 1,1024 -repeat 20 >"$out" 2>&1
+    local status=$?
+    cat "$out"
+    [ "$status" = 0 ] || return "$status"
+    for benchmark in "${benchmarks[@]}"; do
+        grep -qi "^# Benchmarking $benchmark *\$" "$out" || { echo "IMB-MT printed no table for $benchmark"; return 1; }
+    done
+}
+
+imb_threads() {
+    local mpi=$1 openmp
+    openmp=$(ldconfig -p | sed -n 's/.*libomp\.so\.5 .*=> //p' | head -n 1)
+    if [ -z "$openmp" ]; then
+        skip_case "imb threads, $mpi" 'IMB-MT needs an OpenMP library (Debian: libomp5-14); scripts/setup.sh test installs it'
+        return
+    fi
+    mkdir -p "$WORK/openmp"
+    ln -sf "$openmp" "$WORK/openmp/libiomp5.so"
+    run_case "imb threads, 2 ranks, $mpi" 120 imb_threads_run "$mpi"
+}
+
+# imb_extended_run MPI: the older one-sided benchmarks, which the wheel lacks, built from Intel's source where that is given.
+imb_extended_run() {
+    local mpi=$1 out=$WORK/imb.out benchmark
+    weft_run "$mpi" 2 120 "$WORK/imb-source/src_c/IMB-EXT" -msglog 0:12 -iter 20,40,10 -time 0.2 -iter_policy off >"$out" 2>&1
+    local status=$?
+    cat "$out"
+    [ "$status" = 0 ] || return "$status"
+    for benchmark in Window Unidir_Get Unidir_Put Bidir_Get Bidir_Put Accumulate; do
+        grep -q "^# Benchmarking $benchmark *\$" "$out" || { echo "IMB-EXT printed no table for $benchmark"; return 1; }
+    done
+}
+
+imb_extended() {
+    local mpi=$1
+    if [ -z "${WEFT_IMB_SOURCE:-}" ]; then
+        skip_case "imb extended, $mpi" 'IMB-EXT is not in the wheel; set WEFT_IMB_SOURCE to a tree of github.com/intel/mpi-benchmarks'
+        return
+    fi
+    if [ ! -x "$WORK/imb-source/src_c/IMB-EXT" ]; then
+        cp -r "$WEFT_IMB_SOURCE" "$WORK/imb-source"
+        if ! make -C "$WORK/imb-source/src_c" TARGET=EXT CC="$ROOT/.env/mpi/mpich/bin/mpicc" >"$LOGS/imb_extended_build.log" 2>&1; then
+            skip_case "imb extended, $mpi" "IMB-EXT does not build (see $LOGS/imb_extended_build.log)"
+            return
+        fi
+    fi
+    run_case "imb extended, 2 ranks, $mpi" 120 imb_extended_run "$mpi"
+    [ "$TRANSPORT" = weft ] && run_case "imb extended, 2 ranks, $mpi, by datagrams" 120 by_datagrams imb_extended_run "$mpi"
+}
+
+# Nonblocking collectives and pairs of ranks.
 imb_others() {
     local mpi=$1 bin=$ROOT/.env/mpi/intel/bin
     [ -x "$bin/IMB-NBC" ] && run_case "imb nonblocking, 4 ranks, $mpi" 120 imb_other_run "$mpi" 4 120 IMB-NBC "${IMB_NONBLOCKING[@]}"
     [ -x "$bin/IMB-P2P" ] && run_case "imb pairs, 2 ranks, $mpi" 120 imb_other_run "$mpi" 2 120 IMB-P2P PingPong Unirandom
-    skip_case "imb threads, $mpi" 'IMB-MT needs libiomp5.so, which the wheels do not bring'
+    imb_threads "$mpi"
+    imb_extended "$mpi"
 }
 
 imb_suite() {
@@ -78,6 +138,10 @@ imb_suite() {
         imb_others "$mpi"
         [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] && run_case "imb one-sided, 2 ranks, $mpi" 120 imb_remote_run "$mpi" 2 120
         [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] && run_case "imb one-sided, 4 ranks, $mpi" 120 imb_remote_run "$mpi" 4 120
+        [ "$TRANSPORT" = weft ] || continue
+        run_case "imb one-sided, 2 ranks, $mpi, by datagrams" 120 by_datagrams imb_remote_run "$mpi" 2 120
+        run_case "imb nonblocking, 4 ranks, $mpi, by datagrams" 120 by_datagrams imb_other_run "$mpi" 4 120 IMB-NBC "${IMB_NONBLOCKING[@]}"
+        run_case "imb pairs, 2 ranks, $mpi, by datagrams" 120 by_datagrams imb_other_run "$mpi" 2 120 IMB-P2P PingPong Unirandom
     done
 }
 

@@ -24,7 +24,9 @@ mpi4py_run() {
     local exclude=(-e spawn -e dynproc -x testGetFortranInfo) include=()
     [ "$TRANSPORT-$mpi" = weft-mpich ] && exclude+=(-x testDistgraphcomm)
     [ "$TRANSPORT-$mpi" = weft-openmpi ] && exclude+=(-x testRevoke)
-    if [ "$FULL" = no ]; then
+    if [ -n "${MPI4PY_ONLY:-}" ]; then
+        include=(-i "$MPI4PY_ONLY")
+    elif [ "$FULL" = no ]; then
         include=(-i "$MPI4PY_MESSAGES")
         [ "$ranks" = 3 ] && include=(-i "$MPI4PY_ODD")
     fi
@@ -41,6 +43,11 @@ mpi4py_run() {
     [ "$full" = "$ranks" ] || { echo "only $full of $ranks ranks ran hundreds of tests"; return 1; }
 }
 
+# The modules of one-sided communication, every access by datagrams.
+mpi4py_by_datagrams() {
+    FI_WEFT_ROUTE=srd MPI4PY_ONLY='test_(rma|rma_nb|win)' mpi4py_run "$1" 2 120 "$2"
+}
+
 mpi4py_suite() {
     local mpi ranks source seconds=300
     if [ "$FULL" = yes ]; then seconds=1200; fi
@@ -51,6 +58,8 @@ mpi4py_suite() {
         for ranks in 2 3; do
             run_case "mpi4py, $ranks ranks, $mpi" "$seconds" mpi4py_run "$mpi" "$ranks" "$seconds" "$source"
         done
+        # Open MPI's one-sided communication has memory of its own.
+        [ "$TRANSPORT-$mpi" = weft-mpich ] && run_case "mpi4py one-sided, 2 ranks, $mpi, by datagrams" 120 mpi4py_by_datagrams "$mpi" "$source"
     done
 }
 
