@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The kernel's ports: eight UDP sockets, what waits in them, and what leaves through them in as few calls as can be.
+//! The kernel's ports: eight UDP sockets and the favourite beside them, what waits in them, and what leaves through them
+//! in as few calls as can be.
 //!
 //! Sources: udp(7) for UDP_SEGMENT and UDP_GRO, ip(7) for IP_RECVERR and IP_MTU_DISCOVER, socket(7) for SO_TIMESTAMPNS.
 
@@ -53,7 +54,7 @@ struct Trouble {
     reported: bool,
 }
 
-/// Eight sockets.
+/// Eight sockets, and sometimes a ninth.
 // structure: allow struct-fields because each is one tool of the same calls, and none belongs to another
 #[derive(Debug)]
 pub struct SocketPorts {
