@@ -76,6 +76,7 @@ if [ $# = 1 ]; then
     browse "$1"
 else
     rendered
+    if scripts/readme-results.py --check; then ok "README's table stands between its marks"; else not_ok "README's table stands between its marks"; fi
     [ ! -s "$work/index.html" ] || browse "$work/index.html"
 fi
 finish
