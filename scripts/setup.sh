@@ -123,15 +123,15 @@ need_mpi4py_source() {
     rm -rf .env/src/incoming
 }
 
-# need_reframe: its stock OSU checks read our output. Later versions than 4.9.3 come without those checks.
-need_reframe() {
-    local folder=.env/reframe version=4.9.3
+# need_tool NAME PACKAGE VERSION: a Python program in an environment of its own, .env/NAME.
+need_tool() {
+    local folder=.env/$1 package=$2 version=$3
     [ "$(cat "$folder/installed.txt" 2>/dev/null)" = "$version" ] && return 0
-    say "installing reframe-hpc $version into $folder"
+    say "installing $package $version into $folder"
     rm -rf "$folder"
     python3 -m venv "$folder" || die "python3 -m venv failed. On Debian: apt-get install python3-venv"
     retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install --retries 5 --timeout 60 \
-        "reframe-hpc==$version" || die "pip could not install reframe-hpc $version"
+        "$package==$version" || die "pip could not install $package $version"
     printf '%s\n' "$version" >"$folder/installed.txt"
 }
 
@@ -173,5 +173,8 @@ if [ "$tier" != build ]; then
 fi
 if [ "$tier" = test ]; then
     need_mpi4py_source
-    need_reframe
+    # Its stock OSU checks read our output. Later versions than 4.9.3 come without those checks.
+    need_tool reframe reframe-hpc 4.9.3
+    # Reads the output of weft bench ior.
+    need_tool ior-parser ior-parser 0.1.1
 fi

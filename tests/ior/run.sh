@@ -7,6 +7,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 WEFT=${WEFT:-$PWD/dist/bin/weft}
 [ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+PARSER=${IOR_PARSER:-$PWD/.env/ior-parser/bin/ior_parser}
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 passed=0 failed=0 skipped=0
@@ -48,6 +49,35 @@ for mpi in openmpi mpich intel; do
     published "$mpi"
     verdict "$mpi: the published command line prints the published layout" $?
 done
+
+if [ -x "$PARSER" ]; then
+    # The public package ior-parser reads the text and finds what was asked for and measured.
+    ior 2 mpich -r -w -v -F -o=S -b=8m -t=2m -i=3 && "$PARSER" --json out >parsed && python3 - <<'EOF' >>err 2>&1
+import json
+found = json.load(open("parsed"))
+text = json.dumps(found)
+rows = [line.split() for line in open("out") if line.startswith(("write", "read"))]
+summary = {row[0]: float(row[3]) for row in rows if len(row) == 27}
+assert set(summary) == {"write", "read"}, rows
+def numbers(value):
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from numbers(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from numbers(one)
+    elif isinstance(value, (int, float)):
+        yield value
+found = list(numbers(found))
+for mean in summary.values():
+    assert any(abs(one - mean) < 0.01 for one in found), (mean, text)
+assert 8 << 20 in found and 2 << 20 in found, text
+EOF
+    verdict "ior-parser finds sizes and mean bandwidths in the text" $?
+else
+    printf 'skip - ior-parser: %s is missing; scripts/setup.sh test installs it\n' "$PARSER"
+    skipped=$((skipped + 1))
+fi
 
 ior 3 mpich -w -W -r -R -b 256k -t 16k -s 3 -z -Z -i 2 -e -g -l random -O summaryFormat=JSON
 python3 - <<'EOF' >>err 2>&1
@@ -102,6 +132,25 @@ else
     printf 'skip - a full file system: needs root and mount namespaces\n'
     skipped=$((skipped + 1))
 fi
+
+# A rank that is killed takes the others with it, and the rows before are there.
+ior 2 mpich -w -v -i 1000000 -b 1m -t 256k -o killed -F &
+run=$!
+victim=
+for _ in $(seq 100); do
+    sleep 0.1
+    has '^write ' || continue
+    # The ranks are those that have no children of their own.
+    for process in $(pgrep -f -- 'bench ior -w -v -i 1000000 -b 1m -t 256k -o killed -F'); do
+        pgrep -P "$process" >/dev/null || victim=$process
+    done
+    break
+done
+kill -9 "$victim"
+wait "$run"
+status=$?
+[ "$status" != 0 ] && [ "$status" != 124 ] && has '^write ' && ! pgrep -f -- '-t 256k -o killed -F' >>err
+verdict "a killed rank ends the run with an error, and the rows before it are printed" $?
 
 printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
 [ "$failed" = 0 ]
