@@ -134,6 +134,20 @@ static void a_fenced_send_waits_for_all_before_it(void)
     free(in);
 }
 
+static void an_endpoint_answers_while_only_anothers_queue_is_read(void)
+{
+    uint32_t in[3], number = 6;
+    open_pair(&host, &a, &b, NULL);
+    for (int round = 0; round < 3; round++) {
+        OK(fi_trecv(b.ep, &in[round], 4, NULL, FI_ADDR_UNSPEC, 1, 0, &in[round]));
+        POST(&a, NULL, fi_tsend(a.ep, &number, 4, NULL, a.other, 1, &number));
+        CHECK(next_entry(&a, NULL).op_context == &number, "another completion");
+    }
+    for (int round = 0; round < 3; round++)
+        CHECK(next_entry(&b, &a).op_context == &in[round] && in[round] == 6, "another message");
+    close_pair(&host, &a, &b);
+}
+
 static fi_addr_t source_of_next(struct side *side, struct side *other)
 {
     struct fi_cq_tagged_entry entry;
@@ -257,6 +271,7 @@ const struct test_case completion_cases[] = {
     {"default_flags_ask_for_entries", default_flags_ask_for_entries},
     {"injects_leave_no_entry", injects_leave_no_entry},
     {"completion_levels_hold", completion_levels_hold},
+    {"an_endpoint_answers_while_only_anothers_queue_is_read", an_endpoint_answers_while_only_anothers_queue_is_read},
     {"a_fenced_send_waits_for_all_before_it", a_fenced_send_waits_for_all_before_it},
     {"completions_name_their_source", completions_name_their_source},
     {"a_queue_grows_and_loses_nothing", a_queue_grows_and_loses_nothing},

@@ -27,6 +27,8 @@ pub struct Domain<P: LocalRoute = weft_shm::Transport> {
     pub(crate) sinks: Sinks,
     pub(crate) vectors: Table<AddressVector>,
     pub(crate) last_failure: Option<String>,
+    /// Reads of queues in a row whose own endpoints had nothing to do, while there were others.
+    pub(crate) idle_reads_count: u32,
 }
 
 impl<P: LocalRoute> Domain<P> {
@@ -48,6 +50,7 @@ impl<P: LocalRoute> Domain<P> {
             },
             vectors: Table::new(),
             last_failure: None,
+            idle_reads_count: 0,
         }
     }
 
