@@ -388,12 +388,11 @@ impl Peer for Transport {
 
 impl Drop for Transport {
     /// Says goodbye, so that nobody waits for us and our slots are free again. Messages already in lanes stay
-    /// deliverable: they lie in their receivers' memory.
+    /// deliverable: they lie in their receivers' memory. The region is closed after that: whoever sees it closed frees our
+    /// slot, and a goodbye would then be written into the lane of whoever claimed it next.
     fn drop(&mut self) {
         self.withdraw_all();
         crash_point!(47, "close: begun, the region still open");
-        self.own.region.close();
-        crash_point!(48, "close: the region is closed, goodbyes not said");
         for index in 0..self.remotes.len() {
             if matches!(self.remotes[index].link, Link::Ready(_)) {
                 let head = Head {
@@ -405,8 +404,10 @@ impl Drop for Transport {
                 if self.remotes[index].push_control(head, [0; 7]) {
                     self.ring(RemoteId(index as u32));
                 }
-                crash_point!(49, "close: one goodbye is said");
+                crash_point!(48, "close: one goodbye is said");
             }
         }
+        crash_point!(49, "close: goodbyes are said, the region still open");
+        self.own.region.close();
     }
 }
