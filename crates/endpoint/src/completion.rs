@@ -223,7 +223,8 @@ impl Reporter {
     ) {
         self.counts.received_count += 1;
         if envelope.length_bytes > end.capacity_bytes as u64 {
-            return self.truncated(sinks, envelope, source, *end);
+            let envelope = *envelope;
+            return self.truncated(sinks, &envelope, source, *end);
         }
         self.counts.received_bytes += envelope.length_bytes;
         if end.release || self.receive.wants_entry(end.flags) {
@@ -232,7 +233,7 @@ impl Reporter {
         sinks.count(self.counters.receive());
     }
 
-    // The end comes by value, so that it need not be in memory where nothing is cut.
+    // The end comes by value and the envelope as a copy, so that neither need be in memory where nothing is cut.
     #[cold]
     fn truncated(
         &mut self,

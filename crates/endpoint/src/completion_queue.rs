@@ -16,18 +16,22 @@ const DEFAULT_SIZE: usize = 256;
 const LARGEST_RESERVED: usize = 1 << 16;
 
 /// An operation is complete.
+///
+/// No two fields are neighbours here that are neighbours in C's entries: the compiler then copies them one by one, as they
+/// were written. Two at a time they would be read in another width than they were written, which stalls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Completion {
     /// The context given with the operation.
     pub context: usize,
-    /// What it was and what it carries: flags of [`crate::flags`].
-    pub flags: u64,
     /// Length of the message received; 0 for sends.
     pub length_bytes: usize,
-    /// Address where the message begins, for multi-receives; 0 otherwise.
-    pub address: usize,
     /// The sender's data, if `flags` has `REMOTE_CQ_DATA`; else 0.
     pub cq_data: u64,
+    /// What it was and what it carries: flags of [`crate::flags`].
+    pub flags: u64,
+    /// Address where the message begins, for multi-receives; 0 otherwise.
+    pub address: usize,
     /// The tag of a tagged message received; else 0.
     pub tag: u64,
     /// Who sent the message received, if the endpoint reports sources and the address is known.
@@ -58,7 +62,7 @@ pub struct ErrorCompletion {
     pub error: Error,
 }
 
-/// Completions in order, in a ring whose places are written and read where they lie: what `VecDeque` does, less the
+/// Completions in order, by the number of successes before them, in a ring whose places are written and read where they lie: what `VecDeque` does, less the
 /// copies of an entry that its `Option`s cost on the fast path.
 #[derive(Debug)]
 struct Ring {
@@ -108,11 +112,11 @@ impl Ring {
     #[cold]
     fn grow(&mut self) {
         let mut wider = Self::new(2 * self.places.len());
-        while self.count() > 0 {
-            let oldest = *self.pop();
-            wider.push(oldest);
+        for number in self.popped..self.pushed {
+            let place = wider.place(number);
+            wider.places[place] = self.places[self.place(number)];
         }
-        *self = wider;
+        self.places = wider.places;
     }
 }
 
@@ -120,8 +124,6 @@ impl Ring {
 #[derive(Debug)]
 pub(crate) struct CompletionQueue {
     ready: Ring,
-    /// How many successes were ever read; the place of the front of `ready`.
-    taken_count: u64,
     /// Errors, each with the place of the success that follows it.
     errors: VecDeque<(u64, ErrorCompletion)>,
     /// The place of the first error, or `u64::MAX`.
@@ -141,7 +143,6 @@ impl CompletionQueue {
         };
         Self {
             ready: Ring::new(size.min(LARGEST_RESERVED)),
-            taken_count: 0,
             errors: VecDeque::new(),
             first_error: u64::MAX,
             alarm: Alarm::default(),
@@ -158,7 +159,7 @@ impl CompletionQueue {
 
     #[cold]
     pub(crate) fn push_error(&mut self, error: ErrorCompletion) {
-        let place = self.taken_count + self.ready.count();
+        let place = self.ready.pushed;
         self.errors.push_back((place, error));
         self.first_error = self.errors[0].0;
         self.alarm.sound();
@@ -174,33 +175,39 @@ impl CompletionQueue {
     ///
     /// # Errors
     /// [`Error::Again`] if the queue is empty, [`Error::ErrorAvailable`] if its next entry is an error.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(
         &mut self,
         max: usize,
         mut take: impl FnMut(&Completion),
     ) -> Result<usize, Error> {
-        let before_error = self.first_error - self.taken_count;
-        let count = self.ready.count().min(before_error) as usize;
-        if count == 0 {
-            return Err(if self.first_error == u64::MAX {
-                Error::Again
-            } else {
-                Error::ErrorAvailable
-            });
+        let mut count = self.ready.count();
+        if count == 0 && self.first_error == u64::MAX {
+            return Err(Error::Again);
         }
-        let count = count.min(max);
+        if self.first_error != u64::MAX {
+            count = count.min(self.before_error());
+            if count == 0 {
+                return Err(Error::ErrorAvailable);
+            }
+        }
+        let count = count.min(max as u64);
         for _ in 0..count {
             take(self.ready.pop());
         }
-        self.taken_count += count as u64;
-        Ok(count)
+        Ok(count as usize)
+    }
+
+    /// Successes before the first error.
+    #[cold]
+    fn before_error(&self) -> u64 {
+        self.first_error - self.ready.popped
     }
 
     /// Takes the next entry, if it is an error.
     #[cold]
     pub(crate) fn read_error(&mut self) -> Option<ErrorCompletion> {
-        if self.first_error != self.taken_count {
+        if self.first_error != self.ready.popped {
             return None;
         }
         let (_, error) = self.errors.pop_front()?;

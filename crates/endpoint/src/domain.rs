@@ -180,7 +180,7 @@ impl<P: LocalRoute> Domain<P> {
     ///
     /// # Errors
     /// [`Error::Again`] if there are none, [`Error::ErrorAvailable`] if the next entry is an error.
-    #[inline]
+    #[inline(always)]
     pub fn read_queue(
         &mut self,
         queue: QueueId,

@@ -171,6 +171,17 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
         PostError::Failed(TransferError::Unreachable)
     }
 
+    #[inline(never)]
+    fn post_send_far(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        match (self.ways.to(op.remote), &mut self.far) {
+            (Way::Network, Some(far)) => {
+                far.turn.now();
+                far.transport.post_send(op, payload)
+            }
+            _ => Err(self.unreachable(op.remote)),
+        }
+    }
+
     /// Has both transports know the same remotes under the same ids.
     #[cold]
     fn share(&mut self, near_knows: bool) {
@@ -221,14 +232,11 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
 impl<L: LocalRoute, N: LocalRoute> Peer for Joined<L, N> {
     #[inline(always)]
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
-        match (self.ways.to(op.remote), &mut self.far) {
-            (Way::Local, _) => self.near.post_send(op, payload),
-            (Way::Network, Some(far)) => {
-                far.turn.now();
-                far.transport.post_send(op, payload)
-            }
-            _ => Err(self.unreachable(op.remote)),
+        if self.ways.to(op.remote) == Way::Local {
+            return self.near.post_send(op, payload);
         }
+        let op = *op;
+        self.post_send_far(&op, payload)
     }
 
     fn accept(&mut self, offer: OfferId, landing: Landing) {

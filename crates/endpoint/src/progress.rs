@@ -41,9 +41,22 @@ impl<P: LocalRoute> Domain<P> {
             .progress(&mut self.sinks))
     }
 
-    /// Drives all endpoints bound to a queue, and now and then the domain's others. Fast path.
-    #[inline]
+    /// Drives all endpoints bound to a queue, most often one. Fast path.
+    #[inline(always)]
     pub(crate) fn progress_queue(&mut self, queue: QueueId) {
+        let Some(known) = self.sinks.queues.get(queue.0) else {
+            return;
+        };
+        let [endpoint] = known.bound[..] else {
+            return self.progress_queue_of_many(queue);
+        };
+        if let Some(endpoint) = self.endpoints.get_mut(endpoint.0) {
+            endpoint.progress(&mut self.sinks);
+        }
+    }
+
+    #[inline(never)]
+    fn progress_queue_of_many(&mut self, queue: QueueId) {
         let mut index = 0;
         let mut event_count = 0;
         while let Some(&endpoint) = self
@@ -109,16 +122,24 @@ impl<P: LocalRoute> Endpoint<P> {
             None => local.progress(&mut { own }),
             Some(foreign) => progress_foreign(local, own, foreign),
         };
-        let core = &mut self.core;
-        if let Some(one_sided) = &mut core.one_sided
-            && one_sided.has_parcels()
-        {
-            count += one_sided.send_parcels(local, &mut core.report, sinks);
+        if self.core.one_sided.is_some() {
+            count += send_parcels(local, &mut self.core, sinks);
         }
         if count == 0 {
             self.count_idle_round();
         }
         count
+    }
+}
+
+/// Sends what one-sided operations have gathered.
+#[inline(never)]
+fn send_parcels<P: LocalRoute>(local: &mut P, core: &mut Core, sinks: &mut Sinks) -> usize {
+    match &mut core.one_sided {
+        Some(one_sided) if one_sided.has_parcels() => {
+            one_sided.send_parcels(local, &mut core.report, sinks)
+        }
+        _ => 0,
     }
 }
 
@@ -146,32 +167,25 @@ impl Owner for Arrivals<'_> {
         payload: BytesView<'_>,
         ack: Option<AckToken>,
     ) -> bool {
-        if envelope.class == Class::Service {
-            self.core.serve(self.sinks, envelope, payload);
-            return true;
+        if envelope.class != Class::Service {
+            let core = &mut *self.core;
+            let matcher = core.matching.of(envelope.class);
+            if let Some(mut first) = matcher.find_first_posted(envelope.remote, envelope.tag)
+                && first.receive().multi.is_none()
+            {
+                // Used where it lies: moved out, it would be read back in other widths than it was written.
+                let posted = first.receive();
+                posted.buffer.fill(0, payload);
+                let end = ReceiveEnd::whole(posted);
+                first.discard();
+                let source = core.remotes.name_of(envelope.remote);
+                core.report.received(self.sinks, envelope, source, &end);
+                return true;
+            }
         }
-        let core = &mut *self.core;
-        let Some(mut found) = core
-            .matching
-            .of(envelope.class)
-            .find_posted(envelope.remote, envelope.tag)
-        else {
-            self.keep_message(envelope, payload, ack);
-            return false;
-        };
-        if let Some(multi) = found.receive().multi {
-            let posted = found.id();
-            self.message_into_multi(multi, posted, envelope, payload);
-            return true;
-        }
-        // Used where it lies: moved out, it would be read back in other widths than it was written.
-        let posted = found.receive();
-        posted.buffer.fill(0, payload);
-        let end = ReceiveEnd::whole(posted);
-        drop(found.take());
-        let source = core.remotes.name_of(envelope.remote);
-        core.report.received(self.sinks, envelope, source, &end);
-        true
+        // A copy, so that the envelope need not be in memory above.
+        let envelope = *envelope;
+        self.on_other_message(&envelope, payload, ack)
     }
 
     #[inline]
@@ -269,7 +283,41 @@ impl Owner for Arrivals<'_> {
 }
 
 impl Arrivals<'_> {
+    /// A message that does not just end the earliest receive.
     #[inline(never)]
+    fn on_other_message(
+        &mut self,
+        envelope: &Envelope,
+        payload: BytesView<'_>,
+        ack: Option<AckToken>,
+    ) -> bool {
+        if envelope.class == Class::Service {
+            self.core.serve(self.sinks, envelope, payload);
+            return true;
+        }
+        let core = &mut *self.core;
+        let Some(mut found) = core
+            .matching
+            .of(envelope.class)
+            .find_posted(envelope.remote, envelope.tag)
+        else {
+            self.keep_message(envelope, payload, ack);
+            return false;
+        };
+        if let Some(multi) = found.receive().multi {
+            let posted = found.id();
+            self.message_into_multi(multi, posted, envelope, payload);
+            return true;
+        }
+        let posted = found.receive();
+        posted.buffer.fill(0, payload);
+        let end = ReceiveEnd::whole(posted);
+        drop(found.take());
+        let source = core.remotes.name_of(envelope.remote);
+        core.report.received(self.sinks, envelope, source, &end);
+        true
+    }
+
     fn keep_message(&mut self, envelope: &Envelope, payload: BytesView<'_>, ack: Option<AckToken>) {
         let body = self.core.pool.keep(payload);
         self.keep(Unexpected {

@@ -5,7 +5,7 @@
 //! Calls multi_receive.rs and peek.rs for the receives that are more than that.
 
 use weft_contract::{Class, Envelope, Landing, LandingToken, TransferError};
-use weft_matching::Want;
+use weft_matching::{UnexpectedId, Want};
 use weft_memory::UserBuffer;
 
 use crate::completion::{ReceiveEnd, Sinks};
@@ -38,7 +38,7 @@ impl<P: LocalRoute> Domain<P> {
     /// [`Error::Invalid`] if `source` names no remote, flags contradict each other, or FI_CLAIM comes without
     /// a message claimed under the same context; [`Error::BadState`] before the endpoint is enabled;
     /// [`Error::NotBound`] for a peek without a receive queue to answer on.
-    #[inline]
+    #[inline(always)]
     pub fn receive(
         &mut self,
         endpoint: EndpointId,
@@ -49,7 +49,8 @@ impl<P: LocalRoute> Domain<P> {
         let endpoint = self.endpoints.get_mut(number.0).ok_or(Error::NoSuch)?;
         let flags = receive.flags.unwrap_or(endpoint.settings.receive_flags);
         if flags & SPECIAL != 0 {
-            return self.receive_specially(number, receive, flags, buffer);
+            let receive = *receive;
+            return self.receive_specially(number, &receive, flags, buffer);
         }
         let want = endpoint.want(receive)?;
         let posted = Posted {
@@ -65,16 +66,7 @@ impl<P: LocalRoute> Domain<P> {
             .find_unexpected(want)
         {
             None => endpoint.post(receive.class, want, posted),
-            Some(id) => {
-                if let Some((.., message)) = endpoint
-                    .core
-                    .matching
-                    .of(receive.class)
-                    .remove_unexpected(id)
-                {
-                    endpoint.deliver(&mut self.sinks, message, Target::whole(posted));
-                }
-            }
+            Some(id) => endpoint.receive_unexpected(&mut self.sinks, receive.class, id, posted),
         }
         Ok(())
     }
@@ -181,12 +173,26 @@ impl<P: LocalRoute> Endpoint<P> {
 
     /// Posts a receive that no unexpected message matches; has its source watched, so that it does not wait
     /// for the dead. Fast path.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn post(&mut self, class: Class, want: Want, posted: Posted) {
         if let Some(source) = want.source {
             self.watch(source);
         }
         self.core.matching.of(class).post(want, posted);
+    }
+
+    /// Ends a receive with an unexpected message.
+    #[inline(never)]
+    fn receive_unexpected(
+        &mut self,
+        sinks: &mut Sinks,
+        class: Class,
+        id: UnexpectedId,
+        posted: Posted,
+    ) {
+        if let Some((.., message)) = self.core.matching.of(class).remove_unexpected(id) {
+            self.deliver(sinks, message, Target::whole(posted));
+        }
     }
 
     /// Ends an unexpected message in the receive that it was kept for.

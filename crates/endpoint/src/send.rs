@@ -65,7 +65,7 @@ impl<P: LocalRoute> Domain<P> {
     /// [`Error::Invalid`] if `to` names no remote, [`Error::BadState`] before the endpoint is enabled,
     /// [`Error::TooLong`] beyond the inject limit under FI_INJECT, [`Error::Transfer`] if the remote is gone
     /// or cannot be reached.
-    #[inline]
+    #[inline(always)]
     pub fn send(
         &mut self,
         endpoint: EndpointId,
@@ -120,7 +120,7 @@ impl<P: LocalRoute> Domain<P> {
     ///
     /// # Errors
     /// As [`Domain::send`].
-    #[inline]
+    #[inline(always)]
     pub fn inject(
         &mut self,
         endpoint: EndpointId,

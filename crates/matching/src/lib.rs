@@ -40,5 +40,5 @@ mod table;
 mod unexpected;
 mod want;
 
-pub use matcher::{Matcher, PostedId, PostedMut, UnexpectedId};
+pub use matcher::{FirstPosted, Matcher, PostedId, PostedMut, UnexpectedId};
 pub use want::Want;

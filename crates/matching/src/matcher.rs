@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use weft_contract::RemoteId;
 
-use crate::posted::{Found, Posted};
+use crate::posted::{Found, Front, Posted};
 use crate::slab::Id;
 use crate::unexpected::Unexpected;
 use crate::want::{Key, Want};
@@ -53,6 +53,20 @@ impl<R, U> Matcher<R, U> {
             posted: &mut self.posted,
             found,
             messages: PhantomData,
+        })
+    }
+
+    /// The same for most messages, in fewer steps: those that match the earliest receive of all. `None` says only that
+    /// `find_posted` must be asked. Fast path.
+    #[inline(always)]
+    pub fn find_first_posted(&mut self, source: RemoteId, tag: u64) -> Option<FirstPosted<'_, R>> {
+        let front = self.posted.find_front(Key {
+            source: source.0,
+            tag,
+        })?;
+        Some(FirstPosted {
+            posted: &mut self.posted,
+            front,
         })
     }
 
@@ -192,6 +206,26 @@ impl<R, U> PostedMut<'_, R, U> {
     #[inline(always)]
     pub fn take(self) -> R {
         present(self.posted.take(self.found))
+    }
+}
+
+/// The earliest posted receive, which a message matches, still posted.
+pub struct FirstPosted<'a, R> {
+    posted: &'a mut Posted<R>,
+    front: Front,
+}
+
+impl<R> FirstPosted<'_, R> {
+    /// What the owner keeps with the receive. Fast path.
+    #[inline(always)]
+    pub fn receive(&mut self) -> &mut R {
+        present(self.posted.receive_mut(self.front.index))
+    }
+
+    /// Removes the receive and drops it where it lies. Fast path.
+    #[inline(always)]
+    pub fn discard(self) {
+        self.posted.discard_front(self.front);
     }
 }
 

@@ -75,6 +75,13 @@ pub(crate) struct Found {
     spot: Spot,
 }
 
+/// A posted receive that was found at the front of the queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Front {
+    pub index: u32,
+    mask: Mask,
+}
+
 /// All posted receives.
 #[derive(Debug)]
 pub(crate) struct Posted<R> {
@@ -202,6 +209,28 @@ impl<R> Posted<R> {
             return Some(Found { index, spot });
         }
         self.find_in_queue(key)
+    }
+
+    /// The same if it is the only list there is to look at and its front matches: most messages. `None` says nothing.
+    #[inline(always)]
+    pub fn find_front(&self, key: Key) -> Option<Front> {
+        if self.slab.count() != self.queue.len() {
+            return None;
+        }
+        let &(index, mask) = self.queue.front()?;
+        mask.same(self.slab.head(index).key, key)
+            .then_some(Front { index, mask })
+    }
+
+    /// Drops the receive that `find_front` has just given, where it lies.
+    #[inline(always)]
+    pub fn discard_front(&mut self, front: Front) {
+        self.queue.pop_front();
+        if front.mask.is_directed() {
+            self.sources
+                .subtract(self.slab.head(front.index).key.source);
+        }
+        self.slab.discard(front.index);
     }
 
     /// The same while there are receives in the table, which are older than those in the queue.

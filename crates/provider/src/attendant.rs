@@ -10,6 +10,7 @@
 //! has no thread, and never waits for one.
 
 use std::io;
+use std::ops::{Deref, DerefMut};
 use std::os::fd::BorrowedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
@@ -80,6 +81,25 @@ impl Watched {
 /// Every thread that may still run.
 static ALL: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 
+/// The domain, while the thread waits outside.
+pub struct Entered<'a>(MutexGuard<'a, Watched>);
+
+impl Deref for Entered<'_> {
+    type Target = Guarded;
+
+    #[inline(always)]
+    fn deref(&self) -> &Guarded {
+        &self.0.guarded
+    }
+}
+
+impl DerefMut for Entered<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Guarded {
+        &mut self.0.guarded
+    }
+}
+
 impl Lock for Attended {
     fn new(value: Guarded) -> io::Result<Self> {
         let bell = Bell::new().ok_or_else(io::Error::last_os_error)?;
@@ -113,14 +133,16 @@ impl Lock for Attended {
         Ok(Self { shared })
     }
 
-    #[inline]
-    fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
+    type Entered<'a> = Entered<'a>;
+
+    #[inline(always)]
+    unsafe fn enter(&self) -> Entered<'_> {
         let mut watched = lock(&self.shared.attended);
         watched.calls += 1;
         if watched.asleep {
             self.shared.interrupt(&mut watched);
         }
-        work(&mut watched.guarded)
+        Entered(watched)
     }
 
     fn learn_transports(&self) {

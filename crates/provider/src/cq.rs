@@ -245,18 +245,18 @@ impl<L: Lock> Queue<L> {
         if self.waiter.can_sleep() {
             self.waiter.wake_up(self.domain(), self.id.into());
         }
+        // SAFETY: the endpoint crate does not call back into the domain.
+        let mut domain = unsafe { self.domain().enter() };
         let mut next = 0;
-        self.domain().with(|guarded| {
-            guarded.read_queue(self.id, count, |completion| {
-                // SAFETY: `take` is called at most `count` times, and there is room for that many (contract).
-                unsafe {
-                    entries.add(next).write(E::of(completion));
-                    if !sources.is_null() {
-                        sources.add(next).write(completion.source.0);
-                    }
+        domain.read_queue(self.id, count, |completion| {
+            // SAFETY: `take` is called at most `count` times, and there is room for that many (contract).
+            unsafe {
+                entries.add(next).write(E::of(completion));
+                if !sources.is_null() {
+                    sources.add(next).write(completion.source.0);
                 }
-                next += 1;
-            })
+            }
+            next += 1;
         })
     }
 }

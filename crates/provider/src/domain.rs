@@ -187,6 +187,16 @@ impl<L: Lock> Domain<L> {
         self.lock.with(work)
     }
 
+    /// The endpoint crate's domain, alone, until the answer is dropped. Fast path.
+    ///
+    /// # Safety
+    /// As for [`Lock::enter`].
+    #[inline(always)]
+    pub unsafe fn enter(&self) -> L::Entered<'_> {
+        // SAFETY: the contract.
+        unsafe { self.lock.enter() }
+    }
+
     /// Hears that an endpoint was enabled. Setup.
     pub fn learn_transports(&self) {
         self.lock.learn_transports();

@@ -146,7 +146,17 @@ impl<L: Lock> Endpoint<L> {
         unsafe { &*self.domain }
     }
 
-    /// Calls `work` with the endpoint crate's domain and this endpoint's name there. Fast path.
+    /// The endpoint crate's domain, alone, and this endpoint's name there. Fast path.
+    ///
+    /// # Safety
+    /// As for [`Lock::enter`].
+    #[inline(always)]
+    pub unsafe fn enter(&self) -> (L::Entered<'_>, EndpointId) {
+        // SAFETY: the contract.
+        (unsafe { self.domain().enter() }, self.id)
+    }
+
+    /// Calls `work` with the endpoint crate's domain and this endpoint's name there.
     #[inline(always)]
     pub fn with<R>(&self, work: impl FnOnce(&mut Guarded, EndpointId) -> R) -> R {
         self.domain().with(|guarded| work(guarded, self.id))

@@ -7,7 +7,8 @@
 
 use std::cell::UnsafeCell;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::ops::DerefMut;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::routes::Guarded;
 
@@ -21,8 +22,23 @@ pub trait Lock: 'static {
     where
         Self: Sized;
 
-    /// Calls `work` with the value, alone. Fast path. `work` must not call `with` on the same guard.
-    fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R;
+    /// The value, for whoever entered.
+    type Entered<'a>: DerefMut<Target = Guarded>;
+
+    /// Gives the value, alone, until the answer is dropped. Fast path: this and not `with`, since the compiler puts a
+    /// closure's code where it is called only if it is short.
+    ///
+    /// # Safety
+    /// This thread must not be inside already.
+    unsafe fn enter(&self) -> Self::Entered<'_>;
+
+    /// Calls `work` with the value, alone. `work` must not call `with` on the same guard.
+    #[inline]
+    fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
+        // SAFETY: `work` does not come back here (contract), nor did our caller come from there.
+        let mut entered = unsafe { self.enter() };
+        work(&mut entered)
+    }
 
     /// Hears that an endpoint was enabled. Setup.
     fn learn_transports(&self) {}
@@ -45,11 +61,13 @@ impl Lock for Unlocked {
         })
     }
 
+    type Entered<'a> = &'a mut Guarded;
+
     #[inline(always)]
-    fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
-        // SAFETY: the application promised FI_THREAD_DOMAIN, so no other thread is in this domain, and `work` does not
-        // come back here (trait contract): the reference is the only one.
-        work(unsafe { &mut *self.value.get() })
+    unsafe fn enter(&self) -> &mut Guarded {
+        // SAFETY: the application promised FI_THREAD_DOMAIN, so no other thread is in this domain, and this one is not
+        // inside already (contract): the reference is the only one.
+        unsafe { &mut *self.value.get() }
     }
 }
 
@@ -65,8 +83,10 @@ impl Lock for Locked {
         })
     }
 
-    #[inline]
-    fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
-        work(&mut self.value.lock().unwrap_or_else(PoisonError::into_inner))
+    type Entered<'a> = MutexGuard<'a, Guarded>;
+
+    #[inline(always)]
+    unsafe fn enter(&self) -> MutexGuard<'_, Guarded> {
+        self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -38,9 +38,10 @@ pub unsafe fn send<L: Lock>(
     to: RawFiAddr,
     send: Send,
 ) -> isize {
-    // SAFETY: the contract.
-    let (endpoint, payload) = unsafe { (Endpoint::<L>::from_fid(endpoint), one(piece)) };
-    long_code(endpoint.with(|domain, id| domain.send(id, FiAddr(to), &send, &payload)))
+    // SAFETY: the contract; the endpoint crate does not call back into the domain.
+    let ((mut domain, id), payload) =
+        unsafe { (Endpoint::<L>::from_fid(endpoint).enter(), one(piece)) };
+    long_code(domain.send(id, FiAddr(to), &send, &payload))
 }
 
 /// Sends one short piece that is free again on return. Fast path.
@@ -54,9 +55,10 @@ pub unsafe fn inject<L: Lock>(
     to: RawFiAddr,
     inject: Inject,
 ) -> isize {
-    // SAFETY: the contract.
-    let (endpoint, payload) = unsafe { (Endpoint::<L>::from_fid(endpoint), one(piece)) };
-    long_code(endpoint.with(|domain, id| domain.inject(id, FiAddr(to), &inject, &payload)))
+    // SAFETY: the contract; the endpoint crate does not call back into the domain.
+    let ((mut domain, id), payload) =
+        unsafe { (Endpoint::<L>::from_fid(endpoint).enter(), one(piece)) };
+    long_code(domain.inject(id, FiAddr(to), &inject, &payload))
 }
 
 /// Receives into one piece. Fast path.
@@ -65,9 +67,10 @@ pub unsafe fn inject<L: Lock>(
 /// As for [`send`]; the piece must be writable.
 #[inline(always)]
 pub unsafe fn receive<L: Lock>(endpoint: *mut FidEp, piece: Piece, receive: Receive) -> isize {
-    // SAFETY: the contract.
-    let (endpoint, buffer) = unsafe { (Endpoint::<L>::from_fid(endpoint), one(piece)) };
-    long_code(endpoint.with(|domain, id| domain.receive(id, &receive, buffer)))
+    // SAFETY: the contract; the endpoint crate does not call back into the domain.
+    let ((mut domain, id), buffer) =
+        unsafe { (Endpoint::<L>::from_fid(endpoint).enter(), one(piece)) };
+    long_code(domain.receive(id, &receive, buffer))
 }
 
 /// Sends several pieces as one message.
@@ -85,9 +88,18 @@ pub unsafe fn send_pieces<L: Lock>(
     // SAFETY: the contract.
     let (endpoint, payload) =
         unsafe { (Endpoint::<L>::from_fid(endpoint), several(pieces, count)) };
-    long_code(payload.and_then(|payload| {
-        endpoint.with(|domain, id| domain.send(id, FiAddr(to), &send, &payload))
-    }))
+    long_code(payload.and_then(|payload| send_payload(endpoint, to, &send, &payload)))
+}
+
+/// Sends what most callers do not: once for all of them.
+#[inline(never)]
+fn send_payload<L: Lock>(
+    endpoint: &Endpoint<L>,
+    to: RawFiAddr,
+    send: &Send,
+    payload: &UserBuffer,
+) -> Result<(), Error> {
+    endpoint.with(|domain, id| domain.send(id, FiAddr(to), send, payload))
 }
 
 /// Receives one message into several pieces.
@@ -103,9 +115,17 @@ pub unsafe fn receive_pieces<L: Lock>(
 ) -> isize {
     // SAFETY: the contract.
     let (endpoint, buffer) = unsafe { (Endpoint::<L>::from_fid(endpoint), several(pieces, count)) };
-    long_code(
-        buffer.and_then(|buffer| endpoint.with(|domain, id| domain.receive(id, &receive, buffer))),
-    )
+    long_code(buffer.and_then(|buffer| receive_buffer(endpoint, &receive, buffer)))
+}
+
+/// Receives as most callers do not: once for all of them.
+#[inline(never)]
+fn receive_buffer<L: Lock>(
+    endpoint: &Endpoint<L>,
+    receive: &Receive,
+    buffer: UserBuffer,
+) -> Result<(), Error> {
+    endpoint.with(|domain, id| domain.receive(id, receive, buffer))
 }
 
 /// The data of a message, if its flags say that it carries any.

@@ -15,8 +15,8 @@ use crate::transport::{Transport, bell_name};
 /// Empty rounds between looks at the clock. Chosen: a look costs about as much as three empty rounds.
 const ROUNDS_PER_LOOK: u32 = 64;
 
-/// Busy rounds between ticks. Chosen: about a millisecond of small messages.
-const BUSY_ROUNDS_PER_TICK: u32 = 4096;
+/// Busy rounds between looks at the clock. Chosen: some hundreds of microseconds of small messages. A power of two.
+const BUSY_ROUNDS_PER_TICK: u32 = 1024;
 
 /// Time between ticks. Chosen: what a first contact that needs our help may wait.
 const TICK_NS: u64 = 1_000_000;
@@ -41,11 +41,17 @@ const SPIN_ROUNDS_ALONE: u32 = 4096;
 /// Clocks and counters of the above.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
-    /// Empty rounds to go before the next look at the clock.
+    /// Empty rounds to go before something other than counting them.
+    rounds_left: u32,
+    /// Where `rounds_left` starts.
+    step_rounds: u32,
+    /// Empty rounds to go before the next look at the clock, and before the processor is offered to others, as of the
+    /// last time that `rounds_left` was at its end.
     rounds_to_look: u32,
-    /// Empty rounds to go before the processor is offered to others.
     rounds_to_yield: u32,
+    /// Rounds that found something, and how many there were when `rounds_left` was last at its end.
     busy_rounds: u32,
+    busy_rounds_before: u32,
     next_tick_ns: u64,
     next_life_check_ns: u64,
     /// Empty rounds between offers of the processor.
@@ -62,10 +68,14 @@ impl Housekeeping {
         } else {
             SPIN_ROUNDS_ALONE
         };
+        let step_rounds = spin_rounds.min(ROUNDS_PER_LOOK);
         Self {
+            rounds_left: step_rounds,
+            step_rounds,
             rounds_to_look: ROUNDS_PER_LOOK,
             rounds_to_yield: spin_rounds,
             busy_rounds: 0,
+            busy_rounds_before: 0,
             next_tick_ns: 0,
             next_life_check_ns: 0,
             spin_rounds,
@@ -76,16 +86,42 @@ impl Housekeeping {
     /// A round found something; true if there have been so many that it is time to look at the clock.
     #[inline(always)]
     pub(crate) fn busy(&mut self) -> bool {
-        self.rounds_to_yield = self.spin_rounds;
-        self.busy_rounds += 1;
-        self.busy_rounds >= BUSY_ROUNDS_PER_TICK
+        self.rounds_left = self.step_rounds;
+        self.busy_rounds = self.busy_rounds.wrapping_add(1);
+        self.busy_rounds % BUSY_ROUNDS_PER_TICK == 0
+    }
+
+    /// `rounds_left` came to its end: whether to offer the processor, and whether to look at the clock.
+    #[cold]
+    fn take_stock(&mut self) -> (bool, bool) {
+        let step = self.step_rounds;
+        self.rounds_left = step;
+        if self.busy_rounds_before != self.busy_rounds {
+            self.busy_rounds_before = self.busy_rounds;
+            self.rounds_to_yield = self.spin_rounds;
+        }
+        (
+            count_down(&mut self.rounds_to_yield, step, self.spin_rounds),
+            count_down(&mut self.rounds_to_look, step, ROUNDS_PER_LOOK),
+        )
     }
 
     /// Something waits for the next tick.
     pub(crate) fn hurry(&mut self) {
         self.next_tick_ns = 0;
-        self.rounds_to_look = 1;
+        self.rounds_to_look = 0;
+        self.rounds_left = 1;
     }
+}
+
+/// Counts `step` rounds; true, and the count is `full` again, when it came to its end.
+fn count_down(left: &mut u32, step: u32, full: u32) -> bool {
+    *left = left.saturating_sub(step);
+    let ended = *left == 0;
+    if ended {
+        *left = full;
+    }
+    ended
 }
 
 /// Variables in which launchers say how many ranks run on this node. Specified by Open MPI, Hydra (MPICH), Intel
@@ -116,22 +152,25 @@ impl Transport {
     /// A round found nothing.
     #[inline(always)]
     pub(crate) fn idle<O: Owner>(&mut self, owner: &mut O) {
-        let state = &mut self.housekeeping;
-        state.rounds_to_yield -= 1;
-        if state.rounds_to_yield == 0 {
-            state.rounds_to_yield = state.spin_rounds;
+        self.housekeeping.rounds_left -= 1;
+        if self.housekeeping.rounds_left == 0 {
+            self.idle_long(owner);
+        }
+    }
+
+    #[cold]
+    fn idle_long<O: Owner>(&mut self, owner: &mut O) {
+        let (offer_processor, look) = self.housekeeping.take_stock();
+        if offer_processor {
             sleep::yield_now();
         }
-        state.rounds_to_look -= 1;
-        if state.rounds_to_look == 0 {
-            state.rounds_to_look = ROUNDS_PER_LOOK;
+        if look {
             self.look_at_clock(owner);
         }
     }
 
     #[cold]
     pub(crate) fn look_at_clock<O: Owner>(&mut self, owner: &mut O) {
-        self.housekeeping.busy_rounds = 0;
         let now_ns = clock::monotonic_ns();
         if now_ns < self.housekeeping.next_tick_ns {
             return;

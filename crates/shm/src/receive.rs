@@ -54,7 +54,6 @@ impl Transport {
                 if lane.consumer.has_message() {
                     return false;
                 }
-                lane.consumer.settle();
             }
         }
         !self.own.region.doorbell().is_rung() && !self.has_work()
@@ -83,49 +82,81 @@ impl Transport {
         events
     }
 
-    /// Takes what lies in one lane.
+    /// Takes what lies in one lane. Whole messages in one cell are taken here, in a loop that is kept small; all else is
+    /// a call.
     #[inline(always)]
     fn receive_from<O: Owner>(&mut self, slot: usize, owner: &mut O) -> usize {
-        let Some(lane) = self.inbound[slot].as_mut() else {
-            return 0;
-        };
-        let remote = lane.remote;
         let mut events = 0;
-        while events < LANE_BUDGET {
-            let Some(arrival) = lane.consumer.peek() else {
-                lane.consumer.settle();
-                break;
+        loop {
+            let Some(lane) = self.inbound[slot].as_mut() else {
+                return events;
             };
-            events += 1;
-            lane.received += 1;
-            crash_point!(22, "take: a cell is seen, not taken");
-            let (data_bytes, request) = if arrival.head.kind == INLINE {
-                match arrival.inline_payload() {
-                    Some(payload) => {
-                        lane.counts.bytes += u64::from(arrival.head.length_bytes);
-                        owner.on_message(&envelope(remote, &arrival), payload, None);
-                        (0, Request::None)
-                    }
-                    None => (0, Request::Corrupt),
-                }
-            } else {
-                let opposite = match &mut self.remotes[remote.index()].link {
-                    Link::Ready(attached) => Some(&mut attached.pool),
-                    _ => None,
+            let remote = lane.remote;
+            let kind = loop {
+                let Some(arrival) = lane.consumer.peek() else {
+                    break None;
                 };
-                take_timed(lane, opposite, &mut self.transfers, owner)
-            };
-            crash_point!(23, "take: a message is handed over, its cell not let go");
-            lane.consumer.advance(data_bytes);
-            match request {
-                Request::None => {}
-                request => {
-                    self.grant(remote, request, owner);
-                    break;
+                let payload = match arrival.inline_payload() {
+                    Some(payload) if arrival.head.kind == INLINE => payload,
+                    _ => break Some(arrival.head.kind),
+                };
+                events += 1;
+                lane.received += 1;
+                step_seen();
+                lane.counts.bytes += u64::from(arrival.head.length_bytes);
+                owner.on_message(&envelope(remote, &arrival), payload, None);
+                step_handed_over();
+                lane.consumer.advance(0);
+                if events >= LANE_BUDGET {
+                    break None;
                 }
+            };
+            if kind.is_none() {
+                lane.consumer.settle();
+                return events;
+            }
+            events += 1;
+            if !self.receive_other(slot, owner, events < LANE_BUDGET) {
+                return events;
             }
         }
-        events
+    }
+
+    /// The same where speed does not matter.
+    #[inline(never)]
+    fn receive_seldom<O: Owner>(&mut self, slot: usize, owner: &mut O) -> usize {
+        self.receive_from(slot, owner)
+    }
+
+    /// Takes a cell that is not a whole message. False if the lane's turn is over, as it is unless there `may_be_more`.
+    #[inline(never)]
+    fn receive_other<O: Owner>(&mut self, slot: usize, owner: &mut O, may_be_more: bool) -> bool {
+        let Some(lane) = self.inbound[slot].as_mut() else {
+            return false;
+        };
+        let remote = lane.remote;
+        if !lane.consumer.has_message() {
+            return false;
+        }
+        lane.received += 1;
+        step_seen();
+        let opposite = match &mut self.remotes[remote.index()].link {
+            Link::Ready(attached) => Some(&mut attached.pool),
+            _ => None,
+        };
+        let (data_bytes, request) = take_timed(lane, opposite, &mut self.transfers, owner);
+        step_handed_over();
+        lane.consumer.advance(data_bytes);
+        if !may_be_more {
+            lane.consumer.settle();
+        }
+        match request {
+            Request::None => may_be_more,
+            request => {
+                self.grant(remote, request, owner);
+                false
+            }
+        }
     }
 
     #[cold]
@@ -148,7 +179,7 @@ impl Transport {
     /// Takes everything that a remote has sent so far, before it is given up.
     pub(crate) fn drain<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) {
         while let Some(slot) = self.remotes[remote.index()].inbound {
-            if self.receive_from(slot, owner) == 0 {
+            if self.receive_seldom(slot, owner) == 0 {
                 return;
             }
         }
@@ -166,7 +197,7 @@ impl Transport {
             }
             if self.inbound.get(slot).is_some_and(Option::is_some) {
                 self.start_polling(slot);
-                events += self.receive_from(slot, owner);
+                events += self.receive_seldom(slot, owner);
             }
         }
         events
@@ -214,11 +245,13 @@ impl Transport {
     /// Whether anything is under way that a call of progress can move.
     #[inline(always)]
     fn has_work(&self) -> bool {
-        !self.sending.is_empty()
-            || !self.transfers.fetches.is_empty()
-            || !self.transfers.accepted.is_empty()
-            || !self.pipes.feeds.is_empty()
-            || !self.lost_again.is_empty()
+        // Added up, so that there is one branch.
+        self.sending.len()
+            | self.transfers.fetches.len()
+            | self.transfers.accepted.len()
+            | self.pipes.feeds.len()
+            | self.lost_again.len()
+            != 0
     }
 
     fn work<O: Owner>(&mut self, owner: &mut O) -> usize {
@@ -230,6 +263,16 @@ impl Transport {
         events += self.feed(owner);
         events + self.fetch(owner)
     }
+}
+
+#[inline(always)]
+fn step_seen() {
+    crash_point!(22, "take: a cell is seen, not taken");
+}
+
+#[inline(always)]
+fn step_handed_over() {
+    crash_point!(23, "take: a message is handed over, its cell not let go");
 }
 
 #[inline(always)]

@@ -93,7 +93,9 @@ impl Transport {
             self.statistics.count(Protocol::Inline, length_bytes as u64);
             return Ok(Posted::Complete);
         }
-        self.send_longer(op, payload)
+        // A copy, so that the operation need not be in memory above.
+        let op = *op;
+        self.send_longer(&op, payload)
     }
 
     #[inline(never)]

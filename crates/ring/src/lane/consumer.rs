@@ -5,7 +5,7 @@ use weft_memory::{BytesView, Mapping};
 use weft_os::crash_point;
 
 use super::Lane;
-use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head, lap_of, next_lap};
+use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Cell, Head, lap_of, next_lap};
 use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES};
 use crate::pool::Stretch;
 use crate::sync::Ordering;
@@ -35,6 +35,7 @@ pub struct Consumer {
 pub struct Arrival<'a> {
     /// Kind, flags and length.
     pub head: Head,
+    cell: &'a Cell,
     consumer: &'a Consumer,
 }
 
@@ -43,19 +44,19 @@ impl Arrival<'_> {
     #[inline(always)]
     pub fn word(&self, index: usize) -> u64 {
         assert!(index < CELL_WORDS, "a cell has {CELL_WORDS} words");
-        let cell = self.consumer.lane.cell(self.consumer.next);
         // SAFETY: the index was just checked; the mark said that the words are complete, and a remote that
         // writes them meanwhile only changes its own message.
-        cell.words
+        self.cell
+            .words
             .with(|words| unsafe { words.cast::<u64>().add(index).read() })
     }
 
     /// All words of the cell, copied out.
     #[inline(always)]
     pub fn words(&self) -> [u64; CELL_WORDS] {
-        let cell = self.consumer.lane.cell(self.consumer.next);
         // SAFETY: as in `word`.
-        cell.words
+        self.cell
+            .words
             .with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() })
     }
 
@@ -66,9 +67,8 @@ impl Arrival<'_> {
         if length_bytes > CELL_PAYLOAD_BYTES {
             return None;
         }
-        let cell = self.consumer.lane.cell(self.consumer.next);
         // SAFETY: the payload words lie inside the mapped cell, which the view's borrow keeps in place.
-        Some(cell.words.with(|words| unsafe {
+        Some(self.cell.words.with(|words| unsafe {
             BytesView::from_raw(words.cast::<u64>().add(2).cast(), length_bytes)
         }))
     }
@@ -121,6 +121,7 @@ impl Consumer {
         }
         Some(Arrival {
             head: Head::unpack(mark),
+            cell,
             consumer: self,
         })
     }
@@ -138,14 +139,19 @@ impl Consumer {
         self.bytes_unpublished += data_bytes;
         self.next += 1;
         if self.next == LANE_CELLS {
-            self.next = 0;
-            self.lap = next_lap(self.lap);
+            self.start_lap();
         }
         if self.consumed - self.published >= PUBLISH_CELLS
             || self.bytes_unpublished >= PUBLISH_BYTES
         {
             self.publish();
         }
+    }
+
+    #[cold]
+    fn start_lap(&mut self) {
+        self.next = 0;
+        self.lap = next_lap(self.lap);
     }
 
     /// Tells the producer how far we are, if it does not know; called when the lane has run empty. Fast path.

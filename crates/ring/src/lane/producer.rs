@@ -194,20 +194,27 @@ impl Producer {
 
     #[inline(always)]
     fn publish(&mut self, head: Head) {
-        self.data_ends[self.next] = self.data_head;
+        // Read once: the compiler cannot know that a store to the cell leaves the cursor alone.
+        let next = self.next;
+        self.data_ends[next] = self.data_head;
         crash_point!(10, "push: a cell is written, not published");
         // Pairs with the load in `Consumer::peek`: who sees the mark sees words and data.
         self.lane
-            .cell(self.next)
+            .cell(next)
             .mark
             .store(head.pack(self.lap), Ordering::Release);
         crash_point!(13, "push: the cell is published, the bell not rung");
         self.produced += 1;
-        self.next += 1;
+        self.next = next + 1;
         if self.next == LANE_CELLS {
-            self.next = 0;
-            self.lap = next_lap(self.lap);
+            self.start_lap();
         }
+    }
+
+    #[cold]
+    fn start_lap(&mut self) {
+        self.next = 0;
+        self.lap = next_lap(self.lap);
     }
 
     #[inline(always)]
