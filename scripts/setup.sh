@@ -139,7 +139,7 @@ need_tool() {
 
 tier=${1:-}
 build_packages=(gcc libc6-dev make)
-test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammps gromacs iproute2 nftables tmux)
+test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammps gromacs iproute2 nftables tmux valgrind)
 
 # A browser for the page of `weft bench compare`: 350 MB, some 20 seconds where the network is fast.
 browser_packages=(chromium chromium-driver fonts-dejavu-core)

@@ -85,6 +85,12 @@ pub trait Peer {
     /// Sends the receipt of a message that was kept and has now been delivered.
     fn acknowledge(&mut self, ack: AckToken);
 
+    /// Lets a round of progress pass in which there is nothing to do, where a few instructions can say so; else does
+    /// nothing, and says false: call `progress`. Fast path.
+    fn pass(&mut self) -> bool {
+        false
+    }
+
     /// Moves everything that can move without waiting; answers how many events there were. Fast path.
     fn progress<O: Owner>(&mut self, owner: &mut O) -> usize;
 }

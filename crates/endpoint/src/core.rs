@@ -27,6 +27,19 @@ pub(crate) struct Posted {
     pub(crate) multi: Option<MultiId>,
 }
 
+impl Posted {
+    /// A receive for one message.
+    #[inline(always)]
+    pub(crate) fn whole(buffer: UserBuffer, context: usize, flags: u64) -> Self {
+        Self {
+            buffer,
+            context,
+            flags,
+            multi: None,
+        }
+    }
+}
+
 /// A send that its transport has not finished.
 pub(crate) struct PendingSend {
     pub(crate) remote: RemoteId,

@@ -188,8 +188,9 @@ impl<P: LocalRoute> Domain<P> {
         take: impl FnMut(&Completion),
     ) -> Result<usize, Error> {
         let entries = self.sinks.queues.get(queue.0).ok_or(Error::NoSuch)?;
-        if entries.is_empty() || max == 0 {
-            self.progress_queue(queue);
+        let was_empty = entries.is_empty();
+        if (was_empty || max == 0) && !self.progress_queue(queue) && was_empty {
+            return Err(Error::Again);
         }
         self.sinks
             .queues

@@ -186,6 +186,11 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
     #[cold]
     fn share(&mut self, near_knows: bool) {
         for (remote, address) in self.unshared.drain(..) {
+            if let Some(far) = &mut self.far
+                && self.ways.to(remote) == Way::Network
+            {
+                far.turn.start_using();
+            }
             match &mut self.far {
                 Some(far) if near_knows => far.transport.add_remote(remote, address),
                 None if near_knows => {}
@@ -271,6 +276,14 @@ impl<L: LocalRoute, N: LocalRoute> Peer for Joined<L, N> {
     }
 
     #[inline(always)]
+    fn pass(&mut self) -> bool {
+        match &mut self.far {
+            None => self.near.pass(),
+            Some(far) => far.turn.is_far_off() && self.near.pass() && !far.turn.has_come(),
+        }
+    }
+
+    #[inline(always)]
     fn progress<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut count = self.progress_near(owner);
         if let Some(far) = &mut self.far
@@ -327,6 +340,9 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
         self.near.add_remote(remote, address);
         if let Some(far) = &mut self.far {
             far.transport.add_remote(remote, address);
+            if self.ways.to(remote) == Way::Network {
+                far.turn.start_using();
+            }
         }
     }
 

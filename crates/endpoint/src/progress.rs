@@ -41,18 +41,24 @@ impl<P: LocalRoute> Domain<P> {
             .progress(&mut self.sinks))
     }
 
-    /// Drives all endpoints bound to a queue, most often one. Fast path.
+    /// Drives all endpoints bound to a queue, most often one. False if nothing can have been reported. Fast path.
     #[inline(always)]
-    pub(crate) fn progress_queue(&mut self, queue: QueueId) {
+    pub(crate) fn progress_queue(&mut self, queue: QueueId) -> bool {
         let Some(known) = self.sinks.queues.get(queue.0) else {
-            return;
+            return false;
         };
         let [endpoint] = known.bound[..] else {
-            return self.progress_queue_of_many(queue);
+            self.progress_queue_of_many(queue);
+            return true;
         };
-        if let Some(endpoint) = self.endpoints.get_mut(endpoint.0) {
-            endpoint.progress(&mut self.sinks);
+        let Some(endpoint) = self.endpoints.get_mut(endpoint.0) else {
+            return false;
+        };
+        if endpoint.pass() {
+            return false;
         }
+        endpoint.make_progress(&mut self.sinks);
+        true
     }
 
     #[inline(never)]
@@ -111,8 +117,29 @@ impl<P: LocalRoute> Domain<P> {
 }
 
 impl<P: LocalRoute> Endpoint<P> {
+    /// Lets a round of progress pass, if there is nothing to do in it; else says false. Fast path.
+    #[inline(always)]
+    fn pass(&mut self) -> bool {
+        let Some(local) = &mut self.local else {
+            return true;
+        };
+        if self.core.one_sided.is_some() || !local.pass() {
+            return false;
+        }
+        self.count_idle_round();
+        true
+    }
+
     #[inline(always)]
     pub(crate) fn progress(&mut self, sinks: &mut Sinks) -> usize {
+        if self.pass() {
+            return 0;
+        }
+        self.make_progress(sinks)
+    }
+
+    #[inline(never)]
+    fn make_progress(&mut self, sinks: &mut Sinks) -> usize {
         let Some(local) = &mut self.local else {
             return 0;
         };

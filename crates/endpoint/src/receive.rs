@@ -38,35 +38,44 @@ impl<P: LocalRoute> Domain<P> {
     /// [`Error::Invalid`] if `source` names no remote, flags contradict each other, or FI_CLAIM comes without
     /// a message claimed under the same context; [`Error::BadState`] before the endpoint is enabled;
     /// [`Error::NotBound`] for a peek without a receive queue to answer on.
-    #[inline(always)]
+    #[inline]
     pub fn receive(
         &mut self,
         endpoint: EndpointId,
         receive: &Receive,
         buffer: UserBuffer,
     ) -> Result<(), Error> {
+        self.receive_into(endpoint, receive, || buffer)
+    }
+
+    /// The same with a buffer that is made where it is needed, so that it is written only there. Fast path.
+    ///
+    /// # Errors
+    /// As [`Domain::receive`].
+    #[inline(always)]
+    pub fn receive_into(
+        &mut self,
+        endpoint: EndpointId,
+        receive: &Receive,
+        buffer: impl FnOnce() -> UserBuffer,
+    ) -> Result<(), Error> {
         let number = endpoint;
         let endpoint = self.endpoints.get_mut(number.0).ok_or(Error::NoSuch)?;
         let flags = receive.flags.unwrap_or(endpoint.settings.receive_flags);
         if flags & SPECIAL != 0 {
             let receive = *receive;
-            return self.receive_specially(number, &receive, flags, buffer);
+            return self.receive_specially(number, &receive, flags, buffer());
         }
         let want = endpoint.want(receive)?;
-        let posted = Posted {
-            buffer,
-            context: receive.context,
-            flags,
-            multi: None,
-        };
-        match endpoint
-            .core
-            .matching
-            .of(receive.class)
-            .find_unexpected(want)
+        let context = receive.context;
+        let matcher = endpoint.core.matching.of(receive.class);
+        if matcher.unexpected_count() > 0
+            && let Some(id) = matcher.find_unexpected(want)
         {
-            None => endpoint.post(receive.class, want, posted),
-            Some(id) => endpoint.receive_unexpected(&mut self.sinks, receive.class, id, posted),
+            let posted = Posted::whole(buffer(), context, flags);
+            endpoint.receive_unexpected(&mut self.sinks, receive.class, id, posted);
+        } else {
+            endpoint.post(receive.class, want, Posted::whole(buffer(), context, flags));
         }
         Ok(())
     }

@@ -26,7 +26,7 @@
 //! how many wait. Receives of one mask (ignored bits, and whether the source is given) match by equality of what the mask leaves over, so
 //! a hash table finds the list of equal ones, oldest first; with several masks in use one lookup is made for each.
 //!
-//! Modules as a message flows: `matcher` the two sides; `posted` receives; `unexpected` messages; below them `want` masks, keys and
+//! Modules as a message flows: `matcher` the two sides; `posted` receives, `recent` the latest of them; `unexpected` messages; below them `want` masks, keys and
 //! hashes; `table` key to list; `chain` the lists; `slab` storage, order and ids; `sources` receives counted by source.
 
 #![forbid(unsafe_code)]
@@ -34,6 +34,7 @@
 mod chain;
 mod matcher;
 mod posted;
+mod recent;
 mod slab;
 mod sources;
 mod table;

@@ -9,7 +9,8 @@ use std::marker::PhantomData;
 
 use weft_contract::RemoteId;
 
-use crate::posted::{Found, Front, Posted};
+use crate::posted::{Found, Posted};
+use crate::recent::Recent;
 use crate::slab::Id;
 use crate::unexpected::Unexpected;
 use crate::want::{Key, Want};
@@ -212,7 +213,7 @@ impl<R, U> PostedMut<'_, R, U> {
 /// The earliest posted receive, which a message matches, still posted.
 pub struct FirstPosted<'a, R> {
     posted: &'a mut Posted<R>,
-    front: Front,
+    front: Recent,
 }
 
 impl<R> FirstPosted<'_, R> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Posted receives: the earliest that matches an arriving message, in constant time per mask in use.
 //!
-//! Called by `matcher`; calls `slab` (the receives), `table` (mask and key to the list of receives with that mask and key, in order of
+//! Called by `matcher`; calls `slab` (the receives), `recent`, `table` (mask and key to the list of receives with that mask and key, in order of
 //! posting), `sources`. An arriving message looks once for each mask that has receives posted, and the earliest of the heads it finds is
 //! the match, because all receives of one list match the same messages. Programs use one to four masks.
 //!
@@ -9,9 +9,8 @@
 //! front is looked at before anything is hashed; the queue enters the table when a message matches none of its first few, or when it
 //! has grown long. All receives in the table are older than those in the queue.
 
-use std::collections::VecDeque;
-
 use crate::chain::{Link, Links};
+use crate::recent::{Queue, Recent};
 use crate::slab::{Id, Slab};
 use crate::sources::SourceCounts;
 use crate::table::{Place, Table};
@@ -53,9 +52,6 @@ const MASKS_KEPT: usize = 8;
 /// Receives of the queue that are looked at before it enters the table; chosen: as many as cost less than one lookup.
 const LOOKED_AT: usize = 4;
 
-/// Longest queue; chosen: the window of the usual message-rate tests.
-const QUEUE_LENGTH: usize = 64;
-
 /// The mask index of a receive that waits in the queue.
 const QUEUED: u32 = u32::MAX;
 
@@ -75,19 +71,12 @@ pub(crate) struct Found {
     spot: Spot,
 }
 
-/// A posted receive that was found at the front of the queue.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Front {
-    pub index: u32,
-    mask: Mask,
-}
-
 /// All posted receives.
 #[derive(Debug)]
 pub(crate) struct Posted<R> {
     slab: Slab<Head, R>,
     /// The latest receives, in order of posting.
-    queue: VecDeque<(u32, Mask)>,
+    queue: Queue,
     table: Table,
     masks: Vec<MaskUse>,
     sources: SourceCounts,
@@ -100,7 +89,7 @@ impl<R> Posted<R> {
     pub fn new() -> Self {
         Posted {
             slab: Slab::new(),
-            queue: VecDeque::with_capacity(QUEUE_LENGTH + 1),
+            queue: Queue::new(),
             table: Table::new(),
             masks: Vec::new(),
             sources: SourceCounts::default(),
@@ -132,19 +121,20 @@ impl<R> Posted<R> {
             mask: QUEUED,
             ..Head::default()
         };
-        let index = self.slab.insert(head, receive);
-        self.queue.push_back((index, mask));
-        if self.queue.len() > QUEUE_LENGTH {
+        let id = self.slab.insert_named(head, receive);
+        if self.queue.is_full() {
             self.enter_queue();
         }
-        self.slab.id(index)
+        let index = id.index();
+        self.queue.push(Recent { key, mask, index });
+        id
     }
 
     /// Enters the whole queue into the table.
     #[inline(never)]
     fn enter_queue(&mut self) {
-        while let Some((index, mask)) = self.queue.pop_front() {
-            self.enter(index, mask);
+        while let Some(recent) = self.queue.pop_front() {
+            self.enter(recent.index, recent.mask);
         }
     }
 
@@ -203,9 +193,9 @@ impl<R> Posted<R> {
         if self.slab.count() > self.queue.len() {
             return self.find_behind_table(key);
         }
-        let (index, mask) = *self.queue.front()?;
-        if mask.same(self.slab.head(index).key, key) {
-            let spot = Spot::Queue(0);
+        let front = self.queue.front()?;
+        if front.mask.same(front.key, key) {
+            let (index, spot) = (front.index, Spot::Queue(0));
             return Some(Found { index, spot });
         }
         self.find_in_queue(key)
@@ -213,22 +203,20 @@ impl<R> Posted<R> {
 
     /// The same if it is the only list there is to look at and its front matches: most messages. `None` says nothing.
     #[inline(always)]
-    pub fn find_front(&self, key: Key) -> Option<Front> {
+    pub fn find_front(&self, key: Key) -> Option<Recent> {
         if self.slab.count() != self.queue.len() {
             return None;
         }
-        let &(index, mask) = self.queue.front()?;
-        mask.same(self.slab.head(index).key, key)
-            .then_some(Front { index, mask })
+        let front = *self.queue.front()?;
+        front.mask.same(front.key, key).then_some(front)
     }
 
     /// Drops the receive that `find_front` has just given, where it lies.
     #[inline(always)]
-    pub fn discard_front(&mut self, front: Front) {
+    pub fn discard_front(&mut self, front: Recent) {
         self.queue.pop_front();
         if front.mask.is_directed() {
-            self.sources
-                .subtract(self.slab.head(front.index).key.source);
+            self.sources.subtract(front.key.source);
         }
         self.slab.discard(front.index);
     }
@@ -244,9 +232,9 @@ impl<R> Posted<R> {
 
     #[inline(never)]
     fn find_in_queue(&mut self, key: Key) -> Option<Found> {
-        for (behind, &(index, mask)) in self.queue.iter().take(LOOKED_AT).enumerate() {
-            if mask.same(self.slab.head(index).key, key) {
-                let spot = Spot::Queue(behind);
+        for (behind, recent) in self.queue.iter().take(LOOKED_AT).enumerate() {
+            if recent.mask.same(recent.key, key) {
+                let (index, spot) = (recent.index, Spot::Queue(behind));
                 return Some(Found { index, spot });
             }
         }
@@ -292,16 +280,18 @@ impl<R> Posted<R> {
     /// Linear in the queue for a receive that waits there.
     fn mask(&self, index: u32) -> Mask {
         match self.slab.head(index).mask {
-            QUEUED => self
-                .queued(index)
-                .map_or(Mask::default(), |behind| self.queue[behind].1),
+            QUEUED => {
+                let mut queued = self.queue.iter();
+                let recent = queued.find(|recent| recent.index == index);
+                recent.map_or(Mask::default(), |recent| recent.mask)
+            }
             mask => self.masks[mask as usize].mask,
         }
     }
 
     /// How far behind the front of the queue a receive waits.
     fn queued(&self, index: u32) -> Option<usize> {
-        self.queue.iter().position(|&(other, _)| other == index)
+        self.queue.iter().position(|recent| recent.index == index)
     }
 
     pub fn want(&self, index: u32) -> Want {
@@ -311,12 +301,12 @@ impl<R> Posted<R> {
     /// Removes a receive that `find` has just given.
     #[inline(always)]
     pub fn take(&mut self, found: Found) -> Option<R> {
-        let directed = match found.spot {
-            Spot::Queue(0) => self.queue.pop_front(),
-            Spot::Queue(behind) => self.queue.remove(behind),
-            Spot::Table(place) => Some((found.index, self.leave(found.index, place))),
+        let mask = match found.spot {
+            Spot::Queue(0) => self.queue.pop_front().map(|recent| recent.mask),
+            Spot::Queue(behind) => self.queue.remove(behind).map(|recent| recent.mask),
+            Spot::Table(place) => Some(self.leave(found.index, place)),
         };
-        if directed.is_some_and(|(_, mask)| mask.is_directed()) {
+        if mask.is_some_and(Mask::is_directed) {
             self.sources
                 .subtract(self.slab.head(found.index).key.source);
         }

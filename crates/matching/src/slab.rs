@@ -14,6 +14,14 @@ pub(crate) struct Id {
     sequence: u64,
 }
 
+impl Id {
+    /// Where the entry lies, or lay.
+    #[inline(always)]
+    pub fn index(self) -> u32 {
+        self.index
+    }
+}
+
 #[derive(Debug)]
 struct Cell<H, T> {
     /// 0 while the cell is vacant.
@@ -70,8 +78,19 @@ impl<H: Default, T> Slab<H, T> {
         let cell = &mut self.cells[index as usize];
         cell.sequence = self.last_sequence;
         cell.head = head;
-        cell.body = Some(body);
+        // The cell was vacant: there is nothing to drop, and to forget it spares the question.
+        std::mem::forget(cell.body.replace(body));
         index
+    }
+
+    /// As [`Slab::insert`]; gives the entry's id.
+    #[inline(always)]
+    pub fn insert_named(&mut self, head: H, body: T) -> Id {
+        let index = self.insert(head, body);
+        Id {
+            index,
+            sequence: self.last_sequence,
+        }
     }
 
     #[cold]

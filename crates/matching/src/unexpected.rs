@@ -4,7 +4,8 @@
 //! Called by `matcher`; calls `slab` (the messages), `chain` (their order of arrival), `table` (through an index per mask). While few
 //! messages wait they are looked through in order. When more wait, the first receive of a mask has an index built for the mask, which
 //! later messages enter as they arrive; an index that no receive has asked for a long time is dropped, so that messages are not entered
-//! in vain. Indexes are bounded in number; a receive whose mask finds no room looks through the messages in order.
+//! in vain. Indexes are bounded in number; a receive whose mask finds no room looks through the messages in order. What was just looked
+//! for in vain is remembered until a message arrives.
 
 use weft_contract::RemoteId;
 
@@ -90,6 +91,46 @@ impl Index {
     }
 }
 
+/// Misses remembered; chosen: what one exchange with all neighbours in three dimensions posts. A power of two.
+const MISSES: usize = 32;
+
+/// What was looked for in vain since the last message arrived: while many messages wait for receives that are posted later, others
+/// go on, and each of their receives would ask an index that no longer fits the cache.
+#[derive(Debug, Default)]
+struct Misses([Miss; MISSES]);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Miss {
+    mask: Mask,
+    key: Key,
+    /// Messages that had arrived by then; 0 for no miss, since an index has messages.
+    arrivals: u64,
+}
+
+impl Misses {
+    #[inline]
+    fn place(key: Key) -> usize {
+        let folded = key.tag ^ (key.tag >> 32) ^ u64::from(key.source);
+        (folded ^ (folded >> 16)) as usize % MISSES
+    }
+
+    /// Whether the same was looked for in vain, and nothing has arrived since.
+    #[inline]
+    fn know(&self, mask: Mask, key: Key, arrivals: u64) -> bool {
+        let miss = &self.0[Self::place(key)];
+        miss.arrivals == arrivals && miss.mask == mask && mask.same(miss.key, key)
+    }
+
+    #[inline]
+    fn note(&mut self, mask: Mask, key: Key, arrivals: u64) {
+        self.0[Self::place(key)] = Miss {
+            mask,
+            key,
+            arrivals,
+        };
+    }
+}
+
 /// All unexpected messages.
 #[derive(Debug)]
 pub(crate) struct Unexpected<U> {
@@ -100,6 +141,9 @@ pub(crate) struct Unexpected<U> {
     indexes: Vec<Index>,
     indexes_in_use: usize,
     lookups: u64,
+    /// Messages that ever arrived.
+    arrivals: u64,
+    misses: Misses,
 }
 
 impl<U> Unexpected<U> {
@@ -110,6 +154,8 @@ impl<U> Unexpected<U> {
             indexes: Vec::new(),
             indexes_in_use: 0,
             lookups: 0,
+            arrivals: 0,
+            misses: Misses::default(),
         }
     }
 
@@ -121,6 +167,7 @@ impl<U> Unexpected<U> {
     /// Adds a message after all others.
     #[inline]
     pub fn push(&mut self, key: Key, message: U) -> Id {
+        self.arrivals += 1;
         let index = self.slab.insert(
             Head {
                 key,
@@ -185,8 +232,20 @@ impl<U> Unexpected<U> {
     }
 
     fn look_up(&mut self, want: Want) -> Option<Id> {
-        self.lookups += 1;
         let mask = Mask::of(want);
+        if self.misses.know(mask, mask.key(want), self.arrivals) {
+            return None;
+        }
+        let found = self.look_into_index(want, mask);
+        if found.is_none() {
+            self.misses.note(mask, mask.key(want), self.arrivals);
+        }
+        found
+    }
+
+    #[inline(never)]
+    fn look_into_index(&mut self, want: Want, mask: Mask) -> Option<Id> {
+        self.lookups += 1;
         let known = self.indexes[..self.indexes_in_use]
             .iter()
             .position(|index| index.mask == mask);

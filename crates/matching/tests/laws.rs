@@ -258,3 +258,25 @@ fn many_masks_of_posted_receives_are_forgotten_again() {
     }
     assert_eq!(matcher.posted_count(), 0);
 }
+
+#[test]
+fn what_was_looked_for_in_vain_is_found_once_it_has_arrived() {
+    let mut matcher = Matcher::new();
+    for message in 0..100 {
+        matcher.push_unexpected(A, 1000 + u64::from(message), message);
+    }
+    for (round, want) in [exact(B, 7), any_source(7), exact(A, 7)]
+        .into_iter()
+        .enumerate()
+    {
+        for _ in 0..3 {
+            assert_eq!(receive(&mut matcher, want), None);
+        }
+        // Leaving messages find nothing that was not there.
+        assert!(receive(&mut matcher, exact(A, 1000 + round as u64)).is_some());
+        assert_eq!(receive(&mut matcher, want), None);
+        matcher.push_unexpected(want.source.unwrap_or(B), 7, 500);
+        assert_eq!(receive(&mut matcher, want), Some(500));
+        assert_eq!(receive(&mut matcher, want), None);
+    }
+}

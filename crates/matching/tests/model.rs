@@ -129,13 +129,22 @@ impl Pair {
     fn arrive(&mut self, source: u32, tag: u64) {
         match self.peek_posted(source, tag) {
             Some(at) => {
+                let expected = self.model.posted.remove(at).1;
+                if let Some(mut first) = self.matcher.find_first_posted(RemoteId(source), tag) {
+                    assert_eq!(*first.receive(), expected);
+                    return first.discard();
+                }
                 let taken = self
                     .matcher
                     .find_posted(RemoteId(source), tag)
                     .map(|posted| posted.take());
-                assert_eq!(taken, Some(self.model.posted.remove(at).1));
+                assert_eq!(taken, Some(expected));
             }
-            None => self.keep(source, tag),
+            None => {
+                let first = self.matcher.find_first_posted(RemoteId(source), tag);
+                assert!(first.is_none(), "a receive matches that should not");
+                self.keep(source, tag);
+            }
         }
     }
 

@@ -68,9 +68,9 @@ pub unsafe fn inject<L: Lock>(
 #[inline(always)]
 pub unsafe fn receive<L: Lock>(endpoint: *mut FidEp, piece: Piece, receive: Receive) -> isize {
     // SAFETY: the contract; the endpoint crate does not call back into the domain.
-    let ((mut domain, id), buffer) =
-        unsafe { (Endpoint::<L>::from_fid(endpoint).enter(), one(piece)) };
-    long_code(domain.receive(id, &receive, buffer))
+    let (mut domain, id) = unsafe { Endpoint::<L>::from_fid(endpoint).enter() };
+    // SAFETY: the contract.
+    long_code(domain.receive_into(id, &receive, || unsafe { one(piece) }))
 }
 
 /// Sends several pieces as one message.

@@ -91,6 +91,14 @@ impl Housekeeping {
         self.busy_rounds % BUSY_ROUNDS_PER_TICK == 0
     }
 
+    /// A round found nothing. False, and it is not counted, if there is more to be done than to count it.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self) -> bool {
+        let passes = self.rounds_left > 1;
+        self.rounds_left -= u32::from(passes);
+        passes
+    }
+
     /// `rounds_left` came to its end: whether to offer the processor, and whether to look at the clock.
     #[cold]
     fn take_stock(&mut self) -> (bool, bool) {
@@ -150,7 +158,7 @@ fn ranks_outnumber_cores() -> bool {
 
 impl Transport {
     /// A round found nothing.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn idle<O: Owner>(&mut self, owner: &mut O) {
         self.housekeeping.rounds_left -= 1;
         if self.housekeeping.rounds_left == 0 {

@@ -36,31 +36,23 @@ pub(crate) enum Request {
 }
 
 impl Transport {
-    /// One round of progress. Fast path; most rounds find nothing, so that is decided first, in few instructions.
+    /// Whether no polled lane has a message, no bell rang and nothing is under way. Most rounds find nothing, so that is
+    /// decided first, in few instructions. Fast path.
     #[inline(always)]
-    pub(crate) fn receive<O: Owner>(&mut self, owner: &mut O) -> usize {
-        if self.is_quiet() {
-            self.idle(owner);
-            return 0;
-        }
-        self.receive_all(owner)
-    }
-
-    /// Whether no polled lane has a message, no bell rang and nothing is under way.
-    #[inline(always)]
-    fn is_quiet(&mut self) -> bool {
+    pub(crate) fn is_quiet(&self) -> bool {
         for &slot in &self.polled {
-            if let Some(lane) = &mut self.inbound[slot] {
-                if lane.consumer.has_message() {
-                    return false;
-                }
+            if let Some(lane) = &self.inbound[slot]
+                && lane.consumer.has_message()
+            {
+                return false;
             }
         }
         !self.own.region.doorbell().is_rung() && !self.has_work()
     }
 
-    #[inline(never)]
-    fn receive_all<O: Owner>(&mut self, owner: &mut O) -> usize {
+    /// One round of progress. Fast path.
+    #[inline(always)]
+    pub(crate) fn receive<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut events = 0;
         let mut index = 0;
         while index < self.polled.len() {
@@ -254,6 +246,7 @@ impl Transport {
             != 0
     }
 
+    #[inline(never)]
     fn work<O: Owner>(&mut self, owner: &mut O) -> usize {
         for (remote, why) in std::mem::take(&mut self.lost_again) {
             self.give_up(remote, why, owner);

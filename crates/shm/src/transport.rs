@@ -381,6 +381,11 @@ impl Peer for Transport {
     }
 
     #[inline(always)]
+    fn pass(&mut self) -> bool {
+        self.is_quiet() && self.housekeeping.pass()
+    }
+
+    #[inline(always)]
     fn progress<O: Owner>(&mut self, owner: &mut O) -> usize {
         self.receive(owner)
     }

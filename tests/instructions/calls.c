@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+// Two endpoints in one process; sends 8-byte messages from one to the other, one at a time: the receive is posted, the queue is read
+// in vain, the message is sent, the queue is read again. Each call stands in a function of its own, whose instructions run.sh has
+// callgrind count. What comes before those functions are called, the first contact above all, is not counted.
+//
+// Usage: calls tagged|plain ROUNDS
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH 8
+#define DATA 7
+#define TAG 42
+#define IGNORE 0xff000000000000ull
+
+struct side {
+    struct fid_ep *ep;
+    struct fid_av *av;
+    struct fid_cq *cq;
+    fi_addr_t other;
+    char address[64];
+    size_t address_length;
+};
+
+static struct fi_info *info;
+static struct fid_fabric *fabric;
+static struct fid_domain *domain;
+static bool tagged;
+static char source[LENGTH], target[LENGTH];
+static struct fi_context2 context;
+static struct fi_cq_tagged_entry entries[16];
+
+static void check(ssize_t result, const char *call) {
+    if (result >= 0) return;
+    fprintf(stderr, "%s: %zd, %s\n", call, result, fi_strerror((int)-result));
+    exit(1);
+}
+
+static void open_side(struct side *side) {
+    struct fi_cq_attr queue = {.format = FI_CQ_FORMAT_TAGGED, .size = 128};
+    struct fi_av_attr vector = {.type = FI_AV_TABLE};
+    check(fi_endpoint(domain, info, &side->ep, NULL), "fi_endpoint");
+    check(fi_cq_open(domain, &queue, &side->cq, NULL), "fi_cq_open");
+    check(fi_av_open(domain, &vector, &side->av, NULL), "fi_av_open");
+    check(fi_ep_bind(side->ep, &side->av->fid, 0), "fi_ep_bind");
+    check(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+    check(fi_enable(side->ep), "fi_enable");
+    side->address_length = sizeof side->address;
+    check(fi_getname(&side->ep->fid, side->address, &side->address_length), "fi_getname");
+}
+
+static inline ssize_t post(struct side *to) {
+    return tagged ? fi_trecv(to->ep, target, LENGTH, NULL, to->other, TAG, IGNORE, &context)
+                  : fi_recv(to->ep, target, LENGTH, NULL, to->other, &context);
+}
+
+static inline ssize_t inject(struct side *from) {
+    return tagged ? fi_tinjectdata(from->ep, source, LENGTH, DATA, from->other, TAG)
+                  : fi_injectdata(from->ep, source, LENGTH, DATA, from->other);
+}
+
+// What is counted: these four, everything that they call, and the few instructions of their own.
+__attribute__((noinline)) ssize_t counted_post(struct side *to) { return post(to); }
+__attribute__((noinline)) ssize_t counted_empty(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
+__attribute__((noinline)) ssize_t counted_inject(struct side *from) { return inject(from); }
+__attribute__((noinline)) ssize_t counted_find(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
+
+static void uncounted_round(struct side *from, struct side *to) {
+    ssize_t result;
+    check(post(to), "post");
+    while ((result = inject(from)) == -FI_EAGAIN) fi_cq_read(from->cq, entries, 16);
+    check(result, "inject");
+    while ((result = fi_cq_read(to->cq, entries, 16)) == -FI_EAGAIN) fi_cq_read(from->cq, entries, 16);
+    check(result, "fi_cq_read");
+}
+
+int main(int argc, char **argv) {
+    if (argc != 3 || (strcmp(argv[1], "tagged") != 0 && strcmp(argv[1], "plain") != 0)) {
+        fprintf(stderr, "usage: calls tagged|plain ROUNDS\n");
+        return 2;
+    }
+    tagged = strcmp(argv[1], "tagged") == 0;
+    struct fi_info *hints = fi_allocinfo();
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->caps = FI_TAGGED | FI_MSG | FI_DIRECTED_RECV;
+    hints->fabric_attr->prov_name = strdup("weft");
+    hints->domain_attr->threading = FI_THREAD_DOMAIN;
+    check(fi_getinfo(FI_VERSION(1, 17), "127.0.0.1", NULL, FI_SOURCE, hints, &info), "fi_getinfo");
+    check(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+    check(fi_domain(fabric, info, &domain, NULL), "fi_domain");
+    struct side from = {0}, to = {0};
+    open_side(&from);
+    open_side(&to);
+    if (fi_av_insert(from.av, to.address, 1, &from.other, 0, NULL) != 1) return 1;
+    if (fi_av_insert(to.av, from.address, 1, &to.other, 0, NULL) != 1) return 1;
+    for (int round = 0; round < 200; round++) uncounted_round(&from, &to);
+    for (int round = atoi(argv[2]); round > 0; round--) {
+        memcpy(source, &round, sizeof round);
+        check(counted_post(&to), "post");
+        if (counted_empty(&to) != -FI_EAGAIN) return 1;
+        check(counted_inject(&from), "inject");
+        if (counted_find(&to) != 1 || entries[0].op_context != &context || entries[0].data != DATA) return 1;
+        if (memcmp(source, target, LENGTH) != 0) return 1;
+    }
+    return 0;
+}
