@@ -189,8 +189,11 @@ impl<P: LocalRoute> Domain<P> {
     ) -> Result<usize, Error> {
         let entries = self.sinks.queues.get(queue.0).ok_or(Error::NoSuch)?;
         let was_empty = entries.is_empty();
-        if (was_empty || max == 0) && !self.progress_queue(queue) && was_empty {
-            return Err(Error::Again);
+        if was_empty || max == 0 {
+            let something_moved = self.progress_queue(queue);
+            if was_empty && !something_moved {
+                return Err(Error::Again);
+            }
         }
         self.sinks
             .queues

@@ -97,7 +97,7 @@ const MISSES: usize = 32;
 /// What was looked for in vain since the last message arrived: while many messages wait for receives that are posted later, others
 /// go on, and each of their receives would ask an index that no longer fits the cache.
 #[derive(Debug, Default)]
-struct Misses([Miss; MISSES]);
+struct Misses(Box<[Miss; MISSES]>);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Miss {
