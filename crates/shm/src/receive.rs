@@ -139,11 +139,12 @@ impl Transport {
         let (data_bytes, request) = take_timed(lane, opposite, &mut self.transfers, owner);
         step_handed_over();
         lane.consumer.advance(data_bytes);
-        if !may_be_more {
+        let goes_on = may_be_more && matches!(request, Request::None);
+        if !goes_on {
             lane.consumer.settle();
         }
         match request {
-            Request::None => may_be_more,
+            Request::None => goes_on,
             request => {
                 self.grant(remote, request, owner);
                 false
