@@ -59,10 +59,10 @@ if ! cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers -o 
     finish
 fi
 count tagged inject fi_tinjectdata 200
-count tagged post fi_trecv 210
-count tagged empty fi_cq_read_that_finds_nothing 200
+count tagged post fi_trecv 190
+count tagged empty fi_cq_read_that_finds_nothing 170
 count tagged find fi_cq_read_that_finds_a_tagged_message 650
 count plain inject fi_injectdata 200
-count plain post fi_recv 210
+count plain post fi_recv 190
 count plain find fi_cq_read_that_finds_a_plain_message 650
 finish
