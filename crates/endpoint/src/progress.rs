@@ -54,11 +54,13 @@ impl<P: LocalRoute> Domain<P> {
         let Some(endpoint) = self.endpoints.get_mut(endpoint.0) else {
             return false;
         };
-        if endpoint.pass() {
-            return false;
+        let passed = endpoint.pass();
+        let was_idle = passed || endpoint.make_progress(&mut self.sinks) == 0;
+        if was_idle && self.endpoints.count() > 1 {
+            self.progress_others();
+            return true;
         }
-        endpoint.make_progress(&mut self.sinks);
-        true
+        !passed
     }
 
     #[inline(never)]
