@@ -6,7 +6,7 @@
 #
 #   WEFT_PROVIDER_DIR   folder of libweft-fi.so (default: dist/lib/weft)
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")
 library=$folder/libweft-fi.so
 passed=0 failed=0 skipped=0
