@@ -34,6 +34,10 @@ const ALWAYS_POLLED: usize = 4;
 /// comes within these, another rank's turn is worth more than further ones.
 const SPIN_ROUNDS_SHARED: u32 = 16;
 
+/// Looks for the next piece or chunk of a message that is under way. Chosen: about the time in which a piece is copied; coming back
+/// through the application takes as long, and the piece is there before.
+const PATIENT_LOOKS: u32 = 64;
+
 /// Empty rounds before a process that has a processor to itself offers it nevertheless, and between offers.
 /// Chosen: about a tenth of a millisecond.
 const SPIN_ROUNDS_ALONE: u32 = 4096;
@@ -112,6 +116,12 @@ impl Housekeeping {
             count_down(&mut self.rounds_to_yield, step, self.spin_rounds),
             count_down(&mut self.rounds_to_look, step, ROUNDS_PER_LOOK),
         )
+    }
+
+    /// How often to look for the rest of a message whose first part is here, before the application gets its turn.
+    #[inline(always)]
+    pub(crate) fn patience(&self) -> u32 {
+        if self.shares_cores { 0 } else { PATIENT_LOOKS }
     }
 
     /// Something waits for the next tick.

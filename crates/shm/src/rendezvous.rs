@@ -5,6 +5,7 @@
 use weft_contract::{CompletionLevel, Landing, Owner, RemoteId, SendToken, TransferError};
 use weft_memory::{UserBuffer, single_copy};
 use weft_os::{clock, crash_point};
+use weft_ring::layout::CHUNK_BYTES;
 use weft_ring::{Arrival, Head, PipeReader};
 
 use crate::choice::Method;
@@ -19,6 +20,9 @@ use crate::transport::{Transfers, Transport};
 /// Bytes fetched by single copy in one call of progress. Chosen: long enough that the system call does not
 /// count, short enough that other messages are not kept waiting for long.
 const PULL_BYTES: usize = 512 * 1024;
+
+/// Chunks taken out of one pipe in one call of progress. Chosen: as [`PULL_BYTES`].
+const CHUNKS_PER_ROUND: u32 = (PULL_BYTES / CHUNK_BYTES) as u32;
 
 /// A send of ours that waits for its remote.
 #[derive(Debug)]
@@ -86,6 +90,39 @@ pub(crate) struct Fetch {
     pub(crate) method: Method,
     /// When its bytes began to move; 0 before.
     pub(crate) started_ns: u64,
+}
+
+impl Fetch {
+    /// Takes chunks out of the pipe, up to [`CHUNKS_PER_ROUND`]; true if there were any. After one it looks so many times for the next.
+    fn empty_chunks(&mut self, looks: u32) -> Result<bool, TransferError> {
+        let Stage::Piped(_, reader) = &mut self.stage else {
+            return Ok(false);
+        };
+        let (mut taken, mut left_looks) = (0, 0);
+        while taken < CHUNKS_PER_ROUND && self.done_bytes < self.wanted_bytes {
+            let (done_bytes, landing) = (&mut self.done_bytes, &self.landing);
+            let left = self.wanted_bytes - *done_bytes;
+            let mut surplus = false;
+            let moved = reader
+                .read(|chunk| {
+                    surplus = chunk.length_bytes() > left;
+                    *done_bytes += landing.buffer.fill(*done_bytes, chunk).min(left);
+                })
+                .map_err(|_| TransferError::Corrupt)?;
+            if surplus {
+                return Err(TransferError::Corrupt);
+            }
+            if moved {
+                (taken, left_looks) = (taken + 1, looks);
+            } else if left_looks == 0 {
+                break;
+            } else {
+                left_looks -= 1;
+                std::hint::spin_loop();
+            }
+        }
+        Ok(taken > 0)
+    }
 }
 
 impl Transfers {
@@ -350,20 +387,9 @@ impl Transport {
                 self.pull(index)?;
             }
             Stage::AwaitPipe => *events += usize::from(self.lend_pipe(index)),
-            Stage::Piped(_, reader) => {
-                let (done_bytes, landing) = (&mut fetch.done_bytes, &fetch.landing);
-                let left = fetch.wanted_bytes - *done_bytes;
-                let mut surplus = false;
-                let moved = reader
-                    .read(|chunk| {
-                        surplus = chunk.length_bytes() > left;
-                        *done_bytes += landing.buffer.fill(*done_bytes, chunk).min(left);
-                    })
-                    .map_err(|_| TransferError::Corrupt)?;
-                if surplus {
-                    return Err(TransferError::Corrupt);
-                }
-                *events += usize::from(moved);
+            Stage::Piped(..) => {
+                let looks = self.housekeeping.patience();
+                *events += usize::from(fetch.empty_chunks(looks)?);
             }
         }
         let fetch = &self.transfers.fetches[index];
