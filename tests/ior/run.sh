@@ -5,25 +5,9 @@
 # Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-WEFT=${WEFT:-$PWD/dist/bin/weft}
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
 PARSER=${IOR_PARSER:-$PWD/.env/ior-parser/bin/ior_parser}
-WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
-passed=0 failed=0 skipped=0
-cd "$WORK" || exit 1
-
-# verdict NAME STATUS: counts a case; what it printed is shown if it failed.
-verdict() {
-    if [ "$2" = 0 ]; then
-        printf 'ok - %s\n' "$1"
-        passed=$((passed + 1))
-    else
-        printf 'not ok - %s\n' "$1"
-        sed 's/^/    /' out err
-        failed=$((failed + 1))
-    fi
-}
+# shellcheck source=tests/bench_cases.sh
+. tests/bench_cases.sh
 
 # ior RANKS MPI ARGUMENTS...: stdout to `out`, stderr to `err`.
 ior() {
@@ -34,8 +18,6 @@ ior() {
 
 # alone ARGUMENTS...: without a launcher, one rank.
 alone() { timeout 60 "$WEFT" bench ior "$@" >out 2>err; }
-
-has() { grep -Eq -- "$1" "${2:-out}"; }
 
 # The command line of the published run of Mountpoint for S3, with smaller blocks. Its rows are read as a parser of IOR would.
 published() {
@@ -75,8 +57,7 @@ assert 8 << 20 in found and 2 << 20 in found, text
 EOF
     verdict "ior-parser finds sizes and mean bandwidths in the text" $?
 else
-    printf 'skip - ior-parser: %s is missing; scripts/setup.sh test installs it\n' "$PARSER"
-    skipped=$((skipped + 1))
+    skip "ior-parser: $PARSER is missing; scripts/setup.sh test installs it"
 fi
 
 ior 3 mpich -w -W -r -R -b 256k -t 16k -s 3 -z -Z -i 2 -e -g -l random -O summaryFormat=JSON
@@ -129,8 +110,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     [ "$status" = 1 ] && has 'No space left.*make room' err
     verdict "a full file system is told with what to do, exit code 1" $?
 else
-    printf 'skip - a full file system: needs root and mount namespaces\n'
-    skipped=$((skipped + 1))
+    skip "a full file system: needs root and mount namespaces"
 fi
 
 # A rank that is killed takes the others with it, and the rows before are there.
@@ -152,5 +132,4 @@ status=$?
 [ "$status" != 0 ] && [ "$status" != 124 ] && has '^write ' && ! pgrep -f -- '-t 256k -o killed -F' >>err
 verdict "a killed rank ends the run with an error, and the rows before it are printed" $?
 
-printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" = 0 ]
+summary

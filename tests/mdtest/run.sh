@@ -5,25 +5,8 @@
 # Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-WEFT=${WEFT:-$PWD/dist/bin/weft}
-# shellcheck disable=SC2016 # a name in quotes
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
-passed=0 failed=0 skipped=0
-cd "$WORK" || exit 1
-
-# verdict NAME STATUS: counts a case; what it printed is shown if it failed.
-verdict() {
-    if [ "$2" = 0 ]; then
-        printf 'ok - %s\n' "$1"
-        passed=$((passed + 1))
-    else
-        printf 'not ok - %s\n' "$1"
-        sed 's/^/    /' out err
-        failed=$((failed + 1))
-    fi
-}
+# shellcheck source=tests/bench_cases.sh
+. tests/bench_cases.sh
 
 # mdtest RANKS MPI ARGUMENTS...: stdout to `out`, stderr to `err`.
 mdtest() {
@@ -34,8 +17,6 @@ mdtest() {
 
 # alone ARGUMENTS...: without a launcher, one rank.
 alone() { timeout 60 "$WEFT" bench mdtest "$@" >out 2>err; }
-
-has() { grep -Eq -- "$1" "${2:-out}"; }
 
 # read_rates OPERATIONS...: whether the table, read as parsers of mdtest's output do, has each operation with a rate above 0.
 read_rates() {
@@ -62,8 +43,7 @@ for mpi in openmpi mpich intel; do
         has '^4 tasks, 84 files/directories$' && has '^Nodemap: 1111$' && read_rates "${EVERY[@]}" && [ -z "$(ls -A all)" ]
     status=$?
     if [ "$status" != 0 ] && has 'not here' err; then
-        printf 'skip - %s is not installed\n' "$mpi"
-        skipped=$((skipped + 1))
+        skip "$mpi is not installed"
         continue
     fi
     verdict "$mpi: all phases on the neighbour's items, and nothing is left" "$status"
@@ -140,8 +120,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
         has '^V-1:   Directory removal ' && has '^   Directory creation +[1-9]' && has '^   File creation +0.000'
     verdict "a full disk ends the run on all ranks, and what was measured is printed, exit code 1" $?
 else
-    printf 'skip - a full disk: needs root and mount namespaces\n'
-    skipped=$((skipped + 1))
+    skip "a full disk: needs root and mount namespaces"
 fi
 
 # A rank that is killed takes the others with it, and what was measured before is there.
@@ -163,5 +142,4 @@ status=$?
 [ "$status" != 0 ] && [ "$status" != 124 ] && has '^V-1:   Tree creation ' && ! pgrep -f -- '-n 100000000 -d killed' >>err
 verdict "a killed rank ends the run with an error, and what was measured before is printed" $?
 
-printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" = 0 ]
+summary

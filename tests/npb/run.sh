@@ -5,25 +5,8 @@
 # Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-WEFT=${WEFT:-$PWD/dist/bin/weft}
-# shellcheck disable=SC2016 # a name in quotes
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
-passed=0 failed=0 skipped=0
-cd "$WORK" || exit 1
-
-# verdict NAME STATUS: counts a case; what it printed is shown if it failed.
-verdict() {
-    if [ "$2" = 0 ]; then
-        printf 'ok - %s\n' "$1"
-        passed=$((passed + 1))
-    else
-        printf 'not ok - %s\n' "$1"
-        sed 's/^/    /' out err
-        failed=$((failed + 1))
-    fi
-}
+# shellcheck source=tests/bench_cases.sh
+. tests/bench_cases.sh
 
 # kernel RANKS TRANSPORT MPI KERNEL ARGUMENTS...: stdout to `out`, stderr to `err`.
 kernel() {
@@ -31,8 +14,6 @@ kernel() {
     shift 3
     timeout 100 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" -- "$WEFT" bench "$@" >out 2>err
 }
-
-has() { grep -Eq -- "$1" "${2:-out}"; }
 
 # is_right KERNEL RANKS: whether the output has NPB's layout, and says that the published values came out.
 is_right() {
@@ -49,8 +30,7 @@ for name in ft is; do
         kernel 2 weft "$mpi" "$name" --class W
         status=$?
         if [ "$status" != 0 ] && has 'not here|cannot use Weft' err; then
-            printf 'skip - %s over Weft: it is not installed, or was built without libfabric\n' "$mpi"
-            skipped=$((skipped + 1))
+            skip "$mpi over Weft: it is not installed, or was built without libfabric"
             continue
         fi
         [ "$status" = 0 ] && is_right "${name^^}" 2
@@ -78,5 +58,4 @@ timeout 20 "$WEFT" bench is >/dev/full 2>err
 [ $? = 1 ] && has 'results cannot be written' err
 verdict "results that cannot be written are an error" $?
 
-printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" = 0 ]
+summary

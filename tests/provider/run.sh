@@ -7,23 +7,9 @@
 #   WEFT_PROVIDER_DIR   folder of libweft-fi.so (default: dist/lib/weft)
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")
+# shellcheck source=tests/provider/checks.sh
+. tests/provider/checks.sh
 library=$folder/libweft-fi.so
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-export FI_PROVIDER_PATH=$folder
-unset "${!FI_WEFT_@}" FI_PROVIDER FI_LOG_LEVEL
-
-ok() { printf 'ok %s\n' "$1"; passed=$((passed + 1)); }
-not_ok() { printf 'not ok %s: %s\n' "$1" "$2"; failed=$((failed + 1)); }
-skip() { printf 'skip %s: %s\n' "$1" "$2"; skipped=$((skipped + 1)); }
-
-finish() {
-    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-    [ "$failed" = 0 ]
-    exit
-}
 
 # expect NAME PATTERN COMMAND...: the command's output, errors included, must hold the pattern; its exit code does not matter.
 expect() {

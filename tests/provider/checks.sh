@@ -1,0 +1,21 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Checks of the built provider by libfabric programs. Sourced by the run.sh of such suites in the project's root: sets `folder`, the
+# provider's, for libfabric too, and `work`, a folder that is removed at the end.
+
+folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")
+passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export FI_PROVIDER_PATH=$folder
+unset "${!FI_WEFT_@}" FI_PROVIDER FI_LOG_LEVEL
+
+ok() { printf 'ok %s\n' "$1"; passed=$((passed + 1)); }
+not_ok() { printf 'not ok %s: %s\n' "$1" "$2"; failed=$((failed + 1)); }
+skip() { printf 'skip %s: %s\n' "$1" "$2"; skipped=$((skipped + 1)); }
+
+finish() {
+    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
+    [ "$failed" = 0 ]
+    exit
+}
