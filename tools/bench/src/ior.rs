@@ -33,52 +33,18 @@ use weft_mpi::{Communicator, Datatype, Session};
 
 use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, runner};
 use figures::{Access, Row};
-use options::Refusal;
 use phase::{Failed, Phase};
 use report::Report;
 use test::Test;
 
 /// Runs `weft bench ior` with the arguments after `ior`; returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    let command: Vec<String> = arguments
-        .iter()
-        .map(|one| one.to_string_lossy().into_owned())
-        .collect();
-    let tests = match options::parse(&command) {
-        Ok(tests) => tests,
-        Err(Refusal::Answer(text)) => {
-            if runner::is_first_rank() {
-                print!("{text}");
-            }
-            return EXIT_OK;
-        }
-        Err(Refusal::BadUsage(text)) => {
-            if runner::is_first_rank() {
-                eprintln!("weft bench ior: {text}");
-            }
-            return EXIT_USAGE;
-        }
-    };
-    let session = match Session::init() {
-        Ok(session) => session,
-        Err(error) => {
-            eprintln!("weft bench ior: {error}");
-            return EXIT_FAILED;
-        }
-    };
-    match run_all(&session, &tests, &command) {
-        Ok(code) => match session.finalize() {
-            Ok(()) => code,
-            Err(error) => {
-                eprintln!("weft bench ior: {error}");
-                EXIT_FAILED
-            }
-        },
-        Err(failed) => {
-            eprintln!("weft bench ior: {failed}");
-            session.abort(EXIT_FAILED.into())
-        }
-    }
+    runner::run_words(
+        "ior",
+        &arguments,
+        options::parse,
+        |session, tests, words| run_all(session, tests, words),
+    )
 }
 
 /// All tests of the command line or of its script, one after the other.

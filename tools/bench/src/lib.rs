@@ -7,7 +7,7 @@
 //!
 //! In the order of a run:
 //! - [`catalogue`]: the list of benchmarks: name, title, defaults, constructor
-//! - [`options`]: the command line, checked, as [`options::Settings`]
+//! - [`options`]: the command line, checked, as [`options::Settings`]; `words` for commands that spell theirs as IOR does
 //! - [`runner`]: initialise MPI, measure each size, print, agree on the exit code
 //! - [`pt2pt`]: one small file per benchmark; [`collective`]: every collective in every form; [`one_sided`]: windows;
 //!   [`startup`]: init and hello
@@ -48,6 +48,7 @@ pub mod runner;
 pub mod startup;
 pub mod statistics;
 pub mod timing;
+mod words;
 
 use std::ffi::OsString;
 

@@ -27,52 +27,13 @@ use weft_mpi::{Communicator, Session};
 
 use crate::ior::phase::{Failed, find_place};
 use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, runner};
-use options::Refusal;
 use phase::{Ended, Phase};
 use report::Report;
 use test::Test;
 
 /// Runs `weft bench mdtest` with the arguments after `mdtest`; returns the exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    let words: Vec<String> = arguments
-        .iter()
-        .map(|one| one.to_string_lossy().into_owned())
-        .collect();
-    let test = match options::parse(&words) {
-        Ok(test) => test,
-        Err(Refusal::Answer(text)) => {
-            if runner::is_first_rank() {
-                print!("{text}");
-            }
-            return EXIT_OK;
-        }
-        Err(Refusal::BadUsage(text)) => {
-            if runner::is_first_rank() {
-                eprintln!("weft bench mdtest: {text}");
-            }
-            return EXIT_USAGE;
-        }
-    };
-    let session = match Session::init() {
-        Ok(session) => session,
-        Err(error) => {
-            eprintln!("weft bench mdtest: {error}");
-            return EXIT_FAILED;
-        }
-    };
-    match run_all(&session, &test, &words) {
-        Ok(code) => match session.finalize() {
-            Ok(()) => code,
-            Err(error) => {
-                eprintln!("weft bench mdtest: {error}");
-                EXIT_FAILED
-            }
-        },
-        Err(failed) => {
-            eprintln!("weft bench mdtest: {failed}");
-            session.abort(EXIT_FAILED.into())
-        }
-    }
+    runner::run_words("mdtest", &arguments, options::parse, run_all)
 }
 
 /// The test with each number of tasks that -f, -l and -s ask for.

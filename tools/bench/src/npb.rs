@@ -20,11 +20,11 @@ pub mod output;
 pub mod random;
 
 use std::ffi::OsString;
-use std::fmt;
 
 use clap::Parser;
 use weft_mpi::{Communicator, Session};
 
+use crate::ior::phase::Failed;
 use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, runner};
 use class::Class;
 use output::Outcome;
@@ -83,22 +83,6 @@ impl Kernel {
     }
 }
 
-/// Why a kernel ends: one sentence.
-#[derive(Debug)]
-pub struct Failed(pub String);
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl From<weft_mpi::Error> for Failed {
-    fn from(error: weft_mpi::Error) -> Self {
-        Self(error.to_string())
-    }
-}
-
 /// Runs a kernel with the arguments after its name; returns the exit code: 1 when the verification fails.
 pub fn run(kernel: Kernel, arguments: Vec<OsString>) -> u8 {
     let name = kernel.name().to_ascii_lowercase();
@@ -116,26 +100,7 @@ pub fn run(kernel: Kernel, arguments: Vec<OsString>) -> u8 {
             };
         }
     };
-    let session = match Session::init() {
-        Ok(session) => session,
-        Err(error) => {
-            eprintln!("weft bench {name}: {error}");
-            return EXIT_FAILED;
-        }
-    };
-    match run_all(&session, kernel, &settings) {
-        Ok(code) => match session.finalize() {
-            Ok(()) => code,
-            Err(error) => {
-                eprintln!("weft bench {name}: {error}");
-                EXIT_FAILED
-            }
-        },
-        Err(failed) => {
-            eprintln!("weft bench {name}: {failed}");
-            session.abort(EXIT_FAILED.into())
-        }
-    }
+    runner::run_in_session(&name, |session| run_all(session, kernel, &settings))
 }
 
 fn run_all(session: &Session, kernel: Kernel, settings: &Settings) -> Result<u8, Failed> {

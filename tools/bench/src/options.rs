@@ -101,8 +101,8 @@ pub struct Settings {
     pub warnings: Vec<String>,
 }
 
-/// Why there are no settings.
-#[derive(Debug)]
+/// Why there is nothing to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// A text for stdout, exit code 0: help or version.
     Answer(String),

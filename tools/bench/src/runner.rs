@@ -79,6 +79,7 @@ fn give_up(session: &Session, description: &Description, reason: &dyn Display) -
     session.abort(EXIT_FAILED.into())
 }
 
+/// Says why there is nothing to run, on one rank; answers the exit code.
 fn refuse(refusal: Refusal) -> u8 {
     let speaks = is_first_rank();
     match refusal {
@@ -94,6 +95,49 @@ fn refuse(refusal: Refusal) -> u8 {
             }
             EXIT_USAGE
         }
+    }
+}
+
+/// What a command with options of its own kind does from its arguments to the exit code: `parse` reads the words, `run_all` runs what
+/// they ask for. Each rank says its own errors; what is wrong with the words the first one says for all.
+pub(crate) fn run_words<T, E: Display>(
+    name: &str,
+    arguments: &[OsString],
+    parse: impl FnOnce(&[String]) -> std::result::Result<T, Refusal>,
+    run_all: impl FnOnce(&Session, &T, &[String]) -> std::result::Result<u8, E>,
+) -> u8 {
+    let words: Vec<String> = arguments
+        .iter()
+        .map(|one| one.to_string_lossy().into_owned())
+        .collect();
+    match parse(&words) {
+        Ok(parsed) => run_in_session(name, |session| run_all(session, &parsed, &words)),
+        Err(Refusal::BadUsage(text)) => {
+            refuse(Refusal::BadUsage(format!("weft bench {name}: {text}\n")))
+        }
+        Err(answer) => refuse(answer),
+    }
+}
+
+/// Runs `run_all` between MPI's begin and its end; an error of it ends the whole job.
+pub(crate) fn run_in_session<E: Display>(
+    name: &str,
+    run_all: impl FnOnce(&Session) -> std::result::Result<u8, E>,
+) -> u8 {
+    let failed = |error: &dyn Display| {
+        eprintln!("weft bench {name}: {error}");
+        EXIT_FAILED
+    };
+    let session = match Session::init() {
+        Ok(session) => session,
+        Err(error) => return failed(&error),
+    };
+    match run_all(&session) {
+        Ok(code) => match session.finalize() {
+            Ok(()) => code,
+            Err(error) => failed(&error),
+        },
+        Err(error) => session.abort(failed(&error).into()),
     }
 }
 

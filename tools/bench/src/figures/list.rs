@@ -101,6 +101,19 @@ const fn kernel(id: &'static str, title: &'static str, program: &'static str) ->
     }
 }
 
+const COPY_GAIN: &[Claim] = &[
+    claim(
+        "greatest advantage of the single copy",
+        "up to 4 times, large messages",
+        Here::Most,
+    ),
+    claim(
+        "single over double copy, mean from 256 KiB on",
+        "not stated",
+        Here::Mean(0, 256 << 10, u64::MAX),
+    ),
+];
+
 /// All figures.
 pub static STUDIES: [Study; 15] = [
     Study {
@@ -145,18 +158,7 @@ pub static STUDIES: [Study; 15] = [
         title: "Single copy against double copy: latency",
         source: CMA,
         shown: "There and here: the kernel copies a message once from process to process, against twice through a shared buffer, by size.",
-        claims: &[
-            claim(
-                "greatest advantage of the single copy",
-                "up to 4 times, large messages",
-                Here::Most,
-            ),
-            claim(
-                "single over double copy, mean from 256 KiB on",
-                "not stated",
-                Here::Mean(0, 256 << 10, u64::MAX),
-            ),
-        ],
+        claims: COPY_GAIN,
         subject: latency("4096:4194304", "16384:262144", &[SINGLE, DOUBLE]),
     },
     Study {
@@ -164,18 +166,7 @@ pub static STUDIES: [Study; 15] = [
         title: "Single copy against double copy: bandwidth",
         source: CMA,
         shown: "As above, for a stream of messages.",
-        claims: &[
-            claim(
-                "greatest advantage of the single copy",
-                "up to 4 times, large messages",
-                Here::Most,
-            ),
-            claim(
-                "single over double copy, mean from 256 KiB on",
-                "not stated",
-                Here::Mean(0, 256 << 10, u64::MAX),
-            ),
-        ],
+        claims: COPY_GAIN,
         subject: Subject::Measured(Measured {
             benchmark: "bw",
             label: "bandwidth",

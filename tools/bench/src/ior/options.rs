@@ -7,15 +7,8 @@ use crate::ior::content::Kind;
 use crate::ior::table::{TABLE, Takes};
 use crate::ior::test::{Form, Sizes, Test};
 use crate::ior::{script, size};
-
-/// Why there are no tests to run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// -h: the answer.
-    Answer(String),
-    /// What is wrong, and how to put it right.
-    BadUsage(String),
-}
+use crate::options::Refusal;
+use crate::words::{bad, split_long, value_of, whole};
 
 /// Reads the arguments after `ior`: one test, or those of a script.
 ///
@@ -45,10 +38,6 @@ pub fn parse(arguments: &[String]) -> Result<Vec<Test>, Refusal> {
     tests.into_iter().map(finish).collect()
 }
 
-pub(super) fn bad(text: String) -> Refusal {
-    Refusal::BadUsage(text)
-}
-
 /// One word of short options; answers the script of -f.
 fn apply_letters<'a>(
     test: &mut Test,
@@ -64,11 +53,7 @@ fn apply_letters<'a>(
             Takes::Flag => apply(test, letter, "1")?,
             Takes::Value => {
                 let after = &letters[place + letter.len_utf8()..];
-                let value = match after.strip_prefix('=').unwrap_or(after) {
-                    "" => rest.next().cloned(),
-                    joined => Some(joined.to_owned()),
-                };
-                let value = value.ok_or_else(|| bad(format!("-{letter} needs a value; see -h")))?;
+                let value = value_of(letter, after, rest)?;
                 if letter == 'f' {
                     return Ok(Some(value));
                 }
@@ -85,16 +70,13 @@ fn apply_long<'a>(
     long: &str,
     rest: &mut impl Iterator<Item = &'a String>,
 ) -> Result<(), Refusal> {
-    let (name, joined) = match long.split_once('=') {
-        Some((name, value)) => (name, Some(value.to_owned())),
-        None => (long, None),
-    };
+    let (name, joined) = split_long(long);
     match name {
         "posix.odirect" => test.through.direct = true,
         "dryRun" => test.output.dry_run = true,
         "random-offset-seed" => {
             let value = joined.or_else(|| rest.next().cloned()).unwrap_or_default();
-            test.order.offset_seed = number(&value, "--random-offset-seed", 0..=u64::MAX)?;
+            test.order.offset_seed = whole(&value, "--random-offset-seed", 0..=u64::MAX)?;
         }
         "warningAsErrors" => {}
         "help" => apply(test, 'h', "1")?,
@@ -113,25 +95,6 @@ fn apply_long<'a>(
     Ok(())
 }
 
-fn number(text: &str, option: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Refusal> {
-    let value = text
-        .trim()
-        .parse()
-        .ok()
-        .filter(|value| range.contains(value));
-    value.ok_or_else(|| {
-        let most = if *range.end() == u64::MAX {
-            "or more".to_owned()
-        } else {
-            format!("to {}", range.end())
-        };
-        bad(format!(
-            "{option} is '{text}'; it must be a whole number, {} {most}",
-            range.start()
-        ))
-    })
-}
-
 fn bytes(text: &str, letter: char) -> Result<u64, Refusal> {
     size::parse(text).filter(|&bytes| bytes > 0).ok_or_else(|| {
         bad(format!(
@@ -143,7 +106,7 @@ fn bytes(text: &str, letter: char) -> Result<u64, Refusal> {
 /// Sets one option; flags have the value 1, or 0 in a script.
 pub(super) fn apply(test: &mut Test, letter: char, value: &str) -> Result<(), Refusal> {
     let option = format!("-{letter}");
-    let whole = |range| number(value, &option, range);
+    let whole = |range| whole(value, &option, range);
     let on = value.trim() != "0";
     match letter {
         'b' => test.sizes.block_bytes = bytes(value, letter)?,

@@ -3,9 +3,11 @@
 //!
 //! Called by options. Settings stay for the tests that follow. Names are IOR's, in any case; # begins a comment.
 
-use crate::ior::options::{Refusal, apply, bad};
+use crate::ior::options::apply;
 use crate::ior::table::{TABLE, Takes};
 use crate::ior::test::Test;
+use crate::options::Refusal;
+use crate::words::bad;
 
 /// The tests of a script, on top of what the command line says.
 ///

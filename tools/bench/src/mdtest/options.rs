@@ -7,15 +7,8 @@ use crate::ior::size;
 use crate::mdtest::plan::Layout;
 use crate::mdtest::table::{TABLE, Takes};
 use crate::mdtest::test::{Does, Test};
-
-/// Why there is no test to run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// -h: the answer.
-    Answer(String),
-    /// What is wrong, and how to put it right.
-    BadUsage(String),
-}
+use crate::options::Refusal;
+use crate::words::{bad, split_long, value_of, whole};
 
 /// Most items of one task, and of folders of a tree. Chosen: far above what a file system takes in a day, and sums stay in 64 bits.
 pub const MOST_ITEMS: u64 = 1 << 40;
@@ -39,10 +32,6 @@ pub fn parse(arguments: &[String]) -> Result<Test, Refusal> {
         }
     }
     finish(test)
-}
-
-fn bad(text: String) -> Refusal {
-    Refusal::BadUsage(text)
 }
 
 fn apply_letters<'a>(
@@ -71,11 +60,7 @@ fn apply_letters<'a>(
                 test.sharing.random_seed = Some(0);
             }
             Takes::Value => {
-                let value = match after.strip_prefix('=').unwrap_or(after) {
-                    "" => rest.next().cloned(),
-                    joined => Some(joined.to_owned()),
-                };
-                let value = value.ok_or_else(|| bad(format!("-{letter} needs a value; see -h")))?;
+                let value = value_of(letter, after, rest)?;
                 return apply_value(test, letter, &value);
             }
         }
@@ -88,10 +73,7 @@ fn apply_long<'a>(
     long: &str,
     rest: &mut impl Iterator<Item = &'a String>,
 ) -> Result<(), Refusal> {
-    let (name, joined) = match long.split_once('=') {
-        Some((name, value)) => (name, Some(value.to_owned())),
-        None => (long, None),
-    };
+    let (name, joined) = split_long(long);
     match name {
         "json" => test.output.json = true,
         "posix.odirect" => test.moves.direct = true,
@@ -107,21 +89,6 @@ fn apply_long<'a>(
         other => return Err(bad(format!("there is no option --{other}; see -h for all"))),
     }
     Ok(())
-}
-
-fn whole(text: &str, option: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, Refusal> {
-    let value = text.trim().parse().ok();
-    value.filter(|value| range.contains(value)).ok_or_else(|| {
-        let most = if *range.end() == u64::MAX {
-            "or more".to_owned()
-        } else {
-            format!("to {}", range.end())
-        };
-        bad(format!(
-            "{option} is '{text}'; it must be a whole number, {} {most}",
-            range.start()
-        ))
-    })
 }
 
 fn apply_flag(test: &mut Test, letter: char, on: bool) -> Result<(), Refusal> {

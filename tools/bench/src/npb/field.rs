@@ -11,7 +11,7 @@ use num_complex::Complex;
 use rustfft::{Fft, FftDirection, FftPlanner};
 use weft_mpi::{Communicator, Datatype};
 
-use crate::npb::Failed;
+use crate::ior::phase::Failed;
 
 /// One number.
 pub type Number = Complex<f64>;

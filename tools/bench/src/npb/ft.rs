@@ -9,11 +9,12 @@ use std::time::Instant;
 use weft_mpi::{Communicator, Datatype, Operation};
 
 use crate::agree;
+use crate::ior::phase::Failed;
+use crate::npb::Kernel;
 use crate::npb::class::Class;
 use crate::npb::field::{Extent, Number, Transforms};
 use crate::npb::output::{Detail, Outcome};
 use crate::npb::random::Random;
-use crate::npb::{Failed, Kernel};
 
 /// Specified: time steps of classes S, W and A.
 const STEPS: usize = 6;

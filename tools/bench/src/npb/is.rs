@@ -9,10 +9,11 @@ use std::time::Instant;
 use weft_mpi::{Communicator, Datatype, Layout, Operation};
 
 use crate::agree;
+use crate::ior::phase::Failed;
+use crate::npb::Kernel;
 use crate::npb::class::{Class, Keys};
 use crate::npb::output::{Detail, Outcome};
 use crate::npb::random::Random;
-use crate::npb::{Failed, Kernel};
 
 /// Specified.
 const ITERATIONS: usize = 10;

@@ -8,8 +8,9 @@ use std::io::Write;
 use serde_json::json;
 use weft_mpi::Communicator;
 
+use crate::ior::phase::Failed;
 use crate::npb::class::Class;
-use crate::npb::{Failed, Kernel, Settings};
+use crate::npb::{Kernel, Settings};
 
 /// What a kernel found on its way.
 #[derive(Clone, Debug, PartialEq)]
@@ -195,7 +196,7 @@ fn write(world: &Communicator<'_>, text: &str) -> Result<(), Failed> {
     out.write_all(text.as_bytes())
         .and_then(|()| out.flush())
         .map_err(|error| {
-            Failed(format!(
+            Failed::new(format!(
                 "results cannot be written: {error}; make room where the output goes"
             ))
         })
