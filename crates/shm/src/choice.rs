@@ -6,6 +6,8 @@
 //! do not, and a virtual processor that moves can change the answer within one run. So all ways are timed as they
 //! are used, and the slower ones are tried again now and then. Asked by rendezvous for every matched offer.
 
+use crate::settings::SingleCopy;
+
 /// One of the ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Method {
@@ -119,6 +121,17 @@ fn class_of(bytes: u64) -> usize {
     bytes.max(1).ilog2() as usize
 }
 
+/// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share processors do so
+/// unless told otherwise: a pipe needs both of its ends to run in turns, and every turn is a switch between processes,
+/// which no time of a single transfer shows (docs/fast-path.md has what it is worth).
+pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
+    match asked {
+        SingleCopy::Always => true,
+        SingleCopy::Auto => shares_cores,
+        SingleCopy::Never => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -177,5 +190,13 @@ mod tests {
             choice.learn(Method::PastCache, 1 << 26, 9_000_000);
         }
         assert_eq!(choice.next(1 << 26, true), Method::SingleCopy);
+    }
+
+    #[test]
+    fn ranks_that_share_processors_take_single_copy_unless_told_otherwise() {
+        assert!(prefers_single_copy(SingleCopy::Auto, true));
+        assert!(!prefers_single_copy(SingleCopy::Auto, false));
+        assert!(!prefers_single_copy(SingleCopy::Never, true));
+        assert!(prefers_single_copy(SingleCopy::Always, false));
     }
 }

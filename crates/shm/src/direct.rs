@@ -11,8 +11,8 @@ use weft_memory::{ForeignMemory, single_copy};
 use weft_os::{clock, sleep};
 use weft_ring::{Lease, Registrations};
 
+use crate::choice::prefers_single_copy;
 use crate::remote::Link;
-use crate::rendezvous::prefers_single_copy;
 use crate::transport::{Transport, bell_name};
 
 /// An owner that showed no sign of progress for so long is not waited for. Chosen: some of the ticks in which it shows one.

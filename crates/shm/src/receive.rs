@@ -142,6 +142,9 @@ impl Transport {
         let goes_on = may_be_more && matches!(request, Request::None);
         if !goes_on {
             lane.consumer.settle();
+        } else if lane.stream.is_some() {
+            // The next piece is being copied now: coming back through the application takes longer.
+            lane.await_message(self.housekeeping.patience());
         }
         match request {
             Request::None => goes_on,

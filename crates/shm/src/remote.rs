@@ -7,9 +7,13 @@ use std::net::SocketAddr;
 use weft_contract::{SendOp, TransferError};
 use weft_memory::UserBuffer;
 use weft_os::local_socket::Connection;
+use weft_ring::layout::{CHUNK_BYTES, PIPE_CHUNKS};
 use weft_ring::{Full, Head, Pool, Producer, Region};
 
 use crate::views::Views;
+
+/// Bytes of a pipe's chunks.
+const LAP_BYTES: usize = PIPE_CHUNKS * CHUNK_BYTES;
 
 /// How far we are with a remote.
 #[derive(Debug)]
@@ -66,6 +70,8 @@ pub(crate) struct Remote {
     pub(crate) controls: VecDeque<Control>,
     /// Pipes of ours that are lent to it.
     pub(crate) piped: u32,
+    /// Bytes that came from it through pipes, up to one lap.
+    pub(crate) piped_bytes: usize,
     /// Sends that wait for room.
     pub(crate) waiting: VecDeque<Waiting>,
     /// The owner wants to know when it dies.
@@ -83,11 +89,20 @@ impl Remote {
             link: Link::Unknown,
             controls: VecDeque::new(),
             piped: 0,
+            piped_bytes: 0,
             waiting: VecDeque::new(),
             watched: false,
             incarnation: None,
             inbound: None,
         }
+    }
+
+    /// So many bytes came through a pipe. True if its chunks had been gone round before: the first lap takes its pages
+    /// from the system, in both processes, which is several times slower and says nothing of the laps to come.
+    pub(crate) fn note_piped(&mut self, bytes: usize) -> bool {
+        let was_warm = self.piped_bytes >= LAP_BYTES;
+        self.piped_bytes = self.piped_bytes.saturating_add(bytes);
+        was_warm
     }
 
     /// Whether something waits to be sent to it.
@@ -123,5 +138,20 @@ impl Remote {
             Link::Ready(attached) => attached.producer.push_words(head, words),
             _ => Err(Full),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_lap_through_a_pipe_is_not_warm() {
+        let mut remote = Remote::new(SocketAddr::from(([127, 0, 0, 1], 1)));
+        let message_bytes = 128 * 1024;
+        for _ in 0..LAP_BYTES / message_bytes {
+            assert!(!remote.note_piped(message_bytes));
+        }
+        assert!(remote.note_piped(message_bytes));
     }
 }

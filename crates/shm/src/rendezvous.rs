@@ -8,7 +8,7 @@ use weft_os::{clock, crash_point};
 use weft_ring::layout::CHUNK_BYTES;
 use weft_ring::{Arrival, Head, PipeReader};
 
-use crate::choice::Method;
+use crate::choice::{Method, prefers_single_copy};
 use crate::pipelined::Accepted;
 use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, message_flags};
 use crate::receive::{Request, envelope, offer_id};
@@ -451,7 +451,9 @@ impl Transport {
         let alone = !self.transfers.fetches.iter().any(moving);
         // Where nothing was wanted no pipe was lent, and there is nothing to learn.
         let by_pipe = matches!(fetch.stage, Stage::Piped(..));
-        if bytes > 0 && alone {
+        let came_from = &mut self.remotes[fetch.offer.remote.index()];
+        let was_warm = !by_pipe || came_from.note_piped(fetch.wanted_bytes);
+        if bytes > 0 && alone && was_warm {
             self.choice.learn(fetch.method, bytes, elapsed_ns);
         }
         if let Stage::Piped(pipe, reader) = fetch.stage {
@@ -471,29 +473,5 @@ impl Transport {
     }
 }
 
-/// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share processors do so
-/// unless told otherwise: a pipe needs both of its ends to run in turns, and every turn is a switch between processes,
-/// which no time of a single transfer shows (docs/fast-path.md has what it is worth).
-pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
-    match asked {
-        SingleCopy::Always => true,
-        SingleCopy::Auto => shares_cores,
-        SingleCopy::Never => false,
-    }
-}
-
 /// No such process (errno 3, errno-base.h).
 const ESRCH: i32 = 3;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranks_that_share_processors_take_single_copy_unless_told_otherwise() {
-        assert!(prefers_single_copy(SingleCopy::Auto, true));
-        assert!(!prefers_single_copy(SingleCopy::Auto, false));
-        assert!(!prefers_single_copy(SingleCopy::Never, true));
-        assert!(prefers_single_copy(SingleCopy::Always, false));
-    }
-}

@@ -26,8 +26,9 @@ const LONG_BYTES: usize = 2048;
 /// processes that answer each other gain by it (docs/fast-path.md, "chunks that change hands").
 const CHUNK_FROM_BYTES: usize = 1024;
 
-/// Long payload after which a lane is made wide. Chosen: four times the memory that this costs the receiver.
-const WIDEN_AFTER_BYTES: u64 = 4 << 20;
+/// Long payload after which a lane is made wide. Chosen: a quarter of the memory that this costs the receiver, some tens of
+/// messages.
+const WIDEN_AFTER_BYTES: u64 = 512 << 10;
 
 /// Wide lanes of one sender. Measured: with more of them, or where ranks share cores, the lanes together exceed
 /// the cache that they are meant for, and their pages cost more than they bring.

@@ -73,6 +73,18 @@ pub(crate) struct Inbound {
     pub(crate) stores: StoreTrial,
 }
 
+impl Inbound {
+    /// Looks so many times for a message that is known to be on its way.
+    pub(crate) fn await_message(&self, looks: u32) {
+        for _ in 0..looks {
+            if self.consumer.has_message() {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
 /// Transfers under way, by who names them.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
