@@ -297,7 +297,12 @@ static void counters_count_on_both_sides(void)
 
 static void a_fence_waits_for_all_before_it(void)
 {
+    /* A counted region is touched by its owner alone: a write that ended within its call would leave nothing to wait for. */
+    struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_NONE};
+    struct fid_cntr *counter;
     open_remote(0, FI_REMOTE_READ | FI_REMOTE_WRITE);
+    OK(fi_cntr_open(host.domain, &attr, &counter, NULL));
+    OK(fi_mr_bind(region, &counter->fid, FI_REMOTE_WRITE));
     struct transfer it = {LONGEST, 0, 4711, 0, &ranges};
     fill(source, LONGEST, 1);
     POST(&a, &b, call_write(&it));
@@ -307,7 +312,9 @@ static void a_fence_waits_for_all_before_it(void)
     next_entry(&a, &b);
     next_entry(&a, &b);
     check_filled(target, LONGEST, 1);
-    close_remote();
+    OK(fi_close(&region->fid));
+    OK(fi_close(&counter->fid));
+    close_pair(&host, &a, &b);
 }
 
 const struct test_case remote_cases[] = {
