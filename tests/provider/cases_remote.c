@@ -295,6 +295,54 @@ static void counters_count_on_both_sides(void)
     close_host(&host);
 }
 
+// The next end of side a's operation: 0, or the error number of its entry.
+static int next_end(void)
+{
+    struct fi_cq_tagged_entry entry;
+    struct fi_cq_err_entry error = {0};
+    for (;;) {
+        ssize_t count = fi_cq_read(a.cq, &entry, 1);
+        if (count == 1)
+            return 0;
+        if (count == -FI_EAVAIL) {
+            CHECK(fi_cq_readerr(a.cq, &error, 0) == 1, "no error entry");
+            return error.err;
+        }
+        CHECK(count == -FI_EAGAIN, "fi_cq_read answered %zd", count);
+        (void)!fi_cq_read(b.cq, NULL, 0);
+    }
+}
+
+static void nothing_lands_in_a_region_after_it_was_closed(void)
+{
+    static char at_close[sizeof(memory)];
+    for (int rounds = 0; rounds < 6; rounds++) {
+        struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_NONE};
+        struct fid_cntr *counter;
+        open_remote(0, FI_REMOTE_READ | FI_REMOTE_WRITE);
+        OK(fi_cntr_open(host.domain, &attr, &counter, NULL));
+        OK(fi_mr_bind(region, &counter->fid, FI_REMOTE_WRITE));
+        memset(memory, 0x55, sizeof(memory));
+        fill(source, LONGEST, 1);
+        struct transfer it = {LONGEST, 0, 4711, 0, &ranges};
+        POST(&a, &b, call_write(&it));
+        for (int round = 0; round < rounds; round++) {
+            (void)!fi_cq_read(b.cq, NULL, 0);
+            (void)!fi_cq_read(a.cq, NULL, 0);
+        }
+        OK(fi_close(&region->fid));
+        memcpy(at_close, memory, sizeof(memory));
+        int end = next_end();
+        CHECK(end == 0 || end == FI_EKEYREJECTED, "the write ended with %s", fi_strerror(end));
+        if (end == 0)
+            check_filled(at_close, LONGEST, 1);
+        expect_silence(&a, &b, 3);
+        CHECK(memcmp(memory, at_close, sizeof(memory)) == 0, "written after the close, %d rounds before it", rounds);
+        OK(fi_close(&counter->fid));
+        close_pair(&host, &a, &b);
+    }
+}
+
 static void a_fence_waits_for_all_before_it(void)
 {
     /* A counted region is touched by its owner alone: a write that ended within its call would leave nothing to wait for. */
@@ -324,6 +372,7 @@ const struct test_case remote_cases[] = {
     {"what_may_not_be_touched_is_refused_by_name", what_may_not_be_touched_is_refused_by_name},
     {"calls_that_make_no_sense_are_refused_at_once", calls_that_make_no_sense_are_refused_at_once},
     {"counters_count_on_both_sides", counters_count_on_both_sides},
+    {"nothing_lands_in_a_region_after_it_was_closed", nothing_lands_in_a_region_after_it_was_closed},
     {"a_fence_waits_for_all_before_it", a_fence_waits_for_all_before_it},
     {NULL, NULL},
 };

@@ -45,6 +45,8 @@ check_tools() {
     expect "a_bad_parameter_is_explained" 'FI_WEFT_INJECT_SIZE is "9".*64 to [0-9]+.*unset' \
         env FI_WEFT_INJECT_SIZE=9 fi_info -p weft
     expect "a_bad_parameter_is_an_error" 'fi_getinfo: -' env FI_WEFT_SINGLE_COPY=maybe fi_info -p weft
+    expect "datagrams_for_everything_need_somebody_to_trust" 'FI_WEFT_ROUTE is "srd".*FI_WEFT_JOB_KEY.*FI_WEFT_TRUST_NETWORK=1' \
+        env FI_WEFT_ROUTE=srd fi_info -p weft
     expect "refused_hints_are_explained_in_the_log" 'the hints ask for an endpoint type other than FI_EP_RDM' \
         env FI_LOG_LEVEL=info fi_info -p weft -t FI_EP_MSG
     check_pingpong fi_pingpong fi_pingpong

@@ -7,7 +7,7 @@
 //! lands where it belongs by whatever protocol the route has for long messages.
 //!
 //! `initiator` posts, unless `direct` finds the memory within reach; `answer` hears of the ends; `target` serves; `parcel` keeps what found no room; `region` is the memory
-//! that remotes may touch; `request` the format. What both sides of one endpoint keep is [`OneSided`], made at first
+//! that remotes may touch, `closing` takes it back while messages use it; `request` the format. What both sides of one endpoint keep is [`OneSided`], made at first
 //! use, so that endpoints without one-sided operations pay one look at a pointer for each round of progress.
 
 use std::collections::HashMap;
@@ -19,6 +19,7 @@ use crate::ids::FiAddr;
 use crate::slots::Slots;
 
 mod answer;
+mod closing;
 mod direct;
 mod initiator;
 mod parcel;
@@ -122,6 +123,19 @@ struct Incoming {
     target: UserBuffer,
     cq_data: Option<u64>,
     keys: request::Keys,
+    /// The route has its memory, and may write there.
+    lands: bool,
+}
+
+/// What a remote's read asked for, too long to be copied: it is sent from where it lies.
+#[derive(Debug)]
+struct Outgoing {
+    id: u32,
+    keys: request::Keys,
+    /// `None` once its region was closed.
+    buffer: Option<UserBuffer>,
+    /// The route has it, and may read there.
+    is_sent: bool,
 }
 
 /// All that one endpoint keeps for one-sided operations.
@@ -134,6 +148,7 @@ pub(crate) struct OneSided {
     last_serial: u64,
     incoming: Slots<Incoming>,
     incoming_by_id: HashMap<(RemoteId, u32), u32>,
+    outgoing: Slots<Outgoing>,
     outbox: Outbox,
     scratch: Scratch,
     /// Room for operands and results while an atomic operation is carried out.
@@ -152,6 +167,7 @@ impl OneSided {
             last_serial: 0,
             incoming: Slots::new(),
             incoming_by_id: HashMap::new(),
+            outgoing: Slots::new(),
             outbox: Outbox::default(),
             scratch: Scratch::take(),
             workspace: vec![0; 2 * REQUEST_LIMIT_BYTES].into(),
@@ -183,6 +199,8 @@ impl OneSided {
 const OURS: u64 = 1 << 63;
 /// Set besides for what no operation of ours waits for: answers, and landings at the target.
 const NAMELESS: u64 = 1 << 62;
+/// Set besides for long results on their way; those of other nameless sends end there.
+const RESULT: u64 = 1 << 61;
 
 /// Whether a transport's token names something of ours. Fast path.
 #[inline(always)]

@@ -14,6 +14,7 @@ use weft_fabric_sys::flags::{
 };
 use weft_fabric_sys::mr::{FI_HMEM_SYSTEM, FiMrAttr, FiOpsMr, FidMr};
 use weft_fabric_sys::version::fi_version;
+use weft_os::{clock, sleep};
 
 use crate::counter::Counter;
 use crate::domain::Domain;
@@ -21,6 +22,13 @@ use crate::errno;
 use crate::lock::Lock;
 use crate::object::{class_of, hand_out, head, table};
 use crate::post::several;
+
+/// How long a close waits for messages at the memory while nothing moves at all. Chosen: many times the pause of a process
+/// that lost its processor; and a program that drives both sides itself is told soon.
+const IDLE_LIMIT_NS: u64 = 1_000_000_000;
+
+/// Longest wait of a close. Chosen: some gigabytes.
+const CLOSE_LIMIT_NS: u64 = 5_000_000_000;
 
 /// A registered region.
 #[repr(C)]
@@ -212,15 +220,43 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to regions of this kind of lock only, which are open until they are closed here; a domain
     // stays open while it has children, of which this region is one.
     let (domain, key) = unsafe { (&*(*region).domain, (*region).fid.key) };
-    let closed = domain.with(|guarded| guarded.deregister(key));
+    let closed = withdraw(domain, key);
     if closed == Err(Error::Busy) {
-        // It stays as it is: a remote is at the memory, and the application may close it again.
+        // The object stays: somebody is at the memory, and the application may close it again.
         return errno::code(closed);
     }
     // SAFETY: made by `hand_out` from a box, and the application closes an object once.
     drop(unsafe { Box::from_raw(region) });
     domain.remove_child();
     errno::code(closed)
+}
+
+/// Ends a registration, with progress as long as messages move its bytes. Between rounds others may enter the domain.
+fn withdraw<L: Lock>(domain: &Domain<L>, key: u64) -> Result<(), Error> {
+    let begin_ns = clock::monotonic_ns();
+    let mut moved_ns = begin_ns;
+    loop {
+        let (closed, event_count) = domain.with(|guarded| {
+            let closed = guarded.deregister(key);
+            let event_count = match closed {
+                // The refusals of what was announced go now, not at some later call.
+                Ok(()) | Err(Error::Busy) => guarded.progress_all(),
+                Err(_) => 0,
+            };
+            (closed, event_count)
+        });
+        let now_ns = clock::monotonic_ns();
+        if event_count > 0 {
+            moved_ns = now_ns;
+        }
+        if closed != Err(Error::Busy)
+            || now_ns - moved_ns > IDLE_LIMIT_NS
+            || now_ns - begin_ns > CLOSE_LIMIT_NS
+        {
+            return closed;
+        }
+        sleep::yield_now();
+    }
 }
 
 /// Regions may be bound to endpoints (FI_MR_ENDPOINT), on which nothing depends, and to a counter of writes to them.

@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use weft_endpoint::shm::SingleCopy;
+use weft_endpoint::srd::seal::trust::WAYS_OUT;
 use weft_endpoint::srd::seal::{JobKey, Trust};
 use weft_fabric_sys::provider::{FI_PARAM_STRING, FiProvider};
 
@@ -201,16 +202,30 @@ fn read() -> Result<Settings, String> {
     let region_directory = value(REGION_DIRECTORY)
         .map(|text| parse_directory(&text))
         .transpose()?;
+    let route = word(ROUTE, &ROUTE_WORDS)?.unwrap_or_default();
+    let trust = read_trust()?;
+    check_route(route, &trust)?;
     Ok(Settings {
         inject_size_bytes,
         address,
         single_copy,
         region_directory,
-        route: word(ROUTE, &ROUTE_WORDS)?.unwrap_or_default(),
+        route,
         dead_after: Duration::from_secs(dead_after_s),
         report: value(REPORT),
-        trust: read_trust()?,
+        trust,
     })
+}
+
+/// Who wants datagrams for everything must say whom to trust: told here, before a job starts that could send nothing.
+fn check_route(route: RouteWish, trust: &Trust) -> Result<(), String> {
+    if route == RouteWish::Datagrams && !trust.reaches_hosts() {
+        let name = environment_name(ROUTE);
+        return Err(format!(
+            "{name} is \"srd\", so that all goes by datagrams, but nothing says who may take part. {WAYS_OUT} Else unset {name}."
+        ));
+    }
+    Ok(())
 }
 
 fn read_trust() -> Result<Trust, String> {
@@ -373,6 +388,27 @@ mod tests {
                     .expect_err("refused")
                     .contains("FI_WEFT_REGION_DIR")
             );
+        }
+    }
+
+    #[test]
+    fn datagrams_for_everything_are_refused_without_trust_and_both_ways_out_are_named() {
+        let trusting = Trust {
+            trust_network: true,
+            ..Trust::default()
+        };
+        let why = check_route(RouteWish::Datagrams, &Trust::default()).expect_err("refused");
+        for part in [
+            "FI_WEFT_ROUTE is \"srd\"",
+            "FI_WEFT_JOB_KEY",
+            "FI_WEFT_TRUST_NETWORK=1",
+            "unset FI_WEFT_ROUTE",
+        ] {
+            assert!(why.contains(part), "{why:?} lacks {part:?}");
+        }
+        assert_eq!(check_route(RouteWish::Datagrams, &trusting), Ok(()));
+        for route in [RouteWish::Auto, RouteWish::SharedMemory] {
+            assert_eq!(check_route(route, &Trust::default()), Ok(()));
         }
     }
 

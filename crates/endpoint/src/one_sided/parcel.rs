@@ -8,7 +8,7 @@ use weft_contract::{CompletionLevel, Peer, PostError, Posted, RemoteId, SendOp, 
 use weft_memory::{BytesView, UserBuffer};
 
 use super::request::{Kind, Tag};
-use super::{NAMELESS, OURS, OneSided};
+use super::{NAMELESS, OURS, OneSided, RESULT};
 use crate::completion::{Reporter, Sinks};
 use crate::error::Error;
 
@@ -58,8 +58,8 @@ pub(super) enum Parcel {
     Refused(u32, u8),
     /// What the remote's operation read.
     Result(u32, Bytes),
-    /// What it read, still where it lies.
-    LongResult(u32, UserBuffer),
+    /// What it read, still where it lies: the outgoing result of this number.
+    LongResult(u32),
     /// The payload of a long write of ours.
     Payload(u32),
 }
@@ -127,7 +127,7 @@ pub(super) fn service(remote: RemoteId, tag: Tag, token: u64, inject: bool) -> S
 impl OneSided {
     /// A token for what nobody waits for; each is used once.
     pub(super) fn nameless_token(&mut self) -> u64 {
-        self.nameless_count = (self.nameless_count + 1) % NAMELESS;
+        self.nameless_count = (self.nameless_count + 1) % RESULT;
         OURS | NAMELESS | self.nameless_count
     }
 
@@ -186,22 +186,13 @@ impl OneSided {
                 let op = service(remote, Tag::new(Kind::Done, 0), token, true);
                 local.post_send(&op, &scratch.payload(length))?;
             }
-            Some(Parcel::Refused(id, reason)) => {
-                let tag = Tag {
-                    code: *reason,
-                    ..Tag::new(Kind::Refused, *id)
-                };
-                local.post_send(&service(remote, tag, token, true), &UserBuffer::empty())?;
-            }
+            Some(&Parcel::Refused(id, reason)) => refuse(local, (remote, id), reason, token)?,
             Some(Parcel::Result(id, bytes)) => {
                 let length = scratch.write(0, bytes.as_slice());
                 let op = service(remote, Tag::new(Kind::Result, *id), token, true);
                 local.post_send(&op, &scratch.payload(length))?;
             }
-            Some(Parcel::LongResult(id, buffer)) => {
-                let op = service(remote, Tag::new(Kind::Result, *id), token, false);
-                local.post_send(&op, buffer)?;
-            }
+            Some(&Parcel::LongResult(number)) => self.send_long_result(local, remote, number)?,
             Some(Parcel::Payload(id)) => {
                 let id = *id;
                 if let Some(operation) = self.operations.get_mut(id) {
@@ -226,11 +217,28 @@ impl OneSided {
         sinks: &mut Sinks,
     ) {
         for parcel in self.outbox.clear(remote) {
-            if let Parcel::Payload(id) = parcel {
-                self.payload_sent(id, Err(why), report, sinks);
+            match parcel {
+                Parcel::Payload(id) => self.payload_sent(id, Err(why), report, sinks),
+                Parcel::LongResult(number) => drop(self.outgoing.remove(number)),
+                _ => {}
             }
         }
     }
+}
+
+/// Tells a remote that its operation was refused.
+pub(super) fn refuse<P: Peer>(
+    local: &mut P,
+    (remote, id): (RemoteId, u32),
+    reason: u8,
+    token: u64,
+) -> Result<(), PostError> {
+    let tag = Tag {
+        code: reason,
+        ..Tag::new(Kind::Refused, id)
+    };
+    let op = service(remote, tag, token, true);
+    local.post_send(&op, &UserBuffer::empty()).map(drop)
 }
 
 /// Collects the names of operations that are carried out one after the other; answers how many.

@@ -80,12 +80,15 @@ impl Hasher for KeyHasher {
 pub(crate) struct Regions {
     by_key: HashMap<u64, Region, BuildHasherDefault<KeyHasher>>,
     next_key: u64,
+    /// Regions that are being closed: their keys lead nowhere, but messages or remotes are at their memory still.
+    closing: Vec<(u64, Region)>,
 }
 
 impl Regions {
     fn insert(&mut self, settings: RegionSettings) -> Result<u64, Error> {
+        let is_closing = |key| self.closing.iter().any(|&(closing, _)| closing == key);
         let key = match settings.key {
-            KeyChoice::Theirs(key) if self.by_key.contains_key(&key) => {
+            KeyChoice::Theirs(key) if self.by_key.contains_key(&key) || is_closing(key) => {
                 return Err(Error::KeyInUse);
             }
             KeyChoice::Theirs(key) => key,
@@ -127,7 +130,7 @@ impl Regions {
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.by_key.is_empty()
+        self.by_key.is_empty() && self.closing.is_empty()
     }
 
     /// The memory that a range names, if it may be touched so. Nothing is asked about an empty range. Fast path.
@@ -159,7 +162,17 @@ impl Regions {
 
     /// The counter of writes to the region of a key, if it has one.
     pub(crate) fn counter_of(&self, key: u64) -> Option<CounterId> {
-        self.by_key.get(&key)?.counter
+        match self.by_key.get(&key) {
+            Some(region) => region.counter,
+            None => self.counter_of_closing(key),
+        }
+    }
+
+    /// What lands while its region is being closed is counted as ever.
+    #[cold]
+    fn counter_of_closing(&self, key: u64) -> Option<CounterId> {
+        let mut closing = self.closing.iter();
+        closing.find(|&&(of, _)| of == key)?.1.counter
     }
 }
 
@@ -192,18 +205,31 @@ impl<P: LocalRoute> Domain<P> {
         is_left
     }
 
-    /// Ends a registration; its key leads nowhere from now on. Setup; waits for remotes of this host that touch the memory
-    /// at this moment.
+    /// Ends a registration: its key leads nowhere from now on, and what remotes announced for it is refused. Setup; waits for
+    /// remotes of this host that touch the memory by themselves at this moment.
     ///
     /// # Errors
-    /// [`Error::NoSuch`] if the key names no region, [`Error::Busy`] if a remote was stopped while it touches the memory: it
-    /// stays registered, and the call may be repeated.
+    /// [`Error::NoSuch`] if the key names no region. [`Error::Busy`] while messages move its bytes, or a remote was stopped while
+    /// it touches them: the memory must stay, and the call be repeated after some progress.
     pub fn deregister(&mut self, key: u64) -> Result<(), Error> {
-        if self.sinks.regions.by_key.contains_key(&key) && !self.withdraw(key) {
+        let regions = &mut self.sinks.regions;
+        match regions.by_key.remove(&key) {
+            Some(region) => regions.closing.push((key, region)),
+            None if regions.closing.iter().any(|&(of, _)| of == key) => {}
+            None => return Err(Error::NoSuch),
+        }
+        let mut is_left = self.withdraw(key);
+        for endpoint in self.endpoints.iter_mut() {
+            if let Some(one_sided) = &mut endpoint.core.one_sided {
+                is_left &= one_sided.leave(key);
+            }
+        }
+        if !is_left {
             return Err(Error::Busy);
         }
-        let removed = self.sinks.regions.by_key.remove(&key);
-        removed.map(drop).ok_or(Error::NoSuch)
+        let closing = &mut self.sinks.regions.closing;
+        closing.retain(|&(of, _)| of != key);
+        Ok(())
     }
 
     /// Counts every write of a remote to a region (FI_RMA_EVENT). Setup.

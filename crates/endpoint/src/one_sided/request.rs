@@ -158,8 +158,20 @@ impl Head {
         &self.ranges[..self.count]
     }
 
+    /// The keys, places beyond the last range filled with the first.
     pub(crate) fn keys(&self) -> Keys {
-        self.ranges.map(|range| range.key)
+        let (first, count) = (self.ranges[0].key, self.count);
+        let mut keys = [first; RANGE_LIMIT];
+        for (key, range) in keys.iter_mut().zip(&self.ranges[..count]) {
+            *key = range.key;
+        }
+        keys
+    }
+
+    /// The key of the first range.
+    #[inline(always)]
+    pub(crate) fn first_key(&self) -> u64 {
+        self.ranges[0].key
     }
 }
 

@@ -10,8 +10,10 @@ use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
 use super::parcel::{Bytes, Parcel, each_id};
 use super::region::Wish;
-use super::request::{FETCHES, Head, Keys, Kind, Tag, WANTS_ANSWER};
-use super::{AccessKind, Incoming, NAMELESS, OURS, OneSided, REQUEST_LIMIT_BYTES};
+use super::request::{FETCHES, Head, Kind, Tag, WANTS_ANSWER};
+use super::{
+    AccessKind, Incoming, NAMELESS, OURS, OneSided, Outgoing, REQUEST_LIMIT_BYTES, RESULT,
+};
 use crate::completion::Sinks;
 use crate::core::Core;
 use crate::error::Error;
@@ -31,7 +33,7 @@ const REASONS: [Error; 4] = [
     Error::OutOfRange,
 ];
 
-fn reason(error: Error) -> u8 {
+pub(super) fn reason(error: Error) -> u8 {
     REASONS
         .iter()
         .position(|&known| known == error)
@@ -112,6 +114,7 @@ impl Core {
                     .incoming_by_id
                     .remove(&(envelope.remote, tag.id))?;
                 let incoming = one_sided.incoming.get_mut(slot)?;
+                incoming.lands = true;
                 Some((OURS | NAMELESS | u64::from(slot), incoming.target.clone()))
             }
             _ => None,
@@ -147,9 +150,14 @@ impl Core {
         token: u64,
         outcome: Result<(), TransferError>,
     ) {
-        if let (0, Some(one_sided)) = (token & NAMELESS, &mut self.one_sided) {
+        let Some(one_sided) = &mut self.one_sided else {
+            return;
+        };
+        if token & NAMELESS == 0 {
             let outcome = outcome.map_err(Error::Transfer);
             one_sided.payload_sent(token as u32, outcome, &mut self.report, sinks);
+        } else if token & RESULT != 0 {
+            one_sided.outgoing.remove(token as u32);
         }
     }
 
@@ -168,7 +176,7 @@ impl Core {
             .push(incoming.remote, Parcel::Done(incoming.id));
         let written = Written {
             remote: incoming.remote,
-            keys: incoming.keys,
+            key: incoming.keys[0],
             length_bytes: incoming.target.length_bytes(),
             cq_data: incoming.cq_data,
         };
@@ -225,7 +233,7 @@ impl Core {
     fn tell_written(&mut self, sinks: &mut Sinks, written: &Written, kind: AccessKind) {
         self.report.touched(sinks, kind);
         if written.length_bytes > 0 {
-            let counter = sinks.regions.counter_of(written.keys[0]);
+            let counter = sinks.regions.counter_of(written.key);
             sinks.count(counter);
         }
         if let Some(cq_data) = written.cq_data {
@@ -249,7 +257,8 @@ enum Touched {
 /// A change of our memory by a remote.
 struct Written {
     remote: RemoteId,
-    keys: Keys,
+    /// Of its first range.
+    key: u64,
     length_bytes: usize,
     cq_data: Option<u64>,
 }
@@ -258,7 +267,7 @@ impl Written {
     fn of(envelope: &Envelope, head: &Head, target: &UserBuffer) -> Self {
         Self {
             remote: envelope.remote,
-            keys: head.keys(),
+            key: head.first_key(),
             length_bytes: target.length_bytes(),
             cq_data: envelope.cq_data,
         }
@@ -316,6 +325,7 @@ impl OneSided {
             target,
             cq_data: envelope.cq_data,
             keys: head.keys(),
+            lands: false,
         });
         self.incoming_by_id.insert(name, slot);
         Ok(Touched::NotYet)
@@ -335,7 +345,12 @@ impl OneSided {
             source.drain(0, &mut BytesViewMut::from_slice(bytes.as_mut_slice()));
             Parcel::Result(tag.id, bytes)
         } else {
-            Parcel::LongResult(tag.id, source)
+            Parcel::LongResult(self.outgoing.insert(Outgoing {
+                id: tag.id,
+                keys: head.keys(),
+                buffer: Some(source),
+                is_sent: false,
+            }))
         };
         self.outbox.push(remote, parcel);
         Ok(Touched::Read)

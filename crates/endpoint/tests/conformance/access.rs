@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Laws of reads and writes of a remote's memory. fi_rma(3), fi_mr(3).
 
+use std::time::Instant;
+
 use weft_endpoint::{Access, Error, FiAddr, KeyChoice, Range, RegionSettings, UserBuffer, flags};
 use weft_memory::BytesView;
 
@@ -83,7 +85,7 @@ pub fn every_length_is_written_and_read_back_and_nothing_beside_it<F: Fabric>() 
         let done = pair.success(A);
         assert_eq!((done.context, done.flags), (2, flags::RMA | flags::READ));
         assert!(bytes_in(&target) == bytes, "{length} bytes came back wrong");
-        pair.sides[B].domain.deregister(key).unwrap();
+        close(&mut pair, key);
     }
     pair.quiet(B);
     let count = LENGTHS.len() as u64;
@@ -127,7 +129,7 @@ pub fn what_may_not_be_touched_is_refused_and_stays_as_it_is<F: Fabric>() {
         let [open, readable, writable] = [(true, true), (true, false), (false, true)]
             .map(|rights| register_for(&mut pair, B, &memory, rights));
         let closed = register(&mut pair, B, &memory);
-        pair.sides[B].domain.deregister(closed).unwrap();
+        close(&mut pair, closed);
         let (whole, source) = (
             |key| [range(key, 0, length)],
             buffer_of(&pattern(2, length)),
@@ -161,6 +163,56 @@ pub fn what_may_not_be_touched_is_refused_and_stays_as_it_is<F: Fabric>() {
         write(&mut pair, A, &access(to, &whole(writable), 4), &source);
         assert_eq!(pair.success(A).context, 4, "the endpoint goes on");
         assert_eq!(bytes_in(&memory), pattern(2, length));
+    }
+}
+
+/// Closes a region of side B, with both sides driven while messages are at it.
+fn close<F: Fabric>(pair: &mut Pair<F>, key: u64) {
+    let start = Instant::now();
+    while let Err(error) = pair.sides[B].domain.deregister(key) {
+        assert_eq!(error, Error::Busy);
+        assert!(start.elapsed() < PATIENCE, "the region stays busy");
+        pair.poll();
+    }
+    let again = pair.sides[B].domain.deregister(key);
+    assert_eq!(again, Err(Error::NoSuch));
+}
+
+/// A long write and a long read are posted, move for some rounds, and then their target closes the region.
+pub fn nothing_moves_to_or_from_a_region_after_it_was_closed<F: Fabric>() {
+    let (untouched, length) = (0xEE, 300_000);
+    for rounds in [0, 1, 2, 3, 5, 8, 13] {
+        let mut pair = Pair::<F>::open();
+        let to = pair.sides[A].other;
+        let (written, shown) = (buffer_of(&vec![untouched; length]), room(length));
+        let (bytes, target) = (pattern(rounds, length), room(length));
+        shown.fill(0, BytesView::from_slice(&pattern(1, length)));
+        let keys = [&written, &shown].map(|memory| register(&mut pair, B, memory));
+        let source = buffer_of(&bytes);
+        let ranges = keys.map(|key| [range(key, 0, length)]);
+        write(&mut pair, A, &access(to, &ranges[0], 1), &source);
+        read(&mut pair, A, &access(to, &ranges[1], 2), &target);
+        for side in [B, A].repeat(rounds) {
+            let side = &mut pair.sides[side];
+            side.domain.progress(side.endpoint).unwrap();
+        }
+        for key in keys {
+            close(&mut pair, key);
+        }
+        let at_close = bytes_in(&written);
+        shown.fill(0, BytesView::from_slice(&vec![untouched; length]));
+        for _ in keys {
+            match pair.next(A) {
+                Ok(done) if done.context == 1 => assert!(at_close == bytes, "ended unwritten"),
+                Ok(_) => assert!(bytes_in(&target) == pattern(1, length), "read too late"),
+                Err(failed) => assert_eq!(failed.error, Error::KeyRejected, "{rounds} rounds"),
+            }
+        }
+        pair.settle();
+        assert!(
+            bytes_in(&written) == at_close,
+            "written after {rounds} rounds and the close"
+        );
     }
 }
 

@@ -35,6 +35,7 @@ macro_rules! conformance {
                 every_length_is_written_and_read_back_and_nothing_beside_it,
                 scattered_memory_is_touched_in_order_on_both_sides,
                 what_may_not_be_touched_is_refused_and_stays_as_it_is,
+                nothing_moves_to_or_from_a_region_after_it_was_closed,
                 calls_that_contradict_themselves_are_refused_at_once,
                 data_of_a_write_is_an_entry_at_its_target,
                 an_injected_write_needs_its_buffer_no_longer_and_has_no_entry,
