@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
+use crate::beat::Beat;
 use crate::order::{Begin, Ended, MARK, Order, Ready, Word};
 use crate::report::Collector;
 use crate::{cores, signals};
@@ -124,14 +125,15 @@ fn until_end(orders: &Receiver<Order>, begin: &Begin, job: &mut Job) -> bool {
     let mut heard = Instant::now();
     // Daemons are noted now and then, ever more rarely: a look through /proc takes time from the ranks.
     let (mut look, mut pause) = (Instant::now() + TICK, TICK);
+    let mut beat = Beat::new(TICK);
     loop {
-        match orders.recv_timeout(TICK) {
+        match orders.recv_timeout(beat.left()) {
             Ok(Order::End) => return true,
             Ok(_) => heard = Instant::now(),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return false,
         }
-        if heard.elapsed() > patience || say(&Word::Tick).is_err() {
+        if heard.elapsed() > patience || (beat.is_due() && say(&Word::Tick).is_err()) {
             return false;
         }
         if Instant::now() >= look {

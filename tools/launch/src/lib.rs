@@ -14,7 +14,7 @@
 //! - `discover`: the MPIs of this machine, told apart by `family`.
 //! - `choose`: the one that runs this program. `provider`: where libweft-fi.so is. `cores`: how many ranks find a core.
 //! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks, `agent` is the way there (ssh or what takes its
-//!   place), `posts` starts a `guard` on each and speaks `order` with it, `spread` tells each MPI.
+//!   place), `posts` starts a `guard` on each and speaks `order` with it at every `beat`, `spread` tells each MPI.
 //! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of this together.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
 //! - `job_key`: what the ranks know each other by between hosts.
@@ -27,6 +27,7 @@
 
 pub mod agent;
 pub mod arguments;
+mod beat;
 pub mod choose;
 pub mod command;
 pub mod cores;

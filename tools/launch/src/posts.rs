@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::agent::Agent;
+use crate::beat::Beat;
 use crate::fault::Fault;
 use crate::order::{Begin, Ended, Order, Ready, Word};
 
@@ -251,8 +252,9 @@ impl Post {
             .spawn(move || {
                 let mut heard = Instant::now();
                 let mut lost = false;
+                let mut beat = Beat::new(TICK);
                 loop {
-                    let gone = match words.recv_timeout(TICK) {
+                    let gone = match words.recv_timeout(beat.left()) {
                         Ok(Word::Ended(ended)) => return Some(ended),
                         Ok(_) => {
                             heard = Instant::now();
@@ -278,7 +280,9 @@ impl Post {
                     if lost && heard.elapsed() > patience {
                         return None;
                     }
-                    tell(&orders, &Order::Tick);
+                    if beat.is_due() {
+                        tell(&orders, &Order::Tick);
+                    }
                 }
             });
         self.watcher = watcher.ok();
