@@ -57,7 +57,7 @@ pub fn tails(
 /// What MPI reports.
 pub fn median(world: &Communicator<'_>, samples: &mut [f64]) -> Result<f64> {
     statistics::sort(samples);
-    let own = statistics::nearest_rank(samples, 50);
+    let own = statistics::nearest_rank(samples, 50.0);
     Ok(over_ranks(world, own, Operation::Sum)? / world.size() as f64)
 }
 
@@ -68,7 +68,7 @@ pub fn own_tails(samples: &mut [f64], settings: &Settings) -> Vec<f64> {
         .shown
         .tails
         .iter()
-        .map(|percent| statistics::nearest_rank(samples, *percent))
+        .map(|percent| statistics::nearest_rank(samples, percent.value()))
         .collect()
 }
 

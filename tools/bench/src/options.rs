@@ -6,11 +6,13 @@
 
 use crate::catalogue::{Description, LARGE_MESSAGE_BYTES, Measure};
 use clap::{Parser, ValueEnum};
+pub use percent::Percent;
 pub use special::Special;
 use std::ffi::OsString;
 use weft_mpi::Datatype;
 use written::{Arguments, Output};
 
+mod percent;
 mod special;
 mod written;
 
@@ -47,8 +49,8 @@ pub struct Shown {
     pub validate: bool,
     /// Columns of -f.
     pub full: bool,
-    /// Percentiles of -z, 1 to 100.
-    pub tails: Vec<u8>,
+    /// Percentiles of -z.
+    pub tails: Vec<Percent>,
     /// Column Messages/s.
     pub rate: bool,
     /// The form of the lines.
@@ -235,23 +237,16 @@ fn shown_of(output: &Output) -> Result<Shown, String> {
     })
 }
 
-fn tails_of(text: &str) -> Result<Vec<u8>, String> {
+fn tails_of(text: &str) -> Result<Vec<Percent>, String> {
     let bad = || {
         format!(
-            "-z {text}: must be up to {TAIL_LIMIT} percentiles between 1 and 100, such as 50,90,99"
+            "-z {text}: must be up to {TAIL_LIMIT} percentiles between 1 and 100 with at most three decimals, such as 50,90,99.9"
         )
     };
-    let number = |word: &str| {
-        word.trim_start_matches(['p', 'P'])
-            .parse::<u8>()
-            .ok()
-            .filter(|value| (1..=100).contains(value))
-    };
-    let mut tails = text
-        .split(',')
-        .map(number)
-        .collect::<Option<Vec<u8>>>()
-        .ok_or_else(bad)?;
+    let numbers = text.split(',').map(str::parse);
+    let mut tails = numbers
+        .collect::<Result<Vec<Percent>, ()>>()
+        .map_err(|()| bad())?;
     tails.sort_unstable();
     tails.dedup();
     if tails.len() > TAIL_LIMIT {

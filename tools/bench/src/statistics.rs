@@ -12,8 +12,8 @@ pub mod speed;
 pub mod spread;
 
 /// Percentile by nearest rank: a value that was really measured. `sorted` ascends; `percent` is 0 to 100. NaN when empty.
-pub fn nearest_rank(sorted: &[f64], percent: u8) -> f64 {
-    let rank = (sorted.len() as f64 * f64::from(percent) / 100.0).round() as usize;
+pub fn nearest_rank(sorted: &[f64], percent: f64) -> f64 {
+    let rank = (sorted.len() as f64 * percent / 100.0).round() as usize;
     sorted
         .get(rank.clamp(1, sorted.len().max(1)) - 1)
         .copied()
@@ -123,15 +123,15 @@ mod tests {
     fn nearest_rank_is_always_a_measured_value() {
         let sorted: Vec<f64> = (1..=1000).map(f64::from).collect();
         assert_eq!(
-            [50, 90, 99, 100].map(|percent| nearest_rank(&sorted, percent)),
-            [500.0, 900.0, 990.0, 1000.0]
+            [50.0, 90.0, 99.0, 99.9, 100.0].map(|percent| nearest_rank(&sorted, percent)),
+            [500.0, 900.0, 990.0, 999.0, 1000.0]
         );
-        assert_eq!(nearest_rank(&[7.0], 1), 7.0);
+        assert_eq!(nearest_rank(&[7.0], 1.0), 7.0);
     }
 
     #[test]
     fn nothing_measured_is_not_a_number() {
-        assert!(nearest_rank(&[], 50).is_nan() && percentile(&[], 50.0).is_nan());
+        assert!(nearest_rank(&[], 50.0).is_nan() && percentile(&[], 50.0).is_nan());
         assert_eq!(Summary::of(&[]), None);
     }
 }

@@ -203,7 +203,7 @@ fn handover(first: usize, second: usize) -> Option<f64> {
             .unwrap_or_default()
     });
     sort(&mut times);
-    (!times.is_empty()).then(|| nearest_rank(&times, 50))
+    (!times.is_empty()).then(|| nearest_rank(&times, 50.0))
 }
 
 /// Ends the other thread.

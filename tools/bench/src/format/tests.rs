@@ -169,6 +169,7 @@ fn tails_follow_in_columns_of_the_same_width() {
          # Size       Avg Latency(us)  P50 Tail Lat(us)  P90 Tail Lat(us)  P99 Tail Lat(us)\n"
     );
     assert!(header_of("bw", "-z99").ends_with("Bandwidth (MB/s) P99 Tail BW(MB/s)\n"));
+    assert!(header_of("latency", "-z99.9").ends_with("P99.9 Tail Lat(us)\n"));
     let row = row_of(
         "latency",
         "-z50,90",

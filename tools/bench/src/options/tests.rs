@@ -103,9 +103,14 @@ fn sizes_are_max_or_min_or_both() {
 #[test]
 fn bare_tail_option_takes_no_word_of_its_neighbours() {
     let settings = good("latency", "-z H H");
-    assert_eq!(settings.shown.tails, [50, 90, 99]);
-    assert_eq!(good("latency", "--tail-lat -c").shown.tails, [50, 90, 99]);
-    assert_eq!(good("latency", "-z99,p50").shown.tails, [50, 99]);
+    let written = |settings: &Settings| {
+        let tails = settings.shown.tails.iter();
+        tails.map(ToString::to_string).collect::<Vec<_>>().join(",")
+    };
+    assert_eq!(written(&settings), "50,90,99");
+    assert_eq!(written(&good("latency", "--tail-lat -c")), "50,90,99");
+    assert_eq!(written(&good("latency", "-z99,p50")), "50,99");
+    assert_eq!(written(&good("latency", "-z99.9,50,99")), "50,99,99.9");
 }
 
 #[test]
@@ -128,6 +133,7 @@ fn refusals_name_the_option_the_value_and_what_is_allowed() {
         ("latency", "-m 1k", ["'1k'", "MIN:MAX"]),
         ("latency", "-m 6:12 -T mpi_int", ["6 bytes", "MPI_INT"]),
         ("latency", "-i 0", ["-i 0", "at least 1"]),
+        ("latency", "-z99.9999", ["99.9999", "three decimals"]),
         ("latency", "-z0,50", ["0,50", "between 1 and 100"]),
         ("latency", "-z1,2,3,4,5,6", ["1,2,3,4,5,6", "up to 5"]),
         ("latency", "-T mpi_byte", ["mpi_byte", "mpi_double"]),

@@ -80,7 +80,7 @@ impl<E: Resize> Benchmark for Bandwidth<'_, E> {
             value: megabytes * plan.iterations as f64 / timing.seconds,
             iterations: plan.iterations,
             passed: agree::passed(self.world, timing.mismatches, self.settings)?,
-            median: statistics::nearest_rank(&self.samples, 50),
+            median: statistics::nearest_rank(&self.samples, 50.0),
             tails,
             ..Row::default()
         })

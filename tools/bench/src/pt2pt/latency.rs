@@ -73,7 +73,7 @@ pub(crate) fn spread_of(samples: &mut [f64], settings: &Settings) -> Row {
     let tails = agree::own_tails(samples, settings);
     Row {
         extremes: samples.first().copied().zip(samples.last().copied()),
-        median: statistics::nearest_rank(samples, 50),
+        median: statistics::nearest_rank(samples, 50.0),
         tails,
         ..Row::default()
     }
