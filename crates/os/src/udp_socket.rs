@@ -126,11 +126,30 @@ impl UdpSocket {
         self.share_port(false)?;
         bound?;
         second.share_port(false)?;
-        let (raw, length) = RawAddress::from(to);
-        // SAFETY: the address is a local variable, `length` bytes of which are its structure.
-        check(unsafe { libc::connect(second.raw(), (&raw const raw).cast(), length) })?;
+        second.connect(to)?;
         second.peer = Some(to);
         Ok(second)
+    }
+
+    /// The largest IP packet that the kernel sends from here to an address without taking it apart: what the interface on
+    /// the way takes, or less if a router has said so (IP_MTU). `None` if no way leads there. Slow path.
+    pub fn mtu_to(&self, to: SocketAddr) -> Option<u32> {
+        let own = self.local_address().ok()?;
+        let probe = Self::unbound(own).ok()?;
+        probe.bind_to(SocketAddr::new(own.ip(), 0)).ok()?;
+        probe.connect(to).ok()?;
+        let found = if self.is_v6 {
+            probe.get(libc::IPPROTO_IPV6, libc::IPV6_MTU)
+        } else {
+            probe.get(libc::IPPROTO_IP, libc::IP_MTU)
+        };
+        u32::try_from(found.ok()?).ok()
+    }
+
+    fn connect(&self, to: SocketAddr) -> io::Result<()> {
+        let (raw, length) = RawAddress::from(to);
+        // SAFETY: the address is a local variable, `length` bytes of which are its structure.
+        check(unsafe { libc::connect(self.raw(), (&raw const raw).cast(), length) }).map(|_| ())
     }
 
     /// Whether others of this user may bind the same port (SO_REUSEPORT).

@@ -35,6 +35,20 @@ impl Slot {
 }
 
 impl Machine {
+    /// Says that this host carries datagrams of up to so many bytes to a remote, where that differs from
+    /// [`Config::datagram_bytes`]; at least 1200 are taken. Until the remote has said hello, smaller ones leave.
+    pub fn set_datagram_bytes(&mut self, remote: Remote, bytes: u16) {
+        let Some(slot) = self.slots.get_mut(remote.0 as usize) else {
+            return;
+        };
+        slot.rest.identity.set_own_datagram_bytes(bytes);
+        if let Some(flow) = &mut slot.flow {
+            flow.identity.set_own_datagram_bytes(bytes);
+            let packet_bytes = flow.identity.datagram_bytes;
+            flow.sender.window.set_packet_bytes(packet_bytes);
+        }
+    }
+
     /// Finds or creates the flow of a packet (srd-protocol 6.3 to 6.5).
     pub(crate) fn locate(
         &mut self,
@@ -123,7 +137,8 @@ impl Machine {
     fn restart(&mut self, index: u32, gone: u64) {
         let slot = &mut self.slots[index as usize];
         slot.former = [gone, slot.former[0]];
-        slot.rest = Rest::new(slot.rest.identity.address);
+        let identity = slot.rest.identity;
+        slot.rest = Rest::new(identity.address, identity.own_datagram_bytes);
         if let Some(mut flow) = slot.flow.take() {
             flow.fail(&mut self.shared, Failure::Restarted);
         }
@@ -320,11 +335,10 @@ impl Machine {
         let slot = &mut self.slots[index as usize];
         slot.ended = Some(why);
         if let Some(mut flow) = slot.flow.take() {
-            let address = flow.identity.address;
-            let incarnation = flow.identity.incarnation;
+            let identity = flow.identity;
             flow.fail(&mut self.shared, why);
-            slot.rest = Rest::new(address);
-            slot.rest.identity.incarnation = incarnation;
+            slot.rest = Rest::new(identity.address, identity.own_datagram_bytes);
+            slot.rest.identity.incarnation = identity.incarnation;
         }
     }
 }

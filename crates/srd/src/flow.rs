@@ -57,7 +57,10 @@ pub(crate) struct Identity {
     pub(crate) incarnation: u64,
     pub(crate) ports: [u16; PORT_COUNT],
     pub(crate) port_count: u8,
+    /// The largest that we send, and of that what each side carries: this host towards it, and it (srd-protocol 3).
     pub(crate) datagram_bytes: u16,
+    pub(crate) own_datagram_bytes: u16,
+    its_datagram_bytes: u16,
     /// A packet of it has named our incarnation (srd-protocol 6.2).
     pub(crate) knows_us: bool,
     /// What it asked us to repeat (srd-protocol 14.6); 0 for nothing.
@@ -67,7 +70,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(crate) fn new(address: SocketAddr) -> Self {
+    pub(crate) fn new(address: SocketAddr, own_datagram_bytes: u16) -> Self {
         Self {
             address,
             context: 0,
@@ -76,18 +79,27 @@ impl Identity {
             port_count: 0,
             // What is larger waits for the remote's word (srd-protocol 6.1).
             datagram_bytes: DATAGRAM_BYTES_LEAST,
+            own_datagram_bytes,
+            its_datagram_bytes: DATAGRAM_BYTES_LEAST,
             knows_us: false,
             cookie: 0,
             awaits_greeting: false,
         }
     }
 
-    pub(crate) fn learn(&mut self, hello: &Hello, incarnation: u64, own_datagram_bytes: u16) {
+    pub(crate) fn learn(&mut self, hello: &Hello, incarnation: u64) {
         self.context = hello.context;
         self.incarnation = incarnation;
         self.ports = hello.ports;
         self.port_count = hello.port_count;
-        self.datagram_bytes = own_datagram_bytes.min(hello.datagram_bytes);
+        self.its_datagram_bytes = hello.datagram_bytes;
+        self.datagram_bytes = self.own_datagram_bytes.min(hello.datagram_bytes);
+    }
+
+    /// This host carries datagrams of up to so many bytes to it. Those under way keep their size.
+    pub(crate) fn set_own_datagram_bytes(&mut self, bytes: u16) {
+        self.own_datagram_bytes = bytes.max(DATAGRAM_BYTES_LEAST);
+        self.datagram_bytes = self.own_datagram_bytes.min(self.its_datagram_bytes);
     }
 
     /// Where packets of a path go.
@@ -118,9 +130,9 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    pub(crate) fn new(address: SocketAddr) -> Self {
+    pub(crate) fn new(address: SocketAddr, own_datagram_bytes: u16) -> Self {
         Self {
-            identity: Identity::new(address),
+            identity: Identity::new(address, own_datagram_bytes),
             next_sequence: 0,
             sent_bytes: 0,
             cumulative: 0,

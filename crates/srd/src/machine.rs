@@ -106,7 +106,7 @@ impl Machine {
         }
         let index = self.slots.len() as u32;
         self.slots.push(Slot {
-            rest: Rest::new(address),
+            rest: Rest::new(address, self.shared.config.datagram_bytes),
             flow: None,
             former: [0; 2],
             ended: None,
@@ -115,6 +115,11 @@ impl Machine {
         });
         self.by_address.insert(address, index);
         Some(Remote(index))
+    }
+
+    /// How many remotes there are; they are numbered from 0.
+    pub fn remote_count(&self) -> usize {
+        self.slots.len()
     }
 
     /// The address of a remote; `None` if this machine has no such remote.

@@ -24,7 +24,8 @@ impl Pacing {
             // No overflow: srtt below 2^40 (18 minutes), bytes below 2^20.
             bytes * 4 * srtt_ns.min(1 << 40) / (5 * window_bytes.max(1))
         };
-        let slack_ns = spread(2 * u64::from(BATCH_BYTES));
+        // What is larger than the slack is a packet alone, and what ends its message need not wait for it.
+        let slack_ns = spread(bytes.max(2 * u64::from(BATCH_BYTES)));
         self.due_ns = self.due_ns.max(now_ns.saturating_sub(slack_ns)) + spread(bytes);
     }
 }

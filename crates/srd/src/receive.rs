@@ -135,8 +135,10 @@ impl Flow {
             return;
         }
         let config = &shared.config;
-        self.identity
-            .learn(hello, packet.header.source, config.datagram_bytes);
+        self.identity.learn(hello, packet.header.source);
+        self.sender
+            .window
+            .set_packet_bytes(self.identity.datagram_bytes);
         self.sender
             .paths
             .open(config.path_count, &mut shared.random);

@@ -3,7 +3,7 @@
 
 use weft_wire::Path;
 
-use crate::config::{Config, PATH_BATCH_BYTES};
+use crate::config::{BATCH_BYTES, Config, PATH_BATCH_BYTES};
 use crate::pacing::Pacing;
 use crate::path::Paths;
 use crate::random::Random;
@@ -125,10 +125,12 @@ impl Sender {
         self.paths.pick(now_ns, None)
     }
 
-    /// A small window on few paths would be as lumpy as on one (srd-protocol 10.1).
+    /// A small window on few paths would be as lumpy as on one; but what leaves alone, a message of a few packets, is done
+    /// sooner on one path that is warm than on several (srd-protocol 10.1).
     fn batch_bytes(&self, packet_bytes: u16) -> u32 {
-        let share = self.window.bytes() / BATCHES_PER_WINDOW;
-        (share as u32).clamp(
+        let share = (self.window.bytes() / BATCHES_PER_WINDOW) as u32;
+        let alone = self.in_flight_bytes == 0;
+        share.max(if alone { BATCH_BYTES } else { 0 }).clamp(
             packet_bytes.into(),
             PATH_BATCH_BYTES.max(packet_bytes.into()),
         )

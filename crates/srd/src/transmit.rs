@@ -113,8 +113,22 @@ impl Flow {
             return None;
         }
         let piece = self.next_fresh().or_else(|| self.next_data())?;
-        let bytes = u64::from(self.identity.datagram_bytes);
+        let bytes = u64::from(self.packet_bytes(&piece));
         self.sender.window_is_open(bytes).then_some(piece)
+    }
+
+    /// At most so many bytes leave for a piece.
+    fn packet_bytes(&self, piece: &Piece) -> u16 {
+        let payload_bytes = match *piece {
+            Piece::Segment { length, .. } | Piece::Data { length, .. } => u64::from(length),
+            Piece::Eager { slot } => {
+                let outgoing = self.outgoing.get(slot);
+                outgoing.map_or(0, |outgoing| outgoing.message.length_bytes)
+            }
+            _ => 0,
+        };
+        let most = (HEADER_BYTES + HELLO_BYTES + MESSAGE_BYTES + SECTION_ROOM) as u64;
+        (payload_bytes + most).min(u64::from(self.identity.datagram_bytes)) as u16
     }
 
     fn next_fresh(&self) -> Option<Piece> {
@@ -172,8 +186,8 @@ impl Flow {
                 }
             }
         }
+        let packet_bytes = self.packet_bytes(&piece);
         self.outgoing.on_piece(&piece);
-        let packet_bytes = self.identity.datagram_bytes;
         // Of two that talk one by one, one follows the other: then both use one pair of ports (srd-protocol 10.1).
         let follows = shared.incarnation < self.identity.incarnation;
         let answer = follows.then(|| self.received.answer_path());
@@ -376,7 +390,7 @@ impl Flow {
         let hello = (!identity.knows_us).then(|| Hello {
             context: self.remote + 1,
             features: 0,
-            datagram_bytes: shared.config.datagram_bytes,
+            datagram_bytes: identity.own_datagram_bytes,
             ports: shared.config.ports,
             port_count: shared.config.port_count,
             receive_limit: self.inbox.limit(),

@@ -97,6 +97,12 @@ impl Window {
         }
     }
 
+    /// From now on packets have up to so many bytes.
+    pub(crate) fn set_packet_bytes(&mut self, bytes: u16) {
+        self.packet_bytes = u64::from(bytes);
+        self.shrink(0);
+    }
+
     /// How many bytes may be in flight.
     #[inline]
     pub(crate) fn bytes(&self) -> u64 {

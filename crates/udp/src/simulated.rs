@@ -187,6 +187,10 @@ impl Ports for SimulatedPorts {
         self.list
     }
 
+    fn datagram_bytes_to(&self, _to: SocketAddr) -> u16 {
+        self.list.datagram_bytes
+    }
+
     fn now_ns(&mut self) -> u64 {
         let mut state = lock(&self.wire);
         state.now_ns += TICK_NS;

@@ -75,17 +75,22 @@ pub struct SocketPorts {
     calls: (u64, u64),
     trouble: Trouble,
     gate: Gate,
+    /// What the user allows.
+    datagram_limit_bytes: u16,
 }
 
-fn datagram_bytes(settings: &Settings, address: SocketAddr, seal_bytes: u16) -> u16 {
+/// The largest datagram for an IP packet of this size, within the user's limit; `None` stands for an unknown size.
+fn datagram_bytes(mtu: Option<u32>, limit_bytes: u16, address: SocketAddr, seal: u16) -> u16 {
     let overhead = OVERHEAD_BYTES[usize::from(address.is_ipv6())];
-    let carried = interface::mtu_of(address.ip())
+    let carried = mtu
         .and_then(|mtu| mtu.checked_sub(overhead))
         .map_or(DATAGRAM_BYTES_LEAST, |bytes| {
             bytes.min(SEGMENTS_BYTES as u32) as u16
         });
-    let limit = settings.datagram_limit_bytes.unwrap_or(u16::MAX);
-    (carried.min(limit) - seal_bytes).max(DATAGRAM_BYTES_LEAST)
+    carried
+        .min(limit_bytes)
+        .saturating_sub(seal)
+        .max(DATAGRAM_BYTES_LEAST)
 }
 
 fn open_socket(address: SocketAddr) -> Result<UdpSocket, OpenError> {
@@ -127,7 +132,12 @@ impl SocketPorts {
                 Some(incarnation) => incarnation,
                 None => process::random_u64().map_err(OpenError::Sockets)?,
             },
-            datagram_bytes: datagram_bytes(settings, address, gate.overhead_bytes() as u16),
+            datagram_bytes: datagram_bytes(
+                interface::mtu_of(address.ip()),
+                settings.datagram_limit_bytes.unwrap_or(u16::MAX),
+                address,
+                gate.overhead_bytes() as u16,
+            ),
             has_key: gate.has_key(),
         };
         Ok((sockets, list))
@@ -327,12 +337,19 @@ impl Ports for SocketPorts {
                 reported: false,
             },
             gate,
+            datagram_limit_bytes: settings.datagram_limit_bytes.unwrap_or(u16::MAX),
             sockets,
         })
     }
 
     fn list(&self) -> PortList {
         self.list
+    }
+
+    fn datagram_bytes_to(&self, to: SocketAddr) -> u16 {
+        let seal_bytes = self.gate.overhead_bytes() as u16;
+        let mtu = self.sockets[0].mtu_to(to);
+        datagram_bytes(mtu, self.datagram_limit_bytes, to, seal_bytes)
     }
 
     #[inline]

@@ -55,6 +55,8 @@ pub struct Transport<P: Ports = SocketPorts> {
     outbox: Outbox,
     inquiry: Option<Inquiry>,
     address: SocketAddr,
+    /// So many of the machine's remotes are known to need datagrams of which size.
+    sized_count: usize,
 }
 
 fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
@@ -98,6 +100,7 @@ impl<P: Ports> Transport<P> {
             outbox: Outbox::default(),
             inquiry: list.asks_hosts.then(|| Inquiry::new(dead_after_ns)),
             address: list.address,
+            sized_count: 0,
         })
     }
 
@@ -155,9 +158,26 @@ impl<P: Ports> Transport<P> {
 
     #[inline]
     fn flush(&mut self, now_ns: u64) -> usize {
+        if self.driver.machine.remote_count() > self.sized_count {
+            self.size_new_remotes();
+        }
         let driver = &mut self.driver;
         self.outbox
             .flush(&mut self.ports, &mut driver.machine, &driver.sends, now_ns)
+    }
+
+    /// Tells the machine what this host carries to remotes that are new. A remote on this host is reached without the
+    /// interface whose address it has, and takes more.
+    #[cold]
+    fn size_new_remotes(&mut self) {
+        let machine = &mut self.driver.machine;
+        while self.sized_count < machine.remote_count() {
+            let remote = weft_srd::Remote(self.sized_count as u32);
+            self.sized_count += 1;
+            if let Some(address) = machine.address(remote) {
+                machine.set_datagram_bytes(remote, self.ports.datagram_bytes_to(address));
+            }
+        }
     }
 
     /// A descriptor that is readable while there may be something to do, provided `before_sleep` said true.
