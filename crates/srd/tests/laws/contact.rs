@@ -43,6 +43,31 @@ fn after_first_contact_many_paths_are_used() {
 }
 
 #[test]
+fn datagrams_are_as_large_as_both_hosts_carry_to_each_other() {
+    for (there, back, most) in [(9000, 4000, 4000), (1300, 9000, 1300), (9000, 100, 1200)] {
+        let mut world = World::new(2, 31);
+        let (first, second) = (world.remote(0, 1), world.remote(1, 0));
+        world.hosts[0].machine.set_datagram_bytes(first, there);
+        world.hosts[1].machine.set_datagram_bytes(second, back);
+        world.datagram_limit_bytes = most;
+        world.post(0, 1, 1, 100);
+        world.run_until_quiet(10 * MS);
+        world.recorded = Some(Vec::new());
+        world.post(0, 1, 2, 200_000);
+        world.post(1, 0, 3, 50_000);
+        world.run_until_quiet(100 * MS);
+        world.assert_got(1, second, &[(1, 100), (2, 200_000)]);
+        world.assert_got(0, first, &[(3, 50_000)]);
+        let recorded = world.recorded.unwrap();
+        for to in [0, 1] {
+            let lengths = recorded.iter().filter(|one| one.to == to);
+            let largest = lengths.map(|one| one.bytes.len()).max();
+            assert_eq!(largest, Some(most), "to {to}, of {there} and {back}");
+        }
+    }
+}
+
+#[test]
 fn a_restarted_remote_fails_what_was_under_way_and_can_be_talked_to_anew() {
     let mut world = World::new(2, 40);
     world.post(0, 1, 1, 100);

@@ -30,6 +30,26 @@ fn a_small_message_arrives_after_one_link() {
 }
 
 #[test]
+fn a_message_of_a_few_packets_that_leaves_alone_keeps_to_one_path() {
+    let mut world = World::new(2, 3);
+    world.post(0, 1, 1, 100);
+    world.run_until_quiet(MS);
+    for token in 2..6 {
+        let seen = std::rc::Rc::new(std::cell::Cell::new(0));
+        let set = std::rc::Rc::clone(&seen);
+        world.swallow = Box::new(move |from, _, path, _| {
+            if from == 0 {
+                set.set(set.get() | path.bit());
+            }
+            false
+        });
+        world.post(0, 1, token, 8192);
+        world.run_until_quiet(10 * MS);
+        assert_eq!(seen.get().count_ones(), 1, "message {token}");
+    }
+}
+
+#[test]
 fn all_forms_arrive_once_and_in_order_in_fair_weather() {
     let mut world = World::new(2, 2);
     let list = [

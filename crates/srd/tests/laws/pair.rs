@@ -77,6 +77,8 @@ pub struct World {
     pub wait_known: bool,
     /// Payloads of this length vanish until then.
     pub lose_length: Option<(usize, u64)>,
+    /// What the network carries.
+    pub datagram_limit_bytes: usize,
     /// Everything that was launched, by whom and for whom, if somebody listens.
     pub recorded: Option<Vec<Recorded>>,
     config: Config,
@@ -123,6 +125,7 @@ impl World {
             swallow: Box::new(|_, _, _, _| false),
             wait_known: false,
             lose_length: None,
+            datagram_limit_bytes: usize::from(config.datagram_bytes),
             recorded: None,
             config,
             queue: BinaryHeap::new(),
@@ -185,7 +188,8 @@ impl World {
             }
         };
         let mut bytes = sealed(&transmit.head, &payload);
-        assert!(bytes.len() <= 1400, "{} bytes in a datagram", bytes.len());
+        let most = self.datagram_limit_bytes;
+        assert!(bytes.len() <= most, "{} bytes in a datagram", bytes.len());
         self.sent_per_host[from] += 1;
         let Some(to) = (0..self.hosts.len()).find(|host| ip(*host) == transmit.to.ip()) else {
             return;

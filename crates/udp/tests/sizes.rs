@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How large datagrams are: what the way to a remote takes, not what the interface does whose address it has.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use weft_contract::{
+    AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
+    RemoteId, SendOp, SendToken, TransferError,
+};
+use weft_memory::{BytesView, UserBuffer};
+use weft_udp::{Settings, Transport};
+
+/// Keeps the lengths of what came.
+#[derive(Default)]
+struct Lengths(Vec<u64>);
+
+impl Owner for Lengths {
+    fn on_message(&mut self, envelope: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        self.0.push(envelope.length_bytes);
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        None
+    }
+    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+    fn on_remote_lost(&mut self, _: RemoteId, why: TransferError) {
+        panic!("the remote is lost: {why}");
+    }
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
+
+struct Pair {
+    sender: Transport,
+    receiver: Transport,
+    at_sender: Lengths,
+    at_receiver: Lengths,
+}
+
+impl Pair {
+    fn open(settings: &Settings) -> Self {
+        let mut sender = Transport::open(settings).expect("sockets");
+        let receiver = Transport::open(settings).expect("sockets");
+        sender.add_remote(RemoteId(0), receiver.local_address());
+        Self {
+            sender,
+            receiver,
+            at_sender: Lengths::default(),
+            at_receiver: Lengths::default(),
+        }
+    }
+
+    /// Sends a message and waits for it; answers how many datagrams the sender has sent until then.
+    fn send(&mut self, length_bytes: usize) -> u64 {
+        let before = self.sender.statistics().machine;
+        let op = SendOp {
+            remote: RemoteId(0),
+            class: Class::Tagged,
+            tag: 7,
+            cq_data: None,
+            level: CompletionLevel::Transmit,
+            token: SendToken(1),
+            inject: false,
+        };
+        let payload = UserBuffer::leaked(&[length_bytes]);
+        self.sender.post_send(&op, &payload).expect("room");
+        let (count, start) = (self.at_receiver.0.len(), Instant::now());
+        while self.at_receiver.0.len() == count {
+            self.sender.progress(&mut self.at_sender);
+            self.receiver.progress(&mut self.at_receiver);
+            assert!(start.elapsed() < Duration::from_secs(10), "it arrives");
+        }
+        let after = self.sender.statistics().machine;
+        let again = after.retransmitted_count - before.retransmitted_count;
+        after.sent_count - before.sent_count - again
+    }
+}
+
+#[test]
+fn a_message_between_processes_of_one_host_is_one_datagram_whatever_the_interface_takes() {
+    let mut pair = Pair::open(&Settings::default());
+    pair.send(8);
+    // The first answer has come, and with it what the other side takes.
+    pair.send(8);
+    for length_bytes in [8192, 60_000] {
+        let count = pair.send(length_bytes);
+        assert!(count <= 2, "{count} datagrams for {length_bytes} bytes");
+    }
+    assert_eq!(pair.at_receiver.0, [8, 8, 8192, 60_000]);
+}
+
+#[test]
+fn what_the_user_allows_holds_on_one_host_too() {
+    let mut pair = Pair::open(&Settings {
+        datagram_limit_bytes: Some(1300),
+        ..Settings::default()
+    });
+    pair.send(8);
+    pair.send(8);
+    assert!(pair.send(8192) >= 7);
+}
