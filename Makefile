@@ -10,7 +10,7 @@ TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
 help:
 	@printf '%s\n' \
 	  'make demo    sets up what is missing, builds, compares Weft with each MPI'\''s own transport, writes report/' \
-	  'make build   builds dist/bin/weft and dist/lib/weft/libweft-fi.so' \
+	  'make build   builds dist/bin/weft and dist/lib/weft/libweft-fi.so and libweft-heap.so' \
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
 	  'make bench   the full side-by-side comparison, an hour or more (QUICK=1: some minutes); page and data in report/' \
@@ -26,9 +26,10 @@ setup-test:
 
 # The provider must end in fi.so for libfabric to see it; it is put in place by rename, so that a running job keeps the file it mapped.
 build: setup-build
-	cargo build --release --locked -p weft -p weft-provider
+	cargo build --release --locked -p weft -p weft-provider -p weft-heap
 	@install -D -m 755 $(TARGET_FOLDER)/release/weft dist/bin/weft.new && mv dist/bin/weft.new dist/bin/weft
 	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_fi.so dist/lib/weft/libweft.new && mv dist/lib/weft/libweft.new dist/lib/weft/libweft-fi.so
+	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_heap.so dist/lib/weft/libweft-heap.new && mv dist/lib/weft/libweft-heap.new dist/lib/weft/libweft-heap.so
 
 demo: setup-demo build
 	dist/bin/weft doctor || true

@@ -13,12 +13,13 @@
 //!
 //! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in), [`copy`] (copy routines
 //! by size), [`single_copy`] (CMA), [`foreign`] (memory of another process,
-//! mapped), [`gather`] (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
+//! mapped), [`foreign_heap`] (all of its heap), [`gather`] (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
 
 pub mod atomic;
 pub mod copy;
 pub mod element;
 pub mod foreign;
+pub mod foreign_heap;
 pub mod gather;
 pub mod mapping;
 pub mod scratch;
@@ -28,6 +29,7 @@ pub mod view;
 
 pub use element::{Element, Operator};
 pub use foreign::ForeignMemory;
+pub use foreign_heap::ForeignHeap;
 pub use gather::{Gather, GatherSpace};
 pub use mapping::{Mapping, SharedLayout};
 pub use scratch::{SCRATCH_BYTES, Scratch};

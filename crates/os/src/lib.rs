@@ -10,6 +10,7 @@
 //! - [`host_check`]: whether a host lives, whatever its processes do.
 //! - [`single_copy`]: reading and writing another process's memory (process_vm_readv, process_vm_writev).
 //! - [`file_of`]: mapping what another process shares already.
+//! - [`heap`]: the heap of a process that others may map.
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine.
@@ -22,6 +23,7 @@ pub mod cpu;
 pub mod crash;
 pub mod datagrams;
 pub mod file_of;
+pub mod heap;
 pub mod host_check;
 pub mod interface;
 pub mod local_socket;

@@ -25,13 +25,16 @@ impl RawMap {
     /// The errno of fstat(2) or mmap(2); `UnexpectedEof` if the file is shorter than asked for, since touching
     /// pages past its end would kill the process.
     pub fn new(file: BorrowedFd<'_>, length_bytes: usize) -> io::Result<Self> {
+        Self::map(file, length_bytes, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    fn map(file: BorrowedFd<'_>, length_bytes: usize, protection: libc::c_int) -> io::Result<Self> {
         if file_length_bytes(file)? < length_bytes as u64 {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 "region file is shorter than its layout says",
             ));
         }
-        let protection = libc::PROT_READ | libc::PROT_WRITE;
         // SAFETY: a new mapping at an address of the kernel's choice touches no existing memory.
         let base = unsafe {
             libc::mmap(
@@ -53,6 +56,17 @@ impl RawMap {
             base: base.cast(),
             length_bytes,
         })
+    }
+
+    /// Maps the first `length_bytes` of `file`, shared and for reading only; not inherited by child processes. Setup.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn read_only(file: BorrowedFd<'_>, length_bytes: usize) -> io::Result<Self> {
+        let map = Self::map(file, length_bytes, libc::PROT_READ)?;
+        // SAFETY: the range is the mapping just made; the advice changes no bytes.
+        unsafe { libc::madvise(map.base.cast(), length_bytes, libc::MADV_DONTFORK) };
+        Ok(map)
     }
 
     /// Takes over a mapping that the system just made for us.

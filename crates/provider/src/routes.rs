@@ -22,6 +22,7 @@ pub fn settings(settings: &Settings) -> <Route as LocalRoute>::Settings {
     let local = shm::Settings {
         single_copy: settings.single_copy,
         directory: settings.region_directory.clone(),
+        heap: weft_os::heap::own(),
         report: report::line,
         ..shm::Settings::default()
     };

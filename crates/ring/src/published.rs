@@ -8,8 +8,8 @@ use crate::layout::{LANES_OFFSET, LAYOUT_VERSION, MAGIC, SLOT_BYTES, SLOT_COUNT,
 use crate::region::Identity;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Ways to send that are counted apart: inline, eager, streamed, single copy, pipelined.
-pub const PROTOCOL_COUNT: usize = 5;
+/// Ways to send that are counted apart: inline, eager, streamed, single copy, pipelined, mapped.
+pub const PROTOCOL_COUNT: usize = 6;
 
 /// Size classes of the choice: one for each power of two.
 pub const CLASS_COUNT: usize = 64;
@@ -51,7 +51,7 @@ pub struct Counters {
     pub offered_count: u64,
     /// Lanes of ours that use their whole data area.
     pub wide_lanes_count: u64,
-    /// How a message of 2^index bytes would be fetched now: 0 not known, 1 single copy, 2 pipelined, 3 pipelined past the cache.
+    /// How a message of 2^index bytes would be fetched now: 0 not known, 1 single copy, 2 pipelined, 3 pipelined past the cache, 4 mapped.
     pub choices: [u8; CLASS_COUNT],
     /// Accesses of remotes' memory without their help, and their bytes: by load and store, and by single copy.
     pub direct: [[u64; 2]; 2],

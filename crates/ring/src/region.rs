@@ -90,6 +90,8 @@ struct RegionHeader {
     state: AtomicU64,
     /// Where the next claim starts to look.
     claim_hint: AtomicU64,
+    /// Where the owner's heap lies (clause 11).
+    heap: [AtomicU64; 4],
     doorbell: Doorbell,
     published: Published,
 }
@@ -306,6 +308,19 @@ impl Region {
             probe[0].load(Ordering::Relaxed),
             probe[1].load(Ordering::Relaxed),
         )
+    }
+
+    /// Says where the owner's heap lies; by the owner, before anybody can find the region. Setup.
+    pub fn show_heap(&self, words: [u64; 4]) {
+        for (word, value) in self.header().heap.iter().zip(words) {
+            word.store(value, Ordering::Relaxed);
+        }
+    }
+
+    /// Where the owner's heap lies: first address, length, descriptor and number of its file; zeros if it shows none.
+    pub fn heap(&self) -> [u64; 4] {
+        let heap = &self.header().heap;
+        core::array::from_fn(|index| heap[index].load(Ordering::Relaxed))
     }
 
     /// Whether its owner still receives.

@@ -44,6 +44,7 @@ fn header() -> Arc<RegionHeader> {
         probe: [zero(), zero()],
         state: zero(),
         claim_hint: zero(),
+        heap: [zero(), zero(), zero(), zero()],
         doorbell: Doorbell::new(),
         published: Published::new(),
     })

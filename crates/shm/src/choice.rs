@@ -17,12 +17,21 @@ pub(crate) enum Method {
     Pipelined = 1,
     /// Through a pipe, stored past the sender's cache.
     PastCache = 2,
+    /// The receiver copies out of the sender's heap, which it has mapped.
+    Mapped = 3,
 }
 
 /// The ways that need no permission.
 const PIPELINED: [Method; 2] = [Method::Pipelined, Method::PastCache];
+/// The ways without single copy.
+const UNHELPED: [Method; 3] = [Method::Pipelined, Method::PastCache, Method::Mapped];
 /// All ways.
-const ALL: [Method; 3] = [Method::Pipelined, Method::PastCache, Method::SingleCopy];
+const ALL: [Method; 4] = [
+    Method::Pipelined,
+    Method::PastCache,
+    Method::SingleCopy,
+    Method::Mapped,
+];
 
 /// Size classes: one for each power of two. Specified: message lengths have 64 bits.
 const CLASSES: usize = 64;
@@ -42,8 +51,8 @@ const FORGET_DIVISOR: u64 = 100;
 #[derive(Clone, Copy, Default, Debug)]
 struct Class {
     /// Best time lately in ns for each KiB, times 1024; by method.
-    cost: [u64; 3],
-    samples: [u32; 3],
+    cost: [u64; 4],
+    samples: [u32; 4],
     transfers: u32,
 }
 
@@ -61,8 +70,13 @@ impl Choice {
     }
 
     /// The way for the next transfer of `bytes`.
-    pub(crate) fn next(&mut self, bytes: u64, may_single_copy: bool) -> Method {
-        let ways: &[Method] = if may_single_copy { &ALL } else { &PIPELINED };
+    pub(crate) fn next(&mut self, bytes: u64, may_single_copy: bool, may_map: bool) -> Method {
+        let ways: &[Method] = match (may_single_copy, may_map) {
+            (true, true) => &ALL,
+            (true, false) => &ALL[..3],
+            (false, true) => &UNHELPED,
+            (false, false) => &PIPELINED,
+        };
         let class = &mut self.classes[class_of(bytes)];
         class.transfers = class.transfers.wrapping_add(1);
         let samples = |way: Method| class.samples[way as usize];
@@ -96,7 +110,8 @@ impl Choice {
     pub(crate) fn settled(&self, class: usize) -> Option<Method> {
         let class = self.classes.get(class)?;
         let tried = |way: &Method| class.samples[*way as usize] >= FIRST_TRIALS;
-        let known = PIPELINED.iter().all(tried) || tried(&Method::SingleCopy);
+        let known =
+            PIPELINED.iter().all(tried) || tried(&Method::SingleCopy) || tried(&Method::Mapped);
         let ways = ALL.into_iter().filter(tried);
         ways.min_by_key(|&way| class.cost[way as usize])
             .filter(|_| known)
@@ -145,7 +160,7 @@ mod tests {
     ) -> [u32; 3] {
         let mut taken = [0; 3];
         for _ in 0..transfers {
-            let method = choice.next(1 << 20, may_single_copy);
+            let method = choice.next(1 << 20, may_single_copy, false);
             taken[method as usize] += 1;
             choice.learn(method, 1 << 20, elapsed_ns[method as usize]);
         }
@@ -181,6 +196,22 @@ mod tests {
     }
 
     #[test]
+    fn a_mapped_heap_is_one_way_among_the_others() {
+        for (may_single_copy, mapped_ns) in [(true, 20_000), (false, 20_000), (true, 90_000)] {
+            let mut choice = Choice::new();
+            let elapsed_ns = [50_000, 40_000, 60_000, mapped_ns];
+            let mut taken = [0; 4];
+            for _ in 0..1000 {
+                let method = choice.next(1 << 20, may_single_copy, true);
+                taken[method as usize] += 1;
+                choice.learn(method, 1 << 20, elapsed_ns[method as usize]);
+            }
+            assert_eq!(taken[3] > 960, mapped_ns == 20_000, "{taken:?}");
+            assert_eq!(taken[0] == 0, !may_single_copy, "{taken:?}");
+        }
+    }
+
+    #[test]
     fn size_classes_do_not_disturb_each_other() {
         let mut choice = Choice::new();
         run(&mut choice, 500, true, [100_000, 40_000, 60_000]);
@@ -189,7 +220,7 @@ mod tests {
             choice.learn(Method::Pipelined, 1 << 26, 9_000_000);
             choice.learn(Method::PastCache, 1 << 26, 9_000_000);
         }
-        assert_eq!(choice.next(1 << 26, true), Method::SingleCopy);
+        assert_eq!(choice.next(1 << 26, true, false), Method::SingleCopy);
     }
 
     #[test]

@@ -148,6 +148,7 @@ impl Transport {
             slot,
             pid,
             single_copy: None,
+            heap: None,
             long_bytes: 0,
             views: Views::default(),
         }))

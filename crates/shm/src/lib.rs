@@ -8,13 +8,13 @@
 //! - *eager*: header in a cell, payload in the lane's data area,
 //! - *streamed*: the same in several pieces, so that both sides copy at the same time,
 //! - *offered* (rendezvous): only described; the receiver fetches it when it is matched, by *single copy*
-//!   (process_vm_readv) or by a *pipelined copy* through chunks it lends to the sender, whichever is permitted
+//!   (process_vm_readv), straight out of the sender's heap where that can be mapped, or by a *pipelined copy* through chunks it lends to the sender, whichever is permitted
 //!   and has lately been faster here.
 //!
 //! One message down: [`send`] -> ring's producer. One message up: [`receive`] -> `Owner`. In the order they
 //! are met: [`settings`], [`transport`] (the struct and its `Peer` face), [`backing`] (the file of a region), [`contact`] (finding a remote's
-//! region), [`remote`], [`send`], [`receive`], [`stream`], [`rendezvous`], [`pipelined`], [`choice`] (which of
-//! the two), [`direct`] and [`views`] (registered memory that is touched without its owner's help), [`stores`] (through the cache or past it), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`published`] (what tools see of it), [`protocol`]
+//! region), [`remote`], [`send`], [`receive`], [`stream`], [`rendezvous`], [`pipelined`], [`heap`], [`ways`] and [`choice`] (which of
+//! them), [`direct`] and [`views`] (registered memory that is touched without its owner's help), [`stores`] (through the cache or past it), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`published`] (what tools see of it), [`protocol`]
 //! (kinds of cells, thresholds). The formats are specified in docs/shm-layout.md.
 #![forbid(unsafe_code)]
 
@@ -22,6 +22,7 @@ mod backing;
 mod choice;
 mod contact;
 mod direct;
+mod heap;
 mod housekeeping;
 mod pipelined;
 pub mod protocol;
@@ -37,6 +38,7 @@ mod stores;
 mod stream;
 mod transport;
 mod views;
+mod ways;
 
 pub use settings::{OpenError, Settings, SingleCopy};
 pub use statistics::{Count, Protocol, Statistics};

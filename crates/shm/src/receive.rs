@@ -370,7 +370,10 @@ fn take_other<O: Owner>(
         PIECE => transfers.continue_stream(piece, stream, owner),
         OFFER => (0, transfers.take_offer(remote, arrival, owner)),
         ACCEPT => (0, transfers.take_accept(remote, arrival)),
-        FINISH => (0, transfers.take_finish(remote, arrival.word(0), owner)),
+        FINISH => (
+            0,
+            transfers.take_finish(remote, [arrival.word(0), arrival.word(1)], owner),
+        ),
         BYE => (0, Request::Bye),
         _ => (0, Request::Corrupt),
     }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use weft_contract::{SendOp, TransferError};
-use weft_memory::UserBuffer;
+use weft_memory::{ForeignHeap, UserBuffer};
 use weft_os::local_socket::Connection;
 use weft_ring::layout::{CHUNK_BYTES, PIPE_CHUNKS};
 use weft_ring::{Full, Head, Pool, Producer, Region};
@@ -43,6 +43,8 @@ pub(crate) struct Attached {
     pub(crate) single_copy: Option<bool>,
     /// Bytes of long payload sent through our lane; `u64::MAX` once it is wide.
     pub(crate) long_bytes: u64,
+    /// Its heap, once looked for; None inside if it cannot be mapped.
+    pub(crate) heap: Option<Option<ForeignHeap>>,
     /// What we know of its registered memory.
     pub(crate) views: Views,
 }

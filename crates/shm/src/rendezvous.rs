@@ -8,18 +8,17 @@ use weft_os::{clock, crash_point};
 use weft_ring::layout::CHUNK_BYTES;
 use weft_ring::{Arrival, Head, PipeReader};
 
-use crate::choice::{Method, prefers_single_copy};
+use crate::choice::Method;
 use crate::pipelined::Accepted;
 use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, message_flags};
 use crate::receive::{Request, envelope, offer_id};
 use crate::remote::{Link, Waiting};
-use crate::settings::SingleCopy;
 use crate::stream::StreamEnd;
 use crate::transport::{Transfers, Transport};
 
 /// Bytes fetched by single copy in one call of progress. Chosen: long enough that the system call does not
 /// count, short enough that other messages are not kept waiting for long.
-const PULL_BYTES: usize = 512 * 1024;
+pub(crate) const PULL_BYTES: usize = 512 * 1024;
 
 /// Chunks taken out of one pipe in one call of progress. Chosen: as [`PULL_BYTES`].
 const CHUNKS_PER_ROUND: u32 = (PULL_BYTES / CHUNK_BYTES) as u32;
@@ -62,7 +61,7 @@ pub(crate) struct RemoteOffer {
     pub(crate) remote: RemoteId,
     pub(crate) send_id: u64,
     /// Where it lies in the sender's memory, in one stretch; 0 if it does not.
-    address: u64,
+    pub(crate) address: u64,
     length_bytes: u64,
     wants_receipt: bool,
 }
@@ -72,6 +71,8 @@ pub(crate) struct RemoteOffer {
 pub(crate) enum Stage {
     /// We read the sender's memory.
     SingleCopy,
+    /// We copy out of the sender's heap, which we have mapped.
+    Mapped,
     /// All pipes are lent; we wait for one.
     AwaitPipe,
     /// Through this pipe.
@@ -162,7 +163,7 @@ impl Transfers {
     pub(crate) fn take_finish<O: Owner>(
         &mut self,
         remote: RemoteId,
-        send_id: u64,
+        [send_id, is_mapped]: [u64; 2],
         owner: &mut O,
     ) -> Request {
         let index = send_id as usize;
@@ -176,8 +177,12 @@ impl Transfers {
         crash_point!(32, "finish: taken, the send not completed");
         let outgoing = self.outgoing.remove(index);
         if let Some(payload) = &outgoing.payload {
-            self.pulled.messages += 1;
-            self.pulled.bytes += payload.length_bytes() as u64;
+            let fetched = if is_mapped == 0 {
+                &mut self.pulled
+            } else {
+                &mut self.mapped
+            };
+            fetched.add(payload.length_bytes() as u64);
         }
         owner.on_sent(outgoing.token, Ok(()));
         Request::None
@@ -302,6 +307,7 @@ impl Transport {
         let method = self.method_for(&offer, wanted_bytes as u64);
         let stage = match method {
             Method::SingleCopy => Stage::SingleCopy,
+            Method::Mapped => Stage::Mapped,
             Method::Pipelined | Method::PastCache => Stage::AwaitPipe,
         };
         self.transfers.fetches.push(Fetch {
@@ -315,31 +321,6 @@ impl Transport {
         });
     }
 
-    fn method_for(&mut self, offer: &RemoteOffer, bytes: u64) -> Method {
-        let may_single_copy = offer.address != 0 && self.may_single_copy(offer.remote);
-        if may_single_copy
-            && prefers_single_copy(self.settings.single_copy, self.housekeeping.shares_cores)
-        {
-            return Method::SingleCopy;
-        }
-        self.choice.next(bytes, may_single_copy)
-    }
-
-    /// Whether the remote's memory may be read; found out by reading a word of it, once.
-    pub(crate) fn may_single_copy(&mut self, remote: RemoteId) -> bool {
-        if self.settings.single_copy == SingleCopy::Never {
-            return false;
-        }
-        self.contact(remote);
-        let Link::Ready(attached) = &mut self.remotes[remote.index()].link else {
-            return false;
-        };
-        *attached.single_copy.get_or_insert_with(|| {
-            let (address, value) = attached.region.probe();
-            attached.pid != 0 && single_copy::can_read(attached.pid, address, value)
-        })
-    }
-
     /// Moves every fetch on; answers how many moved.
     pub(crate) fn fetch<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut events = 0;
@@ -347,7 +328,8 @@ impl Transport {
         let mut pulled = false;
         while index < self.transfers.fetches.len() {
             // One single copy at a time: the processor that does it can do no other meanwhile.
-            let is_single = matches!(self.transfers.fetches[index].stage, Stage::SingleCopy);
+            let stage = &self.transfers.fetches[index].stage;
+            let is_single = matches!(stage, Stage::SingleCopy | Stage::Mapped);
             if is_single && std::mem::replace(&mut pulled, true) {
                 index += 1;
                 continue;
@@ -385,6 +367,10 @@ impl Transport {
             Stage::SingleCopy => {
                 *events += 1;
                 self.pull(index)?;
+            }
+            Stage::Mapped => {
+                *events += 1;
+                self.copy_mapped(index);
             }
             Stage::AwaitPipe => *events += usize::from(self.lend_pipe(index)),
             Stage::Piped(..) => {
@@ -451,6 +437,7 @@ impl Transport {
         let alone = !self.transfers.fetches.iter().any(moving);
         // Where nothing was wanted no pipe was lent, and there is nothing to learn.
         let by_pipe = matches!(fetch.stage, Stage::Piped(..));
+        let is_mapped = matches!(fetch.stage, Stage::Mapped);
         let came_from = &mut self.remotes[fetch.offer.remote.index()];
         let was_warm = !by_pipe || came_from.note_piped(fetch.wanted_bytes);
         if bytes > 0 && alone && was_warm {
@@ -467,7 +454,9 @@ impl Transport {
         }
         owner.on_landed(fetch.landing.token, Ok(()));
         // After its last chunk a piped send is over for its sender, unless it waits for the receipt.
-        if !by_pipe || fetch.offer.wants_receipt {
+        if is_mapped {
+            self.finish_mapped(fetch.offer.remote, fetch.offer.send_id);
+        } else if !by_pipe || fetch.offer.wants_receipt {
             self.finish(fetch.offer.remote, fetch.offer.send_id);
         }
     }

@@ -6,6 +6,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use weft_os::heap::Heap;
+
 /// Whether large messages may be fetched from the sender's memory (Cross Memory Attach).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SingleCopy {
@@ -30,6 +32,8 @@ pub struct Settings {
     pub single_copy: SingleCopy,
     /// A directory for the region's file, where memfd_create is not wanted; the file has no name in it.
     pub directory: Option<PathBuf>,
+    /// Where our heap lies, if others may map it.
+    pub heap: Option<Heap>,
     /// Tells the user something that is wrong and that no completion can explain, in one sentence.
     pub report: fn(&str),
 }
@@ -41,6 +45,7 @@ impl Default for Settings {
             port_is_held: false,
             single_copy: SingleCopy::Auto,
             directory: None,
+            heap: None,
             report: |_| {},
         }
     }

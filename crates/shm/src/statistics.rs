@@ -14,21 +14,31 @@ pub enum Protocol {
     SingleCopy,
     /// Through chunks that the receiver lent.
     Pipelined,
+    /// Copied by the receiver out of the sender's heap, which it has mapped.
+    Mapped,
 }
 
 impl Protocol {
     /// All of them, in order of size.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
         Self::Inline,
         Self::Eager,
         Self::Streamed,
         Self::SingleCopy,
         Self::Pipelined,
+        Self::Mapped,
     ];
 
     /// Its name in reports.
     pub fn name(self) -> &'static str {
-        ["inline", "eager", "streamed", "single_copy", "pipelined"][self as usize]
+        [
+            "inline",
+            "eager",
+            "streamed",
+            "single_copy",
+            "pipelined",
+            "mapped",
+        ][self as usize]
     }
 }
 
@@ -53,7 +63,7 @@ impl Count {
 /// What was sent so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
-    sent: [Count; 5],
+    sent: [Count; 6],
     /// Messages and bytes received up to the last tick.
     pub(crate) received: [u64; 2],
     /// Accesses of remotes' registered memory by load and store, without their help.
@@ -72,9 +82,10 @@ impl Statistics {
         self.sent[protocol as usize]
     }
 
-    /// With the messages that were fetched by single copy, which are counted where their ends are seen.
-    pub(crate) fn with_pulled(mut self, pulled: Count) -> Self {
+    /// With the messages that their receivers fetched by themselves, which are counted where their ends are seen.
+    pub(crate) fn with_fetched(mut self, pulled: Count, mapped: Count) -> Self {
         self.sent[Protocol::SingleCopy as usize] = pulled;
+        self.sent[Protocol::Mapped as usize] = mapped;
         self
     }
 

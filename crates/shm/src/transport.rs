@@ -102,6 +102,8 @@ pub(crate) struct Transfers {
     pub(crate) receipts: Slab<(RemoteId, u64)>,
     /// Offered messages of ours that their receivers fetched by single copy.
     pub(crate) pulled: Count,
+    /// The same out of our heap.
+    pub(crate) mapped: Count,
 }
 
 /// The shared-memory route of one endpoint.
@@ -162,6 +164,9 @@ impl Own {
         let probe_address = (&raw const *probe) as u64;
         let region = Region::create(file.as_fd(), &identity, (probe_address, incarnation))
             .map_err(not_mapped)?;
+        if let Some(heap) = settings.heap {
+            region.show_heap([heap.base, heap.length_bytes, heap.descriptor, heap.inode]);
+        }
         process::allow_readers();
         crash_point!(2, "open: the region is published, no socket has a name");
         // The bell first: who finds the listener takes an endpoint without a bell for dead.
@@ -317,7 +322,8 @@ impl Transport {
 
     /// What was sent so far.
     pub fn statistics(&self) -> Statistics {
-        self.statistics.with_pulled(self.transfers.pulled)
+        self.statistics
+            .with_fetched(self.transfers.pulled, self.transfers.mapped)
     }
 
     /// Sends an answer to a remote, now or as soon as there is room.
@@ -342,6 +348,11 @@ impl Transport {
     /// Tells the sender of a message that it is delivered.
     pub(crate) fn finish(&mut self, remote: RemoteId, send_id: u64) {
         self.answer(remote, FINISH, [send_id, 0, 0, 0, 0, 0, 0]);
+    }
+
+    /// The same for a message that was copied out of its sender's heap.
+    pub(crate) fn finish_mapped(&mut self, remote: RemoteId, send_id: u64) {
+        self.answer(remote, FINISH, [send_id, 1, 0, 0, 0, 0, 0]);
     }
 
     pub(crate) fn note_sending(&mut self, remote: RemoteId) {

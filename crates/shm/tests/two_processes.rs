@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use weft_contract::*;
-use weft_memory::{BytesView, UserBuffer};
+use weft_memory::{BytesView, UserBuffer, foreign_heap};
+use weft_os::heap::Heap;
 use weft_shm::{Settings, SingleCopy, Transport};
 
 const PARENT_VARIABLE: &str = "WEFT_TEST_PARENT";
@@ -63,19 +64,21 @@ impl Owner for Counter {
 
 thread_local! {
     static LANDING: UserBuffer = UserBuffer::leaked(&[LENGTHS[3]]);
-    static SOURCE: UserBuffer = UserBuffer::leaked(&[LENGTHS[3]]);
+    /// In a heap that receivers may map, if the transport says so.
+    static SOURCE: (Heap, UserBuffer) = foreign_heap::leaked(LENGTHS[3]).expect("a heap");
 }
 
 fn open(method: &str) -> Transport {
-    let single_copy = if method == "pipelined" {
-        SingleCopy::Never
-    } else {
-        SingleCopy::Always
+    let single_copy = match method {
+        "single copy" => SingleCopy::Always,
+        _ => SingleCopy::Never,
     };
+    let heap = (method == "mapped").then(|| SOURCE.with(|(heap, _)| *heap));
     let address = Some(([127, 0, 0, 1], 0).into());
     Transport::open(Settings {
         address,
         single_copy,
+        heap,
         ..Settings::default()
     })
     .expect("transport")
@@ -97,7 +100,7 @@ fn post(transport: &mut Transport, index: u64) -> Result<bool, TransferError> {
         inject: false,
     };
     let length = LENGTHS[(index % 4) as usize];
-    match transport.post_send(&op, &SOURCE.with(|source| source.part(0, length))) {
+    match transport.post_send(&op, &SOURCE.with(|(_, source)| source.part(0, length))) {
         Ok(_) => Ok(true),
         Err(PostError::Busy) => Ok(false),
         Err(PostError::Failed(why)) => Err(why),
@@ -152,6 +155,7 @@ fn kill_at_random_moments(method: &str, rounds: u64) {
     eprintln!("WEFT_TEST_SEED={seed}");
     let mut random = seed;
     let mut slowest = Duration::ZERO;
+    SOURCE.with(|_| ());
     let files_before = open_files();
     for round in 0..rounds {
         random = random
@@ -207,4 +211,9 @@ fn a_killed_remote_is_noticed_within_a_second_amid_single_copies() {
 #[test]
 fn a_killed_remote_is_noticed_within_a_second_amid_pipelined_copies() {
     kill_at_random_moments("pipelined", 25);
+}
+
+#[test]
+fn a_killed_remote_is_noticed_within_a_second_amid_copies_out_of_its_heap() {
+    kill_at_random_moments("mapped", 15);
 }

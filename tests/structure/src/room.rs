@@ -17,7 +17,7 @@ pub struct Room {
 }
 
 /// The only crates with `unsafe` code.
-pub const UNSAFE: [Room; 7] = [
+pub const UNSAFE: [Room; 8] = [
     Room {
         folder: "crates/fabric-sys",
         reason: "C structures, and reading through the pointers in them",
@@ -39,6 +39,10 @@ pub const UNSAFE: [Room; 7] = [
         reason: "system calls",
     },
     Room {
+        folder: "crates/heap",
+        reason: "takes the place of malloc, which is C's; stands alone, since nothing it uses may allocate",
+    },
+    Room {
         folder: "tools/mpi",
         reason: "an MPI library is bound when the program runs",
     },
@@ -49,7 +53,7 @@ pub const UNSAFE: [Room; 7] = [
 ];
 
 /// The only crates that name libc.
-pub const LIBC: [Room; 4] = [
+pub const LIBC: [Room; 5] = [
     Room {
         folder: "crates/os",
         reason: "the only caller of the system",
@@ -61,6 +65,10 @@ pub const LIBC: [Room; 4] = [
     Room {
         folder: "crates/provider",
         reason: "C types, and calloc for what libfabric frees",
+    },
+    Room {
+        folder: "crates/heap",
+        reason: "takes the place of malloc, which is C's; stands alone, since nothing it uses may allocate",
     },
     Room {
         folder: "tools/mpi",

@@ -43,6 +43,9 @@ pub struct Arguments {
     /// Whether each rank gets a core of its own: auto (if there are enough), core, none (wise when several jobs share the machine)
     #[arg(long, value_enum, default_value_t = CoreBinding::Auto, value_name = "HOW")]
     pub bind: CoreBinding,
+    /// Where the ranks' long buffers lie: private (the C library's heap), or shared: in a heap that receivers on the same host map and copy from directly
+    #[arg(long, value_enum, default_value_t = Heap::Private, value_name = "KIND")]
+    pub heap: Heap,
     /// Put the rank in front of each line of output
     #[arg(long)]
     pub label: bool,
@@ -113,6 +116,15 @@ pub enum CoreBinding {
     Core,
     /// Never.
     None,
+}
+
+/// Where allocations of 64 KiB and more lie.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Heap {
+    /// Where the program puts them.
+    Private,
+    /// In a heap of libweft-heap.so, preloaded into the ranks.
+    Shared,
 }
 
 /// Which MPI the user asked for.

@@ -4,6 +4,7 @@
 //! Called by `lib.rs` first, and calls nearly every other module, in the order in which that file lists them. With `--dry-run` no other host
 //! is spoken to.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::agent::Agent;
@@ -19,7 +20,7 @@ use crate::posts::Posts;
 use crate::program::{self, Binding, Program};
 use crate::spread::{self, Spread};
 use crate::transport::{self, Shape, Transport};
-use crate::{cores, job_key, provider, report};
+use crate::{cores, heap, job_key, provider, report};
 
 /// A job that is ready to start.
 pub(crate) struct Plan {
@@ -58,10 +59,7 @@ impl Plan {
 pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
     let own_cores = cores::allowed().usable_count;
     let shares = checked(arguments, own_cores)?;
-    let (name, rest) = arguments
-        .program
-        .split_first()
-        .ok_or_else(|| Fault::Usage("no program was named".into()))?;
+    let (name, rest) = program_words(arguments)?;
     let (library_path, path) = (
         std::env::var_os("LD_LIBRARY_PATH"),
         std::env::var_os("PATH"),
@@ -76,6 +74,7 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
         Transport::Weft => Some(provider::find_for_this_process()?),
         _ => None,
     };
+    let heap = heap::library(arguments, provider_folder.as_deref())?;
     let random = || report::random_hex().map_err(Fault::system("taking random bytes"));
     let (job, report_name) = (random()?, format!("weft-report-{}", random()?));
     let spread = spread_over(shares, arguments, mpi)?;
@@ -83,7 +82,7 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         job: job.clone(),
         report: (arguments.transport == Transport::Weft).then(|| report_name.clone()),
-        files: needed_files(&program, mpi, provider_folder.as_deref()),
+        files: needed_files(&program, mpi, [provider_folder.as_deref(), heap.as_deref()]),
         patience_seconds: arguments.hosts.host_timeout,
     };
     let posts = match &spread {
@@ -113,7 +112,8 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
         library_path: library_path.as_deref(),
         elsewhere: spread.is_some().then_some(later),
     };
-    let launch = Launch::compose(mpi, settings, &request)?;
+    let mut launch = Launch::compose(mpi, settings, &request)?;
+    heap::preload(&mut launch, heap.as_deref(), rest.len(), heap::inherited());
     Ok(Plan {
         chosen,
         launch,
@@ -124,6 +124,12 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
         spread,
         posts,
     })
+}
+
+/// The program and its arguments.
+fn program_words(arguments: &Arguments) -> Result<(&OsString, &[OsString]), Fault> {
+    let words = arguments.program.split_first();
+    words.ok_or_else(|| Fault::Usage("no program was named".into()))
 }
 
 /// What can be refused before anything is looked at; returns the ranks of each host where hosts were named.
@@ -237,7 +243,7 @@ fn is_this_machine(name: &str) -> bool {
 fn needed_files(
     program: &Program,
     mpi: &Installation,
-    provider_folder: Option<&Path>,
+    [provider_folder, heap]: [Option<&Path>; 2],
 ) -> Vec<PathBuf> {
     let daemons = mpi.mpiexec.parent().map(|folder| match mpi.family {
         crate::family::Family::OpenMpi if mpi.version.major >= 5 => folder.join("prted"),
@@ -252,6 +258,7 @@ fn needed_files(
         mpi.libmpi.clone(),
         daemons,
         provider,
+        heap.map(Path::to_owned),
     ]
     .into_iter()
     .flatten()

@@ -8,7 +8,7 @@ use weft_contract::{RemoteId, TransferError};
 use weft_os::sleep::wait_readable;
 use weft_shm::{Settings, SingleCopy, Transport};
 
-use crate::side::{DONE_TAG, HELLO_TAG, Side};
+use crate::side::{DONE_TAG, HELLO_TAG, Side, heap};
 
 /// One exchange: `count` messages one way, then a word back.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +27,8 @@ pub struct Scenario {
     pub sleeps: bool,
     /// The victim has five more remotes, which fall silent and leave.
     pub crowd: bool,
+    /// Messages lie in a heap that their receiver maps.
+    pub mapped: bool,
 }
 
 const PLAIN: Scenario = Scenario {
@@ -39,10 +41,11 @@ const PLAIN: Scenario = Scenario {
     folder: false,
     sleeps: false,
     crowd: false,
+    mapped: false,
 };
 
 /// All of them. Lengths are those of docs/shm-layout.md, clause 5.
-pub const SCENARIOS: [Scenario; 13] = [
+pub const SCENARIOS: [Scenario; 14] = [
     PLAIN,
     Scenario {
         name: "asked-for",
@@ -73,6 +76,14 @@ pub const SCENARIOS: [Scenario; 13] = [
         name: "pipelined",
         length: 1_300_000,
         count: 8,
+        ..PLAIN
+    },
+    // The two pipes are tried first.
+    Scenario {
+        name: "mapped",
+        length: 1_300_000,
+        count: 6,
+        mapped: true,
         ..PLAIN
     },
     Scenario {
@@ -145,6 +156,7 @@ impl Scenario {
         Settings {
             address: Some(address),
             single_copy: self.single_copy,
+            heap: self.mapped.then(|| heap(self.count as usize * self.length)),
             directory: self.folder.then(std::env::temp_dir),
             ..Settings::default()
         }

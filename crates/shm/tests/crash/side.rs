@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use weft_contract::*;
-use weft_memory::{BytesView, BytesViewMut, UserBuffer};
+use weft_memory::{BytesView, BytesViewMut, UserBuffer, foreign_heap};
+use weft_os::heap::Heap;
 use weft_shm::{Settings, Transport};
 
 /// The tag of the word that a receiver says when it has everything.
@@ -137,12 +138,30 @@ impl Owner for Ledger {
 thread_local! {
     /// Messages to send, by tag and length: they must stay as they are until they are delivered.
     static SOURCES: RefCell<HashMap<(u64, usize), UserBuffer>> = RefCell::default();
+    static HEAP: RefCell<Option<(Heap, UserBuffer)>> = RefCell::default();
+}
+
+/// Makes a heap for the messages of this process.
+pub fn heap(length: usize) -> Heap {
+    let made = foreign_heap::leaked(length).expect("a heap");
+    let heap = made.0;
+    HEAP.set(Some(made));
+    heap
+}
+
+/// The place of a message in the heap, if there is one and it has room.
+fn in_heap(tag: u64, length: usize) -> Option<UserBuffer> {
+    HEAP.with_borrow(|made| {
+        let (_, whole) = made.as_ref()?;
+        let offset = usize::try_from(tag).ok()?.checked_mul(length)?;
+        (offset.checked_add(length)? <= whole.length_bytes()).then(|| whole.part(offset, length))
+    })
 }
 
 fn source(tag: u64, length: usize) -> UserBuffer {
     SOURCES.with_borrow_mut(|sources| {
         let made = sources.entry((tag, length)).or_insert_with(|| {
-            let buffer = UserBuffer::leaked(&[length]);
+            let buffer = in_heap(tag, length).unwrap_or_else(|| UserBuffer::leaked(&[length]));
             let bytes: Vec<u8> = (0..length).map(|index| byte(tag, index)).collect();
             buffer.fill(0, BytesView::from_slice(&bytes));
             buffer

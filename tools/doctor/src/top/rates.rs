@@ -12,14 +12,22 @@ use weft_ring::published::CLASS_COUNT;
 use super::watch::Reading;
 
 /// Names of the protocols, in the order in which they are published; those of `weft run`'s reports.
-const PROTOCOLS: [&str; 5] = ["inline", "eager", "streamed", "single_copy", "pipelined"];
+const PROTOCOLS: [&str; 6] = [
+    "inline",
+    "eager",
+    "streamed",
+    "single_copy",
+    "pipelined",
+    "mapped",
+];
 
 /// Names of the choices, by the numbers that are published.
-const CHOICES: [&str; 4] = [
+const CHOICES: [&str; 5] = [
     "unknown",
     "single copy",
     "pipelined",
     "pipelined past the cache",
+    "mapped",
 ];
 
 /// What endpoints and remotes are sorted by.

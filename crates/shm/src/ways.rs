@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which ways are open to an offered message: whether its sender's memory may be read by system call, or is mapped here. Called by
+//! rendezvous and direct; choice then picks one.
+
+use weft_contract::RemoteId;
+use weft_memory::single_copy;
+
+use crate::choice::{Method, prefers_single_copy};
+use crate::remote::Link;
+use crate::rendezvous::RemoteOffer;
+use crate::settings::SingleCopy;
+use crate::transport::Transport;
+
+impl Transport {
+    pub(crate) fn method_for(&mut self, offer: &RemoteOffer, bytes: u64) -> Method {
+        let may_map = self.may_map(offer, bytes);
+        if may_map && self.prefers_mapped() {
+            return Method::Mapped;
+        }
+        let may_single_copy = offer.address != 0 && self.may_single_copy(offer.remote);
+        if may_single_copy
+            && prefers_single_copy(self.settings.single_copy, self.housekeeping.shares_cores)
+        {
+            return Method::SingleCopy;
+        }
+        self.choice.next(bytes, may_single_copy, may_map)
+    }
+
+    /// Whether the remote's memory may be read; found out by reading a word of it, once.
+    pub(crate) fn may_single_copy(&mut self, remote: RemoteId) -> bool {
+        if self.settings.single_copy == SingleCopy::Never {
+            return false;
+        }
+        self.contact(remote);
+        let Link::Ready(attached) = &mut self.remotes[remote.index()].link else {
+            return false;
+        };
+        *attached.single_copy.get_or_insert_with(|| {
+            let (address, value) = attached.region.probe();
+            attached.pid != 0 && single_copy::can_read(attached.pid, address, value)
+        })
+    }
+
+    /// Whether the first `bytes` bytes of an offered message lie where we can map them.
+    pub(crate) fn may_map(&mut self, offer: &RemoteOffer, bytes: u64) -> bool {
+        if offer.address == 0 {
+            return false;
+        }
+        self.contact(offer.remote);
+        let Link::Ready(attached) = &mut self.remotes[offer.remote.index()].link else {
+            return false;
+        };
+        let heap = attached.heap();
+        heap.is_some_and(|heap| heap.holds(offer.address, bytes))
+    }
+
+    /// Whether a mapped heap is copied from without measuring other ways: where ranks share processors, as single copy is then.
+    pub(crate) fn prefers_mapped(&self) -> bool {
+        self.housekeeping.shares_cores && self.settings.single_copy != SingleCopy::Always
+    }
+}
