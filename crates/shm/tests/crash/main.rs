@@ -136,6 +136,8 @@ impl Run<'_> {
     /// Plays the survivor; true if the victim died of SIGKILL.
     fn play(&self) -> bool {
         let own = free_address();
+        // Made once, and never freed.
+        side::heap();
         let before = Surroundings::look();
         let theirs = free_address();
         let mut side = Side::open(self.scenario.settings(own), theirs);

@@ -8,7 +8,7 @@ use weft_contract::{RemoteId, TransferError};
 use weft_os::sleep::wait_readable;
 use weft_shm::{Settings, SingleCopy, Transport};
 
-use crate::side::{DONE_TAG, HELLO_TAG, Side, heap};
+use crate::side::{DONE_TAG, HELLO_TAG, LONG, Side, heap};
 
 /// One exchange: `count` messages one way, then a word back.
 #[derive(Clone, Copy, Debug)]
@@ -66,7 +66,7 @@ pub const SCENARIOS: [Scenario; 14] = [
     },
     Scenario {
         name: "single-copy",
-        length: 1_300_000,
+        length: LONG,
         count: 4,
         single_copy: SingleCopy::Always,
         ..PLAIN
@@ -74,14 +74,14 @@ pub const SCENARIOS: [Scenario; 14] = [
     // Both ways to store are tried, in turns.
     Scenario {
         name: "pipelined",
-        length: 1_300_000,
+        length: LONG,
         count: 8,
         ..PLAIN
     },
     // The two pipes are tried first.
     Scenario {
         name: "mapped",
-        length: 1_300_000,
+        length: LONG,
         count: 6,
         mapped: true,
         ..PLAIN
@@ -116,7 +116,7 @@ pub const SCENARIOS: [Scenario; 14] = [
     },
     Scenario {
         name: "receipt-pipelined",
-        length: 1_300_000,
+        length: LONG,
         count: 3,
         delivery: true,
         ..PLAIN
@@ -156,7 +156,7 @@ impl Scenario {
         Settings {
             address: Some(address),
             single_copy: self.single_copy,
-            heap: self.mapped.then(|| heap(self.count as usize * self.length)),
+            heap: self.mapped.then(heap),
             directory: self.folder.then(std::env::temp_dir),
             ..Settings::default()
         }

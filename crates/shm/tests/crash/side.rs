@@ -135,27 +135,26 @@ impl Owner for Ledger {
     }
 }
 
+/// The length of messages that are offered.
+pub const LONG: usize = 1_300_000;
+const HEAP_BYTES: usize = 8 * LONG;
+
 thread_local! {
     /// Messages to send, by tag and length: they must stay as they are until they are delivered.
     static SOURCES: RefCell<HashMap<(u64, usize), UserBuffer>> = RefCell::default();
-    static HEAP: RefCell<Option<(Heap, UserBuffer)>> = RefCell::default();
+    static HEAP: (Heap, UserBuffer) = foreign_heap::leaked(HEAP_BYTES).expect("a heap");
 }
 
-/// Makes a heap for the messages of this process.
-pub fn heap(length: usize) -> Heap {
-    let made = foreign_heap::leaked(length).expect("a heap");
-    let heap = made.0;
-    HEAP.set(Some(made));
-    heap
+/// Where the long messages of this process lie; made once.
+pub fn heap() -> Heap {
+    HEAP.with(|(heap, _)| *heap)
 }
 
-/// The place of a message in the heap, if there is one and it has room.
+/// The place of a long message in the heap. Only those of one length, so that none lie over each other.
 fn in_heap(tag: u64, length: usize) -> Option<UserBuffer> {
-    HEAP.with_borrow(|made| {
-        let (_, whole) = made.as_ref()?;
-        let offset = usize::try_from(tag).ok()?.checked_mul(length)?;
-        (offset.checked_add(length)? <= whole.length_bytes()).then(|| whole.part(offset, length))
-    })
+    let offset = usize::try_from(tag).ok()?.checked_mul(length)?;
+    let fits = length == LONG && offset + length <= HEAP_BYTES;
+    fits.then(|| HEAP.with(|(_, whole)| whole.part(offset, length)))
 }
 
 fn source(tag: u64, length: usize) -> UserBuffer {
