@@ -95,9 +95,12 @@ pub(crate) fn on_section(
     let srtt_ns = sender.round_trip.srtt_ns();
     if let Some(rtt_ns) = rtt_ns {
         let path = section.echo_path;
-        sender
-            .paths
-            .on_echo(path, rtt_ns, verdict == Verdict::BelowTarget);
+        sender.paths.on_echo(
+            path,
+            section.echo_sent_ns,
+            rtt_ns,
+            verdict == Verdict::BelowTarget,
+        );
         if verdict == Verdict::SlowMinority {
             sender.paths.skip(path, now_ns, srtt_ns);
         }
@@ -124,6 +127,7 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
         .paths
         .on_delivered(section.echo_path, section.echo_sent_ns);
     let away_ns = (heard.now_ns - section.echo_sent_ns).saturating_sub(heard.waited_ns);
+    clocks.away_ns = away_ns;
     let rtt_ns = away_ns
         .saturating_sub(u64::from(section.hold_ns))
         .clamp(1, RTT_MOST_NS);
@@ -185,7 +189,7 @@ fn settle_clocks(sender: &mut Sender, heard: &Heard<'_>, acked_bytes: u64) {
         clocks.lateness_ns = clocks.lateness_ns.max(srtt_ns);
         clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
         let repeated = heard.section.duplicate_count.into();
-        sender.window.on_repeated(repeated);
+        sender.window.on_false_loss(repeated);
     } else if clocks.lateness_ns > 0 && now_ns > clocks.patient_until_ns {
         clocks.lateness_ns /= 2;
         clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
@@ -207,6 +211,7 @@ fn learn_lateness(sender: &mut Sender, sent: &Sent, before: Fate, heard: &Heard<
     if before != Fate::Lost {
         return;
     }
+    sender.window.on_false_loss(1);
     let srtt_ns = sender.round_trip.srtt_ns();
     let late_ns = since_ns.saturating_sub(srtt_ns);
     let clocks = &mut sender.clocks;
@@ -231,7 +236,9 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Stati
     let srtt_ns = sender.round_trip.srtt_ns();
     let wait_ns = reordering_wait_ns(sender);
     let delivered_ns = sender.clocks.delivered_ns;
-    let mut lost_bytes = 0;
+    // What a remote that was off its processor has not read yet, it has not lost.
+    let least_ns = srtt_ns.max(sender.clocks.away_ns);
+    let (mut lost_bytes, mut lost_count) = (0, 0);
     for sequence in sender.ring.first()..sender.ring.next() {
         let Some(sent) = sender.ring.get(sequence).copied() else {
             break;
@@ -247,7 +254,7 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Stati
             if sent.sent_ns >= delivered_ns {
                 continue;
             }
-            let rtt_ns = srtt_ns.max(sender.paths.rtt_ns(sent.path));
+            let rtt_ns = least_ns.max(sender.paths.rtt_ns(sent.path));
             let due_ns = sent.sent_ns + rtt_ns + wait_ns;
             if due_ns > now_ns {
                 sender.clocks.loss_ns = sender.clocks.loss_ns.min(due_ns);
@@ -257,12 +264,13 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Stati
         sender.ring.decide(sequence, Fate::Lost);
         sender.in_flight_bytes -= u64::from(sent.bytes);
         lost_bytes += u64::from(sent.bytes);
+        lost_count += 1;
         statistics.lost_count += 1;
         judge_loss(sender, &sent, now_ns, statistics);
     }
     if lost_bytes > 0 {
         let before_bytes = sender.in_flight_bytes + lost_bytes;
-        sender.window.on_lost(lost_bytes, before_bytes);
+        sender.window.on_lost(lost_bytes, lost_count, before_bytes);
         sender.end_batch();
     }
 }
@@ -272,6 +280,11 @@ fn judge_loss(sender: &mut Sender, sent: &Sent, now_ns: u64, statistics: &mut St
     let srtt_ns = sender.round_trip.srtt_ns();
     if sender.window.is_loaded() {
         sender.paths.skip(sent.path, now_ns, srtt_ns);
+        // A full queue lets something through; a path of which nothing comes any more is no queue.
+        let silent = !sender.paths.overtaken(sent.path, sent.sent_ns);
+        if silent && sender.paths.strike(sent.path, now_ns, srtt_ns) {
+            statistics.suspect_count += 1;
+        }
     } else if sender.paths.suspect(sent.path, now_ns, srtt_ns) {
         statistics.suspect_count += 1;
     }

@@ -44,7 +44,8 @@ pub(crate) struct Slot {
 /// Calls are of four kinds: `post_send`, `accept`, `refuse`, `receipt` start something; `handle_*` take what the world
 /// did; `poll_*` give what is to be done; the rest ask. After every call, ask `poll_event` until it is empty (at the
 /// latest before the next `handle_datagram`), then `poll_transmit` until it is empty, then sleep until `poll_timeout`.
-/// Hand in every datagram that has arrived before `handle_timeout`: an answer that waits in a socket is no silence.
+/// Hand in every datagram that has arrived before `handle_timeout`: an answer that waits in a socket is no silence
+/// (srd-protocol 8.6).
 #[derive(Debug)]
 pub struct Machine {
     pub(crate) shared: Shared,

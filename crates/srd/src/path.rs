@@ -10,8 +10,8 @@ use crate::timers::NEVER;
 
 /// Known-good paths kept in order of arrival (srd-protocol 15; specified: REPS).
 const RING: usize = 8;
-/// Paths remembered for retransmissions (chosen: more than fail together by chance).
-const PROVEN: usize = 4;
+/// Paths remembered for retransmissions (chosen: of so many some work when one way of four breaks).
+const PROVEN: usize = 8;
 /// Answers in a row that did not come back on a path's own way, after which it is suspect (srd-protocol 10.2).
 const STRIKES: u8 = 2;
 /// Unanswered probes that make a path denied (srd-protocol 10.2).
@@ -46,6 +46,13 @@ struct State {
     strike_count: u8,
 }
 
+/// A path that carried a packet there and its answer back, and when that packet left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Proof {
+    path: Path,
+    sent_ns: u64,
+}
+
 /// All paths of one flow.
 #[derive(Debug)]
 pub(crate) struct Paths {
@@ -57,7 +64,7 @@ pub(crate) struct Paths {
     ring: [u8; RING],
     ring_length: u8,
     /// The last paths that answered, newest first.
-    proven: [Option<Path>; PROVEN],
+    proven: [Option<Proof>; PROVEN],
     next_probe_ns: u64,
 }
 
@@ -154,16 +161,28 @@ impl Paths {
         None
     }
 
-    /// The path for a retransmission: one that answered lately, another one with every attempt (srd-protocol 8.5).
-    pub(crate) fn pick_again(&mut self, now_ns: u64, avoid: Path, attempt: u32) -> Path {
-        if let Some(path) = self.pick_known_good(now_ns, Some(avoid.number())) {
-            return path;
-        }
-        let proven = self.proven.get(attempt as usize).copied().flatten();
-        match proven {
-            Some(path) if path != avoid && self.usable(path.number(), now_ns) => path,
-            _ => self.pick(now_ns, Some(avoid)),
-        }
+    /// The path for a retransmission of what left at `sent_ns`: one that carried something later than that, there and
+    /// back, so that what swallowed the packet does not swallow it again; another one with every attempt
+    /// (srd-protocol 8.5).
+    pub(crate) fn pick_again(
+        &mut self,
+        now_ns: u64,
+        avoid: Path,
+        sent_ns: u64,
+        attempt: u32,
+    ) -> Path {
+        let fits = |proof: &Proof| proof.path != avoid && self.usable(proof.path.number(), now_ns);
+        let proofs = || self.proven.iter().flatten().filter(|proof| fits(proof));
+        let later = || proofs().filter(|proof| proof.sent_ns > sent_ns);
+        let count = later().count();
+        let chosen = if count > 0 {
+            later().nth((attempt as usize + usize::from(self.cursor)) % count)
+        } else {
+            proofs().nth(attempt as usize)
+        };
+        let chosen = chosen.map(|proof| proof.path);
+        self.cursor = (self.cursor + 1) % self.open_count;
+        chosen.unwrap_or_else(|| self.pick(now_ns, Some(avoid)))
     }
 
     /// Whether packets sent on this path at this time are overtaken by a later one on it (srd-protocol 8.1).
@@ -189,12 +208,12 @@ impl Paths {
         }
     }
 
-    /// An echo: the path's round trip, and whether its queueing delay is below the target.
-    pub(crate) fn on_echo(&mut self, path: Path, rtt_ns: u64, below_target: bool) {
-        if !self.proven.contains(&Some(path)) {
-            self.proven.rotate_right(1);
-            self.proven[0] = Some(path);
-        }
+    /// An echo of what left at `sent_ns`: the path's round trip, and whether its queueing delay is below the target.
+    pub(crate) fn on_echo(&mut self, path: Path, sent_ns: u64, rtt_ns: u64, below_target: bool) {
+        let known = |proof: &Option<Proof>| proof.is_some_and(|proof| proof.path == path);
+        let place = self.proven.iter().position(known).unwrap_or(PROVEN - 1);
+        self.proven[..=place].rotate_right(1);
+        self.proven[0] = Some(Proof { path, sent_ns });
         let state = &mut self.states[path.index()];
         state.strike_count = 0;
         let sample = rtt_ns.min(u64::from(u32::MAX)) as u32;
@@ -332,10 +351,10 @@ mod tests {
     #[test]
     fn a_path_that_answered_fast_is_taken_again_and_a_slow_one_is_not() {
         let mut paths = paths();
-        paths.on_echo(from(9), 1000, true);
-        paths.on_echo(from(10), 1000, false);
+        paths.on_echo(from(9), 1, 1000, true);
+        paths.on_echo(from(10), 1, 1000, false);
         assert_eq!(paths.pick(0, None), from(9));
-        paths.on_echo(from(9), 1000, true);
+        paths.on_echo(from(9), 1, 1000, true);
         assert_ne!(paths.pick(0, Some(from(9))), from(9));
     }
 
@@ -368,6 +387,31 @@ mod tests {
             probes += 1;
         }
         assert_eq!(probes, 21);
+    }
+
+    #[test]
+    fn what_is_sent_again_takes_a_path_that_worked_after_it_was_lost() {
+        let mut paths = paths();
+        for (number, sent_ns) in [(1, 500), (2, 100), (3, 600), (4, 90)] {
+            paths.on_echo(from(number), sent_ns, 1000, true);
+        }
+        for attempt in 0..8 {
+            let path = paths.pick_again(0, from(1), 400, attempt);
+            assert_eq!(path, from(3), "the only other one that answered later");
+        }
+        paths.on_echo(from(2), 700, 1000, true);
+        let taken: Vec<Path> = (0..8)
+            .map(|_| paths.pick_again(0, from(1), 400, 0))
+            .collect();
+        assert!(
+            taken.contains(&from(2)) && taken.contains(&from(3)),
+            "{taken:?}"
+        );
+        // Nothing has answered since: at least those that did not long ago, one after the other.
+        let taken: Vec<Path> = (0..3)
+            .map(|attempt| paths.pick_again(0, from(9), 900, attempt))
+            .collect();
+        assert_eq!(taken, [from(2), from(4), from(3)]);
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(crate) struct Clocks {
     /// Departure of the newest packet that is known to have arrived.
     pub(crate) delivered_ns: u64,
     pub(crate) last_echo_ns: u64,
+    /// How long the newest echoed packet was away, with what it waited at the remote (RFC 8985: RACK.rtt).
+    pub(crate) away_ns: u64,
     /// How late a packet taken for lost arrived, and how long to remember that (srd-protocol 8.2).
     pub(crate) lateness_ns: u64,
     pub(crate) patient_until_ns: u64,
@@ -75,6 +77,7 @@ impl Sender {
                 loss_ns: NEVER,
                 delivered_ns: 0,
                 last_echo_ns: 0,
+                away_ns: 0,
                 lateness_ns: 0,
                 patient_until_ns: 0,
             },

@@ -11,6 +11,12 @@ use crate::config::Timing;
 /// A time that never comes.
 pub const NEVER: u64 = u64::MAX;
 
+/// Time-outs in a row that come at the same pace, before they double (chosen: each tries another path, and of four tries
+/// one finds a way where half of the paths are broken).
+const EVEN_TIMEOUTS: u32 = 2;
+/// A time-out is at least this many times the scheduling jitter (chosen: one for either side).
+const RTO_JITTERS: u64 = 2;
+
 /// Smoothed round trip, its variation, and back-off (srd-protocol 9.1, 9.3).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrip {
@@ -60,14 +66,15 @@ impl RoundTrip {
     /// srd-protocol 9.2, 9.3.
     pub(crate) fn rto_ns(&self, timing: &Timing, jitter_ns: u64) -> u64 {
         let measured = self.srtt_ns + 4 * self.rttvar_ns + timing.acknowledgement_delay_ns;
-        let floor = timing.rto_floor_ns.max(4 * jitter_ns);
+        let floor = timing.rto_floor_ns.max(RTO_JITTERS * jitter_ns);
         let unknown = if self.srtt_ns == 0 {
             2 * timing.rto_floor_ns
         } else {
             0
         };
         let base = measured.max(floor).max(unknown);
-        (base << self.backoff.min(20)).min(timing.rto_ceiling_ns)
+        let doublings = self.backoff.saturating_sub(EVEN_TIMEOUTS);
+        (base << doublings.min(20)).min(timing.rto_ceiling_ns)
     }
 
     /// When to send a tail probe after the last acknowledgement (srd-protocol 8.3).
@@ -75,7 +82,7 @@ impl RoundTrip {
         if self.srtt_ns == 0 {
             return NEVER;
         }
-        (2 * self.srtt_ns + timing.acknowledgement_delay_ns).max(4 * jitter_ns)
+        (2 * self.srtt_ns + timing.acknowledgement_delay_ns).max(jitter_ns)
     }
 }
 
@@ -147,7 +154,7 @@ mod tests {
             round_trip.sample(10_000);
         }
         assert_eq!(round_trip.rto_ns(&timing, 0), 200_000);
-        assert_eq!(round_trip.rto_ns(&timing, 100_000), 400_000);
+        assert_eq!(round_trip.rto_ns(&timing, 200_000), 400_000);
         for _ in 0..100 {
             round_trip.sample(1_000_000);
         }
@@ -161,6 +168,10 @@ mod tests {
         let mut round_trip = RoundTrip::default();
         round_trip.sample(10_000);
         let first = round_trip.rto_ns(&timing, 0);
+        for _ in 0..EVEN_TIMEOUTS {
+            round_trip.back_off();
+            assert_eq!(round_trip.rto_ns(&timing, 0), first);
+        }
         round_trip.back_off();
         assert_eq!(round_trip.rto_ns(&timing, 0), 2 * first);
         for _ in 0..50 {

@@ -238,7 +238,10 @@ impl Flow {
             return self.send_acknowledgement(shared, now_ns);
         };
         let attempt = self.sender.round_trip.backoff();
-        let path = self.sender.paths.pick_again(now_ns, sent.path, attempt);
+        let path = self
+            .sender
+            .paths
+            .pick_again(now_ns, sent.path, sent.sent_ns, attempt);
         let departure = Departure {
             path,
             sequence,

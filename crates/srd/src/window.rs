@@ -56,8 +56,15 @@ pub(crate) struct Window {
     quick: Quick,
     /// Bytes acknowledged in a row without any delay.
     calm_bytes: u64,
-    /// Taken from the window for losses that may turn out to be none.
-    taken_bytes: u64,
+    taken: Taken,
+}
+
+/// What was taken from the window for losses that may turn out to be none.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    bytes: u64,
+    /// Packets found lost, for which nothing has been given back.
+    packet_count: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,7 +100,7 @@ impl Window {
             penalized_ns: 0,
             quick: Quick::default(),
             calm_bytes: 0,
-            taken_bytes: 0,
+            taken: Taken::default(),
         }
     }
 
@@ -218,36 +225,58 @@ impl Window {
         if !begun || !quick.wanted || quick.delivered_bytes > gate {
             return false;
         }
+        let before_bytes = self.window_bytes;
         self.window_bytes = quick.delivered_bytes.max(2 * self.packet_bytes);
+        if self.taken.packet_count > 0 {
+            self.taken.bytes += before_bytes.saturating_sub(self.window_bytes);
+        }
         self.quick.stale_bytes = sample.in_flight_bytes;
         true
     }
 
-    /// Of the bytes in flight so many were found lost (srd-protocol 10.9). If they are a large part, a window that is
-    /// larger than what was tried would let all of them leave at once again, together with everybody else's.
-    pub(crate) fn on_lost(&mut self, bytes: u64, in_flight_bytes: u64) {
+    /// Of the bytes in flight so many, in so many packets, were found lost (srd-protocol 10.9). If they are a large part,
+    /// a window that is larger than what was tried would let all of them leave at once again, together with everybody
+    /// else's.
+    pub(crate) fn on_lost(&mut self, bytes: u64, packet_count: u64, in_flight_bytes: u64) {
         self.quick.wanted = true;
         self.calm_bytes = 0;
+        self.taken.packet_count += packet_count;
         if self.quick.stale_bytes == 0 {
             let before_bytes = self.window_bytes;
             if bytes * HEAVY_LOSS > in_flight_bytes {
                 self.window_bytes = self.window_bytes.min(in_flight_bytes);
             }
             self.shrink(bytes.min(self.window_bytes));
-            self.taken_bytes += before_bytes - self.window_bytes;
+            self.taken.bytes += before_bytes - self.window_bytes;
         }
     }
 
-    /// So many packets came twice: what was taken for losing them is given back (srd-protocol 10.9).
-    pub(crate) fn on_repeated(&mut self, count: u64) {
-        let back_bytes = self.taken_bytes.min(2 * count * self.packet_bytes);
-        self.taken_bytes -= back_bytes;
+    /// So many packets that were taken for lost were not: their share of what was taken is given back (srd-protocol
+    /// 10.9), and when none was lost the window is as before.
+    pub(crate) fn on_false_loss(&mut self, count: u64) {
+        let Taken {
+            bytes,
+            packet_count,
+        } = self.taken;
+        if packet_count == 0 {
+            return;
+        }
+        let count = count.min(packet_count);
+        let back_bytes = bytes * count / packet_count;
+        self.taken = Taken {
+            bytes: bytes - back_bytes,
+            packet_count: packet_count - count,
+        };
         self.window_bytes = (self.window_bytes + back_bytes).min(self.limit_bytes);
+        if self.taken.packet_count == 0 {
+            self.quick.wanted = false;
+            self.quick.stale_bytes = 0;
+        }
     }
 
     /// The losses of late were losses.
     pub(crate) fn forget_losses(&mut self) {
-        self.taken_bytes = 0;
+        self.taken = Taken::default();
     }
 
     /// srd-protocol 10.6.
@@ -329,10 +358,30 @@ mod tests {
         let mut window = window();
         feed(&mut window, 0, 10_000, PACKET);
         feed(&mut window, 100_000, 10_000, PACKET);
-        window.on_lost(PACKET, 128 << 10);
+        window.on_lost(PACKET, 1, 128 << 10);
         feed(&mut window, 110_000, 60_000, 2 * PACKET);
         feed(&mut window, 140_000, 60_000, PACKET);
         assert_eq!(window.bytes(), 3 * PACKET);
+    }
+
+    #[test]
+    fn what_was_taken_for_losses_comes_back_as_they_prove_to_be_none() {
+        let mut window = window();
+        feed(&mut window, 0, 10_000, PACKET);
+        feed(&mut window, 100_000, 10_000, PACKET);
+        let before = window.bytes();
+        // Half of what is in flight seems lost, and then nearly nothing is delivered for a round trip.
+        window.on_lost(20 * PACKET, 20, 40 * PACKET);
+        feed(&mut window, 110_000, 60_000, 2 * PACKET);
+        feed(&mut window, 140_000, 60_000, PACKET);
+        let least = window.bytes();
+        assert_eq!(least, 3 * PACKET);
+        window.on_false_loss(10);
+        assert_eq!(window.bytes(), least + (before - least) / 2);
+        window.on_false_loss(10);
+        assert_eq!(window.bytes(), before);
+        window.on_false_loss(10);
+        assert_eq!(window.bytes(), before, "nothing more than was taken");
     }
 
     #[test]

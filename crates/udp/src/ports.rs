@@ -80,6 +80,10 @@ pub trait Ports: Sized {
     /// Takes what has arrived, with the time it is handed over; answers how many there were. Does not wait; fast path.
     fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize;
 
+    /// Takes what the last `receive` may have left: in ports that it did not look into, or of which there was much. To be
+    /// called before timers are asked: an answer that waits in a socket is no silence. Answers how many there were.
+    fn receive_rest(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize;
+
     /// Sends datagrams, in order as far as they share a path; `sends` lends the payloads. Fast path.
     fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed;
 

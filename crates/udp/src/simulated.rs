@@ -230,6 +230,10 @@ impl Ports for SimulatedPorts {
         due.len() + refused.len()
     }
 
+    fn receive_rest(&mut self, _visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        0
+    }
+
     fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed {
         let mut state = lock(&self.wire);
         for (count, transmit) in batch.iter().enumerate() {

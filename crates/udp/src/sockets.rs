@@ -32,6 +32,8 @@ const RECEIVE_COUNT: usize = 8;
 const RECEIVE_BYTES: usize = 1 << 16;
 /// Calls made on one socket before the next one's turn.
 const RECEIVE_ROUNDS: usize = 1;
+/// Rounds over all sockets before timers are asked. Chosen: more than a socket's buffer holds in datagrams of 9000 bytes.
+const REST_ROUNDS: usize = 8;
 /// A datagram that waited longer than this did so because the clock was set. Chosen.
 const WAITED_MOST_NS: u64 = 1_000_000_000;
 /// What IP and UDP add to a datagram: IPv4 and IPv6.
@@ -73,6 +75,8 @@ pub struct SocketPorts {
     stamps: bool,
     complaints: VecDeque<Incoming<'static>>,
     calls: (u64, u64),
+    /// The last `receive` may have left something.
+    leaves: bool,
     trouble: Trouble,
     gate: Gate,
     /// What the user allows.
@@ -224,6 +228,7 @@ impl SocketPorts {
             if !self.batch.is_full() {
                 break;
             }
+            self.leaves = true;
         }
         total
     }
@@ -331,6 +336,7 @@ impl Ports for SocketPorts {
             stamps,
             complaints: VecDeque::new(),
             calls: (0, 0),
+            leaves: false,
             trouble: Trouble {
                 failure: None,
                 report: settings.report,
@@ -358,8 +364,10 @@ impl Ports for SocketPorts {
     }
 
     fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        self.leaves = false;
         let mut total = match self.attention.next() {
             Look::At(index) if index < self.sockets.len() => {
+                self.leaves = true;
                 let count = self.receive_from(index, visit);
                 self.attention.after_one(count);
                 count
@@ -372,6 +380,17 @@ impl Ports for SocketPorts {
         while let Some(complaint) = self.complaints.pop_front() {
             visit(clock::monotonic_ns(), complaint);
             total += 1;
+        }
+        total
+    }
+
+    fn receive_rest(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        let mut total = 0;
+        for _ in 0..REST_ROUNDS {
+            if !std::mem::take(&mut self.leaves) {
+                break;
+            }
+            total += self.receive_from_all(visit);
         }
         total
     }

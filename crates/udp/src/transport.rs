@@ -301,7 +301,16 @@ impl<P: Ports> Peer for Transport<P> {
         self.ports.receive(&mut |now_ns, incoming| {
             events += driver.take(now_ns, incoming, owner);
         });
-        let now_ns = self.ports.now_ns();
+        let mut now_ns = self.ports.now_ns();
+        let due_ns = driver.machine.poll_timeout();
+        if due_ns.is_some_and(|due_ns| due_ns <= now_ns) {
+            let rest = self.ports.receive_rest(&mut |now_ns, incoming| {
+                events += driver.take(now_ns, incoming, owner);
+            });
+            if rest > 0 {
+                now_ns = self.ports.now_ns();
+            }
+        }
         events += driver.catch_up(now_ns, owner);
         if !driver.own.is_idle() {
             events += driver.own.deliver(owner);

@@ -62,13 +62,45 @@ pub enum Step {
     Dropped,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Link {
+    /// When all that entered has left at the link's rate; with a burst it leaves that much earlier.
     busy_until_ns: u64,
     /// Swallows everything from then on; 0 for never.
     broken_from_ns: u64,
+    healed_from_ns: u64,
     /// Of a million packets.
     loss_per_million: u32,
+    /// Packets that it took.
+    carried_count: u32,
+    shape: Shape,
+}
+
+/// How a link passes packets on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Time of one byte, in 2^-20 nanoseconds.
+    byte_time: u64,
+    /// What does not fit waits no longer than this; it is dropped.
+    queue_ns: u64,
+    /// After a pause so much passes at once, as a token bucket lets it.
+    burst_ns: u64,
+}
+
+impl Shape {
+    /// Of a rate in Mbit/s, with so many bytes of queue and so many that pass at once.
+    pub fn new(megabits: u64, queue_bytes: u64, burst_bytes: u64) -> Self {
+        let byte_time = (8000 << 20) / megabits.max(1);
+        Self {
+            byte_time,
+            queue_ns: (queue_bytes * byte_time) >> 20,
+            burst_ns: (burst_bytes * byte_time) >> 20,
+        }
+    }
+
+    fn time_ns(&self, bytes: u64) -> u64 {
+        ((u128::from(bytes) * u128::from(self.byte_time) + (1 << 19)) >> 20) as u64
+    }
 }
 
 /// Counts of one run.
@@ -91,9 +123,9 @@ pub struct Fabric {
     links: Vec<Link>,
     packets: Vec<Packet>,
     free: Vec<u32>,
-    /// Time of one byte, in 2^-20 nanoseconds.
-    byte_time: u64,
-    queue_ns: u64,
+    shape: Shape,
+    /// Card and software of a host.
+    host_ns: u64,
     random: Random,
     tally: Tally,
 }
@@ -101,13 +133,21 @@ pub struct Fabric {
 impl Fabric {
     /// Links of `rate` Gb/s with queues of `queue_bytes`.
     pub fn new(topology: Topology, rate: u64, queue_bytes: u64, seed: u64) -> Self {
-        let byte_time = (8 << 20) / rate.max(1);
+        let shape = Shape::new(1000 * rate, queue_bytes, 0);
+        let link = Link {
+            busy_until_ns: 0,
+            broken_from_ns: 0,
+            healed_from_ns: u64::MAX,
+            loss_per_million: 0,
+            carried_count: 0,
+            shape,
+        };
         Self {
-            links: vec![Link::default(); topology.link_count()],
+            links: vec![link; topology.link_count()],
             packets: Vec::new(),
             free: Vec::new(),
-            byte_time,
-            queue_ns: (queue_bytes * byte_time) >> 20,
+            shape,
+            host_ns: HOST_NS,
             random: Random::new(seed),
             tally: Tally::default(),
             topology,
@@ -131,14 +171,42 @@ impl Fabric {
 
     /// Time of so many bytes on a link.
     pub fn time_ns(&self, bytes: u64) -> u64 {
-        ((u128::from(bytes) * u128::from(self.byte_time) + (1 << 19)) >> 20) as u64
+        self.shape.time_ns(bytes)
     }
 
     /// All links of a spine swallow everything from this time on.
     pub fn break_spine(&mut self, spine: usize, at_ns: u64) {
         for link in self.topology.spine_links(spine) {
             self.links[link as usize].broken_from_ns = at_ns.max(1);
+            self.links[link as usize].healed_from_ns = u64::MAX;
         }
+    }
+
+    /// From this time on they work again.
+    pub fn heal_spine(&mut self, spine: usize, at_ns: u64) {
+        for link in self.topology.spine_links(spine) {
+            self.links[link as usize].healed_from_ns = at_ns;
+        }
+    }
+
+    /// All links of a spine get this shape.
+    pub fn shape_spine(&mut self, spine: usize, shape: Shape) {
+        for link in self.topology.spine_links(spine) {
+            self.links[link as usize].shape = shape;
+        }
+    }
+
+    /// What card and software of a host take for every packet.
+    pub fn set_host_ns(&mut self, host_ns: u64) {
+        self.host_ns = host_ns;
+    }
+
+    /// Packets that the links of a spine took.
+    pub fn carried_count(&self, spine: usize) -> u64 {
+        let links = self.topology.spine_links(spine).into_iter();
+        links
+            .map(|link| u64::from(self.links[link as usize].carried_count))
+            .sum()
     }
 
     /// A link loses packets at random.
@@ -188,7 +256,8 @@ impl Fabric {
         let first = packet.hop == 0;
         let link = &mut self.links[packet.route.links[usize::from(packet.hop)] as usize];
         packet.hop += 1;
-        let broken = link.broken_from_ns != 0 && now_ns >= link.broken_from_ns;
+        let broken = link.broken_from_ns != 0
+            && (link.broken_from_ns..link.healed_from_ns).contains(&now_ns);
         let unlucky = link.loss_per_million > 0
             && self.random.below(1_000_000) < u64::from(link.loss_per_million);
         if broken || unlucky {
@@ -196,20 +265,30 @@ impl Fabric {
             self.free.push(name);
             return Step::Dropped;
         }
+        let shape = &link.shape;
         let wait_ns = link.busy_until_ns.saturating_sub(now_ns);
         // A card takes what its host gives it; the host looks after the card's queue.
-        if wait_ns > self.queue_ns && !first {
+        if wait_ns > shape.queue_ns + shape.burst_ns && !first {
             self.tally.full_count += 1;
             self.free.push(name);
             return Step::Dropped;
         }
-        link.busy_until_ns =
-            now_ns + wait_ns + ((u64::from(packet.wire_bytes) * self.byte_time + (1 << 19)) >> 20);
+        link.carried_count += 1;
+        link.busy_until_ns = now_ns + wait_ns + shape.time_ns(packet.wire_bytes.into());
+        let leaves_ns = link
+            .busy_until_ns
+            .saturating_sub(shape.burst_ns)
+            .max(now_ns);
         if packet.hop == packet.route.count {
-            Step::Arrives(link.busy_until_ns + HOP_NS + HOST_NS)
+            Step::Arrives(leaves_ns + HOP_NS + self.host_ns)
         } else {
-            Step::Hop(link.busy_until_ns + HOP_NS)
+            Step::Hop(leaves_ns + HOP_NS)
         }
+    }
+
+    /// The host that a packet is for.
+    pub fn target(&self, name: u32) -> u32 {
+        self.packets[name as usize].target
     }
 
     /// Takes a packet that has arrived.
@@ -226,7 +305,7 @@ impl Fabric {
         } else {
             4
         };
-        hops * (HOP_NS + self.time_ns(packet_bytes)) + HOST_NS
+        hops * (HOP_NS + self.time_ns(packet_bytes)) + self.host_ns
     }
 }
 

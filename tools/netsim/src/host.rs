@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use weft_srd::{Arrival, Config, Event, Machine, Offer, PostError, Send};
+use weft_srd::{Arrival, Config, Event, Machine, Offer, Origin, PostError, Send, Statistics};
 
 use crate::fabric::{Content, Packet};
 use crate::hash::FiveTuple;
@@ -49,6 +49,8 @@ impl Progress {
 pub struct Desk {
     /// The simulated time.
     pub now_ns: u64,
+    /// How long the packet in hand had waited for its host.
+    pub waited_ns: u64,
     /// All messages of the run.
     pub transfers: Vec<Transfer>,
     /// By message.
@@ -155,6 +157,14 @@ impl Host {
         }
     }
 
+    /// What the machine counted; nothing for the baseline.
+    pub fn statistics(&self) -> Statistics {
+        match self {
+            Self::Srd(host) => host.machine.statistics(),
+            Self::Tcp(_) => Statistics::default(),
+        }
+    }
+
     /// Packets sent again so far.
     pub fn retransmitted_count(&self) -> u64 {
         match self {
@@ -242,7 +252,12 @@ impl SrdHost {
         scratch[..head.len()].copy_from_slice(head);
         let datagram = &scratch[..head.len() + *payload_bytes as usize];
         let from = SocketAddr::new(ip(packet.source), packet.source_port);
-        match self.machine.handle_datagram(desk.now_ns, from, datagram) {
+        let origin = Origin {
+            from,
+            waited_ns: desk.waited_ns,
+        };
+        let machine = &mut self.machine;
+        match machine.handle_waiting_datagram(desk.now_ns, origin, datagram) {
             Arrival::Nothing => {}
             Arrival::Message {
                 message, payload, ..

@@ -13,6 +13,7 @@
 //! - [`fabric`]: links with finite queues and faults; packets under way
 //! - [`host`]: a machine and its messages; [`tcp`]: the baseline
 //! - [`simulator`]: the events in order of time; checks what must hold
+//! - [`stream`]: two hosts, few slow paths, faults: how long a stream pauses
 //! - [`scenario`]: runs all variants of a scenario; [`report`]: table, JSON; [`plot`]: SVG
 #![forbid(unsafe_code)]
 
@@ -24,6 +25,7 @@ pub mod plot;
 pub mod report;
 pub mod scenario;
 pub mod simulator;
+pub mod stream;
 pub mod tcp;
 pub mod topology;
 pub mod workload;
@@ -56,6 +58,10 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     if let Err(problem) = options.check() {
         eprintln!("weft sim: {problem}");
         return EXIT_USAGE;
+    }
+    if options.scenario.is_stream() {
+        stream::show(&options);
+        return EXIT_OK;
     }
     match scenario::run(&options).and_then(|report| report::show(&options, &report)) {
         Ok(()) => EXIT_OK,

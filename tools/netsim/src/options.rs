@@ -20,6 +20,17 @@ pub enum Scenario {
     Alltoall,
     /// A permutation during which a spine silently drops everything
     SpineFailure,
+    /// A stream between two hosts over 4 paths of 500 Mbit/s, one of which swallows everything for half a second
+    Blackhole,
+    /// The same with one path at a tenth of its rate
+    SlowPath,
+}
+
+impl Scenario {
+    /// Whether it is a stream between two hosts.
+    pub fn is_stream(self) -> bool {
+        matches!(self, Self::Blackhole | Self::SlowPath)
+    }
 }
 
 /// Simulates Weft's inter-node transport on a leaf-spine network, beside a TCP-like baseline and a single path
@@ -32,7 +43,7 @@ pub struct Options {
     /// Hosts, 2 to 4096 [default: 49 for incast, 64 for allreduce and alltoall, otherwise 128]
     #[arg(long)]
     pub hosts: Option<usize>,
-    /// Bytes of each message [default: 2 MB; 64 KiB for alltoall; 16 MB in all for allreduce]
+    /// Bytes of each message [default: 2 MB; 64 KiB for alltoall and streams; 16 MB in all for allreduce]
     #[arg(long)]
     pub bytes: Option<u64>,
     /// Repeats a run exactly
@@ -73,7 +84,8 @@ Slowdown is time divided by ideal: the time of the bytes, headers included, at t
 Examples:
   weft sim incast                              48 hosts to 1, 2 MB each
   weft sim permutation --hosts 1024 --json     the whole machine room
-  weft sim spine-failure --plot failure.svg    what a broken switch costs";
+  weft sim spine-failure --plot failure.svg    what a broken switch costs
+  weft sim blackhole                           how long a stream pauses when one of four paths dies";
 
 /// A value that cannot be simulated.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -91,13 +103,14 @@ impl Options {
             Scenario::Incast => 49,
             Scenario::Allreduce | Scenario::Alltoall => 64,
             Scenario::Permutation | Scenario::SpineFailure => 128,
+            Scenario::Blackhole | Scenario::SlowPath => 2,
         })
     }
 
     /// Bytes of a message, or of the vector that is reduced.
     pub fn message_bytes(&self) -> u64 {
         self.bytes.unwrap_or(match self.scenario {
-            Scenario::Alltoall => 64 << 10,
+            Scenario::Alltoall | Scenario::Blackhole | Scenario::SlowPath => 64 << 10,
             Scenario::Allreduce => 16_000_000,
             Scenario::Incast | Scenario::Permutation | Scenario::SpineFailure => 2_000_000,
         })
@@ -153,6 +166,13 @@ impl Options {
                 "it must be 16 KiB to 1 GiB",
             ),
         ];
+        if self.scenario.is_stream() && self.host_count() != 2 {
+            return Err(BadOption {
+                option: "--hosts",
+                value: self.host_count() as u64,
+                rule: "a stream has 2",
+            });
+        }
         for (option, value, least, most, rule) in rules {
             if value < least || value > most {
                 return Err(BadOption {

@@ -195,6 +195,7 @@ fn run_one(options: &Options, variant: Variant, failure: bool) -> Row {
     });
     let desk = Desk {
         now_ns: 0,
+        waited_ns: 0,
         progress: vec![Progress::default(); workload.transfers.len()],
         sinks: vec![None; workload.transfers.len()],
         transfers: workload.transfers.clone(),

@@ -4,7 +4,10 @@
 //! A heap of 16-byte entries: a time, an order among equal times, and a code that names a packet or a host.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashMap};
+
+use weft_srd::Statistics;
+use weft_srd::random::Random;
 
 use crate::fabric::{Fabric, Step, Tally};
 use crate::host::{Desk, Host};
@@ -50,6 +53,49 @@ pub struct Simulator {
     open_count: usize,
     check: bool,
     event_count: u64,
+    absence: Option<Absence>,
+    /// By packet: when it came to a host that was away.
+    arrived_ns: HashMap<u32, u64>,
+}
+
+/// Hosts whose processor does something else now and then: what arrives meanwhile waits, and so do timers.
+#[derive(Clone, Debug)]
+pub struct Absence {
+    /// When, and for how long.
+    pub random: Random,
+    /// The longest time between two of a host.
+    pub every_ns: u64,
+    /// The longest.
+    pub most_ns: u64,
+    /// By host: when it is back, and when it goes the next time.
+    away: Vec<(u64, u64)>,
+}
+
+impl Absence {
+    /// Of so many hosts, up to `most_ns` long, at random moments up to `every_ns` apart.
+    pub fn new(host_count: usize, every_ns: u64, most_ns: u64, seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let away = (0..host_count)
+            .map(|_| (0, random.below(every_ns)))
+            .collect();
+        Self {
+            random,
+            every_ns,
+            most_ns,
+            away,
+        }
+    }
+
+    /// When the host is back, if it is away at this time.
+    fn back_ns(&mut self, host: usize, now_ns: u64) -> Option<u64> {
+        let (mut back_ns, mut next_ns) = self.away[host];
+        while next_ns <= now_ns {
+            back_ns = next_ns + self.random.below(self.most_ns);
+            next_ns = back_ns + 1 + self.random.below(self.every_ns);
+        }
+        self.away[host] = (back_ns, next_ns);
+        (now_ns < back_ns).then_some(back_ns)
+    }
 }
 
 impl Simulator {
@@ -63,6 +109,8 @@ impl Simulator {
             heap: BinaryHeap::new(),
             order: 0,
             event_count: 0,
+            absence: None,
+            arrived_ns: HashMap::new(),
             fabric,
             hosts,
             desk,
@@ -75,6 +123,21 @@ impl Simulator {
         self.desk.progress.iter().map(|progress| progress.done_ns)
     }
 
+    /// Of a host, what its machine counted.
+    pub fn statistics(&self, host: usize) -> Statistics {
+        self.hosts[host].statistics()
+    }
+
+    /// The network, for counts and faults.
+    pub fn fabric(&mut self) -> &mut Fabric {
+        &mut self.fabric
+    }
+
+    /// From now on hosts are away now and then.
+    pub fn set_absence(&mut self, absence: Absence) {
+        self.absence = Some(absence);
+    }
+
     fn push(&mut self, at_ns: u64, code: u32) {
         self.order = self.order.wrapping_add(1);
         self.heap.push(Reverse((at_ns, self.order, code)));
@@ -82,18 +145,29 @@ impl Simulator {
 
     /// Runs until every message is whole, but not beyond `limit_ns`.
     pub fn run(&mut self, limit_ns: u64) -> Outcome {
+        self.begin();
+        self.go_on(limit_ns)
+    }
+
+    /// Starts what starts at once.
+    pub fn begin(&mut self) {
         for index in 0..self.desk.transfers.len() as u32 {
             if self.desk.transfers[index as usize].at_once {
                 self.start(index);
             }
         }
+    }
+
+    /// Runs on until every message is whole, but not beyond `limit_ns`.
+    pub fn go_on(&mut self, limit_ns: u64) -> Outcome {
         while self.open_count > 0 {
-            let Some(Reverse((at_ns, _, code))) = self.heap.pop() else {
+            let Some(Reverse((at_ns, _, code))) = self.heap.peek().copied() else {
                 break;
             };
             if at_ns > limit_ns {
                 break;
             }
+            self.heap.pop();
             debug_assert!(at_ns >= self.desk.now_ns, "time went backwards");
             self.desk.now_ns = at_ns;
             self.event_count += 1;
@@ -111,6 +185,9 @@ impl Simulator {
     fn handle(&mut self, code: u32) {
         let index = code & INDEX;
         let host = index as usize;
+        if self.waits(code) {
+            return;
+        }
         match code & !INDEX {
             HOP => {
                 let step = self.fabric.advance(self.desk.now_ns, index);
@@ -120,6 +197,10 @@ impl Simulator {
             ARRIVAL => {
                 let packet = self.fabric.take(index);
                 let host = packet.target as usize;
+                self.desk.waited_ns = self
+                    .arrived_ns
+                    .remove(&index)
+                    .map_or(0, |at_ns| self.desk.now_ns - at_ns);
                 self.hosts[host].on_packet(&mut self.desk, &packet);
                 self.settle(host);
                 return;
@@ -134,6 +215,38 @@ impl Simulator {
             _ => self.card_asks[host] = false,
         }
         self.settle(host);
+    }
+
+    /// Whether an event waits for its host to come back. What arrived first is then handled first, timers last, as by
+    /// a driver that looks into its sockets before it asks for the time.
+    fn waits(&mut self, code: u32) -> bool {
+        let Some(absence) = &mut self.absence else {
+            return false;
+        };
+        let (kind, index) = (code & !INDEX, code & INDEX);
+        let host = match kind {
+            HOP => return false,
+            ARRIVAL => self.fabric.target(index) as usize,
+            _ => index as usize,
+        };
+        let now_ns = self.desk.now_ns;
+        let Some(back_ns) = absence.back_ns(host, now_ns) else {
+            return false;
+        };
+        match kind {
+            ARRIVAL => {
+                self.arrived_ns.entry(index).or_insert(now_ns);
+                self.push(back_ns, code);
+            }
+            TIMER => {
+                if self.armed_ns[host] == now_ns {
+                    self.armed_ns[host] = back_ns + 1;
+                    self.push(back_ns + 1, code);
+                }
+            }
+            _ => self.push(back_ns + 1, code),
+        }
+        true
     }
 
     fn follow(&mut self, name: u32, step: Step) {
@@ -170,6 +283,14 @@ impl Simulator {
     }
 
     fn fill_card(&mut self, host: usize) {
+        let now_ns = self.desk.now_ns;
+        let absence = self.absence.as_mut();
+        if let Some(back_ns) = absence.and_then(|absence| absence.back_ns(host, now_ns)) {
+            if !std::mem::replace(&mut self.card_asks[host], true) {
+                self.push(back_ns + 1, CARD | host as u32);
+            }
+            return;
+        }
         while !self.card_asks[host] {
             let free_ns = self.fabric.card_free_ns(host);
             if free_ns > self.desk.now_ns + self.card_ns {

@@ -44,6 +44,17 @@ impl Topology {
         }
     }
 
+    /// Two hosts, each on a leaf of its own, and so many paths between them.
+    pub fn pair(path_count: usize, random: &mut Random) -> Self {
+        Self {
+            host_count: 2,
+            hosts_per_leaf: 1,
+            leaf_count: 2,
+            spine_count: path_count,
+            salts: vec![random.number(), random.number()],
+        }
+    }
+
     /// Hosts.
     pub fn host_count(&self) -> usize {
         self.host_count

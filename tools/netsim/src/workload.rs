@@ -100,11 +100,31 @@ impl Workload {
                 cut,
             ),
             Scenario::Alltoall => Self::alltoall(count, bytes, fabric, cut),
+            Scenario::Blackhole | Scenario::SlowPath => Self::stream(1, bytes, 1),
         }
     }
 
     fn push(&mut self, transfer: Transfer) {
         self.transfers.push(transfer);
+    }
+
+    /// Messages from host 0 to host 1 without end, some at a time; ideals are not asked for.
+    pub fn stream(count: usize, bytes: u64, window: usize) -> Self {
+        let transfer = |index: usize| Transfer {
+            source: 0,
+            target: 1,
+            bytes,
+            unit: 0,
+            then: (index + window < count).then_some((index + window) as u32),
+            at_once: index < window,
+        };
+        Self {
+            transfers: (0..count).map(transfer).collect(),
+            units: vec![Unit {
+                ideal_ns: 1,
+                transfer_count: count as u32,
+            }],
+        }
     }
 
     /// All to host 0; at best the last link is never idle.

@@ -4,6 +4,7 @@
 use clap::Parser;
 use weft_netsim::options::Options;
 use weft_netsim::scenario::{Report, run};
+use weft_netsim::stream::{Fault, Stream};
 
 fn simulate(words: &str) -> Report {
     let words = std::iter::once("sim").chain(words.split_whitespace());
@@ -112,6 +113,7 @@ fn bad_options_are_told_with_their_limits() {
         |words: &str| weft_netsim::run(words.split_whitespace().map(Into::into).collect());
     assert_eq!(refused("incast --hosts 1"), weft_netsim::EXIT_USAGE);
     assert_eq!(refused("incast --paths 65"), weft_netsim::EXIT_USAGE);
+    assert_eq!(refused("blackhole --hosts 3"), weft_netsim::EXIT_USAGE);
     assert_eq!(refused("nonsense"), weft_netsim::EXIT_USAGE);
     assert_eq!(refused("spine-failure --hosts 2"), weft_netsim::EXIT_FAILED);
     let options = Options::try_parse_from(["sim", "incast", "--mtu", "100"]).unwrap();
@@ -129,5 +131,89 @@ fn the_plot_is_an_svg_with_a_curve_per_variant() {
     assert!(text.starts_with("<svg"));
     for row in &report.rows {
         assert!(text.contains(&row.variant), "{}", row.variant);
+    }
+}
+
+#[test]
+fn a_path_that_swallows_everything_pauses_a_stream_for_less_than_5_ms() {
+    for seed in 1..6 {
+        let stream = Stream {
+            seed,
+            fault: Fault::Hole,
+            fault_ns: 300_000_000,
+            ..Stream::default()
+        };
+        let seen = stream.run();
+        println!("seed {seed}: {} us, {:?} ms", seen.pause_us, seen.back_ms);
+        assert!(seen.pause_us < 5000.0, "{} us, seed {seed}", seen.pause_us);
+        assert!(
+            seen.back_ms.is_some_and(|ms| ms <= 100.0),
+            "{:?}",
+            seen.back_ms
+        );
+        let healed = seen.healed_use_ms;
+        assert!(
+            healed.is_some_and(|ms| ms <= 500.0),
+            "{healed:?}, seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn a_slow_path_leaves_a_stream_nine_tenths_of_what_the_others_give() {
+    for seed in 1..4 {
+        let with = |fault| {
+            let stream = Stream {
+                seed,
+                fault,
+                fault_ns: 200_000_000,
+                ..Stream::default()
+            };
+            stream.run().during_mb_s
+        };
+        let (all, slow) = (with(Fault::None), with(Fault::Slow));
+        println!("seed {seed}: {slow} of {all} MB/s");
+        assert!(
+            slow >= 0.9 * 0.75 * all,
+            "{slow} of {all} MB/s, seed {seed}"
+        );
+    }
+}
+
+#[test]
+fn one_packet_of_a_hundred_lost_on_every_path_leaves_a_stream_four_fifths() {
+    for seed in 1..4 {
+        let with = |fault| {
+            let stream = Stream {
+                seed,
+                fault,
+                fault_ns: 200_000_000,
+                ..Stream::default()
+            };
+            stream.run().during_mb_s
+        };
+        let (all, lossy) = (with(Fault::None), with(Fault::Loss(10_000)));
+        println!("seed {seed}: {lossy} of {all} MB/s");
+        assert!(lossy >= 0.8 * all, "{lossy} of {all} MB/s, seed {seed}");
+    }
+}
+
+#[test]
+fn hosts_that_are_away_half_of_the_time_keep_half_of_the_throughput_that_is_left() {
+    for seed in 1..4 {
+        let stream = Stream {
+            seed,
+            away_every_ns: 8_000_000,
+            away_most_ns: 8_000_000,
+            ..Stream::default()
+        };
+        let seen = stream.run();
+        println!("seed {seed}: {} MB/s, {:?}", seen.during_mb_s, seen.sender);
+        // Both are there for a fourth of the time, and four paths of 62.5 MB/s are to be filled.
+        assert!(
+            seen.during_mb_s >= 0.5 * 0.25 * 250.0,
+            "{} MB/s, seed {seed}",
+            seen.during_mb_s
+        );
     }
 }

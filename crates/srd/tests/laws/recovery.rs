@@ -3,7 +3,7 @@
 
 use weft_srd::Failure;
 
-use crate::pair::{MS, SECOND, US, World};
+use crate::pair::{MS, SECOND, US, World, config};
 
 /// Two hosts that know each other and have round trips.
 fn acquainted(seed: u64) -> World {
@@ -325,4 +325,42 @@ fn what_datagrams_wait_in_sockets_does_not_slow_the_sender_when_the_driver_knows
         known / US,
         unknown / US
     );
+}
+
+#[test]
+fn a_window_comes_back_when_what_was_sent_again_had_not_been_lost() {
+    let mut config = config();
+    config.pace.window_limit_bytes = 256 << 10;
+    let mut world = World::with(2, 17, config);
+    world.post(0, 1, 1, 16_000_000);
+    world.run_for(400 * US);
+    let remote = world.remote(0, 1);
+    let window = |world: &World| {
+        world.hosts[0]
+            .machine
+            .condition(remote)
+            .unwrap()
+            .window_bytes
+    };
+    let before = window(&world);
+    // For a while some packets come late: those behind them on the same path, and on others, make them look lost.
+    world.weather.jitter_ns = 200 * US;
+    let mut least = before;
+    for step in 0..40 {
+        if step == 20 {
+            world.weather.jitter_ns = 0;
+        }
+        world.run_for(5 * US);
+        least = least.min(window(&world));
+    }
+    assert!(least < before, "nothing was taken");
+    world.run_for(400 * US);
+    let statistics = world.hosts[0].machine.statistics();
+    assert!(!world.hosts[0].sent.contains(&1), "too short a message");
+    assert!(statistics.lost_count > 20, "{statistics:?}");
+    let duplicates = world.hosts[1].machine.statistics().duplicate_count;
+    assert!(duplicates > 0, "nothing came twice");
+    let after = window(&world);
+    println!("window {before} -> {least} -> {after}, {duplicates} duplicates");
+    assert!(after >= before, "{before} -> {least} -> {after}");
 }
