@@ -363,6 +363,7 @@ impl Transport {
         let inbound = entry.inbound.take();
         self.sending.retain(|&other| other != remote);
         self.pipes.feeds.retain(|feed| feed.remote != remote);
+        self.parts.retain(|parts| parts.remote != remote);
         let mut lost_sends = Vec::new();
         self.transfers.outgoing.retain(|_, outgoing| {
             let keep = outgoing.remote != remote;
@@ -435,7 +436,7 @@ impl Transport {
             let fetch = transfers.fetches.swap_remove(index);
             if let Stage::Piped(pipe, _) = fetch.stage {
                 self.pipes.recover(pipe, self.own.region.mapping());
-                self.remotes[remote.index()].piped -= 1;
+                self.remotes[remote.index()].pipes_lent -= 1;
             }
             landings.push(fetch.landing);
         }

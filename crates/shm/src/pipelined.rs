@@ -14,7 +14,7 @@ use weft_ring::{PipeReader, PipeWriter};
 
 use crate::backing;
 use crate::choice::Method;
-use crate::protocol::ACCEPT;
+use crate::protocol::{ACCEPT, BY_LANE};
 use crate::remote::Link;
 use crate::rendezvous::Stage;
 use crate::statistics::Protocol;
@@ -37,7 +37,7 @@ pub(crate) struct Pipes {
 /// What an ACCEPT cell says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Accepted {
-    /// The receiver's pipe, and where in it to begin.
+    /// The receiver's pipe, and where in it to begin; or [`BY_LANE`], and the receiver's number for the message.
     pub(crate) pipe: usize,
     pub(crate) first_chunk: usize,
     /// Which bytes of the message.
@@ -98,7 +98,7 @@ impl Transport {
     /// Lends a pipe to the sender of a fetch, if one is free.
     pub(crate) fn lend_pipe(&mut self, fetch_index: usize) -> bool {
         let remote = self.transfers.fetches[fetch_index].offer.remote;
-        if self.remotes[remote.index()].piped >= PIPES_PER_REMOTE {
+        if self.remotes[remote.index()].pipes_lent >= PIPES_PER_REMOTE {
             return false;
         }
         let Some((pipe, reader)) = self
@@ -111,7 +111,7 @@ impl Transport {
         let first_chunk = reader.next_chunk() as u64;
         fetch.stage = Stage::Piped(pipe, reader);
         fetch.started_ns = clock::monotonic_ns();
-        self.remotes[remote.index()].piped += 1;
+        self.remotes[remote.index()].pipes_lent += 1;
         let (done, wanted) = (fetch.done_bytes as u64, fetch.wanted_bytes as u64);
         let past_cache = u64::from(fetch.method == Method::PastCache);
         crash_point!(33, "pipe: lent, its borrower not told");
@@ -131,6 +131,9 @@ impl Transport {
     /// Starts to send part of an offered message through a pipe. The request was checked against the send.
     pub(crate) fn start_feed(&mut self, send_id: usize, accepted: &Accepted) {
         let outgoing = &mut self.transfers.outgoing[send_id];
+        if accepted.pipe as u64 == BY_LANE {
+            return self.start_parts(send_id, accepted);
+        }
         let Link::Ready(attached) = &self.remotes[outgoing.remote.index()].link else {
             return;
         };

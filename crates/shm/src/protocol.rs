@@ -3,6 +3,7 @@
 
 use weft_contract::Class;
 use weft_ring::CELL_PAYLOAD_BYTES;
+use weft_ring::layout::PIPE_COUNT;
 
 /// Whole message inside the cell.
 pub const INLINE: u8 = 1;
@@ -20,6 +21,13 @@ pub const ACCEPT: u8 = 6;
 pub const FINISH: u8 = 7;
 /// The sender closes; nothing follows in this lane.
 pub const BYE: u8 = 8;
+/// A message is offered, and its first bytes come along, in this cell and in pieces after it.
+pub const BEGIN: u8 = 9;
+/// A part of the rest of such a message, which its receiver has asked for.
+pub const PART: u8 = 10;
+
+/// What an ACCEPT names in place of a pipe to have the rest of a message in parts: the number after the last pipe.
+pub const BY_LANE: u64 = PIPE_COUNT as u64;
 
 /// The message has a tag.
 pub const FLAG_TAGGED: u8 = 1;
@@ -45,6 +53,12 @@ pub const FIRST_PIECE_BYTES: usize = 2 * 1024;
 /// Longest streamed message; longer ones are offered. Chosen: what an unexpected message may cost the receiver
 /// in memory, and where two more hand-overs no longer matter.
 pub const STREAM_BYTES: usize = 64 * 1024;
+
+/// What comes along with a message that begins at once. Chosen: copying it takes longer than to be told to go on.
+pub const BEGIN_BYTES: usize = 32 * 1024;
+
+/// Cells of it: its pieces double from [`FIRST_PIECE_BYTES`] to [`PIECE_BYTES`].
+pub(crate) const BEGIN_CELLS: usize = 5;
 
 /// Longest message. Specified by the provider: lengths are kept in 64 bits, offers in one word.
 pub const MESSAGE_BYTES: u64 = 1 << 40;

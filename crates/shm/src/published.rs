@@ -36,7 +36,8 @@ impl Transport {
             remotes_count: statistics.remotes,
             lost_count: statistics.lost,
             waiting_count: (0..self.sending.len()).map(waiting).sum::<usize>() as u64,
-            moving_count: (self.transfers.fetches.len() + self.pipes.feeds.len()) as u64,
+            moving_count: (self.transfers.fetches.len() + self.pipes.feeds.len() + self.parts.len())
+                as u64,
             offered_count: self.transfers.offers.len() as u64,
             wide_lanes_count: u64::from(self.wide_lanes),
             choices,

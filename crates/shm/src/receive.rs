@@ -10,7 +10,8 @@ use weft_ring::{Arrival, Consumer, Head, Pool, Way};
 
 use crate::pipelined::Accepted;
 use crate::protocol::{
-    ACCEPT, BYE, EAGER, FINISH, FLAG_DATA, FLAG_RECEIPT, INLINE, OFFER, PIECE, STREAM, class_of,
+    ACCEPT, BEGIN, BYE, EAGER, FINISH, FLAG_DATA, FLAG_RECEIPT, INLINE, OFFER, PART, PIECE, STREAM,
+    class_of,
 };
 use crate::published::Received;
 use crate::remote::Link;
@@ -29,6 +30,8 @@ pub(crate) enum Request {
     Finish(u64),
     /// Send part of the offered message of this index through a pipe of its receiver.
     Feed(usize, Accepted),
+    /// A message that has begun has come further: this stream.
+    GoOn(usize),
     /// The lane is at its end.
     Bye,
     /// The remote broke the protocol.
@@ -139,20 +142,20 @@ impl Transport {
         let (data_bytes, request) = take_timed(lane, opposite, &mut self.transfers, owner);
         step_handed_over();
         lane.consumer.advance(data_bytes);
-        let goes_on = may_be_more && matches!(request, Request::None);
+        let goes_on = may_be_more && matches!(request, Request::None | Request::GoOn(_));
         if !goes_on {
             lane.consumer.settle();
-        } else if lane.stream.is_some() {
+        }
+        if !matches!(request, Request::None) {
+            self.grant(remote, request, owner);
+        }
+        if let Some(lane) = self.inbound[slot].as_ref().filter(|_| goes_on)
+            && (lane.stream.is_some() || lane.parted > 0)
+        {
             // The next piece is being copied now: coming back through the application takes longer.
             lane.await_message(self.housekeeping.patience());
         }
-        match request {
-            Request::None => goes_on,
-            request => {
-                self.grant(remote, request, owner);
-                false
-            }
-        }
+        goes_on
     }
 
     #[cold]
@@ -161,6 +164,7 @@ impl Transport {
             Request::None => {}
             Request::Finish(send_id) => self.finish(remote, send_id),
             Request::Feed(send_id, accepted) => self.start_feed(send_id, &accepted),
+            Request::GoOn(stream) => self.go_on(stream, owner),
             Request::Bye => self.lose(remote, TransferError::RemoteLost, owner),
             Request::Corrupt => {
                 let address = self.remotes[remote.index()].address;
@@ -231,6 +235,7 @@ impl Transport {
             pool,
             remote,
             stream: None,
+            parted: 0,
             received: 0,
             counts: Received::default(),
             quiet_ticks: 0,
@@ -246,6 +251,7 @@ impl Transport {
             | self.transfers.fetches.len()
             | self.transfers.accepted.len()
             | self.pipes.feeds.len()
+            | self.parts.len()
             | self.lost_again.len()
             != 0
     }
@@ -257,6 +263,7 @@ impl Transport {
         }
         let mut events = self.start_accepted(owner);
         events += self.send_waiting(owner);
+        events += self.send_parts(owner);
         events += self.feed(owner);
         events + self.fetch(owner)
     }
@@ -311,9 +318,9 @@ fn take_timed<O: Owner>(
     let Head {
         kind, length_bytes, ..
     } = arrival.head;
-    lane.counts.other_cells += u32::from(!matches!(kind, EAGER | STREAM | OFFER));
+    lane.counts.other_cells += u32::from(!matches!(kind, EAGER | STREAM | OFFER | BEGIN));
     let chunk = match kind {
-        EAGER | STREAM | PIECE => arrival.chunk(),
+        EAGER | STREAM | PIECE | BEGIN | PART => arrival.chunk(),
         _ => None,
     };
     let pool = match chunk.map(|stretch| stretch.way) {
@@ -360,13 +367,14 @@ fn take_other<O: Owner>(
         remote, arrival, ..
     } = piece;
     let (remote, kind) = (*remote, arrival.head.kind);
-    if stream.is_some() && !matches!(kind, PIECE | FINISH | ACCEPT | BYE) {
+    if stream.is_some() && !matches!(kind, PIECE | PART | FINISH | ACCEPT | BYE) {
         // Messages keep their order: none starts inside another. An endpoint may close inside one of its own.
         return (0, Request::Corrupt);
     }
     match kind {
         EAGER => take_eager(piece, transfers, owner),
-        STREAM => transfers.begin_stream(piece, stream, owner),
+        STREAM | BEGIN => transfers.begin_stream(piece, stream, owner),
+        PART => transfers.take_part(piece),
         PIECE => transfers.continue_stream(piece, stream, owner),
         OFFER => (0, transfers.take_offer(remote, arrival, owner)),
         ACCEPT => (0, transfers.take_accept(remote, arrival)),

@@ -7,13 +7,32 @@ use std::net::SocketAddr;
 use weft_contract::{SendOp, TransferError};
 use weft_memory::{ForeignHeap, UserBuffer};
 use weft_os::local_socket::Connection;
-use weft_ring::layout::{CHUNK_BYTES, PIPE_CHUNKS};
+use weft_ring::layout::{CHUNK_BYTES, LANE_DATA_BYTES, PIPE_CHUNKS, POOL_CHUNK_BYTES, POOL_CHUNKS};
 use weft_ring::{Full, Head, Pool, Producer, Region};
 
 use crate::views::Views;
 
 /// Bytes of a pipe's chunks.
-const LAP_BYTES: usize = PIPE_CHUNKS * CHUNK_BYTES;
+pub(crate) const PIPE_LAP_BYTES: usize = PIPE_CHUNKS * CHUNK_BYTES;
+
+/// Bytes of a lane's chunks and data area.
+pub(crate) const LANE_LAP_BYTES: usize = LANE_DATA_BYTES + POOL_CHUNKS * POOL_CHUNK_BYTES;
+
+/// How often a remote has gone round memory that is lent to it. The first lap takes its pages from the system, in both
+/// processes, which is several times slower and says nothing of the laps to come.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Laps {
+    bytes: usize,
+}
+
+impl Laps {
+    /// So many bytes came through; true if the first lap was over before.
+    pub(crate) fn note(&mut self, bytes: usize, lap_bytes: usize) -> bool {
+        let was_warm = self.bytes >= lap_bytes;
+        self.bytes = self.bytes.saturating_add(bytes);
+        was_warm
+    }
+}
 
 /// How far we are with a remote.
 #[derive(Debug)]
@@ -63,6 +82,24 @@ pub(crate) struct Waiting {
     pub(crate) outgoing: Option<usize>,
 }
 
+impl Attached {
+    /// Whether our lane goes round its whole data area, and its chunks are in use.
+    pub(crate) fn is_wide(&self) -> bool {
+        self.long_bytes == u64::MAX
+    }
+}
+
+impl Waiting {
+    /// Where the message lies in our memory, in one stretch; 0 if it does not.
+    pub(crate) fn address(&self) -> u64 {
+        if self.payload.is_contiguous() {
+            self.payload.address() as u64
+        } else {
+            0
+        }
+    }
+}
+
 /// One remote.
 #[derive(Debug)]
 pub(crate) struct Remote {
@@ -71,9 +108,10 @@ pub(crate) struct Remote {
     /// Answers of ours that wait for room.
     pub(crate) controls: VecDeque<Control>,
     /// Pipes of ours that are lent to it.
-    pub(crate) piped: u32,
-    /// Bytes that came from it through pipes, up to one lap.
-    pub(crate) piped_bytes: usize,
+    pub(crate) pipes_lent: u32,
+    /// What has come from it through pipes, and in parts.
+    pub(crate) piped: Laps,
+    pub(crate) parted: Laps,
     /// Sends that wait for room.
     pub(crate) waiting: VecDeque<Waiting>,
     /// The owner wants to know when it dies.
@@ -90,21 +128,14 @@ impl Remote {
             address,
             link: Link::Unknown,
             controls: VecDeque::new(),
-            piped: 0,
-            piped_bytes: 0,
+            pipes_lent: 0,
+            piped: Laps::default(),
+            parted: Laps::default(),
             waiting: VecDeque::new(),
             watched: false,
             incarnation: None,
             inbound: None,
         }
-    }
-
-    /// So many bytes came through a pipe. True if its chunks had been gone round before: the first lap takes its pages
-    /// from the system, in both processes, which is several times slower and says nothing of the laps to come.
-    pub(crate) fn note_piped(&mut self, bytes: usize) -> bool {
-        let was_warm = self.piped_bytes >= LAP_BYTES;
-        self.piped_bytes = self.piped_bytes.saturating_add(bytes);
-        was_warm
     }
 
     /// Whether something waits to be sent to it.
@@ -148,12 +179,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_lap_through_a_pipe_is_not_warm() {
-        let mut remote = Remote::new(SocketAddr::from(([127, 0, 0, 1], 1)));
-        let message_bytes = 128 * 1024;
-        for _ in 0..LAP_BYTES / message_bytes {
-            assert!(!remote.note_piped(message_bytes));
+    fn the_first_lap_is_not_warm() {
+        let (mut laps, message_bytes) = (Laps::default(), 128 * 1024);
+        for _ in 0..PIPE_LAP_BYTES / message_bytes {
+            assert!(!laps.note(message_bytes, PIPE_LAP_BYTES));
         }
-        assert!(remote.note_piped(message_bytes));
+        assert!(laps.note(message_bytes, PIPE_LAP_BYTES));
     }
 }

@@ -12,7 +12,7 @@ use crate::choice::Method;
 use crate::pipelined::Accepted;
 use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, message_flags};
 use crate::receive::{Request, envelope, offer_id};
-use crate::remote::{Link, Waiting};
+use crate::remote::{Link, PIPE_LAP_BYTES, Waiting};
 use crate::stream::StreamEnd;
 use crate::transport::{Transfers, Transport};
 
@@ -62,8 +62,8 @@ pub(crate) struct RemoteOffer {
     pub(crate) send_id: u64,
     /// Where it lies in the sender's memory, in one stretch; 0 if it does not.
     pub(crate) address: u64,
-    length_bytes: u64,
-    wants_receipt: bool,
+    pub(crate) length_bytes: u64,
+    pub(crate) wants_receipt: bool,
 }
 
 /// How an accepted offer comes in.
@@ -86,6 +86,8 @@ pub(crate) struct Fetch {
     pub(crate) landing: Landing,
     pub(crate) wanted_bytes: usize,
     pub(crate) done_bytes: usize,
+    /// What had come along with the offer.
+    pub(crate) begun_bytes: usize,
     pub(crate) stage: Stage,
     /// How it was meant to come.
     pub(crate) method: Method,
@@ -232,11 +234,7 @@ impl Transport {
             wants_receipt,
         });
         let length_bytes = waiting.payload.length_bytes();
-        let address = if waiting.payload.is_contiguous() {
-            waiting.payload.address() as u64
-        } else {
-            0
-        };
+        let address = waiting.address();
         let flags = message_flags(op.class, op.cq_data.is_some())
             | if wants_receipt { FLAG_RECEIPT } else { 0 };
         let head = Head {
@@ -259,6 +257,7 @@ impl Transport {
         }
         crash_point!(28, "offer: sent, the bell not rung");
         self.ring(op.remote);
+        self.note_long(op.remote, length_bytes);
         waiting.sent_bytes = length_bytes;
         true
     }
@@ -273,13 +272,14 @@ impl Transport {
                 Offer::Stream(index) => {
                     let end = self.transfers.land_stream(index, landing);
                     self.end_stream(end, owner);
+                    self.go_on(index, owner);
                 }
             }
         }
         events
     }
 
-    fn end_stream<O: Owner>(&mut self, end: StreamEnd, owner: &mut O) {
+    pub(crate) fn end_stream<O: Owner>(&mut self, end: StreamEnd, owner: &mut O) {
         if let Some(token) = end.landed {
             owner.on_landed(token, Ok(()));
         }
@@ -296,6 +296,7 @@ impl Transport {
                 if let Some((remote, send_id)) = self.transfers.drop_stream(index).finish {
                     self.finish(remote, send_id);
                 }
+                self.end_unwanted(index);
             }
         }
     }
@@ -305,6 +306,17 @@ impl Transport {
             .unwrap_or(usize::MAX)
             .min(landing.buffer.length_bytes());
         let method = self.method_for(&offer, wanted_bytes as u64);
+        self.start_fetch_by(method, (offer, landing), wanted_bytes, 0);
+    }
+
+    /// Fetches by a way that is chosen what has not come along with the offer.
+    pub(crate) fn start_fetch_by(
+        &mut self,
+        method: Method,
+        (offer, landing): (RemoteOffer, Landing),
+        wanted_bytes: usize,
+        begun_bytes: usize,
+    ) {
         let stage = match method {
             Method::SingleCopy => Stage::SingleCopy,
             Method::Mapped => Stage::Mapped,
@@ -314,7 +326,8 @@ impl Transport {
             offer,
             landing,
             wanted_bytes,
-            done_bytes: 0,
+            done_bytes: begun_bytes,
+            begun_bytes,
             stage,
             method,
             started_ns: 0,
@@ -421,14 +434,14 @@ impl Transport {
         let fetch = self.transfers.fetches.remove(index);
         if let Stage::Piped(pipe, _) = fetch.stage {
             self.pipes.recover(pipe, self.own.region.mapping());
-            self.remotes[fetch.offer.remote.index()].piped -= 1;
+            self.remotes[fetch.offer.remote.index()].pipes_lent -= 1;
         }
         owner.on_landed(fetch.landing.token, Err(why));
     }
 
     fn end_fetch<O: Owner>(&mut self, index: usize, owner: &mut O) {
         let fetch = self.transfers.fetches.remove(index);
-        let bytes = fetch.wanted_bytes as u64;
+        let bytes = (fetch.wanted_bytes - fetch.begun_bytes) as u64;
         let now_ns = clock::monotonic_ns();
         // What it took beyond the fetch before it; of several that went side by side nothing can be learned.
         let elapsed_ns = now_ns - fetch.started_ns.max(self.last_fetch_ns).min(now_ns);
@@ -439,13 +452,16 @@ impl Transport {
         let by_pipe = matches!(fetch.stage, Stage::Piped(..));
         let is_mapped = matches!(fetch.stage, Stage::Mapped);
         let came_from = &mut self.remotes[fetch.offer.remote.index()];
-        let was_warm = !by_pipe || came_from.note_piped(fetch.wanted_bytes);
+        let was_warm = !by_pipe || came_from.piped.note(bytes as usize, PIPE_LAP_BYTES);
         if bytes > 0 && alone && was_warm {
-            self.choice.learn(fetch.method, bytes, elapsed_ns);
+            // As if all of it had come so: the choice is made for whole messages.
+            let whole_ns = elapsed_ns.saturating_mul(fetch.wanted_bytes as u64) / bytes;
+            self.choice
+                .learn(fetch.method, fetch.wanted_bytes as u64, whole_ns);
         }
         if let Stage::Piped(pipe, reader) = fetch.stage {
             self.pipes.give_back(pipe, reader);
-            self.remotes[fetch.offer.remote.index()].piped -= 1;
+            self.remotes[fetch.offer.remote.index()].pipes_lent -= 1;
         }
         crash_point!(31, "fetch: complete, its sender not told");
         let slot = self.remotes[fetch.offer.remote.index()].inbound;

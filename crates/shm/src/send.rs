@@ -7,8 +7,8 @@ use weft_os::crash_point;
 use weft_ring::{Full, Head, Pool};
 
 use crate::protocol::{
-    EAGER, EAGER_BYTES, FIRST_PIECE_BYTES, FLAG_RECEIPT, INLINE, INLINE_BYTES, MESSAGE_BYTES,
-    PIECE, PIECE_BYTES, STREAM, STREAM_BYTES, message_flags,
+    BEGIN, BEGIN_BYTES, EAGER, EAGER_BYTES, FIRST_PIECE_BYTES, FLAG_RECEIPT, INLINE, INLINE_BYTES,
+    MESSAGE_BYTES, PIECE, PIECE_BYTES, STREAM, STREAM_BYTES, message_flags,
 };
 use crate::remote::{Attached, Link, Waiting};
 use crate::rendezvous::Outgoing;
@@ -46,11 +46,11 @@ fn piece_limit(sent_bytes: usize) -> usize {
 impl Attached {
     /// Publishes a cell with payload: in a chunk if there is one, else in the data area.
     #[inline(always)]
-    fn push(
+    pub(crate) fn push(
         &mut self,
         back: Option<&mut Pool>,
         head: Head,
-        words: [u64; 4],
+        words: [u64; 5],
         (payload, offset_bytes, length_bytes): (&UserBuffer, usize, usize),
     ) -> Result<(), Full> {
         if length_bytes >= CHUNK_FROM_BYTES
@@ -155,6 +155,7 @@ impl Transport {
             op.cq_data.unwrap_or(0),
             receipt.unwrap_or(0) as u64,
             0,
+            0,
         ];
         let entry = &mut self.remotes[op.remote.index()];
         let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
@@ -183,7 +184,7 @@ impl Transport {
 
     /// Counts long payload towards a wide lane. The first remotes to get much of it have theirs widened.
     #[inline]
-    fn note_long(&mut self, remote: RemoteId, length_bytes: usize) {
+    pub(crate) fn note_long(&mut self, remote: RemoteId, length_bytes: usize) {
         if length_bytes < LONG_BYTES {
             return;
         }
@@ -233,7 +234,7 @@ impl Transport {
     fn advance(&mut self, waiting: &mut Waiting) -> bool {
         let length_bytes = waiting.payload.length_bytes();
         if length_bytes > STREAM_BYTES {
-            return self.offer(waiting);
+            return self.announce(waiting);
         }
         if waiting.op.level == CompletionLevel::Delivery && waiting.outgoing.is_none() {
             let receipt = Outgoing::receipt(waiting.op.remote, waiting.op.token);
@@ -256,8 +257,8 @@ impl Transport {
         done
     }
 
-    /// Pushes pieces until the lane is full or the message ends; true if anything went.
-    fn push_pieces(&mut self, waiting: &mut Waiting) -> bool {
+    /// Pushes pieces until the lane is full or all has gone that may go unasked; true if anything went.
+    pub(crate) fn push_pieces(&mut self, waiting: &mut Waiting) -> bool {
         let op = &waiting.op;
         let entry = &mut self.remotes[op.remote.index()];
         let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
@@ -265,7 +266,13 @@ impl Transport {
         let Link::Ready(attached) = &mut entry.link else {
             return false;
         };
-        let length_bytes = waiting.payload.length_bytes();
+        let whole_bytes = waiting.payload.length_bytes();
+        let (length_bytes, first_kind, rest) = if whole_bytes <= STREAM_BYTES {
+            (whole_bytes, STREAM, [0; 2])
+        } else {
+            let address = waiting.address();
+            (BEGIN_BYTES, BEGIN, [address, whole_bytes as u64])
+        };
         let mut pushed = false;
         loop {
             let piece_bytes =
@@ -273,10 +280,10 @@ impl Transport {
             let is_first = waiting.sent_bytes == 0;
             let kind = match (is_first, piece_bytes == length_bytes) {
                 (true, true) => EAGER,
-                (true, false) => STREAM,
+                (true, false) => first_kind,
                 (false, _) => PIECE,
             };
-            let receipt = if waiting.outgoing.is_some() {
+            let receipt = if op.level == CompletionLevel::Delivery {
                 FLAG_RECEIPT
             } else {
                 0
@@ -290,7 +297,8 @@ impl Transport {
                 op.tag,
                 op.cq_data.unwrap_or(0),
                 waiting.outgoing.unwrap_or(0) as u64,
-                0,
+                rest[0],
+                rest[1],
             ];
             let piece = (&waiting.payload, waiting.sent_bytes, piece_bytes);
             if attached

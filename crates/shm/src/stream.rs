@@ -2,11 +2,12 @@
 //! Streamed messages on their way in: pieces go straight to the matched receive, or to the heap until there is
 //! one. At most one streams through a lane at a time. Called by receive and by rendezvous (accept, discard).
 
-use weft_contract::{Landing, LandingToken, Owner, RemoteId};
+use weft_contract::{Envelope, Landing, LandingToken, Owner, RemoteId};
 use weft_memory::BytesView;
 use weft_os::crash_point;
 
-use crate::protocol::{FLAG_RECEIPT, STREAM_BYTES};
+use crate::parted::Rest;
+use crate::protocol::{BEGIN, FLAG_RECEIPT, MESSAGE_BYTES, STREAM_BYTES};
 use crate::receive::{Piece, Request, envelope, offer_id};
 use crate::rendezvous::Offer;
 use crate::transport::Transfers;
@@ -27,15 +28,21 @@ pub(crate) enum Target {
 pub(crate) struct Stream {
     pub(crate) remote: RemoteId,
     pub(crate) target: Target,
-    total_bytes: usize,
-    received_bytes: usize,
+    /// What comes unasked: all of the message, or its beginning.
+    pub(crate) unasked_bytes: usize,
+    /// The same, and what was asked for besides.
+    pub(crate) expected_bytes: usize,
+    pub(crate) received_bytes: usize,
+    /// What there is besides, if this is only a beginning.
+    pub(crate) rest: Option<Rest>,
     /// The id for the FINISH that its sender waits for, if it does.
     receipt: Option<u64>,
 }
 
 impl Stream {
-    fn take(&mut self, piece: BytesView<'_>) -> bool {
-        if piece.length_bytes() > self.total_bytes - self.received_bytes {
+    /// Takes a piece; false if it is more than may come, up to `end_bytes`.
+    pub(crate) fn take(&mut self, piece: BytesView<'_>, end_bytes: usize) -> bool {
+        if self.received_bytes + piece.length_bytes() > end_bytes {
             return false;
         }
         match &mut self.target {
@@ -53,8 +60,13 @@ impl Stream {
         true
     }
 
-    fn is_complete(&self) -> bool {
-        self.received_bytes == self.total_bytes
+    /// Whether all is here that comes unasked.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.received_bytes >= self.unasked_bytes
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.received_bytes == self.expected_bytes
     }
 }
 
@@ -75,36 +87,53 @@ impl Transfers {
     ) -> (u32, Request) {
         let (remote, arrival) = (piece.remote, piece.arrival);
         let total_bytes = arrival.head.length_bytes as usize;
+        let rest = (arrival.head.kind == BEGIN).then(|| Rest::of(remote, arrival));
+        let envelope = envelope(remote, arrival);
+        let length_bytes = rest
+            .as_ref()
+            .map_or(envelope.length_bytes, Rest::message_bytes);
         let Some(payload) = piece.payload else {
             return (0, Request::Corrupt);
         };
         if total_bytes > STREAM_BYTES
             || payload.length_bytes() > total_bytes
             || payload.length_bytes() == 0
+            || !(total_bytes as u64..=MESSAGE_BYTES).contains(&length_bytes)
         {
             return (0, Request::Corrupt);
         }
         let entry = self.streams.vacant_entry();
         let index = entry.key();
         let offer = self.offers.insert(Offer::Stream(index));
-        let target = match owner.on_offer(&envelope(remote, arrival), offer_id(offer)) {
+        let envelope = Envelope {
+            length_bytes,
+            ..envelope
+        };
+        let target = match owner.on_offer(&envelope, offer_id(offer)) {
             Some(landing) => {
                 self.offers.remove(offer);
                 Target::Landing(landing)
             }
             None => Target::Heap(Vec::with_capacity(total_bytes)),
         };
-        let receipt = (arrival.head.flags & FLAG_RECEIPT != 0).then_some(arrival.word(3));
+        let wants_receipt = arrival.head.flags & FLAG_RECEIPT != 0;
+        let receipt = (wants_receipt && rest.is_none()).then(|| arrival.word(3));
+        let goes_on = rest.is_some();
         entry.insert(Stream {
             remote,
             target,
-            total_bytes,
+            unasked_bytes: total_bytes,
+            expected_bytes: total_bytes,
             received_bytes: 0,
+            rest,
             receipt,
         });
         *lane_stream = Some(index);
         crash_point!(25, "stream: begun at the receiver");
-        self.continue_stream(piece, lane_stream, owner)
+        match self.continue_stream(piece, lane_stream, owner) {
+            (bytes, Request::None) if goes_on => (bytes, Request::GoOn(index)),
+            taken => taken,
+        }
     }
 
     /// A further piece.
@@ -121,15 +150,18 @@ impl Transfers {
             return (0, Request::Corrupt);
         };
         let data_bytes = payload.length_bytes() as u32;
-        if !stream.take(payload) {
+        if !stream.take(payload, stream.unasked_bytes) {
             return (0, Request::Corrupt);
         }
-        if !stream.is_complete() {
+        if !stream.has_begun() {
             crash_point!(26, "stream: a piece is taken, others are to come");
             return (data_bytes, Request::None);
         }
         *lane_stream = None;
         crash_point!(27, "stream: the last piece is taken");
+        if stream.rest.is_some() {
+            return (data_bytes, Request::GoOn(index));
+        }
         let end = self.end_if_complete(index);
         if let Some(token) = end.landed {
             owner.on_landed(token, Ok(()));
@@ -159,7 +191,10 @@ impl Transfers {
 
     fn end_if_complete(&mut self, index: usize) -> StreamEnd {
         let stream = &self.streams[index];
-        if !stream.is_complete() || matches!(stream.target, Target::Heap(_)) {
+        if !stream.is_complete()
+            || stream.rest.is_some()
+            || matches!(stream.target, Target::Heap(_))
+        {
             return StreamEnd::default();
         }
         let stream = self.streams.remove(index);

@@ -18,6 +18,7 @@ use weft_ring::{AttachError, Consumer, Head, Identity, Pool, Region};
 use crate::backing;
 use crate::choice::Choice;
 use crate::housekeeping::Housekeeping;
+use crate::parted::Parts;
 use crate::pipelined::Pipes;
 use crate::protocol::{BYE, FINISH};
 use crate::published::Received;
@@ -63,6 +64,8 @@ pub(crate) struct Inbound {
     pub(crate) remote: RemoteId,
     /// The streamed message that is arriving here, if one is.
     pub(crate) stream: Option<usize>,
+    /// Messages whose rest is to come through it in parts.
+    pub(crate) parted: u32,
     /// Cells since the last tick.
     pub(crate) received: u32,
     /// Ticks without any.
@@ -118,6 +121,8 @@ pub struct Transport {
     pub(crate) polled: Vec<usize>,
     pub(crate) transfers: Transfers,
     pub(crate) pipes: Pipes,
+    /// Messages of ours whose rest we send in parts.
+    pub(crate) parts: Vec<Parts>,
     /// Remotes with something to send, each once.
     pub(crate) sending: Vec<RemoteId>,
     /// Remotes given up whose loss the owner wants to hear of again.
@@ -257,6 +262,7 @@ impl Transport {
             polled: Vec::new(),
             transfers: Transfers::default(),
             pipes: Pipes::new(),
+            parts: Vec::new(),
             sending: Vec::new(),
             lost_again: Vec::new(),
             choice: Choice::new(),

@@ -112,7 +112,7 @@ impl Producer {
     }
 
     /// Publishes a cell with `length_bytes` bytes of `payload` at `offset_bytes` in the data area. The third
-    /// word of the cell names them, `words` are the others: tag, data, then two for the caller's use.
+    /// word of the cell names them, `words` are the others: tag, data, then three for the caller's use.
     ///
     /// # Errors
     /// [`Full`] if there is no room for the cell or for its data in one stretch.
@@ -120,7 +120,7 @@ impl Producer {
     pub fn push_data(
         &mut self,
         head: Head,
-        words: [u64; 4],
+        words: [u64; 5],
         payload: &UserBuffer,
         (offset_bytes, length_bytes): (usize, usize),
     ) -> Result<(), Full> {
@@ -135,13 +135,13 @@ impl Producer {
         };
         debug_assert_eq!(copied, length_bytes);
         crash_point!(11, "push: data is copied, its cell not written");
-        let [tag, data, fourth, fifth] = words;
+        let [tag, data, fourth, fifth, sixth] = words;
         let place = (start as u64) << 32 | length_bytes as u64;
         // SAFETY: as in push_inline.
         self.lane
             .cell(self.next)
             .words
-            .with_mut(|cell| unsafe { cell.write([tag, data, place, fourth, fifth, 0, 0]) });
+            .with_mut(|cell| unsafe { cell.write([tag, data, place, fourth, fifth, sixth, 0]) });
         self.publish(head);
         Ok(())
     }
@@ -154,7 +154,7 @@ impl Producer {
     pub fn push_chunk(
         &mut self,
         head: Head,
-        words: [u64; 4],
+        words: [u64; 5],
         mut chunk: OwnChunk<'_>,
         (payload, offset_bytes, length_bytes): (&UserBuffer, usize, usize),
     ) -> Result<(), Full> {
@@ -163,13 +163,13 @@ impl Producer {
         let copied = payload.drain(offset_bytes, &mut target);
         debug_assert_eq!(copied, length_bytes);
         crash_point!(50, "push: a chunk is filled, its cell not written");
-        let [tag, data, fourth, fifth] = words;
+        let [tag, data, fourth, fifth, sixth] = words;
         let place = chunk.give(length_bytes).pack();
         // SAFETY: as in push_inline.
         self.lane
             .cell(self.next)
             .words
-            .with_mut(|cell| unsafe { cell.write([tag, data, place, fourth, fifth, 0, 0]) });
+            .with_mut(|cell| unsafe { cell.write([tag, data, place, fourth, fifth, sixth, 0]) });
         self.publish(head);
         Ok(())
     }
@@ -178,6 +178,16 @@ impl Producer {
     #[inline(always)]
     pub fn is_polled(&self) -> bool {
         self.lane.control().polled.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether so many cells can be pushed now with so much payload in all, wherever that goes. Reads a shared line: slow
+    /// path.
+    pub fn has_room(&mut self, cells: usize, payload_bytes: usize) -> bool {
+        self.look();
+        let taken_bytes = self.data_head - self.data_tail;
+        // Payload that does not fit before the end of the area leaves that end unused.
+        self.produced - self.consumed + cells as u64 <= LANE_CELLS as u64
+            && taken_bytes + 2 * payload_bytes <= self.area_bytes
     }
 
     /// Whether the receiver has taken everything that was pushed. Reads a shared line: slow path.

@@ -139,7 +139,7 @@ mod laws {
             if producer
                 .push_data(
                     head(length),
-                    [round, 0, 0, 0],
+                    [round, 0, 0, 0, 0],
                     &user(&mut bytes),
                     (0, length),
                 )
@@ -173,7 +173,7 @@ mod laws {
             let (mut producer, mut consumer) = heap.ends();
             for length in [first, 64, 192, 64, LANE_NARROW_BYTES, 64] {
                 let payload = user(&mut bytes);
-                let pushed = producer.push_data(head(length), [0; 4], &payload, (0, length));
+                let pushed = producer.push_data(head(length), [0; 5], &payload, (0, length));
                 assert_eq!(pushed, Ok(()), "{length} bytes after {first} at first");
                 assert!(consumer.peek().is_some());
                 consumer.advance(length as u32);
@@ -189,7 +189,7 @@ mod laws {
         for _ in 0..1000 {
             let mut bytes = [1u8; 1000];
             producer
-                .push_data(head(1000), [0; 4], &user(&mut bytes), (0, 1000))
+                .push_data(head(1000), [0; 5], &user(&mut bytes), (0, 1000))
                 .expect("room");
             let place = consumer.peek().expect("arrived").word(2) >> 32;
             assert!(place < 2 * REWIND_BYTES as u64, "at {place}");
@@ -207,7 +207,12 @@ mod laws {
         for round in 0..1000u64 {
             let mut bytes = vec![round as u8; 5000];
             producer
-                .push_data(head(5000), [round, 0, 0, 0], &user(&mut bytes), (0, 5000))
+                .push_data(
+                    head(5000),
+                    [round, 0, 0, 0, 0],
+                    &user(&mut bytes),
+                    (0, 5000),
+                )
                 .expect("room");
             let arrival = consumer.peek().expect("arrived");
             assert_eq!(
@@ -242,7 +247,7 @@ mod laws {
                     let mut bytes = vec![round as u8; length];
                     let payload = user(&mut bytes);
                     while producer
-                        .push_data(head(length), [round, 0, 0, 0], &payload, (0, length))
+                        .push_data(head(length), [round, 0, 0, 0, 0], &payload, (0, length))
                         .is_err()
                     {
                         std::thread::yield_now();

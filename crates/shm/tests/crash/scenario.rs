@@ -45,7 +45,7 @@ const PLAIN: Scenario = Scenario {
 };
 
 /// All of them. Lengths are those of docs/shm-layout.md, clause 5.
-pub const SCENARIOS: [Scenario; 14] = [
+pub const SCENARIOS: [Scenario; 15] = [
     PLAIN,
     Scenario {
         name: "asked-for",
@@ -97,6 +97,14 @@ pub const SCENARIOS: [Scenario; 14] = [
         name: "answered",
         length: 60_000,
         count: 90,
+        answered: true,
+        ..PLAIN
+    },
+    // Once the lanes are wide, messages begin unasked, and their rest comes in parts.
+    Scenario {
+        name: "begun",
+        length: 150_000,
+        count: 12,
         answered: true,
         ..PLAIN
     },
@@ -217,6 +225,8 @@ impl Scenario {
             }
         }
         if part == Part::Receives {
+            // Who closes before a long answer has gone takes it along.
+            clock.until(side, |side| side.ledger.sending == 0)?;
             return clock.post(side, DONE_TAG, 8, false);
         }
         clock.until(side, |side| {
