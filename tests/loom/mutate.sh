@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Do the models see a mistake? Weakens each release store, acquire load and fence of crates/ring, one at a time and in a copy of the
+# Do the models see a mistake? Weakens each release store, acquire load, exchange and fence of crates/ring, one at a time and in a copy of the
 # sources, and runs the models: those that still hold have not seen it. Some minutes; not part of `make test` (docs/testing.md).
 #
 #   tests/loom/mutate.sh [FILE:LINE]...   only these
@@ -17,14 +17,14 @@ export LOOM_MAX_PREEMPTIONS=2
 
 # sites: FILE:LINE of every ordering that a comment or a fence says is needed, outside of tests.
 sites() {
-    grep -nE 'Ordering::(Release|Acquire)|fence\(Ordering::SeqCst\)' crates/ring/src/*.rs crates/ring/src/lane/*.rs |
+    grep -nE 'Ordering::(Release|Acquire|AcqRel)|fence\(Ordering::SeqCst\)' crates/ring/src/*.rs crates/ring/src/lane/*.rs |
         grep -vE '(tests|models)\.rs:|^[^:]*:[0-9]+: *//' | cut -d: -f1,2
 }
 
 mutate() {
     local file=${1%:*} line=${1#*:} text status
     text=$(sed -n "${line}s/^ *//p" "$file")
-    sed -i -E "${line}s/Ordering::(Release|Acquire)/Ordering::Relaxed/; ${line}s/fence\(Ordering::SeqCst\);//" "$work/$file"
+    sed -i -E "${line}s/Ordering::(Release|AcqRel|Acquire)/Ordering::Relaxed/; ${line}s/fence\(Ordering::SeqCst\);//" "$work/$file"
     (cd "$work" && RUSTFLAGS='--cfg loom' timeout 600 cargo test --release --quiet --locked -p weft-ring --lib --target-dir "$target" -- models no_chunk) \
         >"$work/result" 2>&1
     status=$?

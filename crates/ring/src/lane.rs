@@ -90,7 +90,8 @@ impl Lane {
         }
         self.control().polled.store(0, Ordering::Relaxed);
         self.control().past_cache.store(0, Ordering::Relaxed);
-        self.control().consumed.store(0, Ordering::Release);
+        // Without release: the slot is freed with it, after this, and claimed with acquire.
+        self.control().consumed.store(0, Ordering::Relaxed);
     }
 }
 

@@ -123,7 +123,8 @@ impl PipeReader {
     pub fn attach(region: &Mapping, pipe: usize) -> Option<Self> {
         let mut end = PipeEnd::in_region(region, pipe)?;
         for _ in 0..PIPE_CHUNKS {
-            end.state().store(0, Ordering::Release);
+            // Without release: the cell that lends the pipe is published with it, after this.
+            end.state().store(0, Ordering::Relaxed);
             end.step();
         }
         Some(Self { end })

@@ -207,6 +207,7 @@ impl<'a> Registrations<'a> {
         let registration = entry.load();
         fence(Ordering::Acquire);
         if entry.generation.load(Ordering::Relaxed) != generation || registration.key != key {
+            // With release for what was touched before, under an earlier lease: the owner may see this store alone.
             mark.store(0, Ordering::Release);
             return None;
         }

@@ -73,3 +73,61 @@ fn memory_is_the_owners_alone_once_it_is_taken_back_and_left() {
         remote.join().expect("the remote ends");
     });
 }
+
+/// An owner publishes while a remote looks. Catches: the generation raised without release, or loaded without acquire.
+#[test]
+fn a_registration_is_seen_whole_or_not_at_all() {
+    loom::model(|| {
+        let own = shared();
+        let registration = Registration {
+            key: 5,
+            base: 6,
+            length_bytes: 7,
+            ..Registration::default()
+        };
+        let theirs = own.clone();
+        let remote = thread::spawn(move || {
+            if let Some(lease) = table(&theirs).begin(0, 5) {
+                assert_eq!(lease.registration, registration, "half a registration");
+                table(&theirs).end(0);
+            }
+        });
+        assert!(table(&own).publish(&registration, |_| true));
+        remote.join().expect("the remote ends");
+    });
+}
+
+/// A remote touches memory, and is refused when it begins again. Catches: the mark of the refused one cleared without release, so
+/// that the owner sees it cleared and not what was touched before.
+#[test]
+fn what_was_touched_before_a_refusal_is_seen_after_it() {
+    loom::model(|| {
+        let own = shared();
+        let registration = Registration {
+            key: 5,
+            ..Registration::default()
+        };
+        assert!(table(&own).publish(&registration, |_| true));
+        let theirs = own.clone();
+        let remote = thread::spawn(move || {
+            for _ in 0..2 {
+                if table(&theirs).begin(0, 5).is_some() {
+                    theirs.memory.with_mut(|place| {
+                        // SAFETY: what this model is about; loom checks it.
+                        unsafe { *place = 1 }
+                    });
+                    table(&theirs).end(0);
+                }
+            }
+        });
+        let index = table(&own).withdraw(5).expect("published");
+        while !table(&own).users(index, 1).is_empty() {
+            thread::yield_now();
+        }
+        own.memory.with(|place| {
+            // SAFETY: as above.
+            unsafe { *place }
+        });
+        remote.join().expect("the remote ends");
+    });
+}
