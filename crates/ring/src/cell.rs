@@ -14,6 +14,23 @@ pub const CELL_WORDS: usize = 7;
 /// Payload bytes that fit beside tag and completion data.
 pub const CELL_PAYLOAD_BYTES: usize = (CELL_WORDS - 2) * 8;
 
+/// Longest payload inside cells: beside tag and data, then in whole cells that follow. Measured: with more of them the data
+/// area is as fast; docs/fast-path.md, "runs of cells".
+#[cfg(not(loom))]
+pub const INLINE_PAYLOAD_BYTES: usize = CELL_PAYLOAD_BYTES + 4 * CELL_BYTES;
+/// As far as a lane of a model reaches.
+#[cfg(loom)]
+pub const INLINE_PAYLOAD_BYTES: usize = CELL_PAYLOAD_BYTES + CELL_BYTES;
+
+/// Bytes of a cell. Specified: a cache line.
+pub(crate) const CELL_BYTES: usize = 64;
+
+/// Cells that an inline payload takes.
+#[inline(always)]
+pub(crate) fn cells_of(length_bytes: usize) -> usize {
+    (length_bytes + 2 * CELL_BYTES - 1 - CELL_PAYLOAD_BYTES) / CELL_BYTES
+}
+
 /// One line of a lane.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -26,7 +43,7 @@ pub struct Cell {
 
 #[cfg(not(loom))]
 const _: () = assert!(
-    size_of::<Cell>() == 64,
+    size_of::<Cell>() == CELL_BYTES,
     "header and short payload share one cache line"
 );
 
@@ -88,6 +105,13 @@ mod tests {
         let mark = head.pack(0x1234);
         assert_eq!(Head::unpack(mark), head);
         assert_eq!(lap_of(mark), 0x1234);
+    }
+
+    #[test]
+    fn payload_takes_the_cells_that_it_fills() {
+        let cells = |length_bytes| cells_of(length_bytes);
+        assert_eq!((cells(0), cells(1), cells(40)), (1, 1, 1));
+        assert_eq!((cells(41), cells(104), cells(105)), (2, 2, 3));
     }
 
     #[test]

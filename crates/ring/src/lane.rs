@@ -11,6 +11,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 mod consumer;
 mod producer;
+mod run;
 
 pub use consumer::{Arrival, Consumer};
 pub use producer::Producer;

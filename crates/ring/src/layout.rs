@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where everything lies in a region (docs/shm-layout.md, clause 2). Numbers only; used by every file here.
 
+use crate::cell::INLINE_PAYLOAD_BYTES;
+
 /// First word of every region: "WEFTSHM" and a NUL, little-endian.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"WEFTSHM\0");
 
@@ -92,6 +94,7 @@ pub const REGION_BYTES: usize = MARKS_OFFSET + SLOT_COUNT * MARK_BYTES;
 pub const LAYOUT_FINGERPRINT: u64 = fingerprint(&[
     SLOT_COUNT,
     LANE_CELLS,
+    INLINE_PAYLOAD_BYTES,
     LANE_CONTROL_BYTES,
     LANE_NARROW_BYTES,
     LANE_DATA_BYTES,

@@ -31,7 +31,7 @@ pub mod region;
 pub mod registrations;
 pub(crate) mod sync;
 
-pub use cell::{CELL_PAYLOAD_BYTES, Head};
+pub use cell::{CELL_PAYLOAD_BYTES, Head, INLINE_PAYLOAD_BYTES};
 pub use lane::{Arrival, Consumer, Full, Producer};
 pub use pipe::{PipeReader, PipeWriter};
 pub use pool::{OwnChunk, Pool, Stretch, Way};

@@ -82,7 +82,7 @@ impl Entry {
             .store(registration.length_bytes, Ordering::Relaxed);
         self.address.store(registration.address, Ordering::Relaxed);
         self.rights.store(rights, Ordering::Relaxed);
-        // Pairs with the load in `find`: who sees the generation sees the rest.
+        // Pairs with the fence in `begin`: who sees the generation sees the rest.
         self.generation.fetch_add(1, Ordering::Release);
     }
 
@@ -188,7 +188,8 @@ impl<'a> Registrations<'a> {
     fn find(&self, key: u64) -> Option<(usize, u64)> {
         Self::places(key).find_map(|index| {
             let entry = &self.entries[index];
-            let generation = entry.generation.load(Ordering::Acquire);
+            // Without acquire: the fence in `begin` stands between this and all that is believed of the entry.
+            let generation = entry.generation.load(Ordering::Relaxed);
             (Entry::is_valid(generation) && entry.key.load(Ordering::Relaxed) == key)
                 .then_some((index, generation))
         })
@@ -207,8 +208,8 @@ impl<'a> Registrations<'a> {
         let registration = entry.load();
         fence(Ordering::Acquire);
         if entry.generation.load(Ordering::Relaxed) != generation || registration.key != key {
-            // With release for what was touched before, under an earlier lease: the owner may see this store alone.
-            mark.store(0, Ordering::Release);
+            // What was touched under an earlier lease comes before it by the fence above: the owner may see this store alone.
+            mark.store(0, Ordering::Relaxed);
             return None;
         }
         Some(Lease {

@@ -74,7 +74,8 @@ fn memory_is_the_owners_alone_once_it_is_taken_back_and_left() {
     });
 }
 
-/// An owner publishes while a remote looks. Catches: the generation raised without release, or loaded without acquire.
+/// An owner publishes while a remote looks. Catches: the generation raised without release, or
+/// no fence between its load and those of the rest.
 #[test]
 fn a_registration_is_seen_whole_or_not_at_all() {
     loom::model(|| {
@@ -97,8 +98,8 @@ fn a_registration_is_seen_whole_or_not_at_all() {
     });
 }
 
-/// A remote touches memory, and is refused when it begins again. Catches: the mark of the refused one cleared without release, so
-/// that the owner sees it cleared and not what was touched before.
+/// A remote touches memory, and is refused when it begins again. Catches: the mark of the refused one cleared before the
+/// fence, so that the owner sees it cleared and not what was touched before.
 #[test]
 fn what_was_touched_before_a_refusal_is_seen_after_it() {
     loom::model(|| {

@@ -2,10 +2,10 @@
 //! Kinds and flags of cells, and the sizes at which protocols change (docs/shm-layout.md, clause 5).
 
 use weft_contract::Class;
-use weft_ring::CELL_PAYLOAD_BYTES;
 use weft_ring::layout::PIPE_COUNT;
+use weft_ring::{CELL_PAYLOAD_BYTES, INLINE_PAYLOAD_BYTES};
 
-/// Whole message inside the cell.
+/// Whole message inside the cell, and those that follow if need be.
 pub const INLINE: u8 = 1;
 /// Whole message in the data area.
 pub const EAGER: u8 = 2;
@@ -38,8 +38,11 @@ pub const FLAG_RECEIPT: u8 = 4;
 /// The message is between the endpoints themselves. Not together with [`FLAG_TAGGED`].
 pub const FLAG_SERVICE: u8 = 8;
 
-/// Longest inline message. Specified by the cell's layout.
-pub const INLINE_BYTES: usize = CELL_PAYLOAD_BYTES;
+/// Longest message in one cell. Specified by the cell's layout.
+pub const CELL_BYTES: usize = CELL_PAYLOAD_BYTES;
+
+/// Longest inline message: in as many cells as it takes. Measured: docs/fast-path.md, "runs of cells".
+pub const INLINE_BYTES: usize = INLINE_PAYLOAD_BYTES;
 
 /// Longest eager message, and longest fi_inject. Chosen: an eighth of the data area.
 pub const EAGER_BYTES: usize = 8 * 1024;

@@ -100,8 +100,9 @@ impl Transport {
                 step_seen();
                 lane.counts.bytes += u64::from(arrival.head.length_bytes);
                 owner.on_message(&envelope(remote, &arrival), payload, None);
+                let length_bytes = arrival.head.length_bytes;
                 step_handed_over();
-                lane.consumer.advance(0);
+                lane.consumer.advance_inline(length_bytes);
                 if events >= LANE_BUDGET {
                     break None;
                 }

@@ -7,7 +7,8 @@ use weft_os::crash_point;
 use weft_ring::{Full, Head, Pool};
 
 use crate::protocol::{
-    BEGIN, BEGIN_BYTES, EAGER, EAGER_BYTES, FIRST_PIECE_BYTES, FLAG_RECEIPT, INLINE, INLINE_BYTES,
+    BEGIN, BEGIN_BYTES, CELL_BYTES, EAGER, EAGER_BYTES, FIRST_PIECE_BYTES, FLAG_RECEIPT, INLINE,
+    INLINE_BYTES,
     MESSAGE_BYTES, PIECE, PIECE_BYTES, STREAM, STREAM_BYTES, message_flags,
 };
 use crate::remote::{Attached, Link, Waiting};
@@ -71,7 +72,7 @@ impl Transport {
         let entry = &mut self.remotes[op.remote.index()];
         let length_bytes = payload.length_bytes();
         if let Link::Ready(attached) = &mut entry.link
-            && length_bytes <= INLINE_BYTES
+            && length_bytes <= CELL_BYTES
             && op.level != CompletionLevel::Delivery
             && entry.waiting.is_empty()
         {
@@ -96,7 +97,39 @@ impl Transport {
         }
         // A copy, so that the operation need not be in memory above.
         let op = *op;
+        if length_bytes <= INLINE_BYTES {
+            return self.send_run(&op, payload);
+        }
         self.send_longer(&op, payload)
+    }
+
+    /// A message that takes several cells, if it is of the kind that most are; else as all others.
+    #[inline(never)]
+    fn send_run(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
+        let entry = &mut self.remotes[op.remote.index()];
+        let Link::Ready(attached) = &mut entry.link else {
+            return self.send_longer(op, payload);
+        };
+        if op.level == CompletionLevel::Delivery || !entry.waiting.is_empty() {
+            return self.send_longer(op, payload);
+        }
+        let length_bytes = payload.length_bytes();
+        let head = Head {
+            kind: INLINE,
+            flags: message_flags(op.class, op.cq_data.is_some()),
+            length_bytes: length_bytes as u32,
+        };
+        let data = op.cq_data.unwrap_or(0);
+        let pushed = attached.producer.push_run(head, op.tag, data, payload);
+        if pushed.is_err() {
+            // One cell may be free, and room in the data area.
+            return self.send_longer(op, payload);
+        }
+        if !attached.producer.is_polled() {
+            self.ring(op.remote);
+        }
+        self.statistics.count(Protocol::Inline, length_bytes as u64);
+        Ok(Posted::Complete)
     }
 
     #[inline(never)]

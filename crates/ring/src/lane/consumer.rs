@@ -5,7 +5,7 @@ use weft_memory::{BytesView, Mapping};
 use weft_os::crash_point;
 
 use super::Lane;
-use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Cell, Head, lap_of, next_lap};
+use crate::cell::{CELL_WORDS, Cell, Head, INLINE_PAYLOAD_BYTES, cells_of, lap_of, next_lap};
 use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES};
 use crate::pool::Stretch;
 use crate::sync::Ordering;
@@ -60,17 +60,16 @@ impl Arrival<'_> {
             .with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() })
     }
 
-    /// The payload inside the cell; None if the head claims more than a cell holds.
+    /// The payload inside the cell and those that follow; None if the head claims more than they hold.
     #[inline(always)]
     pub fn inline_payload(&self) -> Option<BytesView<'_>> {
         let length_bytes = self.head.length_bytes as usize;
-        if length_bytes > CELL_PAYLOAD_BYTES {
+        let next = self.consumer.next;
+        if length_bytes > INLINE_PAYLOAD_BYTES || next + cells_of(length_bytes) > LANE_CELLS {
             return None;
         }
-        // SAFETY: the payload words lie inside the mapped cell, which the view's borrow keeps in place.
-        Some(self.cell.words.with(|words| unsafe {
-            BytesView::from_raw(words.cast::<u64>().add(2).cast(), length_bytes)
-        }))
+        // SAFETY: the mark was seen, and the cells end with the lane's by the check above.
+        Some(unsafe { self.consumer.lane.inline_view(next, length_bytes) })
     }
 
     /// The chunk that the third word names; None if it names the data area, or nothing.
@@ -144,6 +143,20 @@ impl Consumer {
         if self.consumed - self.published >= PUBLISH_CELLS
             || self.bytes_unpublished >= PUBLISH_BYTES
         {
+            self.publish();
+        }
+    }
+
+    /// Lets go of the inline message at the front, of this length. Fast path.
+    #[inline(always)]
+    pub fn advance_inline(&mut self, length_bytes: u32) {
+        let cells = cells_of(length_bytes as usize);
+        self.consumed += cells as u64;
+        self.next += cells;
+        if self.next == LANE_CELLS {
+            self.start_lap();
+        }
+        if self.consumed - self.published >= PUBLISH_CELLS {
             self.publish();
         }
     }

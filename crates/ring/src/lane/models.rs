@@ -9,7 +9,7 @@ use loom::thread;
 
 use super::tests::HeapLane;
 use super::*;
-use crate::cell::{CELL_WORDS, Head};
+use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head, INLINE_PAYLOAD_BYTES};
 use crate::doorbell::Doorbell;
 use crate::layout::LANE_NARROW_BYTES;
 use weft_memory::UserBuffer;
@@ -59,6 +59,43 @@ fn every_message_arrives_once_and_whole_through_every_interleaving() {
         }
         sender.join().expect("sender");
         assert!(consumer.peek().is_none());
+    });
+}
+
+/// Runs of two cells, each of which fills the lane. Catches: a run published before its last cell is written, or written before the
+/// consumer has let go of all that was there.
+#[test]
+fn a_run_of_cells_arrives_whole_and_is_not_overwritten() {
+    loom::model(|| {
+        let (mut producer, mut consumer) = lane();
+        let run = Head {
+            kind: 1,
+            flags: 0,
+            length_bytes: INLINE_PAYLOAD_BYTES as u32,
+        };
+        let sender = thread::spawn(move || {
+            for value in 1..=2_u8 {
+                let payload = UserBuffer::leaked(&[INLINE_PAYLOAD_BYTES]);
+                payload.fill(0, weft_memory::BytesView::from_slice(&[value; 64]));
+                while producer.push_run(run, 7, 8, &payload).is_err() {
+                    thread::yield_now();
+                }
+            }
+        });
+        for expected in 1..=2_u8 {
+            loop {
+                if let Some(arrival) = consumer.peek() {
+                    assert_eq!((arrival.word(0), arrival.word(1)), (7, 8));
+                    let payload = arrival.inline_payload().expect("inside the lane");
+                    assert_eq!(payload.to_vec(), [expected; CELL_PAYLOAD_BYTES]);
+                    break;
+                }
+                thread::yield_now();
+            }
+            consumer.advance_inline(run.length_bytes);
+            consumer.settle();
+        }
+        sender.join().expect("sender");
     });
 }
 

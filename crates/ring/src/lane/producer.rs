@@ -5,7 +5,9 @@ use weft_memory::{BytesViewMut, Mapping, UserBuffer};
 use weft_os::crash_point;
 
 use super::{Full, Lane};
-use crate::cell::{CELL_PAYLOAD_BYTES, CELL_WORDS, Head, next_lap};
+use crate::cell::{
+    CELL_PAYLOAD_BYTES, CELL_WORDS, Head, INLINE_PAYLOAD_BYTES, cells_of, lap_of, next_lap,
+};
 use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES, PAGE_BYTES};
 use crate::pool::OwnChunk;
 use crate::sync::Ordering;
@@ -93,6 +95,70 @@ impl Producer {
         });
         self.publish(head);
         Ok(())
+    }
+
+    /// As [`Self::push_inline`], for payload that goes on in the cells that follow: one stretch of lines. Fast path.
+    ///
+    /// # Errors
+    /// [`Full`] if there is no room before the lane's last cell, or if the payload cannot lie in cells: what a cell holds of
+    /// it looks like a mark of the next lap. The data area may have room.
+    ///
+    /// # Panics
+    /// If the payload is longer than [`INLINE_PAYLOAD_BYTES`].
+    #[inline]
+    pub fn push_run(
+        &mut self,
+        head: Head,
+        tag: u64,
+        data: u64,
+        payload: &UserBuffer,
+    ) -> Result<(), Full> {
+        let length_bytes = payload.length_bytes();
+        assert!(
+            length_bytes <= INLINE_PAYLOAD_BYTES,
+            "payload does not fit a run of cells"
+        );
+        let cells = cells_of(length_bytes);
+        if self.next + cells > LANE_CELLS {
+            return Err(Full);
+        }
+        self.make_room_for(cells)?;
+        // SAFETY: the cells end with the lane's by the check above; as in push_inline, the consumer reads none of them
+        // before the first one's mark is published, and has taken what was here.
+        let target = unsafe { self.lane.inline_target(self.next, length_bytes) };
+        let (mut first, mut others) = target.split_at(CELL_PAYLOAD_BYTES);
+        // The first cell last, in one go: the consumer looks at it all the time, and would fetch its line back meanwhile.
+        payload.drain(CELL_PAYLOAD_BYTES, &mut others);
+        if self.misleads(cells) {
+            return Err(Full);
+        }
+        payload.drain(0, &mut first);
+        self.lane.cell(self.next).words.with_mut(|words| {
+            // SAFETY: as in push_inline.
+            unsafe {
+                let words = words.cast::<u64>();
+                words.write(tag);
+                words.add(1).write(data);
+            }
+        });
+        self.publish_run(head, cells);
+        Ok(())
+    }
+
+    /// Whether a cell of a run, when the consumer comes to it in the next lap, would look like a new one. Then the cells
+    /// are made to look old in this lap too.
+    #[inline(always)]
+    fn misleads(&self, cells: usize) -> bool {
+        let soon = next_lap(self.lap);
+        let mark = |index| &self.lane.cell(index).mark;
+        let mut run = self.next + 1..self.next + cells;
+        if !run.any(|index| lap_of(mark(index).load(Ordering::Relaxed)) == soon) {
+            return false;
+        }
+        for index in self.next + 1..self.next + cells {
+            mark(index).store(0, Ordering::Relaxed);
+        }
+        true
     }
 
     /// Publishes a cell of plain words. Fast path.
@@ -204,9 +270,16 @@ impl Producer {
 
     #[inline(always)]
     fn publish(&mut self, head: Head) {
+        self.publish_run(head, 1);
+    }
+
+    /// Publishes a message that takes so many cells, the last of the lane at most.
+    #[inline(always)]
+    fn publish_run(&mut self, head: Head, cells: usize) {
         // Read once: the compiler cannot know that a store to the cell leaves the cursor alone.
         let next = self.next;
-        self.data_ends[next] = self.data_head;
+        // The consumer counts whole messages, so that it names the last cell or none.
+        self.data_ends[next + cells - 1] = self.data_head;
         crash_point!(10, "push: a cell is written, not published");
         // Pairs with the load in `Consumer::peek`: who sees the mark sees words and data.
         self.lane
@@ -214,8 +287,8 @@ impl Producer {
             .mark
             .store(head.pack(self.lap), Ordering::Release);
         crash_point!(13, "push: the cell is published, the bell not rung");
-        self.produced += 1;
-        self.next = next + 1;
+        self.produced += cells as u64;
+        self.next = next + cells;
         if self.next == LANE_CELLS {
             self.start_lap();
         }
@@ -229,11 +302,17 @@ impl Producer {
 
     #[inline(always)]
     fn make_room(&mut self) -> Result<(), Full> {
-        if self.produced - self.consumed < LANE_CELLS as u64 {
+        self.make_room_for(1)
+    }
+
+    #[inline(always)]
+    fn make_room_for(&mut self, cells: usize) -> Result<(), Full> {
+        let most = (LANE_CELLS - cells) as u64;
+        if self.produced - self.consumed <= most {
             return Ok(());
         }
         self.look();
-        if self.produced - self.consumed < LANE_CELLS as u64 {
+        if self.produced - self.consumed <= most {
             Ok(())
         } else {
             Err(Full)
@@ -251,7 +330,9 @@ impl Producer {
         }
         self.consumed = consumed;
         if consumed < self.produced {
-            self.data_tail = self.data_ends[((consumed - 1) % LANE_CELLS as u64) as usize];
+            let end = self.data_ends[((consumed - 1) % LANE_CELLS as u64) as usize];
+            // A count that ends inside a message is a remote's fault, and names what an older message left there.
+            self.data_tail = end.clamp(self.data_tail, self.data_head);
             return;
         }
         self.data_tail = self.data_head;

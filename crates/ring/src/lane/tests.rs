@@ -50,7 +50,7 @@ mod laws {
     use weft_memory::UserBuffer;
 
     use super::*;
-    use crate::cell::{CELL_PAYLOAD_BYTES, Head};
+    use crate::cell::{CELL_PAYLOAD_BYTES, Head, INLINE_PAYLOAD_BYTES, cells_of};
     use crate::lane::producer::REWIND_BYTES;
     use crate::layout::LANE_NARROW_BYTES;
 
@@ -69,6 +69,13 @@ mod laws {
             kind: 1,
             flags: 2,
             length_bytes: length_bytes as u32,
+        }
+    }
+
+    fn run_head(length_bytes: usize) -> Head {
+        Head {
+            kind: 9,
+            ..head(length_bytes)
         }
     }
 
@@ -246,6 +253,13 @@ mod laws {
                     let length = (round * 37 % 1000) as usize;
                     let mut bytes = vec![round as u8; length];
                     let payload = user(&mut bytes);
+                    if length <= INLINE_PAYLOAD_BYTES
+                        && producer
+                            .push_run(run_head(length), round, 0, &payload)
+                            .is_ok()
+                    {
+                        continue;
+                    }
                     while producer
                         .push_data(head(length), [round, 0, 0, 0, 0], &payload, (0, length))
                         .is_err()
@@ -263,9 +277,18 @@ mod laws {
                 };
                 let length = (round * 37 % 1000) as usize;
                 assert_eq!(arrival.word(0), round);
-                let payload = arrival.data_payload().expect("inside the area").to_vec();
+                let is_run = arrival.head == run_head(length);
+                let payload = if is_run {
+                    arrival.inline_payload().expect("inside the lane").to_vec()
+                } else {
+                    arrival.data_payload().expect("inside the area").to_vec()
+                };
                 assert_eq!(payload, vec![round as u8; length]);
-                consumer.advance(length as u32);
+                if is_run {
+                    consumer.advance_inline(length as u32);
+                } else {
+                    consumer.advance(length as u32);
+                }
                 consumer.settle();
             }
         });
@@ -277,11 +300,119 @@ mod laws {
         let (mut producer, consumer) = heap.ends();
         let outside = (LANE_DATA_BYTES as u64 - 10) << 32 | 11;
         producer
-            .push_words(head(41), [0, 0, outside, 0, 0, 0, 0])
+            .push_words(head(INLINE_PAYLOAD_BYTES + 1), [0, 0, outside, 0, 0, 0, 0])
             .expect("room");
         let arrival = consumer.peek().expect("arrived");
         assert!(arrival.data_payload().is_none());
         assert!(arrival.inline_payload().is_none());
+    }
+
+    #[test]
+    fn a_claim_of_cells_behind_the_last_one_is_not_believed() {
+        let mut heap = HeapLane::new();
+        let (mut producer, mut consumer) = heap.ends();
+        for index in 0..LANE_CELLS {
+            producer
+                .push_words(head(INLINE_PAYLOAD_BYTES), [0; CELL_WORDS])
+                .expect("room");
+            let arrival = consumer.peek().expect("arrived");
+            let fits = index + cells_of(INLINE_PAYLOAD_BYTES) <= LANE_CELLS;
+            assert_eq!(arrival.inline_payload().is_some(), fits, "at {index}");
+            consumer.advance(0);
+        }
+    }
+
+    /// Runs of cells of every length between other cells, wherever the lane ends; what finds no room in cells goes as data.
+    #[test]
+    fn runs_of_cells_arrive_in_order_between_others_with_every_length() {
+        let mut heap = HeapLane::new();
+        let (mut producer, mut consumer) = heap.ends();
+        let (mut expected, mut as_run) = (std::collections::VecDeque::new(), 0);
+        for round in 0..rounds(40_000) as usize {
+            let length = round * 7919 % (INLINE_PAYLOAD_BYTES + 1);
+            let mut bytes: Vec<u8> = (0..length).map(|i| (round * 31 + i) as u8).collect();
+            let (tag, payload) = (round as u64, user(&mut bytes));
+            if producer.push_run(head(length), tag, !tag, &payload).is_ok() {
+                as_run += 1;
+                expected.push_back((tag, true, bytes));
+            } else if producer
+                .push_data(head(length), [tag, !tag, 0, 0], &payload, (0, length))
+                .is_ok()
+            {
+                expected.push_back((tag, false, bytes));
+            }
+            while expected.len() > round % 9 {
+                let (tag, is_run, bytes) = expected.pop_front().expect("counted");
+                let arrival = consumer.peek().expect("arrived");
+                assert_eq!((arrival.word(0), arrival.word(1)), (tag, !tag));
+                if is_run {
+                    let payload = arrival.inline_payload().expect("inside the lane");
+                    assert_eq!(payload.to_vec(), bytes);
+                    consumer.advance_inline(bytes.len() as u32);
+                } else {
+                    let payload = arrival.data_payload().expect("inside the area");
+                    assert_eq!(payload.to_vec(), bytes);
+                    consumer.advance(bytes.len() as u32);
+                }
+                consumer.settle();
+            }
+        }
+        assert!(
+            as_run > rounds(40_000) / 2,
+            "only {as_run} went as runs of cells"
+        );
+    }
+
+    /// Payload that holds laps where marks lie, at every place of the lane: no cell is ever taken for a message.
+    #[test]
+    fn payload_that_looks_like_marks_is_not_taken_for_messages() {
+        let mut heap = HeapLane::new();
+        let (mut producer, mut consumer) = heap.ends();
+        let mut refused = 0;
+        for round in 0..rounds(8000).max(500) {
+            // Near the lap of this round, in every second of its words' upper halves.
+            let lap = (round / 13 + round % 4) as u16;
+            let mut bytes: Vec<u8> = lap.to_le_bytes().repeat(INLINE_PAYLOAD_BYTES / 2);
+            let payload = user(&mut bytes);
+            let length = payload.length_bytes();
+            if producer.push_run(head(length), round, 0, &payload).is_err() {
+                refused += 1;
+                assert!(consumer.peek().is_none(), "a cell that was not published");
+                producer
+                    .push_words(head(0), [round, 0, 0, 0, 0, 0, 0])
+                    .expect("room");
+            }
+            let arrival = consumer.peek().expect("arrived");
+            assert_eq!(arrival.word(0), round);
+            let length_bytes = arrival.head.length_bytes;
+            if length_bytes > 0 {
+                let payload = arrival.inline_payload().expect("inside the lane");
+                assert_eq!(payload.to_vec(), bytes);
+            }
+            consumer.advance_inline(length_bytes);
+            consumer.settle();
+            assert!(consumer.peek().is_none(), "a message that nobody sent");
+        }
+        assert!(refused > 20, "only {refused} looked like the next lap");
+    }
+
+    #[test]
+    fn a_count_that_ends_inside_a_message_does_no_harm() {
+        let mut heap = HeapLane::new();
+        let count: *const LaneControl = &raw const heap.control;
+        let (mut producer, _consumer) = heap.ends();
+        let mut bytes = vec![5; 5000];
+        let mut pushed = 0;
+        while pushed < 2 * LANE_CELLS {
+            let short = user(&mut bytes[..INLINE_PAYLOAD_BYTES]);
+            if pushed % 3 == 0 {
+                let _ = producer.push_run(head(short.length_bytes()), 0, 0, &short);
+            }
+            let _ = producer.push_data(head(5000), [0; 4], &user(&mut bytes), (0, 5000));
+            pushed += 1;
+            // SAFETY: the lane is alive, and its words are atomic.
+            unsafe { (*count).consumed.store(pushed as u64, Ordering::Relaxed) };
+        }
     }
 
     #[test]
