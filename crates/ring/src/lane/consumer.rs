@@ -5,7 +5,9 @@ use weft_memory::{BytesView, Mapping};
 use weft_os::crash_point;
 
 use super::Lane;
-use crate::cell::{CELL_WORDS, Cell, Head, INLINE_PAYLOAD_BYTES, cells_of, lap_of, next_lap};
+use crate::cell::{
+    CELL_PAYLOAD_BYTES, CELL_WORDS, Cell, Head, INLINE_PAYLOAD_BYTES, cells_of, lap_of, next_lap,
+};
 use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES};
 use crate::pool::Stretch;
 use crate::sync::Ordering;
@@ -65,7 +67,9 @@ impl Arrival<'_> {
     pub fn inline_payload(&self) -> Option<BytesView<'_>> {
         let length_bytes = self.head.length_bytes as usize;
         let next = self.consumer.next;
-        if length_bytes > INLINE_PAYLOAD_BYTES || next + cells_of(length_bytes) > LANE_CELLS {
+        if length_bytes > CELL_PAYLOAD_BYTES
+            && (length_bytes > INLINE_PAYLOAD_BYTES || next + cells_of(length_bytes) > LANE_CELLS)
+        {
             return None;
         }
         // SAFETY: the mark was seen, and the cells end with the lane's by the check above.
