@@ -26,7 +26,7 @@ pub unsafe fn copy(source: *const u8, target: *mut u8, length_bytes: usize) {
             8..=16 => copy_ends::<u64>(source, target, length_bytes),
             17..=32 => copy_ends::<u128>(source, target, length_bytes),
             33..=64 => copy_ends::<[u128; 2]>(source, target, length_bytes),
-            33..LONG_BYTES => core::ptr::copy_nonoverlapping(source, target, length_bytes),
+            65..LONG_BYTES => core::ptr::copy_nonoverlapping(source, target, length_bytes),
             _ => copy_long(source, target, length_bytes),
         }
     }
