@@ -8,8 +8,7 @@ use weft_ring::{Full, Head, Pool};
 
 use crate::protocol::{
     BEGIN, BEGIN_BYTES, CELL_BYTES, EAGER, EAGER_BYTES, FIRST_PIECE_BYTES, FLAG_RECEIPT, INLINE,
-    INLINE_BYTES,
-    MESSAGE_BYTES, PIECE, PIECE_BYTES, STREAM, STREAM_BYTES, message_flags,
+    INLINE_BYTES, MESSAGE_BYTES, PIECE, PIECE_BYTES, STREAM, STREAM_BYTES, message_flags,
 };
 use crate::remote::{Attached, Link, Waiting};
 use crate::rendezvous::Outgoing;

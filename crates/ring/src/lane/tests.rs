@@ -336,7 +336,7 @@ mod laws {
                 as_run += 1;
                 expected.push_back((tag, true, bytes));
             } else if producer
-                .push_data(head(length), [tag, !tag, 0, 0], &payload, (0, length))
+                .push_data(head(length), [tag, !tag, 0, 0, 0], &payload, (0, length))
                 .is_ok()
             {
                 expected.push_back((tag, false, bytes));
@@ -408,7 +408,7 @@ mod laws {
             if pushed % 3 == 0 {
                 let _ = producer.push_run(head(short.length_bytes()), 0, 0, &short);
             }
-            let _ = producer.push_data(head(5000), [0; 4], &user(&mut bytes), (0, 5000));
+            let _ = producer.push_data(head(5000), [0; 5], &user(&mut bytes), (0, 5000));
             pushed += 1;
             // SAFETY: the lane is alive, and its words are atomic.
             unsafe { (*count).consumed.store(pushed as u64, Ordering::Relaxed) };
