@@ -260,6 +260,21 @@ impl UdpSocket {
         }
     }
 
+    /// Datagrams arrive as they left or not at all, and what the kernel remembers of routers does not count
+    /// (IP_PMTUDISC_PROBE, IPV6_PMTUDISC_PROBE): for finding out what a way takes, until [`Self::allow_fragments`].
+    ///
+    /// # Errors
+    /// The errno of setsockopt(2).
+    pub fn forbid_fragments(&self) -> io::Result<()> {
+        if self.is_v6 {
+            let probe = libc::IPV6_PMTUDISC_PROBE;
+            self.set(libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, probe)
+        } else {
+            let probe = libc::IP_PMTUDISC_PROBE;
+            self.set(libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, probe)
+        }
+    }
+
     /// Keeps what hosts and routers answer to our datagrams for [`Self::complaint`] (IP_RECVERR).
     ///
     /// # Errors

@@ -34,6 +34,8 @@ pub(crate) struct Received {
     duplicate_count: u8,
     due_ns: u64,
     echo: Echo,
+    /// A probe that has not been answered yet: it gets an answer of its own (srd-protocol 16.1).
+    probe: Option<Echo>,
     heard: u64,
     heard_before: u64,
 }
@@ -71,6 +73,7 @@ impl Received {
                 sequence: NO_SEQUENCE,
                 path: Path::from_ports(0, 0),
             },
+            probe: None,
             heard: 0,
             heard_before: 0,
         }
@@ -137,7 +140,19 @@ impl Received {
         };
     }
 
-    /// A reliable packet or a probe wants to be acknowledged (srd-protocol 7.3).
+    /// A probe arrived: the next answer is for it.
+    pub(crate) fn on_probe(&mut self, header: &Header, now_ns: u64) {
+        self.heard |= header.path.bit();
+        self.probe = Some(Echo {
+            sent_ns: header.sent_ns,
+            arrived_ns: now_ns,
+            sequence: NO_SEQUENCE,
+            path: header.path,
+        });
+        self.due_ns = 0;
+    }
+
+    /// A reliable packet wants to be acknowledged (srd-protocol 7.3).
     pub(crate) fn want(&mut self, at_once: bool, duplicate: bool, now_ns: u64, delay_ns: u64) {
         self.unacknowledged_count += 1;
         if duplicate {
@@ -160,22 +175,29 @@ impl Received {
         self.due_ns
     }
 
-    /// The path that a lone acknowledgement takes (srd-protocol 7.4).
+    /// The way back of what was heard last.
     pub(crate) fn answer_path(&self) -> Path {
         self.echo.path.reverse()
     }
 
+    /// The path that a lone acknowledgement takes (srd-protocol 7.4).
+    pub(crate) fn lone_path(&self) -> Path {
+        self.probe.unwrap_or(self.echo).path.reverse()
+    }
+
     /// The section, to be sent now.
     pub(crate) fn take(&mut self, now_ns: u64, limits: &Limits) -> Acknowledgement {
+        let probe = self.probe.take();
+        let echo = probe.unwrap_or(self.echo);
         let section = Acknowledgement {
             cumulative: self.cumulative,
             received_bytes: self.received_bytes,
-            echo_sent_ns: self.echo.sent_ns,
-            echo_sequence: self.echo.sequence,
+            echo_sent_ns: echo.sent_ns,
+            echo_sequence: echo.sequence,
             hold_ns: now_ns
-                .saturating_sub(self.echo.arrived_ns)
+                .saturating_sub(echo.arrived_ns)
                 .min(u64::from(u32::MAX)) as u32,
-            echo_path: self.echo.path,
+            echo_path: echo.path,
             penalty: limits.penalty.min(127),
             duplicate_count: self.duplicate_count,
             paths_heard: self.heard | self.heard_before,
@@ -185,9 +207,13 @@ impl Received {
         };
         self.heard_before = self.heard;
         self.heard = 0;
-        self.unacknowledged_count = 0;
         self.duplicate_count = 0;
-        self.due_ns = NEVER;
+        // What has arrived besides the probe is echoed on its own.
+        let rest = probe.is_some() && self.unacknowledged_count > 0;
+        self.due_ns = if rest { 0 } else { NEVER };
+        if !rest {
+            self.unacknowledged_count = 0;
+        }
         section
     }
 

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 
+use weft_wire::hello::DATAGRAM_BYTES_LEAST;
 use weft_wire::{Body, Head, Header, Packet, Path, Stale};
 
 use crate::events::{Failure, Remote, Transmit};
@@ -36,16 +37,18 @@ impl Slot {
 
 impl Machine {
     /// Says that this host carries datagrams of up to so many bytes to a remote, where that differs from
-    /// [`Config::datagram_bytes`]; at least 1200 are taken. Until the remote has said hello, smaller ones leave.
-    pub fn set_datagram_bytes(&mut self, remote: Remote, bytes: u16) {
+    /// [`Config::datagram_bytes`](crate::Config::datagram_bytes); at least 1200 are taken. `is_proven` if that holds as far
+    /// as the remote; else those above an Ethernet frame's wait until one has arrived (srd-protocol 16.1).
+    pub fn set_datagram_bytes(&mut self, now_ns: u64, remote: Remote, bytes: u16, is_proven: bool) {
         let Some(slot) = self.slots.get_mut(remote.0 as usize) else {
             return;
         };
-        slot.rest.identity.set_own_datagram_bytes(bytes);
+        slot.rest.identity.own_datagram_bytes = bytes.max(DATAGRAM_BYTES_LEAST);
+        slot.rest.identity.is_proven = is_proven;
         if let Some(flow) = &mut slot.flow {
-            flow.identity.set_own_datagram_bytes(bytes);
-            let packet_bytes = flow.identity.datagram_bytes;
-            flow.sender.window.set_packet_bytes(packet_bytes);
+            flow.identity.own_datagram_bytes = bytes.max(DATAGRAM_BYTES_LEAST);
+            flow.identity.is_proven = is_proven;
+            flow.size_datagrams(now_ns);
         }
     }
 
@@ -138,7 +141,7 @@ impl Machine {
         let slot = &mut self.slots[index as usize];
         slot.former = [gone, slot.former[0]];
         let identity = slot.rest.identity;
-        slot.rest = Rest::new(identity.address, identity.own_datagram_bytes);
+        slot.rest = Rest::anew(&identity);
         if let Some(mut flow) = slot.flow.take() {
             flow.fail(&mut self.shared, Failure::Restarted);
         }
@@ -215,6 +218,7 @@ impl Machine {
             path,
             head,
             payload: None,
+            padding_bytes: 0,
         }
     }
 
@@ -337,7 +341,7 @@ impl Machine {
         if let Some(mut flow) = slot.flow.take() {
             let identity = flow.identity;
             flow.fail(&mut self.shared, why);
-            slot.rest = Rest::new(identity.address, identity.own_datagram_bytes);
+            slot.rest = Rest::anew(&identity);
             slot.rest.identity.incarnation = identity.incarnation;
         }
     }

@@ -178,6 +178,9 @@ pub struct Transmit {
     pub head: Head,
     /// Its back, to be gathered from the caller's memory.
     pub payload: Option<Payload>,
+    /// So many zeros follow. Where there are any, the datagram must leave whole and arrive whole, or not at all
+    /// (srd-protocol 16.1).
+    pub padding_bytes: u16,
 }
 
 impl Transmit {
@@ -187,6 +190,7 @@ impl Transmit {
             + self
                 .payload
                 .map_or(0, |payload| payload.length_bytes as usize)
+            + usize::from(self.padding_bytes)
     }
 }
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use weft_wire::hello::DATAGRAM_BYTES_LEAST;
+use weft_wire::hello::{ANSWERS_PROBES, DATAGRAM_BYTES_LEAST};
 use weft_wire::{Hello, PORT_COUNT, Path};
 
 use crate::ack::Received;
@@ -20,6 +20,7 @@ use crate::outgoing::{Form, OutgoingTable};
 use crate::random::Random;
 use crate::sender::Sender;
 use crate::sent::Piece;
+use crate::sizing::Sizing;
 use crate::timers::{Jitter, NEVER};
 
 /// Idleness after which buffers are given back (chosen).
@@ -61,6 +62,10 @@ pub(crate) struct Identity {
     pub(crate) datagram_bytes: u16,
     pub(crate) own_datagram_bytes: u16,
     its_datagram_bytes: u16,
+    /// What this host says holds as far as the remote, so that no probe need show it (srd-protocol 16.1).
+    pub(crate) is_proven: bool,
+    /// It answers probes one by one.
+    pub(crate) answers_probes: bool,
     /// A packet of it has named our incarnation (srd-protocol 6.2).
     pub(crate) knows_us: bool,
     /// What it asked us to repeat (srd-protocol 14.6); 0 for nothing.
@@ -81,6 +86,8 @@ impl Identity {
             datagram_bytes: DATAGRAM_BYTES_LEAST,
             own_datagram_bytes,
             its_datagram_bytes: DATAGRAM_BYTES_LEAST,
+            is_proven: true,
+            answers_probes: false,
             knows_us: false,
             cookie: 0,
             awaits_greeting: false,
@@ -93,13 +100,17 @@ impl Identity {
         self.ports = hello.ports;
         self.port_count = hello.port_count;
         self.its_datagram_bytes = hello.datagram_bytes;
-        self.datagram_bytes = self.own_datagram_bytes.min(hello.datagram_bytes);
+        self.answers_probes = hello.features & ANSWERS_PROBES != 0;
     }
 
-    /// This host carries datagrams of up to so many bytes to it. Those under way keep their size.
-    pub(crate) fn set_own_datagram_bytes(&mut self, bytes: u16) {
-        self.own_datagram_bytes = bytes.max(DATAGRAM_BYTES_LEAST);
-        self.datagram_bytes = self.own_datagram_bytes.min(self.its_datagram_bytes);
+    /// Whether a size must be seen to arrive before it is used (srd-protocol 16.1).
+    pub(crate) fn tries_sizes(&self) -> bool {
+        !self.is_proven && self.answers_probes
+    }
+
+    /// What both hosts carry, as far as they know.
+    pub(crate) fn datagram_limit_bytes(&self) -> u16 {
+        self.own_datagram_bytes.min(self.its_datagram_bytes)
     }
 
     /// Where packets of a path go.
@@ -130,6 +141,13 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
+    /// For a new life of the same remote.
+    pub(crate) fn anew(before: &Identity) -> Self {
+        let mut rest = Self::new(before.address, before.own_datagram_bytes);
+        rest.identity.is_proven = before.is_proven;
+        rest
+    }
+
     pub(crate) fn new(address: SocketAddr, own_datagram_bytes: u16) -> Self {
         Self {
             identity: Identity::new(address, own_datagram_bytes),
@@ -230,6 +248,7 @@ impl Flow {
         }
         let mut identity = rest.identity;
         identity.awaits_greeting = config.fresh_contact && identity.incarnation == 0;
+        sender.sizing = Sizing::resume(&identity, now_ns);
         Self {
             remote,
             identity,
@@ -391,6 +410,7 @@ impl Flow {
             self.ask_ns(shared),
             probe_ns,
             self.sender.pacing.due_ns(),
+            self.sender.sizing.due_ns(),
         ];
         for at_ns in leaving {
             if at_ns > now_ns {

@@ -96,6 +96,7 @@ impl Machine {
             path,
             head,
             payload: None,
+            padding_bytes: 0,
         });
     }
 

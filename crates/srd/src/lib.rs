@@ -43,6 +43,7 @@
 //! - [`machine`]: between flows: turns, grants, deadlines; `contact`: whose packet it is, restarts, ends;
 //!   `greeting`: strangers prove that they live
 //! - `flow`: all that is under way with one remote; `outgoing`: messages being sent; `transmit`: what leaves next
+//! - `sizing`: how large datagrams may be
 //! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path`, `timers`
 //! - `receive`: a packet, checked, then taken; `ack`: which sequences arrived; `loss`: what that means to the sender
 //! - `order` (the sender's order), `reassembly` (ranges), `landing` (placement), `credit` (who may send how much)
@@ -68,6 +69,7 @@ mod reassembly;
 mod receive;
 mod sender;
 mod sent;
+mod sizing;
 mod timers;
 mod transmit;
 mod window;

@@ -62,7 +62,7 @@ impl Flow {
             ..
         } = moment;
         let arrived_ns = now_ns.saturating_sub(waited_ns);
-        self.meet(shared, packet);
+        self.meet(shared, packet, now_ns);
         let is_news = self.silence.is_news(packet.header.sent_ns);
         if is_news {
             self.silence.on_heard(now_ns);
@@ -74,8 +74,7 @@ impl Flow {
         match packet.body {
             Body::Acknowledgement | Body::Stale(_) | Body::Greeting(_) => return Arrival::Nothing,
             Body::Probe => {
-                self.received.on_heard(header, false, arrived_ns);
-                self.received.want(true, false, now_ns, delay_ns);
+                self.received.on_probe(header, arrived_ns);
                 return Arrival::Nothing;
             }
             _ => {}
@@ -124,7 +123,7 @@ impl Flow {
     }
 
     /// srd-protocol 6.2.
-    fn meet(&mut self, shared: &mut Shared, packet: &Packet<'_>) {
+    fn meet(&mut self, shared: &mut Shared, packet: &Packet<'_>, now_ns: u64) {
         let header = &packet.header;
         let fresh = shared.config.fresh_contact;
         // A greeted stranger names us before it has our hello (srd-protocol 14.6).
@@ -136,9 +135,7 @@ impl Flow {
         }
         let config = &shared.config;
         self.identity.learn(hello, packet.header.source);
-        self.sender
-            .window
-            .set_packet_bytes(self.identity.datagram_bytes);
+        self.size_datagrams(now_ns);
         self.sender
             .paths
             .open(config.path_count, &mut shared.random);
@@ -155,6 +152,7 @@ impl Flow {
         let possible = match &packet.acknowledgement {
             None => true,
             Some(section) => {
+                self.on_size_echo(section, now_ns);
                 let (outgoing, events) = (&mut self.outgoing, &mut shared.events);
                 let heard = Heard {
                     section,

@@ -8,6 +8,7 @@ use crate::pacing::Pacing;
 use crate::path::Paths;
 use crate::random::Random;
 use crate::sent::{Fate, Piece, Sent, SentRing};
+use crate::sizing::Sizing;
 use crate::timers::{NEVER, RoundTrip};
 use crate::window::Window;
 
@@ -27,6 +28,7 @@ pub(crate) struct Sender {
     pub(crate) paths: Paths,
     batch: Batch,
     pub(crate) clocks: Clocks,
+    pub(crate) sizing: Sizing,
     /// To be sent at once, whatever the window: tail probe or time-out.
     pub(crate) urgent: Option<u64>,
 }
@@ -81,6 +83,7 @@ impl Sender {
                 lateness_ns: 0,
                 patient_until_ns: 0,
             },
+            sizing: Sizing::default(),
             urgent: None,
         }
     }

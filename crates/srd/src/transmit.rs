@@ -2,6 +2,7 @@
 //! Which packet of a flow leaves next, and its head (srd-protocol 7, 8.5, 10.1, 11, 12). Called by machine.
 
 use weft_wire::header::HEADER_BYTES;
+use weft_wire::hello::ANSWERS_PROBES;
 use weft_wire::hello::HELLO_BYTES;
 use weft_wire::message::MESSAGE_BYTES;
 use weft_wire::{
@@ -51,6 +52,9 @@ impl Flow {
         if self.received.due_ns() <= now_ns && !self.next_is_small() {
             return Some(self.send_acknowledgement(shared, now_ns));
         }
+        if let Some(bytes) = self.size_to_try(now_ns) {
+            return Some(self.send_size_probe(shared, bytes, now_ns));
+        }
         let packet_bytes = u64::from(self.identity.datagram_bytes);
         if self.sender.ring.has_lost() {
             if self.sender.may_send(packet_bytes, now_ns) {
@@ -71,7 +75,7 @@ impl Flow {
         if self.is_busy() {
             let srtt_ns = self.sender.round_trip.srtt_ns();
             if let Some(path) = self.sender.paths.take_probe(now_ns, srtt_ns) {
-                return Some(self.send_probe(shared, path, now_ns));
+                return Some(self.send_path_probe(shared, path, now_ns));
             }
         }
         if self.received.due_ns() <= now_ns {
@@ -261,7 +265,7 @@ impl Flow {
         transmit
     }
 
-    fn send_probe(&mut self, shared: &mut Shared, path: Path, now_ns: u64) -> Transmit {
+    pub(crate) fn send_probe(&mut self, shared: &mut Shared, path: Path, now_ns: u64) -> Transmit {
         let departure = Departure {
             path,
             sequence: 0,
@@ -273,7 +277,7 @@ impl Flow {
 
     /// srd-protocol 7.4.
     fn send_acknowledgement(&mut self, shared: &mut Shared, now_ns: u64) -> Transmit {
-        let path = self.received.answer_path();
+        let path = self.received.lone_path();
         let departure = Departure {
             path,
             sequence: 0,
@@ -392,7 +396,7 @@ impl Flow {
         let identity = &self.identity;
         let hello = (!identity.knows_us).then(|| Hello {
             context: self.remote + 1,
-            features: 0,
+            features: ANSWERS_PROBES,
             datagram_bytes: identity.own_datagram_bytes,
             ports: shared.config.ports,
             port_count: shared.config.port_count,
@@ -434,6 +438,7 @@ impl Flow {
             path: departure.path,
             head,
             payload: None,
+            padding_bytes: 0,
         }
     }
 }

@@ -11,6 +11,9 @@ use weft_srd::{PORT_COUNT, Transmit};
 
 use crate::sends::Sends;
 
+/// What datagrams are padded with.
+static ZEROS: [u8; SEGMENTS_BYTES] = [0; SEGMENTS_BYTES];
+
 /// Which of `count` sockets a datagram leaves through.
 #[inline]
 pub(crate) fn socket_index(transmit: &Transmit, count: usize) -> usize {
@@ -36,6 +39,14 @@ pub(crate) struct Run<'s, 'a> {
     taken_count: usize,
 }
 
+/// The front of a batch that may leave by one call as far as padding goes: what is padded leaves alone.
+pub(crate) fn alone(batch: &[Transmit]) -> &[Transmit] {
+    let padded = |transmit: &Transmit| transmit.padding_bytes > 0;
+    let first_count = usize::from(padded(&batch[0]));
+    let plain_count = batch.iter().position(padded).unwrap_or(batch.len());
+    &batch[..first_count.max(plain_count)]
+}
+
 /// Whether a datagram still has its payload: one that waited for room may outlive its message.
 fn is_open(transmit: &Transmit, sends: &Sends) -> bool {
     transmit
@@ -53,7 +64,8 @@ fn train(batch: &[Transmit], source: &Source<'_>) -> usize {
     for next in &batch[1..] {
         let length = next.length_bytes() + source.seal_bytes;
         total += length;
-        let fits = total <= SEGMENTS_BYTES && count < SEGMENT_LIMIT && length <= size;
+        let padded = first.padding_bytes > 0 || next.padding_bytes > 0;
+        let fits = total <= SEGMENTS_BYTES && count < SEGMENT_LIMIT && length <= size && !padded;
         if !fits || next.path != first.path || next.to != first.to || !is_open(next, source.sends) {
             break;
         }
@@ -116,6 +128,10 @@ impl<'s, 'a> Run<'s, 'a> {
                     (payload.offset_bytes as usize, payload.length_bytes as usize);
                 sends.gather(payload.token, offset, length, &mut self.gather);
             }
+            if transmit.padding_bytes > 0 {
+                self.gather
+                    .add_bytes(&ZEROS[..usize::from(transmit.padding_bytes)]);
+            }
         }
         self.taken_count += count;
         self.ends[index] = self.taken_count as u8;
@@ -143,8 +159,20 @@ impl<'s, 'a> Run<'s, 'a> {
         self.targets[index].expect("every gathered datagram has a target")
     }
 
-    /// Sends those from the `skip`th on; answers how many were taken.
-    pub(crate) fn send(&self, socket: &UdpSocket, skip: usize) -> io::Result<usize> {
-        self.gather.send(socket, skip)
+    /// Sends those from the `skip`th on; answers how many were taken. `whole`: nobody may take them apart on the way
+    /// (srd-protocol 16.2, 16.5).
+    pub(crate) fn send_as(
+        &self,
+        socket: &UdpSocket,
+        skip: usize,
+        whole: bool,
+    ) -> io::Result<usize> {
+        if !whole {
+            return self.gather.send(socket, skip);
+        }
+        socket.forbid_fragments()?;
+        let sent = self.gather.send(socket, skip);
+        socket.allow_fragments()?;
+        sent
     }
 }

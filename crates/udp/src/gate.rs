@@ -84,6 +84,9 @@ impl Gate {
             bytes.resize(transmit.length_bytes(), 0);
             let (head, payload) = bytes.split_at_mut(transmit.head.as_bytes().len());
             head.copy_from_slice(transmit.head.as_bytes());
+            let length_bytes = payload.len() - usize::from(transmit.padding_bytes);
+            let (payload, padding) = payload.split_at_mut(length_bytes);
+            padding.fill(0);
             if let Some(part) = transmit.payload {
                 sends.copy_to(part.token, part.offset_bytes as usize, payload);
             }

@@ -70,9 +70,9 @@ pub trait Ports: Sized {
     /// Which ones they are.
     fn list(&self) -> PortList;
 
-    /// The largest datagram that this host carries to an address, without IP and UDP headers; at most what `list` says for
-    /// other hosts. Slow path.
-    fn datagram_bytes_to(&self, to: SocketAddr) -> u16;
+    /// The largest datagram that this host carries to an address, without IP and UDP headers, and whether that is known to
+    /// hold as far as there. Slow path.
+    fn datagram_bytes_to(&self, to: SocketAddr) -> (u16, bool);
 
     /// Nanoseconds of a clock that never goes back.
     fn now_ns(&mut self) -> u64;

@@ -187,8 +187,8 @@ impl Ports for SimulatedPorts {
         self.list
     }
 
-    fn datagram_bytes_to(&self, _to: SocketAddr) -> u16 {
-        self.list.datagram_bytes
+    fn datagram_bytes_to(&self, _to: SocketAddr) -> (u16, bool) {
+        (self.list.datagram_bytes, false)
     }
 
     fn now_ns(&mut self) -> u64 {
@@ -252,7 +252,8 @@ impl Ports for SimulatedPorts {
                     continue;
                 }
                 let offset = payload.offset_bytes as usize;
-                sends.copy_to(payload.token, offset, &mut self.datagram[head.len()..]);
+                let end = head.len() + payload.length_bytes as usize;
+                sends.copy_to(payload.token, offset, &mut self.datagram[head.len()..end]);
             }
             let index = usize::from(transmit.path.source_port_index());
             let from = SocketAddr::new(self.list.address.ip(), self.list.ports[index]);

@@ -17,7 +17,7 @@ use weft_os::{clock, interface, process};
 use weft_srd::{Origin, PORT_COUNT, Transmit};
 
 use crate::attention::{Attention, Look};
-use crate::departures::{Run, Source, socket_index};
+use crate::departures::{Run, Source, alone, socket_index};
 use crate::favourite::Favourite;
 use crate::gate::Gate;
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
@@ -106,6 +106,7 @@ fn open_socket(address: SocketAddr) -> Result<UdpSocket, OpenError> {
 
 fn prepare_socket(socket: &UdpSocket) -> io::Result<()> {
     socket.set_buffers(BUFFER_BYTES);
+    // What is in use may be taken apart where a route has changed (srd-protocol 16.5).
     socket.allow_fragments()?;
     socket.keep_complaints()?;
     socket.busy_poll(BUSY_POLL_US);
@@ -235,7 +236,7 @@ impl SocketPorts {
 
     /// Sends what goes through the socket of the first datagram, up to the first that goes through another.
     fn send_run(&mut self, from: usize, batch: &[Transmit], sends: &Sends) -> Departed {
-        let batch = &batch[from..];
+        let batch = alone(&batch[from..]);
         let (index, to) = (socket_index(&batch[0], PORT_COUNT), batch[0].to);
         if batch.len() == 1 {
             self.favour(index, to);
@@ -250,11 +251,12 @@ impl SocketPorts {
             seal_bytes: self.gate.overhead_bytes(),
         };
         let run = Run::gather(&mut self.space, &source, self.joins);
+        let whole = batch[0].padding_bytes > 0;
         let mut done = 0;
         let mut attempts = 0;
         while done < run.count() {
             self.calls.0 += 1;
-            let error = match run.send(socket, done) {
+            let error = match run.send_as(socket, done, whole) {
                 Ok(count) => {
                     done += count;
                     attempts = 0;
@@ -352,10 +354,11 @@ impl Ports for SocketPorts {
         self.list
     }
 
-    fn datagram_bytes_to(&self, to: SocketAddr) -> u16 {
+    fn datagram_bytes_to(&self, to: SocketAddr) -> (u16, bool) {
         let seal_bytes = self.gate.overhead_bytes() as u16;
         let mtu = self.sockets[0].mtu_to(to);
-        datagram_bytes(mtu, self.datagram_limit_bytes, to, seal_bytes)
+        let bytes = datagram_bytes(mtu, self.datagram_limit_bytes, to, seal_bytes);
+        (bytes, interface::is_own(to.ip()))
     }
 
     #[inline]

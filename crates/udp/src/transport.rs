@@ -170,12 +170,14 @@ impl<P: Ports> Transport<P> {
     /// interface whose address it has, and takes more.
     #[cold]
     fn size_new_remotes(&mut self) {
+        let now_ns = self.ports.now_ns();
         let machine = &mut self.driver.machine;
         while self.sized_count < machine.remote_count() {
             let remote = weft_srd::Remote(self.sized_count as u32);
             self.sized_count += 1;
             if let Some(address) = machine.address(remote) {
-                machine.set_datagram_bytes(remote, self.ports.datagram_bytes_to(address));
+                let (bytes, is_proven) = self.ports.datagram_bytes_to(address);
+                machine.set_datagram_bytes(now_ns, remote, bytes, is_proven);
             }
         }
     }

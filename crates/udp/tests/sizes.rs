@@ -9,7 +9,8 @@ use weft_contract::{
     RemoteId, SendOp, SendToken, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
-use weft_udp::{Settings, Transport};
+use weft_udp::simulated::{Manner, Wire};
+use weft_udp::{Ports, Settings, SimulatedPorts, SocketPorts, Transport};
 
 /// Keeps the lengths of what came.
 #[derive(Default)]
@@ -33,14 +34,14 @@ impl Owner for Lengths {
     }
 }
 
-struct Pair {
-    sender: Transport,
-    receiver: Transport,
+struct Pair<P: Ports> {
+    sender: Transport<P>,
+    receiver: Transport<P>,
     at_sender: Lengths,
     at_receiver: Lengths,
 }
 
-impl Pair {
+impl<P: Ports> Pair<P> {
     fn open(settings: &Settings) -> Self {
         let mut sender = Transport::open(settings).expect("sockets");
         let receiver = Transport::open(settings).expect("sockets");
@@ -81,7 +82,7 @@ impl Pair {
 
 #[test]
 fn a_message_between_processes_of_one_host_is_one_datagram_whatever_the_interface_takes() {
-    let mut pair = Pair::open(&Settings::default());
+    let mut pair = Pair::<SocketPorts>::open(&Settings::default());
     pair.send(8);
     // The first answer has come, and with it what the other side takes.
     pair.send(8);
@@ -94,11 +95,37 @@ fn a_message_between_processes_of_one_host_is_one_datagram_whatever_the_interfac
 
 #[test]
 fn what_the_user_allows_holds_on_one_host_too() {
-    let mut pair = Pair::open(&Settings {
+    let mut pair = Pair::<SocketPorts>::open(&Settings {
         datagram_limit_bytes: Some(1300),
         ..Settings::default()
     });
     pair.send(8);
     pair.send(8);
     assert!(pair.send(8192) >= 7);
+}
+
+#[test]
+fn jumbo_frames_that_the_network_swallows_cost_no_message_and_a_size_that_it_carries_is_found() {
+    let wire = Wire::open(Manner {
+        seed: 9,
+        lost_per_mille: 0,
+        repeated_per_mille: 0,
+        spread_ns: 0,
+        full_every: 0,
+        swallows_above_bytes: 4500,
+    });
+    let settings = Settings {
+        address: Some(SocketAddr::new(wire, 0)),
+        datagram_limit_bytes: Some(8972),
+        ..Settings::default()
+    };
+    let mut pair = Pair::<SimulatedPorts>::open(&settings);
+    pair.send(8);
+    assert!(pair.send(50_000) >= 30, "nothing long is used untried");
+    // Both clocks move with every look; the larger sizes have had their time.
+    for _ in 0..20_000 {
+        pair.send(8);
+    }
+    let count = pair.send(50_000);
+    assert!((12..=16).contains(&count), "{count} datagrams");
 }

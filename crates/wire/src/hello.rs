@@ -10,12 +10,15 @@ pub const HELLO_BYTES: usize = 48;
 /// What every endpoint takes, and every network carries that QUIC can use (RFC 9000, 14).
 pub const DATAGRAM_BYTES_LEAST: u16 = 1200;
 
+/// The feature of answering probes one by one, and probes with padding (srd-protocol 3, 16.1).
+pub const ANSWERS_PROBES: u32 = 1;
+
 /// What an endpoint says of itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hello {
     /// The number to send to it in `Header::context`; not 0.
     pub context: u32,
-    /// Optional abilities; none are defined in version 1.
+    /// Optional abilities: [`ANSWERS_PROBES`]; others are ignored.
     pub features: u32,
     /// The largest datagram it takes, in bytes; at least [`DATAGRAM_BYTES_LEAST`].
     pub datagram_bytes: u16,

@@ -87,7 +87,10 @@ impl Body {
 
     /// Whether bytes may follow the body.
     fn has_payload(&self) -> bool {
-        matches!(self, Self::Eager(_) | Self::Segment(_) | Self::Data(_))
+        matches!(
+            self,
+            Self::Eager(_) | Self::Segment(_) | Self::Data(_) | Self::Probe
+        )
     }
 }
 

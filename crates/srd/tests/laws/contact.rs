@@ -47,8 +47,12 @@ fn datagrams_are_as_large_as_both_hosts_carry_to_each_other() {
     for (there, back, most) in [(9000, 4000, 4000), (1300, 9000, 1300), (9000, 100, 1200)] {
         let mut world = World::new(2, 31);
         let (first, second) = (world.remote(0, 1), world.remote(1, 0));
-        world.hosts[0].machine.set_datagram_bytes(first, there);
-        world.hosts[1].machine.set_datagram_bytes(second, back);
+        world.hosts[0]
+            .machine
+            .set_datagram_bytes(0, first, there, true);
+        world.hosts[1]
+            .machine
+            .set_datagram_bytes(0, second, back, true);
         world.datagram_limit_bytes = most;
         world.post(0, 1, 1, 100);
         world.run_until_quiet(10 * MS);

@@ -10,3 +10,4 @@ mod memory;
 mod pair;
 mod recovery;
 mod replay;
+mod sizes;

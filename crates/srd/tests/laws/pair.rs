@@ -77,8 +77,10 @@ pub struct World {
     pub wait_known: bool,
     /// Payloads of this length vanish until then.
     pub lose_length: Option<(usize, u64)>,
-    /// What the network carries.
+    /// Nobody may send more.
     pub datagram_limit_bytes: usize,
+    /// What is longer vanishes on this path.
+    pub carries: Box<dyn Fn(Path) -> usize>,
     /// Everything that was launched, by whom and for whom, if somebody listens.
     pub recorded: Option<Vec<Recorded>>,
     config: Config,
@@ -126,6 +128,7 @@ impl World {
             wait_known: false,
             lose_length: None,
             datagram_limit_bytes: usize::from(config.datagram_bytes),
+            carries: Box::new(|_| usize::MAX),
             recorded: None,
             config,
             queue: BinaryHeap::new(),
@@ -187,6 +190,8 @@ impl World {
                 all[start..start + part.length_bytes as usize].to_vec()
             }
         };
+        let padding = vec![0; usize::from(transmit.padding_bytes)];
+        let payload = [payload, padding].concat();
         let mut bytes = sealed(&transmit.head, &payload);
         let most = self.datagram_limit_bytes;
         assert!(bytes.len() <= most, "{} bytes in a datagram", bytes.len());
@@ -208,7 +213,7 @@ impl World {
         let chosen = self
             .lose_length
             .is_some_and(|(length, until)| payload.len() == length && now < until);
-        let lost = unlucky || chosen;
+        let lost = unlucky || chosen || bytes.len() > (self.carries)(transmit.path);
         if lost || (self.swallow)(from, to, transmit.path, self.now) {
             return;
         }
