@@ -18,6 +18,7 @@
 #   testbed.sh NAME blackhole PATH       swallows everything, silently; `loss PATH 0` heals
 #   testbed.sh NAME rate PATH RATE       changes a path's rate               testbed.sh NAME mtu PATH BYTES
 #   testbed.sh NAME counts               packets that left on each path: PATH FROM_A FROM_B
+#   testbed.sh NAME fragments            into how many pieces the switches have cut packets that were too long for a path
 #   testbed.sh NAME isolate H            host H hears and is heard no more, without a word; `join H` ends that
 #   testbed.sh NAME kill H               ends every process of host H, as a crash does
 #
@@ -331,6 +332,15 @@ cmd_mtu() {
     for p in $list; do for s in 0 1; do ip -n "$NAME-s$s" link set "u$p" mtu "$2"; done; done
 }
 
+cmd_fragments() {
+    local s
+    for s in 0 1; do
+        # The names of the counters stand on the line above theirs.
+        # shellcheck disable=SC2016 # awk expands
+        in_ns "s$s" awk '$1 == "Ip:" && !n { n = split($0, names); next } $1 == "Ip:" { for (i = 1; i <= n; i++) if (names[i] == "FragCreates") print $i }' /proc/net/snmp
+    done | awk '{ sum += $1 } END { print sum }'
+}
+
 cmd_counts() {
     local p s list
     list=$(paths_of all)
@@ -372,7 +382,7 @@ down) cmd_down ;;
 hosts) cat "$DIR/names" ;;
 address) name=$(host_of "${2:-}"); if [ "${3:-4}" = 6 ]; then address6 "${name:1}"; else address4 "${name:1}"; fi ;;
 agent) echo "$DIR/agent" ;;
-counts) cmd_counts ;;
+counts | fragments) "cmd_$1" ;;
 host | isolate | join | kill) [ $# -ge 2 ] || die "$1 needs a host"; verb=$1; shift; "cmd_$verb" "$@" ;;
 blackhole) cmd_loss "${2:-}" 100 ;;
 loss | rate | mtu) [ $# -ge 3 ] || die "$1 needs a path and a value"; verb=$1; shift; "cmd_$verb" "$@" ;;

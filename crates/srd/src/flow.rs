@@ -61,7 +61,7 @@ pub(crate) struct Identity {
     /// The largest that we send, and of that what each side carries: this host towards it, and it (srd-protocol 3).
     pub(crate) datagram_bytes: u16,
     pub(crate) own_datagram_bytes: u16,
-    its_datagram_bytes: u16,
+    pub(crate) its_datagram_bytes: u16,
     /// What this host says holds as far as the remote, so that no probe need show it (srd-protocol 16.1).
     pub(crate) is_proven: bool,
     /// It answers probes one by one.
@@ -101,16 +101,6 @@ impl Identity {
         self.port_count = hello.port_count;
         self.its_datagram_bytes = hello.datagram_bytes;
         self.answers_probes = hello.features & ANSWERS_PROBES != 0;
-    }
-
-    /// Whether a size must be seen to arrive before it is used (srd-protocol 16.1).
-    pub(crate) fn tries_sizes(&self) -> bool {
-        !self.is_proven && self.answers_probes
-    }
-
-    /// What both hosts carry, as far as they know.
-    pub(crate) fn datagram_limit_bytes(&self) -> u16 {
-        self.own_datagram_bytes.min(self.its_datagram_bytes)
     }
 
     /// Where packets of a path go.

@@ -47,6 +47,18 @@ impl Default for Sizing {
     }
 }
 
+impl Identity {
+    /// Whether a size must be seen to arrive before it is used (srd-protocol 16.1).
+    pub(crate) fn tries_sizes(&self) -> bool {
+        !self.is_proven && self.answers_probes
+    }
+
+    /// What both hosts carry, as far as they know.
+    pub(crate) fn datagram_limit_bytes(&self) -> u16 {
+        self.own_datagram_bytes.min(self.its_datagram_bytes)
+    }
+}
+
 impl Sizing {
     fn begin(bytes: u16, due_ns: u64) -> Self {
         Self {

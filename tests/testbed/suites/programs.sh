@@ -72,6 +72,19 @@ no_key_names_both_ways() {
 
 encrypted() { FI_WEFT_ENCRYPT=1 hosts_bench "$@"; }
 
+# Hosts that take jumbo frames, and paths between them that carry half of one: messages arrive, and nothing is cut in pieces for them.
+narrower_paths() {
+    local before after
+    bed mtu all 4500
+    before=$(bed fragments)
+    hosts_bench "$1" latency -c -m 1:262144 -i 20 -x 2
+    local status=$?
+    after=$(bed fragments)
+    bed mtu all 9000
+    [ "$status" = 0 ] || return "$status"
+    [ "$before" = "$after" ] || { echo "$((after - before)) pieces"; return 1; }
+}
+
 # programs_on WHAT: the programs of this run on the testbed that is there.
 programs_on() {
     local mpi what=$1 imb=(PingPong Sendrecv Allreduce) largest=8192 modules
@@ -106,6 +119,7 @@ programs_on() {
 programs_suite() {
     new_testbed || { skip_case programs 'the testbed could not be made'; return; }
     programs_on '2 hosts'
+    [ "$TRANSPORT" = weft ] && mpi_is_here mpich 'narrower paths on mpich' && RANKS_PER_HOST=1 run_case 'bench latency, paths that carry less than the hosts, mpich' 60 narrower_paths mpich
     bed loss all 0.1
     if [ "$FULL" = yes ]; then
         programs_on '2 hosts, 0.1 % loss'
