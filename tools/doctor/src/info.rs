@@ -14,7 +14,7 @@ use crate::measure::{self, Timing};
 use crate::parameters::{self, PARAMETERS, Parameter};
 use crate::protocol::{PROTOCOLS, Protocol};
 use crate::tree::Tree;
-use crate::{contact, launcher, memory, processor, single_copy, text};
+use crate::{contact, heap, launcher, memory, processor, single_copy, text};
 
 /// Everything that `weft info` shows.
 #[derive(Debug, Serialize)]
@@ -176,7 +176,10 @@ fn choices(single_copy: Check, timings: &[Timing]) -> Vec<Fact> {
         name: name.to_owned(),
         value,
     };
-    let mut facts = vec![fact("single copy", single_copy.value)];
+    let mut facts = vec![
+        fact("single copy", single_copy.value),
+        fact("shared heap", heap::check().value),
+    ];
     facts.extend(timings.iter().map(|timing| {
         let name = format!(
             "messages of {}",

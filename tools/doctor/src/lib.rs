@@ -8,7 +8,7 @@
 //!
 //! - `arguments`: the words of both commands. `check`: one result, and the exit code of all. `text`: how they look.
 //! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and trials under each (--try).
-//! - `single_copy`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup` read its files.
+//! - `single_copy`, `heap`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup` read its files.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a table.
 //! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user, from what they publish.
 //! - `protocol`: the ways of a message as a table. `info`: everything without judgement.
@@ -20,6 +20,7 @@ pub mod arguments;
 pub mod cgroup;
 pub mod check;
 pub mod contact;
+pub mod heap;
 pub mod info;
 pub mod launcher;
 pub mod library;
@@ -114,6 +115,7 @@ fn all_checks(executable: Option<&Path>, trial: bool) -> Vec<Check> {
     let mut checks = library::checks();
     checks.extend(launcher::checks(&here));
     checks.push(single_copy::check(&tree, executable));
+    checks.push(heap::check());
     checks.extend(contact::checks());
     checks.extend(memory::checks(&tree));
     checks.extend(processor::checks(&tree));

@@ -17,7 +17,7 @@ pub struct Protocol {
 }
 
 /// All ways, shortest messages first.
-pub const PROTOCOLS: [Protocol; 5] = [
+pub const PROTOCOLS: [Protocol; 6] = [
     Protocol {
         name: "inline",
         longest_bytes: Some(40),
@@ -42,6 +42,11 @@ pub const PROTOCOLS: [Protocol; 5] = [
         name: "pipelined",
         longest_bytes: None,
         meaning: "offered first; both copy through chunks at once; taken where it is measured to be faster",
+    },
+    Protocol {
+        name: "mapped",
+        longest_bytes: None,
+        meaning: "offered first; the receiver copies out of the sender's heap (weft run --heap shared)",
     },
 ];
 

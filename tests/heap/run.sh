@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# The heap that receivers map (`weft run --heap shared`): a program of mpi4py and numpy that forks, frees and grows its buffers, under each
+# MPI; that messages were mapped; the laws of messages and of one-sided operations with every long buffer in the heap; that another user
+# cannot open it. Usage: tests/heap/run.sh
+#
+# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. About half a minute, where the tests are built.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+ROOT=$PWD WEFT=${WEFT:-$PWD/dist/bin/weft}
+[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+FOLDER=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
+LIBRARY=$(realpath "$FOLDER")/libweft-heap.so
+passed=0 failed=0 skipped=0
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+report() { # report STATUS NAME: the output lies in $work/out
+    if [ "$1" = 0 ]; then
+        passed=$((passed + 1))
+        printf 'ok - %s\n' "$2"
+    else
+        failed=$((failed + 1))
+        printf 'not ok - %s\n' "$2"
+        tail -n 12 "$work/out" | cut -c 1-170 | sed 's/^/    | /'
+    fi
+}
+skip() { skipped=$((skipped + 1)); printf 'skip - %s: %s\n' "$1" "$2"; }
+
+# mapped RECORD: how many messages of a job were copied out of heaps.
+mapped() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["summary"]["sent"].get("mapped", {}).get("messages", 0))' "$1"; }
+
+program() { # program MPI HEAP
+    "$WEFT" run -n 2 --mpi "$1" --heap "$2" --timeout 60 --require-weft --json "$work/record" -- \
+        "$ROOT/.env/mpi/$1/bin/python" "$ROOT/tests/heap/program.py" >"$work/out" 2>&1 || return
+    grep -q '^all bytes are right$' "$work/out" || return
+    local count
+    count=$(mapped "$work/record") || return
+    printf '%s messages were mapped\n' "$count" >>"$work/out"
+    if [ "$2" = shared ]; then [ "$count" -gt 0 ]; else [ "$count" = 0 ]; fi
+}
+
+for mpi in mpich openmpi intel; do
+    name="arrays that are freed, grown and forked over, $mpi"
+    if [ ! -x "$ROOT/.env/mpi/$mpi/bin/python" ] || ! "$ROOT/.env/mpi/$mpi/bin/python" -c 'import numpy, mpi4py' 2>/dev/null; then
+        skip "$name" "no mpi4py and numpy in .env/mpi/$mpi; scripts/setup.sh test puts them there"
+        continue
+    fi
+    program "$mpi" shared
+    report $? "$name, heap shared"
+done
+if [ -x "$ROOT/.env/mpi/mpich/bin/python" ]; then
+    program mpich private
+    report $? 'the same with a private heap maps nothing, mpich'
+fi
+
+name='what --heap shared cannot serve is refused'
+"$WEFT" run -n 2 --heap shared --transport native -- true >"$work/out" 2>&1
+[ $? = 2 ] && grep -q 'serves Weft' "$work/out"
+report $? "$name"
+
+name='laws of messages and one-sided operations with all long buffers in the heap'
+CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="env LD_PRELOAD=$LIBRARY" cargo test --locked --quiet -p weft-endpoint --test conformance SharedMemory >"$work/out" 2>&1
+report $? "$name"
+
+# The same user may open a heap, another one may not. Users by number, who need not exist.
+name='another user cannot open the heap'
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+    as() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
+    cp "$LIBRARY" "$work/heap.so" && chmod 755 "$work" && chmod 644 "$work/heap.so"
+    as 65533 env LD_PRELOAD="$work/heap.so" sleep 20 >"$work/out" 2>&1 &
+    owner=$!
+    sleep 0.5
+    number=$(find "/proc/$owner/fd" -lname '/memfd:weft-heap*' -printf '%f\n')
+    [ -n "$number" ] && as 65533 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out" && ! as 65534 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out"
+    report $? "$name"
+    kill "$owner" && wait "$owner" 2>/dev/null
+else
+    skip "$name" 'takes root and setpriv to be two users'
+fi
+
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
