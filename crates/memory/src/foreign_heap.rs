@@ -36,14 +36,14 @@ impl ForeignHeap {
     }
 
     /// Copies `length_bytes` bytes that the other process has at `address` into `target` at `offset_bytes`; answers how many that
-    /// were: none if they do not all lie in its heap. What it changes meanwhile arrives as any mix of old and new.
+    /// were: none if they do not all lie in its heap. Stores go past this processor's cache if so wanted. What it changes meanwhile arrives as any mix of old and new.
     #[inline]
     pub fn pull(
         &self,
         address: u64,
         target: &UserBuffer,
-        offset_bytes: usize,
-        length_bytes: usize,
+        (offset_bytes, length_bytes): (usize, usize),
+        past_cache: bool,
     ) -> usize {
         let Some(offset) = self.heap.offset_of(address, length_bytes as u64) else {
             return 0;
@@ -52,7 +52,11 @@ impl ForeignHeap {
         // SAFETY: the stretch was just checked to lie in the heap, all of which is mapped while self lives; its file cannot
         // become shorter.
         let view = unsafe { BytesView::from_raw(base, length_bytes) };
-        target.fill(offset_bytes, view)
+        if past_cache {
+            target.fill_past_cache(offset_bytes, view)
+        } else {
+            target.fill(offset_bytes, view)
+        }
     }
 }
 
@@ -80,17 +84,55 @@ mod tests {
     #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
     fn bytes_are_pulled_out_of_the_heap_and_nothing_beside_it() {
         let (heap, own) = leaked(8192).expect("a heap");
-        own.fill(100, BytesView::from_slice(&[1, 2, 3, 4]));
+        let bytes: Vec<u8> = (0..8192_u32)
+            .map(|index| (index * 7 + index / 256) as u8)
+            .collect();
+        own.fill(0, BytesView::from_slice(&bytes));
         let foreign = ForeignHeap::map(std::process::id(), &heap).expect("it is ours");
-        let target = UserBuffer::leaked(&[3, 10]);
-        assert_eq!(foreign.pull(heap.base + 100, &target, 1, 4), 4);
-        let mut read = [0; 6];
-        target.drain(0, &mut crate::BytesViewMut::from_slice(&mut read));
-        assert_eq!(read, [0, 1, 2, 3, 4, 0]);
+        for (past_cache, offset, length) in [
+            (false, 1, 4),
+            (true, 1, 4),
+            (true, 0, 64),
+            (true, 5, 3000),
+            (false, 64, 4000),
+            (true, 64, 4000),
+        ] {
+            let target = UserBuffer::leaked(&[8192]);
+            let copied = foreign.pull(heap.base + 100, &target, (offset, length), past_cache);
+            assert_eq!(copied, length);
+            let mut read = vec![0; 8192];
+            target.drain(0, &mut crate::BytesViewMut::from_slice(&mut read));
+            assert_eq!(read[offset..offset + length], bytes[100..100 + length]);
+            assert!(
+                read[..offset]
+                    .iter()
+                    .chain(&read[offset + length..])
+                    .all(|&byte| byte == 0)
+            );
+        }
         assert!(foreign.holds(heap.base + 8190, 2));
+        let target = UserBuffer::leaked(&[8192]);
         for (address, length) in [(heap.base + 8190, 3), (heap.base - 1, 2), (u64::MAX, 4)] {
             assert!(!foreign.holds(address, length));
-            assert_eq!(foreign.pull(address, &target, 0, length as usize), 0);
+            assert_eq!(
+                foreign.pull(address, &target, (0, length as usize), false),
+                0
+            );
         }
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
+    fn scattered_targets_are_filled_past_the_cache_too() {
+        let (heap, own) = leaked(4096).expect("a heap");
+        own.fill(0, BytesView::from_slice(&[7; 4096]));
+        let foreign = ForeignHeap::map(std::process::id(), &heap).expect("it is ours");
+        let target = UserBuffer::leaked(&[100, 1000, 5]);
+        assert_eq!(foreign.pull(heap.base, &target, (50, 1055), true), 1055);
+        let mut read = [0; 1105];
+        target.drain(0, &mut crate::BytesViewMut::from_slice(&mut read));
+        assert!(
+            read[..50].iter().all(|&byte| byte == 0) && read[50..].iter().all(|&byte| byte == 7)
+        );
     }
 }

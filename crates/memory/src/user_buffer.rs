@@ -9,6 +9,9 @@ use crate::view::{BytesView, BytesViewMut};
 /// How many pieces a buffer may have (the provider's iov_limit). Chosen: what MPIs and fabtests use.
 pub const IOV_LIMIT: usize = 8;
 
+/// Bytes of a cache line. Specified by x86-64 processors; others only lose some speed by it.
+const LINE_BYTES: usize = 64;
+
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     base: *mut u8,
@@ -134,6 +137,27 @@ impl UserBuffer {
             self.fill_pieces(offset_bytes, payload, count);
         }
         count
+    }
+
+    /// As [`Self::fill`], with stores that go past this processor's cache: for payload that is longer than the cache, of which each
+    /// line of the target would otherwise be read before it is written.
+    #[inline]
+    pub fn fill_past_cache(&self, offset_bytes: usize, payload: BytesView<'_>) -> usize {
+        if self.pieces.is_some() {
+            return self.fill(offset_bytes, payload);
+        }
+        let to_line = self
+            .base
+            .wrapping_add(offset_bytes)
+            .align_offset(LINE_BYTES);
+        let (head, rest) = payload.split_at(to_line);
+        let head_bytes = self.fill(offset_bytes, head);
+        let offset_bytes = offset_bytes + head_bytes;
+        let room = self.length_bytes.saturating_sub(offset_bytes);
+        let count = rest.length_bytes().min(room);
+        // SAFETY: as in `fill`.
+        unsafe { copy_past_cache(rest.base(), self.base.wrapping_add(offset_bytes), count) };
+        head_bytes + count
     }
 
     #[cold]

@@ -45,7 +45,12 @@ impl Transport {
         let address = fetch.offer.address.wrapping_add(fetch.done_bytes as u64);
         let copied = match &mut self.remotes[fetch.offer.remote.index()].link {
             Link::Ready(attached) => attached.heap().map_or(0, |heap| {
-                heap.pull(address, &fetch.landing.buffer, fetch.done_bytes, count)
+                heap.pull(
+                    address,
+                    &fetch.landing.buffer,
+                    (fetch.done_bytes, count),
+                    fetch.method == Method::MappedPastCache,
+                )
             }),
             _ => 0,
         };

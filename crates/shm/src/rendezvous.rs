@@ -319,7 +319,7 @@ impl Transport {
     ) {
         let stage = match method {
             Method::SingleCopy => Stage::SingleCopy,
-            Method::Mapped => Stage::Mapped,
+            Method::Mapped | Method::MappedPastCache => Stage::Mapped,
             Method::Pipelined | Method::PastCache => Stage::AwaitPipe,
         };
         self.transfers.fetches.push(Fetch {

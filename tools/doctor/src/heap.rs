@@ -26,7 +26,10 @@ pub fn check() -> Check {
         Some(library) if library.is_file() => judge(attempt(&library)),
         _ => Check::ok(
             NAME,
-            format!("not installed: there is no {} beside the provider; make build puts it there", heap::FILE_NAME),
+            format!(
+                "not installed: there is no {} beside the provider; make build puts it there",
+                heap::FILE_NAME
+            ),
             WHY,
         ),
     }
@@ -70,7 +73,11 @@ fn attempt(library: &Path) -> io::Result<()> {
 /// Opens the heap of a running program.
 fn look(program: &mut Child) -> io::Result<()> {
     let gone = || io::Error::other("the preloaded program ended at once");
-    program.stdin.as_mut().ok_or_else(gone)?.write_all(b"ready\n")?;
+    program
+        .stdin
+        .as_mut()
+        .ok_or_else(gone)?
+        .write_all(b"ready\n")?;
     let mut line = String::new();
     BufReader::new(program.stdout.as_mut().ok_or_else(gone)?).read_line(&mut line)?;
     if line.is_empty() {

@@ -22,12 +22,13 @@ const PROTOCOLS: [&str; 6] = [
 ];
 
 /// Names of the choices, by the numbers that are published.
-const CHOICES: [&str; 5] = [
+const CHOICES: [&str; 6] = [
     "unknown",
     "single copy",
     "pipelined",
     "pipelined past the cache",
     "mapped",
+    "mapped past the cache",
 ];
 
 /// What endpoints and remotes are sorted by.
