@@ -4,7 +4,8 @@
 # script that does it, since that one ends every process whose name begins with fi_. Prints `ok`, `not ok` or `skip` for each test, last
 # `N passed, N failed, N skipped`; exit code 1 if any failed. A test that programs.txt expects to pass may not be skipped.
 #
-#   run.sh [--set unit|functional|short|standard|complex|multinode|regression|threaded]... [--only PATTERN] [--apart]
+#   run.sh [--set unit|functional|short|standard|complex|multinode|regression|threaded|further|alone|stress]...
+#          [--only PATTERN] [--apart]
 #   --apart       the server in one network namespace and the client in another, joined by a cable (root)
 #   WEFT_FABTESTS_SOURCE    a libfabric source tree of the version of the library; without it nothing runs
 #   WEFT_FABTESTS_LIBRARY   the folder of libfabric.so.1 to test with (default: the system's)
@@ -25,7 +26,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ ${#sets[@]} -gt 0 ] || sets=(unit functional short complex regression multinode threaded)
+[ ${#sets[@]} -gt 0 ] || sets=(unit functional short complex regression multinode threaded further alone stress)
 
 ok() { printf 'ok %s\n' "$1"; passed=$((passed + 1)); }
 not_ok() { printf 'not ok %s: %s\n' "$1" "$2"; failed=$((failed + 1)); }
@@ -162,6 +163,22 @@ run_pair() {
     judge "$1: $2" "$3" "$server_status" "$client_status"
 }
 
+# run_stress: clients die and come again while they ask one server for all sorts of work; it serves until it is ended here.
+run_stress() {
+    local server status command=${2//TREE/$WEFT_FABTESTS_SOURCE/fabtests}
+    start server "${at_server[@]}" "$programs/${command%% *}" -p weft -s "$server_address"
+    server=$started
+    await_server "$server"
+    # shellcheck disable=SC2086 # words, meant to be split
+    start client "${at_client[@]}" "$programs"/$command -p weft -s "$client_address" "$server_address"
+    wait "$started"
+    status=$?
+    kill -0 "$server" 2>/dev/null || { [ "$status" != 0 ] || status=1; }
+    kill "$server" 2>/dev/null
+    wait "$server"
+    judge "$1: ${2//TREE\/test_configs\/rdm_stress\//}" "$3" "$status"
+}
+
 run_complex() {
     local server failures
     sed 's/PROVIDER/weft/' "$here/ubertest.conf" >"$work/ubertest.conf"
@@ -200,8 +217,9 @@ for set in "${sets[@]}"; do
         [ "$of" = "$set" ] && [[ $command =~ $only ]] && [[ $releases == *"$series"* ]] || continue
         rm -f "$work/server" "$work/client"
         case $set in
-        unit | regression) run_alone "$set" "$command" "$reason" ;;
+        unit | regression | alone) run_alone "$set" "$command" "$reason" ;;
         complex) run_complex "$set" "$command" "$reason" ;;
+        stress) run_stress "$set" "$command" "$reason" ;;
         multinode) run_many "$set" "$command" "$reason" ;;
         *) run_pair "$set" "$command" "$reason" ;;
         esac

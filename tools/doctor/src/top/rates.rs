@@ -21,6 +21,9 @@ const PROTOCOLS: [&str; 6] = [
     "mapped",
 ];
 
+/// Names of one-sided operations that went without a message, in the order in which they are published.
+const DIRECT: [&str; 2] = ["direct_access", "direct_copy"];
+
 /// Names of the choices, by the numbers that are published.
 const CHOICES: [&str; 6] = [
     "unknown",
@@ -134,7 +137,7 @@ pub struct EndpointRow {
     pub sleeps: bool,
     /// Seconds since it last made progress.
     pub silent_s: f64,
-    /// What it sent, by protocol.
+    /// What it sent, by protocol; operations on memory that needed no message among them.
     pub sent: BTreeMap<&'static str, Flow>,
     /// What it received from all remotes.
     pub received: Flow,
@@ -240,7 +243,8 @@ pub fn report(
 
 fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -> EndpointRow {
     let (was, is) = (&old.snapshot.counters, &reading.snapshot.counters);
-    let flows = PROTOCOLS.iter().zip(was.sent.iter().zip(is.sent));
+    let messages = PROTOCOLS.iter().zip(was.sent.iter().zip(is.sent));
+    let flows = messages.chain(DIRECT.iter().zip(was.direct.iter().zip(is.direct)));
     let received_from = |address: SocketAddr, incarnation: u64| {
         let same = |inflow: &&weft_ring::published::Inflow| {
             inflow.from.address == address && inflow.from.incarnation == incarnation
@@ -329,4 +333,52 @@ fn choices(published: &[u8; CLASS_COUNT]) -> Vec<Choice> {
         }
     }
     ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use weft_ring::Identity;
+    use weft_ring::published::{Counters, PROTOCOL_COUNT, Snapshot};
+
+    fn reading(direct: [[u64; 2]; 2]) -> Reading {
+        let owner = Identity {
+            address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            incarnation: 1,
+            pid: 7,
+        };
+        let counters = Counters {
+            written_ns: 0,
+            sent: [[0; 2]; PROTOCOL_COUNT],
+            received: [0; 2],
+            remotes_count: 0,
+            lost_count: 0,
+            waiting_count: 0,
+            moving_count: 0,
+            offered_count: 0,
+            wide_lanes_count: 0,
+            choices: [0; CLASS_COUNT],
+            direct,
+        };
+        Reading {
+            pid: 7,
+            command: "program".to_owned(),
+            snapshot: Snapshot {
+                owner,
+                is_open: true,
+                sleeps: false,
+                counters,
+                inflows: Vec::new(),
+            },
+        }
+    }
+
+    #[test]
+    fn operations_without_a_message_are_shown_beside_the_protocols() {
+        let (before, now) = (reading([[10, 80], [0, 0]]), reading([[30, 240], [4, 4096]]));
+        let row = endpoint_row(&before, &now, 2_000_000_000, 2.0);
+        assert_eq!(row.sent["direct_access"].messages_per_s, 10.0);
+        assert_eq!(row.sent["direct_copy"].bytes, 4096);
+        assert_eq!(row.sent_in_all().messages, 34);
+    }
 }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two real processes, one of which dies by SIGKILL while it writes the other's registered memory without its help: the owner takes
+//! the memory back at once, nothing lands any more, and the next initiator finds it again. docs/one-sided.md, clause 8.
+//!
+//! The child is this test binary, started again.
+
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use weft_contract::*;
+use weft_memory::{BytesView, BytesViewMut, UserBuffer, single_copy};
+use weft_shm::{Settings, SingleCopy, Transport};
+
+const PARENT_VARIABLE: &str = "WEFT_TEST_PARENT";
+/// Long enough that most of the child's time goes into the copy itself.
+const LENGTH_BYTES: usize = 1 << 20;
+const KEY: u64 = 9;
+const ROUNDS: u64 = 15;
+/// A withdrawal looks for the dead every millisecond; the rest is for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// An owner that expects no messages.
+struct Nobody;
+
+impl Owner for Nobody {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        None
+    }
+    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
+
+fn open() -> Transport {
+    Transport::open(Settings {
+        address: Some(([127, 0, 0, 1], 0).into()),
+        single_copy: SingleCopy::Always,
+        ..Settings::default()
+    })
+    .expect("transport")
+}
+
+fn filled(byte: u8) -> UserBuffer {
+    let buffer = UserBuffer::leaked(&[LENGTH_BYTES]);
+    buffer.fill(0, BytesView::from_slice(&vec![byte; LENGTH_BYTES]));
+    buffer
+}
+
+fn bytes_of(memory: &UserBuffer) -> Vec<u8> {
+    let mut bytes = vec![0; LENGTH_BYTES];
+    memory.drain(0, &mut BytesViewMut::from_slice(&mut bytes));
+    bytes
+}
+
+/// The child's part: fill the parent's memory with ones, then twos, and so on until killed.
+#[test]
+fn child_role() {
+    let Ok(parent) = std::env::var(PARENT_VARIABLE) else {
+        return;
+    };
+    let mut transport = open();
+    transport.add_remote(RemoteId(0), parent.parse().expect("address"));
+    let sources = [filled(1), filled(2)];
+    let stretch = Stretch {
+        key: KEY,
+        address: 0,
+        length_bytes: LENGTH_BYTES,
+    };
+    let start = Instant::now();
+    let mut done_count = 0;
+    while start.elapsed() < Duration::from_secs(30) {
+        let mut touch = Touch::Write(&sources[done_count % 2]);
+        if transport.touch(RemoteId(0), &stretch, &mut touch) {
+            done_count += 1;
+            if done_count == 2 {
+                println!("writes");
+            }
+        } else {
+            transport.progress(&mut Nobody);
+        }
+    }
+    panic!("the parent should have ended this");
+}
+
+fn start_child(parent: SocketAddr) -> Child {
+    let mut child = Command::new(std::env::current_exe().expect("own path"))
+        .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
+        .env(PARENT_VARIABLE, parent.to_string())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("child");
+    let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
+    let writes = lines
+        .map_while(Result::ok)
+        .any(|line| line.ends_with("writes"));
+    assert!(writes, "the child ended before it wrote");
+    child
+}
+
+/// Kills initiators at random moments; answers how many died within a copy.
+fn kill_while_it_writes(memory: &UserBuffer) -> u64 {
+    let seed = std::env::var("WEFT_TEST_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or_else(|| weft_os::process::random_u64().expect("random"));
+    eprintln!("WEFT_TEST_SEED={seed}");
+    let (mut random, mut torn_count) = (seed, 0);
+    let mut owner = open();
+    for round in 0..ROUNDS {
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        memory.fill(0, BytesView::from_slice(&vec![0; LENGTH_BYTES]));
+        owner.publish_registration(&Registration {
+            key: KEY,
+            base: 0,
+            length_bytes: LENGTH_BYTES as u64,
+            address: memory.address() as u64,
+            readable: true,
+            writable: true,
+        });
+        let mut child = start_child(owner.local_address());
+        std::thread::sleep(Duration::from_micros((random >> 33) % 3000));
+        child.kill().expect("kill");
+        let killed = Instant::now();
+        assert!(
+            owner.withdraw_registration(KEY),
+            "round {round}: the dead is waited for in vain"
+        );
+        assert!(
+            killed.elapsed() < PATIENCE,
+            "round {round}: {:?}",
+            killed.elapsed()
+        );
+        let at_withdrawal = bytes_of(memory);
+        child.wait().expect("reap");
+        assert!(
+            bytes_of(memory) == at_withdrawal,
+            "round {round}: something landed after the memory was taken back"
+        );
+        assert!(at_withdrawal.iter().all(|&byte| byte == 1 || byte == 2));
+        torn_count += u64::from(at_withdrawal.iter().any(|&byte| byte != at_withdrawal[0]));
+        owner.progress(&mut Nobody);
+    }
+    torn_count
+}
+
+#[test]
+fn memory_in_a_shared_file_is_taken_back_from_an_initiator_killed_within_a_copy() {
+    let memory = UserBuffer::leaked_shared(LENGTH_BYTES).expect("a shared file");
+    if may_read_others() {
+        assert!(
+            kill_while_it_writes(&memory) > 0,
+            "nobody was killed within a copy"
+        );
+    }
+}
+
+#[test]
+fn private_memory_is_taken_back_from_an_initiator_killed_within_a_copy() {
+    if may_read_others() {
+        kill_while_it_writes(&filled(0));
+    }
+}
+
+/// Both ways into another's memory take this right.
+fn may_read_others() -> bool {
+    let word = Box::new(77_u64);
+    let may = single_copy::can_read(std::process::id(), (&raw const *word) as u64, 77);
+    if !may {
+        eprintln!("skip: no process may read another's memory here");
+    }
+    may
+}
