@@ -18,6 +18,10 @@ use crate::transport::{Transport, bell_name};
 /// An owner that showed no sign of progress for so long is not waited for. Chosen: some of the ticks in which it shows one.
 const AWAY_NS: u64 = 5_000_000;
 
+/// Lengths that are copied by system call even while the owner serves requests. Measured (docs/fast-path.md): below, the system call
+/// costs more than an answer; above, both sides at work through chunks are as fast, and the choice is that of messages.
+const COPIED_BYTES: std::ops::Range<usize> = 8192..1 << 20;
+
 /// Longest wait for remotes that are at memory which is taken back. Chosen: a copy of a gigabyte, many times over; who takes
 /// longer was stopped.
 const LEAVE_LIMIT_NS: u64 = if cfg!(test) {
@@ -145,8 +149,8 @@ impl Transport {
         done
     }
 
-    /// Copies by system call where that is permitted and faster than to ask: it costs more than the answer of a remote that
-    /// waits for requests, and far less than waiting for one that computes or has no processor.
+    /// Copies by system call where that is permitted and faster than to ask: for a short length it costs more than the answer of a
+    /// remote that waits for requests, and far less than waiting for one that computes or has no processor.
     #[inline(never)]
     fn copy_if_that_pays(
         &mut self,
@@ -161,7 +165,9 @@ impl Transport {
         let is_away = || clock::monotonic_ns().saturating_sub(last_ns) > AWAY_NS;
         let shares_cores = self.housekeeping.shares_cores;
         let pays = !matches!(touch, Touch::Change(..))
-            && (prefers_single_copy(self.settings.single_copy, shares_cores) || is_away())
+            && (COPIED_BYTES.contains(&length_bytes)
+                || prefers_single_copy(self.settings.single_copy, shares_cores)
+                || is_away())
             && self.may_single_copy(remote);
         let done = pays && copy(pid, address, length_bytes, touch);
         if done {
