@@ -17,7 +17,9 @@ use weft_ring::{Arrival, Head};
 
 use crate::choice::Method;
 use crate::pipelined::Accepted;
-use crate::protocol::{ACCEPT, BEGIN_BYTES, BEGIN_CELLS, BY_LANE, FLAG_RECEIPT, PART, PIECE_BYTES};
+use crate::protocol::{
+    ACCEPT, BEGIN_BYTES, BEGIN_CELLS, BEGIN_LIMIT_BYTES, BY_LANE, FLAG_RECEIPT, PART, PIECE_BYTES,
+};
 use crate::receive::{Piece, Request};
 use crate::remote::{LANE_LAP_BYTES, Link, Waiting};
 use crate::rendezvous::{Outgoing, RemoteOffer};
@@ -78,7 +80,8 @@ impl Transport {
     /// Announces a long message: with its first bytes if nothing else of ours is under way, else by an offer alone. True if
     /// it went.
     pub(crate) fn announce(&mut self, waiting: &mut Waiting) -> bool {
-        if self.may_begin(waiting.op.remote) {
+        let is_short = waiting.payload.length_bytes() <= BEGIN_LIMIT_BYTES;
+        if is_short && self.may_begin(waiting.op.remote) {
             self.begin(waiting)
         } else {
             self.offer(waiting)

@@ -2,7 +2,7 @@
 //! Kinds and flags of cells, and the sizes at which protocols change (docs/shm-layout.md, clause 5).
 
 use weft_contract::Class;
-use weft_ring::layout::PIPE_COUNT;
+use weft_ring::layout::{PIPE_COUNT, POOL_CHUNK_BYTES, POOL_CHUNKS};
 use weft_ring::{CELL_PAYLOAD_BYTES, INLINE_PAYLOAD_BYTES};
 
 /// Whole message inside the cell, and those that follow if need be.
@@ -59,6 +59,10 @@ pub const STREAM_BYTES: usize = 64 * 1024;
 
 /// What comes along with a message that begins at once. Chosen: copying it takes longer than to be told to go on.
 pub const BEGIN_BYTES: usize = 32 * 1024;
+
+/// Longest message that begins so. Measured: what a lane's chunks hold; longer ones go faster through pipes (docs/fast-path.md,
+/// "long messages that begin unasked").
+pub(crate) const BEGIN_LIMIT_BYTES: usize = POOL_CHUNKS * POOL_CHUNK_BYTES;
 
 /// Cells of it: its pieces double from [`FIRST_PIECE_BYTES`] to [`PIECE_BYTES`].
 pub(crate) const BEGIN_CELLS: usize = 5;
