@@ -55,7 +55,7 @@ if [ -x "$ROOT/.env/mpi/mpich/bin/python" ]; then
 fi
 
 name='what --heap shared cannot serve is refused'
-"$WEFT" run -n 2 --heap shared --transport native -- true >"$work/out" 2>&1
+"$WEFT" run -n 2 --heap shared --transport native --mpi mpich -- "$WEFT" bench latency >"$work/out" 2>&1
 [ $? = 2 ] && grep -q 'serves Weft' "$work/out"
 report $? "$name"
 
@@ -68,7 +68,7 @@ name='another user cannot open the heap'
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     as() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
     cp "$LIBRARY" "$work/heap.so" && chmod 755 "$work" && chmod 644 "$work/heap.so"
-    as 65533 env LD_PRELOAD="$work/heap.so" sleep 20 >"$work/out" 2>&1 &
+    (exec setpriv --reuid=65533 --regid=65533 --clear-groups env LD_PRELOAD="$work/heap.so" sleep 20) >"$work/out" 2>&1 &
     owner=$!
     sleep 0.5
     number=$(find "/proc/$owner/fd" -lname '/memfd:weft-heap*' -printf '%f\n')
