@@ -200,7 +200,10 @@ mod tests {
     fn long_copies_move_exactly_their_bytes_wherever_they_begin() {
         let source: Vec<u8> = (0..9000u32).map(|i| (i * 7 + i / 256) as u8).collect();
         let mut room = vec![0xEE_u8; 9000];
-        for length in [2047, 2048, 2049, 2111, 2112, 2175, 2176, 2177, 4096, 8191] {
+        let lengths = [2047, 2048, 2049, 2111, 2112, 2175, 2176, 2177, 4096, 8191];
+        // Miri, which takes its time, sees the library's copy at any of them.
+        let lengths = &lengths[if cfg!(miri) { 1..2 } else { 0..lengths.len() }];
+        for &length in lengths {
             for (from, to) in [(0, 0), (0, 1), (1, 0), (0, 16), (16, 0), (7, 63), (63, 64)] {
                 room.fill(0xEE);
                 // SAFETY: both hold 9000 bytes, offset and length together are fewer, and they do not overlap.

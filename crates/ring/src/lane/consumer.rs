@@ -211,6 +211,15 @@ impl Consumer {
             .store(u64::from(past_cache), Ordering::Relaxed);
     }
 
+    /// Publishes a count of cells that this end did not consume, as a receiver that is not ours might.
+    #[cfg(test)]
+    pub(crate) fn claim(&self, consumed: u64) {
+        self.lane
+            .control()
+            .consumed
+            .store(consumed, Ordering::Relaxed);
+    }
+
     /// Makes the lane new for the next sender. Only after its slot's claimant is known to be gone.
     pub fn reset(&mut self) {
         self.lane.reset();
