@@ -9,24 +9,11 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD WEFT=${WEFT:-$PWD/dist/bin/weft} wanted=("$@")
 [ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
 confine=$work/confine
 gcc -Wall -O2 -o "$confine" tests/containers/confine.c && gcc -Wall -O2 -DPRELOAD -shared -fPIC -o "$work/closed.so" tests/containers/confine.c ||
     { echo 'not ok - tests/containers/confine.c does not build'; echo '0 passed, 1 failed, 0 skipped'; exit 1; }
-
-report() { # report STATUS NAME: the output lies in $work/out
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-        printf 'ok - %s\n' "$2"
-    else
-        failed=$((failed + 1))
-        printf 'not ok - %s\n' "$2"
-        tail -n 12 "$work/out" | cut -c 1-170 | sed 's/^/    | /'
-    fi
-}
-skip() { skipped=$((skipped + 1)); printf 'skip - %s: %s\n' "$1" "$2"; }
 
 # A container's environment: what surrounds the whole job, and what surrounds each rank. Both are functions that run their words.
 plain() { "$@"; }
@@ -133,5 +120,4 @@ little_memory() {
 environment little-memory little_memory '' ''
 doctor little-memory little_memory '' 'memory' warn 'control group'
 
-printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" = 0 ]
+summary

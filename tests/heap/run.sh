@@ -11,21 +11,8 @@ ROOT=$PWD WEFT=${WEFT:-$PWD/dist/bin/weft}
 [ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
 FOLDER=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
 LIBRARY=$(realpath "$FOLDER")/libweft-heap.so
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-report() { # report STATUS NAME: the output lies in $work/out
-    if [ "$1" = 0 ]; then
-        passed=$((passed + 1))
-        printf 'ok - %s\n' "$2"
-    else
-        failed=$((failed + 1))
-        printf 'not ok - %s\n' "$2"
-        tail -n 12 "$work/out" | cut -c 1-170 | sed 's/^/    | /'
-    fi
-}
-skip() { skipped=$((skipped + 1)); printf 'skip - %s: %s\n' "$1" "$2"; }
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
 
 # mapped RECORD: how many messages of a job were copied out of heaps.
 mapped() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["summary"]["sent"].get("mapped", {}).get("messages", 0))' "$1"; }
@@ -79,5 +66,4 @@ else
     skip "$name" 'takes root and setpriv to be two users'
 fi
 
-echo "$passed passed, $failed failed, $skipped skipped"
-[ "$failed" = 0 ]
+summary

@@ -42,10 +42,10 @@ fn table(shared: &Shared) -> Registrations<'_> {
     }
 }
 
-/// Catches: either fence left out, the mark set after the second look or cleared without release.
-#[test]
-fn memory_is_the_owners_alone_once_it_is_taken_back_and_left() {
-    loom::model(|| {
+/// A remote that finds the registration touches its memory, so many times; the owner takes it back meanwhile, waits for whoever is there,
+/// and reads.
+fn taken_back_while_it_is_touched(times: usize) {
+    loom::model(move || {
         let own = shared();
         let registration = Registration {
             key: 5,
@@ -54,12 +54,14 @@ fn memory_is_the_owners_alone_once_it_is_taken_back_and_left() {
         assert!(table(&own).publish(&registration, |_| true));
         let theirs = own.clone();
         let remote = thread::spawn(move || {
-            if table(&theirs).begin(0, 5).is_some() {
-                theirs.memory.with_mut(|place| {
-                    // SAFETY: what this model is about; loom checks it.
-                    unsafe { *place = 1 }
-                });
-                table(&theirs).end(0);
+            for _ in 0..times {
+                if table(&theirs).begin(0, 5).is_some() {
+                    theirs.memory.with_mut(|place| {
+                        // SAFETY: what this model is about; loom checks it.
+                        unsafe { *place = 1 }
+                    });
+                    table(&theirs).end(0);
+                }
             }
         });
         let index = table(&own).withdraw(5).expect("published");
@@ -72,6 +74,12 @@ fn memory_is_the_owners_alone_once_it_is_taken_back_and_left() {
         });
         remote.join().expect("the remote ends");
     });
+}
+
+/// Catches: either fence left out, the mark set after the second look or cleared without release.
+#[test]
+fn memory_is_the_owners_alone_once_it_is_taken_back_and_left() {
+    taken_back_while_it_is_touched(1);
 }
 
 /// An owner publishes while a remote looks. Catches: the generation raised without release, or
@@ -102,33 +110,5 @@ fn a_registration_is_seen_whole_or_not_at_all() {
 /// fence, so that the owner sees it cleared and not what was touched before.
 #[test]
 fn what_was_touched_before_a_refusal_is_seen_after_it() {
-    loom::model(|| {
-        let own = shared();
-        let registration = Registration {
-            key: 5,
-            ..Registration::default()
-        };
-        assert!(table(&own).publish(&registration, |_| true));
-        let theirs = own.clone();
-        let remote = thread::spawn(move || {
-            for _ in 0..2 {
-                if table(&theirs).begin(0, 5).is_some() {
-                    theirs.memory.with_mut(|place| {
-                        // SAFETY: what this model is about; loom checks it.
-                        unsafe { *place = 1 }
-                    });
-                    table(&theirs).end(0);
-                }
-            }
-        });
-        let index = table(&own).withdraw(5).expect("published");
-        while !table(&own).users(index, 1).is_empty() {
-            thread::yield_now();
-        }
-        own.memory.with(|place| {
-            // SAFETY: as above.
-            unsafe { *place }
-        });
-        remote.join().expect("the remote ends");
-    });
+    taken_back_while_it_is_touched(2);
 }

@@ -159,19 +159,21 @@ fn a_path_that_swallows_everything_pauses_a_stream_for_less_than_5_ms() {
     }
 }
 
+/// MB/s of a stream under a fault that begins after 200 ms.
+fn during(seed: u64, fault: Fault) -> f64 {
+    let stream = Stream {
+        seed,
+        fault,
+        fault_ns: 200_000_000,
+        ..Stream::default()
+    };
+    stream.run().during_mb_s
+}
+
 #[test]
 fn a_slow_path_leaves_a_stream_nine_tenths_of_what_the_others_give() {
     for seed in 1..4 {
-        let with = |fault| {
-            let stream = Stream {
-                seed,
-                fault,
-                fault_ns: 200_000_000,
-                ..Stream::default()
-            };
-            stream.run().during_mb_s
-        };
-        let (all, slow) = (with(Fault::None), with(Fault::Slow));
+        let (all, slow) = (during(seed, Fault::None), during(seed, Fault::Slow));
         println!("seed {seed}: {slow} of {all} MB/s");
         assert!(
             slow >= 0.9 * 0.75 * all,
@@ -183,16 +185,7 @@ fn a_slow_path_leaves_a_stream_nine_tenths_of_what_the_others_give() {
 #[test]
 fn one_packet_of_a_hundred_lost_on_every_path_leaves_a_stream_four_fifths() {
     for seed in 1..4 {
-        let with = |fault| {
-            let stream = Stream {
-                seed,
-                fault,
-                fault_ns: 200_000_000,
-                ..Stream::default()
-            };
-            stream.run().during_mb_s
-        };
-        let (all, lossy) = (with(Fault::None), with(Fault::Loss(10_000)));
+        let (all, lossy) = (during(seed, Fault::None), during(seed, Fault::Loss(10_000)));
         println!("seed {seed}: {lossy} of {all} MB/s");
         assert!(lossy >= 0.8 * all, "{lossy} of {all} MB/s, seed {seed}");
     }
