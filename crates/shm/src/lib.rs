@@ -4,19 +4,25 @@
 //! Each endpoint owns one region (crate ring); a sender claims a slot in its receiver's region at first
 //! contact and from then on writes messages there by itself. By size a message is
 //!
-//! - *inline*: header and payload in one cache line of the lane,
+//! - *inline*: header and payload in one cache line of the lane, or in a few that follow one another,
 //! - *eager*: header in a cell, payload in the lane's data area,
 //! - *streamed*: the same in several pieces, so that both sides copy at the same time,
 //! - *offered* (rendezvous): only described; the receiver fetches it when it is matched, by *single copy*
-//!   (process_vm_readv), straight out of the sender's heap where that can be mapped, or by a *pipelined copy* through chunks it lends to the sender, whichever is permitted
-//!   and has lately been faster here. Where nothing else is under way its first bytes come along, and the rest may come as
-//!   a streamed message does.
+//!   (process_vm_readv), straight out of the sender's heap where that can be mapped, or by a *pipelined copy* through
+//!   chunks it lends to the sender, whichever is permitted and has lately been faster here. Where nothing else is under
+//!   way its first bytes come along, and the rest may come as a streamed message does.
 //!
-//! One message down: [`send`] -> ring's producer. One message up: [`receive`] -> `Owner`. In the order they
-//! are met: [`settings`], [`transport`] (the struct and its `Peer` face), [`backing`] (the file of a region), [`contact`] (finding a remote's
-//! region), [`remote`], [`send`], [`receive`], [`stream`], [`rendezvous`], [`pipelined`], [`parted`], [`heap`], [`ways`] and [`choice`] (which of
-//! them), [`direct`] and [`views`] (registered memory that is touched without its owner's help), [`stores`] (through the cache or past it), [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`published`] (what tools see of it), [`protocol`]
-//! (kinds of cells, thresholds). The formats are specified in docs/shm-layout.md.
+//! One message down: [`send`] -> ring's producer. One message up: [`receive`] -> `Owner`. In the order they are met:
+//! - [`settings`], [`transport`] (the struct and its `Peer` face), [`backing`] (the file of a region), [`contact`] (finding
+//!   a remote's region), [`remote`]
+//! - [`send`], [`receive`], [`stream`]
+//! - long messages: [`rendezvous`], [`pipelined`], [`parted`], [`heap`], [`ways`] and [`choice`] (which of them), [`stores`]
+//!   (through the cache or past it)
+//! - [`direct`] and [`views`]: registered memory that is touched without its owner's help
+//! - [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`published`] (what tools see of it),
+//!   [`protocol`] (kinds of cells, thresholds)
+//!
+//! The formats are specified in docs/shm-layout.md.
 #![forbid(unsafe_code)]
 
 mod backing;
