@@ -135,6 +135,8 @@ impl Flow {
         }
         let config = &shared.config;
         self.identity.learn(hello, packet.header.source);
+        // Who was contacted first is never greeted: what it sends is taken, since it names the remote as its target.
+        self.identity.awaits_greeting = false;
         self.size_datagrams(now_ns);
         self.sender
             .paths

@@ -68,6 +68,27 @@ fn first_contact_takes_one_round_trip_more_and_nothing_is_lost() {
     }
 }
 
+/// Only a remote that we do not know yet gets one packet at a time (srd-protocol 14.6).
+#[test]
+fn who_is_contacted_first_streams_as_fast_as_who_contacts() {
+    for seed in seeds(0..8) {
+        let mut world = world(2, seed);
+        world.post(0, 1, 1, 100);
+        world.run_until_quiet(SECOND);
+        world.post(0, 1, 2, 400_000);
+        let there = world.run_until_quiet(5 * SECOND);
+        world.post(1, 0, 3, 400_000);
+        let back = world.run_until_quiet(5 * SECOND);
+        assert_eq!(world.hosts[1].machine.statistics().greeted_count, 0);
+        assert!(
+            back < 2 * there,
+            "{} us there, {} us back",
+            there / US,
+            back / US
+        );
+    }
+}
+
 #[test]
 fn an_endpoint_may_send_to_itself() {
     for config in [config(), keyed()] {
