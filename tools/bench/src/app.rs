@@ -23,7 +23,7 @@ pub mod program;
 pub mod rounds;
 pub mod table;
 
-use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
+use crate::{EXIT_FAILED, EXIT_OK, refuse};
 use arguments::Settings;
 use std::ffi::OsString;
 
@@ -31,14 +31,7 @@ use std::ffi::OsString;
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let settings = match arguments::parse(arguments) {
         Ok(settings) => settings,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() {
-                EXIT_USAGE
-            } else {
-                EXIT_OK
-            };
-        }
+        Err(error) => return refuse(&error),
     };
     match measure(&settings) {
         Ok(record) => {

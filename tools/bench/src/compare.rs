@@ -31,7 +31,7 @@ pub mod record;
 pub mod table;
 pub mod thresholds;
 
-use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
+use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, refuse};
 use analysis::Analysis;
 use arguments::Settings;
 use measure::Interrupt;
@@ -56,14 +56,7 @@ enum Fault {
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let settings = match arguments::parse(arguments) {
         Ok(settings) => settings,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() {
-                EXIT_USAGE
-            } else {
-                EXIT_OK
-            };
-        }
+        Err(error) => return refuse(&error),
     };
     match compare(&settings) {
         Ok(code) => code,

@@ -27,7 +27,7 @@ use crate::compare::measure::Interrupt;
 use crate::report::draw;
 use crate::report::figure::Figure;
 use crate::report::page::{Block, Page, Section};
-use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
+use crate::{EXIT_FAILED, EXIT_OK, refuse};
 use clap::Parser;
 use list::STUDIES;
 use std::ffi::OsString;
@@ -80,14 +80,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     let name = std::iter::once(OsString::from("weft bench figures"));
     let settings = match Settings::try_parse_from(name.chain(arguments)) {
         Ok(settings) => settings,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() {
-                EXIT_USAGE
-            } else {
-                EXIT_OK
-            };
-        }
+        Err(error) => return refuse(&error),
     };
     match make(&settings) {
         Ok(0) => EXIT_OK,

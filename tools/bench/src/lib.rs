@@ -22,6 +22,7 @@
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
 //! - [`app`]: the same for whole programs: HPC Challenge, LAMMPS, GROMACS, OpenFOAM
 //! - [`figures`]: published effects, shown again on one page
+//! - `job`: a job of `weft run` that `compare` or `app` waits for
 //!
 //! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading between them. Options that need single iterations
 //! (-c, -z, -f) time each one, which adds the cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic
@@ -37,6 +38,7 @@ pub mod compare;
 pub mod figures;
 pub mod format;
 pub mod ior;
+mod job;
 pub mod mdtest;
 pub mod npb;
 pub mod one_sided;
@@ -92,6 +94,16 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
                 EXIT_USAGE
             }
         },
+    }
+}
+
+/// Prints what clap has to say instead of running, help among it; returns the exit code.
+fn refuse(error: &clap::Error) -> u8 {
+    let _ = error.print();
+    if error.use_stderr() {
+        EXIT_USAGE
+    } else {
+        EXIT_OK
     }
 }
 

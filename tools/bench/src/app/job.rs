@@ -4,10 +4,11 @@
 //! Called by rounds; starts `weft run`, which starts the MPI job and ends it when it takes too long.
 
 use super::program::write;
+use crate::job;
 use std::ffi::OsString;
 use std::fs::File;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// What it printed, within its folder.
@@ -16,8 +17,6 @@ pub const OUTPUT: &str = "run.stdout";
 pub const COMPLAINTS: &str = "run.stderr";
 /// How long it took by the wall clock, start and end of the job included, in seconds, within its folder.
 pub const SECONDS: &str = "run.seconds";
-/// How often to look whether it has ended (chosen: small beside the shortest run).
-const POLL: Duration = Duration::from_millis(10);
 /// Lines of a failed run's complaint that are shown (chosen).
 const LINES: usize = 8;
 
@@ -40,17 +39,12 @@ pub fn run(command: &[OsString], folder: &Path, limit: Duration) -> Result<(), S
         .stderr(file(COMPLAINTS)?)
         .spawn()
         .map_err(|error| format!("cannot start {}: {error}", program.to_string_lossy()))?;
-    let status = wait(&mut child, limit)?;
+    let status = job::wait(&mut child, limit)?;
     if status.success() {
         let seconds = start.elapsed().as_secs_f64();
         return write(&folder.join(SECONDS), &format!("{seconds:.3}\n"));
     }
-    let why = match status.code() {
-        Some(3) => "the job worked, but its messages did not go through Weft".to_owned(),
-        Some(124) => "it took longer than --timeout allows".to_owned(),
-        _ => status.to_string(),
-    };
-    Err(format!("{why}{}", last_words(folder)))
+    Err(format!("{}{}", job::why(status), last_words(folder)))
 }
 
 /// The end of what it complained of, or else of what it printed.
@@ -69,22 +63,6 @@ fn last_words(folder: &Path) -> String {
         }
     }
     String::new()
-}
-
-fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
-    let start = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) if start.elapsed() < limit => std::thread::sleep(POLL),
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("it did not end within {} s", limit.as_secs()));
-            }
-            Err(error) => return Err(format!("cannot wait for it: {error}")),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -5,10 +5,10 @@
 
 use super::plan::Leg;
 use super::record::Row;
+use crate::job;
 use serde::Deserialize;
 use std::io::Read;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// What a run measured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,8 +29,6 @@ enum Line {
     Row(Row),
 }
 
-/// How often to look whether a run has ended (chosen: small beside the shortest run).
-const POLL: Duration = Duration::from_millis(10);
 /// Characters of a failed run's complaint to keep (chosen).
 const COMPLAINT_LIMIT: usize = 600;
 
@@ -49,7 +47,7 @@ pub fn run(leg: &Leg) -> Result<Outcome, String> {
         .map_err(|error| format!("cannot start {}: {error}", program.to_string_lossy()))?;
     let stdout = child.stdout.take().map(reader);
     let stderr = child.stderr.take().map(reader);
-    let status = wait(&mut child, leg.limit)?;
+    let status = job::wait(&mut child, leg.limit)?;
     let text = |reader: Option<std::thread::JoinHandle<String>>| {
         reader
             .and_then(|thread| thread.join().ok())
@@ -75,28 +73,8 @@ fn reader(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Strin
     })
 }
 
-fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
-    let start = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) if start.elapsed() < limit => std::thread::sleep(POLL),
-            Ok(None) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return Err(format!("it did not end within {} s", limit.as_secs()));
-            }
-            Err(error) => return Err(format!("cannot wait for it: {error}")),
-        }
-    }
-}
-
 fn complaint(status: ExitStatus, stderr: &str) -> String {
-    let why = match status.code() {
-        Some(3) => "the job worked, but its messages did not go through Weft".to_owned(),
-        Some(124) => "it took longer than --timeout allows".to_owned(),
-        _ => status.to_string(),
-    };
+    let why = job::why(status);
     let said = stderr.trim();
     let start = said
         .char_indices()
@@ -129,6 +107,7 @@ fn parse(stdout: &str) -> Outcome {
 mod tests {
     use super::*;
     use crate::compare::record::tests;
+    use std::time::Duration;
 
     fn leg(script: &str, limit: Duration) -> Leg {
         Leg {
