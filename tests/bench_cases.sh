@@ -7,33 +7,19 @@
 WEFT=${WEFT:-$PWD/dist/bin/weft}
 # shellcheck disable=SC2016 # a name in quotes
 [ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
-passed=0 failed=0 skipped=0
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
+WORK=$work
 cd "$WORK" || exit 1
 
 # verdict NAME STATUS: counts a case; what it printed is shown if it failed.
 verdict() {
     if [ "$2" = 0 ]; then
-        printf 'ok - %s\n' "$1"
-        passed=$((passed + 1))
+        ok "$1"
     else
-        printf 'not ok - %s\n' "$1"
-        sed 's/^/    /' out err
-        failed=$((failed + 1))
+        not_ok "$1"
+        sed 's/^/    | /' out err
     fi
 }
 
-# skip WORDS
-skip() {
-    printf 'skip - %s\n' "$1"
-    skipped=$((skipped + 1))
-}
-
 has() { grep -Eq -- "$1" "${2:-out}"; }
-
-# summary: the last line, and the exit code of the suite.
-summary() {
-    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-    [ "$failed" = 0 ]
-}

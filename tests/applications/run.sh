@@ -5,20 +5,14 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 weft=$(realpath "${WEFT:-dist/bin/weft}")
-passed=0 failed=0 skipped=0
-
-ok() { passed=$((passed + 1)); printf 'ok - %s\n' "$1"; }
-not_ok() { failed=$((failed + 1)); printf 'not ok - %s\n' "$1"; }
-skip() { skipped=$((skipped + 1)); printf 'skip - %s\n' "$1"; }
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
 
 # agrees PROGRAM FILE FIGURE [OPTION...]: its runs over both transports agree and report the figure.
 agrees() {
     local program=$1 file=$2 figure=$3 rest=("${@:4}") shown="$1${4:+ $4 $5}"
-    if ! command -v "$file" >/dev/null; then skip "$program is not installed"; return; fi
-    if ! command -v mpiexec.openmpi >/dev/null; then skip "$program needs Debian's Open MPI, which is not installed"; return; fi
+    if ! command -v "$file" >/dev/null; then skip "$program" "it is not installed"; return; fi
+    if ! command -v mpiexec.openmpi >/dev/null; then skip "$program" "it needs Debian's Open MPI, which is not installed"; return; fi
     if TMPDIR=$work "$weft" bench app "$program" --quick --rounds 1 --transports weft,native --timeout 200 --json "${rest[@]}" >"$work/rows" 2>"$work/talk"; then
         ok "$shown runs over weft and native and agrees"
     else
@@ -59,9 +53,8 @@ if [ -d /usr/share/doc/openfoam-examples/examples ]; then
     agrees openfoam simpleFoam runs/day --case pitzdaily
     agrees openfoam snappyHexMesh runs/day --case motorbike
 else
-    skip 'OpenFOAM pitzDaily and motorBike: openfoam-examples is not installed'
+    skip 'OpenFOAM pitzDaily and motorBike' 'openfoam-examples is not installed'
 fi
 agrees hpcc hpcc Gflop/s
 if find "$work" -maxdepth 1 -name 'weft-app-*' | grep -q .; then not_ok 'folders of the runs are gone'; else ok 'folders of the runs are gone'; fi
-printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" = 0 ]
+summary

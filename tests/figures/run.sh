@@ -5,13 +5,8 @@
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 weft=${WEFT:-dist/bin/weft}
-passed=0 failed=0
-
-check() {
-    local name=$1
-    shift
-    if "$@"; then passed=$((passed + 1)); printf 'ok - %s\n' "$name"; else failed=$((failed + 1)); printf 'not ok - %s\n' "$name"; fi
-}
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
 
 # exits CODE COMMAND...: what it says is kept.
 exits() {
@@ -25,8 +20,6 @@ exits() {
 measured() { grep -q 'published and here' "$1" && ! grep -q 'not measured' "$1"; }
 nothing_left() { [ -z "$(find "$work" -maxdepth 1 -name 'weft-ior-*')" ]; }
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 if command -v mpiexec >/dev/null || command -v mpiexec.openmpi >/dev/null; then
     check 'a measured and a simulated figure are made' exits 0 "$weft" bench figures shared-memory incast --quick --out "$work/made"
     check 'the page has the measured figure' grep -q '<figure id="shared-memory">' "$work/made/index.html"
@@ -36,20 +29,16 @@ if command -v mpiexec >/dev/null || command -v mpiexec.openmpi >/dev/null; then
     check 'IOR by processes is made' exits 0 "$weft" bench figures ior --quick --files "$work" --out "$work/ior"
     check 'its claims are measured' measured "$work/ior/index.html"
     check 'IOR leaves no files behind' nothing_left
-    skipped=0
     if tests/testbed/testbed.sh check >/dev/null; then
         check 'a path that fails is shown on two hosts' exits 0 "$weft" bench figures path-failure --quick --out "$work/hosts"
         check 'with the longest pause of both' measured "$work/hosts/index.html"
     else
-        printf 'skip - two hosts: %s\n' "$(tests/testbed/testbed.sh check)"
-        skipped=1
+        skip 'two hosts' "$(tests/testbed/testbed.sh check)"
     fi
 else
-    printf 'skip - no MPI is installed to measure with\n'
-    skipped=1
+    skip 'what needs measuring' 'no MPI is installed'
 fi
 check 'a figure that cannot be made fails' exits 1 "$weft" bench figures cma-latency --quick --mpi /nowhere/mpiexec --out "$work/lost"
 check 'and says why on the page' grep -q 'Could not be made here' "$work/lost/index.html"
 check 'an unknown figure is wrong usage' exits 2 "$weft" bench figures nonsense --out "$work/none"
-printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" = 0 ]
+summary

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Random libfabric calls against the built provider, from a fixed seed and from one of the moment, some seconds each. Ends with
-# `N passed, N failed, N skipped`.
+# Random libfabric calls against the built provider, from a fixed seed and from one of the moment, some seconds each.
 #
 #   WEFT_PROVIDER_DIR   folder of libweft-fi.so (default: dist/lib/weft)
 #   WEFT_FUZZ_SECONDS   how long for each seed (default: 8)
@@ -10,22 +9,15 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")
 seconds=${WEFT_FUZZ_SECONDS:-8}
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
 unset "${!FI_WEFT_@}" FI_PROVIDER FI_LOG_LEVEL
 options=()
 
-finish() {
-    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-    [ "$failed" = 0 ]
-    exit
-}
-
 skip_all() {
-    printf 'skip random_calls: %s\n' "$1"
-    skipped=1
-    finish
+    skip 'random calls' "$1"
+    summary
+    exit
 }
 
 # The sanitizer is in the compiler but not yet promised by its stable releases.
@@ -52,11 +44,9 @@ fi
 export FI_PROVIDER_PATH=$folder
 for seed in 1 "$(date +%s)"; do
     if timeout $((seconds + 120)) "$work/calls" --seed "$seed" --seconds "$seconds" >"$work/result" 2>"$work/talk"; then
-        printf 'ok random_calls: %s\n' "$(tail -n 1 "$work/result")"
-        passed=$((passed + 1))
+        ok "random calls: $(tail -n 1 "$work/result")"
     else
-        printf 'not ok random_calls: %s; %s\n' "$(tail -n 1 "$work/result")" "$(grep -am1 -E 'ERROR|panicked|signal' "$work/talk")"
-        failed=$((failed + 1))
+        not_ok "random calls: $(tail -n 1 "$work/result"); $(grep -am1 -E 'ERROR|panicked|signal' "$work/talk")"
     fi
 done
-finish
+summary

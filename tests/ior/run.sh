@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft bench ior` on real MPIs and real files. Usage: tests/ior/run.sh
 #
-# Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
+# WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 PARSER=${IOR_PARSER:-$PWD/.env/ior-parser/bin/ior_parser}
@@ -57,7 +57,7 @@ assert 8 << 20 in found and 2 << 20 in found, text
 EOF
     verdict "ior-parser finds sizes and mean bandwidths in the text" $?
 else
-    skip "ior-parser: $PARSER is missing; scripts/setup.sh test installs it"
+    skip ior-parser "$PARSER is missing; scripts/setup.sh test installs it"
 fi
 
 ior 3 mpich -w -W -r -R -b 256k -t 16k -s 3 -z -Z -i 2 -e -g -l random -O summaryFormat=JSON
@@ -110,7 +110,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     [ "$status" = 1 ] && has 'No space left.*make room' err
     verdict "a full file system is told with what to do, exit code 1" $?
 else
-    skip "a full file system: needs root and mount namespaces"
+    skip "a full file system" "needs root and mount namespaces"
 fi
 
 # A rank that is killed takes the others with it, and the rows before are there.

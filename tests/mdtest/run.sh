@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft bench mdtest` on real MPIs and real files. Usage: tests/mdtest/run.sh
 #
-# Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
+# WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/bench_cases.sh
@@ -43,7 +43,7 @@ for mpi in openmpi mpich intel; do
         has '^4 tasks, 84 files/directories$' && has '^Nodemap: 1111$' && read_rates "${EVERY[@]}" && [ -z "$(ls -A all)" ]
     status=$?
     if [ "$status" != 0 ] && has 'not here' err; then
-        skip "$mpi is not installed"
+        skip "$mpi" "it is not installed"
         continue
     fi
     verdict "$mpi: all phases on the neighbour's items, and nothing is left" "$status"
@@ -120,7 +120,7 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
         has '^V-1:   Directory removal ' && has '^   Directory creation +[1-9]' && has '^   File creation +0.000'
     verdict "a full disk ends the run on all ranks, and what was measured is printed, exit code 1" $?
 else
-    skip "a full disk: needs root and mount namespaces"
+    skip "a full disk" "needs root and mount namespaces"
 fi
 
 # A rank that is killed takes the others with it, and what was measured before is there.

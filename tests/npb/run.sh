@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft bench ft` and `weft bench is` on real MPIs: their results are those that the NAS Parallel Benchmarks publish. Usage: tests/npb/run.sh
 #
-# Prints `ok`, `not ok` or `skip` for each case, and at the end `N passed, N failed, N skipped`. WEFT names another weft command.
+# WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 # shellcheck source=tests/bench_cases.sh
@@ -30,7 +30,7 @@ for name in ft is; do
         kernel 2 weft "$mpi" "$name" --class W
         status=$?
         if [ "$status" != 0 ] && has 'not here|cannot use Weft' err; then
-            skip "$mpi over Weft: it is not installed, or was built without libfabric"
+            skip "$mpi over Weft" "it is not installed, or was built without libfabric"
             continue
         fi
         [ "$status" = 0 ] && is_right "${name^^}" 2

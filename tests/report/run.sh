@@ -7,20 +7,8 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 shots=report/report-test
 weft=${WEFT:-dist/bin/weft}
-passed=0 failed=0 skipped=0
-
-finish() {
-    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-    [ "$failed" = 0 ]
-    exit
-}
-
-ok() { passed=$((passed + 1)); printf 'ok - %s\n' "$1"; }
-not_ok() { failed=$((failed + 1)); printf 'not ok - %s\n' "$1"; }
-skip() { skipped=$((skipped + 1)); printf 'skip - %s\n' "$1"; }
-
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
 
 # rendered: a page, its tables and its pictures from a journal, without measuring; the exit code says what crossed a threshold.
 rendered() {
@@ -60,7 +48,7 @@ rendered() {
 browse() {
     local line
     if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then
-        skip 'the page in a browser: the Debian packages chromium and chromium-driver are not installed (scripts/setup.sh test)'
+        skip 'the page in a browser' 'the Debian packages chromium and chromium-driver are not installed (scripts/setup.sh test)'
         return
     fi
     while IFS= read -r line; do
@@ -79,4 +67,4 @@ else
     if scripts/readme-results.py --check; then ok "README's table stands between its marks"; else not_ok "README's table stands between its marks"; fi
     [ ! -s "$work/index.html" ] || browse "$work/index.html"
 fi
-finish
+summary

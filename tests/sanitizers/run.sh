@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The laws of the crates with unsafe code, once more under what sees undefined behaviour: Miri (an interpreter that knows Rust's rules of
-# aliasing and of data races), AddressSanitizer and ThreadSanitizer. Ends with `N passed, N failed, N skipped`.
+# aliasing and of data races), AddressSanitizer and ThreadSanitizer.
 #
 #   tests/sanitizers/run.sh [miri|address|thread]...   only these
 #
@@ -9,9 +9,8 @@
 #   rustup toolchain install nightly --component miri --component rust-src
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
 host=$(rustc -vV | sed -n 's/^host: //p')
 target=${CARGO_TARGET_DIR:-target}/sanitize
 crates=(-p weft-memory -p weft-ring)
@@ -22,18 +21,11 @@ run() {
     shift
     if timeout 900 "$@" >"$work/result" 2>&1; then
         count=$(awk '/^test result:/ { p += $4; i += $8 } END { print p + 0 " laws, " i + 0 " left out" }' "$work/result")
-        printf 'ok %s: %s\n' "$name" "$count"
-        passed=$((passed + 1))
+        ok "$name: $count"
     else
-        printf 'not ok %s\n' "$name"
+        not_ok "$name"
         grep -aE '^(error|test .*FAILED|==[0-9]+==|WARNING: ThreadSanitizer|SUMMARY)|panicked' "$work/result" | head -n 12
-        failed=$((failed + 1))
     fi
-}
-
-skip() {
-    printf 'skip %s: %s\n' "$1" "$2"
-    skipped=$((skipped + 1))
 }
 
 # What Miri has no system call for is marked so in the tests. Buffers of the process are never freed, on purpose.
@@ -78,5 +70,4 @@ for kind in "$@"; do
             ;;
     esac
 done
-printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-[ "$failed" = 0 ]
+summary

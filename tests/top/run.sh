@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft top` beside a running MPI job: what it prints once, as text and as JSON, and its screen with each key, driven through tmux.
-# Ten seconds. Ends with `N passed, N failed, N skipped`.
+# Ten seconds.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 WEFT=${WEFT:-$PWD/dist/bin/weft}
 [ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-passed=0 failed=0 skipped=0 job=
-work=$(mktemp -d)
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
+job=
 socket=weft-top-$$
 finish() {
     [ -n "$job" ] && kill "$job" 2>/dev/null && wait "$job" 2>/dev/null
@@ -16,24 +17,6 @@ finish() {
 }
 trap finish EXIT
 
-check() { # check NAME COMMAND...
-    local name=$1
-    shift
-    if "$@" >"$work/out" 2>&1; then
-        passed=$((passed + 1))
-        printf 'ok - %s\n' "$name"
-    else
-        failed=$((failed + 1))
-        printf 'not ok - %s\n' "$name"
-        head -n 20 "$work/out" | cut -c 1-160 | sed 's/^/    | /'
-    fi
-}
-ends() {
-    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-    [ "$failed" = 0 ]
-    exit
-}
-
 refuses() { "$WEFT" top --interval 0; [ $? = 2 ]; }
 check 'an interval of nothing is wrong usage' refuses
 
@@ -41,9 +24,9 @@ mpi=
 [ -x .env/mpi/mpich/bin/mpiexec ] && mpi=mpich
 [ -z "$mpi" ] && [ -x /usr/bin/mpirun.openmpi ] && mpi=debian-openmpi
 if [ -z "$mpi" ]; then
-    skipped=$((skipped + 1))
-    echo 'skip - weft top beside a job: no MPI is installed; scripts/setup.sh test installs one'
-    ends
+    skip 'weft top beside a job' 'no MPI is installed; scripts/setup.sh test installs one'
+    summary
+    exit
 fi
 "$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 60 -- "$WEFT" bench latency -m 8:8 -i 100000000 >"$work/job" 2>&1 &
 job=$!
@@ -75,9 +58,9 @@ pipe() { "$WEFT" top --once --interval 0.1 | head -n 1 | grep -q 'weft top: [0-9
 check 'a reader that leaves early is no failure' pipe
 
 if ! command -v tmux >/dev/null; then
-    skipped=$((skipped + 1))
-    echo 'skip - the screen of weft top: tmux is not installed'
-    ends
+    skip 'the screen of weft top' 'tmux is not installed'
+    summary
+    exit
 fi
 screen() { tmux -L "$socket" capture-pane -p; }
 shows() { # shows PATTERN: within five seconds
@@ -101,4 +84,4 @@ tmux -L "$socket" resize-window -x 60 -y 8 2>/dev/null
 check 'it keeps within a smaller window' shows '^weft top: .*by bytes'
 press q
 check 'q gives the terminal back' shows '^left'
-ends
+summary
