@@ -4,7 +4,7 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 
-use weft_wire::{PATH_COUNT, PORT_COUNT};
+use weft_wire::{PATH_COUNT, PORT_COUNT, PortAddresses};
 
 /// Sequences under way per flow (srd-protocol 15, part of version 1).
 pub const SEQUENCE_LIMIT: u64 = 1024;
@@ -30,6 +30,8 @@ pub struct Config {
     pub ports: [u16; PORT_COUNT],
     /// 1 to 8.
     pub port_count: u8,
+    /// At which of our addresses each of them is (srd-protocol 17).
+    pub addresses: PortAddresses,
     /// Largest datagram to send and to take, in bytes, without IP and UDP headers.
     pub datagram_bytes: u16,
     /// How many of the 64 paths to use; 1 shows what the others are worth.
@@ -91,6 +93,7 @@ impl Default for Config {
         Self {
             ports: [1, 2, 3, 4, 5, 6, 7, 8],
             port_count: PORT_COUNT as u8,
+            addresses: PortAddresses::ONE,
             datagram_bytes: 1400,
             path_count: PATH_COUNT as u8,
             fresh_contact: false,
@@ -188,6 +191,19 @@ impl Config {
                 (*port).into(),
                 1..=65_535,
                 "as many as port_count must not be 0",
+            )?;
+        }
+        for index in 0..PORT_COUNT as u8 {
+            let most = if index == 0 || index >= self.port_count {
+                0
+            } else {
+                self.addresses.further().len() as u64
+            };
+            within(
+                "addresses",
+                self.addresses.number(index).into(),
+                0..=most,
+                "the first port, and those that are not there, must be at the first address",
             )?;
         }
         self.timing.check()?;

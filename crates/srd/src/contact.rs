@@ -141,7 +141,7 @@ impl Machine {
         let slot = &mut self.slots[index as usize];
         slot.former = [gone, slot.former[0]];
         let identity = slot.rest.identity;
-        slot.rest = Rest::anew(&identity);
+        slot.rest = Rest::anew(&identity, &self.shared.config);
         if let Some(mut flow) = slot.flow.take() {
             flow.fail(&mut self.shared, Failure::Restarted);
         }
@@ -236,7 +236,7 @@ impl Machine {
             }
             let (own, target) = (self.shared.incarnation, identity.incarnation);
             for attempt in 0..FAREWELLS {
-                let path = Path::from_ports(attempt, attempt);
+                let path = identity.reach.first_path(attempt);
                 let farewell = match &mut self.slots[index].flow {
                     Some(flow) => flow.write_farewell(&mut self.shared, path, now_ns),
                     None => {
@@ -290,15 +290,7 @@ impl Machine {
 
     /// The remote that has told us of this port, or is known by it. Slow path: a scan of all remotes.
     pub fn remote_with_port(&self, at: SocketAddr) -> Option<Remote> {
-        let has = |slot: &Slot| {
-            let identity = slot
-                .flow
-                .as_ref()
-                .map_or(&slot.rest.identity, |flow| &flow.identity);
-            identity.address == at
-                || identity.address.ip() == at.ip()
-                    && identity.ports[..usize::from(identity.port_count)].contains(&at.port())
-        };
+        let has = |slot: &Slot| slot.identity().answers_at(at);
         let index = self.slots.iter().position(has)?;
         Some(Remote(index as u32))
     }
@@ -310,7 +302,7 @@ impl Machine {
         let silent = |slot: &Slot| {
             let flow = slot.flow.as_ref()?;
             let waits = flow.silence.unanswered_ns.saturating_add(patience_ns) <= now_ns;
-            waits.then_some(flow.identity.address)
+            waits.then(|| flow.identity.target(flow.received.lone_path()))
         };
         let slots = self.slots.iter().enumerate();
         slots
@@ -341,7 +333,7 @@ impl Machine {
         if let Some(mut flow) = slot.flow.take() {
             let identity = flow.identity;
             flow.fail(&mut self.shared, why);
-            slot.rest = Rest::anew(&identity);
+            slot.rest = Rest::anew(&identity, &self.shared.config);
             slot.rest.identity.incarnation = identity.incarnation;
         }
     }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use weft_wire::hello::{ANSWERS_PROBES, DATAGRAM_BYTES_LEAST};
-use weft_wire::{Hello, PORT_COUNT, Path};
+use weft_wire::{Hello, PORT_COUNT};
 
 use crate::ack::Received;
 use crate::config::{Config, MESSAGE_LIMIT};
@@ -18,6 +18,7 @@ use crate::loss;
 use crate::order::Order;
 use crate::outgoing::{Form, OutgoingTable};
 use crate::random::Random;
+use crate::reach::Reach;
 use crate::sender::Sender;
 use crate::sent::Piece;
 use crate::sizing::Sizing;
@@ -46,6 +47,8 @@ pub(crate) struct Shared {
     pub(crate) penalty: u8,
     /// Payload bytes that wait for their turn, over all flows.
     pub(crate) held_bytes: u64,
+    /// Remotes to which our host's routes are not known (srd-protocol 17.3).
+    pub(crate) unrouted: Vec<u32>,
 }
 
 /// Who the remote is, as far as we know.
@@ -72,12 +75,14 @@ pub(crate) struct Identity {
     pub(crate) cookie: u64,
     /// It takes nothing before we know its incarnation: one packet at a time (srd-protocol 14.6).
     pub(crate) awaits_greeting: bool,
+    pub(crate) reach: Reach,
 }
 
 impl Identity {
-    pub(crate) fn new(address: SocketAddr, own_datagram_bytes: u16) -> Self {
+    pub(crate) fn new(address: SocketAddr, own_datagram_bytes: u16, config: &Config) -> Self {
         Self {
             address,
+            reach: Reach::new(config),
             context: 0,
             incarnation: 0,
             ports: [0; PORT_COUNT],
@@ -94,23 +99,15 @@ impl Identity {
         }
     }
 
-    pub(crate) fn learn(&mut self, hello: &Hello, incarnation: u64) {
+    /// Answers whether our host is to be asked for routes (srd-protocol 17.3).
+    pub(crate) fn learn(&mut self, hello: &Hello, incarnation: u64, config: &Config) -> bool {
         self.context = hello.context;
         self.incarnation = incarnation;
         self.ports = hello.ports;
         self.port_count = hello.port_count;
         self.its_datagram_bytes = hello.datagram_bytes;
         self.answers_probes = hello.features & ANSWERS_PROBES != 0;
-    }
-
-    /// Where packets of a path go.
-    pub(crate) fn target(&self, path: Path) -> SocketAddr {
-        let mut to = self.address;
-        if self.port_count > 0 {
-            let index = path.target_port_index() % self.port_count;
-            to.set_port(self.ports[usize::from(index)]);
-        }
-        to
+        self.reach.learn(hello, config)
     }
 }
 
@@ -132,15 +129,15 @@ pub(crate) struct Rest {
 
 impl Rest {
     /// For a new life of the same remote.
-    pub(crate) fn anew(before: &Identity) -> Self {
-        let mut rest = Self::new(before.address, before.own_datagram_bytes);
+    pub(crate) fn anew(before: &Identity, config: &Config) -> Self {
+        let mut rest = Self::new(before.address, before.own_datagram_bytes, config);
         rest.identity.is_proven = before.is_proven;
         rest
     }
 
-    pub(crate) fn new(address: SocketAddr, own_datagram_bytes: u16) -> Self {
+    pub(crate) fn new(address: SocketAddr, own_datagram_bytes: u16, config: &Config) -> Self {
         Self {
-            identity: Identity::new(address, own_datagram_bytes),
+            identity: Identity::new(address, own_datagram_bytes, config),
             next_sequence: 0,
             sent_bytes: 0,
             cumulative: 0,
@@ -233,13 +230,10 @@ impl Flow {
             rest.sent_bytes,
             &mut shared.random,
         );
-        if rest.identity.port_count > 0 {
-            sender.paths.open(config.path_count, &mut shared.random);
-        }
         let mut identity = rest.identity;
         identity.awaits_greeting = config.fresh_contact && identity.incarnation == 0;
         sender.sizing = Sizing::resume(&identity, now_ns);
-        Self {
+        let mut flow = Self {
             remote,
             identity,
             sender,
@@ -269,7 +263,11 @@ impl Flow {
                 watched: false,
             },
             awaits_grant: false,
+        };
+        if identity.port_count > 0 {
+            flow.open_paths(shared);
         }
+        flow
     }
 
     /// Folds an idle flow.

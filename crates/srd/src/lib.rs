@@ -43,7 +43,7 @@
 //! - [`machine`]: between flows: turns, grants, deadlines; `contact`: whose packet it is, restarts, ends;
 //!   `greeting`: strangers prove that they live
 //! - `flow`: all that is under way with one remote; `outgoing`: messages being sent; `transmit`: what leaves next
-//! - `sizing`: how large datagrams may be
+//! - `sizing`: how large datagrams may be; `reach`: which paths there are between hosts of several addresses
 //! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path`, `timers`
 //! - `receive`: a packet, checked, then taken; `ack`: which sequences arrived; `loss`: what that means to the sender
 //! - `order` (the sender's order), `reassembly` (ranges), `landing` (placement), `credit` (who may send how much)
@@ -65,6 +65,7 @@ mod outgoing;
 mod pacing;
 mod path;
 pub mod random;
+mod reach;
 mod reassembly;
 mod receive;
 mod sender;
@@ -81,4 +82,4 @@ pub use events::{
 };
 pub use machine::Machine;
 pub use weft_wire::refusal::Reason;
-pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT};
+pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT, PortAddresses};

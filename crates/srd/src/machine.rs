@@ -83,6 +83,7 @@ impl Machine {
                 jitter: Jitter::default(),
                 penalty: 0,
                 held_bytes: 0,
+                unrouted: Vec::new(),
                 config,
             },
             slots: Vec::new(),
@@ -107,7 +108,11 @@ impl Machine {
         }
         let index = self.slots.len() as u32;
         self.slots.push(Slot {
-            rest: Rest::new(address, self.shared.config.datagram_bytes),
+            rest: Rest::new(
+                address,
+                self.shared.config.datagram_bytes,
+                &self.shared.config,
+            ),
             flow: None,
             former: [0; 2],
             ended: None,

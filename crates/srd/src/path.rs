@@ -3,7 +3,7 @@
 //!
 //! Called by flow and loss. Sources: REPS (ring of known-good paths), MRC (health in four states).
 
-use weft_wire::{PATH_COUNT, Path};
+use weft_wire::{PATH_COUNT, Path, PortAddresses};
 
 use crate::random::Random;
 use crate::timers::NEVER;
@@ -61,6 +61,8 @@ pub(crate) struct Paths {
     cursor: u8,
     /// How many of `order` may be used.
     open_count: u8,
+    /// Those that lead from one host to the other (srd-protocol 17.3).
+    allowed: u64,
     ring: [u8; RING],
     ring_length: u8,
     /// The last paths that answered, newest first.
@@ -69,8 +71,9 @@ pub(crate) struct Paths {
 }
 
 impl Paths {
-    /// Paths in a random order, of which only those to the first port are open (srd-protocol 6.1).
-    pub(crate) fn new(random: &mut Random) -> Self {
+    /// Paths in a random order, of which only those to the remote's first port are open, from ports of ours at the first
+    /// address (srd-protocol 6.1, 17.2).
+    pub(crate) fn new(addresses: &PortAddresses, random: &mut Random) -> Self {
         let state = State {
             delivered_ns: 0,
             until_ns: 0,
@@ -90,22 +93,36 @@ impl Paths {
             order,
             cursor: 0,
             open_count: PATH_COUNT as u8,
+            allowed: u64::MAX,
             ring: [0; RING],
             ring_length: 0,
             proven: [None; PROVEN],
             next_probe_ns: NEVER,
         };
-        // Those to the first port come first, so that "open" is a prefix.
-        paths.order.sort_by_key(|path| path % 8 != 0);
-        paths.open_count = 8;
+        let first = |path: &u8| path % 8 == 0 && addresses.number(path / 8) == 0;
+        paths.open_count = paths.order.iter().filter(|path| first(path)).count() as u8;
+        // Those that are open come first, so that "open" is a prefix.
+        paths.order.sort_by_key(|path| !first(path));
+        if !addresses.is_one() {
+            paths.allowed = addresses.first_paths(&PortAddresses::ONE);
+        }
         paths
     }
 
-    /// The remote's ports are known: opens `count` paths (srd-protocol 6.2).
-    pub(crate) fn open(&mut self, count: u8, random: &mut Random) {
+    /// The remote's ports are known: opens `count` of the allowed paths, which are a set (srd-protocol 6.2, 17.3).
+    pub(crate) fn open(&mut self, allowed: u64, count: u8, random: &mut Random) {
         random.shuffle(&mut self.order);
-        self.open_count = count.clamp(1, PATH_COUNT as u8);
+        self.order.sort_by_key(|path| allowed >> path & 1 == 0);
+        let most = allowed.count_ones().max(1) as u8;
+        self.open_count = count.clamp(1, most);
+        self.allowed = allowed;
         self.cursor = 0;
+    }
+
+    /// Whether a path leads from one host to the other, as far as is known.
+    #[inline]
+    pub(crate) fn may_use(&self, path: Path) -> bool {
+        self.allowed & path.bit() != 0
     }
 
     /// Before the remote's ports are known.
@@ -115,6 +132,9 @@ impl Paths {
 
     fn usable(&self, path: u8, now_ns: u64) -> bool {
         let state = &self.states[usize::from(path)];
+        if self.allowed >> path & 1 == 0 {
+            return false;
+        }
         match state.health {
             Health::Good => true,
             Health::Skip => state.until_ns <= now_ns,
@@ -325,14 +345,14 @@ mod tests {
 
     fn paths() -> Paths {
         let mut random = Random::new(1);
-        let mut paths = Paths::new(&mut random);
-        paths.open(64, &mut random);
+        let mut paths = Paths::new(&PortAddresses::ONE, &mut random);
+        paths.open(u64::MAX, 64, &mut random);
         paths
     }
 
     #[test]
     fn before_first_contact_only_the_first_port_is_used() {
-        let mut paths = Paths::new(&mut Random::new(3));
+        let mut paths = Paths::new(&PortAddresses::ONE, &mut Random::new(3));
         for _ in 0..100 {
             assert_eq!(paths.pick(0, None).target_port_index(), 0);
         }

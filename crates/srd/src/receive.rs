@@ -128,19 +128,24 @@ impl Flow {
         let fresh = shared.config.fresh_contact;
         // A greeted stranger names us before it has our hello (srd-protocol 14.6).
         let has_hello = !fresh || header.context != 0;
-        self.identity.knows_us |= has_hello && header.target == shared.incarnation;
+        self.identity.reach.on_heard(header.path);
+        if !self.identity.knows_us && has_hello && header.target == shared.incarnation {
+            self.on_known(shared);
+        }
         let Some(hello) = &packet.hello else { return };
         if self.identity.port_count != 0 {
             return;
         }
-        let config = &shared.config;
-        self.identity.learn(hello, packet.header.source);
+        if self
+            .identity
+            .learn(hello, packet.header.source, &shared.config)
+        {
+            shared.unrouted.push(self.remote);
+        }
         // Who was contacted first is never greeted: what it sends is taken, since it names the remote as its target.
         self.identity.awaits_greeting = false;
         self.size_datagrams(now_ns);
-        self.sender
-            .paths
-            .open(config.path_count, &mut shared.random);
+        self.open_paths(shared);
         self.allowance.learn(hello.receive_limit, 0);
     }
 

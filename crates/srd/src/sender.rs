@@ -62,7 +62,7 @@ pub(crate) struct Clocks {
 
 impl Sender {
     pub(crate) fn new(config: &Config, next: u64, sent_bytes: u64, random: &mut Random) -> Self {
-        let mut paths = Paths::new(random);
+        let mut paths = Paths::new(&config.addresses, random);
         paths.limit(config.path_count);
         Self {
             ring: SentRing::new(next),

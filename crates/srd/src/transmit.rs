@@ -3,7 +3,6 @@
 
 use weft_wire::header::HEADER_BYTES;
 use weft_wire::hello::ANSWERS_PROBES;
-use weft_wire::hello::HELLO_BYTES;
 use weft_wire::message::MESSAGE_BYTES;
 use weft_wire::{
     Accept, Body, Data, Head, Header, Hello, Packet, Path, Receipt, Refusal, Segment, Stale, data,
@@ -32,14 +31,18 @@ impl Flow {
     /// The longest message that is sure to fit one packet, with the first packet's hello.
     pub(crate) fn eager_limit_bytes(&self) -> u64 {
         u64::from(self.identity.datagram_bytes)
-            - (HEADER_BYTES + HELLO_BYTES + MESSAGE_BYTES) as u64
+            - (HEADER_BYTES + self.hello_bytes() + MESSAGE_BYTES) as u64
+    }
+
+    fn hello_bytes(&self) -> usize {
+        usize::from(self.identity.reach.hello_bytes)
     }
 
     fn room_bytes(&self, body_bytes: usize) -> u64 {
         let hello = if self.identity.knows_us {
             0
         } else {
-            HELLO_BYTES
+            self.hello_bytes()
         };
         u64::from(self.identity.datagram_bytes) - (HEADER_BYTES + hello + body_bytes) as u64
     }
@@ -131,7 +134,7 @@ impl Flow {
             }
             _ => 0,
         };
-        let most = (HEADER_BYTES + HELLO_BYTES + MESSAGE_BYTES + SECTION_ROOM) as u64;
+        let most = (HEADER_BYTES + self.hello_bytes() + MESSAGE_BYTES + SECTION_ROOM) as u64;
         (payload_bytes + most).min(u64::from(self.identity.datagram_bytes)) as u16
     }
 
@@ -278,6 +281,12 @@ impl Flow {
     /// srd-protocol 7.4.
     fn send_acknowledgement(&mut self, shared: &mut Shared, now_ns: u64) -> Transmit {
         let path = self.received.lone_path();
+        // What came over an address that our own routes do not lead to is answered where they lead (srd-protocol 17.4).
+        let path = if self.sender.paths.may_use(path) {
+            path
+        } else {
+            self.sender.paths.pick(now_ns, None)
+        };
         let departure = Departure {
             path,
             sequence: 0,
@@ -400,10 +409,11 @@ impl Flow {
             datagram_bytes: identity.own_datagram_bytes,
             ports: shared.config.ports,
             port_count: shared.config.port_count,
+            addresses: shared.config.addresses,
             receive_limit: self.inbox.limit(),
             cookie: identity.cookie,
         });
-        let fixed = HEADER_BYTES + HELLO_BYTES + MESSAGE_BYTES + SECTION_ROOM;
+        let fixed = HEADER_BYTES + self.hello_bytes() + MESSAGE_BYTES + SECTION_ROOM;
         let fits = fixed + self.payload_room(&body) <= usize::from(identity.datagram_bytes);
         let acknowledgement = (fits && self.received.due_ns() != NEVER).then(|| {
             let limits = Limits {

@@ -3,8 +3,9 @@
 
 use crate::malformed::Malformed;
 
-/// The longest a packet can be without its payload: header, both sections with a full bitmap, the longest body.
-pub const HEAD_BYTES: usize = 48 + 48 + 64 + 128 + 44;
+/// The longest a packet can be without its payload: header, a hello with all further addresses, an acknowledgement with a
+/// full bitmap, the longest body.
+pub const HEAD_BYTES: usize = 48 + (48 + 48) + (64 + 128) + 44;
 
 /// Everything of a packet but its payload, in a fixed array.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,9 @@
 use crate::bytes::{Head, Reader};
 use crate::malformed::{Malformed, require};
 use crate::path::PORT_COUNT;
+use crate::port_addresses::PortAddresses;
 
-/// Size of the section (srd-protocol 3).
+/// Size of the section without further addresses (srd-protocol 3).
 pub const HELLO_BYTES: usize = 48;
 /// What every endpoint takes, and every network carries that QUIC can use (RFC 9000, 14).
 pub const DATAGRAM_BYTES_LEAST: u16 = 1200;
@@ -26,6 +27,8 @@ pub struct Hello {
     pub ports: [u16; PORT_COUNT],
     /// 1 to 8.
     pub port_count: u8,
+    /// Where they are.
+    pub addresses: PortAddresses,
     /// What may be sent to it at the start (srd-protocol 11.3).
     pub receive_limit: u64,
     /// From the remote's greeting (srd-protocol 14.6); 0 if there was none.
@@ -38,13 +41,14 @@ impl Hello {
         head.put_u32(self.features);
         head.put_u16(self.datagram_bytes);
         head.put_u8(self.port_count);
-        head.put_u8(0);
+        head.put_u8(self.addresses.count());
         for port in self.ports {
             head.put_u16(port);
         }
-        head.put_u32(0);
+        head.put_u32(self.addresses.numbers());
         head.put_u64(self.receive_limit);
         head.put_u64(self.cookie);
+        self.addresses.write(head);
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
@@ -65,7 +69,7 @@ impl Hello {
             u64::from(port_count),
             "an endpoint has 1 to 8 ports",
         )?;
-        reader.zeros::<1>("reserved byte of the hello")?;
+        let further_count = reader.u8("further address count")?;
         let mut ports = [0; PORT_COUNT];
         for (index, port) in ports.iter_mut().enumerate() {
             *port = reader.u16("port")?;
@@ -76,15 +80,17 @@ impl Hello {
                 "as many ports as counted are not 0, and the rest are",
             )?;
         }
-        reader.zeros::<4>("reserved bytes of the hello")?;
+        let numbers = reader.u32("addresses of the ports")?;
         let receive_limit = reader.u64("receive_limit of the hello")?;
         let cookie = reader.u64("cookie of the hello")?;
+        let addresses = PortAddresses::read(reader, further_count, numbers, port_count)?;
         Ok(Self {
             context,
             features,
             datagram_bytes,
             ports,
             port_count,
+            addresses,
             receive_limit,
             cookie,
         })

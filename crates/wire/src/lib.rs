@@ -11,7 +11,7 @@
 //! In the order of a datagram's bytes:
 //! - [`bytes`]: reading and writing fixed-width numbers within bounds; [`malformed`]: what was wrong
 //! - [`header`]: the 48 bytes that every packet begins with, [`path`]: what a path is
-//! - [`hello`], [`acknowledgement`]: the two optional sections
+//! - [`hello`] with [`port_addresses`], [`acknowledgement`]: the two optional sections
 //! - [`message`]: what three kinds say about a user's message
 //! - [`eager`], [`segment`], [`offer`], [`accept`], [`data`], [`receipt`], [`refusal`], [`stale`],
 //!   [`greeting`]: one body each
@@ -32,6 +32,7 @@ pub mod message;
 pub mod offer;
 pub mod packet;
 pub mod path;
+pub mod port_addresses;
 pub mod receipt;
 pub mod refusal;
 pub mod segment;
@@ -48,6 +49,7 @@ pub use malformed::Malformed;
 pub use message::Message;
 pub use packet::{Body, Packet};
 pub use path::{PATH_COUNT, PORT_COUNT, Path};
+pub use port_addresses::PortAddresses;
 pub use receipt::Receipt;
 pub use refusal::{Reason, Refusal};
 pub use segment::Segment;

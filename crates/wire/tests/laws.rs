@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The laws of the formats: what is written is read back; what is not a packet is told apart, and never panics.
 
+use std::net::IpAddr;
+
 use proptest::prelude::*;
 use weft_wire::*;
 
@@ -48,17 +50,35 @@ fn header() -> impl Strategy<Value = Header> {
     })
 }
 
+fn further() -> impl Strategy<Value = Vec<IpAddr>> {
+    let address = prop_oneof![
+        (1u8..=223, any::<[u8; 3]>())
+            .prop_filter("loopback", |(first, _)| *first != 127)
+            .prop_map(|(first, [a, b, c])| IpAddr::from([first, a, b, c])),
+        any::<[u8; 15]>().prop_map(|rest| {
+            let mut octets = [0xfd; 16];
+            octets[1..].copy_from_slice(&rest);
+            IpAddr::from(octets)
+        }),
+    ];
+    proptest::collection::vec(address, 0..=3)
+}
+
 fn hello() -> impl Strategy<Value = Hello> {
     let numbers = (1..=u32::MAX, any::<u32>(), 1200..=u16::MAX, any::<u64>());
-    (numbers, proptest::collection::vec(1..=u16::MAX, 1..=8)).prop_map(|(numbers, list)| {
+    let ports = proptest::collection::vec(1..=u16::MAX, 1..=8);
+    (numbers, ports, further()).prop_map(|(numbers, list, further)| {
         let mut ports = [0; 8];
         ports[..list.len()].copy_from_slice(&list);
+        let dealt = PortAddresses::dealt(&further);
         Hello {
             context: numbers.0,
             features: numbers.1,
             datagram_bytes: numbers.2,
             ports,
             port_count: list.len() as u8,
+            // Ports that are not there are nowhere.
+            addresses: (list.len()..8).fold(dealt, PortAddresses::with_first),
             receive_limit: numbers.3,
             cookie: numbers.3.rotate_left(9),
         }
@@ -254,10 +274,10 @@ fn errors_name_the_field_the_value_and_the_rule() {
     );
 }
 
-#[test]
-fn the_longest_head_fits() {
+/// A packet with everything that a packet can have.
+fn with_addresses(addresses: PortAddresses) -> Packet<'static> {
     let ports = [1; 8];
-    let packet = Packet {
+    Packet {
         header: Header {
             path: Path::from_ports(7, 7),
             acknowledge_now: true,
@@ -275,6 +295,7 @@ fn the_longest_head_fits() {
             datagram_bytes: 1400,
             ports,
             port_count: 8,
+            addresses,
             receive_limit: 0,
             cookie: 1,
         }),
@@ -304,6 +325,51 @@ fn the_longest_head_fits() {
             offset_bytes: 0,
         }),
         payload: &[1],
-    };
+    }
+}
+
+#[test]
+fn the_longest_head_fits() {
+    let packet = with_addresses(PortAddresses::dealt(&[IpAddr::from([10, 0, 0, 1]); 3]));
     assert_eq!(datagram(&packet).len(), weft_wire::bytes::HEAD_BYTES + 1);
+}
+
+#[test]
+fn further_addresses_that_no_host_can_have_alone_are_refused() {
+    let written = |address: &str| {
+        let addresses = PortAddresses::dealt(&[address.parse().unwrap()]);
+        datagram(&with_addresses(addresses))
+    };
+    for good in ["10.0.1.2", "fd00::7"] {
+        let bytes = written(good);
+        let hello = Packet::parse(&bytes).unwrap().hello.unwrap();
+        let given: Vec<_> = (0..8)
+            .map(|port| hello.addresses.further_of(port))
+            .collect();
+        let good = Some(good.parse().unwrap());
+        assert_eq!(given, [None, good, None, good, None, good, None, good]);
+    }
+    for bad in [
+        "0.0.0.0",
+        "127.0.0.1",
+        "224.0.0.1",
+        "255.255.255.255",
+        "::",
+        "::1",
+        "ff02::1",
+    ] {
+        let error = Packet::parse(&written(bad)).unwrap_err().to_string();
+        assert!(error.contains("further address is"), "{bad}: {error}");
+    }
+    let bytes = written("10.0.1.2");
+    for (at, value, named) in [
+        (48 + 11, 4, "further address count"),
+        (48 + 28, 0x20, "address of a port"),
+        (48 + 28, 0x11, "address of a port"),
+    ] {
+        let mut bytes = bytes.clone();
+        bytes[at] = value;
+        let error = Packet::parse(&bytes).unwrap_err().to_string();
+        assert!(error.contains(named), "{error}");
+    }
 }

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
 use weft_srd::Config;
-use weft_wire::Head;
+use weft_wire::{Head, PATH_COUNT, PORT_COUNT, Path, PortAddresses};
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
@@ -85,6 +85,37 @@ pub fn ip(host: usize) -> IpAddr {
 
 pub fn address(host: usize) -> SocketAddr {
     SocketAddr::new(ip(host), FIRST_PORT)
+}
+
+/// The address of a host on one of the links; links lead nowhere but to themselves.
+pub fn link_ip(host: usize, link: u8) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(10, 0, link, 1 + host as u8))
+}
+
+/// The host and the link that have an address.
+pub fn place_of(ip: IpAddr) -> (usize, u8) {
+    match ip {
+        IpAddr::V4(ip) => (usize::from(ip.octets()[3]) - 1, ip.octets()[2]),
+        IpAddr::V6(_) => unreachable!("hosts have IPv4 addresses here"),
+    }
+}
+
+/// The same settings for one host, on so many links as its addresses are.
+pub fn config_of(host: usize, mut config: Config) -> Config {
+    let links = 1..=config.addresses.further().len() as u8;
+    let further: Vec<IpAddr> = links.map(|link| link_ip(host, link)).collect();
+    config.addresses = PortAddresses::dealt(&further);
+    config
+}
+
+/// The paths that stay on one link.
+pub fn routes(own: &PortAddresses, targets: &[SocketAddr; PORT_COUNT]) -> u64 {
+    let paths = (0..PATH_COUNT as u8).filter_map(Path::from_number);
+    let stays = |path: &Path| {
+        let target = targets[usize::from(path.target_port_index())];
+        own.number(path.source_port_index()) == place_of(target.ip()).1
+    };
+    paths.filter(stays).fold(0, |set, path| set | path.bit())
 }
 
 pub fn config() -> Config {

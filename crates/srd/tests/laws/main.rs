@@ -8,6 +8,7 @@ mod hostile;
 mod links;
 mod memory;
 mod pair;
+mod reach;
 mod recovery;
 mod replay;
 mod sizes;

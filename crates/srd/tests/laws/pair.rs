@@ -12,7 +12,7 @@ use weft_srd::random::Random;
 use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Origin, Remote, Send, Transmit};
 use weft_wire::{Message, Path};
 
-use crate::links::{FIRST_PORT, ip, is_whole, sealed};
+use crate::links::{FIRST_PORT, config_of, is_whole, link_ip, place_of, routes, sealed};
 pub use crate::links::{MS, SECOND, US, Weather, address, config, pattern, seeds};
 
 /// A message as its receiver got it.
@@ -120,7 +120,7 @@ impl World {
         Self {
             now: SECOND,
             hosts: (0..host_count)
-                .map(|host| Host::new(config, seed * 1000 + host as u64 + 1))
+                .map(|host| Host::new(config_of(host, config), seed * 1000 + host as u64 + 1))
                 .collect(),
             weather: Weather::FAIR,
             random: Random::new(seed),
@@ -140,7 +140,7 @@ impl World {
 
     /// Another process takes a host's place; what the old one had is gone.
     pub fn replace(&mut self, host: usize, incarnation: u64) {
-        self.hosts[host] = Host::new(self.config, incarnation);
+        self.hosts[host] = Host::new(config_of(host, self.config), incarnation);
     }
 
     pub fn remote(&mut self, at: usize, of: usize) -> Remote {
@@ -196,11 +196,12 @@ impl World {
         let most = self.datagram_limit_bytes;
         assert!(bytes.len() <= most, "{} bytes in a datagram", bytes.len());
         self.sent_per_host[from] += 1;
-        let Some(to) = (0..self.hosts.len()).find(|host| ip(*host) == transmit.to.ip()) else {
+        let (to, link) = place_of(transmit.to.ip());
+        let index = transmit.path.source_port_index();
+        if to >= self.hosts.len() || link != self.config.addresses.number(index) {
             return;
-        };
-        let port = FIRST_PORT + u16::from(transmit.path.source_port_index());
-        let source = SocketAddr::new(ip(from), port);
+        }
+        let source = SocketAddr::new(link_ip(from, link), FIRST_PORT + u16::from(index));
         if let Some(recorded) = &mut self.recorded {
             recorded.push(Recorded {
                 to,
@@ -281,6 +282,11 @@ impl World {
         }
         while let Some(event) = self.hosts[at].machine.poll_event() {
             self.on_event(at, event);
+        }
+        while let Some((remote, targets)) = self.hosts[at].machine.next_unrouted() {
+            let paths = routes(&self.config.addresses, &targets);
+            let machine = &mut self.hosts[at].machine;
+            machine.set_routes(now, remote, paths, u16::MAX);
         }
         while let Some(transmit) = self.hosts[at].machine.poll_transmit(now) {
             self.launch(at, &transmit);
