@@ -9,6 +9,7 @@
 #       --rate RATE    of each path in each direction, as tc(8) writes it, or none (default 500mbit)
 #       --mtu BYTES    of every link (default 9000)
 #       --direct       two hosts, one veth pair, no switch and no limit
+#       --cables N     two hosts, N veth pairs of this rate, each with nets of its own: eth0, eth1 and so on; a path is a cable then
 #       --owner PID    when this process is gone, the next `up` removes the testbed (default: it stays until `down`)
 #   testbed.sh NAME down                 removes it, with every process in it
 #   testbed.sh NAME hosts                their names, one a line             testbed.sh NAME address H [6]   the address of host H
@@ -17,7 +18,7 @@
 #   testbed.sh NAME loss PATH PERCENT    drops that share at random; PATH is a number from 1, or all; 0 heals
 #   testbed.sh NAME blackhole PATH       swallows everything, silently; `loss PATH 0` heals
 #   testbed.sh NAME rate PATH RATE       changes a path's rate               testbed.sh NAME mtu PATH BYTES
-#   testbed.sh NAME counts               packets that left on each path: PATH FROM_A FROM_B
+#   testbed.sh NAME counts               packets that left on each path: PATH FROM_A FROM_B (of cables: bytes)
 #   testbed.sh NAME fragments            into how many pieces the switches have cut packets that were too long for a path
 #   testbed.sh NAME isolate H            host H hears and is heard no more, without a word; `join H` ends that
 #   testbed.sh NAME kill H               ends every process of host H, as a crash does
@@ -149,17 +150,18 @@ number() {
 }
 
 cmd_up() {
-    HOSTS=2 PATHS=4 RATE=500mbit MTU=9000 DIRECT=no
+    HOSTS=2 PATHS=4 RATE=500mbit MTU=9000 DIRECT=no CABLES=0
     local owner='' h reason
     while [ $# -gt 0 ]; do
         case $1 in
         --direct) DIRECT=yes; shift; continue ;;
-        --hosts | --paths | --rate | --mtu | --owner) [ $# -gt 1 ] || die "$1 needs a value" ;;
+        --hosts | --paths | --cables | --rate | --mtu | --owner) [ $# -gt 1 ] || die "$1 needs a value" ;;
         *) die "unknown option $1; see the head of $0" ;;
         esac
         case $1 in
         --hosts) number "$1" "$2" 1 64; HOSTS=$2 ;;
         --paths) number "$1" "$2" 1 64; PATHS=$2 ;;
+        --cables) number "$1" "$2" 1 16; CABLES=$2 DIRECT=yes ;;
         --mtu) number "$1" "$2" 1280 65535; MTU=$2 ;;
         --owner) number "$1" "$2" 1 4194304; owner=$2 ;;
         --rate) RATE=$2 ;;
@@ -194,11 +196,38 @@ connect_directly() {
     ip link add eth0 mtu "$MTU" netns "$NAME-a0" type veth peer name eth0 mtu "$MTU" netns "$NAME-b1"
     give_address a0 0
     give_address b1 1
+    [ "$CABLES" = 0 ] || connect_cables
     ip -n "$NAME-a0" route add "$(address4 1)/32" dev eth0
     ip -n "$NAME-b1" route add "$(address4 0)/32" dev eth0
     ip -n "$NAME-a0" -6 route add "$(address6 1)/128" dev eth0
     ip -n "$NAME-b1" -6 route add "$(address6 0)/128" dev eth0
 }
+
+# Further cables beside the first, each with a net of its own, and the rate of them all.
+connect_cables() {
+    local c h name
+    echo "$CABLES" >"$DIR/cables"
+    for c in $(seq 0 $((CABLES - 1))); do
+        [ "$c" = 0 ] || ip link add "eth$c" mtu "$MTU" netns "$NAME-a0" type veth peer name "eth$c" mtu "$MTU" netns "$NAME-b1"
+        for h in 0 1; do
+            name=$(host_name "$h")
+            if [ "$c" != 0 ]; then
+                ip -n "$NAME-$name" addr add "10.79.$c.$((h + 1))/24" dev "eth$c"
+                ip -n "$NAME-$name" addr add "fd79:0:0:$c::$((h + 1))/64" dev "eth$c" nodad
+                ip -n "$NAME-$name" link set "eth$c" up
+            fi
+        done
+        set_rate $((c + 1)) "$RATE"
+    done
+    # A filter on the way out would tell the sender; what is lost here is lost on its way.
+    for name in a0 b1; do in_ns "$name" nft 'add table inet weft; add chain inet weft fault { type filter hook input priority 0; }'; done
+}
+
+# A path is a link between the switches, or a cable between the hosts: its device, where it ends, and which packets are at its end.
+is_cabled() { [ -f "$DIR/cables" ]; }
+device_of() { if is_cabled; then echo "eth$(($1 - 1))"; else echo "u$1"; fi; }
+ends_of_paths() { if is_cabled; then echo a0 b1; else echo s0 s1; fi; }
+side_of_paths() { if is_cabled; then echo iifname; else echo oifname; fi; }
 
 write_names() {
     local h
@@ -286,7 +315,11 @@ cmd_host() {
 # paths_of WORD: the numbers of the paths meant.
 paths_of() {
     local all
-    all=$(ip -n "$NAME-s0" -o link show 2>/dev/null | sed -n 's/^[0-9]*: u\([0-9]*\)@.*/\1/p')
+    if is_cabled; then
+        all=$(seq "$(cat "$DIR/cables")")
+    else
+        all=$(ip -n "$NAME-s0" -o link show 2>/dev/null | sed -n 's/^[0-9]*: u\([0-9]*\)@.*/\1/p')
+    fi
     [ -n "$all" ] || die "$NAME has no paths (it was made with --direct)"
     if [ "$1" = all ]; then echo "$all"; return; fi
     grep -qx -- "$1" <<<"$all" || die "there is no path '$1' in $NAME; there are: $(tr '\n' ' ' <<<"$all")and all"
@@ -298,10 +331,10 @@ cmd_loss() {
     list=$(paths_of "$1")
     awk -v p="$2" 'BEGIN { exit !(p ~ /^[0-9.]+$/ && p >= 0 && p <= 100) }' || die "loss is '$2'; it must be a percentage from 0 to 100"
     for p in $list; do
-        for s in 0 1; do
-            forget_rules "s$s" "oifname \"u$p\""
+        for s in $(ends_of_paths); do
+            forget_rules "$s" "$(side_of_paths) \"$(device_of "$p")\""
             rule=$(awk -v p="$2" 'BEGIN { n = int(p * 10000 + 0.5); if (n >= 1000000) print "counter drop"; else if (n > 0) printf "numgen random mod 1000000 < %d counter drop", n }')
-            [ -z "$rule" ] || in_ns "s$s" nft "add rule inet weft fault oifname u$p $rule"
+            [ -z "$rule" ] || in_ns "$s" nft "add rule inet weft fault $(side_of_paths) $(device_of "$p") $rule"
         done
     done
 }
@@ -316,10 +349,11 @@ forget_rules() {
 
 # set_rate PATH RATE
 set_rate() {
-    local s
-    for s in 0 1; do
-        in_ns "s$s" tc qdisc del dev "u$1" root 2>/dev/null || true
-        [ "$2" = none ] || in_ns "s$s" tc qdisc add dev "u$1" root tbf rate "$2" burst 128kb latency 5ms
+    local s device
+    device=$(device_of "$1")
+    for s in $(ends_of_paths); do
+        in_ns "$s" tc qdisc del dev "$device" root 2>/dev/null || true
+        [ "$2" = none ] || in_ns "$s" tc qdisc add dev "$device" root tbf rate "$2" burst 128kb latency 5ms
     done
 }
 
@@ -329,7 +363,7 @@ cmd_mtu() {
     local p s list
     list=$(paths_of "$1")
     number 'the MTU' "$2" 1280 65535
-    for p in $list; do for s in 0 1; do ip -n "$NAME-s$s" link set "u$p" mtu "$2"; done; done
+    for p in $list; do for s in $(ends_of_paths); do ip -n "$NAME-$s" link set "$(device_of "$p")" mtu "$2"; done; done
 }
 
 cmd_fragments() {
@@ -342,12 +376,14 @@ cmd_fragments() {
 }
 
 cmd_counts() {
-    local p s list
+    local p s list column=11
     list=$(paths_of all)
+    # A veth pair hands whole trains of joined datagrams over, and counts each as one packet.
+    if is_cabled; then column=10; fi
     for p in $list; do
         printf '%s' "$p"
         # shellcheck disable=SC2016 # awk expands
-        for s in 0 1; do printf ' %s' "$(in_ns "s$s" awk -v name="u$p:" '$1 == name { print $11 }' /proc/net/dev)"; done
+        for s in $(ends_of_paths); do printf ' %s' "$(in_ns "$s" awk -v name="$(device_of "$p"):" -v column=$column '$1 == name { print $column }' /proc/net/dev)"; done
         echo
     done
 }
@@ -372,7 +408,7 @@ cmd_kill() { local name; name=$(host_of "$1"); kill -KILL "$(cat "$DIR/$name.ini
 case ${1:-} in
 check) cmd_check; exit ;;
 up) shift; cmd_up "$@"; exit ;;
-'' | -h | --help) sed -n '3,34s/^# \{0,1\}//p' "$0"; exit 2 ;;
+'' | -h | --help) sed -n '3,35s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 NAME=$1 DIR=$STATE/$1
 if ! [[ $NAME =~ ^wt-[A-Za-z0-9]+$ ]] || ! [ -d "$DIR" ]; then die "there is no testbed '$NAME'; \`up\` prints the name"; fi

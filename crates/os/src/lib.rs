@@ -13,11 +13,12 @@
 //! - [`heap`]: the heap of a process that others may map.
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
-//! - [`interface`]: the addresses of this machine.
+//! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together; [`route`]: where packets leave.
 //! - [`crash`]: numbered steps at which the crash tests end a process; nothing in other builds.
 //!
 //! Errors are `std::io::Error` with the errno of the call; callers above turn them into their own words.
 
+pub mod alike;
 pub mod clock;
 pub mod cpu;
 pub mod crash;
@@ -30,6 +31,7 @@ pub mod local_socket;
 pub mod map;
 pub mod process;
 pub mod region_file;
+pub mod route;
 pub mod single_copy;
 pub mod sleep;
 mod socket_address;

@@ -168,7 +168,7 @@ pub fn default_address(family: i32, settings: &Settings) -> IpAddr {
         libc::AF_INET6 => address.is_ipv6(),
         _ => true,
     };
-    if let Some(address) = settings.address.filter(wanted) {
+    if let Some(address) = settings.interfaces.first(wanted) {
         return address;
     }
     let first = weft_os::interface::default_address();
@@ -203,7 +203,7 @@ pub fn default_for(address: IpAddr, settings: &Settings) -> IpAddr {
 /// The address of a server that names its port and no node: nobody in particular, so that it is reached under every address
 /// of this host, unless the user chose one.
 pub fn for_server(local: &SocketAddr, family: i32, settings: &Settings) -> IpAddr {
-    if local.port() == 0 || settings.address.is_some() {
+    if local.port() == 0 || settings.interfaces.are_named() {
         return default_address(family, settings);
     }
     match default_address(family, settings) {

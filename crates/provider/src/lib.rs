@@ -13,7 +13,7 @@
 //! Modules, in the order a program meets them:
 //!
 //! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`];
-//! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`c_memory`];
+//! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`interfaces`], [`c_memory`];
 //! - opening: [`fabric`], [`eq`], [`domain`], [`routes`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`],
 //!   [`atomic_call`], [`atomic_offer`];
@@ -39,6 +39,7 @@ pub mod fabric;
 pub mod hints;
 pub mod host;
 pub mod info;
+pub mod interfaces;
 pub mod lock;
 pub mod log;
 pub mod message;

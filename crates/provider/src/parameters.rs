@@ -5,7 +5,6 @@
 //! because libfabric's own number parser takes "abc" for 0. Source: fi_provider(3).
 
 use std::ffi::{CStr, CString, c_char};
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -16,6 +15,7 @@ use weft_endpoint::srd::seal::{JobKey, Trust};
 use weft_fabric_sys::provider::{FI_PARAM_STRING, FiProvider};
 
 use crate::host::host;
+use crate::interfaces::Interfaces;
 use crate::{prov_ini, report};
 
 /// How remotes shall be reached.
@@ -35,8 +35,8 @@ pub enum RouteWish {
 pub struct Settings {
     /// Longest message of an inject call in bytes.
     pub inject_size_bytes: usize,
-    /// The local address to use when the application names none; `None` leaves it to Weft.
-    pub address: Option<IpAddr>,
+    /// The network interfaces to use; the first one's address where the application names none.
+    pub interfaces: Interfaces,
     /// Whether large messages may be fetched from the sender's memory.
     pub single_copy: SingleCopy,
     /// Where files for shared regions go; `None` for none.
@@ -101,8 +101,9 @@ pub fn define(provider: *const FiProvider) {
     define_one(
         provider,
         INTERFACE,
-        "Network interface (such as eth0) or IP address of this machine to use when the application names none \
-         (default: the first one that is up and not loopback)",
+        "Network interfaces (such as eth0 or eth0,eth1) or IP addresses of this machine to use, up to 4; the first is the \
+         one to be known by where the application names none (default: the first one that is up and not loopback, and \
+         up to 3 others of the same kind, speed and MTU)",
     );
     define_one(
         provider,
@@ -191,9 +192,10 @@ fn read() -> Result<Settings, String> {
             INJECT_SIZE_HIGHEST_BYTES,
         )?,
     };
-    let address = value(INTERFACE)
-        .map(|text| parse_interface(&text))
-        .transpose()?;
+    let interfaces = match value(INTERFACE) {
+        None => Interfaces::default(),
+        Some(text) => Interfaces::parse(&text, &environment_name(INTERFACE))?,
+    };
     let single_copy = word(SINGLE_COPY, &SINGLE_COPY_WORDS)?.unwrap_or_default();
     let dead_after_s = match value(DEAD_AFTER) {
         None => DEAD_AFTER_DEFAULT_S,
@@ -207,7 +209,7 @@ fn read() -> Result<Settings, String> {
     check_route(route, &trust)?;
     Ok(Settings {
         inject_size_bytes,
-        address,
+        interfaces,
         single_copy,
         region_directory,
         route,
@@ -271,28 +273,6 @@ fn parse_size(name: &CStr, text: &str, lowest: usize, highest: usize) -> Result<
     text.trim().parse().ok().filter(|value| (lowest..=highest).contains(value)).ok_or_else(|| {
         let name = environment_name(name);
         format!("{name} is \"{text}\", but must be a number of bytes from {lowest} to {highest}: correct or unset {name}")
-    })
-}
-
-fn parse_interface(text: &str) -> Result<IpAddr, String> {
-    let all = weft_os::interface::addresses().unwrap_or_default();
-    let asked: Option<IpAddr> = text.parse().ok();
-    let mut fitting: Vec<IpAddr> = all
-        .iter()
-        .filter(|entry| entry.name == text || Some(entry.address) == asked)
-        .map(|entry| entry.address)
-        .collect();
-    fitting.sort_by_key(|address| !address.is_ipv4());
-    fitting.first().copied().ok_or_else(|| {
-        let known: Vec<String> = all
-            .iter()
-            .map(|entry| format!("{} ({})", entry.name, entry.address))
-            .collect();
-        let name = environment_name(INTERFACE);
-        format!(
-            "{name} is \"{text}\", but this machine has {}: correct or unset {name}",
-            known.join(", ")
-        )
     })
 }
 
@@ -422,18 +402,5 @@ mod tests {
                 "{why}"
             );
         }
-    }
-
-    #[test]
-    fn an_interface_is_found_by_name_and_by_address_and_else_refused() {
-        assert_eq!(
-            parse_interface("127.0.0.1"),
-            Ok("127.0.0.1".parse().expect("address"))
-        );
-        let why = parse_interface("weft-no-such-if0").expect_err("refused");
-        assert!(
-            why.contains("FI_WEFT_IFACE") && why.contains("127.0.0.1"),
-            "{why}"
-        );
     }
 }

@@ -7,6 +7,7 @@
 use weft_endpoint::joined::{self, Joined, Locality};
 use weft_endpoint::{Domain, LocalRoute, shm, srd};
 
+use crate::address::default_address;
 use crate::parameters::{RouteWish, Settings};
 use crate::report;
 
@@ -27,6 +28,9 @@ pub fn settings(settings: &Settings) -> <Route as LocalRoute>::Settings {
         ..shm::Settings::default()
     };
     let network = settings.trust.reaches_hosts().then(|| srd::Settings {
+        together: settings.interfaces.together(
+            [libc::AF_INET, libc::AF_INET6].map(|family| default_address(family, settings)),
+        ),
         trust: Some(settings.trust.clone()),
         dead_after: settings.dead_after,
         report: report::line,

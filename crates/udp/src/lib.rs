@@ -19,7 +19,7 @@
 //! remote after three such answers; a remote that closes says so.
 //!
 //! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`, `own`; `receive`, `arrivals`, `inquiry`,
-//! `remotes`; [`ports`], [`sockets`] with `attention`, `favourite`, `departures` and `gate`, [`simulated`]; [`statistics`].
+//! `remotes`; [`ports`], [`sockets`] with `attention`, `homes`, `favourite`, `departures` and `gate`, [`simulated`]; [`statistics`].
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -27,6 +27,7 @@ mod attention;
 mod departures;
 mod favourite;
 mod gate;
+mod homes;
 mod inquiry;
 mod outbox;
 mod own;
@@ -48,3 +49,4 @@ pub use sockets::SocketPorts;
 pub use statistics::Statistics;
 pub use transport::Transport;
 pub use weft_seal as seal;
+pub use weft_srd::FURTHER_ADDRESSES;

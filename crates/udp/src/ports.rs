@@ -3,7 +3,7 @@
 
 use std::net::SocketAddr;
 
-use weft_srd::{Origin, PORT_COUNT, Transmit};
+use weft_srd::{Origin, PORT_COUNT, PortAddresses, Transmit};
 
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
@@ -17,6 +17,8 @@ pub struct PortList {
     pub ports: [u16; PORT_COUNT],
     /// 1 to 8.
     pub count: u8,
+    /// At which addresses of this host they are.
+    pub addresses: PortAddresses,
     /// Whether the hosts of remotes can be asked whether they live (srd-protocol 13.5).
     pub asks_hosts: bool,
     /// The number of this life of the endpoint; random where others could do harm by guessing it.
@@ -73,6 +75,10 @@ pub trait Ports: Sized {
     /// The largest datagram that this host carries to an address, without IP and UDP headers, and whether that is known to
     /// hold as far as there. Slow path.
     fn datagram_bytes_to(&self, to: SocketAddr) -> (u16, bool);
+
+    /// Which paths to ports at these addresses this host's routes allow, as a set, and the largest datagram that it carries
+    /// on all of them (srd-protocol 17.3, 17.6). Slow path.
+    fn routes_to(&self, targets: &[SocketAddr; PORT_COUNT]) -> (u64, u16);
 
     /// Nanoseconds of a clock that never goes back.
     fn now_ns(&mut self) -> u64;

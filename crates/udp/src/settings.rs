@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use weft_seal::Trust;
@@ -14,6 +14,9 @@ pub struct Settings {
     /// The address to be known by; port 0 means any free one. None: the machine's default address. Seven more ports
     /// of the same address are taken, any that are free.
     pub address: Option<SocketAddr>,
+    /// Addresses of this host, one of each interface, that may be used together: where the endpoint's own is one of them,
+    /// up to three others of its family are used besides (srd-protocol 17). Empty: the endpoint's own alone.
+    pub together: Vec<IpAddr>,
     /// How long a remote may be silent while something is expected of it. 1 ms to an hour.
     pub dead_after: Duration,
     /// The largest datagram to send and to take, 1200 to 65,507 bytes; None: what the interface takes.
@@ -30,6 +33,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             address: None,
+            together: Vec::new(),
             dead_after: Duration::from_secs(5),
             datagram_limit_bytes: None,
             path_count: 64,

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use weft_srd::random::Random;
-use weft_srd::{Origin, PORT_COUNT, Transmit};
+use weft_srd::{Origin, PORT_COUNT, PortAddresses, Transmit};
 
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
@@ -172,6 +172,7 @@ impl Ports for SimulatedPorts {
             address: SocketAddr::new(wanted.ip(), ports[0]),
             ports,
             count: PORT_COUNT as u8,
+            addresses: PortAddresses::ONE,
             asks_hosts: false,
             datagram_bytes: settings.datagram_limit_bytes.unwrap_or(1400),
             has_key: false,
@@ -189,6 +190,10 @@ impl Ports for SimulatedPorts {
 
     fn datagram_bytes_to(&self, _to: SocketAddr) -> (u16, bool) {
         (self.list.datagram_bytes, false)
+    }
+
+    fn routes_to(&self, _targets: &[SocketAddr; PORT_COUNT]) -> (u64, u16) {
+        (u64::MAX, u16::MAX)
     }
 
     fn now_ns(&mut self) -> u64 {

@@ -20,6 +20,7 @@ use crate::attention::{Attention, Look};
 use crate::departures::{Run, Source, alone, socket_index};
 use crate::favourite::Favourite;
 use crate::gate::Gate;
+use crate::homes;
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
@@ -123,8 +124,10 @@ impl SocketPorts {
         let mut sockets = vec![first];
         let mut ports = [0; PORT_COUNT];
         ports[0] = address.port();
-        for port in &mut ports[1..] {
-            let socket = open_socket(SocketAddr::new(address.ip(), 0))?;
+        let addresses = homes::addresses(settings, address.ip());
+        for (index, port) in ports.iter_mut().enumerate().skip(1) {
+            let ip = addresses.further_of(index as u8).unwrap_or(address.ip());
+            let socket = open_socket(SocketAddr::new(ip, 0))?;
             *port = socket.local_address().map_err(OpenError::Sockets)?.port();
             sockets.push(socket);
         }
@@ -132,6 +135,7 @@ impl SocketPorts {
             address,
             ports,
             count: PORT_COUNT as u8,
+            addresses,
             asks_hosts: true,
             incarnation: match gate.incarnation() {
                 Some(incarnation) => incarnation,
@@ -359,6 +363,18 @@ impl Ports for SocketPorts {
         let mtu = self.sockets[0].mtu_to(to);
         let bytes = datagram_bytes(mtu, self.datagram_limit_bytes, to, seal_bytes);
         (bytes, interface::is_own(to.ip()))
+    }
+
+    fn routes_to(&self, targets: &[SocketAddr; PORT_COUNT]) -> (u64, u16) {
+        let seal_bytes = self.gate.overhead_bytes() as u16;
+        let limit = self.datagram_limit_bytes;
+        let first = self.list.address.ip();
+        let (paths, pairs) = homes::routes(first, &self.list.addresses, targets);
+        let carried = |(index, to): &(usize, SocketAddr)| {
+            let mtu = self.sockets[*index].mtu_to(*to);
+            datagram_bytes(mtu, limit, *to, seal_bytes)
+        };
+        (paths, pairs.iter().map(carried).min().unwrap_or(u16::MAX))
     }
 
     #[inline]

@@ -64,6 +64,7 @@ fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
         ports: list.ports,
         port_count: list.count,
         datagram_bytes: list.datagram_bytes,
+        addresses: list.addresses,
         path_count: settings.path_count,
         fresh_contact: list.has_key,
         ..Config::default()
@@ -161,6 +162,9 @@ impl<P: Ports> Transport<P> {
         if self.driver.machine.remote_count() > self.sized_count {
             self.size_new_remotes();
         }
+        if self.driver.machine.has_unrouted() {
+            self.route_to_remotes();
+        }
         let driver = &mut self.driver;
         self.outbox
             .flush(&mut self.ports, &mut driver.machine, &driver.sends, now_ns)
@@ -179,6 +183,17 @@ impl<P: Ports> Transport<P> {
                 let (bytes, is_proven) = self.ports.datagram_bytes_to(address);
                 machine.set_datagram_bytes(now_ns, remote, bytes, is_proven);
             }
+        }
+    }
+
+    /// Tells the machine over which pairs of addresses remotes are reached, once they have said where they are.
+    #[cold]
+    fn route_to_remotes(&mut self) {
+        let now_ns = self.ports.now_ns();
+        let machine = &mut self.driver.machine;
+        while let Some((remote, targets)) = machine.next_unrouted() {
+            let (paths, bytes) = self.ports.routes_to(&targets);
+            machine.set_routes(now_ns, remote, paths, bytes);
         }
     }
 

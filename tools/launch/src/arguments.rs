@@ -85,7 +85,8 @@ pub struct HostArguments {
     /// What starts processes on other hosts: ssh, or a program called in the same way [default: the MPI's own variable, else ssh]
     #[arg(long, value_name = "PROGRAM")]
     pub launcher: Option<OsString>,
-    /// The network interface for all traffic between hosts [default: $FI_WEFT_IFACE, else each MPI and Weft choose]
+    /// The network interface for all traffic between hosts, or several with commas between, of which Weft uses all and what
+    /// can use one takes the first [default: $FI_WEFT_IFACE, else each MPI and Weft choose]
     #[arg(long, value_name = "NAME")]
     pub iface: Option<String>,
     /// End the job when a host has not been heard of for SECONDS

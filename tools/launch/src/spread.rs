@@ -60,8 +60,13 @@ pub fn add(settings: &mut Settings, mpi: &Installation, transport: &Transport, s
     }
     if let Some(interface) = &spread.interface {
         settings.set("FI_WEFT_IFACE", interface);
-        settings.set("FI_TCP_IFACE", interface);
+        settings.set("FI_TCP_IFACE", first_of(interface));
     }
+}
+
+/// For those that take no list.
+fn first_of(interfaces: &str) -> &str {
+    interfaces.split(',').next().unwrap_or(interfaces).trim()
 }
 
 fn open_mpi(settings: &mut Settings, mpi: &Installation, transport: &Transport, spread: &Spread) {
@@ -101,7 +106,7 @@ fn mpich(settings: &mut Settings, spread: &Spread) {
     settings.path_argument(&spread.agent.path);
     settings.argument(&["-hosts", &spread.counted()]);
     if let Some(interface) = &spread.interface {
-        settings.argument(&["-iface", interface]);
+        settings.argument(&["-iface", first_of(interface)]);
         settings.set("UCX_NET_DEVICES", interface);
     }
 }
@@ -139,7 +144,7 @@ fn intel(settings: &mut Settings, spread: &Spread) {
         settings.replace("I_MPI_FABRICS", "shm:ofi");
     }
     if let Some(interface) = &spread.interface {
-        settings.set("I_MPI_HYDRA_IFACE", interface);
+        settings.set("I_MPI_HYDRA_IFACE", first_of(interface));
     }
 }
 
@@ -265,6 +270,17 @@ mod tests {
             let settings = added(family, major, &[], &named);
             assert_eq!(settings.value(name).unwrap(), "eth7", "{family}");
             assert_eq!(settings.value("FI_WEFT_IFACE").unwrap(), "eth7", "{family}");
+        }
+        let several = spread(&[("a", 1), ("b", 1)], Some("eth7,eth8"));
+        for (family, name, told) in [
+            (Family::OpenMpi, "OMPI_MCA_btl_tcp_if_include", "eth7,eth8"),
+            (Family::Mpich, "UCX_NET_DEVICES", "eth7,eth8"),
+            (Family::Intel, "I_MPI_HYDRA_IFACE", "eth7"),
+            (Family::Mpich, "FI_WEFT_IFACE", "eth7,eth8"),
+            (Family::Mpich, "FI_TCP_IFACE", "eth7"),
+        ] {
+            let settings = added(family, 5, &[], &several);
+            assert_eq!(settings.value(name).unwrap(), told, "{family} {name}");
         }
     }
 

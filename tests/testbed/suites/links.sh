@@ -1,0 +1,114 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Two hosts joined by two cables, each with nets of its own: both carry, over IPv4 and IPv6, and when one is cut the other goes on. What is
+# asserted is bytes on cables and what programs say, never time.
+
+# cabled COMMAND...: runs it, and leaves in SENT the bytes that each cable has carried from a0 meanwhile.
+cabled() {
+    local status
+    bed counts >"$WORK/before"
+    "$@"
+    status=$?
+    bed counts >"$WORK/after"
+    SENT=$(paste "$WORK/before" "$WORK/after" | awk '{ printf "%d ", $5 - $2 }')
+    echo "bytes from a0 on the cables: $SENT"
+    return $status
+}
+
+# stream MPI WINDOWS: so many times 64 messages of 1 MiB, the last ones checked byte by byte.
+stream() { job a0,b1 60 "$1" -n 2 --require-weft -- "$WEFT" bench bw -c -m 1048576:1048576 -x 1 -i "$2"; }
+
+# Of two equal cables each takes its share; a third stands for those that are loaded unevenly for a while on a busy machine.
+both_carry() {
+    local first second
+    read -r first second <<<"$SENT"
+    [ $((first * 3)) -gt "$second" ] && [ $((second * 3)) -gt "$first" ] || { echo 'one cable carries nearly all'; return 1; }
+}
+
+a_stream_takes_both() { cabled stream "$1" 3 && both_carry; }
+
+only_the_named_one() {
+    local first second
+    FI_WEFT_IFACE=eth0 cabled stream "$1" 1 || return 1
+    read -r first second <<<"$SENT"
+    [ "$first" -gt 64000000 ] && [ "$second" -lt 1000000 ] || { echo 'not all went over eth0'; return 1; }
+}
+
+# carried CABLE: the bytes that have left a0 on it.
+carried() { bed counts | awk -v cable="$1" '$1 == cable { print $2 }'; }
+
+# breaking MPI BREAK... : a stream, and the command when both cables have carried some of it.
+breaking() {
+    local mpi=$1 begin1 begin2 stream_status
+    shift
+    begin1=$(carried 1) begin2=$(carried 2)
+    stream "$mpi" 6 >"$WORK/stream" 2>&1 &
+    local job=$!
+    until [ $(($(carried 1) - begin1)) -gt 20000000 ] && [ $(($(carried 2) - begin2)) -gt 20000000 ]; do
+        kill -0 $job 2>/dev/null || break
+        sleep 0.05
+    done
+    "$@"
+    at1=$(carried 1) at2=$(carried 2)
+    wait $job
+    stream_status=$?
+    cat "$WORK/stream"
+    echo "since it broke: $(($(carried 1) - at1)) and $(($(carried 2) - at2)) bytes"
+    return $stream_status
+}
+
+a_cut_cable_is_no_error() {
+    local status
+    breaking "$1" bed host a0 ip link set eth1 down
+    status=$?
+    bed host a0 ip link set eth1 up
+    # The kernel forgets IPv6 addresses of a link that is down.
+    bed host a0 ip addr add fd79:0:0:1::1/64 dev eth1 nodad 2>/dev/null
+    [ "$status" = 0 ] || return "$status"
+    [ $(($(carried 1) - at1)) -gt 100000000 ] || { echo 'the cut came too late to show anything'; return 1; }
+}
+
+a_silent_cable_is_no_error() {
+    breaking "$1" bed blackhole 1
+    local status=$?
+    bed loss 1 0
+    [ "$status" = 0 ] || return "$status"
+    [ $(($(carried 2) - at2)) -gt 100000000 ] || { echo 'the silence came too late to show anything'; return 1; }
+}
+
+# The first address of each host is that of its cable to the other; libfabric's own program, since MPI launchers would have to speak IPv6 too.
+pingpong6() {
+    local folder status server
+    folder=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
+    local settings=(env "FI_PROVIDER_PATH=$folder" "FI_WEFT_JOB_KEY=$(printf '5e%.0s' {1..32})")
+    bed host b1 "${settings[@]}" FI_WEFT_IFACE=fd77:0:0:1::2,fd79:0:0:1::2 fi_pingpong -p weft -e rdm -I 60 -S 1048576 -c >"$WORK/server" 2>&1 &
+    server=$!
+    sleep 1
+    bed host a0 "${settings[@]}" FI_WEFT_IFACE=fd77:0:0:0::2,fd79:0:0:1::1 fi_pingpong -p weft -e rdm -I 60 -S 1048576 -c "$(bed address 1)"
+    status=$?
+    wait $server && [ "$status" = 0 ] || { cat "$WORK/server"; return 1; }
+}
+
+both_over_ipv6() { cabled pingpong6 && both_carry; }
+
+links_suite() {
+    new_testbed --cables 2 || { skip_case 'links' 'the testbed could not be made'; return; }
+    if [ "$TRANSPORT" != weft ]; then skip_case 'links' "they are Weft's, not those of $TRANSPORT"; return; fi
+    local mpi
+    for mpi in mpich openmpi; do
+        mpi_is_here "$mpi" "links on $mpi" || continue
+        run_case "links: a stream takes both cables, $mpi" 80 a_stream_takes_both "$mpi"
+    done
+    mpi_is_here mpich 'links on mpich' || { remove_testbeds; return; }
+    run_case 'links: FI_WEFT_IFACE keeps to one, mpich' 80 only_the_named_one mpich
+    run_case 'links: a cable that is cut is no error, mpich' 80 a_cut_cable_is_no_error mpich
+    run_case 'links: a cable that falls silent is no error, mpich' 80 a_silent_cable_is_no_error mpich
+    if command -v fi_pingpong >/dev/null; then
+        run_case 'links: both cables over IPv6' 60 both_over_ipv6
+    else
+        skip_case 'links: both cables over IPv6' 'fi_pingpong is not installed (Debian: apt install libfabric-bin)'
+    fi
+    remove_testbeds
+}
+
+links_suite
