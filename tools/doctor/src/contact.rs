@@ -5,10 +5,14 @@
 
 use std::net::IpAddr;
 
+use weft_os::alike::{self, Kind, Other};
 use weft_os::interface::{self, InterfaceAddress};
 use weft_os::local_socket::{Connection, Listener};
 
 use crate::check::{Check, Status};
+
+/// How many are used besides the first (docs/srd-protocol.md, 17.1).
+pub(crate) const FURTHER_ADDRESSES: usize = 3;
 
 /// All checks of this file.
 #[must_use]
@@ -18,6 +22,7 @@ pub fn checks() -> Vec<Check> {
         address(
             interface::default_address(),
             &interface::addresses().unwrap_or_default(),
+            Kind::of,
         ),
     ]
 }
@@ -52,8 +57,8 @@ fn abstract_sockets() -> Check {
     }
 }
 
-/// The address of an endpoint for which none is asked, and the interface that has it.
-fn address(chosen: IpAddr, all: &[InterfaceAddress]) -> Check {
+/// The address of an endpoint for which none is asked, the interface that has it, and which others are used with it.
+fn address(chosen: IpAddr, all: &[InterfaceAddress], kind_of: fn(&str) -> Option<Kind>) -> Check {
     let interface = all
         .iter()
         .find(|entry| entry.address == chosen)
@@ -63,8 +68,24 @@ fn address(chosen: IpAddr, all: &[InterfaceAddress]) -> Check {
     } else {
         ""
     };
-    let why = "endpoints are known by this address; between machines it must be one that the others reach (FI_WEFT_IFACE names another)";
-    Check::ok("address", format!("{chosen} ({interface}{alone})"), why)
+    let others = alike::others(chosen, all, FURTHER_ADDRESSES, kind_of);
+    let (used, passed): (Vec<&Other>, Vec<&Other>) =
+        others.iter().partition(|other| other.passed_over.is_none());
+    let mut value = format!("{chosen} ({interface}{alone})");
+    for other in used {
+        let InterfaceAddress { name, address, .. } = &other.interface;
+        value.push_str(&format!(" and {address} ({name})"));
+    }
+    let passed: Vec<String> = passed
+        .iter()
+        .filter_map(|other| Some(format!("{}: {}", other.interface.name, other.passed_over?)))
+        .collect();
+    if !passed.is_empty() {
+        value.push_str(&format!("; not used: {}", passed.join(", ")));
+    }
+    let why = "endpoints are known by the first address, which others must reach; further interfaces of the same kind, speed and MTU carry \
+               too, where this machine's routes lead from one to the other (FI_WEFT_IFACE=eth0,eth1 names others, or one alone)";
+    Check::ok("address", value, why)
 }
 
 #[cfg(test)]
@@ -81,32 +102,35 @@ mod tests {
         );
     }
 
+    fn entry(name: &str, address: &str) -> InterfaceAddress {
+        InterfaceAddress {
+            name: name.into(),
+            address: address.parse().unwrap(),
+            is_loopback: name == "lo",
+        }
+    }
+
     #[test]
-    fn the_interface_of_the_address_is_named_and_loopback_is_said() {
+    fn the_interfaces_of_the_addresses_are_named_and_those_that_are_not_used_with_a_reason() {
         let all = [
-            InterfaceAddress {
-                name: "lo".into(),
-                address: "127.0.0.1".parse().unwrap(),
-                is_loopback: true,
-            },
-            InterfaceAddress {
-                name: "eth0".into(),
-                address: "10.0.0.7".parse().unwrap(),
-                is_loopback: false,
-            },
+            entry("lo", "127.0.0.1"),
+            entry("eth0", "10.0.0.7"),
+            entry("eth1", "10.0.1.7"),
+            entry("odd0", "10.0.2.7"),
         ];
+        // To this test all interfaces are like the loopback of this machine, but for the odd one.
+        let kind_of = |name: &str| Kind::of(if name == "odd0" { "no-such-if" } else { "lo" });
+        let value = |chosen: &str, all: &[InterfaceAddress]| {
+            address(chosen.parse().unwrap(), all, kind_of).value
+        };
         assert_eq!(
-            address("10.0.0.7".parse().unwrap(), &all).value,
-            "10.0.0.7 (eth0)"
+            value("10.0.0.7", &all),
+            "10.0.0.7 (eth0) and 10.0.1.7 (eth1); not used: odd0: sysfs does not say what it is"
         );
         assert_eq!(
-            address("127.0.0.1".parse().unwrap(), &all).value,
+            value("127.0.0.1", &all),
             "127.0.0.1 (lo, reachable from this machine alone)"
         );
-        assert!(
-            address("127.0.0.1".parse().unwrap(), &[])
-                .value
-                .contains("no interface")
-        );
+        assert!(value("127.0.0.1", &[]).contains("no interface"));
     }
 }

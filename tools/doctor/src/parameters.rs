@@ -71,9 +71,9 @@ pub const PARAMETERS: [Parameter; 11] = [
     },
     Parameter {
         name: "FI_WEFT_IFACE",
-        default: "the first that is up and not loopback",
+        default: "the first that is up and not loopback, and up to 3 others like it",
         values: Values::Interface,
-        meaning: "network interface or local address of an endpoint for which the application names none",
+        meaning: "network interfaces, or their addresses, to use together; the first is the one to be known by",
     },
     Parameter {
         name: "FI_WEFT_INJECT_SIZE",
@@ -158,7 +158,11 @@ impl Values {
                 .trim()
                 .parse::<u64>()
                 .is_ok_and(|seconds| (least..=most).contains(&seconds)),
-            Self::Interface => known.iter().any(|one| one == text),
+            Self::Interface => {
+                let mut words = text.split(',').map(str::trim);
+                words.clone().count() <= MOST_INTERFACES
+                    && words.all(|word| known.iter().any(|one| one == word))
+            }
             Self::Words(words) => words.contains(&text.trim()),
             Self::Folder => {
                 std::path::Path::new(text).is_absolute() && std::path::Path::new(text).is_dir()
@@ -169,6 +173,9 @@ impl Values {
         }
     }
 }
+
+/// How many of them FI_WEFT_IFACE may name.
+const MOST_INTERFACES: usize = 1 + crate::contact::FURTHER_ADDRESSES;
 
 /// The names and addresses that FI_WEFT_IFACE may be.
 #[must_use]
@@ -308,6 +315,10 @@ mod tests {
         }
         assert_eq!(check("FI_WEFT_INJECT_SIZE", "64").status, Status::Ok);
         assert_eq!(check("FI_WEFT_IFACE", "lo").status, Status::Ok);
+        assert_eq!(check("FI_WEFT_IFACE", "lo, 127.0.0.1").status, Status::Ok);
+        for bad in ["lo,eth9", "lo,", "lo,lo,lo,lo,lo"] {
+            assert_eq!(check("FI_WEFT_IFACE", bad).status, Status::Fail, "{bad}");
+        }
         assert_eq!(check("FI_WEFT_SINGLE_COPY", "never").status, Status::Ok);
         assert_eq!(check("FI_WEFT_SINGLE_COPY", "no").status, Status::Fail);
         assert_eq!(check("FI_WEFT_REGION_DIR", "/").status, Status::Ok);
