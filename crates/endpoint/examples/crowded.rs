@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a message costs while thousands of others wait: one 8-byte message there and back between two threads, with
-//! no other, with N receives posted that nobody matches, and with N unexpected messages that nobody receives. Rounds
-//! of the three take turns; prints medians and ratios.
+//! no other, with N receives posted that nobody matches, and with N unexpected messages that nobody receives. The three
+//! take turns on the same two endpoints, since the time of a line's way differs by where it lies: between two pairs of
+//! endpoints by up to a sixth. Prints medians and ratios.
 //!
-//! Usage: crowded [N [ROUNDS]]; N is 10,000 if not given.
+//! Usage: crowded [N [ROUNDS]]; 10,000 and 21 if not given.
 
-use std::sync::mpsc;
+use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
 use weft_endpoint::{
@@ -14,6 +15,7 @@ use weft_endpoint::{
 };
 
 const TRIPS: u64 = 4000;
+const WARM_TRIPS: u64 = 400;
 const PING: u64 = 1 << 40;
 
 struct Side {
@@ -85,23 +87,63 @@ impl Side {
     }
 
     /// One way, in ns, over many trips.
-    fn exchange(&mut self, first: bool) -> f64 {
+    fn exchange(&mut self, first: bool, trips: u64) -> f64 {
         let start = Instant::now();
         self.post(PING);
-        for trip in 1..=TRIPS {
+        for trip in 1..=trips {
             if first {
                 self.send(PING);
             }
             self.wait();
-            if trip < TRIPS {
+            if trip < trips {
                 self.post(PING);
             }
             if !first {
                 self.send(PING);
             }
         }
-        start.elapsed().as_nanos() as f64 / (2 * TRIPS) as f64
+        start.elapsed().as_nanos() as f64 / (2 * trips) as f64
     }
+
+    /// Lets the others wait, measures, and has the others matched.
+    fn round(&mut self, crowd: Crowd, count: u64, first: bool) -> f64 {
+        match crowd {
+            Crowd::None => {}
+            Crowd::Posted => (0..count).for_each(|tag| self.post(tag)),
+            Crowd::Unexpected => (0..count).for_each(|tag| self.send(tag)),
+        }
+        self.exchange(first, WARM_TRIPS);
+        let one_way_ns = self.exchange(first, TRIPS);
+        match crowd {
+            Crowd::None => return one_way_ns,
+            Crowd::Posted => (0..count).for_each(|tag| self.send(tag)),
+            Crowd::Unexpected => (0..count).for_each(|tag| self.post(tag)),
+        }
+        (0..count).for_each(|_| self.wait());
+        one_way_ns
+    }
+}
+
+/// Who waits beside the message.
+#[derive(Clone, Copy)]
+enum Crowd {
+    None,
+    Posted,
+    Unexpected,
+}
+
+/// All rounds of one side; times of each crowd.
+fn run(mut side: Side, turns: &Barrier, (count, rounds): (u64, u64), first: bool) -> [Vec<f64>; 3] {
+    let mut results = [const { Vec::new() }; 3];
+    for _ in 0..rounds {
+        let crowds = [Crowd::None, Crowd::Posted, Crowd::Unexpected];
+        for (result, crowd) in results.iter_mut().zip(crowds) {
+            // Nobody's receives may come after the other's messages of the same tags.
+            turns.wait();
+            result.push(side.round(crowd, count, first));
+        }
+    }
+    results
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
@@ -117,48 +159,21 @@ fn main() {
         arguments.next().unwrap_or(10_000),
         arguments.next().unwrap_or(21),
     );
-    let mut near = Vec::new();
-    let (go, wait) = mpsc::channel::<usize>();
-    let mut far = Vec::new();
-    for crowd in 0..3 {
-        let (mut a, mut b) = (open(), open());
-        let (of_a, of_b) = (
-            a.domain.local_address(a.endpoint),
-            b.domain.local_address(b.endpoint),
-        );
-        a.domain
-            .insert(a.vector, of_b.expect("address"))
-            .expect("insert");
-        b.domain
-            .insert(b.vector, of_a.expect("address"))
-            .expect("insert");
-        for tag in 0..count {
-            if crowd == 1 {
-                a.post(tag);
-                b.post(tag);
-            }
-            if crowd == 2 {
-                a.send(tag);
-                b.send(tag);
-                let _ = (a.domain.progress(a.endpoint), b.domain.progress(b.endpoint));
-            }
-        }
-        near.push(a);
-        far.push(b);
-    }
-    let second = std::thread::spawn(move || {
-        for crowd in wait {
-            far[crowd].exchange(false);
-        }
-    });
-    let mut results = [const { Vec::new() }; 3];
-    for _ in 0..rounds {
-        for crowd in 0..3 {
-            go.send(crowd).expect("second side");
-            results[crowd].push(near[crowd].exchange(true));
-        }
-    }
-    drop(go);
+    let (mut near, mut far) = (open(), open());
+    let (of_near, of_far) = (
+        near.domain.local_address(near.endpoint),
+        far.domain.local_address(far.endpoint),
+    );
+    near.domain
+        .insert(near.vector, of_far.expect("address"))
+        .expect("insert");
+    far.domain
+        .insert(far.vector, of_near.expect("address"))
+        .expect("insert");
+    let turns = Arc::new(Barrier::new(2));
+    let of_far = Arc::clone(&turns);
+    let second = std::thread::spawn(move || run(far, &of_far, (count, rounds), false));
+    let results = run(near, &turns, (count, rounds), true);
     second.join().expect("second side");
     let [alone, posted, unexpected] = results.map(median);
     println!("one way, no others waiting:        {alone:.1} ns");
