@@ -77,10 +77,12 @@ fn update(
     size: usize,
     new: impl Fn(u128) -> Option<u128>,
 ) -> u128 {
-    let (mut address, mut stretch) = (0, 0);
-    target.for_each_piece(offset, size, |piece, length| {
-        (address, stretch) = (piece, length);
-    });
+    let (mut address, mut stretch) = (target.address() + offset, size);
+    if !target.is_contiguous() {
+        target.for_each_piece(offset, size, |piece, length| {
+            (address, stretch) = (piece, length);
+        });
+    }
     if stretch != size || address % size != 0 {
         return update_locked(target, offset, size, new);
     }

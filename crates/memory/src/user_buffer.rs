@@ -245,6 +245,11 @@ impl UserBuffer {
     /// The two must not overlap in part: what lands is then unspecified.
     #[inline]
     pub fn copy_to(&self, target: &Self, offset_bytes: usize) -> usize {
+        if self.pieces.is_none() {
+            // SAFETY: the buffer is ours to read (constructor).
+            let whole = unsafe { BytesView::from_raw(self.base, self.length_bytes) };
+            return target.fill(offset_bytes, whole);
+        }
         let mut done = 0;
         self.for_each_piece(0, self.length_bytes, |address, length_bytes| {
             // SAFETY: the stretch lies in this buffer, which is ours to read (constructor).

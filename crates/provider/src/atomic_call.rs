@@ -82,6 +82,7 @@ impl Elements {
     ///
     /// # Safety
     /// `pieces` must be `count` pieces of memory that is ours until the operation's completion.
+    #[inline(always)]
     unsafe fn buffer(self, size_bytes: usize) -> Result<UserBuffer, Error> {
         if self.count == 0 {
             return Ok(UserBuffer::empty());
@@ -91,15 +92,14 @@ impl Elements {
         }
         // SAFETY: the application passes `count` pieces (contract), and the pointer is not null.
         let pieces = unsafe { std::slice::from_raw_parts(self.pieces, self.count) };
-        if pieces
-            .iter()
-            .any(|piece| piece.count > usize::MAX / size_bytes)
-        {
-            return Err(Error::Invalid);
-        }
         if let [only] = pieces {
+            let length_bytes = only.count.checked_mul(size_bytes).ok_or(Error::Invalid)?;
             // SAFETY: the contract.
-            return Ok(unsafe { UserBuffer::from_raw(only.addr.cast(), only.count * size_bytes) });
+            return Ok(unsafe { UserBuffer::from_raw(only.addr.cast(), length_bytes) });
+        }
+        let is_too_long = |piece: &FiIoc| piece.count.checked_mul(size_bytes).is_none();
+        if pieces.iter().any(is_too_long) {
+            return Err(Error::Invalid);
         }
         // SAFETY: the contract.
         Ok(unsafe {

@@ -2,8 +2,6 @@
 //! What an endpoint knows of one remote's registered memory: which of it lies in shared files, and where it is mapped here.
 //! Asked by direct for every access.
 
-use std::collections::HashMap;
-
 use weft_memory::ForeignMemory;
 use weft_ring::Lease;
 
@@ -27,7 +25,9 @@ struct View {
 /// All registrations of a remote that were accessed.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
-    by_entry: HashMap<usize, View>,
+    /// By the number of its entry, of which a region has a thousand at most: a look-up is an index.
+    by_entry: Vec<Option<Box<View>>>,
+    count: usize,
     private_count: u32,
 }
 
@@ -36,14 +36,17 @@ impl Views {
     /// Fast path but for first accesses.
     #[inline]
     pub(crate) fn memory(&mut self, lease: &Lease, pid: u32) -> Option<&ForeignMemory> {
-        let is_known = self
-            .by_entry
-            .get(&lease.index)
-            .is_some_and(|view| view.generation == lease.generation && view.to_look_up.is_none());
-        if !is_known {
+        let is_known =
+            |view: &View| view.generation == lease.generation && view.to_look_up.is_none();
+        if !self.view(lease.index).is_some_and(is_known) {
             self.meet(lease, pid);
         }
-        self.by_entry.get(&lease.index)?.memory.as_ref()
+        self.view(lease.index)?.memory.as_ref()
+    }
+
+    #[inline(always)]
+    fn view(&self, index: usize) -> Option<&View> {
+        self.by_entry.get(index)?.as_deref()
     }
 
     #[cold]
@@ -54,9 +57,14 @@ impl Views {
             to_look_up: Some(if patient { 0 } else { LATE_COUNT }),
             memory: None,
         };
-        let view = self.by_entry.entry(lease.index).or_insert_with(fresh);
+        if self.by_entry.len() <= lease.index {
+            self.by_entry.resize_with(lease.index + 1, || None);
+        }
+        let place = &mut self.by_entry[lease.index];
+        self.count += usize::from(place.is_none());
+        let view = place.get_or_insert_with(|| Box::new(fresh()));
         if view.generation != lease.generation {
-            *view = fresh();
+            **view = fresh();
         }
         match &mut view.to_look_up {
             Some(0) => view.to_look_up = None,
@@ -78,12 +86,20 @@ impl Views {
 
     /// Unmaps what its owner took back; `generation_of` tells what an entry holds now. Slow path.
     pub(crate) fn forget(&mut self, is_current: impl Fn(usize, u64) -> bool) {
-        self.by_entry
-            .retain(|&index, view| is_current(index, view.generation));
+        for (index, place) in self.by_entry.iter_mut().enumerate() {
+            if place
+                .as_ref()
+                .is_some_and(|view| !is_current(index, view.generation))
+            {
+                *place = None;
+                self.count -= 1;
+            }
+        }
     }
 
     /// How many registrations are known.
+    #[inline(always)]
     pub(crate) fn count(&self) -> usize {
-        self.by_entry.len()
+        self.count
     }
 }

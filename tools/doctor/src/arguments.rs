@@ -28,6 +28,9 @@ pub struct DoctorArguments {
     /// Reads a few bytes of another process: the other side of the single-copy check
     #[arg(long, hide = true, value_name = "PID:ADDRESS")]
     pub read_memory: Option<String>,
+    /// Maps a few bytes of another process: the other side of the check of direct access
+    #[arg(long, hide = true, value_name = "PID:ADDRESS")]
+    pub map_memory: Option<String>,
 }
 
 /// The words of `weft info`.

@@ -14,7 +14,7 @@ use crate::measure::{self, Timing};
 use crate::parameters::{self, PARAMETERS, Parameter};
 use crate::protocol::{PROTOCOLS, Protocol};
 use crate::tree::Tree;
-use crate::{contact, heap, launcher, memory, processor, single_copy, text};
+use crate::{contact, direct, heap, launcher, memory, processor, single_copy, text};
 
 /// Everything that `weft info` shows.
 #[derive(Debug, Serialize)]
@@ -79,7 +79,7 @@ impl Info {
         let works = single.status == Status::Ok;
         let timings = measure::timings(works).unwrap_or_default();
         Self {
-            choices: choices(single, &timings),
+            choices: choices([single, direct::check(executable), heap::check()], &timings),
             timings,
             weft: env!("CARGO_PKG_VERSION"),
             executable: executable.map(|path| path.display().to_string()),
@@ -171,15 +171,15 @@ impl Info {
 }
 
 /// What the machine leads to, before a job has measured anything of its own.
-fn choices(single_copy: Check, timings: &[Timing]) -> Vec<Fact> {
+fn choices(ways: [Check; 3], timings: &[Timing]) -> Vec<Fact> {
     let fact = |name: &str, value: String| Fact {
         name: name.to_owned(),
         value,
     };
-    let mut facts = vec![
-        fact("single copy", single_copy.value),
-        fact("shared heap", heap::check().value),
-    ];
+    let mut facts: Vec<Fact> = ways
+        .into_iter()
+        .map(|way| fact(&way.name, way.value))
+        .collect();
     facts.extend(timings.iter().map(|timing| {
         let name = format!(
             "messages of {}",

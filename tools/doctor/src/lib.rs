@@ -8,7 +8,7 @@
 //!
 //! - `arguments`: the words of both commands. `check`: one result, and the exit code of all. `text`: how they look.
 //! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and trials under each (--try).
-//! - `single_copy`, `heap`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup` read its files.
+//! - `single_copy`, `direct`, `heap`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup` read its files.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a table.
 //! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user, from what they publish.
 //! - `protocol`: the ways of a message as a table. `info`: everything without judgement.
@@ -20,6 +20,7 @@ pub mod arguments;
 pub mod cgroup;
 pub mod check;
 pub mod contact;
+pub mod direct;
 pub mod heap;
 pub mod info;
 pub mod launcher;
@@ -55,8 +56,13 @@ pub fn doctor(arguments: Vec<OsString>) -> u8 {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
     };
-    if let Some(target) = &arguments.read_memory {
-        return match single_copy::read_memory(target) {
+    let other_side = match (&arguments.read_memory, &arguments.map_memory) {
+        (Some(target), _) => Some(single_copy::read_memory(target)),
+        (None, Some(target)) => Some(direct::map_memory(target)),
+        (None, None) => None,
+    };
+    if let Some(done) = other_side {
+        return match done {
             Ok(()) => 0,
             Err(why) => {
                 eprintln!("{why}");
@@ -115,6 +121,7 @@ fn all_checks(executable: Option<&Path>, trial: bool) -> Vec<Check> {
     let mut checks = library::checks();
     checks.extend(launcher::checks(&here));
     checks.push(single_copy::check(&tree, executable));
+    checks.push(direct::check(executable));
     checks.push(heap::check());
     checks.extend(contact::checks());
     checks.extend(memory::checks(&tree));

@@ -127,6 +127,25 @@ fn single_copy_is_tried_by_another_process() {
 }
 
 #[test]
+fn direct_access_is_tried_by_another_process_and_told_by_info() {
+    let report = json(&weft(&["doctor", "--json"], &[]));
+    let direct = check(&report, "direct access");
+    // As above; a container may forbid it.
+    let value = direct["value"].as_str().unwrap();
+    let fits = match direct["status"].as_str().unwrap() {
+        "ok" => value.starts_with("works"),
+        _ => value.contains("by messages") && !direct["fix"].as_str().unwrap().is_empty(),
+    };
+    assert!(fits, "{direct}");
+    let info = json(&weft(&["info", "--json"], &[]));
+    let choices = info["choices"].as_array().unwrap();
+    let told = choices
+        .iter()
+        .find(|choice| choice["name"] == "direct access");
+    assert_eq!(told.expect("it is told")["value"], direct["value"]);
+}
+
+#[test]
 fn variables_and_parameters_of_the_environment_are_judged() {
     let variables = [
         ("FI_PROVIDER", "tcp"),

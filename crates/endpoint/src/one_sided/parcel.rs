@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use weft_contract::{CompletionLevel, Peer, PostError, Posted, RemoteId, SendOp, SendToken};
-use weft_memory::{BytesView, UserBuffer};
+use weft_memory::{BytesView, BytesViewMut, Scratch, UserBuffer};
 
 use super::request::{Kind, Tag};
 use super::{NAMELESS, OURS, OneSided, RESULT};
@@ -17,36 +17,15 @@ const SHORT_BYTES: usize = 40;
 /// Bytes of an operation's name in an answer.
 const ID_BYTES: usize = 4;
 
-/// Bytes that were read when the request was carried out.
+/// Stretches for long results that are kept for the next ones. Chosen: what an initiator's window of some tens needs, half a megabyte.
+const SPARE_COUNT: usize = 64;
+
+/// Bytes that were read when the request was carried out, at most [`REQUEST_LIMIT_BYTES`](super::REQUEST_LIMIT_BYTES).
 #[derive(Debug)]
 pub(super) enum Bytes {
     Short([u8; SHORT_BYTES], u8),
-    Long(Box<[u8]>),
-}
-
-impl Bytes {
-    /// Room for `length_bytes` bytes, zeroed.
-    pub(super) fn zeroed(length_bytes: usize) -> Self {
-        if length_bytes <= SHORT_BYTES {
-            Self::Short([0; SHORT_BYTES], length_bytes as u8)
-        } else {
-            Self::Long(vec![0; length_bytes].into())
-        }
-    }
-
-    pub(super) fn as_mut_slice(&mut self) -> &mut [u8] {
-        match self {
-            Self::Short(bytes, length_bytes) => &mut bytes[..usize::from(*length_bytes)],
-            Self::Long(bytes) => bytes,
-        }
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Short(bytes, length_bytes) => &bytes[..usize::from(*length_bytes)],
-            Self::Long(bytes) => bytes,
-        }
-    }
+    /// As many at the beginning of the stretch, which is sent from there.
+    Long(Scratch, usize),
 }
 
 /// A message that waits.
@@ -70,12 +49,53 @@ pub(super) struct Outbox {
     queues: Vec<VecDeque<Parcel>>,
     /// Remotes with parcels, each once.
     active: Vec<RemoteId>,
+    /// Stretches that held long results.
+    spare: Vec<Scratch>,
 }
 
 impl Outbox {
     #[inline(always)]
     pub(super) fn is_empty(&self) -> bool {
         self.active.is_empty()
+    }
+
+    /// What lies in `source` now. Fast path.
+    #[inline]
+    pub(super) fn keep(&mut self, source: &UserBuffer) -> Bytes {
+        let length_bytes = source.length_bytes();
+        if length_bytes <= SHORT_BYTES {
+            let mut bytes = [0; SHORT_BYTES];
+            source.drain(0, &mut BytesViewMut::from_slice(&mut bytes[..length_bytes]));
+            return Bytes::Short(bytes, length_bytes as u8);
+        }
+        let stretch = self.spare.pop().unwrap_or_else(Scratch::take);
+        stretch.copy_in(0, source);
+        Bytes::Long(stretch, length_bytes)
+    }
+
+    /// The same of a slice. Fast path.
+    #[inline]
+    pub(super) fn keep_slice(&mut self, source: &[u8]) -> Bytes {
+        if source.len() <= SHORT_BYTES {
+            let mut bytes = [0; SHORT_BYTES];
+            bytes[..source.len()].copy_from_slice(source);
+            return Bytes::Short(bytes, source.len() as u8);
+        }
+        let stretch = self.spare.pop().unwrap_or_else(Scratch::take);
+        stretch.write(0, source);
+        Bytes::Long(stretch, source.len())
+    }
+
+    /// Forgets the first parcels of a remote, which are sent.
+    #[inline]
+    fn forget(&mut self, remote: RemoteId, count: usize) {
+        for parcel in self.queues[remote.index()].drain(..count) {
+            if let Parcel::Result(_, Bytes::Long(stretch, _)) = parcel
+                && self.spare.len() < SPARE_COUNT
+            {
+                self.spare.push(stretch);
+            }
+        }
     }
 
     pub(super) fn push(&mut self, remote: RemoteId, parcel: Parcel) {
@@ -188,9 +208,15 @@ impl OneSided {
             }
             Some(&Parcel::Refused(id, reason)) => refuse(local, (remote, id), reason, token)?,
             Some(Parcel::Result(id, bytes)) => {
-                let length = scratch.write(0, bytes.as_slice());
+                let payload = match bytes {
+                    Bytes::Short(bytes, length_bytes) => {
+                        let length = scratch.write(0, &bytes[..usize::from(*length_bytes)]);
+                        scratch.payload(length)
+                    }
+                    Bytes::Long(stretch, length_bytes) => stretch.payload(*length_bytes),
+                };
                 let op = service(remote, Tag::new(Kind::Result, *id), token, true);
-                local.post_send(&op, &scratch.payload(length))?;
+                local.post_send(&op, &payload)?;
             }
             Some(&Parcel::LongResult(number)) => self.send_long_result(local, remote, number)?,
             Some(Parcel::Payload(id)) => {
@@ -203,8 +229,7 @@ impl OneSided {
                 }
             }
         }
-        let queue = &mut self.outbox.queues[remote.index()];
-        queue.drain(..taken_count);
+        self.outbox.forget(remote, taken_count);
         Ok(sent)
     }
 

@@ -6,9 +6,9 @@
 
 use weft_contract::{Envelope, Landing, LandingToken, RemoteId, TransferError};
 use weft_memory::atomic::{Change, apply};
-use weft_memory::{BytesView, BytesViewMut, UserBuffer};
+use weft_memory::{BytesView, UserBuffer};
 
-use super::parcel::{Bytes, Parcel, each_id};
+use super::parcel::{Parcel, each_id};
 use super::region::Wish;
 use super::request::{FETCHES, Head, Kind, Tag, WANTS_ANSWER};
 use super::{
@@ -341,9 +341,7 @@ impl OneSided {
     ) -> Result<Touched, Error> {
         let source = resolve(sinks, head, READS)?;
         let parcel = if source.length_bytes() <= REQUEST_LIMIT_BYTES {
-            let mut bytes = Bytes::zeroed(source.length_bytes());
-            source.drain(0, &mut BytesViewMut::from_slice(bytes.as_mut_slice()));
-            Parcel::Result(tag.id, bytes)
+            Parcel::Result(tag.id, self.outbox.keep(&source))
         } else {
             Parcel::LongResult(self.outgoing.insert(Outgoing {
                 id: tag.id,
@@ -382,7 +380,8 @@ impl OneSided {
         {
             return Err(REASONS[0]);
         }
-        let given = &mut self.workspace[..given_bytes];
+        let (given, before) = self.workspace.split_at_mut(REQUEST_LIMIT_BYTES);
+        let given = &mut given[..given_bytes];
         rest.copy_to_slice(given);
         let (operands, comparands) = given.split_at(operand_bytes);
         let change = Change {
@@ -391,14 +390,15 @@ impl OneSided {
             operands,
             comparands,
         };
-        let mut before = Bytes::zeroed(takes(fetches));
-        apply(&change, &target, before.as_mut_slice());
+        let before = &mut before[..takes(fetches)];
+        apply(&change, &target, before);
         let written = Written::of(envelope, head, &target);
         if !fetches {
             return Ok(Touched::Written(AccessKind::AtomicWrite, written));
         }
+        let bytes = self.outbox.keep_slice(before);
         self.outbox
-            .push(envelope.remote, Parcel::Result(tag.id, before));
+            .push(envelope.remote, Parcel::Result(tag.id, bytes));
         Ok(Touched::Fetched(
             (!operator.only_reads()).then_some(written),
         ))

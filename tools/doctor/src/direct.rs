@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether one rank can load from and store to another's registered memory by itself (docs/one-sided.md, clause 8), tried as ranks would: a
+//! piece of shared memory here is mapped by another process, found by this one's number and the address alone.
+//!
+//! Called by `lib.rs` and `info.rs`. The other process is `weft doctor --map-memory`. Source: proc_pid_maps(5), proc_pid_fd(5).
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use weft_memory::{BytesViewMut, ForeignMemory, Mapping};
+
+use crate::check::{Check, Status};
+
+const NAME: &str = "direct access";
+const WHY: &str = "one-sided operations (MPI_Put, MPI_Get) on windows in shared memory need no message and no help of their target: some 0.2 us \
+                   instead of 1 us, and they end while the target computes; without it they go by messages";
+
+/// What it takes. Windows of MPICH lie in private memory when its own shared memory is off, as it is over Weft.
+const WORKS: &str = "works: windows in shared files (MPI_Win_allocate of Open MPI and Intel MPI; with weft run --heap shared any memory of 64 KiB and more) \
+                     are read and written by load and store; private memory from 8 KiB to 1 MiB by single copy, the rest by messages";
+
+/// Bytes that are looked at. Chosen: enough not to be right by chance.
+const PROBE_BYTES: usize = 32;
+/// Where they lie in their file: on its second page, as windows begin anywhere.
+const OFFSET_BYTES: u64 = 4096 + 64;
+const FILE_BYTES: usize = 8192;
+
+/// The check; `executable` is the `weft` that is started to look.
+#[must_use]
+pub fn check(executable: Option<&Path>) -> Check {
+    let attempt = executable
+        .ok_or_else(|| io::Error::other("this executable cannot be found"))
+        .and_then(attempt);
+    judge(attempt)
+}
+
+fn judge(attempt: io::Result<()>) -> Check {
+    match attempt {
+        Ok(()) => Check::ok(NAME, WORKS, WHY),
+        Err(why) => Check::ok(NAME, format!("{why}; one-sided operations go by messages"), WHY).but(
+            Status::Warn,
+            "let ranks see each other: one user, one container for the job, /proc mounted without hidepid, kernel.yama.ptrace_scope of 1 or 0",
+        ),
+    }
+}
+
+fn attempt(executable: &Path) -> io::Result<()> {
+    let secret: Vec<u8> = (0..PROBE_BYTES / 8)
+        .map(|_| weft_os::process::random_u64())
+        .collect::<io::Result<Vec<_>>>()?
+        .into_iter()
+        .flat_map(u64::to_le_bytes)
+        .collect();
+    let file = File::from(weft_os::region_file::create_memfd(
+        "weft-doctor",
+        FILE_BYTES as u64,
+    )?);
+    file.write_all_at(&secret, OFFSET_BYTES)?;
+    let mapping = Mapping::shared(file.as_fd(), FILE_BYTES)?;
+    let address = mapping
+        .bytes(OFFSET_BYTES as usize, PROBE_BYTES)
+        .map_err(|_| io::Error::other("the mapping is shorter than its file"))?;
+    weft_os::process::allow_readers();
+    let target = format!("{}:{}", std::process::id(), address as usize);
+    let output = Command::new(executable)
+        .args(["doctor", "--map-memory", &target])
+        .stdin(Stdio::null())
+        .output()?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(text.trim().to_owned()));
+    }
+    if output.stdout == secret {
+        Ok(())
+    } else {
+        Err(io::Error::other(
+            "the mapping of another process's memory held other bytes than were there",
+        ))
+    }
+}
+
+/// The other side of the attempt: maps the memory at the process and address in `target` (`PID:ADDRESS`) and writes what is there to
+/// standard output.
+///
+/// # Errors
+/// When the target is malformed or the memory cannot be mapped; the text says which.
+pub fn map_memory(target: &str) -> Result<(), String> {
+    let malformed = || format!("`{target}` is not of the form PID:ADDRESS");
+    let (pid, address) = target.split_once(':').ok_or_else(malformed)?;
+    let (pid, address) = (
+        pid.parse::<u32>().map_err(|_| malformed())?,
+        address.parse::<u64>().map_err(|_| malformed())?,
+    );
+    let memory =
+        ForeignMemory::map(pid, address, PROBE_BYTES as u64).map_err(|why| match why.kind() {
+            io::ErrorKind::NotFound => format!(
+                "the shared memory of process {pid} is in no file that another process can open"
+            ),
+            _ => format!("/proc/{pid}/maps cannot be read by another process: {why}"),
+        })?;
+    let mut bytes = [0; PROBE_BYTES];
+    memory.with(0, PROBE_BYTES, |there| {
+        there.drain(0, &mut BytesViewMut::from_slice(&mut bytes))
+    });
+    io::stdout()
+        .write_all(&bytes)
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_a_warning_that_says_what_goes_otherwise_and_what_to_do() {
+        let check = judge(Err(io::Error::other("/proc/7/maps cannot be read")));
+        assert_eq!(check.status, Status::Warn);
+        assert!(check.value.contains("/proc/7/maps") && check.value.contains("by messages"));
+        assert!(check.fix.contains("hidepid"), "{}", check.fix);
+        assert_eq!(judge(Ok(())).status, Status::Ok);
+    }
+
+    #[test]
+    fn a_target_that_is_none_is_named() {
+        for target in ["", "7", "7:x", "x:7", "-7:7"] {
+            let why = map_memory(target).unwrap_err();
+            assert!(why.contains("PID:ADDRESS"), "{why}");
+        }
+    }
+
+    #[test]
+    fn memory_in_no_shared_file_is_said_to_be_so() {
+        let word = 7_u64;
+        let target = format!("{}:{}", std::process::id(), &raw const word as usize);
+        let why = map_memory(&target).unwrap_err();
+        assert!(why.contains("no file"), "{why}");
+    }
+}
