@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft top` beside a running MPI job: what it prints once, as text and as JSON, and its screen with each key, driven through tmux.
-# Ten seconds.
+# The same for ranks that talk over the network route. Fifteen seconds.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 WEFT=${WEFT:-$PWD/dist/bin/weft}
@@ -12,6 +12,7 @@ job=
 socket=weft-top-$$
 finish() {
     [ -n "$job" ] && kill "$job" 2>/dev/null && wait "$job" 2>/dev/null
+    [ -n "${far:-}" ] && kill "$far" 2>/dev/null && wait "$far" 2>/dev/null
     tmux -L "$socket" kill-server 2>/dev/null
     rm -rf "$work"
 }
@@ -56,6 +57,33 @@ text() { "$WEFT" top --once --interval 0.3 | tee "$work/text"; grep -q 'shm' "$w
 check 'text shows them too' text
 pipe() { "$WEFT" top --once --interval 0.1 | head -n 1 | grep -q 'weft top: [0-9]* endpoints'; }
 check 'a reader that leaves early is no failure' pipe
+
+FI_WEFT_ROUTE=srd "$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 60 -- "$WEFT" bench bw -m 65536:65536 -i 100000000 >"$work/far" 2>&1 &
+far=$!
+network() {
+    for _ in $(seq 100); do
+        "$WEFT" top --once --interval 0.1 | grep -q 'rtt [0-9]' && break
+        sleep 0.1
+    done
+    "$WEFT" top --once --json --interval 1.2 >"$work/json" || return 1
+    cat "$work/json"
+    python3 - "$work/json" <<'PYTHON'
+import json, sys
+rows = [row["network"] for row in json.load(open(sys.argv[1]))["endpoints"] if row["network"]]
+busy = [row for row in rows if row["per_s"].get("sent", 0) > 0]
+assert len(busy) >= 2, "two endpoints talk over the network"
+for row in busy:
+    flow = row["flows"][0]
+    assert flow["srtt_ns"] > 0 and flow["window_bytes"] > 0 and 0 < flow["good_paths"] <= flow["paths"] <= 64
+    assert row["sent"] > 0 and row["received"] > 0 and flow["datagram_bytes"] >= 1200
+assert any(flow["sent_bytes_per_s"] > 1e5 for row in busy for flow in row["flows"]), "one of them sends a stream"
+PYTHON
+}
+check 'a remote over the network has a round trip, a window, paths and rates' network
+rows() { "$WEFT" top --once --interval 0.3 | tee "$work/text"; grep -qE 'srd .*rtt .*window .*paths [0-9]+/[0-9]+' "$work/text" && grep -q 'srd datagrams' "$work/text"; }
+check 'text shows that too' rows
+kill "$far" 2>/dev/null
+wait "$far" 2>/dev/null
 
 if ! command -v tmux >/dev/null; then
     skip 'the screen of weft top' 'tmux is not installed'

@@ -223,8 +223,16 @@ pub struct Condition {
     pub in_flight_bytes: u64,
     /// Paths that carry data, of those that may.
     pub good_path_count: u32,
+    /// Those that may.
+    pub path_count: u32,
     /// When something was last heard.
     pub heard_ns: u64,
+    /// What has left of reliable packets, those sent again included, and how many of these there were.
+    pub sent_bytes: u64,
+    /// See `sent_bytes`.
+    pub retransmitted_count: u64,
+    /// The longest datagram in use.
+    pub datagram_bytes: u16,
 }
 
 /// Counts since the machine began. None of them ever falls.

@@ -387,7 +387,11 @@ impl Machine {
             window_bytes: flow.sender.window.bytes(),
             in_flight_bytes: flow.sender.in_flight_bytes,
             good_path_count: flow.sender.paths.good_count(),
+            path_count: flow.sender.paths.open_count(),
             heard_ns: flow.silence.heard_ns,
+            sent_bytes: flow.sender.sent_bytes,
+            retransmitted_count: flow.sender.again_count,
+            datagram_bytes: flow.identity.datagram_bytes,
         })
     }
 

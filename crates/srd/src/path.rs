@@ -318,6 +318,11 @@ impl Paths {
         chosen
     }
 
+    /// Paths that may be used.
+    pub(crate) fn open_count(&self) -> u32 {
+        self.open_count.into()
+    }
+
     /// Open paths that are neither suspect nor denied.
     pub(crate) fn good_count(&self) -> u32 {
         let open = self.order[..usize::from(self.open_count)].iter();

@@ -22,6 +22,8 @@ pub(crate) struct Sender {
     pub(crate) in_flight_bytes: u64,
     /// Of reliable packets, retransmissions included: no honest remote has received more.
     pub(crate) sent_bytes: u64,
+    /// Packets sent again, for people to look at.
+    pub(crate) again_count: u64,
     pub(crate) window: Window,
     pub(crate) pacing: Pacing,
     pub(crate) round_trip: RoundTrip,
@@ -68,6 +70,7 @@ impl Sender {
             ring: SentRing::new(next),
             in_flight_bytes: 0,
             sent_bytes,
+            again_count: 0,
             window: Window::new(&config.pace, u64::from(config.datagram_bytes)),
             pacing: Pacing::default(),
             round_trip: RoundTrip::default(),
@@ -201,6 +204,7 @@ impl Sender {
         sent.bytes = bytes;
         sent.sent_ns = now_ns;
         sent.again = true;
+        self.again_count += 1;
         self.count(bytes, now_ns);
     }
 

@@ -19,7 +19,7 @@
 //! remote after three such answers; a remote that closes says so.
 //!
 //! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`, `own`; `receive`, `arrivals`, `inquiry`,
-//! `remotes`; [`ports`], [`sockets`] with `attention`, `homes`, `favourite`, `departures` and `gate`, [`simulated`]; [`statistics`].
+//! `remotes`; [`ports`], [`sockets`] with `attention`, `homes`, `favourite`, `departures` and `gate`, [`simulated`]; [`statistics`], `published`.
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -32,6 +32,7 @@ mod inquiry;
 mod outbox;
 mod own;
 pub mod ports;
+mod published;
 mod receive;
 mod remotes;
 mod send;

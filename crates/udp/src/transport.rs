@@ -15,6 +15,7 @@ use crate::inquiry::Inquiry;
 use crate::outbox::Outbox;
 use crate::own::{OwnMail, is_own};
 use crate::ports::{Incoming, Ports};
+use crate::published::Published;
 use crate::remotes::Remotes;
 use crate::send::transfer_error;
 use crate::sends::Sends;
@@ -55,6 +56,8 @@ pub struct Transport<P: Ports = SocketPorts> {
     outbox: Outbox,
     inquiry: Option<Inquiry>,
     address: SocketAddr,
+    /// `None` where nobody could look.
+    published: Option<Published>,
     /// So many of the machine's remotes are known to need datagrams of which size.
     sized_count: usize,
 }
@@ -101,6 +104,7 @@ impl<P: Ports> Transport<P> {
             outbox: Outbox::default(),
             inquiry: list.asks_hosts.then(|| Inquiry::new(dead_after_ns)),
             address: list.address,
+            published: list.asks_hosts.then(Published::default),
             sized_count: 0,
         })
     }
@@ -194,6 +198,14 @@ impl<P: Ports> Transport<P> {
         while let Some((remote, targets)) = machine.next_unrouted() {
             let (paths, bytes) = self.ports.routes_to(&targets);
             machine.set_routes(now_ns, remote, paths, bytes);
+        }
+    }
+
+    #[cold]
+    fn publish(&mut self, now_ns: u64) {
+        let statistics = self.statistics();
+        if let Some(published) = &mut self.published {
+            published.write(now_ns, self.address, &statistics, &self.driver.machine);
         }
     }
 
@@ -344,6 +356,10 @@ impl<P: Ports> Peer for Transport<P> {
         }
         events += driver.drain(now_ns, owner);
         self.flush(now_ns);
+        let published = self.published.as_ref();
+        if published.is_some_and(|published| published.is_due(now_ns)) {
+            self.publish(now_ns);
+        }
         events
     }
 }

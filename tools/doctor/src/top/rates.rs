@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use weft_ring::published::CLASS_COUNT;
 
+use super::network::Network;
 use super::watch::Reading;
 
 /// Names of the protocols, in the order in which they are published; those of `weft run`'s reports.
@@ -155,6 +156,8 @@ pub struct EndpointRow {
     pub choices: Vec<Choice>,
     /// Its remotes.
     pub remotes: Vec<RemoteRow>,
+    /// Its network route, if anything went that way.
+    pub network: Option<Network>,
 }
 
 /// All endpoints, and those that could not be read.
@@ -280,6 +283,7 @@ fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -
         lost: is.lost_count,
         choices: choices(&is.choices),
         remotes: remotes.collect(),
+        network: reading.network.clone(),
     }
 }
 
@@ -363,6 +367,7 @@ mod tests {
         Reading {
             pid: 7,
             command: "program".to_owned(),
+            network: None,
             snapshot: Snapshot {
                 owner,
                 is_open: true,

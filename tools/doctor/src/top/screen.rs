@@ -5,6 +5,7 @@
 
 use std::fmt::Write;
 
+use super::network::{self, Network};
 use super::rates::{Choice, EndpointRow, Flow, Order, RemoteRow, Report};
 
 /// How a report is shown.
@@ -68,6 +69,12 @@ impl View {
             text.push('\n');
             for remote in &row.remotes {
                 let _ = writeln!(text, "{}", remote_line(remote));
+            }
+            if let Some(network) = &row.network {
+                for flow in &network.flows {
+                    let _ = writeln!(text, "{}", flow_line(flow));
+                }
+                let _ = writeln!(text, "{}", self.paint("2", &network_line(network)));
             }
             let how = how_line(row);
             if !how.is_empty() {
@@ -149,6 +156,57 @@ fn remote_line(remote: &RemoteRow) -> String {
     line(first, remote.sent, remote.received, ["", ""])
 }
 
+/// How things stand with one remote beyond this host.
+fn flow_line(flow: &network::Flow) -> String {
+    let address = format!("  {}", flow.address);
+    let text = format!(
+        "{:>8} {:<16} {address:<28} {:<5} {:>9} {:>9} rtt {}, window {}, in flight {}, paths {}/{}, datagrams {}, again {}/s",
+        "",
+        "",
+        "srd",
+        "",
+        short(flow.sent_bytes_per_s),
+        time(flow.srtt_ns),
+        binary(flow.window_bytes),
+        binary(flow.in_flight_bytes),
+        flow.good_paths,
+        flow.paths,
+        flow.datagram_bytes,
+        short(flow.retransmitted_per_s),
+    );
+    text
+}
+
+/// Datagrams of the whole route.
+fn network_line(network: &Network) -> String {
+    let per_s = |name: &str| short(network.per_s.get(name).copied().unwrap_or(0.0));
+    let mut parts = vec![
+        format!("srd datagrams {}/s out", per_s("sent")),
+        format!("{}/s in", per_s("received")),
+        format!("again {}/s", per_s("retransmitted")),
+        format!("time-outs {}/s", per_s("timeouts")),
+    ];
+    for (name, words) in [
+        ("suspects", "paths were suspect"),
+        ("turned_away", "turned away"),
+        ("remotes_lost", "remotes lost"),
+    ] {
+        let count = network.count(name);
+        if count > 0 {
+            parts.push(format!("{words} {count}"));
+        }
+    }
+    format!("{:>8} {}", "", parts.join(", "))
+}
+
+fn time(ns: u64) -> String {
+    match ns {
+        0 => "-".to_owned(),
+        1..10_000_000 => format!("{} us", ns.div_ceil(1000)),
+        _ => format!("{} ms", ns / 1_000_000),
+    }
+}
+
 /// Protocols in use and choices made.
 fn how_line(row: &EndpointRow) -> String {
     let used = row
@@ -220,6 +278,31 @@ mod tests {
             [1, 65_536, 1 << 20, 1 << 34].map(binary),
             ["1", "64K", "1M", "16G"]
         );
+    }
+
+    #[test]
+    fn a_remote_beyond_this_host_is_shown_with_its_round_trip_window_and_paths() {
+        let flow = network::Flow {
+            address: "10.0.0.2:7".parse().unwrap(),
+            srtt_ns: 85_200,
+            window_bytes: 524_288,
+            in_flight_bytes: 65_536,
+            good_paths: 30,
+            paths: 32,
+            datagram_bytes: 8972,
+            sent_bytes: 0,
+            retransmitted: 0,
+            heard_ns: 0,
+            sent_bytes_per_s: 1.2e8,
+            retransmitted_per_s: 3.0,
+        };
+        let line = flow_line(&flow);
+        let told = "srd                120M rtt 86 us, window 512K, in flight 64K, paths 30/32, datagrams 8972, again 3/s";
+        assert!(
+            line.contains("  10.0.0.2:7 ") && line.ends_with(told),
+            "{line}"
+        );
+        assert_eq!([0, 1, 12_000_000].map(time), ["-", "1 us", "12 ms"]);
     }
 
     #[test]

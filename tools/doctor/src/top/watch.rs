@@ -15,6 +15,7 @@ use weft_os::local_socket::Connection;
 use weft_os::{clock, process};
 use weft_ring::published::{SNAPSHOT_BYTES, Snapshot, SnapshotError};
 
+use super::network::{self, Network};
 use super::rates::{self, Report};
 
 /// How long an endpoint whose region cannot be opened directly is waited for: it hands the file over when it next makes progress.
@@ -27,6 +28,8 @@ struct Found {
     pid: u32,
     command: String,
     region: File,
+    /// Of its network route, once that has something to say.
+    network: Option<File>,
 }
 
 /// One endpoint as it was read at one moment.
@@ -38,6 +41,8 @@ pub struct Reading {
     pub command: String,
     /// What it publishes.
     pub snapshot: Snapshot,
+    /// What its network route publishes, with rates since the reading before.
+    pub network: Option<Network>,
 }
 
 /// All endpoints known, with the last reading of each.
@@ -77,8 +82,9 @@ impl Watch {
         }
         let now_ns = clock::monotonic_ns();
         let mut readings = HashMap::new();
-        for (address, found) in &self.known {
-            match found.read() {
+        for (address, found) in &mut self.known {
+            let before = self.last.get(address);
+            match found.read(*address, before) {
                 Ok(reading) if reading.snapshot.is_open => {
                     readings.insert(*address, reading);
                 }
@@ -97,7 +103,7 @@ impl Watch {
 }
 
 impl Found {
-    fn read(&self) -> Result<Reading, String> {
+    fn read(&mut self, address: SocketAddr, before: Option<&Reading>) -> Result<Reading, String> {
         let mut bytes = vec![0; SNAPSHOT_BYTES];
         self.region
             .read_exact_at(&mut bytes, 0)
@@ -109,10 +115,16 @@ impl Found {
                 weft_ring::layout::LAYOUT_VERSION
             ),
         })?;
+        if self.network.is_none() {
+            self.network = network::open(self.pid, address);
+        }
+        let before = before.and_then(|reading| reading.network.as_ref());
+        let network = self.network.as_ref().and_then(network::read);
         Ok(Reading {
             pid: self.pid,
             command: self.command.clone(),
             snapshot,
+            network: network.map(|network| network.since(before)),
         })
     }
 }
@@ -155,6 +167,7 @@ fn find(address: SocketAddr) -> Result<Option<Found>, String> {
         pid: who.pid,
         command: command.trim().to_owned(),
         region: region.into(),
+        network: None,
     }))
 }
 
