@@ -47,7 +47,7 @@
 //! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path`, `timers`
 //! - `receive`: a packet, checked, then taken; `ack`: which sequences arrived; `loss`: what that means to the sender
 //! - `order` (the sender's order), `reassembly` (ranges), `landing` (placement), `credit` (who may send how much)
-//! - [`random`]: seeded numbers
+//! - [`random`]: seeded numbers; `inspection`: what a machine shows of itself
 #![forbid(unsafe_code)]
 
 mod ack;
@@ -57,6 +57,7 @@ mod credit;
 pub mod events;
 mod flow;
 mod greeting;
+mod inspection;
 mod landing;
 mod loss;
 pub mod machine;

@@ -13,8 +13,7 @@ use weft_wire::refusal::Reason;
 use crate::config::{BATCH_BYTES, BadConfig, Config};
 use crate::credit::Pool;
 use crate::events::{
-    Arrival, Condition, Event, Failure, Offer, Origin, PostError, Remote, Send, Statistics,
-    Transmit,
+    Arrival, Event, Failure, Offer, Origin, PostError, Remote, Send, Statistics, Transmit,
 };
 use crate::flow::{Flow, Outcome, Rest, Shared};
 use crate::random::Random;
@@ -379,33 +378,9 @@ impl Machine {
         self.shared.statistics
     }
 
-    /// How things stand with a remote; `None` when nothing has been under way with it lately. Slow path.
-    pub fn condition(&self, remote: Remote) -> Option<Condition> {
-        let flow = self.slots.get(remote.0 as usize)?.flow.as_ref()?;
-        Some(Condition {
-            srtt_ns: flow.sender.round_trip.srtt_ns(),
-            window_bytes: flow.sender.window.bytes(),
-            in_flight_bytes: flow.sender.in_flight_bytes,
-            good_path_count: flow.sender.paths.good_count(),
-            path_count: flow.sender.paths.open_count(),
-            heard_ns: flow.silence.heard_ns,
-            sent_bytes: flow.sender.sent_bytes,
-            retransmitted_count: flow.sender.again_count,
-            datagram_bytes: flow.identity.datagram_bytes,
-        })
-    }
-
     /// Our incarnation.
     pub fn incarnation(&self) -> u64 {
         self.shared.incarnation
-    }
-
-    /// Memory behind one remote in bytes, payloads not counted; 0 for an unknown one. Slow path.
-    pub fn footprint_bytes(&self, remote: Remote) -> usize {
-        let Some(slot) = self.slots.get(remote.0 as usize) else {
-            return 0;
-        };
-        size_of::<Slot>() + slot.flow.as_ref().map_or(0, |flow| flow.footprint_bytes())
     }
 
     /// Payload bytes of messages that wait for their turn or for their other segments.
@@ -418,26 +393,6 @@ impl Machine {
         self.slots
             .iter()
             .any(|slot| slot.flow.as_ref().is_some_and(|flow| flow.is_busy()))
-    }
-
-    /// Asserts what must hold at all times: for tests and the simulator. Slow path.
-    ///
-    /// # Panics
-    /// When something does not hold.
-    pub fn check_invariants(&self) {
-        let flows = || self.slots.iter().filter_map(|slot| slot.flow.as_ref());
-        let held: u64 = flows().map(|flow| flow.order.held_bytes()).sum();
-        assert_eq!(held, self.shared.held_bytes, "held bytes");
-        let granted: u64 = flows().map(|flow| flow.account.outstanding_bytes()).sum();
-        assert!(self.shared.pool.outstanding_bytes() <= granted, "credit");
-        for flow in flows() {
-            flow.sender.check();
-            assert!(
-                flow.footprint_bytes() < 64 << 10,
-                "{} bytes of state",
-                flow.footprint_bytes()
-            );
-        }
     }
 
     /// Gives credit to accepted messages in turn (srd-protocol 11.1).
