@@ -36,6 +36,11 @@ impl Mapping {
         })
     }
 
+    /// Has the pages of a stretch made at once, if the system can do that; else they are made when they are touched. Slow path.
+    pub fn populate(&self, offset_bytes: usize, length_bytes: usize) {
+        self.map.populate(offset_bytes, length_bytes);
+    }
+
     /// How many bytes are mapped.
     pub fn length_bytes(&self) -> usize {
         self.map.length_bytes()
@@ -74,5 +79,27 @@ impl Mapping {
             }
             _ => Err(OutOfRegion),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs files in memory")]
+    fn pages_made_at_once_keep_what_was_written_and_end_with_the_mapping() {
+        let file = weft_os::region_file::create_memfd("weft-populate", 1 << 16).expect("memfd");
+        let mapping = Mapping::shared(file.as_fd(), 1 << 16).expect("mapped");
+        let byte = |offset_bytes| mapping.bytes(offset_bytes, 1).expect("inside");
+        // SAFETY: the byte lies in the mapping, which nobody else uses.
+        unsafe { byte(5000).write(7) };
+        mapping.populate(4096, usize::MAX);
+        mapping.populate(usize::MAX, 1);
+        // SAFETY: as above.
+        let found = unsafe { (byte(5000).read(), byte((1 << 16) - 1).read()) };
+        assert_eq!(found, (7, 0));
     }
 }

@@ -17,6 +17,7 @@ use weft_ring::{AttachError, Pool, Producer, Region};
 
 use crate::backing;
 use crate::remote::{Attached, Link};
+use crate::send::WIDE_LANES;
 use crate::transport::{Transport, listener_name, region_name};
 use crate::views::Views;
 
@@ -116,8 +117,15 @@ impl Transport {
         match Region::attach(file.as_fd()) {
             Ok(region) => {
                 crash_point!(7, "contact: the region is mapped, no slot claimed");
-                let link = self.attach_file(remote, region, pid);
-                reserved(link, file.as_fd())
+                let mut link = reserved(self.attach_file(remote, region, pid), file.as_fd());
+                if let Link::Ready(attached) = &mut link
+                    && self.housekeeping.has_few_ranks
+                    && self.statistics.remotes < u64::from(WIDE_LANES)
+                    && backing::grows(file.as_fd())
+                {
+                    attached.warm();
+                }
+                link
             }
             Err(AttachError::OtherLayout { .. }) => Link::Failed(TransferError::VersionMismatch),
             Err(AttachError::NotMapped(_)) => Link::Failed(TransferError::NoMemory),
@@ -150,6 +158,7 @@ impl Transport {
             single_copy: None,
             heap: None,
             long_bytes: 0,
+            is_warm: false,
             views: Views::default(),
         }))
     }

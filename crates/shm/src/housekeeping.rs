@@ -42,6 +42,9 @@ const PATIENT_LOOKS: u32 = 64;
 /// Chosen: about a tenth of a millisecond.
 const SPIN_ROUNDS_ALONE: u32 = 4096;
 
+/// Ranks of a node up to which lanes have their pages from first contact on. Chosen: 32 MiB in all, at two lanes each.
+const FEW_RANKS: u32 = 8;
+
 /// Clocks and counters of the above.
 #[derive(Debug)]
 pub(crate) struct Housekeeping {
@@ -62,11 +65,14 @@ pub(crate) struct Housekeeping {
     spin_rounds: u32,
     /// Whether the ranks of this node need more processors than there are.
     pub(crate) shares_cores: bool,
+    /// Whether they are known to be so few that lanes may have their pages before they need them.
+    pub(crate) has_few_ranks: bool,
 }
 
 impl Housekeeping {
     pub(crate) fn new() -> Self {
-        let shares_cores = ranks_outnumber_cores();
+        let ranks = ranks_of_node();
+        let shares_cores = ranks.unwrap_or(1) > cores();
         let spin_rounds = if shares_cores {
             SPIN_ROUNDS_SHARED
         } else {
@@ -84,6 +90,7 @@ impl Housekeeping {
             next_life_check_ns: 0,
             spin_rounds,
             shares_cores,
+            has_few_ranks: !shares_cores && ranks.is_some_and(|ranks| ranks <= FEW_RANKS),
         }
     }
 
@@ -152,18 +159,19 @@ const LOCAL_SIZE_VARIABLES: [&str; 5] = [
     "SLURM_NTASKS_PER_NODE",
 ];
 
-/// Whether the ranks of this node need more processors than there are. Ranks bound to one processor each are
-/// taken to have it to themselves.
-fn ranks_outnumber_cores() -> bool {
-    let ranks = LOCAL_SIZE_VARIABLES
+/// How many ranks run on this node, if the launcher says so.
+fn ranks_of_node() -> Option<u32> {
+    LOCAL_SIZE_VARIABLES
         .iter()
-        .find_map(|name| std::env::var(name).ok()?.parse::<u32>().ok())
-        .unwrap_or(1);
-    let cores = match cpu::allowed_count() {
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// Processors that the ranks of this node share. Ranks bound to one each are taken to have it to themselves.
+fn cores() -> u32 {
+    match cpu::allowed_count() {
         1 => cpu::online_count(),
         allowed => allowed,
-    };
-    ranks > cores
+    }
 }
 
 impl Transport {

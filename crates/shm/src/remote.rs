@@ -7,7 +7,10 @@ use std::net::SocketAddr;
 use weft_contract::{SendOp, TransferError};
 use weft_memory::{ForeignHeap, UserBuffer};
 use weft_os::local_socket::Connection;
-use weft_ring::layout::{CHUNK_BYTES, LANE_DATA_BYTES, PIPE_CHUNKS, POOL_CHUNK_BYTES, POOL_CHUNKS};
+use weft_ring::layout::{
+    CHUNK_BYTES, LANE_BYTES, LANE_DATA_BYTES, PAGE_BYTES, PIPE_CHUNKS, POOL_CHUNK_BYTES,
+    POOL_CHUNKS, lane_offset,
+};
 use weft_ring::{Full, Head, Pool, Producer, Region};
 
 use crate::views::Views;
@@ -62,6 +65,8 @@ pub(crate) struct Attached {
     pub(crate) single_copy: Option<bool>,
     /// Bytes of long payload sent through our lane; `u64::MAX` once it is wide.
     pub(crate) long_bytes: u64,
+    /// The pages that our lane uses when it is wide have been made.
+    pub(crate) is_warm: bool,
     /// Its heap, once looked for; None inside if it cannot be mapped.
     pub(crate) heap: Option<Option<ForeignHeap>>,
     /// What we know of its registered memory.
@@ -83,6 +88,17 @@ pub(crate) struct Waiting {
 }
 
 impl Attached {
+    /// Has the pages made that our lane uses when it is wide. Slow path: about a millisecond for each MiB.
+    pub(crate) fn warm(&mut self) {
+        if std::mem::replace(&mut self.is_warm, true) {
+            return;
+        }
+        let wide = lane_offset(self.slot) + PAGE_BYTES;
+        self.region
+            .mapping()
+            .populate(wide, LANE_BYTES - PAGE_BYTES);
+    }
+
     /// Whether our lane goes round its whole data area, and its chunks are in use.
     pub(crate) fn is_wide(&self) -> bool {
         self.long_bytes == u64::MAX
