@@ -27,7 +27,7 @@ usage() {
 
 SUITES_FOLDER=tests/testbed/suites
 read_arguments "$@"
-[ ${#suites[@]} -gt 0 ] || suites=(network links launch programs)
+[ ${#suites[@]} -gt 0 ] || suites=(network links harsh launch programs)
 
 TESTBED=$ROOT/tests/testbed/testbed.sh
 if ! reason=$("$TESTBED" check); then

@@ -40,6 +40,13 @@ only_the_named_one() {
     fi
 }
 
+the_doctor_names_both() {
+    bed host a0 "$WEFT" doctor >"$WORK/doctor"
+    grep -E 'address +10\.77\.0\.2 \(eth0\) and 10\.79\.1\.1 \(eth1\)' "$WORK/doctor" || { cat "$WORK/doctor"; return 1; }
+    FI_WEFT_IFACE=eth0,eth9 bed host a0 "$WEFT" doctor >"$WORK/doctor"
+    grep -A 2 'FI_WEFT_IFACE' "$WORK/doctor" | grep -q 'eth1'
+}
+
 # carried CABLE: the bytes that have left a0 on it.
 carried() { bed counts | awk -v cable="$1" '$1 == cable { print $2 }'; }
 
@@ -111,6 +118,7 @@ links_suite() {
     new_testbed --cables 2 || { skip_case 'links' 'the testbed could not be made'; return; }
     if [ "$TRANSPORT" != weft ]; then skip_case 'links' "they are Weft's, not those of $TRANSPORT"; return; fi
     local mpi
+    run_case 'links: the doctor names both interfaces, and those that there are' 20 the_doctor_names_both
     for mpi in mpich openmpi; do
         mpi_is_here "$mpi" "links on $mpi" || continue
         run_case "links: a stream takes both cables, $mpi" 80 a_stream_takes_both "$mpi"

@@ -1,0 +1,115 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# What networks and processes do at their worst: datagrams changed, doubled and overtaken on their way, 64 processes that meet at once, a receiver
+# that does not look for a while, a host that is gone. Every byte is checked by the programs; what the network did is counted by its switches.
+
+# make_harsh: half a per cent of the datagrams have a byte changed (the switch corrects the checksum), one in fifty comes twice, one path is a
+# tenth as fast as the others, so that all it carries is overtaken, and one in a thousand is lost.
+make_harsh() {
+    local s h
+    bed rate 1 50mbit
+    bed loss all 0.1
+    for s in 0 1; do
+        h=$((s == 0 ? 0 : 1))
+        nsenter --net="/run/netns/$BED-s$s" nft "add rule inet weft fault oifname \"u*\" meta l4proto udp numgen random mod 1000 < 5 counter @th,768,8 set 0x5a
+            add table ip doubled
+            add chain ip doubled c { type filter hook forward priority 1; }
+            add rule ip doubled c oifname \"h$h\" meta l4proto udp numgen random mod 1000 < 20 counter dup to $(bed address $h)" || return 1
+    done
+}
+
+# struck TABLE: how many packets the switches have changed or doubled.
+struck() {
+    local s
+    for s in 0 1; do nsenter --net="/run/netns/$BED-s$s" nft list table "$@"; done | grep -E '@th|dup to' |
+        sed -n 's/.*counter packets \([0-9]*\) .*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+survives() {
+    local mpi=$1 changed doubled
+    job a0,b1 60 "$mpi" --ppn 2 --require-weft -- "$WEFT" bench alltoall -c -m 1:65536 -i 5 -x 1 || return 1
+    job a0,b1 60 "$mpi" --ppn 1 --require-weft -- "$WEFT" bench bw -c -m 1048576:1048576 -i 1 -x 0 || return 1
+    changed=$(struck inet weft) doubled=$(struck ip doubled)
+    echo "$changed datagrams were changed, $doubled doubled"
+    [ "$changed" -gt 20 ] && [ "$doubled" -gt 20 ]
+}
+
+# 64 processes, each of which speaks to all others at once: 32 to a host, so that 1024 pairs meet over the network.
+crowd_meets() { job a0,b1 100 "$1" --ppn 32 --require-weft -- "$WEFT" bench alltoall -c -m 8:8 -i 2 -x 0; }
+
+# The receiver computes for a second and a half while messages of every form come in, and then takes them all, in order.
+unpolled_program() {
+    cat <<'PYTHON'
+import time
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+lengths = [100] * 200 + [5_000] * 40 + [40_000] * 30 + [1_000_000] * 12
+text = [bytes([(number * 7 + length) % 251]) * length for number, length in enumerate(lengths)]
+if world.rank == 0:
+    world.recv(source=1)
+    MPI.Request.Waitall([world.Isend(one, dest=1, tag=5) for one in text])
+else:
+    world.send(None, dest=0)
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        pass
+    for number, one in enumerate(text):
+        got = bytearray(len(one))
+        world.Recv(got, source=0, tag=5)
+        assert got == one, f"message {number}"
+    assert not world.iprobe(source=0), "one too many"
+    print("all", len(text), "messages came once, whole and in order")
+PYTHON
+}
+
+nobody_looks() {
+    # Where hosts see it, whose /tmp is their own.
+    unpolled_program >"$LOGS/unpolled.py"
+    job a0,b1 60 "$1" --ppn 1 --require-weft -- "$ROOT/.env/mpi/$1/bin/python" "$LOGS/unpolled.py" >"$WORK/unpolled" 2>&1
+    local status=$?
+    cat "$WORK/unpolled"
+    [ "$status" = 0 ] && grep -q '^all 282 messages' "$WORK/unpolled"
+}
+
+# libfabric's own program, since an MPI's launcher would end the job by itself; with messages that are not done before they have arrived. Two seconds are what FI_WEFT_DEAD_AFTER asks for; what comes on top
+# is the program's own waiting.
+a_host_that_is_gone_is_an_error() {
+    local folder server client begin took status
+    folder=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
+    local settings=(env "FI_PROVIDER_PATH=$folder" "FI_WEFT_JOB_KEY=$(printf '5e%.0s' {1..32})" FI_WEFT_DEAD_AFTER=2)
+    bed host b1 "${settings[@]}" timeout 6 fi_pingpong -p weft -e rdm -I 10000000 -S 65536 >/dev/null 2>&1 &
+    server=$!
+    sleep 1
+    bed host a0 "${settings[@]}" timeout 20 fi_pingpong -p weft -e rdm -I 10000000 -S 65536 "$(bed address 1)" >"$WORK/gone" 2>&1 &
+    client=$!
+    sleep 1.5
+    kill -0 $client || { cat "$WORK/gone"; return 1; }
+    bed isolate b1
+    begin=$(date +%s%N)
+    wait $client
+    status=$?
+    took=$((($(date +%s%N) - begin) / 1000000))
+    bed join b1
+    wait $server
+    cat "$WORK/gone"
+    echo "exit code $status after $took ms"
+    [ "$status" != 0 ] && [ "$status" != 124 ] && [ $took -ge 1900 ] && [ $took -le 8000 ]
+}
+
+harsh_suite() {
+    if [ "$TRANSPORT" != weft ]; then skip_case 'harsh' "these are Weft's, not those of $TRANSPORT"; return; fi
+    new_testbed || { skip_case 'harsh' 'the testbed could not be made'; return; }
+    if command -v fi_pingpong >/dev/null; then
+        run_case 'harsh: a host that is gone is an error after the time that was set' 40 a_host_that_is_gone_is_an_error
+    else
+        skip_case 'harsh: a host that is gone' 'fi_pingpong is not installed (Debian: apt install libfabric-bin)'
+    fi
+    mpi_is_here mpich 'harsh on mpich' || { remove_testbeds; return; }
+    run_case 'harsh: nobody looks for a second and a half, mpich' 70 nobody_looks mpich
+    run_case 'harsh: 64 processes meet at once, mpich' 110 crowd_meets mpich
+    make_harsh || { skip_case 'harsh: changed and doubled' 'the kernel cannot double packets (nft_dup)'; remove_testbeds; return; }
+    run_case 'harsh: changed, doubled, overtaken and lost, mpich' 130 survives mpich
+    remove_testbeds
+}
+
+harsh_suite
