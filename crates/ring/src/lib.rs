@@ -13,6 +13,7 @@
 //! - [`pool`]: chunks of a lane that change hands with the messages they carry.
 //! - [`doorbell`]: how a sender tells the receiver to look at a lane it does not poll.
 //! - [`pipe`]: a ring of cache-sized chunks for large messages where single copy is refused or slower.
+//! - [`board`]: who copies which share of a message that both processes copy.
 //! - [`registrations`]: what remotes may touch by themselves, and who is at it.
 //! - [`published`]: the counts that an endpoint shows to tools.
 //! - [`sync`]: the atomics, replaced by loom's when its models run.
@@ -20,6 +21,7 @@
 //! No reader ever waits for a writer: a message is either published by one release store or invisible, so a
 //! sender that dies leaves nothing half done. What a remote wrote is checked once, where it is read.
 
+pub mod board;
 pub mod cell;
 pub mod doorbell;
 pub mod lane;
@@ -31,6 +33,7 @@ pub mod region;
 pub mod registrations;
 pub(crate) mod sync;
 
+pub use board::{Board, SHARE_LIMIT, Share};
 pub use cell::{CELL_PAYLOAD_BYTES, Head, INLINE_PAYLOAD_BYTES};
 pub use lane::{Arrival, Consumer, Full, Producer};
 pub use pipe::{PipeReader, PipeWriter};

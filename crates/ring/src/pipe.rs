@@ -24,6 +24,32 @@ const _: () = assert!(size_of::<ChunkState>() * PIPE_CHUNKS == PIPE_STATES_BYTES
 // SAFETY: repr(C), all fields atomic words; any bytes are valid.
 unsafe impl SharedLayout for ChunkState {}
 
+impl ChunkState {
+    #[inline]
+    pub(crate) fn word(&self) -> &AtomicU64 {
+        &self.filled_bytes
+    }
+}
+
+/// The states of a pipe's chunks; None if there is no such pipe.
+pub(crate) fn states(region: &Mapping, pipe: usize) -> Option<*const ChunkState> {
+    if pipe >= PIPE_COUNT {
+        return None;
+    }
+    let states = region.values::<ChunkState>(pipe_offset(pipe), PIPE_CHUNKS);
+    Some(states.ok()?.as_ptr())
+}
+
+#[cfg(test)]
+pub(crate) fn new_states() -> Vec<ChunkState> {
+    let state = || ChunkState {
+        filled_bytes: AtomicU64::new(0),
+        #[cfg(not(loom))]
+        reserved: [const { AtomicU64::new(0) }; 15],
+    };
+    (0..PIPE_CHUNKS).map(|_| state()).collect()
+}
+
 /// What both ends share: the pipe's parts and the next chunk's place.
 #[derive(Debug)]
 struct PipeEnd {
@@ -39,17 +65,13 @@ unsafe impl Send for PipeEnd {}
 
 impl PipeEnd {
     fn in_region(region: &Mapping, pipe: usize) -> Option<Self> {
-        if pipe >= PIPE_COUNT {
-            return None;
-        }
-        let base = pipe_offset(pipe);
         Some(Self {
-            states: region
-                .values::<ChunkState>(base, PIPE_CHUNKS)
-                .ok()?
-                .as_ptr(),
+            states: states(region, pipe)?,
             chunks: region
-                .bytes(base + PIPE_STATES_BYTES, PIPE_CHUNKS * CHUNK_BYTES)
+                .bytes(
+                    pipe_offset(pipe) + PIPE_STATES_BYTES,
+                    PIPE_CHUNKS * CHUNK_BYTES,
+                )
                 .ok()?,
             next: 0,
             _keep: Some(region.clone()),
@@ -173,15 +195,6 @@ mod tests {
             _keep: None,
         };
         (PipeWriter { end: end() }, PipeReader { end: end() })
-    }
-
-    fn new_states() -> Vec<ChunkState> {
-        let state = || ChunkState {
-            filled_bytes: AtomicU64::new(0),
-            #[cfg(not(loom))]
-            reserved: [const { AtomicU64::new(0) }; 15],
-        };
-        (0..PIPE_CHUNKS).map(|_| state()).collect()
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! On bare metal single copy wins for large messages (Vienne 2014); on virtual machines it can be three times
 //! slower. A pipelined copy is best stored through the cache where both processors share it and past it where they
 //! do not, and a virtual processor that moves can change the answer within one run. So all ways are timed as they
-//! are used, and the slower ones are tried again now and then. Asked by rendezvous for every matched offer.
+//! are used, and the slower ones are tried again now and then, the more seldom the slower they are. Asked by fetch and parted for every
+//! matched offer.
 
 use crate::settings::SingleCopy;
 
@@ -21,25 +22,44 @@ pub(crate) enum Method {
     Mapped = 3,
     /// The same, with stores that go past the receiver's cache.
     MappedPastCache = 4,
+    /// The receiver reads the sender's memory, and the sender writes the receiver's.
+    Shared = 5,
 }
 
-/// The ways that need no permission.
-const PIPELINED: [Method; 2] = [Method::Pipelined, Method::PastCache];
-/// The ways without single copy.
-const UNHELPED: [Method; 4] = [
-    Method::Pipelined,
-    Method::PastCache,
-    Method::Mapped,
-    Method::MappedPastCache,
-];
-/// All ways.
-const ALL: [Method; 5] = [
-    Method::Pipelined,
-    Method::PastCache,
+/// All ways, as they are numbered.
+const ALL: [Method; WAYS] = [
     Method::SingleCopy,
+    Method::Pipelined,
+    Method::PastCache,
     Method::Mapped,
     Method::MappedPastCache,
+    Method::Shared,
 ];
+
+/// How many there are.
+const WAYS: usize = 6;
+
+/// Which ways are open to a message, beside pipes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Open {
+    /// We may read its sender's memory.
+    pub(crate) single_copy: bool,
+    /// And its sender may write where it goes.
+    pub(crate) shared: bool,
+    /// It lies where we have mapped it.
+    pub(crate) mapped: bool,
+}
+
+impl Open {
+    fn holds(self, way: Method) -> bool {
+        match way {
+            Method::Pipelined | Method::PastCache => true,
+            Method::SingleCopy => self.single_copy,
+            Method::Shared => self.shared,
+            Method::Mapped | Method::MappedPastCache => self.mapped,
+        }
+    }
+}
 
 /// Size classes: one for each power of two. Specified: message lengths have 64 bits.
 const CLASSES: usize = 64;
@@ -48,20 +68,58 @@ const CLASSES: usize = 64;
 /// interruption.
 const FIRST_TRIALS: u32 = 3;
 
-/// Every so many transfers of a class another way is tried once more. Chosen: costs at most a few percent even
-/// where it takes three times as long.
-const TRIAL_PERIOD: u32 = 64;
+/// Transfers of a class after which a way that costs up to twice as much as the best is tried again. One that costs n times as much is
+/// tried after n - 1 times as many, so that trials of each way cost one or two percent of the time. Chosen.
+const TRIAL_PERIOD: u64 = 192;
 
-/// How fast an old best time is forgotten, as a part of itself for each new sample. Chosen: a fifth in twenty
-/// samples, so that one lucky transfer does not decide for long.
-const FORGET_DIVISOR: u64 = 100;
+/// Most of that. Chosen: ways that were once interrupted come back.
+const TRIAL_PERIOD_LIMIT: u64 = 4096;
+
+/// A way that is tried again gets [`RECENT`] transfers in a row, since the first one finds other memory in the caches; but only while it costs
+/// at most so many times as much as the best. Chosen.
+const PROMISING: u64 = 3;
+
+/// Transfers of a way that say what it costs: the one in the middle. Chosen: one that was interrupted, or that was helped by what came before
+/// it, says nothing, and a processor that moves is noticed after two.
+const RECENT: usize = 3;
+
+/// What is known of a way in a class.
+#[derive(Clone, Copy, Default, Debug)]
+struct Known {
+    /// Times lately in ns for each KiB, times 1024.
+    recent: [u64; RECENT],
+    samples: u32,
+    /// Transfers of the class since its last one.
+    idle_transfers: u64,
+}
+
+impl Known {
+    fn cost(&self) -> u64 {
+        let mut recent = self.recent;
+        let known = &mut recent[..RECENT.min(self.samples as usize)];
+        known.sort_unstable();
+        known.get(known.len() / 2).copied().unwrap_or(0)
+    }
+
+    /// Whether it is time to try it again, where the best way costs so much.
+    fn is_due(&self, best: u64) -> bool {
+        let (cost, best) = (self.cost(), best.max(1));
+        let transfers = if cost > best.saturating_mul(PROMISING) {
+            1
+        } else {
+            RECENT as u64
+        };
+        let excess = cost.saturating_sub(best);
+        let period = (TRIAL_PERIOD / RECENT as u64 * transfers).saturating_mul(excess) / best;
+        self.idle_transfers >= period.clamp(TRIAL_PERIOD, TRIAL_PERIOD_LIMIT)
+    }
+}
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Class {
-    /// Best time lately in ns for each KiB, times 1024; by method.
-    cost: [u64; 5],
-    samples: [u32; 5],
-    transfers: u32,
+    ways: [Known; WAYS],
+    /// The way that is being tried again, and how many more transfers it gets.
+    trial: Option<(Method, u32)>,
 }
 
 /// What was learned so far.
@@ -78,65 +136,61 @@ impl Choice {
     }
 
     /// The way for the next transfer of `bytes`.
-    pub(crate) fn next(&mut self, bytes: u64, may_single_copy: bool, may_map: bool) -> Method {
-        let ways: &[Method] = match (may_single_copy, may_map) {
-            (true, true) => &ALL,
-            (true, false) => &ALL[..3],
-            (false, true) => &UNHELPED,
-            (false, false) => &PIPELINED,
-        };
+    pub(crate) fn next(&mut self, bytes: u64, open: Open) -> Method {
         let class = &mut self.classes[class_of(bytes)];
-        class.transfers = class.transfers.wrapping_add(1);
-        let samples = |way: Method| class.samples[way as usize];
-        let cost = |way: Method| class.cost[way as usize];
-        let mut rarest = ways[0];
-        let mut best = ways[0];
-        for &way in ways {
-            rarest = if samples(way) < samples(rarest) {
-                way
-            } else {
-                rarest
-            };
-            best = if cost(way) < cost(best) { way } else { best };
+        let mut rarest = Method::Pipelined;
+        let mut best = Method::Pipelined;
+        let known = |way: Method| &class.ways[way as usize];
+        for way in ALL.into_iter().filter(|&way| open.holds(way)) {
+            if known(way).samples < known(rarest).samples {
+                rarest = way;
+            }
+            if known(way).cost() < known(best).cost() {
+                best = way;
+            }
         }
-        if samples(rarest) < FIRST_TRIALS {
-            return rarest;
+        let chosen = if known(rarest).samples < FIRST_TRIALS {
+            rarest
+        } else if let Some((way, left)) = class.trial.filter(|&(way, _)| open.holds(way)) {
+            class.trial = (left > 1).then_some((way, left - 1));
+            way
+        } else {
+            let cost = known(best).cost();
+            let due = |way: &Method| *way != best && open.holds(*way) && known(*way).is_due(cost);
+            let tried = ALL.into_iter().find(due);
+            class.trial = tried.map(|way| (way, RECENT as u32 - 1));
+            tried.unwrap_or(best)
+        };
+        for known in &mut class.ways {
+            known.idle_transfers += 1;
         }
-        if class.transfers % TRIAL_PERIOD != 0 {
-            return best;
-        }
-        let others = ways.len() - 1;
-        let turn = (class.transfers / TRIAL_PERIOD) as usize % others;
-        ways.iter()
-            .copied()
-            .filter(|&way| way != best)
-            .nth(turn)
-            .unwrap_or(best)
+        class.ways[chosen as usize].idle_transfers = 0;
+        chosen
     }
 
     /// The way that is now the fastest for a size class; None before all that are permitted were tried.
     pub(crate) fn settled(&self, class: usize) -> Option<Method> {
         let class = self.classes.get(class)?;
-        let tried = |way: &Method| class.samples[*way as usize] >= FIRST_TRIALS;
-        let known =
-            PIPELINED.iter().all(tried) || tried(&Method::SingleCopy) || tried(&Method::Mapped);
+        let tried = |way: &Method| class.ways[*way as usize].samples >= FIRST_TRIALS;
+        let pipes = [Method::Pipelined, Method::PastCache];
+        let known = pipes.iter().all(tried) || tried(&Method::SingleCopy) || tried(&Method::Mapped);
         let ways = ALL.into_iter().filter(tried);
-        ways.min_by_key(|&way| class.cost[way as usize])
+        ways.min_by_key(|&way| class.ways[way as usize].cost())
             .filter(|_| known)
     }
 
     /// Learns that a transfer of `bytes` took `elapsed_ns`.
     pub(crate) fn learn(&mut self, method: Method, bytes: u64, elapsed_ns: u64) {
         let class = &mut self.classes[class_of(bytes)];
-        let index = method as usize;
+        let best = class.ways.iter().filter(|known| known.samples > 0);
+        let best = best.map(Known::cost).min().unwrap_or(0);
+        let known = &mut class.ways[method as usize];
         let cost = elapsed_ns.saturating_mul(1024) / (bytes / 1024).max(1);
-        let aged = class.cost[index] + class.cost[index] / FORGET_DIVISOR;
-        class.cost[index] = if class.samples[index] == 0 {
-            cost
-        } else {
-            aged.min(cost)
-        };
-        class.samples[index] = class.samples[index].saturating_add(1);
+        known.recent[known.samples as usize % RECENT] = cost;
+        known.samples = known.samples.saturating_add(1);
+        if cost > best.saturating_mul(PROMISING) {
+            class.trial = class.trial.filter(|&(way, _)| way != method);
+        }
     }
 }
 
@@ -159,6 +213,14 @@ pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool
 mod tests {
     use super::*;
 
+    fn open(single_copy: bool, mapped: bool) -> Open {
+        Open {
+            single_copy,
+            shared: false,
+            mapped,
+        }
+    }
+
     /// Runs transfers of a MiB that take the given times; answers how often each way was taken.
     fn run(
         choice: &mut Choice,
@@ -168,7 +230,7 @@ mod tests {
     ) -> [u32; 3] {
         let mut taken = [0; 3];
         for _ in 0..transfers {
-            let method = choice.next(1 << 20, may_single_copy, false);
+            let method = choice.next(1 << 20, open(may_single_copy, false));
             taken[method as usize] += 1;
             choice.learn(method, 1 << 20, elapsed_ns[method as usize]);
         }
@@ -210,7 +272,7 @@ mod tests {
             let elapsed_ns = [50_000, 40_000, 60_000, mapped_ns, 80_000];
             let mut taken = [0; 5];
             for _ in 0..1000 {
-                let method = choice.next(1 << 20, may_single_copy, true);
+                let method = choice.next(1 << 20, open(may_single_copy, true));
                 taken[method as usize] += 1;
                 choice.learn(method, 1 << 20, elapsed_ns[method as usize]);
             }
@@ -228,7 +290,7 @@ mod tests {
             choice.learn(Method::Pipelined, 1 << 26, 9_000_000);
             choice.learn(Method::PastCache, 1 << 26, 9_000_000);
         }
-        assert_eq!(choice.next(1 << 26, true, false), Method::SingleCopy);
+        assert_eq!(choice.next(1 << 26, open(true, false)), Method::SingleCopy);
     }
 
     #[test]

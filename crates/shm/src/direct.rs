@@ -24,7 +24,7 @@ const COPIED_BYTES: std::ops::Range<usize> = 8192..1 << 20;
 
 /// Longest wait for remotes that are at memory which is taken back. Chosen: a copy of a gigabyte, many times over; who takes
 /// longer was stopped.
-const LEAVE_LIMIT_NS: u64 = if cfg!(test) {
+pub(crate) const LEAVE_LIMIT_NS: u64 = if cfg!(test) {
     50_000_000
 } else {
     5_000_000_000

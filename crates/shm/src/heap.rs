@@ -10,8 +10,8 @@ use weft_os::heap::Heap;
 use weft_os::{clock, crash_point};
 
 use crate::choice::Method;
+use crate::fetch::{PULL_BYTES, Stage};
 use crate::remote::{Attached, Link};
-use crate::rendezvous::{PULL_BYTES, Stage};
 use crate::transport::Transport;
 
 impl Attached {

@@ -8,7 +8,7 @@ use weft_os::{clock, cpu, crash_point, sleep};
 use weft_ring::Consumer;
 
 use crate::remote::Link;
-use crate::rendezvous::{Offer, Stage};
+use crate::rendezvous::Offer;
 use crate::stream::Target;
 use crate::transport::{Transport, bell_name};
 
@@ -372,6 +372,7 @@ impl Transport {
         self.sending.retain(|&other| other != remote);
         self.pipes.feeds.retain(|feed| feed.remote != remote);
         self.parts.retain(|parts| parts.remote != remote);
+        self.transfers.pushes.retain(|push| push.remote != remote);
         let mut lost_sends = Vec::new();
         self.transfers.outgoing.retain(|_, outgoing| {
             let keep = outgoing.remote != remote;
@@ -436,16 +437,13 @@ impl Transport {
             }
         }
         let mut index = 0;
-        while index < transfers.fetches.len() {
-            if transfers.fetches[index].offer.remote != remote {
+        while index < self.transfers.fetches.len() {
+            if self.transfers.fetches[index].offer.remote != remote {
                 index += 1;
                 continue;
             }
-            let fetch = transfers.fetches.swap_remove(index);
-            if let Stage::Piped(pipe, _) = fetch.stage {
-                self.pipes.recover(pipe, self.own.region.mapping());
-                self.remotes[remote.index()].pipes_lent -= 1;
-            }
+            let fetch = self.transfers.fetches.swap_remove(index);
+            self.abandon(fetch.stage, remote);
             landings.push(fetch.landing);
         }
         landings

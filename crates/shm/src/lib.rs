@@ -16,7 +16,7 @@
 //! - [`settings`], [`transport`] (the struct and its `Peer` face), [`backing`] (the file of a region), [`contact`] (finding
 //!   a remote's region), [`remote`]
 //! - [`send`], [`receive`], [`stream`]
-//! - long messages: [`rendezvous`], [`pipelined`], [`parted`], [`heap`], [`ways`] and [`choice`] (which of them), [`stores`]
+//! - long messages: [`rendezvous`], [`fetch`], [`pipelined`], [`parted`], [`shares`], [`heap`], [`ways`] and [`choice`] (which of them), [`stores`]
 //!   (through the cache or past it)
 //! - [`direct`] and [`views`]: registered memory that is touched without its owner's help
 //! - [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`published`] (what tools see of it),
@@ -29,6 +29,7 @@ mod backing;
 mod choice;
 mod contact;
 mod direct;
+mod fetch;
 mod heap;
 mod housekeeping;
 mod parted;
@@ -40,6 +41,9 @@ mod remote;
 mod rendezvous;
 mod send;
 mod settings;
+mod shares;
+#[cfg(test)]
+mod shares_tests;
 mod sleep;
 mod statistics;
 mod stores;

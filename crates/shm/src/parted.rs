@@ -269,7 +269,11 @@ impl Transport {
         else {
             return Method::PastCache;
         };
-        let mut way = self.method_for(&offer, wanted_bytes as u64);
+        let buffer = match &self.transfers.streams[index].target {
+            Target::Landing(landing) => landing.buffer.clone(),
+            _ => return Method::PastCache,
+        };
+        let mut way = self.method_for(&offer, &buffer, wanted_bytes as u64);
         let entry = &self.remotes[offer.remote.index()];
         if way == Method::Pipelined && !matches!(entry.link, Link::Ready(_)) {
             // A pipe is lent as soon as its sender can be told, and the fetch fails if that cannot be.

@@ -6,23 +6,23 @@
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use weft_contract::{Owner, SendToken};
+use weft_contract::{Owner, RemoteId, SendToken};
 use weft_memory::{Mapping, UserBuffer};
 use weft_os::{clock, crash_point};
-use weft_ring::layout::PIPE_COUNT;
+use weft_ring::layout::{CHUNK_BYTES, PIPE_CHUNKS, PIPE_COUNT};
 use weft_ring::{PipeReader, PipeWriter};
 
 use crate::backing;
 use crate::choice::Method;
+use crate::fetch::{Fetch, Stage};
 use crate::protocol::{ACCEPT, BY_LANE};
 use crate::remote::Link;
-use crate::rendezvous::Stage;
 use crate::statistics::Protocol;
 use crate::transport::Transport;
 
-/// Pipes lent to one remote at a time. Chosen: its transfers then go round no more memory than the caches hold,
-/// and each can be timed.
-const PIPES_PER_REMOTE: u32 = 1;
+/// Messages of one remote that a pipe is lent for at a time; it has one pipe, so that its messages go round no more memory than the caches
+/// hold. Chosen: its sender goes on with the next ones while we take the last chunks of one.
+const TRANSFERS_PER_PIPE: u32 = 4;
 
 /// Our pipes that are not lent, and what we feed into the pipes of others.
 #[derive(Debug)]
@@ -44,6 +44,9 @@ pub(crate) struct Accepted {
     pub(crate) bytes: Range<usize>,
     /// Whether to store past our cache.
     pub(crate) past_cache: bool,
+    /// Whether we are only to help: the receiver copies, too, and the message's first byte goes here in its memory.
+    pub(crate) is_shared: bool,
+    pub(crate) target: u64,
 }
 
 /// A message of ours on its way through a remote's pipe.
@@ -51,11 +54,13 @@ pub(crate) struct Accepted {
 pub(crate) struct Feed {
     /// Index of the send; its entry stays until the feed or its receipt ends.
     pub(crate) send_id: usize,
-    pub(crate) remote: weft_contract::RemoteId,
+    pub(crate) remote: RemoteId,
     token: SendToken,
     payload: UserBuffer,
     bytes: Range<usize>,
     past_cache: bool,
+    /// Which pipe; messages go through it one after the other.
+    pipe: usize,
     writer: PipeWriter,
     wants_receipt: bool,
 }
@@ -81,7 +86,11 @@ impl Pipes {
         }
     }
 
-    fn take(&mut self, own: &Mapping, file: BorrowedFd<'_>) -> Option<(usize, PipeReader)> {
+    pub(crate) fn take(
+        &mut self,
+        own: &Mapping,
+        file: BorrowedFd<'_>,
+    ) -> Option<(usize, PipeReader)> {
         if let Some(warm) = self.free.pop() {
             return Some(warm);
         }
@@ -95,22 +104,29 @@ impl Pipes {
 }
 
 impl Transport {
-    /// Lends a pipe to the sender of a fetch, if one is free.
+    /// Lends a pipe to the sender of a fetch, if one is free; or the one that the fetch before it uses.
     pub(crate) fn lend_pipe(&mut self, fetch_index: usize) -> bool {
         let remote = self.transfers.fetches[fetch_index].offer.remote;
-        if self.remotes[remote.index()].pipes_lent >= PIPES_PER_REMOTE {
-            return false;
-        }
-        let Some((pipe, reader)) = self
-            .pipes
-            .take(self.own.region.mapping(), self.own.file.as_fd())
-        else {
-            return false;
+        let (stage, pipe, first_chunk) = match self.remotes[remote.index()].pipes_lent {
+            0 => {
+                let own = self.own.region.mapping();
+                let Some((pipe, reader)) = self.pipes.take(own, self.own.file.as_fd()) else {
+                    return false;
+                };
+                let first_chunk = reader.next_chunk();
+                (Stage::Piped(pipe, reader), pipe, first_chunk)
+            }
+            lent if lent < TRANSFERS_PER_PIPE => match self.end_of_pipe(remote) {
+                Some((pipe, first_chunk)) => (Stage::Follows, pipe, first_chunk),
+                None => return false,
+            },
+            _ => return false,
         };
         let fetch = &mut self.transfers.fetches[fetch_index];
-        let first_chunk = reader.next_chunk() as u64;
-        fetch.stage = Stage::Piped(pipe, reader);
-        fetch.started_ns = clock::monotonic_ns();
+        if matches!(stage, Stage::Piped(..)) {
+            fetch.started_ns = clock::monotonic_ns();
+        }
+        fetch.stage = stage;
         self.remotes[remote.index()].pipes_lent += 1;
         let (done, wanted) = (fetch.done_bytes as u64, fetch.wanted_bytes as u64);
         let past_cache = u64::from(fetch.method == Method::PastCache);
@@ -120,7 +136,7 @@ impl Transport {
             pipe as u64,
             done,
             wanted,
-            first_chunk,
+            first_chunk as u64,
             past_cache,
             0,
         ];
@@ -128,12 +144,52 @@ impl Transport {
         true
     }
 
+    /// The pipe in which messages of this remote's come in, and the chunk that will follow the last one of them.
+    fn end_of_pipe(&self, remote: RemoteId) -> Option<(usize, usize)> {
+        let mut end = None;
+        let fetches = self.transfers.fetches.iter();
+        for fetch in fetches.filter(|fetch| fetch.offer.remote == remote) {
+            let left_chunks = (fetch.wanted_bytes - fetch.done_bytes).div_ceil(CHUNK_BYTES);
+            end = match (&fetch.stage, end) {
+                (Stage::Piped(pipe, reader), None) => {
+                    Some((*pipe, reader.next_chunk() + left_chunks))
+                }
+                (Stage::Follows, Some((pipe, chunk))) => Some((pipe, chunk + left_chunks)),
+                _ => end,
+            };
+        }
+        end.map(|(pipe, chunk)| (pipe, chunk % PIPE_CHUNKS))
+    }
+
+    /// A message has come through a pipe: the one that follows it is next, or the pipe is free.
+    pub(crate) fn pass_on(
+        &mut self,
+        remote: RemoteId,
+        (pipe, reader): (usize, PipeReader),
+        now_ns: u64,
+    ) {
+        let follows = |fetch: &&mut Fetch| {
+            fetch.offer.remote == remote && matches!(fetch.stage, Stage::Follows)
+        };
+        match self.transfers.fetches.iter_mut().find(follows) {
+            Some(next) => {
+                next.stage = Stage::Piped(pipe, reader);
+                next.started_ns = now_ns;
+            }
+            None => self.pipes.give_back(pipe, reader),
+        }
+    }
+
     /// Starts to send part of an offered message through a pipe. The request was checked against the send.
     pub(crate) fn start_feed(&mut self, send_id: usize, accepted: &Accepted) {
-        let outgoing = &mut self.transfers.outgoing[send_id];
         if accepted.pipe as u64 == BY_LANE {
             return self.start_parts(send_id, accepted);
         }
+        if accepted.is_shared {
+            return self.start_push(send_id, accepted);
+        }
+        self.transfers.pushes.retain(|push| push.send_id != send_id);
+        let outgoing = &mut self.transfers.outgoing[send_id];
         let Link::Ready(attached) = &self.remotes[outgoing.remote.index()].link else {
             return;
         };
@@ -157,6 +213,7 @@ impl Transport {
             payload,
             bytes: accepted.bytes.clone(),
             past_cache: accepted.past_cache,
+            pipe: accepted.pipe,
             writer,
             wants_receipt: outgoing.wants_receipt,
         });
@@ -167,13 +224,17 @@ impl Transport {
         let mut events = 0;
         let mut index = 0;
         while index < self.pipes.feeds.len() {
-            let feed = &mut self.pipes.feeds[index];
-            events += usize::from(feed.fill_chunks());
+            let (before, rest) = self.pipes.feeds.split_at_mut(index);
+            let feed = &mut rest[0];
+            let is_behind = |other: &Feed| (other.remote, other.pipe) == (feed.remote, feed.pipe);
+            if !before.iter().any(is_behind) {
+                events += usize::from(feed.fill_chunks());
+            }
             if !feed.bytes.is_empty() {
                 index += 1;
                 continue;
             }
-            let feed = self.pipes.feeds.swap_remove(index);
+            let feed = self.pipes.feeds.remove(index);
             if !feed.wants_receipt {
                 self.transfers.outgoing.try_remove(feed.send_id);
                 owner.on_sent(feed.token, Ok(()));

@@ -29,6 +29,9 @@ pub const PART: u8 = 10;
 /// What an ACCEPT names in place of a pipe to have the rest of a message in parts: the number after the last pipe.
 pub const BY_LANE: u64 = PIPE_COUNT as u64;
 
+/// What an ACCEPT says in place of how to store: both processes copy (docs/shm-layout.md, clause 7a).
+pub const SHARED: u64 = 2;
+
 /// The message has a tag.
 pub const FLAG_TAGGED: u8 = 1;
 /// The message carries remote completion data.

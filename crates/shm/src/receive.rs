@@ -253,6 +253,7 @@ impl Transport {
             | self.transfers.accepted.len()
             | self.pipes.feeds.len()
             | self.parts.len()
+            | self.transfers.pushes.len()
             | self.lost_again.len()
             != 0
     }
@@ -266,6 +267,7 @@ impl Transport {
         events += self.send_waiting(owner);
         events += self.send_parts(owner);
         events += self.feed(owner);
+        events += self.push_shares();
         events + self.fetch(owner)
     }
 }

@@ -125,6 +125,8 @@ pub(crate) struct Remote {
     pub(crate) controls: VecDeque<Control>,
     /// Pipes of ours that are lent to it.
     pub(crate) pipes_lent: u32,
+    /// The round in which a fetch from it could not begin, so that those after it do not either.
+    pub(crate) held_round: u64,
     /// What has come from it through pipes, and in parts.
     pub(crate) piped: Laps,
     pub(crate) parted: Laps,
@@ -145,6 +147,7 @@ impl Remote {
             link: Link::Unknown,
             controls: VecDeque::new(),
             pipes_lent: 0,
+            held_round: 0,
             piped: Laps::default(),
             parted: Laps::default(),
             waiting: VecDeque::new(),

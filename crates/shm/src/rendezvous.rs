@@ -1,27 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Offered messages: the sender describes, the receiver fetches when a receive is matched. Called by send (to
-//! offer) and by receive (offers, accepts, finishes); pipelined copies are in pipelined.
+//! offer) and by receive (offers, accepts, finishes); how they come in is in fetch.
 
-use weft_contract::{CompletionLevel, Landing, Owner, RemoteId, SendToken, TransferError};
-use weft_memory::{UserBuffer, single_copy};
-use weft_os::{clock, crash_point};
-use weft_ring::layout::CHUNK_BYTES;
-use weft_ring::{Arrival, Head, PipeReader};
+use weft_contract::{CompletionLevel, Owner, RemoteId, SendToken};
+use weft_memory::UserBuffer;
+use weft_os::crash_point;
+use weft_ring::{Arrival, Head};
 
-use crate::choice::Method;
 use crate::pipelined::Accepted;
-use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, message_flags};
+use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, SHARED, message_flags};
 use crate::receive::{Request, envelope, offer_id};
-use crate::remote::{Link, PIPE_LAP_BYTES, Waiting};
+use crate::remote::{Link, Waiting};
 use crate::stream::StreamEnd;
 use crate::transport::{Transfers, Transport};
-
-/// Bytes fetched by single copy in one call of progress. Chosen: long enough that the system call does not
-/// count, short enough that other messages are not kept waiting for long.
-pub(crate) const PULL_BYTES: usize = 512 * 1024;
-
-/// Chunks taken out of one pipe in one call of progress. Chosen: as [`PULL_BYTES`].
-const CHUNKS_PER_ROUND: u32 = (PULL_BYTES / CHUNK_BYTES) as u32;
 
 /// A send of ours that waits for its remote.
 #[derive(Debug)]
@@ -64,68 +55,6 @@ pub(crate) struct RemoteOffer {
     pub(crate) address: u64,
     pub(crate) length_bytes: u64,
     pub(crate) wants_receipt: bool,
-}
-
-/// How an accepted offer comes in.
-#[derive(Debug)]
-pub(crate) enum Stage {
-    /// We read the sender's memory.
-    SingleCopy,
-    /// We copy out of the sender's heap, which we have mapped.
-    Mapped,
-    /// All pipes are lent; we wait for one.
-    AwaitPipe,
-    /// Through this pipe.
-    Piped(usize, PipeReader),
-}
-
-/// An accepted offer on its way in.
-#[derive(Debug)]
-pub(crate) struct Fetch {
-    pub(crate) offer: RemoteOffer,
-    pub(crate) landing: Landing,
-    pub(crate) wanted_bytes: usize,
-    pub(crate) done_bytes: usize,
-    /// What had come along with the offer.
-    pub(crate) begun_bytes: usize,
-    pub(crate) stage: Stage,
-    /// How it was meant to come.
-    pub(crate) method: Method,
-    /// When its bytes began to move; 0 before.
-    pub(crate) started_ns: u64,
-}
-
-impl Fetch {
-    /// Takes chunks out of the pipe, up to [`CHUNKS_PER_ROUND`]; true if there were any. After one it looks so many times for the next.
-    fn empty_chunks(&mut self, looks: u32) -> Result<bool, TransferError> {
-        let Stage::Piped(_, reader) = &mut self.stage else {
-            return Ok(false);
-        };
-        let (mut taken, mut left_looks) = (0, 0);
-        while taken < CHUNKS_PER_ROUND && self.done_bytes < self.wanted_bytes {
-            let (done_bytes, landing) = (&mut self.done_bytes, &self.landing);
-            let left = self.wanted_bytes - *done_bytes;
-            let mut surplus = false;
-            let moved = reader
-                .read(|chunk| {
-                    surplus = chunk.length_bytes() > left;
-                    *done_bytes += landing.buffer.fill(*done_bytes, chunk).min(left);
-                })
-                .map_err(|_| TransferError::Corrupt)?;
-            if surplus {
-                return Err(TransferError::Corrupt);
-            }
-            if moved {
-                (taken, left_looks) = (taken + 1, looks);
-            } else if left_looks == 0 {
-                break;
-            } else {
-                left_looks -= 1;
-                std::hint::spin_loop();
-            }
-        }
-        Ok(taken > 0)
-    }
 }
 
 impl Transfers {
@@ -178,6 +107,7 @@ impl Transfers {
         }
         crash_point!(32, "finish: taken, the send not completed");
         let outgoing = self.outgoing.remove(index);
+        self.pushes.retain(|push| push.send_id != index);
         if let Some(payload) = &outgoing.payload {
             let fetched = if is_mapped == 0 {
                 &mut self.pulled
@@ -199,7 +129,7 @@ impl Transfers {
             wanted_bytes,
             first_chunk,
             past_cache,
-            _,
+            target,
         ] = arrival.words();
         let is_its = self.outgoing.get(send_id as usize).is_some_and(|outgoing| {
             let payload = outgoing.payload.as_ref();
@@ -213,7 +143,9 @@ impl Transfers {
             pipe: pipe as usize,
             first_chunk: first_chunk as usize,
             bytes: offset_bytes as usize..wanted_bytes as usize,
-            past_cache: past_cache != 0,
+            past_cache: past_cache == 1,
+            is_shared: past_cache == SHARED,
+            target,
         };
         Request::Feed(send_id as usize, accepted)
     }
@@ -300,183 +232,4 @@ impl Transport {
             }
         }
     }
-
-    fn start_fetch(&mut self, offer: RemoteOffer, landing: Landing) {
-        let wanted_bytes = usize::try_from(offer.length_bytes)
-            .unwrap_or(usize::MAX)
-            .min(landing.buffer.length_bytes());
-        let method = self.method_for(&offer, wanted_bytes as u64);
-        self.start_fetch_by(method, (offer, landing), wanted_bytes, 0);
-    }
-
-    /// Fetches by a way that is chosen what has not come along with the offer.
-    pub(crate) fn start_fetch_by(
-        &mut self,
-        method: Method,
-        (offer, landing): (RemoteOffer, Landing),
-        wanted_bytes: usize,
-        begun_bytes: usize,
-    ) {
-        let stage = match method {
-            Method::SingleCopy => Stage::SingleCopy,
-            Method::Mapped | Method::MappedPastCache => Stage::Mapped,
-            Method::Pipelined | Method::PastCache => Stage::AwaitPipe,
-        };
-        self.transfers.fetches.push(Fetch {
-            offer,
-            landing,
-            wanted_bytes,
-            done_bytes: begun_bytes,
-            begun_bytes,
-            stage,
-            method,
-            started_ns: 0,
-        });
-    }
-
-    /// Moves every fetch on; answers how many moved.
-    pub(crate) fn fetch<O: Owner>(&mut self, owner: &mut O) -> usize {
-        let mut events = 0;
-        let mut index = 0;
-        let mut pulled = false;
-        while index < self.transfers.fetches.len() {
-            // One single copy at a time: the processor that does it can do no other meanwhile.
-            let stage = &self.transfers.fetches[index].stage;
-            let is_single = matches!(stage, Stage::SingleCopy | Stage::Mapped);
-            if is_single && std::mem::replace(&mut pulled, true) {
-                index += 1;
-                continue;
-            }
-            let outcome = self.fetch_one(index, &mut events);
-            match outcome {
-                Ok(false) => index += 1,
-                Ok(true) => self.end_fetch(index, owner),
-                Err(why) => {
-                    let remote = self.transfers.fetches[index].offer.remote;
-                    if matches!(self.remotes[remote.index()].link, Link::Failed(_)) {
-                        self.fail_fetch(index, why, owner);
-                        continue;
-                    }
-                    self.lose(remote, why, owner);
-                    // The list has changed: begin again with the next call.
-                    return events + 1;
-                }
-            }
-        }
-        events
-    }
-
-    /// Moves one fetch on; true when it is complete.
-    fn fetch_one(&mut self, index: usize, events: &mut usize) -> Result<bool, TransferError> {
-        let fetch = &mut self.transfers.fetches[index];
-        if fetch.done_bytes == fetch.wanted_bytes {
-            return Ok(true);
-        }
-        // Where we cannot reach its sender it is never told to begin.
-        if let Link::Failed(why) = self.remotes[fetch.offer.remote.index()].link {
-            return Err(why);
-        }
-        match &mut fetch.stage {
-            Stage::SingleCopy => {
-                *events += 1;
-                self.pull(index)?;
-            }
-            Stage::Mapped => {
-                *events += 1;
-                self.copy_mapped(index);
-            }
-            Stage::AwaitPipe => *events += usize::from(self.lend_pipe(index)),
-            Stage::Piped(..) => {
-                let looks = self.housekeeping.patience();
-                *events += usize::from(fetch.empty_chunks(looks)?);
-            }
-        }
-        let fetch = &self.transfers.fetches[index];
-        Ok(fetch.done_bytes == fetch.wanted_bytes)
-    }
-
-    /// One read of the sender's memory. Where it is refused, the rest comes through a pipe.
-    fn pull(&mut self, index: usize) -> Result<(), TransferError> {
-        let fetch = &mut self.transfers.fetches[index];
-        if fetch.started_ns == 0 {
-            fetch.started_ns = clock::monotonic_ns();
-        }
-        let remote = fetch.offer.remote;
-        let Link::Ready(attached) = &mut self.remotes[remote.index()].link else {
-            return Err(TransferError::RemoteLost);
-        };
-        crash_point!(30, "single copy: about to read");
-        let count = (fetch.wanted_bytes - fetch.done_bytes).min(PULL_BYTES);
-        let address = fetch.offer.address.wrapping_add(fetch.done_bytes as u64);
-        match single_copy::pull(
-            attached.pid,
-            address,
-            &fetch.landing.buffer,
-            fetch.done_bytes,
-            count,
-        ) {
-            Ok(copied) if copied > 0 => fetch.done_bytes += copied,
-            Err(error) if error.raw_os_error() == Some(ESRCH) => {
-                return Err(TransferError::RemoteLost);
-            }
-            Ok(_) | Err(_) => {
-                attached.single_copy = Some(false);
-                fetch.stage = Stage::AwaitPipe;
-                fetch.method = Method::Pipelined;
-            }
-        }
-        Ok(())
-    }
-
-    /// Ends a fetch from a remote that we cannot reach, though it reaches us.
-    #[cold]
-    fn fail_fetch<O: Owner>(&mut self, index: usize, why: TransferError, owner: &mut O) {
-        let fetch = self.transfers.fetches.remove(index);
-        if let Stage::Piped(pipe, _) = fetch.stage {
-            self.pipes.recover(pipe, self.own.region.mapping());
-            self.remotes[fetch.offer.remote.index()].pipes_lent -= 1;
-        }
-        owner.on_landed(fetch.landing.token, Err(why));
-    }
-
-    fn end_fetch<O: Owner>(&mut self, index: usize, owner: &mut O) {
-        let fetch = self.transfers.fetches.remove(index);
-        let bytes = (fetch.wanted_bytes - fetch.begun_bytes) as u64;
-        let now_ns = clock::monotonic_ns();
-        // What it took beyond the fetch before it; of several that went side by side nothing can be learned.
-        let elapsed_ns = now_ns - fetch.started_ns.max(self.last_fetch_ns).min(now_ns);
-        self.last_fetch_ns = now_ns;
-        let moving = |fetch: &Fetch| fetch.started_ns != 0;
-        let alone = !self.transfers.fetches.iter().any(moving);
-        // Where nothing was wanted no pipe was lent, and there is nothing to learn.
-        let by_pipe = matches!(fetch.stage, Stage::Piped(..));
-        let is_mapped = matches!(fetch.stage, Stage::Mapped);
-        let came_from = &mut self.remotes[fetch.offer.remote.index()];
-        let was_warm = !by_pipe || came_from.piped.note(bytes as usize, PIPE_LAP_BYTES);
-        if bytes > 0 && alone && was_warm {
-            // As if all of it had come so: the choice is made for whole messages.
-            let whole_ns = elapsed_ns.saturating_mul(fetch.wanted_bytes as u64) / bytes;
-            self.choice
-                .learn(fetch.method, fetch.wanted_bytes as u64, whole_ns);
-        }
-        if let Stage::Piped(pipe, reader) = fetch.stage {
-            self.pipes.give_back(pipe, reader);
-            self.remotes[fetch.offer.remote.index()].pipes_lent -= 1;
-        }
-        crash_point!(31, "fetch: complete, its sender not told");
-        let slot = self.remotes[fetch.offer.remote.index()].inbound;
-        if let Some(lane) = slot.and_then(|slot| self.inbound[slot].as_mut()) {
-            lane.counts.bytes += bytes;
-        }
-        owner.on_landed(fetch.landing.token, Ok(()));
-        // After its last chunk a piped send is over for its sender, unless it waits for the receipt.
-        if is_mapped {
-            self.finish_mapped(fetch.offer.remote, fetch.offer.send_id);
-        } else if !by_pipe || fetch.offer.wants_receipt {
-            self.finish(fetch.offer.remote, fetch.offer.send_id);
-        }
-    }
 }
-
-/// No such process (errno 3, errno-base.h).
-const ESRCH: i32 = 3;

@@ -17,14 +17,16 @@ use weft_ring::{AttachError, Consumer, Head, Identity, Pool, Region};
 
 use crate::backing;
 use crate::choice::Choice;
+use crate::fetch::Fetch;
 use crate::housekeeping::Housekeeping;
 use crate::parted::Parts;
 use crate::pipelined::Pipes;
 use crate::protocol::{BYE, FINISH};
 use crate::published::Received;
 use crate::remote::{Link, Remote};
-use crate::rendezvous::{Fetch, Offer, Outgoing};
+use crate::rendezvous::{Offer, Outgoing};
 use crate::settings::{OpenError, Settings};
+use crate::shares::Push;
 use crate::sleep::Sleeper;
 use crate::statistics::{Count, Statistics};
 use crate::stores::StoreTrial;
@@ -101,6 +103,12 @@ pub(crate) struct Transfers {
     pub(crate) fetches: Vec<Fetch>,
     /// Offers accepted since the last progress.
     pub(crate) accepted: Vec<(Offer, Landing)>,
+    /// Messages of ours that their receivers asked us to help with, in the order of asking.
+    pub(crate) pushes: Vec<Push>,
+    /// Rounds in which fetches were moved on.
+    pub(crate) rounds: u64,
+    /// Boards lent so far.
+    pub(crate) tickets: u64,
     /// Receipts the owner still has to ask for; the index is the owner's `AckToken`.
     pub(crate) receipts: Slab<(RemoteId, u64)>,
     /// Offered messages of ours that their receivers fetched by single copy.
@@ -426,6 +434,7 @@ impl Drop for Transport {
     /// slot, and a goodbye would then be written into the lane of whoever claimed it next.
     fn drop(&mut self) {
         self.withdraw_all();
+        self.abandon_all();
         crash_point!(47, "close: begun, the region still open");
         for index in 0..self.remotes.len() {
             if matches!(self.remotes[index].link, Link::Ready(_)) {

@@ -3,16 +3,22 @@
 //! rendezvous and direct; choice then picks one.
 
 use weft_contract::RemoteId;
-use weft_memory::single_copy;
+use weft_memory::{UserBuffer, single_copy};
 
-use crate::choice::{Method, prefers_single_copy};
+use crate::choice::{Method, Open, prefers_single_copy};
 use crate::remote::Link;
 use crate::rendezvous::RemoteOffer;
 use crate::settings::SingleCopy;
 use crate::transport::Transport;
 
 impl Transport {
-    pub(crate) fn method_for(&mut self, offer: &RemoteOffer, bytes: u64) -> Method {
+    /// How the first `bytes` bytes of an offered message come into this buffer.
+    pub(crate) fn method_for(
+        &mut self,
+        offer: &RemoteOffer,
+        buffer: &UserBuffer,
+        bytes: u64,
+    ) -> Method {
         let may_map = self.may_map(offer, bytes);
         if may_map && self.prefers_mapped() {
             return Method::Mapped;
@@ -23,7 +29,12 @@ impl Transport {
         {
             return Method::SingleCopy;
         }
-        self.choice.next(bytes, may_single_copy, may_map)
+        let open = Open {
+            single_copy: may_single_copy,
+            shared: may_single_copy && buffer.is_contiguous(),
+            mapped: may_map,
+        };
+        self.choice.next(bytes, open)
     }
 
     /// Whether the remote's memory may be read; found out by reading a word of it, once.

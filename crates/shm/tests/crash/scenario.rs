@@ -45,7 +45,7 @@ const PLAIN: Scenario = Scenario {
 };
 
 /// All of them. Lengths are those of docs/shm-layout.md, clause 5.
-pub const SCENARIOS: [Scenario; 15] = [
+pub const SCENARIOS: [Scenario; 16] = [
     PLAIN,
     Scenario {
         name: "asked-for",
@@ -76,6 +76,16 @@ pub const SCENARIOS: [Scenario; 15] = [
         name: "pipelined",
         length: LONG,
         count: 8,
+        ..PLAIN
+    },
+    // The two pipes and single copy are tried first.
+    Scenario {
+        name: "shared",
+        length: LONG,
+        answered: true,
+        delivery: true,
+        single_copy: SingleCopy::Auto,
+        count: 24,
         ..PLAIN
     },
     // The two pipes are tried first, and the first lap does not count: one message at a time, so that each is chosen by those before.

@@ -26,13 +26,14 @@ const PROTOCOLS: [&str; 6] = [
 const DIRECT: [&str; 2] = ["direct_access", "direct_copy"];
 
 /// Names of the choices, by the numbers that are published.
-const CHOICES: [&str; 6] = [
+const CHOICES: [&str; 7] = [
     "unknown",
     "single copy",
     "pipelined",
     "pipelined past the cache",
     "mapped",
     "mapped past the cache",
+    "single copy by both",
 ];
 
 /// What endpoints and remotes are sorted by.
