@@ -85,7 +85,7 @@ pub const SCENARIOS: [Scenario; 16] = [
         answered: true,
         delivery: true,
         single_copy: SingleCopy::Auto,
-        count: 24,
+        count: 14,
         ..PLAIN
     },
     // The two pipes are tried first, and the first lap does not count: one message at a time, so that each is chosen by those before.
