@@ -12,9 +12,9 @@ use std::sync::OnceLock;
 use crate::extents::{Entry, Extent, Extents, PAGE_BYTES};
 use crate::limit::{self, LIMIT_VARIABLE};
 
-/// Allocations from here on come from the heap. Chosen: shorter messages are copied through caches by both sides at once, which no
-/// mapping would make faster, and a page at most is wasted in each allocation.
-pub const FROM_BYTES: usize = 64 << 10;
+/// Allocations from here on come from the heap. Chosen: one-sided operations reach such memory by load and store, while for messages up
+/// to 64 KiB both sides copy at once, which no mapping would make faster; a page at most is wasted in each allocation, a quarter of it here.
+pub const FROM_BYTES: usize = 16 << 10;
 
 /// Free pages that keep their memory, so that a program that allocates its buffers again and again does not pay page faults for
 /// them. Chosen: as much as the C library keeps by itself.

@@ -2,7 +2,7 @@
 //! A heap that other processes of the same user can map: `libweft-heap.so`, preloaded into each rank by `weft run --heap shared`
 //! (docs/adr/0011-heap-within-reach.md).
 //!
-//! It takes the place of malloc and its family. Allocations of 64 KiB and more come from one anonymous file of the process, mapped
+//! It takes the place of malloc and its family. Allocations of 16 KiB and more come from one anonymous file of the process, mapped
 //! shared; all others go to the C library as before. So the long buffers of an unmodified program lie where a receiver on
 //! the same host can map them and copy straight out of them, and where one-sided operations reach them by load and store, without a
 //! kernel module and without a system call for each message.

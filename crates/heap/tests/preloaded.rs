@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 const SEED_VARIABLE: &str = "WEFT_TEST_SEED";
 const LIMIT_VARIABLE: &str = "WEFT_HEAP_LIMIT";
-const LONG: usize = 64 << 10;
+const LONG: usize = 16 << 10;
 const MIB: usize = 1 << 20;
 
 /// The library as cargo built it for this test.
