@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The heap that receivers map (`weft run --heap shared`): a program of mpi4py and numpy that forks, frees and grows its buffers, under each
-# MPI; that messages were mapped; the laws of messages and of one-sided operations with every long buffer in the heap; that another user
-# cannot open it. Usage: tests/heap/run.sh
+# MPI; that messages were mapped, and windows reached without any; the laws of messages and of one-sided operations with every long buffer
+# in the heap; that another user cannot open it. Usage: tests/heap/run.sh
 #
 # Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. About half a minute, where the tests are built.
 set -uo pipefail
@@ -14,15 +14,15 @@ LIBRARY=$(realpath "$FOLDER")/libweft-heap.so
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
 
-# mapped RECORD: how many messages of a job were copied out of heaps.
-mapped() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["summary"]["sent"].get("mapped", {}).get("messages", 0))' "$1"; }
+# sent RECORD WAY: how many messages or accesses of a job went that way.
+sent() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["summary"]["sent"].get(sys.argv[2], {}).get("messages", 0))' "$1" "$2"; }
 
 program() { # program MPI HEAP
     "$WEFT" run -n 2 --mpi "$1" --heap "$2" --timeout 60 --require-weft --json "$work/record" -- \
         "$ROOT/.env/mpi/$1/bin/python" "$ROOT/tests/heap/program.py" >"$work/out" 2>&1 || return
     grep -q '^all bytes are right$' "$work/out" || return
     local count
-    count=$(mapped "$work/record") || return
+    count=$(sent "$work/record" mapped) || return
     printf '%s messages were mapped\n' "$count" >>"$work/out"
     if [ "$2" = shared ]; then [ "$count" -gt 0 ]; else [ "$count" = 0 ]; fi
 }
@@ -39,6 +39,24 @@ done
 if [ -x "$ROOT/.env/mpi/mpich/bin/python" ]; then
     program mpich private
     report $? 'the same with a private heap maps nothing, mpich'
+fi
+
+# windows HEAP LENGTH LEAST MOST: puts and gets on windows of that length, every byte checked; so many are by load and store.
+windows() {
+    "$WEFT" run -n 2 --mpi mpich --heap "$1" --timeout 60 --require-weft --json "$work/record" -- \
+        "$WEFT" bench put_latency,get_latency -m "$2:$2" -i 100 -x 0 -w allocate -c >"$work/out" 2>&1 || return
+    local count
+    count=$(sent "$work/record" direct_access) || return
+    printf '%s accesses were direct\n' "$count" >>"$work/out"
+    [ "$count" -ge "$3" ] && [ "$count" -le "$4" ]
+}
+if [ -x "$ROOT/.env/mpi/mpich/bin/mpiexec" ]; then
+    windows shared 16384 200 100000
+    report $? 'windows from 16 KiB on lie in the heap and are reached by load and store, mpich'
+    windows private 16384 0 0
+    report $? 'with a private heap they are not, mpich'
+else
+    skip 'windows in the heap' 'no MPICH in .env/mpi; scripts/setup.sh test puts it there'
 fi
 
 name='what --heap shared cannot serve is refused'
