@@ -5,7 +5,8 @@
     tests/testbed/measure.py [--rounds N] [--out FILE] [--weft MPI] [--only NAME]... PART...
 
 Parts, each on a testbed of its own: clean (4 paths of 500 Mbit/s), cable (an unlimited veth pair), loss (1 % on all paths), hole (one path
-swallows everything from the middle of a stream on, and heals), slow (one path at a tenth of its rate). In each round every contender runs
+swallows everything from the middle of a stream on, and heals), slow (one path at a tenth of its rate), hog (another process wants the
+processor of one of the two ranks all the time). In each round every contender runs
 once, one after the other; what counts is the median over the rounds. The figures go to FILE (default report/between-nodes.json), where
 those of other parts stay, and the table to standard output. Contenders: weft, and over TCP: ucx (MPICH 5), open-mpi (btl/tcp), libfabric
 (Intel MPI).
@@ -81,6 +82,23 @@ def bench(bed, contender, arguments):
 
 def latency_and_bandwidth(bed, contender):
     return {**bench(bed, contender, LATENCY), **bench(bed, contender, BANDWIDTH)}
+
+
+# Turns of milliseconds decide here, so that few messages say as much as many.
+SHORT_LATENCY = ["bench", "latency", "-m", "8:8", "-i", "400", "-x", "50", "-z50,99,99.9,100"]
+HOG = "import pathlib, sys\nwhile pathlib.Path(sys.argv[1]).exists():\n    sum(range(200000))\n"
+
+
+def beside_a_hog(bed, contender):
+    """The second host's processors go round between its rank and programs that only compute, one for each."""
+    with tempfile.NamedTemporaryFile(dir=ROOT / "report") as mark:
+        own = bed.tell("host", "1", "nproc")
+        command = [TESTBED, bed.name, "host", "1", "timeout", "60", "python3", "-c", HOG, mark.name]
+        hogs = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(int(own))]
+        found = {**bench(bed, contender, SHORT_LATENCY), **bench(bed, contender, BANDWIDTH)}
+    for hog in hogs:
+        hog.wait()
+    return found
 
 
 def stream(bed, contender, seconds, meanwhile):
@@ -166,6 +184,7 @@ PARTS = {
     "loss": ([], ("loss", "all", "1"), latency_and_bandwidth),
     "slow": ([], ("rate", "1", "50mbit"), lambda bed, contender: bench(bed, contender, BANDWIDTH)),
     "hole": ([], None, hole),
+    "hog": ([], None, beside_a_hog),
 }
 
 
