@@ -152,17 +152,23 @@ impl Guard {
         if self.encrypts() { SEAL_BYTES } else { 0 }
     }
 
-    /// Puts the tag into the head of a datagram whose payload lies elsewhere. Open networks need none. Fast path.
+    /// Puts the tag into the head of a datagram whose payload of `length_bytes` lies elsewhere: `read` copies a stretch of it,
+    /// from an offset on. Open networks need none. Fast path.
     ///
     /// # Panics
     /// When `head` is shorter than a header; in debug builds when this guard encrypts.
-    pub fn tag<'a>(&self, head: &mut [u8], payload: impl IntoIterator<Item = &'a [u8]>) {
+    pub fn tag_apart(
+        &self,
+        head: &mut [u8],
+        length_bytes: usize,
+        read: impl FnMut(usize, &mut [u8]),
+    ) {
         debug_assert!(
             !self.encrypts(),
             "a guard that encrypts needs whole datagrams"
         );
         if let Mode::Tagged(tagging) = &self.mode {
-            let tag = tagging.tag(head, payload);
+            let tag = tagging.tag_apart(head, length_bytes, read);
             head[TAG_RANGE].copy_from_slice(&tag.to_le_bytes());
         }
     }
@@ -177,7 +183,7 @@ impl Guard {
         match &mut self.mode {
             Mode::Open => {}
             Mode::Tagged(tagging) => {
-                let tag = tagging.tag(datagram, []);
+                let tag = tagging.tag(datagram);
                 datagram[TAG_RANGE].copy_from_slice(&tag.to_le_bytes());
             }
             Mode::Sealed(sealing) => {
@@ -238,7 +244,7 @@ impl Guard {
             Mode::Open => Ok(length),
             Mode::Tagged(tagging) => {
                 // One comparison of one word: no shortcut tells how much of a guess was right.
-                if written(datagram) ^ tagging.tag(datagram, []) == 0 {
+                if written(datagram) ^ tagging.tag(datagram) == 0 {
                     Ok(length)
                 } else {
                     Err(Rejected::Forged)

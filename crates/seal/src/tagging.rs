@@ -11,6 +11,9 @@ use crate::job_key::derive;
 /// Where the tag lies (srd-protocol 2).
 pub(crate) const TAG_RANGE: std::ops::Range<usize> = 24..32;
 
+/// A payload that lies elsewhere is read in steps of so much (chosen: it stays in the nearest cache).
+const CHUNK_BYTES: usize = 4096;
+
 /// The job's key for tags, ready to be copied for each datagram.
 pub(crate) struct Tagging {
     start: Aegis128LMac<16>,
@@ -24,19 +27,41 @@ impl Tagging {
         }
     }
 
-    /// The tag over a head, whose own tag is taken as 0, and what follows it. Fast path: 45 ns and 22 bytes per ns.
-    pub(crate) fn tag<'a>(&self, head: &[u8], rest: impl IntoIterator<Item = &'a [u8]>) -> u64 {
+    /// The tag over a datagram, whose own tag is taken as 0. Fast path: 45 ns and 22 bytes per ns.
+    pub(crate) fn tag(&self, datagram: &[u8]) -> u64 {
+        short(self.begin(datagram))
+    }
+
+    /// The same of a datagram whose payload lies elsewhere: `read` copies a stretch of it, from an offset on. Fast path.
+    pub(crate) fn tag_apart(
+        &self,
+        head: &[u8],
+        length_bytes: usize,
+        mut read: impl FnMut(usize, &mut [u8]),
+    ) -> u64 {
+        let mut state = self.begin(head);
+        let mut chunk = [0; CHUNK_BYTES];
+        for offset in (0..length_bytes).step_by(CHUNK_BYTES) {
+            let part = &mut chunk[..CHUNK_BYTES.min(length_bytes - offset)];
+            read(offset, part);
+            state.update(part);
+        }
+        short(state)
+    }
+
+    fn begin(&self, head: &[u8]) -> Aegis128LMac<16> {
         let mut state = self.start.clone();
         let (front, back) = head.split_at(TAG_RANGE.start);
         state.update(front);
         state.update(&[0; 8]);
         state.update(&back[8..]);
-        for part in rest {
-            state.update(part);
-        }
-        let tag = state.finalize();
-        let mut short = [0; 8];
-        short.copy_from_slice(&tag[..8]);
-        u64::from_le_bytes(short)
+        state
     }
+}
+
+fn short(state: Aegis128LMac<16>) -> u64 {
+    let tag = state.finalize();
+    let mut short = [0; 8];
+    short.copy_from_slice(&tag[..8]);
+    u64::from_le_bytes(short)
 }

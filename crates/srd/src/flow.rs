@@ -12,6 +12,7 @@ use weft_wire::{Hello, PORT_COUNT};
 use crate::ack::Received;
 use crate::config::{Config, MESSAGE_LIMIT};
 use crate::credit::{Account, Allowance, Inbox, Pool};
+use crate::departures::Departures;
 use crate::events::{Event, Failure, Remote, Send, Statistics};
 use crate::landing::Landings;
 use crate::loss;
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) random: Random,
     pub(crate) jitter: Jitter,
     pub(crate) penalty: u8,
+    pub(crate) departures: Departures,
     /// Payload bytes that wait for their turn, over all flows.
     pub(crate) held_bytes: u64,
     /// Remotes to which our host's routes are not known (srd-protocol 17.3).
@@ -418,13 +420,8 @@ impl Flow {
         }
         let jitter_ns = shared.jitter.ns();
         if now_ns >= self.sender.silence_ns(&shared.config, jitter_ns) {
-            loss::on_silence(
-                &mut self.sender,
-                &shared.config,
-                jitter_ns,
-                now_ns,
-                &mut shared.statistics,
-            );
+            let (config, counts) = (&shared.config, &mut shared.statistics);
+            loss::on_silence(&mut self.sender, config, jitter_ns, now_ns, counts);
         }
         if now_ns >= self.stalled_ns() {
             self.account.write_off(&mut shared.pool);

@@ -44,6 +44,7 @@
 //!   `greeting`: strangers prove that they live
 //! - `flow`: all that is under way with one remote; `outgoing`: messages being sent; `transmit`: what leaves next
 //! - `sizing`: how large datagrams may be; `reach`: which paths there are between hosts of several addresses
+//! - `departures`: what it took to leave
 //! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path`, `timers`
 //! - `receive`: a packet, checked, then taken; `ack`: which sequences arrived; `loss`: what that means to the sender
 //! - `order` (the sender's order), `reassembly` (ranges), `landing` (placement), `credit` (who may send how much)
@@ -54,6 +55,7 @@ mod ack;
 pub mod config;
 mod contact;
 mod credit;
+mod departures;
 pub mod events;
 mod flow;
 mod greeting;

@@ -8,7 +8,7 @@ use weft_wire::acknowledgement::NO_SEQUENCE;
 
 use crate::config::Config;
 use crate::events::Statistics;
-use crate::sender::Sender;
+use crate::sender::{HOSTS_MOST_NS, Sender};
 use crate::sent::{Fate, Piece, Sent};
 use crate::timers::NEVER;
 use crate::window::{Sample, Verdict};
@@ -24,6 +24,9 @@ const PATIENCE_LEAST_NS: u64 = 10_000_000;
 /// No network is slower; what a remote echoes is a claim (chosen).
 const RTT_MOST_NS: u64 = 4_000_000_000;
 
+/// No network is faster: some of the way may be gone before a call that sends returns (chosen).
+const RTT_LEAST_NS: u64 = 1_000;
+
 /// The section says what cannot be (srd-protocol 7.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Impossible;
@@ -34,6 +37,8 @@ pub(crate) struct Heard<'a> {
     pub(crate) section: &'a Acknowledgement,
     pub(crate) now_ns: u64,
     pub(crate) waited_ns: u64,
+    /// What the echoed packet took to leave our host.
+    pub(crate) lag_ns: u64,
     /// It cannot have been played back: newer than everything of this remote before it.
     pub(crate) is_news: bool,
 }
@@ -88,8 +93,10 @@ pub(crate) fn on_section(
     let sample = Sample {
         now_ns,
         rtt_ns,
+        lag_ns: heard.lag_ns,
         acked_bytes,
         in_flight_bytes,
+        tried_bytes: sender.take_tried_bytes(),
     };
     let verdict = sender.window.on_acknowledged(&sample);
     let srtt_ns = sender.round_trip.srtt_ns();
@@ -114,7 +121,7 @@ pub(crate) fn on_section(
     Ok(())
 }
 
-/// The round trip of the echoed packet, if it is news.
+/// The round trip of the echoed packet through the network, if it is news.
 fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
     let section = heard.section;
     let clocks = &mut sender.clocks;
@@ -132,7 +139,13 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
         .saturating_sub(u64::from(section.hold_ns))
         .clamp(1, RTT_MOST_NS);
     sender.round_trip.sample(rtt_ns);
-    Some(rtt_ns)
+    // Timers count from when a packet was given out; queues are what is left of that time.
+    let network_ns = rtt_ns
+        .saturating_sub(heard.lag_ns)
+        .max(rtt_ns.min(RTT_LEAST_NS));
+    let hosts_ns = heard.lag_ns + heard.waited_ns + u64::from(section.hold_ns);
+    clocks.share_round_trip(network_ns, hosts_ns.min(HOSTS_MOST_NS));
+    Some(network_ns)
 }
 
 /// An acknowledged packet tells about its path, unless it went twice and nobody knows which one arrived.

@@ -12,6 +12,7 @@ use weft_wire::refusal::Reason;
 
 use crate::config::{BATCH_BYTES, BadConfig, Config};
 use crate::credit::Pool;
+use crate::departures::Departures;
 use crate::events::{
     Arrival, Event, Failure, Offer, Origin, PostError, Remote, Send, Statistics, Transmit,
 };
@@ -81,6 +82,7 @@ impl Machine {
                 random: Random::new(incarnation),
                 jitter: Jitter::default(),
                 penalty: 0,
+                departures: Departures::default(),
                 held_bytes: 0,
                 unrouted: Vec::new(),
                 config,

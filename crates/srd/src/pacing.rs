@@ -3,6 +3,15 @@
 
 use crate::config::BATCH_BYTES;
 
+/// What a pace is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    pub(crate) window_bytes: u64,
+    pub(crate) srtt_ns: u64,
+    /// What keeps to one path.
+    pub(crate) batch_bytes: u64,
+}
+
 /// When the next packet may leave.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pacing {
@@ -15,8 +24,13 @@ impl Pacing {
         self.due_ns
     }
 
-    /// A packet left. 1.25 windows per srtt; up to two batches may be caught up after a pause.
-    pub(crate) fn on_sent(&mut self, now_ns: u64, bytes: u64, window_bytes: u64, srtt_ns: u64) {
+    /// A packet left. 1.25 windows per srtt; up to 32 KiB, or one batch, may be caught up after a pause.
+    pub(crate) fn on_sent(&mut self, now_ns: u64, bytes: u64, pace: Pace) {
+        let Pace {
+            window_bytes,
+            srtt_ns,
+            batch_bytes,
+        } = pace;
         if srtt_ns == 0 {
             return;
         }
@@ -24,8 +38,13 @@ impl Pacing {
             // No overflow: srtt below 2^40 (18 minutes), bytes below 2^20.
             bytes * 4 * srtt_ns.min(1 << 40) / (5 * window_bytes.max(1))
         };
-        // What is larger than the slack is a packet alone, and what ends its message need not wait for it.
-        let slack_ns = spread(bytes.max(2 * u64::from(BATCH_BYTES)));
+        // What is larger than the slack is a packet alone, and what ends its message need not wait for it. A batch leaves
+        // by one call, at one time: the pace must not take it apart.
+        let slack_ns = spread(
+            bytes
+                .max(2 * u64::from(BATCH_BYTES))
+                .max(batch_bytes + bytes),
+        );
         self.due_ns = self.due_ns.max(now_ns.saturating_sub(slack_ns)) + spread(bytes);
     }
 }
@@ -34,12 +53,20 @@ impl Pacing {
 mod tests {
     use super::*;
 
+    fn pace(window_bytes: u64, srtt_ns: u64, batch_bytes: u64) -> Pace {
+        Pace {
+            window_bytes,
+            srtt_ns,
+            batch_bytes,
+        }
+    }
+
     #[test]
     fn a_window_takes_four_fifths_of_a_round_trip() {
         let mut pacing = Pacing::default();
-        let (window, srtt, start) = (1_000_000, 100_000, 1_000_000_000);
+        let start = 1_000_000_000;
         for _ in 0..1000 {
-            pacing.on_sent(start, 1000, window, srtt);
+            pacing.on_sent(start, 1000, pace(1_000_000, 100_000, 16_000));
         }
         let spread = pacing.due_ns() - start;
         assert!((75_000..=80_000).contains(&spread), "{spread}");
@@ -48,7 +75,21 @@ mod tests {
     #[test]
     fn without_a_round_trip_nothing_is_paced() {
         let mut pacing = Pacing::default();
-        pacing.on_sent(5, 1_000_000, 1, 0);
+        pacing.on_sent(5, 1_000_000, pace(1, 0, 0));
         assert_eq!(pacing.due_ns(), 0);
+    }
+
+    /// Else a stream of jumbo frames goes out, and looks for acknowledgements, every four packets.
+    #[test]
+    fn a_batch_is_never_taken_apart() {
+        let mut pacing = Pacing::default();
+        let (start, packet) = (1_000_000_000, 8_972);
+        for batch in 0..10 {
+            let now_ns = start + 1_000 * batch;
+            for _ in 0..7 {
+                assert!(pacing.due_ns() <= now_ns);
+                pacing.on_sent(now_ns, packet, pace(2_000_000, 12_000, 7 * packet));
+            }
+        }
     }
 }

@@ -165,6 +165,7 @@ impl Flow {
                     section,
                     now_ns,
                     waited_ns,
+                    lag_ns: shared.departures.lag_ns(section.echo_sent_ns),
                     is_news,
                 };
                 let result =

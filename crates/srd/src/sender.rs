@@ -4,7 +4,7 @@
 use weft_wire::Path;
 
 use crate::config::{BATCH_BYTES, Config, PATH_BATCH_BYTES};
-use crate::pacing::Pacing;
+use crate::pacing::{Pace, Pacing};
 use crate::path::Paths;
 use crate::random::Random;
 use crate::sent::{Fate, Piece, Sent, SentRing};
@@ -14,12 +14,23 @@ use crate::window::Window;
 
 /// A window is spread over at least so many paths where packets are small enough (chosen by simulation of permutations).
 const BATCHES_PER_WINDOW: u64 = 32;
+/// The same where hosts take longer than the network: then fewer calls are worth more than more paths (chosen: a batch in each
+/// host's hands, and one on its way to each).
+const BATCHES_PER_WINDOW_HOSTS: u64 = 4;
+
+/// Hosts are slower than the network when they take so many times as long (chosen).
+const HOSTS_SLOWER: u64 = 2;
+/// A host that is away for longer does something else (chosen).
+pub(crate) const HOSTS_MOST_NS: u64 = 100_000;
 
 /// The sending half of a flow.
 #[derive(Debug)]
 pub(crate) struct Sender {
     pub(crate) ring: SentRing,
     pub(crate) in_flight_bytes: u64,
+    /// The most that was in flight since `tried_from` was the next sequence: what the network was tried with.
+    tried_bytes: u64,
+    tried_from: u64,
     /// Of reliable packets, retransmissions included: no honest remote has received more.
     pub(crate) sent_bytes: u64,
     /// Packets sent again, for people to look at.
@@ -57,9 +68,24 @@ pub(crate) struct Clocks {
     pub(crate) last_echo_ns: u64,
     /// How long the newest echoed packet was away, with what it waited at the remote (RFC 8985: RACK.rtt).
     pub(crate) away_ns: u64,
+    /// What a round trip took in the network and in the hosts, smoothed (srd-protocol 10.1).
+    network_ns: u64,
+    hosts_ns: u64,
     /// How late a packet taken for lost arrived, and how long to remember that (srd-protocol 8.2).
     pub(crate) lateness_ns: u64,
     pub(crate) patient_until_ns: u64,
+}
+
+impl Clocks {
+    /// Of a round trip so much was the network's, and so much the hosts': calls, sockets, a process that does something else.
+    pub(crate) fn share_round_trip(&mut self, network_ns: u64, hosts_ns: u64) {
+        self.network_ns = self.network_ns - self.network_ns / 8 + network_ns / 8;
+        self.hosts_ns = self.hosts_ns - self.hosts_ns / 8 + hosts_ns / 8;
+    }
+
+    fn hosts_are_slower(&self) -> bool {
+        self.hosts_ns > HOSTS_SLOWER * self.network_ns
+    }
 }
 
 impl Sender {
@@ -69,6 +95,8 @@ impl Sender {
         Self {
             ring: SentRing::new(next),
             in_flight_bytes: 0,
+            tried_bytes: 0,
+            tried_from: next,
             sent_bytes,
             again_count: 0,
             window: Window::new(&config.pace, u64::from(config.datagram_bytes)),
@@ -83,6 +111,8 @@ impl Sender {
                 delivered_ns: 0,
                 last_echo_ns: 0,
                 away_ns: 0,
+                network_ns: 0,
+                hosts_ns: 0,
                 lateness_ns: 0,
                 patient_until_ns: 0,
             },
@@ -137,12 +167,21 @@ impl Sender {
     /// A small window on few paths would be as lumpy as on one; but what leaves alone, a message of a few packets, is done
     /// sooner on one path that is warm than on several (srd-protocol 10.1).
     fn batch_bytes(&self, packet_bytes: u16) -> u32 {
-        let share = (self.window.bytes() / BATCHES_PER_WINDOW) as u32;
+        let share = self.share_bytes() as u32;
         let alone = self.in_flight_bytes == 0;
-        share.max(if alone { BATCH_BYTES } else { 0 }).clamp(
-            packet_bytes.into(),
-            PATH_BATCH_BYTES.max(packet_bytes.into()),
-        )
+        share
+            .max(if alone { BATCH_BYTES } else { 0 })
+            .max(packet_bytes.into())
+    }
+
+    /// What keeps to one path, if packets are small (srd-protocol 10.1).
+    fn share_bytes(&self) -> u64 {
+        let count = if self.clocks.hosts_are_slower() {
+            BATCHES_PER_WINDOW_HOSTS
+        } else {
+            BATCHES_PER_WINDOW
+        };
+        (self.window.bytes() / count).min(PATH_BATCH_BYTES.into())
     }
 
     /// Whether another packet of this size would begin a new batch.
@@ -168,6 +207,7 @@ impl Sender {
         }
         self.batch.left_bytes = self.batch.left_bytes.saturating_sub(u32::from(bytes));
         self.in_flight_bytes += u64::from(bytes);
+        self.tried_bytes = self.tried_bytes.max(self.in_flight_bytes);
         self.count(bytes, now_ns);
         self.ring.push(Sent {
             piece,
@@ -182,8 +222,12 @@ impl Sender {
 
     fn count(&mut self, bytes: u16, now_ns: u64) {
         self.sent_bytes += u64::from(bytes);
-        let (window, srtt) = (self.window.bytes(), self.round_trip.srtt_ns());
-        self.pacing.on_sent(now_ns, u64::from(bytes), window, srtt);
+        let pace = Pace {
+            window_bytes: self.window.bytes(),
+            srtt_ns: self.round_trip.srtt_ns(),
+            batch_bytes: self.share_bytes(),
+        };
+        self.pacing.on_sent(now_ns, u64::from(bytes), pace);
     }
 
     /// A packet leaves again, with a size that may differ by its sections.
@@ -206,6 +250,17 @@ impl Sender {
         sent.again = true;
         self.again_count += 1;
         self.count(bytes, now_ns);
+    }
+
+    /// The most that was in flight in the last round trip: acknowledgements are read in bursts, of which the first alone still
+    /// finds all of it in flight.
+    pub(crate) fn take_tried_bytes(&mut self) -> u64 {
+        let tried_bytes = self.tried_bytes;
+        if self.ring.first() >= self.tried_from {
+            self.tried_from = self.ring.next();
+            self.tried_bytes = self.in_flight_bytes;
+        }
+        tried_bytes
     }
 
     /// When tail probe or time-out are due.

@@ -222,6 +222,7 @@ impl Flow {
         };
         self.sender
             .on_fresh(piece, transmit.length_bytes() as u16, path, now_ns);
+        shared.departures.batch_has_ended = bulk && last;
         self.wait_for_answer(now_ns);
         transmit
     }
@@ -443,6 +444,7 @@ impl Flow {
         let mut head = Head::new();
         packet.write(&mut head);
         shared.statistics.sent_count += 1;
+        shared.departures.batch_has_ended = false;
         Transmit {
             to: self.identity.target(departure.path),
             path: departure.path,

@@ -25,10 +25,14 @@ pub(crate) struct Sample {
     pub(crate) now_ns: u64,
     /// Round trip without the receiver's hold, if the echo was new.
     pub(crate) rtt_ns: Option<u64>,
+    /// What the echoed packet took to leave: of its round trip, but no delay.
+    pub(crate) lag_ns: u64,
     /// Bytes acknowledged for the first time.
     pub(crate) acked_bytes: u64,
     /// Bytes that were under way before them.
     pub(crate) in_flight_bytes: u64,
+    /// The most that was under way in the last round trip.
+    pub(crate) tried_bytes: u64,
 }
 
 /// What the window made of a round trip.
@@ -170,14 +174,14 @@ impl Window {
         if self.average_delay_ns < target_ns {
             return Verdict::SlowMinority;
         }
-        self.decrease(sample.now_ns);
+        self.decrease(sample);
         Verdict::Slow
     }
 
     /// Growth in proportion to the distance from the target; a quarter of what is acknowledged while there is no queue.
     fn increase(&mut self, sample: &Sample, delay_ns: u64, target_ns: u64) {
         // A window that is not used says nothing about what the network would carry.
-        if sample.in_flight_bytes * 2 < self.window_bytes {
+        if sample.tried_bytes * 2 < self.window_bytes {
             return;
         }
         let per_round_trip = (4 * self.packet_bytes).max(self.window_bytes / 8);
@@ -199,11 +203,12 @@ impl Window {
         u64::from(BATCH_BYTES).max(DELAY_PACKETS * self.packet_bytes)
     }
 
-    fn decrease(&mut self, now_ns: u64) {
-        if now_ns.saturating_sub(self.decreased_ns) < self.base.rtt_ns {
+    fn decrease(&mut self, sample: &Sample) {
+        let since_ns = sample.now_ns.saturating_sub(self.decreased_ns);
+        if since_ns < self.base.rtt_ns + sample.lag_ns {
             return;
         }
-        self.decreased_ns = now_ns;
+        self.decreased_ns = sample.now_ns;
         let (average, target) = (self.average_delay_ns, self.target_ns());
         // gamma 0.8; at most one half.
         let cut = self.window_bytes * 4 / 5 * (average - target) / average.max(1);
@@ -218,7 +223,7 @@ impl Window {
         }
         let begun = self.quick.end_ns != 0;
         let quick = self.quick;
-        self.quick.end_ns = sample.now_ns + self.base.rtt_ns + self.target_ns();
+        self.quick.end_ns = sample.now_ns + self.base.rtt_ns + sample.lag_ns + self.target_ns();
         self.quick.delivered_bytes = 0;
         self.quick.wanted = false;
         let gate = self.window_bytes.max(self.limit_bytes / 2) / QUICK_GATE;
@@ -313,8 +318,10 @@ mod tests {
         window.on_acknowledged(&Sample {
             now_ns,
             rtt_ns: Some(rtt_ns),
+            lag_ns: 0,
             acked_bytes,
             in_flight_bytes: window.bytes(),
+            tried_bytes: window.bytes(),
         })
     }
 
@@ -392,8 +399,10 @@ mod tests {
             window.on_acknowledged(&Sample {
                 now_ns: step * 1_000,
                 rtt_ns: Some(10_000),
+                lag_ns: 0,
                 acked_bytes: PACKET,
                 in_flight_bytes: PACKET,
+                tried_bytes: PACKET,
             });
         }
         assert_eq!(window.bytes(), before);

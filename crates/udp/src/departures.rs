@@ -23,7 +23,7 @@ pub(crate) fn socket_index(transmit: &Transmit, count: usize) -> usize {
 /// What there is to send, in turn.
 pub(crate) struct Source<'a> {
     pub(crate) batch: &'a [Transmit],
-    /// The same as whole datagrams, where there is a key; else shorter than the batch.
+    /// The same as whole datagrams, or heads whose payloads stay where they lie, where there is a key; else shorter than the batch.
     pub(crate) ready: &'a [Vec<u8>],
     pub(crate) sends: &'a Sends,
     /// What the guard has added to each.
@@ -118,11 +118,13 @@ impl<'s, 'a> Run<'s, 'a> {
         let index = self.gather.count();
         self.gather.begin_datagram(batch[0].to, size);
         for (place, transmit) in batch[..count].iter().enumerate() {
-            if let Some(whole) = ready.get(place) {
-                self.gather.add_bytes(whole);
+            let head = transmit.head.as_bytes();
+            let ready = ready.get(place);
+            self.gather
+                .add_bytes(ready.map_or(head, |ready| &ready[..]));
+            if ready.is_some_and(|ready| ready.len() > head.len()) {
                 continue;
             }
-            self.gather.add_bytes(transmit.head.as_bytes());
             if let Some(payload) = transmit.payload {
                 let (offset, length) =
                     (payload.offset_bytes as usize, payload.length_bytes as usize);

@@ -2,8 +2,9 @@
 //! The guard at the sockets: what leaves is tagged or encrypted, what arrives is checked before anything reads it
 //! (srd-protocol 14). Called by sockets.rs.
 //!
-//! Datagrams under a key leave from a copy: the tag must be that of the bytes that leave, and a user may write to his
-//! buffer until the kernel has read it. Without a key nothing is copied.
+//! The tag must be that of the bytes that leave, and a user may write to his buffer until the kernel has read it: then a
+//! datagram is turned away where it arrives. So under a key short ones, and all that are encrypted or sent again, leave from a copy;
+//! of a long one's payload the tag is read, and it leaves from where it lies. Without a key nothing is copied.
 
 use std::net::SocketAddr;
 
@@ -13,12 +14,19 @@ use weft_srd::Transmit;
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 
+/// Longer datagrams leave from the user's buffer. Chosen: what is shorter costs less to copy than to gather, and a word that its
+/// owner writes to all the time, as one-sided operations may read it, is among them.
+const COPIED_BYTES: usize = 4096;
+/// Where the flags lie in a head, and the one that says that it was sent before (srd-protocol 2).
+const FLAGS: usize = 1;
+const RETRANSMISSION: u8 = 8;
+
 /// What stands between the machine and the sockets.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     /// `None` on a network where everybody is trusted.
     guard: Option<Guard>,
-    /// Whole datagrams of a batch, under a key; their memory is used again.
+    /// Whole datagrams of a batch, or heads of long ones, under a key; their memory is used again.
     ready: Vec<Vec<u8>>,
     /// The datagram that is being opened.
     opened: Vec<u8>,
@@ -80,6 +88,18 @@ impl Gate {
                 bytes.clear();
                 continue;
             }
+            if let Some(part) = transmit.payload
+                && !guard.encrypts()
+                && stays(transmit)
+            {
+                bytes.clear();
+                bytes.extend_from_slice(transmit.head.as_bytes());
+                let (from, length_bytes) = (part.offset_bytes as usize, part.length_bytes as usize);
+                guard.tag_apart(bytes, length_bytes, |offset, piece| {
+                    sends.copy_to(part.token, from + offset, piece);
+                });
+                continue;
+            }
             // Datagrams of a stream are all of one length, so this rarely has to write zeros.
             bytes.resize(transmit.length_bytes(), 0);
             let (head, payload) = bytes.split_at_mut(transmit.head.as_bytes().len());
@@ -94,7 +114,7 @@ impl Gate {
         }
     }
 
-    /// The batch as [`Self::prepare`] has made it; empty without a key.
+    /// The batch as [`Self::prepare`] has made it, of long datagrams the head; empty without a key.
     pub(crate) fn ready(&self) -> &[Vec<u8>] {
         &self.ready
     }
@@ -134,4 +154,11 @@ impl Gate {
             ));
         }
     }
+}
+
+/// Whether a payload may leave from where it lies: it is long, and leaves for the first time. One that its owner keeps
+/// writing to gets through with the copy that is sent again.
+fn stays(transmit: &Transmit) -> bool {
+    let again = transmit.head.as_bytes()[FLAGS] & RETRANSMISSION != 0;
+    transmit.length_bytes() > COPIED_BYTES && !again && transmit.padding_bytes == 0
 }

@@ -238,8 +238,9 @@ impl SocketPorts {
         total
     }
 
-    /// Sends what goes through the socket of the first datagram, up to the first that goes through another.
-    fn send_run(&mut self, from: usize, batch: &[Transmit], sends: &Sends) -> Departed {
+    /// Sends what goes through the socket of the first datagram, up to the first that goes through another. Answers how many
+    /// are done, and whether the others must wait.
+    fn send_run(&mut self, from: usize, batch: &[Transmit], sends: &Sends) -> (usize, bool) {
         let batch = alone(&batch[from..]);
         let (index, to) = (socket_index(&batch[0], PORT_COUNT), batch[0].to);
         if batch.len() == 1 {
@@ -270,14 +271,12 @@ impl SocketPorts {
             };
             match SendFailure::of(&error) {
                 SendFailure::Full => {
-                    let (count, blocked) = (run.end(done), true);
-                    return Departed { count, blocked };
+                    return (run.end(done), true);
                 }
                 SendFailure::CannotJoin if self.joins => {
                     // This interface cannot: one by one from now on.
                     self.joins = false;
-                    let (count, blocked) = (run.end(done), false);
-                    return Departed { count, blocked };
+                    return (run.end(done), false);
                 }
                 SendFailure::TooLong => {
                     self.complaints
@@ -296,10 +295,7 @@ impl SocketPorts {
                 }
             }
         }
-        Departed {
-            count: run.taken_count(),
-            blocked: false,
-        }
+        (run.taken_count(), false)
     }
 
     /// Tells the user once that the network does not take our datagrams.
@@ -417,20 +413,13 @@ impl Ports for SocketPorts {
     fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed {
         self.gate.prepare(batch, sends);
         let mut count = 0;
-        while count < batch.len() {
-            let departed = self.send_run(count, batch, sends);
-            count += departed.count;
-            if departed.blocked {
-                return Departed {
-                    count,
-                    blocked: true,
-                };
-            }
+        let mut blocked = false;
+        while count < batch.len() && !blocked {
+            let run_count;
+            (run_count, blocked) = self.send_run(count, batch, sends);
+            count += run_count;
         }
-        Departed {
-            count,
-            blocked: false,
-        }
+        Departed { count, blocked }
     }
 
     fn wait_fd(&self) -> Option<i32> {

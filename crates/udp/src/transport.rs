@@ -227,6 +227,9 @@ impl<P: Ports> Transport<P> {
         }
         let now_ns = self.ports.now_ns();
         self.flush(now_ns);
+        if self.outbox.has_more {
+            return false;
+        }
         let until_ns = self.driver.machine.poll_timeout();
         if until_ns.is_some_and(|until_ns| until_ns <= now_ns) {
             return false;
@@ -264,7 +267,8 @@ impl<P: Ports> Transport<P> {
             });
             if count > 0 {
                 heard_ns = now_ns;
-            } else if let Some(descriptor) = self.ports.wait_fd() {
+            } else if let Some(descriptor) = self.ports.wait_fd().filter(|_| !self.outbox.has_more)
+            {
                 sleep::wait_readable(descriptor, 1);
             }
             driver.machine.handle_timeout(self.ports.now_ns());
@@ -273,6 +277,9 @@ impl<P: Ports> Transport<P> {
         let now_ns = self.ports.now_ns();
         self.driver.machine.farewell(now_ns);
         self.flush(now_ns);
+        while self.outbox.has_more {
+            self.flush(now_ns);
+        }
     }
 }
 

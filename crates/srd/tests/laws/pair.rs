@@ -66,6 +66,7 @@ pub struct Recorded {
 
 type Flying = Reverse<(u64, u64, usize)>;
 
+// structure: allow struct-fields because each is one thing that a test may set, and none belongs to another
 pub struct World {
     pub now: u64,
     pub hosts: Vec<Host>,
@@ -75,6 +76,9 @@ pub struct World {
     pub swallow: Box<dyn FnMut(usize, usize, Path, u64) -> bool>,
     /// Whether machines are told how long a datagram waited for them.
     pub wait_known: bool,
+    /// What the first host takes to let go of what its machine gives out, and whether the machine is told.
+    pub lag_ns: u64,
+    pub lag_known: bool,
     /// Payloads of this length vanish until then.
     pub lose_length: Option<(usize, u64)>,
     /// Nobody may send more.
@@ -126,6 +130,8 @@ impl World {
             random: Random::new(seed),
             swallow: Box::new(|_, _, _, _| false),
             wait_known: false,
+            lag_ns: 0,
+            lag_known: false,
             lose_length: None,
             datagram_limit_bytes: usize::from(config.datagram_bytes),
             carries: Box::new(|_| usize::MAX),
@@ -225,7 +231,8 @@ impl World {
         let copies = 1 + u64::from(self.random.below(100) < self.weather.double_percent);
         for _ in 0..copies {
             let jitter = self.random.below(self.weather.jitter_ns + 1);
-            let at = self.now + self.weather.delay_ns + jitter;
+            let lag_ns = if from == 0 { self.lag_ns } else { 0 };
+            let at = self.now + lag_ns + self.weather.delay_ns + jitter;
             self.queue.push(Reverse((at, self.next_datagram, to)));
             self.datagrams
                 .insert(self.next_datagram, (source, bytes.clone()));
@@ -290,6 +297,10 @@ impl World {
         }
         while let Some(transmit) = self.hosts[at].machine.poll_transmit(now) {
             self.launch(at, &transmit);
+        }
+        if self.lag_known && at == 0 {
+            let machine = &mut self.hosts[at].machine;
+            machine.handle_departed(now, now + self.lag_ns);
         }
         self.hosts[at].machine.check_invariants();
     }

@@ -328,6 +328,24 @@ fn what_datagrams_wait_in_sockets_does_not_slow_the_sender_when_the_driver_knows
 }
 
 #[test]
+fn what_a_host_takes_to_send_does_not_keep_the_window_small_when_the_driver_knows_it() {
+    let window = |known: bool| {
+        let mut world = acquainted(16);
+        (world.lag_ns, world.lag_known) = (300 * US, known);
+        world.post(0, 1, 1, 6_000_000);
+        world.run_until_quiet(SECOND);
+        let remote = world.remote(0, 1);
+        world.hosts[0]
+            .machine
+            .condition(remote)
+            .unwrap()
+            .window_bytes
+    };
+    let (known, unknown) = (window(true), window(false));
+    assert!(known > 4 * unknown, "{known} against {unknown} bytes");
+}
+
+#[test]
 fn a_window_comes_back_when_what_was_sent_again_had_not_been_lost() {
     let mut config = config();
     config.pace.window_limit_bytes = 256 << 10;
