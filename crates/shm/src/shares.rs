@@ -303,8 +303,12 @@ impl Transport {
         });
     }
 
-    /// Copies a share of the first message that we help with; answers whether there was one.
+    /// Copies a share of the first message that we help with; answers whether there was one. Not while messages come to us, which this
+    /// processor is to copy: to share then would only make two short system calls of a long one.
     pub(crate) fn push_shares(&mut self) -> usize {
+        if !self.transfers.fetches.is_empty() {
+            return 0;
+        }
         let Some(push) = self.transfers.pushes.first() else {
             return 0;
         };
