@@ -287,3 +287,47 @@ impl Sender {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sender() -> Sender {
+        Sender::new(&Config::default(), 0, 0, &mut Random::new(1))
+    }
+
+    #[test]
+    fn batches_are_large_where_hosts_take_longer_than_the_network_and_only_there() {
+        let mut sender = sender();
+        let window_bytes = sender.window.bytes();
+        assert_eq!(sender.share_bytes(), window_bytes / BATCHES_PER_WINDOW);
+        for _ in 0..64 {
+            sender.clocks.share_round_trip(5_000, 40_000);
+        }
+        let share_bytes = window_bytes / BATCHES_PER_WINDOW_HOSTS;
+        assert_eq!(sender.share_bytes(), share_bytes);
+        for _ in 0..64 {
+            sender.clocks.share_round_trip(150_000, 40_000);
+        }
+        assert_eq!(sender.share_bytes(), window_bytes / BATCHES_PER_WINDOW);
+    }
+
+    /// Acknowledgements are read in bursts: the first of one finds all in flight, the others next to nothing.
+    #[test]
+    fn what_the_network_was_tried_with_is_remembered_for_a_round_trip() {
+        let mut sender = sender();
+        let path = Path::from_ports(0, 0);
+        for now_ns in 1..=10 {
+            sender.on_fresh(Piece::Eager { slot: 0 }, 1000, path, now_ns);
+        }
+        assert_eq!(sender.take_tried_bytes(), 10_000);
+        for sequence in 0..10 {
+            sender.ring.decide(sequence, Fate::Acknowledged);
+            sender.in_flight_bytes -= 1000;
+        }
+        assert_eq!(sender.take_tried_bytes(), 10_000);
+        sender.ring.advance();
+        sender.take_tried_bytes();
+        assert_eq!(sender.take_tried_bytes(), 0, "a round trip later");
+    }
+}
