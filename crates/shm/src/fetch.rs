@@ -169,7 +169,9 @@ impl Transport {
             if !fetch.is_lent() {
                 entry.held_round = self.transfers.rounds;
             }
-            let waits = matches!(fetch.stage, Stage::Undecided | Stage::AwaitPipe);
+            // Of what is dropped nothing is wanted, and its sender is only told that it is over.
+            let waits = matches!(fetch.stage, Stage::Undecided | Stage::AwaitPipe)
+                && fetch.done_bytes < fetch.wanted_bytes;
             if !is_next || !waits || matches!(entry.link, Link::Failed(_)) {
                 continue;
             }
