@@ -19,7 +19,7 @@
 //! - long messages: [`rendezvous`], [`fetch`], [`pipelined`], [`parted`], [`shares`], [`heap`], [`ways`] and [`choice`] (which of them), [`stores`]
 //!   (through the cache or past it)
 //! - [`direct`] and [`views`]: registered memory that is touched without its owner's help
-//! - [`housekeeping`] (who died, which lanes are silent), [`sleep`], [`statistics`], [`published`] (what tools see of it),
+//! - [`housekeeping`] (what is done now and then), [`loss`] (who died, and what ends with it), [`sleep`], [`statistics`], [`published`] (what tools see of it),
 //!   [`protocol`] (kinds of cells, thresholds)
 //!
 //! The formats are specified in docs/shm-layout.md.
@@ -32,6 +32,7 @@ mod direct;
 mod fetch;
 mod heap;
 mod housekeeping;
+mod loss;
 mod parted;
 mod pipelined;
 pub mod protocol;

@@ -120,7 +120,7 @@ impl Transport {
 
     /// The same where speed does not matter.
     #[inline(never)]
-    fn receive_seldom<O: Owner>(&mut self, slot: usize, owner: &mut O) -> usize {
+    pub(crate) fn receive_seldom<O: Owner>(&mut self, slot: usize, owner: &mut O) -> usize {
         self.receive_from(slot, owner)
     }
 
@@ -177,18 +177,9 @@ impl Transport {
         }
     }
 
-    /// Takes everything that a remote has sent so far, before it is given up.
-    pub(crate) fn drain<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) {
-        while let Some(slot) = self.remotes[remote.index()].inbound {
-            if self.receive_seldom(slot, owner) == 0 {
-                return;
-            }
-        }
-    }
-
     /// Looks at the lanes whose bells rang, and polls them from now on.
     #[cold]
-    fn answer_bells<O: Owner>(&mut self, owner: &mut O) -> usize {
+    pub(crate) fn answer_bells<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut slots = Vec::new();
         self.own.region.doorbell().collect(|slot| slots.push(slot));
         let mut events = 0;

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The end of a remote: noticing it, taking what it sent before, ending all that was under way with it, freeing its lane.
+//!
+//! Called by housekeeping, which looks after the living now and then, and by whoever finds a remote gone or its words broken (receive,
+//! fetch, contact).
+
+use weft_contract::{Landing, Owner, RemoteId, TransferError};
+use weft_os::crash_point;
+use weft_ring::Consumer;
+
+use crate::remote::Link;
+use crate::rendezvous::Offer;
+use crate::stream::Target;
+use crate::transport::{Transport, bell_name};
+
+impl Transport {
+    /// Asks for every remote that somebody waits for whether it still lives.
+    pub(crate) fn check_lives<O: Owner>(&mut self, owner: &mut O) {
+        for remote in self.cared_for() {
+            let entry = &self.remotes[remote.index()];
+            let is_open = match &entry.link {
+                Link::Failed(_) => continue,
+                Link::Ready(attached) => attached.region.is_open(),
+                Link::Unknown | Link::Asking(..) => true,
+            };
+            let is_self = self.own.is_at(entry.address);
+            if !is_open || !(is_self || self.own.ringer.exists(&bell_name(entry.address))) {
+                self.drain(remote, owner);
+                self.lose(remote, TransferError::RemoteLost, owner);
+            }
+        }
+    }
+
+    /// Frees slots whose claimants died before they rang for the first time: nobody adopted them.
+    pub(crate) fn free_abandoned_slots(&self) {
+        let region = &self.own.region;
+        for slot in 0..region.claimed_count() {
+            let is_adopted = self.inbound[slot].is_some();
+            let Some(claimant) = (!is_adopted).then(|| region.claimant(slot)).flatten() else {
+                continue;
+            };
+            // The order matters: who is dead now and has rung before is heard in the next round.
+            let is_dead = !self.own.ringer.exists(&bell_name(claimant.address));
+            if is_dead
+                && !region.doorbell().is_rung()
+                && let Some(mut lane) = Consumer::attach(region.mapping(), slot)
+            {
+                lane.reset();
+                region.free(slot);
+            }
+        }
+    }
+
+    /// Remotes with something under way, or watched.
+    fn cared_for(&self) -> Vec<RemoteId> {
+        let mut cared = vec![false; self.remotes.len()];
+        let transfers = &self.transfers;
+        let under_way = transfers
+            .outgoing
+            .iter()
+            .map(|(_, outgoing)| outgoing.remote);
+        let under_way = under_way.chain(transfers.fetches.iter().map(|fetch| fetch.offer.remote));
+        for remote in under_way.chain(transfers.streams.iter().map(|(_, stream)| stream.remote)) {
+            cared[remote.index()] = true;
+        }
+        let watched =
+            |index: usize| self.remotes[index].watched || self.remotes[index].has_waiting();
+        (0..cared.len())
+            .filter(|&index| cared[index] || watched(index))
+            .map(|index| RemoteId(index as u32))
+            .collect()
+    }
+
+    /// Tells the owner of a remote that was given up where the owner could not be told. If it is dead, what it has sent is
+    /// taken first, and its lane is freed.
+    pub(crate) fn give_up<O: Owner>(
+        &mut self,
+        remote: RemoteId,
+        why: TransferError,
+        owner: &mut O,
+    ) {
+        let entry = &mut self.remotes[remote.index()];
+        if !matches!(entry.link, Link::Failed(_)) {
+            return; // another process has taken its address over
+        }
+        if why == TransferError::RemoteLost && entry.inbound.is_some() {
+            entry.link = Link::Unknown;
+            self.drain(remote, owner);
+            self.lose(remote, why, owner);
+        } else {
+            entry.watched = false;
+            owner.on_remote_lost(remote, why);
+        }
+    }
+
+    /// Takes everything that a remote has sent so far, before it is given up. Its first word may have been its last: then its lane is
+    /// not known yet, and its bell rings.
+    fn drain<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) {
+        if self.remotes[remote.index()].inbound.is_none() {
+            self.answer_bells(owner);
+        }
+        while let Some(slot) = self.remotes[remote.index()].inbound {
+            if self.receive_seldom(slot, owner) == 0 {
+                return;
+            }
+        }
+    }
+
+    /// Gives a remote up: everything under way with it fails, its lane is free for another.
+    #[cold]
+    pub(crate) fn lose<O: Owner>(&mut self, remote: RemoteId, why: TransferError, owner: &mut O) {
+        if matches!(self.remotes[remote.index()].link, Link::Failed(_)) {
+            return;
+        }
+        self.statistics.lost += 1;
+        let entry = &mut self.remotes[remote.index()];
+        entry.link = Link::Failed(why);
+        entry.watched = false;
+        entry.controls.clear();
+        let waiting = std::mem::take(&mut entry.waiting);
+        let inbound = entry.inbound.take();
+        self.sending.retain(|&other| other != remote);
+        self.pipes.feeds.retain(|feed| feed.remote != remote);
+        self.parts.retain(|parts| parts.remote != remote);
+        self.transfers.pushes.retain(|push| push.remote != remote);
+        let mut lost_sends = Vec::new();
+        self.transfers.outgoing.retain(|_, outgoing| {
+            let keep = outgoing.remote != remote;
+            if !keep {
+                lost_sends.push(outgoing.token);
+            }
+            keep
+        });
+        // A waiting send that asked for a receipt is among the outgoing already.
+        lost_sends.extend(
+            waiting
+                .iter()
+                .filter(|waiting| waiting.outgoing.is_none())
+                .map(|waiting| waiting.op.token),
+        );
+        for token in lost_sends {
+            owner.on_sent(token, Err(why));
+        }
+        for landing in self.take_landings_of(remote) {
+            owner.on_landed(landing.token, Err(why));
+        }
+        if let Some(slot) = inbound
+            && let Some(mut lane) = self.inbound[slot].take()
+        {
+            crash_point!(45, "loss: noticed, the lane not reset");
+            lane.consumer.reset();
+            crash_point!(46, "loss: the lane is reset, its slot not free");
+            self.polled.retain(|&other| other != slot);
+            self.own.region.free(slot);
+        }
+        owner.on_remote_lost(remote, why);
+    }
+
+    /// Receives of the owner that were being filled by a remote, and forgets its offers.
+    fn take_landings_of(&mut self, remote: RemoteId) -> Vec<Landing> {
+        let transfers = &mut self.transfers;
+        let mut landings = Vec::new();
+        let streams = &transfers.streams;
+        let is_of_remote = |offer: &Offer| match offer {
+            Offer::Remote(offer) => offer.remote == remote,
+            Offer::Stream(index) => streams
+                .get(*index)
+                .is_some_and(|stream| stream.remote == remote),
+        };
+        transfers.offers.retain(|_, offer| !is_of_remote(offer));
+        for (offer, landing) in std::mem::take(&mut transfers.accepted) {
+            if is_of_remote(&offer) {
+                landings.push(landing);
+            } else {
+                transfers.accepted.push((offer, landing));
+            }
+        }
+        let indices: Vec<usize> = transfers
+            .streams
+            .iter()
+            .filter(|(_, s)| s.remote == remote)
+            .map(|(index, _)| index)
+            .collect();
+        for index in indices {
+            if let Target::Landing(landing) = transfers.streams.remove(index).target {
+                landings.push(landing);
+            }
+        }
+        let mut index = 0;
+        while index < self.transfers.fetches.len() {
+            if self.transfers.fetches[index].offer.remote != remote {
+                index += 1;
+                continue;
+            }
+            let fetch = self.transfers.fetches.swap_remove(index);
+            self.abandon(fetch.stage, remote);
+            landings.push(fetch.landing);
+        }
+        landings
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use weft_contract::*;
+    use weft_memory::{BytesView, UserBuffer};
+
+    use crate::{Settings, Transport};
+
+    /// What it was told, in order.
+    #[derive(Default)]
+    struct Told(Vec<&'static str>);
+
+    impl Owner for Told {
+        fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+            self.0.push("word");
+            true
+        }
+        fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+            None
+        }
+        fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+        fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+        fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {
+            self.0.push("lost");
+        }
+        fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+            RemoteId(0)
+        }
+    }
+
+    fn open() -> Transport {
+        Transport::open(Settings {
+            address: Some(([127, 0, 0, 1], 0).into()),
+            ..Settings::default()
+        })
+        .expect("transport")
+    }
+
+    fn say_a_word(transport: &mut Transport) {
+        let op = SendOp {
+            remote: RemoteId(0),
+            class: Class::Tagged,
+            tag: 1,
+            cq_data: None,
+            level: CompletionLevel::Transmit,
+            token: SendToken(1),
+            inject: false,
+        };
+        while transport
+            .post_send(&op, &UserBuffer::leaked(&[8]))
+            .is_err_and(|error| error == PostError::Busy)
+        {}
+    }
+
+    #[test]
+    fn first_and_last_word_of_one_that_leaves_comes_before_its_loss() {
+        let (mut ours, mut theirs) = (open(), open());
+        ours.add_remote(RemoteId(0), theirs.local_address());
+        theirs.add_remote(RemoteId(0), ours.local_address());
+        say_a_word(&mut ours);
+        ours.watch(RemoteId(0), true);
+        // It contacts us between our look at the bells and our look after the living.
+        say_a_word(&mut theirs);
+        drop(theirs);
+        let mut told = Told::default();
+        ours.check_lives(&mut told);
+        assert_eq!(told.0, ["word", "lost"]);
+    }
+}
