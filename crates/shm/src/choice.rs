@@ -200,7 +200,7 @@ fn class_of(bytes: u64) -> usize {
 
 /// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share processors do so
 /// unless told otherwise: a pipe needs both of its ends to run in turns, and every turn is a switch between processes,
-/// which no time of a single transfer shows (docs/fast-path.md has what it is worth).
+/// which no time of a single transfer shows (docs/long-messages.md has what it is worth).
 pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
     match asked {
         SingleCopy::Always => true,

@@ -18,7 +18,7 @@ use crate::transport::{Transport, bell_name};
 /// An owner that showed no sign of progress for so long is not waited for. Chosen: some of the ticks in which it shows one.
 const AWAY_NS: u64 = 5_000_000;
 
-/// Lengths that are copied by system call even while the owner serves requests. Measured (docs/fast-path.md): below, the system call
+/// Lengths that are copied by system call even while the owner serves requests. Measured (docs/one-sided-speed.md): below, the system call
 /// costs more than an answer; above, both sides at work through chunks are as fast, and the choice is that of messages.
 const COPIED_BYTES: std::ops::Range<usize> = 8192..1 << 20;
 

@@ -50,7 +50,7 @@ pub const INLINE_BYTES: usize = INLINE_PAYLOAD_BYTES;
 /// Longest eager message, and longest fi_inject. Chosen: an eighth of the data area.
 pub const EAGER_BYTES: usize = 8 * 1024;
 
-/// Longest piece of a streamed message. Measured: docs/fast-path.md, "chunk size".
+/// Longest piece of a streamed message. Measured: docs/long-messages.md, "chunk size".
 pub const PIECE_BYTES: usize = 16 * 1024;
 
 /// Longest first piece of a streamed message. Measured as [`PIECE_BYTES`]: the receiver begins sooner.
@@ -63,7 +63,7 @@ pub const STREAM_BYTES: usize = 64 * 1024;
 /// What comes along with a message that begins at once. Chosen: copying it takes longer than to be told to go on.
 pub const BEGIN_BYTES: usize = 32 * 1024;
 
-/// Longest message that begins so. Measured: what a lane's chunks hold; longer ones go faster through pipes (docs/fast-path.md,
+/// Longest message that begins so. Measured: what a lane's chunks hold; longer ones go faster through pipes (docs/long-messages.md,
 /// "long messages that begin unasked").
 pub(crate) const BEGIN_LIMIT_BYTES: usize = POOL_CHUNKS * POOL_CHUNK_BYTES;
 

@@ -3,7 +3,7 @@
 //! once, stored through the cache or past it.
 //!
 //! Called by `info.rs`. The same structures of crates/ring and crates/memory are used as by a job, between two threads. A job measures
-//! again as it runs, message by message (docs/fast-path.md): this shows where it will begin.
+//! again as it runs, message by message (docs/long-messages.md): this shows where it will begin.
 
 use std::time::Instant;
 
