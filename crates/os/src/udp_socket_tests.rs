@@ -49,6 +49,26 @@ fn a_datagram_is_gathered_from_its_pieces_and_tells_its_sender_and_its_age() {
 }
 
 #[test]
+fn one_datagram_at_a_time_leaves_the_next_one_with_its_time_and_an_empty_socket_is_no_error() {
+    let (a, b) = (local(), local());
+    assert!(b.stamp_arrivals());
+    let to = b.local_address().expect("address");
+    let mut batch = ReceiveBatch::new(4, 2048);
+    assert_eq!(batch.receive_one(&b).expect("empty"), 0);
+    for bytes in [b"one", b"two"] {
+        send(&a, to, bytes, 0).expect("sent");
+    }
+    for bytes in [b"one", b"two"] {
+        assert_eq!(batch.receive_one(&b).expect("waits there"), 1);
+        let received = batch.get(0).expect("one");
+        assert_eq!(received.bytes, bytes);
+        assert!(received.arrived_realtime_ns > 0);
+        assert!(batch.get(1).is_none() && !batch.is_full());
+    }
+    assert_eq!(batch.receive_one(&b).expect("empty"), 0);
+}
+
+#[test]
 fn datagrams_sent_joined_arrive_one_by_one_or_joined_with_their_size() {
     let (a, b) = (local(), local());
     if !a.can_send_joined() || !b.receive_joined() {

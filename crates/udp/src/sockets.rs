@@ -31,8 +31,6 @@ const BUFFER_BYTES: usize = 4 << 20;
 const RECEIVE_COUNT: usize = 8;
 /// What one of them may hold: joined ones reach 64 KiB.
 const RECEIVE_BYTES: usize = 1 << 16;
-/// Calls made on one socket before the next one's turn.
-const RECEIVE_ROUNDS: usize = 1;
 /// Rounds over all sockets before timers are asked. Chosen: more than a socket's buffer holds in datagrams of 9000 bytes.
 const REST_ROUNDS: usize = 8;
 /// A datagram that waited longer than this did so because the clock was set. Chosen.
@@ -190,7 +188,7 @@ impl SocketPorts {
         for descriptor in &found[..ready] {
             let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == *descriptor;
             if let Some(index) = self.sockets.iter().position(named) {
-                let count = self.receive_from(index, visit);
+                let count = self.receive_from(index, ReceiveBatch::receive, visit);
                 self.attention.found(index, count);
                 total += count;
             }
@@ -198,43 +196,40 @@ impl SocketPorts {
         total
     }
 
-    /// Receives from one socket until it is empty, or its turn is over.
-    fn receive_from(&mut self, index: usize, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
-        let mut total = 0;
-        for _ in 0..RECEIVE_ROUNDS {
-            self.calls.1 += 1;
-            let count = match self.batch.receive(&self.sockets[index]) {
-                Ok(count) => count,
-                Err(_) => {
-                    collect_complaints(&self.sockets[index], &mut self.complaints);
-                    continue;
-                }
-            };
-            if count == 0 {
-                break;
-            }
-            let now_ns = clock::monotonic_ns();
-            let realtime_ns = if self.stamps { clock::realtime_ns() } else { 0 };
-            for received in (0..count).filter_map(|place| self.batch.get(place)) {
-                let waited_ns = realtime_ns.saturating_sub(received.arrived_realtime_ns);
-                let known = received.arrived_realtime_ns != 0 && waited_ns < WAITED_MOST_NS;
-                let origin = Origin {
-                    from: received.from,
-                    waited_ns: if known { waited_ns } else { 0 },
-                };
-                for datagram in received.bytes.chunks(received.segment_bytes) {
-                    let admitted = self.gate.admit(origin.from, datagram, self.trouble.report);
-                    if let Some(datagram) = admitted {
-                        total += 1;
-                        visit(now_ns, Incoming::Datagram(origin, datagram));
-                    }
-                }
-            }
-            if !self.batch.is_full() {
-                break;
-            }
-            self.leaves = true;
+    /// Receives what one call finds in a socket.
+    fn receive_from(
+        &mut self,
+        index: usize,
+        receive: impl Fn(&mut ReceiveBatch, &UdpSocket) -> io::Result<usize>,
+        visit: &mut impl FnMut(u64, Incoming<'_>),
+    ) -> usize {
+        self.calls.1 += 1;
+        let Ok(count) = receive(&mut self.batch, &self.sockets[index]) else {
+            collect_complaints(&self.sockets[index], &mut self.complaints);
+            return 0;
+        };
+        if count == 0 {
+            return 0;
         }
+        let mut total = 0;
+        let now_ns = clock::monotonic_ns();
+        let realtime_ns = if self.stamps { clock::realtime_ns() } else { 0 };
+        for received in (0..count).filter_map(|place| self.batch.get(place)) {
+            let waited_ns = realtime_ns.saturating_sub(received.arrived_realtime_ns);
+            let known = received.arrived_realtime_ns != 0 && waited_ns < WAITED_MOST_NS;
+            let origin = Origin {
+                from: received.from,
+                waited_ns: if known { waited_ns } else { 0 },
+            };
+            for datagram in received.bytes.chunks(received.segment_bytes) {
+                let admitted = self.gate.admit(origin.from, datagram, self.trouble.report);
+                if let Some(datagram) = admitted {
+                    total += 1;
+                    visit(now_ns, Incoming::Datagram(origin, datagram));
+                }
+            }
+        }
+        self.leaves |= self.batch.is_full();
         total
     }
 
@@ -383,7 +378,7 @@ impl Ports for SocketPorts {
         let mut total = match self.attention.next() {
             Look::At(index) if index < self.sockets.len() => {
                 self.leaves = true;
-                let count = self.receive_from(index, visit);
+                let count = self.receive_from(index, ReceiveBatch::receive_one, visit);
                 self.attention.after_one(count);
                 count
             }
