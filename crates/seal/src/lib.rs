@@ -8,7 +8,7 @@
 //! - *tagged*: a 64-bit keyed tag over the whole datagram lies in the header. The payload is read where it is.
 //! - *sealed*: everything after the first 32 bytes is encrypted, and 16 bytes follow (AES-256-GCM).
 //!
-//! On the way out the driver calls [`Guard::tag`] on a head with its payload beside it, or, when [`Guard::encrypts`],
+//! On the way out the driver calls [`Guard::tag_apart`] on a head with its payload beside it, or, when [`Guard::encrypts`],
 //! [`Guard::seal`] on a whole datagram. On the way in it calls [`Guard::open`] on every datagram before anything else
 //! looks at it. What does not pass is counted and dropped; no error, no answer: whoever sent it learns nothing.
 //!
