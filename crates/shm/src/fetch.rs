@@ -117,16 +117,7 @@ impl Transport {
         let wanted_bytes = usize::try_from(offer.length_bytes)
             .unwrap_or(usize::MAX)
             .min(landing.buffer.length_bytes());
-        self.transfers.fetches.push(Fetch {
-            offer,
-            landing,
-            wanted_bytes,
-            done_bytes: 0,
-            begun_bytes: 0,
-            stage: Stage::Undecided,
-            method: Method::Pipelined,
-            started_ns: 0,
-        });
+        self.start_fetch_by(None, (offer, landing), wanted_bytes, 0);
     }
 
     /// It is the turn of a fetch.
@@ -138,10 +129,10 @@ impl Transport {
         (fetch.method, fetch.stage) = (method, Stage::of(method));
     }
 
-    /// Fetches by a way that is chosen what has not come along with the offer.
+    /// Fetches what has not come along with the offer, by this way; `None` is decided when it is its turn.
     pub(crate) fn start_fetch_by(
         &mut self,
-        method: Method,
+        method: Option<Method>,
         (offer, landing): (RemoteOffer, Landing),
         wanted_bytes: usize,
         begun_bytes: usize,
@@ -152,8 +143,8 @@ impl Transport {
             wanted_bytes,
             done_bytes: begun_bytes,
             begun_bytes,
-            stage: Stage::of(method),
-            method,
+            stage: method.map_or(Stage::Undecided, Stage::of),
+            method: method.unwrap_or(Method::Pipelined),
             started_ns: 0,
         });
     }

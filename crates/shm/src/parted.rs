@@ -256,7 +256,7 @@ impl Transport {
         } else if has_begun
             && let Target::Landing(landing) = self.transfers.streams.remove(index).target
         {
-            self.start_fetch_by(way, (offer, landing), wanted_bytes, unasked_bytes);
+            self.start_fetch_by(Some(way), (offer, landing), wanted_bytes, unasked_bytes);
         }
     }
 

@@ -17,9 +17,6 @@ use crate::settings::{OpenError, Settings};
 /// Longer datagrams leave from the user's buffer. Chosen: what is shorter costs less to copy than to gather, and a word that its
 /// owner writes to all the time, as one-sided operations may read it, is among them.
 const COPIED_BYTES: usize = 4096;
-/// Where the flags lie in a head, and the one that says that it was sent before (srd-protocol 2).
-const FLAGS: usize = 1;
-const RETRANSMISSION: u8 = 8;
 
 /// What stands between the machine and the sockets.
 #[derive(Debug, Default)]
@@ -159,6 +156,6 @@ impl Gate {
 /// Whether a payload may leave from where it lies: it is long, and leaves for the first time. One that its owner keeps
 /// writing to gets through with the copy that is sent again.
 fn stays(transmit: &Transmit) -> bool {
-    let again = transmit.head.as_bytes()[FLAGS] & RETRANSMISSION != 0;
+    let again = transmit.head.is_retransmission();
     transmit.length_bytes() > COPIED_BYTES && !again && transmit.padding_bytes == 0
 }

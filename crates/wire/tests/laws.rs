@@ -180,6 +180,7 @@ fn body_and_payload() -> impl Strategy<Value = (Body, Vec<u8>)> {
 fn datagram(packet: &Packet<'_>) -> Vec<u8> {
     let mut head = Head::new();
     packet.write(&mut head);
+    assert_eq!(head.is_retransmission(), packet.header.retransmission);
     [head.as_bytes(), packet.payload].concat()
 }
 

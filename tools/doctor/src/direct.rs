@@ -2,17 +2,17 @@
 //! Whether one rank can load from and store to another's registered memory by itself (docs/one-sided.md, clause 8), tried as ranks would: a
 //! piece of shared memory here is mapped by another process, found by this one's number and the address alone.
 //!
-//! Called by `lib.rs` and `info.rs`. The other process is `weft doctor --map-memory`. Source: proc_pid_maps(5), proc_pid_fd(5).
+//! Called by `lib.rs` and `info.rs`. The other process is `weft doctor --map-memory` (attempt). Source: proc_pid_maps(5), proc_pid_fd(5).
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use weft_memory::{BytesViewMut, ForeignMemory, Mapping};
 
+use crate::attempt::{self, PROBE_BYTES};
 use crate::check::{Check, Status};
 
 const NAME: &str = "direct access";
@@ -23,9 +23,7 @@ const WHY: &str = "one-sided operations (MPI_Put, MPI_Get) on windows in shared 
 const WORKS: &str = "works: windows in shared files (MPI_Win_allocate of Open MPI and Intel MPI; with weft run --heap shared any memory of 16 KiB and more) \
                      are read and written by load and store; private memory from 8 KiB to 1 MiB by single copy, the rest by messages";
 
-/// Bytes that are looked at. Chosen: enough not to be right by chance.
-const PROBE_BYTES: usize = 32;
-/// Where they lie in their file: on its second page, as windows begin anywhere.
+/// Where the bytes lie in their file: on its second page, as windows begin anywhere.
 const OFFSET_BYTES: u64 = 4096 + 64;
 const FILE_BYTES: usize = 8192;
 
@@ -49,12 +47,7 @@ fn judge(attempt: io::Result<()>) -> Check {
 }
 
 fn attempt(executable: &Path) -> io::Result<()> {
-    let secret: Vec<u8> = (0..PROBE_BYTES / 8)
-        .map(|_| weft_os::process::random_u64())
-        .collect::<io::Result<Vec<_>>>()?
-        .into_iter()
-        .flat_map(u64::to_le_bytes)
-        .collect();
+    let secret = attempt::secret()?;
     let file = File::from(weft_os::region_file::create_memfd(
         "weft-doctor",
         FILE_BYTES as u64,
@@ -64,23 +57,14 @@ fn attempt(executable: &Path) -> io::Result<()> {
     let address = mapping
         .bytes(OFFSET_BYTES as usize, PROBE_BYTES)
         .map_err(|_| io::Error::other("the mapping is shorter than its file"))?;
-    weft_os::process::allow_readers();
-    let target = format!("{}:{}", std::process::id(), address as usize);
-    let output = Command::new(executable)
-        .args(["doctor", "--map-memory", &target])
-        .stdin(Stdio::null())
-        .output()?;
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(text.trim().to_owned()));
-    }
-    if output.stdout == secret {
-        Ok(())
-    } else {
-        Err(io::Error::other(
-            "the mapping of another process's memory held other bytes than were there",
-        ))
-    }
+    let otherwise = "the mapping of another process's memory held other bytes than were there";
+    attempt::fetch(
+        executable,
+        "--map-memory",
+        address as usize,
+        &secret,
+        otherwise,
+    )
 }
 
 /// The other side of the attempt: maps the memory at the process and address in `target` (`PID:ADDRESS`) and writes what is there to
@@ -89,19 +73,16 @@ fn attempt(executable: &Path) -> io::Result<()> {
 /// # Errors
 /// When the target is malformed or the memory cannot be mapped; the text says which.
 pub fn map_memory(target: &str) -> Result<(), String> {
-    let malformed = || format!("`{target}` is not of the form PID:ADDRESS");
-    let (pid, address) = target.split_once(':').ok_or_else(malformed)?;
-    let (pid, address) = (
-        pid.parse::<u32>().map_err(|_| malformed())?,
-        address.parse::<u64>().map_err(|_| malformed())?,
-    );
-    let memory =
-        ForeignMemory::map(pid, address, PROBE_BYTES as u64).map_err(|why| match why.kind() {
+    let (pid, address) = attempt::target(target)?;
+    let pid = pid.unsigned_abs();
+    let memory = ForeignMemory::map(pid, address as u64, PROBE_BYTES as u64).map_err(|why| {
+        match why.kind() {
             io::ErrorKind::NotFound => format!(
                 "the shared memory of process {pid} is in no file that another process can open"
             ),
             _ => format!("/proc/{pid}/maps cannot be read by another process: {why}"),
-        })?;
+        }
+    })?;
     let mut bytes = [0; PROBE_BYTES];
     memory.with(0, PROBE_BYTES, |there| {
         there.drain(0, &mut BytesViewMut::from_slice(&mut bytes))

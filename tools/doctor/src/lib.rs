@@ -8,7 +8,7 @@
 //!
 //! - `arguments`: the words of both commands. `check`: one result, and the exit code of all. `text`: how they look.
 //! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and trials under each (--try).
-//! - `single_copy`, `direct`, `heap`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup` read its files.
+//! - `single_copy`, `direct`, `heap`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `attempt` tries it between two processes, `tree` and `cgroup` read its files.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a table.
 //! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user, from what they publish.
 //! - `protocol`: the ways of a message as a table. `info`: everything without judgement.
@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arguments;
+pub mod attempt;
 pub mod cgroup;
 pub mod check;
 pub mod contact;

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whether one rank may read another's memory (Cross Memory Attach), tried as ranks would: by a process that is no ancestor.
 //!
-//! Called by `lib.rs`. This process opens itself to readers, as Weft does, and starts `weft doctor --read-memory` to read a few of its bytes;
-//! the kernel's rule that a parent may read its child does not help there, so the answer is that of two ranks. Source:
-//! process_vm_readv(2), ptrace(2) "Ptrace access mode checking", Documentation/admin-guide/LSM/Yama.rst.
+//! Called by `lib.rs`; the other process is `weft doctor --read-memory` (attempt). Source: process_vm_readv(2),
+//! Documentation/admin-guide/LSM/Yama.rst.
 
 use std::io::{self, IoSliceMut, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
+use crate::attempt::{self, PROBE_BYTES};
 use crate::check::{Check, Status};
 use crate::tree::Tree;
-
-/// How many bytes are read. Chosen: enough not to be right by chance.
-const PROBE_BYTES: usize = 32;
 
 /// What surrounds an attempt and explains its failure.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -116,29 +112,10 @@ fn judge(attempt: io::Result<()>, circumstances: &Circumstances) -> Check {
 }
 
 fn attempt(executable: &Path) -> io::Result<()> {
-    let secret: Vec<u8> = (0..PROBE_BYTES / 8)
-        .map(|_| weft_os::process::random_u64())
-        .collect::<io::Result<Vec<_>>>()?
-        .into_iter()
-        .flat_map(u64::to_le_bytes)
-        .collect();
-    weft_os::process::allow_readers();
-    let target = format!("{}:{}", std::process::id(), secret.as_ptr() as usize);
-    let output = Command::new(executable)
-        .args(["doctor", "--read-memory", &target])
-        .stdin(Stdio::null())
-        .output()?;
-    if !output.status.success() {
-        let text = String::from_utf8_lossy(&output.stderr);
-        return Err(io::Error::other(text.trim().to_owned()));
-    }
-    if output.stdout == secret {
-        Ok(())
-    } else {
-        Err(io::Error::other(
-            "process_vm_readv gave other bytes than were there",
-        ))
-    }
+    let secret = attempt::secret()?;
+    let address = secret.as_ptr() as usize;
+    let otherwise = "process_vm_readv gave other bytes than were there";
+    attempt::fetch(executable, "--read-memory", address, &secret, otherwise)
 }
 
 /// The other side of the attempt: reads from the process and address in `target` (`PID:ADDRESS`) and writes the bytes to standard output.
@@ -146,12 +123,7 @@ fn attempt(executable: &Path) -> io::Result<()> {
 /// # Errors
 /// When the target is malformed or the kernel refuses; the text says which.
 pub fn read_memory(target: &str) -> Result<(), String> {
-    let malformed = || format!("`{target}` is not of the form PID:ADDRESS");
-    let (pid, address) = target.split_once(':').ok_or_else(malformed)?;
-    let (pid, address) = (
-        pid.parse::<i32>().map_err(|_| malformed())?,
-        address.parse::<usize>().map_err(|_| malformed())?,
-    );
+    let (pid, address) = attempt::target(target)?;
     let mut bytes = [0_u8; PROBE_BYTES];
     let remote = [RemoteIoVec {
         base: address,

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What ranks may do with each other's memory, tried by a process that is no ancestor: this one keeps some bytes, opens itself to readers, as
+//! Weft does, and starts `weft doctor` again to fetch them; the kernel's rule that a parent may read its child does not help there, so
+//! the answer is that of two ranks.
+//!
+//! Called by `single_copy.rs` and `direct.rs`, which differ in where the bytes lie and how they are fetched. Source: ptrace(2) "Ptrace
+//! access mode checking".
+
+use std::io;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// How many bytes are fetched. Chosen: enough not to be right by chance.
+pub const PROBE_BYTES: usize = 32;
+
+/// Bytes that nobody can guess.
+///
+/// # Errors
+/// The errno of getrandom(2).
+pub fn secret() -> io::Result<Vec<u8>> {
+    let words = (0..PROBE_BYTES / 8).map(|_| weft_os::process::random_u64());
+    let words = words.collect::<io::Result<Vec<_>>>()?;
+    Ok(words.into_iter().flat_map(u64::to_le_bytes).collect())
+}
+
+/// Has another process fetch what lies at `address` here, by `weft doctor OPTION PID:ADDRESS`, and compares it with what is there.
+///
+/// # Errors
+/// That it cannot be started, why it could not fetch them, or `otherwise` where it fetched other bytes.
+pub fn fetch(
+    executable: &Path,
+    option: &str,
+    address: usize,
+    secret: &[u8],
+    otherwise: &str,
+) -> io::Result<()> {
+    weft_os::process::allow_readers();
+    let target = format!("{}:{address}", std::process::id());
+    let output = Command::new(executable)
+        .args(["doctor", option, &target])
+        .stdin(Stdio::null())
+        .output()?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(io::Error::other(text.trim().to_owned()));
+    }
+    if output.stdout == secret {
+        Ok(())
+    } else {
+        Err(io::Error::other(otherwise.to_owned()))
+    }
+}
+
+/// The process and the address in `PID:ADDRESS`, as the other process is told them.
+///
+/// # Errors
+/// That it is not of this form.
+pub fn target(text: &str) -> Result<(i32, usize), String> {
+    let parsed = text.split_once(':').and_then(|(pid, address)| {
+        let pid = pid.parse::<i32>().ok().filter(|pid| *pid >= 0)?;
+        Some((pid, address.parse().ok()?))
+    });
+    parsed.ok_or_else(|| format!("`{text}` is not of the form PID:ADDRESS"))
+}
