@@ -106,10 +106,10 @@ case_processes() {
     done
 }
 
-# left_processes: says so when ranks are still there two seconds after their launcher ended.
+# left_processes: says so when ranks are still there ten seconds after their launcher ended.
 left_processes() {
     local left=''
-    for _ in 1 2 3 4 5 6 7 8 9 10; do
+    for _ in {1..50}; do
         left=$(case_processes)
         [ -n "$left" ] || return 0
         sleep 0.2
