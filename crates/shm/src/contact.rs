@@ -16,7 +16,7 @@ use weft_os::{crash_point, interface, process};
 use weft_ring::{AttachError, Pool, Producer, Region};
 
 use crate::backing;
-use crate::remote::{Attached, Link};
+use crate::remote::{Attached, Link, warm_lane, warm_pipe};
 use crate::send::WIDE_LANES;
 use crate::transport::{Transport, listener_name, region_name};
 use crate::views::Views;
@@ -124,6 +124,7 @@ impl Transport {
                     && backing::grows(file.as_fd())
                 {
                     attached.warm();
+                    warm_pipe(&attached.region);
                 }
                 link
             }
@@ -161,6 +162,24 @@ impl Transport {
             is_warm: false,
             views: Views::default(),
         }))
+    }
+
+    /// A remote that will send to us: the pages that long messages of its come through are made now, in this process, too, if there are few
+    /// ranks and it is one of the first.
+    pub(crate) fn expect_long(&mut self, remote: RemoteId, slot: usize) {
+        let lanes = self.inbound.iter().flatten().count();
+        let entry = &mut self.remotes[remote.index()];
+        if !self.housekeeping.has_few_ranks
+            || lanes > WIDE_LANES as usize
+            || self.own.is_at(entry.address)
+            || !backing::grows(self.own.file.as_fd())
+        {
+            return;
+        }
+        warm_lane(&self.own.region, slot);
+        warm_pipe(&self.own.region);
+        entry.piped.skip_first();
+        entry.parted.skip_first();
     }
 
     /// Hands our region to those who asked for it; forgets those who only looked who we are.

@@ -34,6 +34,8 @@ pub(crate) enum Stage {
     SingleCopy,
     /// We copy out of the sender's heap, which we have mapped.
     Mapped,
+    /// We are the sender, too, and copy from one buffer to the other.
+    Own,
     /// All pipes are lent; we wait for one.
     AwaitPipe,
     /// Through the pipe that the fetch before it uses, as soon as that one is through; its sender is told already.
@@ -117,7 +119,26 @@ impl Transport {
         let wanted_bytes = usize::try_from(offer.length_bytes)
             .unwrap_or(usize::MAX)
             .min(landing.buffer.length_bytes());
+        let is_own = self.own.is_at(self.remotes[offer.remote.index()].address);
         self.start_fetch_by(None, (offer, landing), wanted_bytes, 0);
+        if is_own && let Some(fetch) = self.transfers.fetches.last_mut() {
+            fetch.stage = Stage::Own;
+        }
+    }
+
+    /// One stretch of a message that we have sent to ourselves.
+    fn copy_own(&mut self, index: usize) -> Result<(), TransferError> {
+        let fetch = &mut self.transfers.fetches[index];
+        let send = self.transfers.outgoing.get(fetch.offer.send_id as usize);
+        let payload = send
+            .filter(|send| send.remote == fetch.offer.remote)
+            .and_then(|send| send.payload.as_ref())
+            .ok_or(TransferError::Corrupt)?;
+        let count = (fetch.wanted_bytes - fetch.done_bytes).min(PULL_BYTES);
+        let stretch = payload.part(fetch.done_bytes, count);
+        let copied = stretch.copy_to(&fetch.landing.buffer, fetch.done_bytes);
+        fetch.done_bytes += copied;
+        (copied > 0).then_some(()).ok_or(TransferError::Corrupt)
     }
 
     /// It is the turn of a fetch.
@@ -241,6 +262,10 @@ impl Transport {
                 *events += 1;
                 self.copy_mapped(index);
             }
+            Stage::Own => {
+                *events += 1;
+                self.copy_own(index)?;
+            }
             Stage::Undecided | Stage::AwaitPipe | Stage::Follows => {}
             Stage::Shared(_) => *events += usize::from(self.pull_shares(index)?),
             Stage::Piped(..) => {
@@ -301,6 +326,7 @@ impl Transport {
         let elapsed_ns = now_ns - fetch.started_ns.max(self.last_fetch_ns).min(now_ns);
         self.last_fetch_ns = now_ns;
         // Shared ones follow each other closely: what one is charged too much the next is charged too little.
+        let is_own = matches!(fetch.stage, Stage::Own);
         let moving = |other: &Fetch| {
             other.started_ns != 0
                 && (other.method, fetch.method) != (Method::Shared, Method::Shared)
@@ -311,7 +337,7 @@ impl Transport {
         let is_mapped = matches!(fetch.stage, Stage::Mapped);
         let came_from = &mut self.remotes[fetch.offer.remote.index()];
         let was_warm = !by_pipe || came_from.piped.note(bytes as usize, PIPE_LAP_BYTES);
-        if bytes > 0 && alone && was_warm {
+        if bytes > 0 && alone && was_warm && !is_own {
             // As if all of it had come so: the choice is made for whole messages.
             let whole_ns = elapsed_ns.saturating_mul(fetch.wanted_bytes as u64) / bytes;
             self.choice

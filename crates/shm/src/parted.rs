@@ -89,7 +89,9 @@ impl Transport {
     }
 
     fn may_begin(&mut self, remote: RemoteId) -> bool {
-        let is_alone = self.transfers.outgoing.is_empty();
+        let is_own = |remote: RemoteId| self.own.is_at(self.remotes[remote.index()].address);
+        let mut others = self.transfers.outgoing.iter();
+        let is_alone = !is_own(remote) && others.all(|(_, other)| is_own(other.remote));
         let asks_for_copies =
             self.housekeeping.shares_cores || self.settings.single_copy == SingleCopy::Always;
         match &mut self.remotes[remote.index()].link {

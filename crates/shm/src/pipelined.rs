@@ -94,6 +94,22 @@ impl Pipes {
         if let Some(warm) = self.free.pop() {
             return Some(warm);
         }
+        self.take_new(own, file)
+    }
+
+    /// A pipe of which only the states are used, so that the warmest chunks are there for those who want them.
+    pub(crate) fn take_for_states(
+        &mut self,
+        own: &Mapping,
+        file: BorrowedFd<'_>,
+    ) -> Option<(usize, PipeReader)> {
+        if self.free.len() > 1 {
+            return Some(self.free.remove(0));
+        }
+        self.take_new(own, file).or_else(|| self.free.pop())
+    }
+
+    fn take_new(&mut self, own: &Mapping, file: BorrowedFd<'_>) -> Option<(usize, PipeReader)> {
         let pipe = (self.untouched < PIPE_COUNT).then_some(self.untouched)?;
         // Where there is no room for another one, those that are lent come back.
         backing::reserve_pipe(file, pipe).ok()?;

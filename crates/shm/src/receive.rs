@@ -233,6 +233,7 @@ impl Transport {
             quiet_ticks: 0,
             stores: StoreTrial::default(),
         });
+        self.expect_long(remote, slot);
     }
 
     /// Whether anything is under way that a call of progress can move.

@@ -8,8 +8,8 @@ use weft_contract::{SendOp, TransferError};
 use weft_memory::{ForeignHeap, UserBuffer};
 use weft_os::local_socket::Connection;
 use weft_ring::layout::{
-    CHUNK_BYTES, LANE_BYTES, LANE_DATA_BYTES, PAGE_BYTES, PIPE_CHUNKS, POOL_CHUNK_BYTES,
-    POOL_CHUNKS, lane_offset,
+    CHUNK_BYTES, LANE_BYTES, LANE_DATA_BYTES, PAGE_BYTES, PIPE_BYTES, PIPE_CHUNKS,
+    POOL_CHUNK_BYTES, POOL_CHUNKS, lane_offset, pipe_offset,
 };
 use weft_ring::{Full, Head, Pool, Producer, Region};
 
@@ -34,6 +34,11 @@ impl Laps {
         let was_warm = self.bytes >= lap_bytes;
         self.bytes = self.bytes.saturating_add(bytes);
         was_warm
+    }
+
+    /// The pages were made before they were needed.
+    pub(crate) fn skip_first(&mut self) {
+        self.bytes = usize::MAX;
     }
 }
 
@@ -93,16 +98,24 @@ impl Attached {
         if std::mem::replace(&mut self.is_warm, true) {
             return;
         }
-        let wide = lane_offset(self.slot) + PAGE_BYTES;
-        self.region
-            .mapping()
-            .populate(wide, LANE_BYTES - PAGE_BYTES);
+        warm_lane(&self.region, self.slot);
     }
 
     /// Whether our lane goes round its whole data area, and its chunks are in use.
     pub(crate) fn is_wide(&self) -> bool {
         self.long_bytes == u64::MAX
     }
+}
+
+/// Has the pages of a wide lane made.
+pub(crate) fn warm_lane(region: &Region, slot: usize) {
+    let wide = lane_offset(slot) + PAGE_BYTES;
+    region.mapping().populate(wide, LANE_BYTES - PAGE_BYTES);
+}
+
+/// Has the pages made of the pipe that is lent before all others.
+pub(crate) fn warm_pipe(region: &Region) {
+    region.mapping().populate(pipe_offset(0), PIPE_BYTES);
 }
 
 impl Waiting {

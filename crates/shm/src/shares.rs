@@ -123,7 +123,7 @@ impl Transport {
             return false;
         }
         let own = self.own.region.mapping();
-        let Some((pipe, reader)) = self.pipes.take(own, self.own.file.as_fd()) else {
+        let Some((pipe, reader)) = self.pipes.take_for_states(own, self.own.file.as_fd()) else {
             return false;
         };
         self.transfers.tickets += 1;
@@ -234,7 +234,11 @@ impl Transport {
                 sharing.pipe
             }
             Stage::Follows => return self.remotes[remote.index()].pipes_lent -= 1,
-            Stage::Undecided | Stage::SingleCopy | Stage::Mapped | Stage::AwaitPipe => return,
+            Stage::Undecided
+            | Stage::SingleCopy
+            | Stage::Mapped
+            | Stage::Own
+            | Stage::AwaitPipe => return,
         };
         self.pipes.recover(pipe, self.own.region.mapping());
         self.remotes[remote.index()].pipes_lent -= 1;
