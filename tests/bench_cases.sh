@@ -22,4 +22,13 @@ verdict() {
     fi
 }
 
+# nobody_runs WORDS: no process with these words in its command line is left; the last ones have a while to go.
+nobody_runs() {
+    for _ in $(seq 100); do
+        pgrep -f -- "$1" >>err || return 0
+        sleep 0.1
+    done
+    return 1
+}
+
 has() { grep -Eq -- "$1" "${2:-out}"; }

@@ -19,7 +19,7 @@ trap finish EXIT
 exits() {
     local code=$1 words=$2 status
     shift 2
-    timeout 120 "$@" >"$work/said" 2>&1
+    timeout 300 "$@" >"$work/said" 2>&1
     status=$?
     cat "$work/said"
     [ "$status" = "$code" ] || { echo "exit code $status instead of $code"; return 1; }
@@ -72,26 +72,26 @@ PYTHON
 
 interrupted() {
     local out=$work/broken job status before
-    "${compare[@]}" --mpi "$mpi" -r 5 --out "$out" >"$work/first" 2>&1 &
+    "${compare[@]}" --mpi "$mpi" -r 8 --out "$out" >"$work/first" 2>&1 &
     job=$!
-    wait_for 60 has_turns "$out" 3 || { cat "$work/first"; kill -KILL "$job"; return 1; }
+    wait_for 120 has_turns "$out" 3 || { cat "$work/first"; kill -KILL "$job"; return 1; }
     kill -INT "$job"
     wait "$job"
     status=$?
     cat "$work/first"
     before=$(turns "$out")
     [ "$status" = 130 ] || { echo "exit code $status instead of 130"; return 1; }
-    [ "$before" -lt 10 ] || { echo "all was measured before it was interrupted"; return 1; }
+    [ "$before" -lt 16 ] || { echo "all was measured before it was interrupted"; return 1; }
     grep -q -- '--resume' "$work/first" || { echo 'it does not say how to go on'; return 1; }
     if ! [ -s "$out/index.html" ] || ! [ -s "$out/summary.json" ]; then echo 'no report of what was measured'; return 1; fi
     head -n "$(wc -l <"$out/runs.jsonl")" "$out/runs.jsonl" >"$work/kept"
-    exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 5 --out "$out" --resume || return 1
+    exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 8 --out "$out" --resume || return 1
     [ "$(head -n "$(wc -l <"$work/kept")" "$out/runs.jsonl")" = "$(cat "$work/kept")" ] || { echo 'what was measured before changed'; return 1; }
-    once "$out" 5
+    once "$out" 8
 }
 check 'an interrupted comparison shows what it has, and --resume finishes it, each run counted once' interrupted
-check 'a finished comparison resumed measures nothing' exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 5 --out "$work/broken" --resume
-check 'nothing was added to it' once "$work/broken" 5
+check 'a finished comparison resumed measures nothing' exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 8 --out "$work/broken" --resume
+check 'nothing was added to it' once "$work/broken" 8
 
 # The first rank of a run that would take minutes is killed: its failure is recorded, the others' figures stay.
 killed() {
@@ -99,7 +99,7 @@ killed() {
     "$WEFT" bench compare --mpi "$mpi" --transport native,tcp --benchmarks latency -m 8:8 -r 1 --repeat-scale 1000 --out "$out" >"$work/first" 2>&1 &
     job=$!
     for _ in 1 2 3; do
-        for _ in $(seq 200); do
+        for _ in $(seq 600); do
             rank=$(ranks_of "$job" | head -n 1)
             [ -n "$rank" ] && break
             kill -0 "$job" 2>/dev/null || break 2
@@ -108,7 +108,7 @@ killed() {
         [ -n "$rank" ] || break
         sleep 1
         kill -KILL "$rank"
-        wait_for 20 gone "$rank" || return 1
+        wait_for 120 gone "$rank" || return 1
     done
     wait "$job"
     status=$?

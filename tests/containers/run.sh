@@ -29,7 +29,7 @@ job() {
     shift 3
     local words=()
     read -ra words <<<"$rank"
-    "$around" "$WEFT" run -n 2 --mpi "$mpi" --timeout 40 --require-weft -- "${words[@]}" "$WEFT" bench "$@" >"$work/out" 2>&1 || return
+    "$around" "$WEFT" run -n 2 --mpi "$mpi" --timeout 100 --require-weft -- "${words[@]}" "$WEFT" bench "$@" >"$work/out" 2>&1 || return
     grep -q 'Pass$' "$work/out" && ! grep -q 'Fail$' "$work/out"
 }
 

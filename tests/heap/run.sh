@@ -73,10 +73,13 @@ name='another user cannot open the heap'
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     as() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
     cp "$LIBRARY" "$work/heap.so" && chmod 755 "$work" && chmod 644 "$work/heap.so"
-    (exec setpriv --reuid=65533 --regid=65533 --clear-groups env LD_PRELOAD="$work/heap.so" sleep 20) >"$work/out" 2>&1 &
+    (exec setpriv --reuid=65533 --regid=65533 --clear-groups env LD_PRELOAD="$work/heap.so" sleep 200) >"$work/out" 2>&1 &
     owner=$!
-    sleep 0.5
-    number=$(find "/proc/$owner/fd" -lname '/memfd:weft-heap*' -printf '%f\n')
+    for _ in $(seq 200); do
+        number=$(find "/proc/$owner/fd" -lname '/memfd:weft-heap*' -printf '%f\n' 2>/dev/null)
+        [ -z "$number" ] || break
+        sleep 0.1
+    done
     [ -n "$number" ] && as 65533 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out" && ! as 65534 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out"
     report $? "$name"
     kill "$owner" && wait "$owner" 2>/dev/null

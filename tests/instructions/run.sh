@@ -15,7 +15,7 @@ rounds=2000
 # count KIND FUNCTION NAME BUDGET
 count() {
     local collected each
-    if ! timeout 60 valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect="counted_$2" \
+    if ! timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect="counted_$2" \
         "$work/calls" "$1" "$rounds" >"$work/output" 2>&1; then
         not_ok "$3" "$(tail -c 300 "$work/output" | tr '\n' ' ')"
         return

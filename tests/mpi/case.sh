@@ -106,14 +106,14 @@ case_processes() {
     done
 }
 
-# left_processes: says so when ranks are still there ten seconds after their launcher ended.
+# How long what a case started may take to end after it; a busy machine ends nothing at once.
+LEFT_PATIENCE=${LEFT_PATIENCE:-15}
+
+# left_processes: says so when ranks are still there that long after their launcher ended.
 left_processes() {
-    local left=''
-    for _ in {1..50}; do
-        left=$(case_processes)
-        [ -n "$left" ] || return 0
-        sleep 0.2
-    done
+    local left='' until=$((SECONDS + LEFT_PATIENCE))
+    while left=$(case_processes) && [ -n "$left" ] && [ "$SECONDS" -lt "$until" ]; do sleep 0.2; done
+    [ -n "$left" ] || return 0
     printf '; %s processes left: %s' "$(wc -w <<<"$left")" "$(for id in $left; do tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null | cut -c 1-60; echo; done | paste -sd, -)"
 }
 

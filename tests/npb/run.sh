@@ -12,7 +12,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 kernel() {
     local ranks=$1 transport=$2 mpi=$3
     shift 3
-    timeout 100 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" -- "$WEFT" bench "$@" >out 2>err
+    timeout 300 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" -- "$WEFT" bench "$@" >out 2>err
 }
 
 # is_right KERNEL RANKS: whether the output has NPB's layout, and says that the published values came out.
@@ -50,11 +50,11 @@ kernel 3 native mpich is
 [ $? = 2 ] && has '3 ranks cannot share class S; start it with a power of two, at most 128' err
 verdict "a wrong number of ranks is explained, exit code 2" $?
 
-timeout 20 "$WEFT" bench ft --class X >out 2>err
+timeout 100 "$WEFT" bench ft --class X >out 2>err
 [ $? = 2 ] && has 'possible values: S, W, A' err
 verdict "an unknown class is explained, exit code 2" $?
 
-timeout 20 "$WEFT" bench is >/dev/full 2>err
+timeout 100 "$WEFT" bench is >/dev/full 2>err
 [ $? = 1 ] && has 'results cannot be written' err
 verdict "results that cannot be written are an error" $?
 

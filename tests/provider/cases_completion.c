@@ -202,10 +202,10 @@ static void counters_count_what_they_are_bound_to(void)
         OK(fi_trecv(b.ep, &in[index], 4, NULL, FI_ADDR_UNSPEC, 1, 0, &in[index]));
     POST(&a, &b, fi_tinject(a.ep, &number, 4, a.other, 1));
     POST(&a, &b, fi_tsend(a.ep, &number, 4, NULL, a.other, 1, &number));
-    for (int64_t until = now_ms() + 2000; fi_cntr_read(a.sent) < 2 && now_ms() < until;)
+    for (int64_t until = now_ms() + ENTRY_LIMIT_MS; fi_cntr_read(a.sent) < 2 && now_ms() < until;)
         (void)fi_cntr_read(b.received); // a send may be complete only when its receiver makes progress
-    OK(fi_cntr_wait(a.sent, 2, 2000));
-    OK(fi_cntr_wait(b.received, 2, 2000));
+    OK(fi_cntr_wait(a.sent, 2, SLEEP_MS));
+    OK(fi_cntr_wait(b.received, 2, SLEEP_MS));
     CHECK(fi_cntr_read(a.sent) == 2 && fi_cntr_read(b.received) == 2 && fi_cntr_read(b.sent) == 0, "counts");
     ANSWERS(-FI_ETIMEDOUT, fi_cntr_wait(b.received, 3, 30));
     OK(fi_cancel(&b.ep->fid, &in[2]));

@@ -50,8 +50,7 @@ static void exchange(size_t length, bool unexpected, unsigned seed)
         OK(fi_trecv(b.ep, in, length, NULL, b.other, seed, 0, in));
     POST(&a, &b, fi_tsend(a.ep, out, length, NULL, a.other, seed, out));
     if (unexpected) {
-        for (int64_t until = now_ms() + 20; now_ms() < until;)
-            progress(&b);
+        progress_for(&b, 20);
         OK(fi_trecv(b.ep, in, length, NULL, FI_ADDR_UNSPEC, seed, 0, in));
     }
     struct fi_cq_tagged_entry entry = next_entry(&b, &a);
@@ -98,8 +97,7 @@ static void messages_that_a_linked_peer_keeps_are_in_order_and_can_be_discarded(
     open_linked_pair("weft");
     for (uint32_t number = 1; number <= 3; number++)
         POST(&a, &b, fi_tinject(a.ep, &number, 4, a.other, 5));
-    for (int64_t until = now_ms() + 20; now_ms() < until;)
-        progress(&b);
+    progress_for(&b, 20);
     struct fi_msg_tagged peek = {.addr = FI_ADDR_UNSPEC, .tag = 5, .context = &context[0]};
     OK(fi_trecvmsg(b.ep, &peek, FI_PEEK | FI_DISCARD));
     CHECK(next_entry(&b, &a).op_context == &context[0], "the peek is not answered");

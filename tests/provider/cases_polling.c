@@ -4,6 +4,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <unistd.h>
 
 static struct host host;
@@ -117,14 +118,14 @@ static void a_counter_has_a_descriptor(void)
     OK(fi_control(fids[0], FI_GETWAITOBJ, &object));
     CHECK(object == FI_WAIT_FD, "wait object %d", object);
     OK(fi_recv(b.ep, &in, 4, NULL, FI_ADDR_UNSPEC, &in));
-    CHECK(pthread_create(&thread, NULL, send_later, NULL) == 0, "no thread");
     int64_t start = now_ms();
+    CHECK(pthread_create(&thread, NULL, send_later, NULL) == 0, "no thread");
     while (fi_cntr_read(b.received) < 1) {
-        CHECK(now_ms() - start < 3000, "never counted");
+        CHECK(now_ms() - start < ENTRY_LIMIT_MS, "never counted");
         if (fi_trywait(host.fabric, fids, 1) == FI_SUCCESS)
-            is_readable(fids[0], 2000);
+            is_readable(fids[0], SLEEP_MS);
     }
-    CHECK(now_ms() - start < 1000, "woke after %lld ms", (long long)(now_ms() - start));
+    CHECK(now_ms() - start < AWAKE_LIMIT_MS, "woke after %lld ms", (long long)(now_ms() - start));
     pthread_join(thread, NULL);
     OK(fi_cntr_add(b.received, 1));
     ANSWERS(-FI_EAGAIN, fi_trywait(host.fabric, fids, 1));
@@ -133,7 +134,7 @@ static void a_counter_has_a_descriptor(void)
 
 static void *wait_for_three(void *argument)
 {
-    *(int64_t *)argument = fi_cntr_wait(b.received, 3, 5000);
+    *(int64_t *)argument = fi_cntr_wait(b.received, 3, SLEEP_MS);
     return argument;
 }
 
@@ -148,20 +149,27 @@ static void a_thread_that_waits_on_a_counter_wakes_when_another_adds_to_it(void)
     OK(fi_cntr_set(b.received, 2));
     OK(fi_cntr_add(b.received, 1));
     pthread_join(thread, NULL);
-    CHECK(answer == 0 && now_ms() - start < 150, "answered %lld after %lld ms", (long long)answer,
+    CHECK(answer == 0 && now_ms() - start < AWAKE_LIMIT_MS, "answered %lld after %lld ms", (long long)answer,
           (long long)(now_ms() - start));
     ANSWERS(-FI_ETIMEDOUT, fi_cntr_wait(b.received, 4, 20));
     close_pair(&host, &a, &b);
 }
 
-// Another thread receives the message for which this one sleeps.
+static atomic_bool goes_to_sleep, is_awake;
+
+// Another thread receives the message for which this one sleeps, and goes on until it has woken.
 static void *receive_for_all(void *argument)
 {
     uint32_t number = 9;
+    while (!goes_to_sleep)
+        usleep(1000);
     usleep(50000); // the other thread sleeps by now
     POST(&a, NULL, fi_inject(a.ep, &number, 4, a.other));
-    for (int64_t until = now_ms() + 500; now_ms() < until;)
+    int64_t until = now_ms() + AWAKE_LIMIT_MS;
+    while (!is_awake) {
         (void)fi_cntr_read(b.received); // progress, but no completion is taken
+        CHECK(now_ms() < until, "asleep though the message was received");
+    }
     return argument;
 }
 
@@ -177,17 +185,20 @@ static void a_sleeper_wakes_for_what_another_thread_receives(void)
         OK(fi_recv(b.ep, &in, 4, NULL, FI_ADDR_UNSPEC, &in));
         ANSWERS(-FI_EAGAIN, fi_cq_read(b.cq, &entry, 1));
         CHECK(pthread_create(&thread, NULL, receive_for_all, NULL) == 0, "no thread");
-        int64_t start = now_ms();
         if (blocking) {
-            ANSWERS(1, fi_cq_sread(b.cq, &entry, 1, NULL, 5000));
+            goes_to_sleep = true;
+            ANSWERS(1, fi_cq_sread(b.cq, &entry, 1, NULL, SLEEP_MS));
         } else {
-            while (fi_trywait(host.fabric, fids, 1) != FI_SUCCESS)
-                CHECK(now_ms() - start < 40, "one may not sleep");
-            CHECK(is_readable(fids[0], 2000), "asleep for 2 s though the message was received");
+            for (int64_t start = now_ms(); fi_trywait(host.fabric, fids, 1) != FI_SUCCESS;)
+                CHECK(now_ms() - start < AWAKE_LIMIT_MS, "one may not sleep");
+            goes_to_sleep = true;
+            CHECK(is_readable(fids[0], SLEEP_MS), "asleep though the message was received");
             ANSWERS(1, fi_cq_read(b.cq, &entry, 1));
         }
-        CHECK(entry.op_context == &in && now_ms() - start < 450, "woke after %lld ms", (long long)(now_ms() - start));
+        is_awake = true;
+        CHECK(entry.op_context == &in, "another completion");
         pthread_join(thread, NULL);
+        goes_to_sleep = is_awake = false;
         close_pair(&host, &a, &b);
     }
 }
@@ -210,7 +221,7 @@ static void a_signal_makes_the_descriptor_readable_once(void)
             ;
         CHECK(!is_readable(fids[0], 10), "readable before the signal");
         CHECK(pthread_create(&thread, NULL, signal_later, NULL) == 0, "no thread");
-        CHECK(is_readable(fids[0], 2000), "the signal was not heard");
+        CHECK(is_readable(fids[0], SLEEP_MS), "the signal was not heard");
         pthread_join(thread, NULL);
         ANSWERS(-FI_EAGAIN, fi_trywait(host.fabric, fids, 1));
     }

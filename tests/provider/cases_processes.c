@@ -150,7 +150,7 @@ static void death_of_the_other(bool receiving)
     struct fi_cq_err_entry error = next_error(&here, NULL);
     CHECK(error.op_context == buffer, "another context");
     CHECK(error.err == FI_ECONNRESET, "error %d (%s)", error.err, fi_strerror(error.err));
-    CHECK(now_ms() - start < (over_datagrams() ? 6500 : 1500), "noticed after %lld ms", (long long)(now_ms() - start));
+    CHECK(now_ms() - start < (over_datagrams() ? 15000 : 5000), "noticed after %lld ms", (long long)(now_ms() - start));
     CHECK(strlen(fi_cq_strerror(here.cq, error.prov_errno, NULL, NULL, 0)) > 10, "no words");
 }
 
@@ -192,12 +192,16 @@ static void a_blocking_read_sleeps_until_another_process_sends(void)
     uint32_t number = 9, in = 0;
     split(&wishes);
     if (is_child) {
+        // Half of them are awake soon after the message; a machine that stops now and then may delay the others.
+        int soon_count = 0;
         for (int round = 0; round < 20; round++) {
             OK(fi_trecv(here.ep, &in, 4, NULL, FI_ADDR_UNSPEC, 1, 0, &in));
             int64_t start = now_ms();
-            ANSWERS(1, fi_cq_sread(here.cq, &entry, 1, NULL, 5000));
-            CHECK(now_ms() - start < 150, "round %d woke after %lld ms", round, (long long)(now_ms() - start));
+            ANSWERS(1, fi_cq_sread(here.cq, &entry, 1, NULL, SLEEP_MS));
+            soon_count += now_ms() - start < 150;
+            CHECK(now_ms() - start < AWAKE_LIMIT_MS, "round %d woke after %lld ms", round, (long long)(now_ms() - start));
         }
+        CHECK(soon_count >= 10, "only %d of 20 woke within 150 ms", soon_count);
     } else {
         for (int round = 0; round < 20; round++) {
             usleep(30000);

@@ -83,7 +83,7 @@ static void small_messages_and_blocking_reads_work_beside_the_thread(void)
         if (number % 50 == 49)
             usleep(20000); // the thread is asleep, and is woken
         POST(&a, NULL, fi_inject(a.ep, &number, 4, a.other));
-        ANSWERS(1, fi_cq_sread(b.cq, &entry, 1, NULL, 5000));
+        ANSWERS(1, fi_cq_sread(b.cq, &entry, 1, NULL, SLEEP_MS));
         CHECK(entry.op_context == &in && in == number, "%u instead of %u", in, number);
     }
     close_pair(&host, &a, &b);
@@ -101,7 +101,7 @@ static void only_automatic_progress_has_a_thread_and_it_ends_with_the_domain(voi
         CHECK(host.info->domain_attr->data_progress == FI_PROGRESS_AUTO, "another model of progress");
         close_pair(&host, &a, &b);
         // /proc shows a thread for a moment after it was joined.
-        for (int64_t until = now_ms() + 1000; count_threads() != before && now_ms() < until;)
+        for (int64_t until = now_ms() + ENTRY_LIMIT_MS; count_threads() != before && now_ms() < until;)
             usleep(100);
         CHECK(count_threads() == before, "the thread outlives its domain");
     }

@@ -37,7 +37,7 @@ static void a_blocking_read_ends_in_time(enum fi_wait_obj object)
     int64_t start = now_ms();
     ANSWERS(-FI_EAGAIN, fi_cq_sread(b.cq, &entry, 1, NULL, 100));
     int64_t took = now_ms() - start;
-    CHECK(took >= 95 && took < 1000, "100 ms took %lld ms", (long long)took);
+    CHECK(took >= 95 && took < AWAKE_LIMIT_MS, "100 ms took %lld ms", (long long)took);
     ANSWERS(-FI_EAGAIN, fi_cq_sread(b.cq, &entry, 1, NULL, 0));
     close_pair(&host, &a, &b);
 }
@@ -49,12 +49,12 @@ static void a_blocking_read_wakes_for_a_message(enum fi_wait_obj object)
     uint32_t in = 0;
     open_waiting(object);
     OK(fi_recv(b.ep, &in, 4, NULL, FI_ADDR_UNSPEC, &in));
-    CHECK(pthread_create(&thread, NULL, send_later, NULL) == 0, "no thread");
     int64_t start = now_ms();
-    ANSWERS(1, fi_cq_sread(b.cq, &entry, 1, NULL, 5000));
+    CHECK(pthread_create(&thread, NULL, send_later, NULL) == 0, "no thread");
+    ANSWERS(1, fi_cq_sread(b.cq, &entry, 1, NULL, SLEEP_MS));
     int64_t took = now_ms() - start;
     CHECK(entry.op_context == &in && in == 5, "another completion");
-    CHECK(took >= 50 && took < 1000, "a message after 100 ms woke after %lld ms", (long long)took);
+    CHECK(took >= 95 && took < AWAKE_LIMIT_MS, "a message after 100 ms woke after %lld ms", (long long)took);
     pthread_join(thread, NULL);
     close_pair(&host, &a, &b);
 }
@@ -90,8 +90,8 @@ static void a_signal_ends_a_blocking_read(void)
     open_waiting(FI_WAIT_UNSPEC);
     CHECK(pthread_create(&thread, NULL, signal_later, NULL) == 0, "no thread");
     int64_t start = now_ms();
-    ANSWERS(-FI_EAGAIN, fi_cq_sread(b.cq, &entry, 1, NULL, 5000));
-    CHECK(now_ms() - start < 1000, "the signal was not heard");
+    ANSWERS(-FI_EAGAIN, fi_cq_sread(b.cq, &entry, 1, NULL, SLEEP_MS));
+    CHECK(now_ms() - start < AWAKE_LIMIT_MS, "the signal was not heard");
     pthread_join(thread, NULL);
     close_pair(&host, &a, &b);
 }
@@ -110,15 +110,15 @@ static void a_descriptor_is_readable_when_a_message_comes(void)
     OK(fi_control(&b.cq->fid, FI_GETWAITOBJ, &object));
     CHECK(object == FI_WAIT_FD && poller.fd >= 0, "wait object %d", object);
     OK(fi_recv(b.ep, &in, 4, NULL, FI_ADDR_UNSPEC, &in));
-    CHECK(pthread_create(&thread, NULL, send_later, NULL) == 0, "no thread");
     int64_t start = now_ms();
+    CHECK(pthread_create(&thread, NULL, send_later, NULL) == 0, "no thread");
     ssize_t count;
     while ((count = fi_cq_read(b.cq, &entry, 1)) == -FI_EAGAIN) {
-        CHECK(now_ms() - start < 3000, "never readable");
+        CHECK(now_ms() - start < ENTRY_LIMIT_MS, "never readable");
         if (fi_trywait(host.fabric, fids, 1) == FI_SUCCESS)
-            poll(&poller, 1, 2000);
+            poll(&poller, 1, SLEEP_MS);
     }
-    CHECK(count == 1 && in == 5 && now_ms() - start < 1000, "woke after %lld ms", (long long)(now_ms() - start));
+    CHECK(count == 1 && in == 5 && now_ms() - start < AWAKE_LIMIT_MS, "woke after %lld ms", (long long)(now_ms() - start));
     pthread_join(thread, NULL);
     close_pair(&host, &a, &b);
 }

@@ -14,6 +14,16 @@ ok() { printf 'ok %s\n' "$1"; passed=$((passed + 1)); }
 not_ok() { printf 'not ok %s: %s\n' "$1" "$2"; failed=$((failed + 1)); }
 skip() { printf 'skip %s: %s\n' "$1" "$2"; skipped=$((skipped + 1)); }
 
+# listens PROCESS PORT: until somebody listens at this TCP port here; false when the process is gone before.
+listens() {
+    local hex
+    hex=$(printf ':%04X 0*:0000 0A ' "$2")
+    until cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q " [0-9A-F]*$hex"; do
+        kill -0 "$1" 2>/dev/null || return 1
+        sleep 0.05
+    done
+}
+
 finish() {
     printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
     [ "$failed" = 0 ]

@@ -179,6 +179,13 @@ void expect_silence(struct side *side, struct side *other, int milliseconds)
     } while (now_ms() < until);
 }
 
+void progress_for(struct side *side, int milliseconds)
+{
+    int64_t until = now_ms() + milliseconds;
+    for (int round = 0; round < 1000 || now_ms() < until; round++)
+        progress(side);
+}
+
 void meet(struct link *link)
 {
     if (link->sync < 0)

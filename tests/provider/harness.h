@@ -19,9 +19,12 @@
 #include <sys/uio.h>
 
 // A case that takes longer than this has failed. Chosen: far above what any case needs on two slow processors.
-#define CASE_LIMIT_S 30
+#define CASE_LIMIT_S 120
 // How long to wait for one completion.
-#define ENTRY_LIMIT_MS 8000
+#define ENTRY_LIMIT_MS 30000
+// Who is woken is awake long before this, even on a machine that stops now and then; who is not sleeps for SLEEP_MS.
+#define AWAKE_LIMIT_MS 4000
+#define SLEEP_MS 20000
 
 // Ends the case with a reason. Every case runs in a process of its own, so nothing is cleaned up.
 _Noreturn void fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
@@ -112,6 +115,8 @@ struct fi_cq_tagged_entry next_entry(struct side *side, struct side *other);
 struct fi_cq_err_entry next_error(struct side *side, struct side *other);
 // Lets both move on for a while; fails if `side` gets a completion or an error.
 void expect_silence(struct side *side, struct side *other, int milliseconds);
+// Lets a side move on for at least so long and so many times, so that what was sent to it has come.
+void progress_for(struct side *side, int milliseconds);
 int64_t now_ms(void);
 // Whether everybody is reached by datagrams (FI_WEFT_ROUTE=srd), where a death shows by silence only.
 bool over_datagrams(void);

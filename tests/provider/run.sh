@@ -15,7 +15,7 @@ library=$folder/libweft-fi.so
 expect() {
     local name=$1 pattern=$2
     shift 2
-    timeout 60 "$@" >"$work/output" 2>&1
+    timeout 200 "$@" >"$work/output" 2>&1
     if grep -aqE -- "$pattern" "$work/output"; then ok "$name"; else
         not_ok "$name" "no line like '$pattern' but: $(tail -c 300 "$work/output" | tr '\n\0' '  ')"
     fi
@@ -57,11 +57,11 @@ check_pingpong() {
     local name=$1 program=$2 server way
     for way in "rdm msg auto" "rdm tagged auto" "rdm tagged srd"; do
         read -r endpoint form route <<<"$way"
-        FI_WEFT_ROUTE=$route FI_WEFT_TRUST_NETWORK=1 timeout 60 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c >"$work/server" 2>&1 &
+        FI_WEFT_ROUTE=$route FI_WEFT_TRUST_NETWORK=1 timeout 200 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c >"$work/server" 2>&1 &
         server=$!
-        sleep 1
+        listens "$server" 47592 || not_ok "${name}_server_starts" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
         expect "${name}_runs_over_the_provider ($form, route $route)" '^1m +200 +=200' \
-            env FI_WEFT_ROUTE="$route" FI_WEFT_TRUST_NETWORK=1 timeout 60 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c 127.0.0.1
+            env FI_WEFT_ROUTE="$route" FI_WEFT_TRUST_NETWORK=1 timeout 200 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c 127.0.0.1
         wait "$server" || not_ok "${name}_server_ends_well" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
     done
 }

@@ -67,6 +67,18 @@ job() {
     bed host "${list%%[,:]*}" "$WEFT" run --hosts "$list" --launcher "$AGENT" --mpi "$mpi" --timeout "$seconds" --quiet --bind none "$@"
 }
 
+# listens HOST PROCESS PORT: until a TCP port of that host is listened at; false when the process is gone before.
+listens() {
+    local hex
+    hex=$(printf ':%04X 0*:0000 0A ' "$3")
+    until bed host "$1" cat /proc/net/tcp /proc/net/tcp6 | grep -q " [0-9A-F]*$hex"; do
+        kill -0 "$2" || return 1
+        sleep 0.1
+    done
+}
+# The port at which the server of fi_pingpong waits for its client.
+PINGPONG_PORT=47592
+
 # Files that a job left in the /dev/shm of a host of the testbed.
 left_on_hosts() {
     local host left

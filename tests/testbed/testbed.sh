@@ -92,7 +92,7 @@ make_host() {
         exec python3 "$3" serve "$1/$2.socket"' sh "$DIR" "$name" "$here/host.py" </dev/null >"$DIR/$name.log" 2>&1 9>&- &
     echo $! >"$DIR/$name.holder"
     local inner=''
-    for _ in $(seq 200); do
+    for _ in $(seq 3000); do
         [ -S "$DIR/$name.socket" ] && inner=$(cat "/proc/$!/task/$!/children" 2>/dev/null) && [ -n "$inner" ] && break
         kill -0 $! 2>/dev/null || break
         sleep 0.02

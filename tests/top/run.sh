@@ -29,9 +29,9 @@ if [ -z "$mpi" ]; then
     summary
     exit
 fi
-"$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 60 -- "$WEFT" bench latency -m 8:8 -i 100000000 >"$work/job" 2>&1 &
+"$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 400 -- "$WEFT" bench latency -m 8:8 -i 100000000 >"$work/job" 2>&1 &
 job=$!
-for _ in $(seq 100); do
+for _ in $(seq 400); do
     grep -q "weft/" /proc/net/unix && "$WEFT" top --once --json --interval 0.1 | grep -q '"route": "shm"' && break
     sleep 0.1
 done
@@ -58,10 +58,10 @@ check 'text shows them too' text
 pipe() { "$WEFT" top --once --interval 0.1 | head -n 1 | grep -q 'weft top: [0-9]* endpoints'; }
 check 'a reader that leaves early is no failure' pipe
 
-FI_WEFT_ROUTE=srd "$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 60 -- "$WEFT" bench bw -m 65536:65536 -i 100000000 >"$work/far" 2>&1 &
+FI_WEFT_ROUTE=srd "$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 400 -- "$WEFT" bench bw -m 65536:65536 -i 100000000 >"$work/far" 2>&1 &
 far=$!
 network() {
-    for _ in $(seq 100); do
+    for _ in $(seq 400); do
         "$WEFT" top --once --interval 0.1 | grep -q 'rtt [0-9]' && break
         sleep 0.1
     done
@@ -91,8 +91,8 @@ if ! command -v tmux >/dev/null; then
     exit
 fi
 screen() { tmux -L "$socket" capture-pane -p; }
-shows() { # shows PATTERN: within five seconds
-    for _ in $(seq 50); do
+shows() { # shows PATTERN: within half a minute
+    for _ in $(seq 300); do
         screen | grep -qE -- "$1" && return 0
         sleep 0.1
     done
@@ -100,7 +100,7 @@ shows() { # shows PATTERN: within five seconds
     return 1
 }
 press() { tmux -L "$socket" send-keys "$1"; }
-tmux -L "$socket" new-session -d -x 120 -y 12 "'$WEFT' top --interval 0.3; echo left; sleep 20"
+tmux -L "$socket" new-session -d -x 120 -y 12 "'$WEFT' top --interval 0.3; echo left; sleep 100"
 check 'the screen shows endpoints by messages' shows 'by messages.*q quit'
 check 'it names the route of a remote' shows ' shm '
 press s

@@ -153,7 +153,7 @@ fn a_region_that_cannot_be_opened_is_asked_for() {
     while send(&mut here) == Err(PostError::Busy) {
         here.progress(&mut owner);
         there.progress(&mut owner);
-        assert!(start.elapsed().as_secs() < 5, "no contact");
+        assert!(start.elapsed().as_secs() < 60, "no contact");
     }
     assert_eq!(send(&mut here), Ok(Posted::Complete));
 }

@@ -89,9 +89,9 @@ impl Crowd {
 
     /// Everybody's progress until `done` of all members says so.
     fn run(&mut self, done: impl Fn(&Member) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(200);
         while !self.0.iter().all(|(_, member)| done(member)) {
-            assert!(Instant::now() < deadline, "not done within a minute");
+            assert!(Instant::now() < deadline, "not done in minutes");
             for (transport, member) in &mut self.0 {
                 transport.progress(member);
             }
@@ -167,13 +167,13 @@ fn a_remote_costs_a_process_less_than_six_kib_once_met_and_sixty_four_when_busy(
         }
     }
     let mut busiest = 0;
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(200);
     while crowd
         .0
         .iter()
         .any(|(_, member)| member.sent < 2 * COUNT - 3)
     {
-        assert!(Instant::now() < deadline, "not done within a minute");
+        assert!(Instant::now() < deadline, "not done in minutes");
         for (transport, member) in &mut crowd.0 {
             transport.progress(member);
         }

@@ -80,7 +80,7 @@ fn a_process_that_computes_for_longer_than_dead_after_is_waited_for() {
     }
     assert_eq!((at_a.sent, at_a.failed, at_a.lost), (0, 0, 0));
     let start = Instant::now();
-    while at_a.sent == 0 && start.elapsed() < Duration::from_secs(10) {
+    while at_a.sent == 0 && start.elapsed() < Duration::from_secs(100) {
         b.progress(&mut at_b);
         a.progress(&mut at_a);
     }
@@ -102,7 +102,7 @@ fn a_remote_whose_host_is_silent_too_is_given_up_after_dead_after() {
     let mut at_a = Counts::default();
     post(&mut a);
     let start = Instant::now();
-    while at_a.lost == 0 && start.elapsed() < Duration::from_secs(20) {
+    while at_a.lost == 0 && start.elapsed() < Duration::from_secs(100) {
         a.progress(&mut at_a);
     }
     assert_eq!((at_a.sent, at_a.failed, at_a.lost), (0, 1, 1));

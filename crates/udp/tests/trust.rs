@@ -195,7 +195,7 @@ fn run(transport: &mut Transport, inbox: &mut Inbox, until: impl Fn(&Inbox) -> b
     let start = Instant::now();
     while !until(inbox) {
         transport.progress(inbox);
-        assert!(start.elapsed() < Duration::from_secs(20), "nothing comes");
+        assert!(start.elapsed() < Duration::from_secs(100), "nothing comes");
     }
 }
 
@@ -214,7 +214,7 @@ fn members_of_a_job_hear_each_other_tagged_and_sealed() {
         while at_first.sent < lengths.len() {
             first.progress(&mut at_first);
             second.progress(&mut at_second);
-            assert!(start.elapsed() < Duration::from_secs(20));
+            assert!(start.elapsed() < Duration::from_secs(100));
         }
         for (tag, length) in lengths.into_iter().enumerate() {
             assert!(at_second.got[tag] == (tag as u64, pattern(tag as u64, length)));
@@ -240,7 +240,7 @@ fn a_member_of_another_job_is_not_heard_and_its_sends_fail() {
             first.progress(&mut at_first);
             second.progress(&mut at_second);
             assert!(
-                start.elapsed() < Duration::from_secs(20),
+                start.elapsed() < Duration::from_secs(100),
                 "the send must fail"
             );
         }
@@ -291,7 +291,7 @@ fn what_is_forged_flipped_doubled_and_played_back_changes_nothing() {
                 hand.tape.extend(kept);
                 transport.progress(&mut inbox);
                 assert!(
-                    start.elapsed() < Duration::from_secs(20),
+                    start.elapsed() < Duration::from_secs(100),
                     "nothing comes of round {round}"
                 );
             }

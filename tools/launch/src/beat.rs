@@ -39,13 +39,17 @@ impl Beat {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Barrier;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
-    /// Talks as both sides do; answers how many words it said.
-    fn talk(end: Instant, period: Duration, words: &Sender<()>, heard: &Receiver<()>) -> u32 {
-        let mut beat = Beat::new(period);
+    /// Talks as both sides do, once both are there; answers how many words it said and how many it may have.
+    fn talk(start: &Barrier, words: &Sender<()>, heard: &Receiver<()>) -> (u32, u32) {
+        const PERIOD_MS: u64 = 20;
+        start.wait();
+        let begin = Instant::now();
+        let mut beat = Beat::new(Duration::from_millis(PERIOD_MS));
         let mut count = 0;
-        while Instant::now() < end {
+        while count == 0 || begin.elapsed() < Duration::from_millis(200) {
             // What is heard wakes us up before our time.
             let _ = heard.recv_timeout(beat.left());
             if beat.is_due() {
@@ -53,24 +57,29 @@ mod tests {
                 let _ = words.send(());
             }
         }
-        count
+        let most = begin.elapsed().as_millis() as u32 / PERIOD_MS as u32 + 1;
+        (count, most)
     }
 
     #[test]
     fn two_who_hear_each_other_do_not_talk_faster_than_one() {
-        let period = Duration::from_millis(20);
-        let start = Instant::now();
-        let end = start + Duration::from_millis(200);
         let ((to_there, here), (to_here, there)) = (channel(), channel());
-        let other = std::thread::spawn(move || talk(end, period, &to_here, &here));
-        let counts = [
-            talk(end, period, &to_there, &there),
-            other.join().expect("talks"),
-        ];
-        let most = start.elapsed().as_millis() as u32 / 20 + 1;
+        let start = Barrier::new(2);
+        let counts = std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let (words, heard) = (to_here, here);
+                talk(&start, &words, &heard)
+            });
+            [
+                talk(&start, &to_there, &there),
+                other.join().expect("talks"),
+            ]
+        });
         assert!(
-            counts.iter().all(|count| (1..=most).contains(count)),
-            "{counts:?}, at most {most}"
+            counts
+                .iter()
+                .all(|(count, most)| (1..=*most).contains(count)),
+            "said and at most: {counts:?}"
         );
     }
 }

@@ -251,7 +251,7 @@ mod tests {
 
     fn sleeper(job: &str) -> Child {
         Command::new("sleep")
-            .arg("60")
+            .arg("600")
             .env(MARK, job)
             .stdin(Stdio::null())
             .spawn()
@@ -261,7 +261,7 @@ mod tests {
     /// A process has its environment a moment after it has started.
     fn seen(job: &str, child: &Child) -> Job {
         let own = Job::new(job);
-        let deadline = Instant::now() + Duration::from_secs(10);
+        let deadline = Instant::now() + Duration::from_secs(100);
         while own.marked() != [child.id()] {
             assert!(Instant::now() < deadline, "{:?}", own.marked());
             std::thread::yield_now();
@@ -282,14 +282,18 @@ mod tests {
 
     #[test]
     fn processes_that_go_by_themselves_are_waited_for() {
-        let mut child = Command::new("sleep")
-            .arg("0.5")
+        // It goes when its input ends.
+        let mut child = Command::new("cat")
             .env(MARK, "guard-test-3")
+            .stdin(Stdio::piped())
             .spawn()
             .unwrap();
         let mut job = seen("guard-test-3", &child);
-        let reaper = std::thread::spawn(move || child.wait().unwrap());
-        assert_eq!(job.end(Duration::from_secs(10)), 0);
+        let reaper = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(300));
+            child.wait().unwrap()
+        });
+        assert_eq!(job.end(Duration::from_secs(100)), 0);
         assert!(reaper.join().unwrap().success());
     }
 

@@ -143,10 +143,10 @@ mod tests {
     #[test]
     fn children_and_their_children_are_found() {
         let mut child = std::process::Command::new("sh")
-            .args(["-c", "sleep 30 & wait"])
+            .args(["-c", "sleep 300 & wait"])
             .spawn()
             .unwrap();
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(100);
         let grandchild = loop {
             if let [one] = descendants(child.id(), &[])[..] {
                 break one;

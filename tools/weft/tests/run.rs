@@ -81,10 +81,10 @@ fn the_time_limit_ends_a_job_that_ignores_term_and_what_it_started() {
         fake.path("rank")
     );
     let started = Instant::now();
-    let output = fake.run(&["-n", "1", "--timeout", "0.5"], &script);
+    let output = fake.run(&["-n", "1", "--timeout", "2.5"], &script);
     assert_eq!(output.status.code(), Some(124), "{output:?}");
-    assert!(started.elapsed() < Duration::from_secs(30));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("after 0.5 seconds"));
+    assert!(started.elapsed() < Duration::from_secs(100));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("after 2.5 seconds"));
     let rank = std::fs::read_to_string(fake.path("rank")).unwrap();
     let state = std::fs::read_to_string(format!("/proc/{}/stat", rank.trim())).unwrap_or_default();
     assert!(
@@ -95,14 +95,14 @@ fn the_time_limit_ends_a_job_that_ignores_term_and_what_it_started() {
 
 #[test]
 fn a_job_that_obeys_term_is_over_at_once() {
-    let started = Instant::now();
-    let output = Fake::new().run(&["-n", "1", "--timeout", "0.3"], "exec sleep 600");
-    assert_eq!(output.status.code(), Some(124), "{output:?}");
-    assert!(
-        started.elapsed() < Duration::from_secs(4),
-        "{:?}",
-        started.elapsed()
-    );
+    // Who ignores TERM has five seconds; a machine that stops for a while may make one try look like that, but not three.
+    let is_over_at_once = || {
+        let started = Instant::now();
+        let output = Fake::new().run(&["-n", "1", "--timeout", "0.3"], "exec sleep 600");
+        assert_eq!(output.status.code(), Some(124), "{output:?}");
+        started.elapsed() < Duration::from_secs(4)
+    };
+    assert!((0..3).any(|_| is_over_at_once()));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use weft_endpoint::{
 use weft_memory::{BytesView, BytesViewMut};
 
 /// Long enough for any law on a busy machine; a test that waits longer has failed.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(100);
 
 /// A way to open endpoints that reach each other.
 pub trait Fabric {

@@ -337,7 +337,7 @@ pub fn with_crowd(side: &mut Side, play: impl FnOnce(&mut Side)) {
 
 /// Says the first word, so that the other side knows that this address lives again.
 pub fn say_hello(side: &mut Side) {
-    let end = Instant::now() + Duration::from_secs(5);
+    let end = Instant::now() + Duration::from_secs(60);
     while !side.post(HELLO_TAG, 8, false).expect("the parent lives") {
         side.progress();
         assert!(Instant::now() < end, "no contact");

@@ -128,7 +128,7 @@ impl Fake {
 
 /// Waits until a file is there.
 pub fn wait_for(path: &str) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(100);
     while !Path::new(path).exists() {
         assert!(Instant::now() < deadline, "{path} did not appear");
         std::thread::sleep(Duration::from_millis(5));
