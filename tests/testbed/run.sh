@@ -76,8 +76,8 @@ listens() {
         sleep 0.1
     done
 }
-# The port at which the server of fi_pingpong waits for its client.
-PINGPONG_PORT=47592
+# The port at which the server of fi_pingpong waits for its client; suites use it.
+export PINGPONG_PORT=47592
 
 # Files that a job left in the /dev/shm of a host of the testbed.
 left_on_hosts() {
