@@ -22,13 +22,12 @@ use crate::random::Random;
 use crate::reach::Reach;
 use crate::sender::Sender;
 use crate::sent::Piece;
+use crate::silence::Silence;
 use crate::sizing::Sizing;
 use crate::timers::{Jitter, NEVER};
 
 /// Idleness after which buffers are given back (chosen).
 const TRIM_AFTER_NS: u64 = 1_000_000_000;
-/// See [`Flow::dead_ns`].
-const TRIES_BEFORE_DEATH: u32 = 3;
 /// The least time after which a flow that sends nothing is left out of the pool (srd-protocol 11.2).
 const STALL_LEAST_NS: u64 = 1_000_000;
 
@@ -154,43 +153,6 @@ impl Rest {
     }
 }
 
-/// Who spoke last, and when (srd-protocol 13).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Silence {
-    pub(crate) heard_ns: u64,
-    /// The highest sent_ns of the remote: only what is newer shows that it lives (srd-protocol 14.7).
-    pub(crate) newest_ns: u64,
-    /// Since when something waits for any answer; [`NEVER`] if nothing does.
-    pub(crate) unanswered_ns: u64,
-    /// Retransmissions and probes since anything was heard.
-    pub(crate) tried_count: u32,
-    /// Last probe after something, and how many since credit or limit last grew.
-    pub(crate) asked_ns: u64,
-    pub(crate) asked_count: u32,
-    /// Refusals of our datagrams by the host with nothing heard between.
-    pub(crate) refused_count: u32,
-    pub(crate) active_ns: u64,
-    trimmed: bool,
-    /// The owner wants to hear of the end even if nothing is under way (srd-protocol 13.2).
-    pub(crate) watched: bool,
-}
-
-impl Silence {
-    /// Something of the remote has arrived that it cannot have sent before.
-    pub(crate) fn on_heard(&mut self, now_ns: u64) {
-        self.heard_ns = now_ns;
-        self.refused_count = 0;
-        self.tried_count = 0;
-    }
-
-    /// Whether a packet is newer than all before it: then the remote lives (srd-protocol 14.7).
-    pub(crate) fn is_news(&mut self, sent_ns: u64) -> bool {
-        let news = sent_ns > self.newest_ns;
-        self.newest_ns = self.newest_ns.max(sent_ns);
-        news
-    }
-}
-
 /// One flow.
 #[derive(Debug)]
 pub(crate) struct Flow {
@@ -252,18 +214,7 @@ impl Flow {
             account: Account::new(rest.granted_bytes),
             controls: VecDeque::new(),
             open_offer_count: 0,
-            silence: Silence {
-                heard_ns: now_ns,
-                newest_ns: rest.newest_ns,
-                unanswered_ns: NEVER,
-                tried_count: 0,
-                asked_ns: now_ns,
-                asked_count: 0,
-                refused_count: 0,
-                active_ns: now_ns,
-                trimmed: false,
-                watched: false,
-            },
+            silence: Silence::new(now_ns, rest.newest_ns),
             awaits_grant: false,
         };
         if identity.port_count > 0 {
@@ -351,16 +302,6 @@ impl Flow {
         last_ns + timing.dead_after_ns / 5
     }
 
-    /// A process that was itself away for long has not tried: it asks before it judges (srd-protocol 13.1).
-    fn dead_ns(&self, shared: &Shared) -> u64 {
-        if self.silence.tried_count < TRIES_BEFORE_DEATH {
-            return NEVER;
-        }
-        self.silence
-            .unanswered_ns
-            .saturating_add(shared.config.timing.dead_after_ns)
-    }
-
     fn stalled_ns(&self) -> u64 {
         let patience_ns = (8 * self.sender.round_trip.srtt_ns()).max(STALL_LEAST_NS);
         self.account.stalled_ns(patience_ns).unwrap_or(NEVER)
@@ -387,7 +328,7 @@ impl Flow {
             .min(self.sender.silence_ns(config, shared.jitter.ns()));
         first = first
             .min(self.stalled_ns())
-            .min(self.dead_ns(shared))
+            .min(self.silence.dead_ns(config.timing.dead_after_ns))
             .min(self.idle_ns(config));
         let busy = self.is_busy();
         let probe_ns = if busy {
@@ -410,9 +351,11 @@ impl Flow {
         first.max(now_ns + 1)
     }
 
-    /// Something may be due.
-    pub(crate) fn on_timeout(&mut self, shared: &mut Shared, now_ns: u64) -> Outcome {
-        if now_ns >= self.dead_ns(shared) {
+    /// Something may be due, and was to be looked at so long ago.
+    pub(crate) fn on_timeout(&mut self, shared: &mut Shared, now_ns: u64, late_ns: u64) -> Outcome {
+        let dead_after_ns = shared.config.timing.dead_after_ns;
+        self.silence.excuse(now_ns, late_ns, dead_after_ns);
+        if now_ns >= self.silence.dead_ns(dead_after_ns) {
             return Outcome::Dead;
         }
         if now_ns >= self.sender.clocks.loss_ns {

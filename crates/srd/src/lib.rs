@@ -43,6 +43,7 @@
 //! - [`machine`]: between flows: turns, grants, deadlines; `contact`: whose packet it is, restarts, ends;
 //!   `greeting`: strangers prove that they live
 //! - `flow`: all that is under way with one remote; `outgoing`: messages being sent; `transmit`: what leaves next
+//! - `silence`: when nothing is heard, and when that means death
 //! - `sizing`: how large datagrams may be; `reach`: which paths there are between hosts of several addresses
 //! - `departures`: what it took to leave
 //! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path`, `timers`
@@ -73,6 +74,7 @@ mod reassembly;
 mod receive;
 mod sender;
 mod sent;
+mod silence;
 mod sizing;
 mod timers;
 mod transmit;

@@ -319,7 +319,7 @@ impl Machine {
                 continue;
             };
             self.shared.jitter.sample(now_ns - at_ns);
-            match flow.on_timeout(&mut self.shared, now_ns) {
+            match flow.on_timeout(&mut self.shared, now_ns, now_ns - at_ns) {
                 Outcome::Lives => self.settle(index, now_ns, true),
                 Outcome::Dead => self.end(index, Failure::Lost),
                 Outcome::Folds => {

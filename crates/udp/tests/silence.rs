@@ -88,6 +88,29 @@ fn a_process_that_computes_for_longer_than_dead_after_is_waited_for() {
 }
 
 #[test]
+fn two_that_were_stopped_together_for_longer_than_dead_after_lose_nothing() {
+    let loopback = IpAddr::from([127, 0, 0, 1]);
+    let (mut a, mut b) = (open::<SocketPorts>(loopback), open::<SocketPorts>(loopback));
+    a.add_remote(RemoteId(0), b.local_address());
+    let (mut at_a, mut at_b) = (Counts::default(), Counts::default());
+    post(&mut a);
+    // The other one is stopped first, and asked in vain some times.
+    let start = Instant::now();
+    while start.elapsed() < DEAD_AFTER / 4 {
+        a.progress(&mut at_a);
+    }
+    std::thread::sleep(3 * DEAD_AFTER);
+    a.progress(&mut at_a);
+    let start = Instant::now();
+    while at_a.sent == 0 && at_a.failed == 0 && start.elapsed() < Duration::from_secs(100) {
+        b.progress(&mut at_b);
+        a.progress(&mut at_a);
+    }
+    assert_eq!((at_a.sent, at_a.failed, at_a.lost), (1, 0, 0));
+    assert_eq!(at_b.received, 1);
+}
+
+#[test]
 fn a_remote_whose_host_is_silent_too_is_given_up_after_dead_after() {
     let wire = Wire::open(Manner {
         seed: 5,

@@ -201,6 +201,43 @@ fn a_dead_remote_fails_everything_after_the_set_time() {
 }
 
 #[test]
+fn two_that_were_stopped_together_for_longer_than_death_takes_ask_before_they_judge() {
+    for (stopped_ns, ahead_ns) in [
+        (6 * SECOND, 0),
+        (6 * SECOND, 300 * MS),
+        (60 * SECOND, 2 * SECOND),
+    ] {
+        let mut world = acquainted(8);
+        world.post(0, 1, 1, 500_000);
+        world.post(1, 0, 2, 500_000);
+        // The second is stopped a moment before the first, who has asked it in vain some times then, and comes back later.
+        world.run_for(30 * US);
+        world.hosts[1].away_until = world.now + 50 * MS + stopped_ns + ahead_ns;
+        world.run_for(50 * MS);
+        world.hosts[0].away_until = world.now + stopped_ns;
+        world.run_for(stopped_ns + ahead_ns);
+        world.run_until_quiet(10 * SECOND);
+        for (token, host) in [(1, &world.hosts[0]), (2, &world.hosts[1])] {
+            assert!(host.lost.is_empty() && host.failed.is_empty());
+            assert!(host.sent.contains(&token));
+        }
+    }
+}
+
+#[test]
+fn who_was_away_finds_the_dead_no_later_than_death_takes_from_then() {
+    let mut world = acquainted(8);
+    world.post(0, 1, 1, 500_000);
+    world.swallow = Box::new(|_, _, _, _| true);
+    world.run_for(50 * MS);
+    world.hosts[0].away_until = world.now + 20 * SECOND;
+    world.run_for(20 * SECOND);
+    assert!(world.hosts[0].failed.is_empty());
+    world.run_for(5 * SECOND);
+    assert_eq!(world.hosts[0].failed, [(1, Failure::Lost)]);
+}
+
+#[test]
 fn a_remote_that_dies_while_it_holds_an_offer_is_found_dead() {
     let mut world = acquainted(9);
     world.hosts[1].policy = crate::pair::Policy::Keep;

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Who spoke last, when, and when silence means death (srd-protocol 13). One for each flow: told by receive of what is heard and by
+//! transmit of what is asked, read by contact and flow.
+
+use crate::timers::NEVER;
+
+/// Retransmissions and probes that must go unanswered before a remote is given up (srd-protocol 13.1; chosen).
+const TRIES_BEFORE_DEATH: u32 = 3;
+/// Who looks at what is due later than this part of `dead_after` was away (srd-protocol 13.1; chosen).
+const AWAY_PART: u64 = 5;
+
+/// What is known of a remote's silence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Silence {
+    pub(crate) heard_ns: u64,
+    /// The highest sent_ns of the remote: only what is newer shows that it lives (srd-protocol 14.7).
+    pub(crate) newest_ns: u64,
+    /// Since when something waits for any answer; [`NEVER`] if nothing does.
+    pub(crate) unanswered_ns: u64,
+    /// Retransmissions and probes since anything was heard, or since we were away.
+    pub(crate) tried_count: u32,
+    /// We were away since anything was heard, and that was not counted as silence.
+    excused: bool,
+    /// Last probe after something, and how many since credit or limit last grew.
+    pub(crate) asked_ns: u64,
+    pub(crate) asked_count: u32,
+    /// Refusals of our datagrams by the host with nothing heard between.
+    pub(crate) refused_count: u32,
+    pub(crate) active_ns: u64,
+    pub(crate) trimmed: bool,
+    /// The owner wants to hear of the end even if nothing is under way (srd-protocol 13.2).
+    pub(crate) watched: bool,
+}
+
+impl Silence {
+    /// Of a flow that begins now; `newest_ns` is what is known from an earlier one with this remote.
+    pub(crate) fn new(now_ns: u64, newest_ns: u64) -> Self {
+        Self {
+            heard_ns: now_ns,
+            newest_ns,
+            unanswered_ns: NEVER,
+            tried_count: 0,
+            excused: false,
+            asked_ns: now_ns,
+            asked_count: 0,
+            refused_count: 0,
+            active_ns: now_ns,
+            trimmed: false,
+            watched: false,
+        }
+    }
+
+    /// Something of the remote has arrived that it cannot have sent before.
+    pub(crate) fn on_heard(&mut self, now_ns: u64) {
+        self.heard_ns = now_ns;
+        self.refused_count = 0;
+        self.tried_count = 0;
+        self.excused = false;
+    }
+
+    /// Whether a packet is newer than all before it: then the remote lives (srd-protocol 14.7).
+    pub(crate) fn is_news(&mut self, sent_ns: u64) -> bool {
+        let news = sent_ns > self.newest_ns;
+        self.newest_ns = self.newest_ns.max(sent_ns);
+        news
+    }
+
+    /// Something was due `late_ns` ago. Of a process that was stopped meanwhile that time is no silence of the remote, which
+    /// may have been stopped too. Once until something is heard, since a process that only looks in now and then is late
+    /// each time (srd-protocol 13.1).
+    pub(crate) fn excuse(&mut self, now_ns: u64, late_ns: u64, dead_after_ns: u64) {
+        if self.excused || self.unanswered_ns == NEVER || late_ns < dead_after_ns / AWAY_PART {
+            return;
+        }
+        self.excused = true;
+        self.tried_count = 0;
+        let counted_ns = now_ns.saturating_sub(self.unanswered_ns.saturating_add(late_ns));
+        self.unanswered_ns = now_ns - counted_ns.min(dead_after_ns / 2);
+    }
+
+    /// When the remote is given up; [`NEVER`] before it was asked often enough (srd-protocol 13.1).
+    pub(crate) fn dead_ns(&self, dead_after_ns: u64) -> u64 {
+        if self.tried_count < TRIES_BEFORE_DEATH {
+            return NEVER;
+        }
+        self.unanswered_ns.saturating_add(dead_after_ns)
+    }
+}
