@@ -3,7 +3,7 @@
 //!
 //! Called by send.rs, receive.rs, multi_receive.rs, peek.rs and progress.rs for every operation that ends.
 
-use weft_contract::{Class, Envelope};
+use weft_contract::{Class, Envelope, RemoteId};
 
 use crate::completion_queue::{Completion, CompletionQueue, ErrorCompletion};
 use crate::counter::{Counter, CounterBindings};
@@ -11,6 +11,7 @@ use crate::error::Error;
 use crate::flags;
 use crate::ids::{CounterId, FiAddr, QueueId, Table};
 use crate::one_sided::Regions;
+use crate::route::Remotes;
 use crate::settings::QueueBinding;
 use crate::statistics::Counts;
 
@@ -91,6 +92,16 @@ impl Reporter {
 
     pub(crate) fn bind_counter(&mut self, counter: CounterId, events: u64) -> Result<(), Error> {
         self.counters.bind(counter, events)
+    }
+
+    /// What the user calls the source of a message, if he wants to be told. Fast path.
+    #[inline(always)]
+    pub(crate) fn source(&self, remotes: &Remotes, remote: RemoteId) -> FiAddr {
+        if self.source {
+            remotes.name_of(remote)
+        } else {
+            FiAddr::UNSPEC
+        }
     }
 
     /// Whether receives have a queue to be reported on.
@@ -186,7 +197,7 @@ pub(crate) struct ReceiveEnd {
 
 /// Receives that end.
 impl Reporter {
-    /// The entry for a message, as far as `source` may be told.
+    /// The entry for a message; its source is what [`Reporter::source`] says.
     #[inline(always)]
     pub(crate) fn entry(
         &self,
@@ -208,7 +219,7 @@ impl Reporter {
             address: end.address,
             cq_data: envelope.cq_data.unwrap_or(0),
             tag: envelope.tag,
-            source: if self.source { source } else { FiAddr::UNSPEC },
+            source,
         }
     }
 

@@ -5,6 +5,8 @@
 
 use std::collections::VecDeque;
 
+use weft_memory::{ENTRY_WORDS, Tray};
+
 use crate::alarm::Alarm;
 use crate::error::Error;
 use crate::ids::{EndpointId, FiAddr};
@@ -39,6 +41,19 @@ pub struct Completion {
 }
 
 impl Completion {
+    /// The entry in C's order.
+    #[inline(always)]
+    fn words(&self) -> [u64; ENTRY_WORDS] {
+        [
+            self.context as u64,
+            self.flags,
+            self.length_bytes as u64,
+            self.address as u64,
+            self.cq_data,
+            self.tag,
+        ]
+    }
+
     /// What a place holds before it is used.
     const EMPTY: Self = Self {
         context: 0,
@@ -124,6 +139,9 @@ impl Ring {
 #[derive(Debug)]
 pub(crate) struct CompletionQueue {
     ready: Ring,
+    /// The array of the read that makes progress now: what it brings goes there, and not into the ring. It has room only while
+    /// nothing is in the ring.
+    tray: Tray,
     /// Errors, each with the place of the success that follows it.
     errors: VecDeque<(u64, ErrorCompletion)>,
     /// The place of the first error, or `u64::MAX`.
@@ -143,6 +161,7 @@ impl CompletionQueue {
         };
         Self {
             ready: Ring::new(size.min(LARGEST_RESERVED)),
+            tray: Tray::closed(),
             errors: VecDeque::new(),
             first_error: u64::MAX,
             alarm: Alarm::default(),
@@ -153,12 +172,42 @@ impl CompletionQueue {
     /// Fast path.
     #[inline(always)]
     pub(crate) fn push(&mut self, completion: Completion) {
+        if self.tray.has_room() {
+            self.tray.put(completion.words(), completion.source.0);
+            return;
+        }
         self.ready.push(completion);
         self.alarm.sound();
     }
 
+    /// What comes from now on goes to an application's array; the queue must be empty. Fast path.
+    #[inline(always)]
+    pub(crate) fn hold_out(&mut self, tray: impl Fn() -> Tray) {
+        debug_assert!(self.is_empty(), "entries keep their order");
+        // Made where it is stored: read back in other widths than it was written, it would stall.
+        self.tray = tray();
+    }
+
+    /// Ends that; answers how many entries went there. Fast path.
+    #[inline(always)]
+    pub(crate) fn take_back(&mut self) -> usize {
+        self.tray.close();
+        self.tray.taken()
+    }
+
+    /// Reads what waits into an application's array, up to the next error.
+    ///
+    /// # Errors
+    /// As [`CompletionQueue::read`].
+    #[inline(always)]
+    pub(crate) fn read_into(&mut self, max: usize, mut tray: Tray) -> Result<usize, Error> {
+        self.read(max, |entry| tray.put(entry.words(), entry.source.0))
+    }
+
     #[cold]
     pub(crate) fn push_error(&mut self, error: ErrorCompletion) {
+        // What follows must be read after it.
+        self.tray.close();
         let place = self.ready.pushed;
         self.errors.push_back((place, error));
         self.first_error = self.errors[0].0;
@@ -218,7 +267,60 @@ impl CompletionQueue {
 
 #[cfg(test)]
 mod tests {
+    use weft_memory::{BytesViewMut, UserBuffer};
+
     use super::*;
+
+    /// An array for entries of one word.
+    struct Array(UserBuffer);
+
+    impl Array {
+        fn new(room: usize) -> Self {
+            Self(UserBuffer::leaked(&[8 * room]))
+        }
+
+        fn tray(&self) -> Tray {
+            Tray::in_buffer(&self.0, 1).expect("a fresh buffer is aligned")
+        }
+
+        /// The contexts in it.
+        fn contexts(&self, count: usize) -> Vec<usize> {
+            let mut bytes = vec![0; 8 * count];
+            self.0.drain(0, &mut BytesViewMut::from_slice(&mut bytes));
+            let words = bytes.chunks_exact(8);
+            words
+                .map(|word| usize::from_le_bytes(word.try_into().expect("eight bytes")))
+                .collect()
+        }
+    }
+
+    #[test]
+    fn what_comes_during_a_read_goes_to_its_array_and_what_finds_no_room_follows() {
+        let mut queue = CompletionQueue::new(QueueSettings { size_hint: 1 });
+        let (first, second) = (Array::new(2), Array::new(9));
+        queue.hold_out(|| first.tray());
+        (1..=4).for_each(|context| queue.push(numbered(context)));
+        assert_eq!((queue.take_back(), first.contexts(2)), (2, vec![1, 2]));
+        queue.push(numbered(5));
+        assert_eq!(queue.read_into(9, second.tray()), Ok(3));
+        assert_eq!(second.contexts(3), [3, 4, 5]);
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn an_error_during_a_read_keeps_its_place_between_what_came_before_and_after() {
+        let mut queue = CompletionQueue::new(QueueSettings { size_hint: 1 });
+        let array = Array::new(9);
+        queue.hold_out(|| array.tray());
+        queue.push(numbered(1));
+        queue.push_error(failed(2));
+        queue.push(numbered(3));
+        assert_eq!((queue.take_back(), array.contexts(1)), (1, vec![1]));
+        assert_eq!(queue.read_into(9, array.tray()), Err(Error::ErrorAvailable));
+        assert_eq!(queue.read_error(), Some(failed(2)));
+        assert_eq!(queue.read_into(9, array.tray()), Ok(1));
+        assert_eq!(array.contexts(1), [3]);
+    }
 
     fn numbered(context: usize) -> Completion {
         Completion {

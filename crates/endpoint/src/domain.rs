@@ -6,6 +6,8 @@
 
 use std::net::SocketAddr;
 
+use weft_memory::Tray;
+
 use crate::address_vector::AddressVector;
 use crate::completion::Sinks;
 use crate::completion_queue::{Completion, CompletionQueue, ErrorCompletion};
@@ -200,6 +202,71 @@ impl<P: LocalRoute> Domain<P> {
             .get_mut(queue.0)
             .ok_or(Error::NoSuch)?
             .read(max, take)
+    }
+
+    /// As [`Domain::read_queue`], into an application's array with room for `max` entries, that `tray` gives; what progress
+    /// brings goes there without waiting in the queue. Fast path.
+    ///
+    /// # Errors
+    /// As [`Domain::read_queue`].
+    #[inline(always)]
+    pub fn read_queue_into(
+        &mut self,
+        queue: QueueId,
+        max: usize,
+        tray: impl Fn() -> Tray,
+    ) -> Result<usize, Error> {
+        let known = self.sinks.queues.get_mut(queue.0).ok_or(Error::NoSuch)?;
+        if max == 0 || known.bound.len() != 1 {
+            return self.read_seldom(queue, max, tray());
+        }
+        if !known.is_empty() {
+            return known.read_into(max, tray());
+        }
+        let endpoint = self.endpoints.get_mut(known.bound[0].0);
+        let endpoint = endpoint.ok_or(Error::Again)?;
+        if endpoint.pass() {
+            if self.endpoints.count() == 1 || !self.others_are_due() {
+                return Err(Error::Again);
+            }
+            return self.read_with_others(queue, max, tray());
+        }
+        known.hold_out(&tray);
+        let event_count = endpoint.make_progress(&mut self.sinks);
+        let known = self.sinks.queues.get_mut(queue.0).ok_or(Error::NoSuch)?;
+        match known.take_back() {
+            // Messages that wait for their receives, or that others were sent.
+            0 if event_count > 0 && known.is_empty() => Err(Error::Again),
+            0 if event_count == 0 => self.read_with_others(queue, max, tray()),
+            0 => self.read_waiting(queue, max, tray()),
+            count => Ok(count),
+        }
+    }
+
+    /// Reads what waits in the queue; makes progress first if that is nothing, or if nothing is asked for.
+    #[inline(never)]
+    fn read_seldom(&mut self, queue: QueueId, max: usize, tray: Tray) -> Result<usize, Error> {
+        let known = self.sinks.queues.get(queue.0).ok_or(Error::NoSuch)?;
+        if known.is_empty() || max == 0 {
+            self.progress_queue(queue);
+        }
+        self.read_waiting(queue, max, tray)
+    }
+
+    /// The same after a round of the domain's other endpoints.
+    #[cold]
+    fn read_with_others(&mut self, queue: QueueId, max: usize, tray: Tray) -> Result<usize, Error> {
+        if self.endpoints.count() > 1 {
+            self.progress_all();
+        }
+        self.read_waiting(queue, max, tray)
+    }
+
+    /// Reads what waits in the queue.
+    #[inline(never)]
+    fn read_waiting(&mut self, queue: QueueId, max: usize, tray: Tray) -> Result<usize, Error> {
+        let known = self.sinks.queues.get_mut(queue.0).ok_or(Error::NoSuch)?;
+        known.read_into(max, tray)
     }
 
     /// Takes the next entry of the queue, if it is an error.

@@ -23,7 +23,7 @@ use crate::progress::Arrivals;
 use crate::receive::Target;
 use crate::route::LocalRoute;
 use crate::slots::Slots;
-use crate::unexpected::{Body, Unexpected};
+use crate::unexpected::{Body, Kept, Unexpected};
 
 /// What a foreign owner is told of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,7 +141,7 @@ impl<P: LocalRoute> Domain<P> {
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         let foreign = endpoint.foreign.as_mut().ok_or(Error::NoSuch)?;
         let message = foreign.kept.get_mut(number).ok_or(Error::NoSuch)?;
-        Ok(endpoint.core.remotes.name_of(message.envelope.remote))
+        Ok(endpoint.core.remotes.name_of(message.kept.remote))
     }
 }
 
@@ -201,7 +201,7 @@ impl Owner for ForeignArrivals<'_> {
             Found::Receive(receive) => {
                 receive.buffer.fill(0, payload);
                 let core = &mut *self.own.core;
-                let source = core.remotes.name_of(envelope.remote);
+                let source = core.report.source(&core.remotes, envelope.remote);
                 let end = end_of(&receive);
                 core.report.received(self.own.sinks, envelope, source, &end);
                 true
@@ -209,7 +209,7 @@ impl Owner for ForeignArrivals<'_> {
             Found::Unexpected => {
                 let body = self.own.core.pool.keep(payload);
                 self.keep(Unexpected {
-                    envelope: *envelope,
+                    kept: Kept::of(envelope),
                     ack,
                     body,
                 });
@@ -238,7 +238,7 @@ impl Owner for ForeignArrivals<'_> {
             }
             Found::Unexpected => {
                 self.keep(Unexpected {
-                    envelope: *envelope,
+                    kept: Kept::of(envelope),
                     ack: None,
                     body: Body::Offer(offer),
                 });
@@ -263,7 +263,7 @@ impl Owner for ForeignArrivals<'_> {
     #[cold]
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
         self.foreign.kept.for_each_mut(|message| {
-            if message.envelope.remote == remote && matches!(message.body, Body::Offer(_)) {
+            if message.kept.remote == remote && matches!(message.body, Body::Offer(_)) {
                 message.body = Body::Void(why);
             }
         });

@@ -188,9 +188,7 @@ impl<P: LocalRoute> Domain<P> {
                 .of(receive.class)
                 .remove_unexpected(id);
             let Some((.., message)) = taken else { break };
-            let part = endpoint
-                .core
-                .begin_part(multi, message.envelope.length_bytes);
+            let part = endpoint.core.begin_part(multi, message.kept.length_bytes);
             let Some(part) = part else { break };
             let buffer = endpoint.core.part_buffer(multi, &part);
             endpoint.deliver(

@@ -45,7 +45,7 @@ impl<P: LocalRoute> Domain<P> {
         let context = receive.context;
         let matcher = core.matching.of(receive.class);
         let found = matcher.find_unexpected(want);
-        let found = found.and_then(|id| Some((id, matcher.unexpected(id)?.2.envelope)));
+        let found = found.and_then(|id| Some((id, matcher.unexpected(id)?.2.kept.envelope())));
         let Some((id, envelope)) = found else {
             core.report
                 .nothing_peeked(&mut self.sinks, receive.class, context, receive.tag);
@@ -58,9 +58,11 @@ impl<P: LocalRoute> Domain<P> {
             address: 0,
             release: false,
         };
-        let entry = core
-            .report
-            .entry(&envelope, core.remotes.name_of(envelope.remote), &end);
+        let entry = core.report.entry(
+            &envelope,
+            core.report.source(&core.remotes, envelope.remote),
+            &end,
+        );
         core.report.peeked(&mut self.sinks, entry);
         if action != 0 {
             if let Some((.., message)) = core.matching.of(receive.class).remove_unexpected(id) {
@@ -86,9 +88,7 @@ impl<P: LocalRoute> Domain<P> {
         let claimed = &mut endpoint.core.claimed;
         let place = claimed
             .iter()
-            .position(|claim| {
-                claim.context == context && claim.message.envelope.class == receive.class
-            })
+            .position(|claim| claim.context == context && claim.message.kept.class == receive.class)
             .ok_or(Error::Invalid)?;
         let message = claimed.remove(place).message;
         let posted = Posted {
@@ -101,13 +101,14 @@ impl<P: LocalRoute> Domain<P> {
             endpoint.deliver(&mut self.sinks, message, Target::whole(posted));
             return Ok(());
         }
-        let envelope = message.envelope;
+        let envelope = message.kept.envelope();
         let end = ReceiveEnd {
             capacity_bytes: usize::MAX,
             ..ReceiveEnd::whole(&posted)
         };
         endpoint.drop_message(message);
-        let source = endpoint.core.remotes.name_of(envelope.remote);
+        let core = &endpoint.core;
+        let source = core.report.source(&core.remotes, envelope.remote);
         let entry = endpoint.core.report.entry(&envelope, source, &end);
         endpoint
             .core

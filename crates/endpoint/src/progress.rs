@@ -22,7 +22,7 @@ use crate::ids::{CounterId, EndpointId, QueueId};
 use crate::multi_receive::MultiId;
 use crate::one_sided;
 use crate::route::LocalRoute;
-use crate::unexpected::{Body, Unexpected};
+use crate::unexpected::{Body, Kept, Unexpected};
 
 /// Idle reads of queues before the domain's other endpoints have a round. Chosen: a read that waits hardly notices.
 const IDLE_READS_PER_ROUND: u32 = 16;
@@ -56,8 +56,8 @@ impl<P: LocalRoute> Domain<P> {
         };
         let passed = endpoint.pass();
         let was_idle = passed || endpoint.make_progress(&mut self.sinks) == 0;
-        if was_idle && self.endpoints.count() > 1 {
-            self.progress_others();
+        if was_idle && self.endpoints.count() > 1 && self.others_are_due() {
+            self.progress_all();
             return true;
         }
         !passed
@@ -78,19 +78,17 @@ impl<P: LocalRoute> Domain<P> {
             }
             index += 1;
         }
-        if event_count == 0 && index < self.endpoints.count() {
-            self.progress_others();
+        if event_count == 0 && index < self.endpoints.count() && self.others_are_due() {
+            self.progress_all();
         }
     }
 
     /// An endpoint owes answers also when its own queue is not read: its remotes may wait for them, while this process waits
     /// on another endpoint for just those remotes.
-    #[inline(never)]
-    fn progress_others(&mut self) {
+    #[inline(always)]
+    pub(crate) fn others_are_due(&mut self) -> bool {
         self.idle_reads_count = self.idle_reads_count.wrapping_add(1);
-        if self.idle_reads_count % IDLE_READS_PER_ROUND == 0 {
-            self.progress_all();
-        }
+        self.idle_reads_count % IDLE_READS_PER_ROUND == 0
     }
 
     /// Drives all endpoints bound to a counter.
@@ -121,7 +119,7 @@ impl<P: LocalRoute> Domain<P> {
 impl<P: LocalRoute> Endpoint<P> {
     /// Lets a round of progress pass, if there is nothing to do in it; else says false. Fast path.
     #[inline(always)]
-    fn pass(&mut self) -> bool {
+    pub(crate) fn pass(&mut self) -> bool {
         let Some(local) = &mut self.local else {
             return true;
         };
@@ -141,7 +139,7 @@ impl<P: LocalRoute> Endpoint<P> {
     }
 
     #[inline(never)]
-    fn make_progress(&mut self, sinks: &mut Sinks) -> usize {
+    pub(crate) fn make_progress(&mut self, sinks: &mut Sinks) -> usize {
         let Some(local) = &mut self.local else {
             return 0;
         };
@@ -207,7 +205,7 @@ impl Owner for Arrivals<'_> {
                 posted.buffer.fill(0, payload);
                 let end = ReceiveEnd::whole(posted);
                 first.discard();
-                let source = core.remotes.name_of(envelope.remote);
+                let source = core.report.source(&core.remotes, envelope.remote);
                 core.report.received(self.sinks, envelope, source, &end);
                 return true;
             }
@@ -225,7 +223,7 @@ impl Owner for Arrivals<'_> {
         let matcher = self.core.matching.of(envelope.class);
         let Some(mut found) = matcher.find_posted(envelope.remote, envelope.tag) else {
             self.keep(Unexpected {
-                envelope: *envelope,
+                kept: Kept::of(envelope),
                 ack: None,
                 body: Body::Offer(offer),
             });
@@ -297,7 +295,7 @@ impl Owner for Arrivals<'_> {
         for claim in core
             .claimed
             .iter_mut()
-            .filter(|claim| claim.message.envelope.remote == remote)
+            .filter(|claim| claim.message.kept.remote == remote)
         {
             if let Body::Offer(_) = claim.message.body {
                 claim.message.body = Body::Void(why);
@@ -342,22 +340,24 @@ impl Arrivals<'_> {
         posted.buffer.fill(0, payload);
         let end = ReceiveEnd::whole(posted);
         drop(found.take());
-        let source = core.remotes.name_of(envelope.remote);
+        let source = core.report.source(&core.remotes, envelope.remote);
         core.report.received(self.sinks, envelope, source, &end);
         true
     }
 
+    #[inline(always)]
     fn keep_message(&mut self, envelope: &Envelope, payload: BytesView<'_>, ack: Option<AckToken>) {
         let body = self.core.pool.keep(payload);
         self.keep(Unexpected {
-            envelope: *envelope,
+            kept: Kept::of(envelope),
             ack,
             body,
         });
     }
 
+    #[inline(always)]
     fn keep(&mut self, message: Unexpected) {
-        let envelope = message.envelope;
+        let envelope = message.kept.envelope();
         self.core.report.counts.unexpected_count += 1;
         self.core.matching.of(envelope.class).push_unexpected(
             envelope.remote,

@@ -6,7 +6,7 @@
 
 use weft_contract::{Class, Envelope, Landing, LandingToken, TransferError};
 use weft_matching::{UnexpectedId, Want};
-use weft_memory::UserBuffer;
+use weft_memory::{BytesView, UserBuffer};
 
 use crate::completion::{ReceiveEnd, Sinks};
 use crate::core::{Core, Filling, Posted};
@@ -199,6 +199,37 @@ impl<P: LocalRoute> Endpoint<P> {
         id: UnexpectedId,
         posted: Posted,
     ) {
+        let core = &mut self.core;
+        let matcher = core.matching.of(class);
+        let Some(message) = matcher.unexpected_mut(id) else {
+            return;
+        };
+        let (Body::Heap(bytes), None) = (&mut message.body, message.ack) else {
+            return self.receive_remaining(sinks, class, id, posted);
+        };
+        // Used where it lies, as nearly all are.
+        let envelope = message.kept.envelope();
+        let bytes = std::mem::take(bytes);
+        matcher.discard_unexpected(id);
+        let length_bytes = bytes.len().min(envelope.length_bytes as usize);
+        posted
+            .buffer
+            .fill(0, BytesView::from_slice(&bytes[..length_bytes]));
+        core.pool.release_bytes(bytes);
+        let source = core.report.source(&core.remotes, envelope.remote);
+        core.report
+            .received(sinks, &envelope, source, &ReceiveEnd::whole(&posted));
+    }
+
+    /// The same with one that is not here yet, or whose sender waits for an answer.
+    #[inline(never)]
+    fn receive_remaining(
+        &mut self,
+        sinks: &mut Sinks,
+        class: Class,
+        id: UnexpectedId,
+        posted: Posted,
+    ) {
         if let Some((.., message)) = self.core.matching.of(class).remove_unexpected(id) {
             self.deliver(sinks, message, Target::whole(posted));
         }
@@ -206,11 +237,8 @@ impl<P: LocalRoute> Endpoint<P> {
 
     /// Ends an unexpected message in the receive that it was kept for.
     pub(crate) fn deliver(&mut self, sinks: &mut Sinks, message: Unexpected, target: Target) {
-        let Unexpected {
-            envelope,
-            ack,
-            body,
-        } = message;
+        let Unexpected { kept, ack, body } = message;
+        let envelope = kept.envelope();
         let Target { buffer, end, multi } = target;
         let Some(local) = &mut self.local else { return };
         let filling = Filling {
@@ -298,7 +326,7 @@ impl Core {
         end: &ReceiveEnd,
         outcome: Result<(), TransferError>,
     ) {
-        let source = self.remotes.name_of(envelope.remote);
+        let source = self.report.source(&self.remotes, envelope.remote);
         match outcome {
             Ok(()) => self.report.received(sinks, envelope, source, end),
             Err(why) => {

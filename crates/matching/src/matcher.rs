@@ -10,14 +10,23 @@ use std::marker::PhantomData;
 use weft_contract::RemoteId;
 
 use crate::posted::{Found, Posted};
-use crate::recent::Recent;
+use crate::recent::Front;
 use crate::slab::Id;
 use crate::unexpected::Unexpected;
 use crate::want::{Key, Want};
 
 /// Names a posted receive until it is removed; names nothing afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub struct PostedId(Id);
+
+// Where it lies may change while it waits, and with it the index.
+impl PartialEq for PostedId {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.sequence == other.0.sequence
+    }
+}
+
+impl Eq for PostedId {}
 
 /// Names an unexpected message until it is removed; names nothing afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,14 +70,12 @@ impl<R, U> Matcher<R, U> {
     /// `find_posted` must be asked. Fast path.
     #[inline(always)]
     pub fn find_first_posted(&mut self, source: RemoteId, tag: u64) -> Option<FirstPosted<'_, R>> {
-        let front = self.posted.find_front(Key {
+        let key = Key {
             source: source.0,
             tag,
-        })?;
-        Some(FirstPosted {
-            posted: &mut self.posted,
-            front,
-        })
+        };
+        let front = self.posted.find_front(key)?;
+        Some(FirstPosted { front })
     }
 
     /// Keeps a message that no posted receive matches, after all earlier ones. Fast path.
@@ -111,13 +118,19 @@ impl<R, U> Matcher<R, U> {
         self.unexpected.remove(id.0)
     }
 
+    /// Removes an unexpected message, which must not be stale, and drops it where it lies. Fast path.
+    #[inline(always)]
+    pub fn discard_unexpected(&mut self, id: UnexpectedId) {
+        self.unexpected.discard(id.0);
+    }
+
     /// Posts a receive after all earlier ones. The caller has found no unexpected message that satisfies `want`. Fast path.
     #[inline(always)]
     pub fn post(&mut self, want: Want, receive: R) -> PostedId {
         PostedId(self.posted.push(want, receive))
     }
 
-    /// Removes a posted receive; `None` when `id` is stale. Fast path.
+    /// Removes a posted receive; `None` when `id` is stale. Slow path: linear if it is not among the latest and was named while it was.
     #[inline(always)]
     pub fn remove_posted(&mut self, id: PostedId) -> Option<R> {
         self.posted.remove(id.0)
@@ -143,8 +156,7 @@ impl<R, U> Matcher<R, U> {
         self.unexpected.remove_from(source.0, select)
     }
 
-    /// How many posted receives name `source`. Fast path.
-    #[inline(always)]
+    /// How many posted receives name `source`. Slow path: looks at the latest.
     pub fn directed_count(&self, source: RemoteId) -> u32 {
         self.posted.directed_count(source.0)
     }
@@ -188,19 +200,18 @@ impl<R, U> PostedMut<'_, R, U> {
     /// What the owner keeps with the receive. Fast path.
     #[inline(always)]
     pub fn receive(&mut self) -> &mut R {
-        present(self.posted.receive_mut(self.found.index))
+        present(self.posted.receive_mut(self.found))
     }
 
-    /// What the receive asks for. Fast path.
-    #[inline(always)]
+    /// What the receive asks for.
     pub fn want(&self) -> Want {
-        self.posted.want(self.found.index)
+        present(self.posted.want(self.found))
     }
 
     /// Names the receive for later. Fast path.
     #[inline(always)]
     pub fn id(&self) -> PostedId {
-        PostedId(self.posted.id(self.found.index))
+        PostedId(present(self.posted.id(self.found)))
     }
 
     /// Removes the receive. Fast path.
@@ -212,21 +223,20 @@ impl<R, U> PostedMut<'_, R, U> {
 
 /// The earliest posted receive, which a message matches, still posted.
 pub struct FirstPosted<'a, R> {
-    posted: &'a mut Posted<R>,
-    front: Recent,
+    front: Front<'a, R>,
 }
 
 impl<R> FirstPosted<'_, R> {
     /// What the owner keeps with the receive. Fast path.
     #[inline(always)]
     pub fn receive(&mut self) -> &mut R {
-        present(self.posted.receive_mut(self.front.index))
+        present(self.front.recent.body.as_mut())
     }
 
     /// Removes the receive and drops it where it lies. Fast path.
     #[inline(always)]
     pub fn discard(self) {
-        self.posted.discard_front(self.front);
+        self.front.discard();
     }
 }
 

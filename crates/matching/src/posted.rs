@@ -7,10 +7,11 @@
 //!
 //! Most programs receive nearly in the order in which they post. So a receive first waits in a short queue of the latest ones, whose
 //! front is looked at before anything is hashed; the queue enters the table when a message matches none of its first few, or when it
-//! has grown long. All receives in the table are older than those in the queue.
+//! has grown long. All receives in the table are older than those in the queue. Only those in the table lie in the slab, and are counted by
+//! source.
 
-use crate::chain::{Link, Links};
-use crate::recent::{Queue, Recent};
+use crate::chain::{Link, Links, NONE};
+use crate::recent::{Front, Queue, Recent};
 use crate::slab::{Id, Slab};
 use crate::sources::SourceCounts;
 use crate::table::{Place, Table};
@@ -52,31 +53,24 @@ const MASKS_KEPT: usize = 8;
 /// Receives of the queue that are looked at before it enters the table; chosen: as many as cost less than one lookup.
 const LOOKED_AT: usize = 4;
 
-/// The mask index of a receive that waits in the queue.
-const QUEUED: u32 = u32::MAX;
-
-/// Where a receive waits.
-#[derive(Clone, Copy, Debug)]
-enum Spot {
-    /// In the queue, so many behind its front.
-    Queue(usize),
-    /// In the table.
-    Table(Place),
-}
-
 /// A posted receive that was found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Found {
-    pub index: u32,
-    spot: Spot,
+pub(crate) enum Found {
+    /// In the queue, so many behind its front.
+    Queue(usize),
+    /// In the table, under an index of the slab.
+    Table(u32, Place),
 }
 
 /// All posted receives.
 #[derive(Debug)]
 pub(crate) struct Posted<R> {
+    /// Those in the table.
     slab: Slab<Head, R>,
     /// The latest receives, in order of posting.
-    queue: Queue,
+    queue: Queue<R>,
+    /// Receives ever posted: the order of the latest one.
+    last_sequence: u64,
     table: Table,
     masks: Vec<MaskUse>,
     sources: SourceCounts,
@@ -85,11 +79,25 @@ pub(crate) struct Posted<R> {
     swept_source: u32,
 }
 
+/// The name of a receive in the queue: there it has no index.
+fn queued_id<R>(recent: &Recent<R>) -> Id {
+    Id {
+        index: NONE,
+        sequence: recent.sequence,
+    }
+}
+
+/// Whether a receive in the queue names `source`.
+fn names<R>(recent: &Recent<R>, source: u32) -> bool {
+    recent.mask().is_directed() && recent.key().source == source
+}
+
 impl<R> Posted<R> {
     pub fn new() -> Self {
         Posted {
             slab: Slab::new(),
             queue: Queue::new(),
+            last_sequence: 0,
             table: Table::new(),
             masks: Vec::new(),
             sources: SourceCounts::default(),
@@ -100,53 +108,54 @@ impl<R> Posted<R> {
 
     #[inline]
     pub fn count(&self) -> usize {
-        self.slab.count()
+        self.slab.count() + self.queue.len()
     }
 
-    #[inline]
+    /// Linear in the queue.
     pub fn directed_count(&self, source: u32) -> u32 {
-        self.sources.get(source)
+        let queued = self.queue.iter().filter(|recent| names(recent, source));
+        self.sources.get(source) + queued.count() as u32
     }
 
     /// Adds a receive after all others.
     #[inline(always)]
     pub fn push(&mut self, want: Want, receive: R) -> Id {
         let mask = Mask::of(want);
-        let key = mask.key(want);
-        if mask.is_directed() {
-            self.sources.add(key.source);
-        }
-        let head = Head {
-            key,
-            mask: QUEUED,
-            ..Head::default()
-        };
-        let id = self.slab.insert_named(head, receive);
         if self.queue.is_full() {
             self.enter_queue();
         }
-        let index = id.index();
-        self.queue.push(Recent { key, mask, index });
-        id
+        self.last_sequence += 1;
+        let sequence = self.last_sequence;
+        self.queue.push(mask, mask.key(want), sequence, receive);
+        Id {
+            index: NONE,
+            sequence,
+        }
     }
 
     /// Enters the whole queue into the table.
     #[inline(never)]
     fn enter_queue(&mut self) {
-        while let Some(recent) = self.queue.pop_front() {
-            self.enter(recent.index, recent.mask);
+        while let Some((mask, key, sequence, receive)) = self.queue.pop_front() {
+            self.enter(mask, key, sequence, receive);
         }
     }
 
     /// Enters a receive into the table, behind all that are there.
-    fn enter(&mut self, index: u32, mask: Mask) {
+    fn enter(&mut self, mask: Mask, key: Key, sequence: u64, receive: R) {
         let mask_index = self.mask_index(mask);
         let mask_use = &mut self.masks[mask_index as usize];
         mask_use.posted += 1;
-        let head = self.slab.head_mut(index);
-        head.mask = mask_index;
-        let key = head.key;
-        let hash = mask.hash(key, mask_use.salt);
+        if mask.is_directed() {
+            self.sources.add(key.source);
+        }
+        let head = Head {
+            key,
+            mask: mask_index,
+            link: Link::default(),
+        };
+        let index = self.slab.insert_as(sequence, head, receive);
+        let hash = mask.hash(key, self.masks[mask_index as usize].salt);
         self.table.reserve();
         let place = self.probe(hash, mask_index, key);
         self.table.append(place, hash, &mut self.slab, index);
@@ -190,35 +199,22 @@ impl<R> Posted<R> {
     /// The earliest receive that a message matches.
     #[inline(always)]
     pub fn find(&mut self, key: Key) -> Option<Found> {
-        if self.slab.count() > self.queue.len() {
+        if self.slab.count() > 0 {
             return self.find_behind_table(key);
         }
-        let front = self.queue.front()?;
-        if front.mask.same(front.key, key) {
-            let (index, spot) = (front.index, Spot::Queue(0));
-            return Some(Found { index, spot });
+        if self.queue.front()?.recent.takes(key) {
+            return Some(Found::Queue(0));
         }
         self.find_in_queue(key)
     }
 
     /// The same if it is the only list there is to look at and its front matches: most messages. `None` says nothing.
     #[inline(always)]
-    pub fn find_front(&self, key: Key) -> Option<Recent> {
-        if self.slab.count() != self.queue.len() {
+    pub fn find_front(&mut self, key: Key) -> Option<Front<'_, R>> {
+        if self.slab.count() > 0 {
             return None;
         }
-        let front = *self.queue.front()?;
-        front.mask.same(front.key, key).then_some(front)
-    }
-
-    /// Drops the receive that `find_front` has just given, where it lies.
-    #[inline(always)]
-    pub fn discard_front(&mut self, front: Recent) {
-        self.queue.pop_front();
-        if front.mask.is_directed() {
-            self.sources.subtract(front.key.source);
-        }
-        self.slab.discard(front.index);
+        self.queue.front().filter(|front| front.recent.takes(key))
     }
 
     /// The same while there are receives in the table, which are older than those in the queue.
@@ -232,11 +228,10 @@ impl<R> Posted<R> {
 
     #[inline(never)]
     fn find_in_queue(&mut self, key: Key) -> Option<Found> {
-        for (behind, recent) in self.queue.iter().take(LOOKED_AT).enumerate() {
-            if recent.mask.same(recent.key, key) {
-                let (index, spot) = (recent.index, Spot::Queue(behind));
-                return Some(Found { index, spot });
-            }
+        let latest = self.queue.iter().take(LOOKED_AT);
+        let behind = { latest }.position(|recent| recent.takes(key));
+        if behind.is_some() {
+            return behind.map(Found::Queue);
         }
         if self.queue.len() <= LOOKED_AT {
             return None;
@@ -247,7 +242,7 @@ impl<R> Posted<R> {
 
     #[inline(never)]
     fn look_up(&self, key: Key) -> Option<Found> {
-        let mut earliest: Option<Found> = None;
+        let mut earliest: Option<(u32, Place)> = None;
         for (mask_index, mask_use) in (0..).zip(&self.masks) {
             if mask_use.posted == 0 {
                 continue;
@@ -255,62 +250,59 @@ impl<R> Posted<R> {
             let hash = mask_use.mask.hash(key, mask_use.salt);
             let place = self.probe(hash, mask_index, key);
             if let Place::Found { head: index, .. } = place {
-                let later = earliest.is_some_and(|other| {
-                    self.slab.sequence(other.index) < self.slab.sequence(index)
+                let later = earliest.is_some_and(|(other, _)| {
+                    self.slab.sequence(other) < self.slab.sequence(index)
                 });
                 if !later {
-                    let spot = Spot::Table(place);
-                    earliest = Some(Found { index, spot });
+                    earliest = Some((index, place));
                 }
             }
         }
-        earliest
+        earliest.map(|(index, place)| Found::Table(index, place))
     }
 
+    /// The id of a receive that `find` has just given.
     #[inline]
-    pub fn id(&self, index: u32) -> Id {
-        self.slab.id(index)
-    }
-
-    #[inline]
-    pub fn receive_mut(&mut self, index: u32) -> Option<&mut R> {
-        self.slab.body_mut(index)
-    }
-
-    /// Linear in the queue for a receive that waits there.
-    fn mask(&self, index: u32) -> Mask {
-        match self.slab.head(index).mask {
-            QUEUED => {
-                let mut queued = self.queue.iter();
-                let recent = queued.find(|recent| recent.index == index);
-                recent.map_or(Mask::default(), |recent| recent.mask)
-            }
-            mask => self.masks[mask as usize].mask,
+    pub fn id(&self, found: Found) -> Option<Id> {
+        match found {
+            Found::Queue(behind) => self.queue.get(behind).map(queued_id),
+            Found::Table(index, _) => Some(self.slab.id(index)),
         }
     }
 
-    /// How far behind the front of the queue a receive waits.
-    fn queued(&self, index: u32) -> Option<usize> {
-        self.queue.iter().position(|recent| recent.index == index)
+    #[inline(always)]
+    pub fn receive_mut(&mut self, found: Found) -> Option<&mut R> {
+        match found {
+            Found::Queue(behind) => self.queue.get_mut(behind)?.body.as_mut(),
+            Found::Table(index, _) => self.slab.body_mut(index),
+        }
     }
 
-    pub fn want(&self, index: u32) -> Want {
-        self.mask(index).want(self.slab.head(index).key)
+    pub fn want(&self, found: Found) -> Option<Want> {
+        match found {
+            Found::Queue(behind) => {
+                let recent = self.queue.get(behind)?;
+                Some(recent.mask().want(recent.key()))
+            }
+            Found::Table(index, _) => {
+                let head = self.slab.head(index);
+                Some(self.masks[head.mask as usize].mask.want(head.key))
+            }
+        }
     }
 
     /// Removes a receive that `find` has just given.
     #[inline(always)]
     pub fn take(&mut self, found: Found) -> Option<R> {
-        let mask = match found.spot {
-            Spot::Queue(0) => self.queue.pop_front().map(|recent| recent.mask),
-            Spot::Queue(behind) => self.queue.remove(behind).map(|recent| recent.mask),
-            Spot::Table(place) => Some(self.leave(found.index, place)),
-        };
-        if mask.is_some_and(Mask::is_directed) {
-            self.sources
-                .subtract(self.slab.head(found.index).key.source);
+        match found {
+            Found::Queue(behind) => self.queue.remove(behind),
+            Found::Table(index, place) => {
+                if self.leave(index, place).is_directed() {
+                    self.sources.subtract(self.slab.head(index).key.source);
+                }
+                self.slab.remove(index)
+            }
         }
-        self.slab.remove(found.index)
     }
 
     /// Takes a receive out of the table; answers its mask.
@@ -336,19 +328,28 @@ impl<R> Posted<R> {
         }
     }
 
-    /// Removes the receive that `id` names; `None` when it has left.
+    /// Removes the receive that `id` names; `None` when it has left. Linear if it entered the table after it was named.
     #[inline]
     pub fn remove(&mut self, id: Id) -> Option<R> {
-        let index = self.slab.index(id)?;
-        let Head { key, mask, .. } = *self.slab.head(index);
-        if mask == QUEUED {
-            let spot = Spot::Queue(self.queued(index)?);
-            return self.take(Found { index, spot });
+        let found = self.find_id(id)?;
+        self.take(found)
+    }
+
+    fn find_id(&self, id: Id) -> Option<Found> {
+        let mut queued = self.queue.iter();
+        if let Some(behind) = queued.position(|recent| recent.sequence == id.sequence) {
+            return Some(Found::Queue(behind));
         }
+        let index = if id.index == NONE {
+            let mut all = self.slab.iter();
+            all.find(|&(_, sequence, ..)| sequence == id.sequence)?.0
+        } else {
+            self.slab.index(id)?
+        };
+        let Head { key, mask, .. } = *self.slab.head(index);
         let mask_use = &self.masks[mask as usize];
         let place = self.probe(mask_use.mask.hash(key, mask_use.salt), mask, key);
-        let spot = Spot::Table(place);
-        self.take(Found { index, spot })
+        Some(Found::Table(index, place))
     }
 
     /// Removes the earliest receive that `select`s. Linear.
@@ -359,7 +360,11 @@ impl<R> Posted<R> {
                 earliest = Some((sequence, index));
             }
         }
-        let (_, index) = earliest?;
+        let Some((_, index)) = earliest else {
+            let selects = |recent: &Recent<R>| recent.body.as_ref().is_some_and(&mut select);
+            let behind = self.queue.iter().position(selects)?;
+            return self.queue.remove(behind);
+        };
         self.remove(self.slab.id(index))
     }
 
@@ -370,7 +375,7 @@ impl<R> Posted<R> {
             self.swept.clear();
             self.swept_source = source;
         }
-        while self.sources.get(source) > 0 {
+        while self.directed_count(source) > 0 {
             while let Some(id) = self.swept.pop() {
                 if let Some(receive) = self.remove(id) {
                     return Some(receive);
@@ -384,16 +389,16 @@ impl<R> Posted<R> {
 
     #[cold]
     fn sweep(&mut self, source: u32) {
-        let directed =
-            |index, head: &Head| head.key.source == source && self.mask(index).is_directed();
-        let found = self
-            .slab
-            .iter()
-            .filter(|&(index, _, head, _)| directed(index, head));
-        let mut found: Vec<(u64, Id)> = found
-            .map(|(index, sequence, _, _)| (sequence, self.slab.id(index)))
+        let directed = |head: &Head| {
+            head.key.source == source && self.masks[head.mask as usize].mask.is_directed()
+        };
+        let found = self.slab.iter().filter(|&(_, _, head, _)| directed(head));
+        let mut found: Vec<Id> = found
+            .map(|(index, sequence, ..)| Id { index, sequence })
             .collect();
-        found.sort_unstable_by_key(|&(sequence, _)| std::cmp::Reverse(sequence));
-        self.swept = found.into_iter().map(|(_, id)| id).collect();
+        let queued = self.queue.iter().filter(|recent| names(recent, source));
+        found.extend(queued.map(queued_id));
+        found.sort_unstable_by_key(|id| std::cmp::Reverse(id.sequence));
+        self.swept = found;
     }
 }

@@ -10,16 +10,8 @@ use crate::chain::NONE;
 /// Names one stay of an entry in a slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Id {
-    index: u32,
-    sequence: u64,
-}
-
-impl Id {
-    /// Where the entry lies, or lay.
-    #[inline(always)]
-    pub fn index(self) -> u32 {
-        self.index
-    }
+    pub index: u32,
+    pub sequence: u64,
 }
 
 #[derive(Debug)]
@@ -63,6 +55,12 @@ impl<H: Default, T> Slab<H, T> {
     #[inline(always)]
     pub fn insert(&mut self, head: H, body: T) -> u32 {
         self.last_sequence += 1;
+        self.insert_as(self.last_sequence, head, body)
+    }
+
+    /// As [`Slab::insert`], for an entry whose place in the order of all was decided before.
+    #[inline(always)]
+    pub fn insert_as(&mut self, sequence: u64, head: H, body: T) -> u32 {
         self.count += 1;
         let index = match self.vacant.pop() {
             Some(index) => index,
@@ -76,21 +74,11 @@ impl<H: Default, T> Slab<H, T> {
         }
         // Field by field: a cell built elsewhere and copied would be read back in other widths than it was written.
         let cell = &mut self.cells[index as usize];
-        cell.sequence = self.last_sequence;
+        cell.sequence = sequence;
         cell.head = head;
         // The cell was vacant: there is nothing to drop, and to forget it spares the question.
         std::mem::forget(cell.body.replace(body));
         index
-    }
-
-    /// As [`Slab::insert`]; gives the entry's id.
-    #[inline(always)]
-    pub fn insert_named(&mut self, head: H, body: T) -> Id {
-        let index = self.insert(head, body);
-        Id {
-            index,
-            sequence: self.last_sequence,
-        }
     }
 
     #[cold]

@@ -165,7 +165,7 @@ impl<U> Unexpected<U> {
     }
 
     /// Adds a message after all others.
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, key: Key, message: U) -> Id {
         self.arrivals += 1;
         let index = self.slab.insert(
@@ -309,17 +309,40 @@ impl<U> Unexpected<U> {
     #[inline]
     pub fn remove(&mut self, id: Id) -> Option<(RemoteId, u64, U)> {
         let index = self.slab.index(id)?;
+        let key = self.leave(index);
+        // Given in its last form: a message can be large, and each change of form would copy it.
+        let message = self.slab.remove(index)?;
+        Some((RemoteId(key.source), key.tag, message))
+    }
+
+    /// The same, dropped where it lies. Nothing when it has left.
+    #[inline]
+    pub fn discard(&mut self, id: Id) {
+        if let Some(index) = self.slab.index(id) {
+            self.leave(index);
+            self.slab.discard(index);
+        }
+    }
+
+    /// Takes a message out of the order of arrival and of all indexes.
+    #[inline(always)]
+    fn leave(&mut self, index: u32) -> Key {
         let key = self.slab.head(index).key;
-        for by_mask in &mut self.indexes[..self.indexes_in_use] {
-            by_mask.leave(&self.slab, index, key);
+        if self.indexes_in_use > 0 {
+            self.leave_indexes(index, key);
         }
         let next = chain::unlink(&mut self.slab, index);
         if self.first == index {
             self.first = next;
         }
-        // Given in its last form: a message can be large, and each change of form would copy it.
-        let message = self.slab.remove(index)?;
-        Some((RemoteId(key.source), key.tag, message))
+        key
+    }
+
+    #[inline(never)]
+    fn leave_indexes(&mut self, index: u32, key: Key) {
+        for by_mask in &mut self.indexes[..self.indexes_in_use] {
+            by_mask.leave(&self.slab, index, key);
+        }
     }
 
     /// Removes the earliest message from `source` that `select`s. Linear.

@@ -43,8 +43,8 @@ pub(crate) struct Key {
 /// Which parts of a key are compared: wants of one mask differ only in the key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Mask {
-    compared_tag_bits: u64,
-    compared_source_bits: u32,
+    pub compared_tag_bits: u64,
+    pub compared_source_bits: u32,
 }
 
 // Chosen by search: of eight million random triples of odd numbers the one whose worst mean probe (2.0 slots, in tables at most half full)

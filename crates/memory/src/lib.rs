@@ -11,7 +11,8 @@
 //!   constructor whose contract is libfabric's own (the buffer is ours until its completion is written);
 //!   everything after that is safe.
 //!
-//! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in), [`copy`] (copy routines
+//! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in), [`tray`] (completions
+//! in C's layout), [`copy`] (copy routines
 //! by size), [`single_copy`] (CMA), [`foreign`] (memory of another process,
 //! mapped), [`foreign_heap`] (all of its heap), [`gather`] (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
 
@@ -24,6 +25,7 @@ pub mod gather;
 pub mod mapping;
 pub mod scratch;
 pub mod single_copy;
+pub mod tray;
 pub mod user_buffer;
 pub mod view;
 
@@ -33,5 +35,6 @@ pub use foreign_heap::ForeignHeap;
 pub use gather::{Gather, GatherSpace};
 pub use mapping::{Mapping, SharedLayout};
 pub use scratch::{SCRATCH_BYTES, Scratch};
+pub use tray::{ENTRY_WORDS, Tray};
 pub use user_buffer::{IOV_LIMIT, UserBuffer};
 pub use view::{BytesView, BytesViewMut};

@@ -7,7 +7,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use weft_endpoint::{Completion, Error, ErrorCompletion, FiAddr, QueueId, QueueSettings};
+use weft_endpoint::{Error, ErrorCompletion, FiAddr, QueueId, QueueSettings};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::cq::*;
 use weft_fabric_sys::domain::FidDomain;
@@ -15,6 +15,7 @@ use weft_fabric_sys::errno::{FI_EAGAIN, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_CQ, Fid};
 use weft_fabric_sys::peer::FidPeerCq;
 use weft_fabric_sys::version::{VERSION_ERR_DATA_SIZE, VERSION_ERR_SRC_ADDR};
+use weft_memory::{ENTRY_WORDS, Tray};
 
 use crate::cq_wait;
 use crate::domain::Domain;
@@ -49,57 +50,27 @@ const _: () = assert!(std::mem::offset_of!(Queue<Unlocked>, waiter) == WAITER_OF
 
 /// An entry format of C.
 pub trait Entry: 'static {
-    /// The entry for a completion.
-    fn of(completion: &Completion) -> Self;
+    /// Its length in words: it is the beginning of the longest one.
+    const WORDS: usize;
 }
 
 impl Entry for FiCqEntry {
-    #[inline(always)]
-    fn of(completion: &Completion) -> Self {
-        Self {
-            op_context: completion.context as *mut c_void,
-        }
-    }
+    const WORDS: usize = size_of::<Self>() / size_of::<u64>();
 }
 
 impl Entry for FiCqMsgEntry {
-    #[inline(always)]
-    fn of(completion: &Completion) -> Self {
-        let op_context = completion.context as *mut c_void;
-        Self {
-            op_context,
-            flags: completion.flags,
-            len: completion.length_bytes,
-        }
-    }
+    const WORDS: usize = size_of::<Self>() / size_of::<u64>();
 }
 
 impl Entry for FiCqDataEntry {
-    #[inline(always)]
-    fn of(completion: &Completion) -> Self {
-        Self {
-            op_context: completion.context as *mut c_void,
-            flags: completion.flags,
-            len: completion.length_bytes,
-            buf: completion.address as *mut c_void,
-            data: completion.cq_data,
-        }
-    }
+    const WORDS: usize = size_of::<Self>() / size_of::<u64>();
 }
 
 impl Entry for FiCqTaggedEntry {
-    #[inline(always)]
-    fn of(completion: &Completion) -> Self {
-        Self {
-            op_context: completion.context as *mut c_void,
-            flags: completion.flags,
-            len: completion.length_bytes,
-            buf: completion.address as *mut c_void,
-            data: completion.cq_data,
-            tag: completion.tag,
-        }
-    }
+    const WORDS: usize = size_of::<Self>() / size_of::<u64>();
 }
+
+const _: () = assert!(FiCqTaggedEntry::WORDS == ENTRY_WORDS);
 
 /// Opens a completion queue.
 ///
@@ -247,17 +218,9 @@ impl<L: Lock> Queue<L> {
         }
         // SAFETY: the endpoint crate does not call back into the domain.
         let mut domain = unsafe { self.domain().enter() };
-        let mut next = 0;
-        domain.read_queue(self.id, count, |completion| {
-            // SAFETY: `take` is called at most `count` times, and there is room for that many (contract).
-            unsafe {
-                entries.add(next).write(E::of(completion));
-                if !sources.is_null() {
-                    sources.add(next).write(completion.source.0);
-                }
-            }
-            next += 1;
-        })
+        // SAFETY: the contract; the endpoint crate uses one at a time.
+        let tray = || unsafe { Tray::over(entries.cast(), E::WORDS, sources, count) };
+        domain.read_queue_into(self.id, count, tray)
     }
 }
 
