@@ -32,6 +32,8 @@ mod direct;
 mod fetch;
 mod heap;
 mod housekeeping;
+#[cfg(test)]
+mod lanes_tests;
 mod loss;
 mod parted;
 mod pipelined;
