@@ -42,6 +42,8 @@ impl<P: LocalRoute> Endpoint<P> {
         let (remote, new) = self.core.remotes.at(address);
         if new {
             local.add_remote(remote, address);
+        } else {
+            local.name_again(remote);
         }
         self.core.remotes.set_name(name, remote, first);
     }

@@ -346,6 +346,13 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
         }
     }
 
+    fn name_again(&mut self, remote: RemoteId) {
+        self.near.name_again(remote);
+        if let Some(far) = &mut self.far {
+            far.transport.name_again(remote);
+        }
+    }
+
     fn local_address(&self) -> SocketAddr {
         self.near.local_address()
     }

@@ -52,6 +52,9 @@ pub trait LocalRoute: Peer + Sized {
     /// Says who `remote` is; comes before any send to it. Slow path.
     fn add_remote(&mut self, remote: RemoteId, address: SocketAddr);
 
+    /// The user has named the address of `remote` again: if it was lost, another process may be there now. Slow path.
+    fn name_again(&mut self, _: RemoteId) {}
+
     /// The address under which others reach us.
     fn local_address(&self) -> SocketAddr;
 

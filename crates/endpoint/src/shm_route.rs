@@ -32,6 +32,10 @@ impl LocalRoute for Transport {
         self.add_remote(remote, address);
     }
 
+    fn name_again(&mut self, remote: RemoteId) {
+        self.name_again(remote);
+    }
+
     fn local_address(&self) -> SocketAddr {
         self.local_address()
     }

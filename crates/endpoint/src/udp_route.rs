@@ -28,6 +28,10 @@ impl<P: Ports> LocalRoute for Transport<P> {
         self.add_remote(remote, address);
     }
 
+    fn name_again(&mut self, remote: RemoteId) {
+        self.name_again(remote);
+    }
+
     fn local_address(&self) -> SocketAddr {
         self.local_address()
     }

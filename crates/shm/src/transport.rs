@@ -322,6 +322,15 @@ impl Transport {
         self.remotes.push(Remote::new(address));
     }
 
+    /// The user has named the address of `remote` again: if it was lost, another process may be there now. Slow path.
+    pub fn name_again(&mut self, remote: RemoteId) {
+        if let Some(entry) = self.remotes.get_mut(remote.index())
+            && matches!(entry.link, Link::Failed(TransferError::RemoteLost))
+        {
+            entry.link = Link::Unknown;
+        }
+    }
+
     /// Whether the owner wants to know when `remote` dies even while nothing is under way. If it is given up
     /// already, the next progress says so again.
     pub fn watch(&mut self, remote: RemoteId, on: bool) {

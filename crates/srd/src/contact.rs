@@ -270,6 +270,18 @@ impl Machine {
         self.settle(remote.0, now_ns, true);
     }
 
+    /// There is reason to try again with a remote that has ended: another process may have its address now. The one that
+    /// was there is not heard any more (srd-protocol 6.4). Nothing happens to one that has not ended. Slow path.
+    pub fn begin_again(&mut self, remote: Remote) {
+        let Some(slot) = self.slots.get_mut(remote.0 as usize) else {
+            return;
+        };
+        let known = slot.incarnation();
+        if slot.ended.take().is_some() && known != 0 {
+            self.restart(remote.0, known);
+        }
+    }
+
     /// Why a remote has ended, if it has and has not come back as another incarnation.
     pub fn ended(&self, remote: Remote) -> Option<Failure> {
         self.slots.get(remote.0 as usize)?.ended

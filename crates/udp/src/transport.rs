@@ -140,6 +140,14 @@ impl<P: Ports> Transport<P> {
         }
     }
 
+    /// The user has named the address of `remote` again: if it was lost, another process may be there now. Slow path.
+    pub fn name_again(&mut self, remote: RemoteId) {
+        let driver = &mut self.driver;
+        if let Some(named) = driver.remotes.of_id(remote, &mut driver.machine) {
+            driver.machine.begin_again(named);
+        }
+    }
+
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
         let counts = self.ports.counts();

@@ -114,6 +114,46 @@ fn a_restarted_remote_that_speaks_first_is_taken_for_a_new_one() {
 }
 
 #[test]
+fn a_remote_that_ended_and_is_named_again_is_sought_anew_at_its_address() {
+    let mut world = acquainted_and_ended();
+    assert!(!world.try_post(0, 1, 3, 100, false), "it has ended");
+    world.swallow = Box::new(|_, _, _, _| false);
+    world.replace(1, 777_777);
+    let remote = world.remote(0, 1);
+    world.hosts[0].machine.begin_again(remote);
+    world.post(0, 1, 4, 100);
+    world.run_until_quiet(10 * MS);
+    let from = world.remote(1, 0);
+    world.assert_got(1, from, &[(4, 100)]);
+    assert_eq!(world.hosts[0].failed, [(2, Failure::Lost)]);
+}
+
+#[test]
+fn a_remote_that_ended_and_is_named_again_ends_again_while_nobody_is_there() {
+    let mut world = acquainted_and_ended();
+    let remote = world.remote(0, 1);
+    world.hosts[0].machine.begin_again(remote);
+    world.post(0, 1, 3, 100);
+    world.run_for(10 * SECOND);
+    assert_eq!(
+        world.hosts[0].failed,
+        [(2, Failure::Lost), (3, Failure::Lost)]
+    );
+}
+
+/// The second host is silent until the first one has given it up.
+fn acquainted_and_ended() -> World {
+    let mut world = World::new(2, 43);
+    world.post(0, 1, 1, 100);
+    world.run_until_quiet(10 * MS);
+    world.swallow = Box::new(|_, _, _, _| true);
+    world.post(0, 1, 2, 100);
+    world.run_for(10 * SECOND);
+    assert_eq!(world.hosts[0].lost.len(), 1);
+    world
+}
+
+#[test]
 fn packets_of_a_gone_incarnation_do_not_bring_it_back() {
     let mut world = World::new(2, 42);
     world.post(1, 0, 1, 100);
