@@ -67,6 +67,12 @@ impl Transport {
             // Somebody waits for what now never comes, or its lane is to be freed.
             self.lost_again.push((remote, why));
         }
+        if let Link::Ready(attached) = &link
+            && let Some(known) = &mut entry.incarnation
+        {
+            // It may be another process than the one that was lost here, and is no news when it claims a slot of ours.
+            *known = attached.region.owner().incarnation;
+        }
         entry.link = link;
     }
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # What networks and processes do at their worst: datagrams changed, doubled and overtaken on their way, 64 processes that meet at once, a receiver
-# that does not look for a while, a host that is gone. Every byte is checked by the programs; what the network did is counted by its switches.
+# that does not look for a while, processes that are stopped, a host that is gone, a server that is killed and started again. Every byte is checked by the programs; what the network did is counted by its switches.
 
 # make_harsh: half a per cent of the datagrams have a byte changed (the switch corrects the checksum), one in fifty comes twice, one path is a
 # tenth as fast as the others, so that all it carries is overtaken, and one in a thousand is lost.
@@ -113,11 +113,91 @@ a_host_that_is_gone_is_an_error() {
     [ $status = 0 ] && [ "$took" -ge 1900 ] && [ "$took" -le 12000 ]
 }
 
+# Both ranks are stopped for longer than FI_WEFT_DEAD_AFTER, as a batch system does that suspends a job. The first one to come back finds that it
+# has not heard of the other for that long.
+stopped_program() {
+    cat <<'PYTHON'
+import os, sys
+from mpi4py import MPI
+world, folder = MPI.COMM_WORLD, sys.argv[1]
+other, mine, theirs = 1 - world.rank, bytearray(65_536), bytearray(65_536)
+with open(f"{folder}/pid-{world.rank}.new", "w") as file:
+    file.write(str(os.getpid()))
+os.rename(file.name, f"{folder}/pid-{world.rank}")
+while not theirs[0]:
+    mine[0] = world.rank == 0 and os.path.exists(f"{folder}/over")
+    world.Sendrecv(mine, dest=other, recvbuf=theirs, source=other)
+    if mine[0]:
+        break
+print(f"rank {world.rank} is through\n", end="", flush=True)
+PYTHON
+}
+
+two_that_are_stopped_go_on() {
+    local mpi=$1 folder=$LOGS/stopped job first second
+    rm -rf "$folder" && mkdir -p "$folder" && stopped_program >"$folder/program.py" && : >"$WORK/stopped"
+    FI_WEFT_DEAD_AFTER=1 job a0,b1 60 "$mpi" --ppn 1 --require-weft -- "$ROOT/.env/mpi/$mpi/bin/python" "$folder/program.py" "$folder" >"$WORK/stopped" 2>&1 &
+    job=$!
+    until [ -s "$folder/pid-0" ] && [ -s "$folder/pid-1" ]; do sleep 0.1; kill -0 $job || { cat "$WORK/stopped"; return 1; }; done
+    first=$(cat "$folder/pid-0") second=$(cat "$folder/pid-1")
+    sleep 0.5
+    bed host b1 kill -STOP "$second" && sleep 0.2 && bed host a0 kill -STOP "$first" && sleep 2.5 &&
+        bed host a0 kill -CONT "$first" && sleep 0.3 && bed host b1 kill -CONT "$second" && sleep 0.5 && touch "$folder/over"
+    wait $job
+    local status=$?
+    cat "$WORK/stopped"
+    [ $status = 0 ] && [ "$(grep -c 'is through' "$WORK/stopped")" = 2 ]
+}
+
+# again_on HOST NAME WORDS...: a program of again.c in the background, with its process in NAME.pid and what it says in NAME.
+again_on() {
+    local host=$1 name=$2 folder
+    shift 2
+    folder=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
+    : >"$WORK/$name"
+    # shellcheck disable=SC2016 # the inner shell expands
+    bed host "$host" env "FI_PROVIDER_PATH=$folder" "FI_WEFT_JOB_KEY=$(printf '5e%.0s' {1..32})" \
+        sh -c 'echo $$ >"$0"; exec "$@"' "$WORK/$name.pid" "$WORK/again" "$@" >"$WORK/$name" 2>&1 &
+}
+
+# a_server_is_killed_and_started_again HOST [mute]: its client, on a0, gets errors for what was under way, and then talks to the new one.
+a_server_is_killed_and_started_again() {
+    local host=$1 here there client server status
+    here=$(bed address a0) there=$(bed address "$host")
+    cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers -o "$WORK/again" tests/testbed/again.c -lfabric || return 1
+    again_on a0 client client 2 "$here" 7001 "$there" 7000 "${@:2}"
+    client=$!
+    waits_for "$WORK/client" 'client is there' 1 40 || return 1
+    again_on "$host" first server 1 "$there" 7000 "$here" 7001 "${@:2}"
+    server=$!
+    waits_for "$WORK/first" 'is under way' 1 40 && bed host "$host" kill -KILL "$(cat "$WORK/first.pid")"
+    wait $server
+    again_on "$host" second server 2 "$there" 7000 "$here" 7001 "${@:2}"
+    server=$!
+    wait $client
+    status=$?
+    wait $server || status=$?
+    cat "$WORK/client" "$WORK/first" "$WORK/second"
+    return $status
+}
+
+started_again() {
+    if ! command -v cc >/dev/null || [ ! -f /usr/include/rdma/fabric.h ]; then
+        skip_case 'harsh: a server that is started again' 'no C compiler or no libfabric headers (Debian: gcc libfabric-dev)'
+        return
+    fi
+    run_case 'harsh: a server is killed and started again, and says so' 100 a_server_is_killed_and_started_again b1
+    run_case 'harsh: a server is killed and started again, and its client names it again' 100 a_server_is_killed_and_started_again b1 mute
+    run_case 'harsh: a server on the same host is killed and started again, and its client names it again' 100 a_server_is_killed_and_started_again a0 mute
+}
+
 harsh_suite() {
     if [ "$TRANSPORT" != weft ]; then skip_case 'harsh' "these are Weft's, not those of $TRANSPORT"; return; fi
     new_testbed || { skip_case 'harsh' 'the testbed could not be made'; return; }
+    started_again
     mpi_is_here mpich 'harsh on mpich' || { remove_testbeds; return; }
     run_case 'harsh: a host that is gone is an error after the time that was set, mpich' 90 a_host_that_is_gone_is_an_error mpich
+    run_case 'harsh: two that are stopped for longer than death takes go on, mpich' 70 two_that_are_stopped_go_on mpich
     run_case 'harsh: nobody looks for a second and a half, mpich' 70 nobody_looks mpich
     run_case 'harsh: 64 processes meet at once, mpich' 110 crowd_meets mpich
     make_harsh || { skip_case 'harsh: changed and doubled' 'the kernel cannot double packets (nft_dup)'; remove_testbeds; return; }
