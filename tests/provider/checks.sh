@@ -18,7 +18,8 @@ skip() { printf 'skip %s: %s\n' "$1" "$2"; skipped=$((skipped + 1)); }
 listens() {
     local hex
     hex=$(printf ':%04X 0*:0000 0A ' "$2")
-    until cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep -q " [0-9A-F]*$hex"; do
+    # All is read: who is left by grep -q ends with a signal, and that is no success here.
+    until cat /proc/net/tcp /proc/net/tcp6 2>/dev/null | grep " [0-9A-F]*$hex" >/dev/null; do
         kill -0 "$1" 2>/dev/null || return 1
         sleep 0.05
     done

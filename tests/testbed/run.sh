@@ -71,7 +71,8 @@ job() {
 listens() {
     local hex
     hex=$(printf ':%04X 0*:0000 0A ' "$3")
-    until bed host "$1" cat /proc/net/tcp /proc/net/tcp6 | grep -q " [0-9A-F]*$hex"; do
+    # All is read: who is left by grep -q ends with a signal, and that is no success here.
+    until bed host "$1" cat /proc/net/tcp /proc/net/tcp6 | grep " [0-9A-F]*$hex" >/dev/null; do
         kill -0 "$2" || return 1
         sleep 0.1
     done
