@@ -138,6 +138,19 @@ impl WaitSet {
         Ok(())
     }
 
+    /// Takes a descriptor out.
+    pub fn remove(&self, member: BorrowedFd<'_>) {
+        // SAFETY: no memory is handed over; the kernel checks both descriptors.
+        unsafe {
+            libc::epoll_ctl(
+                self.epoll.as_raw_fd(),
+                libc::EPOLL_CTL_DEL,
+                member.as_raw_fd(),
+                std::ptr::null_mut(),
+            )
+        };
+    }
+
     /// Which members are readable now: their descriptors go to `found`; answers how many. One system call.
     pub fn readable(&self, found: &mut [i32; READABLE_LIMIT]) -> usize {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; READABLE_LIMIT];

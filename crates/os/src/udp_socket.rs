@@ -18,6 +18,9 @@ pub const SEGMENTS_BYTES: usize = 65_507;
 /// Pieces of one datagram: half of what the kernel takes at once (UIO_MAXIOV, 1024).
 pub const PIECE_LIMIT: usize = 512;
 
+/// asm-generic/sockios.h; for programs of 64 bits.
+const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
+
 /// Room for the ancillary data of one sent datagram: the segment size.
 const CONTROL_BYTES: usize = 32;
 
@@ -357,6 +360,35 @@ impl UdpSocket {
         let sent =
             unsafe { libc::sendmmsg(self.raw(), headers.as_mut_ptr(), count as libc::c_uint, 0) };
         check(sent).map(|sent| sent as usize)
+    }
+
+    /// Sends one datagram to the one address that the socket talks to. Fast path: the cheapest system call there is for it.
+    ///
+    /// # Errors
+    /// As [`Self::send`]; ENOTCONN or EDESTADDRREQ for a socket that was not made by [`Self::beside`].
+    #[inline]
+    pub fn send_lone(&self, bytes: &[u8]) -> io::Result<()> {
+        // SAFETY: the bytes are borrowed, and their number is given.
+        let sent = unsafe { libc::send(self.raw(), bytes.as_ptr().cast(), bytes.len(), 0) };
+        check_length(sent).map(|_| ())
+    }
+
+    /// The one address that the socket talks to, if it was made by [`Self::beside`].
+    #[inline]
+    pub fn peer(&self) -> Option<SocketAddr> {
+        self.peer
+    }
+
+    /// When the datagram received last arrived, in nanoseconds of CLOCK_REALTIME (SIOCGSTAMPNS, socket(7)); `None` for one that came
+    /// before this was asked for the first time. So a stamp costs a system call when it is wanted, and nothing when it is not.
+    pub fn last_arrival_realtime_ns(&self) -> Option<u64> {
+        let mut stamp = libc::timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        // SAFETY: this request writes a timespec, which is local.
+        check(unsafe { libc::ioctl(self.raw(), SIOCGSTAMPNS, &raw mut stamp) }).ok()?;
+        Some(stamp.tv_sec as u64 * 1_000_000_000 + stamp.tv_nsec as u64)
     }
 
     /// The oldest answer to a datagram sent earlier, if there is one.

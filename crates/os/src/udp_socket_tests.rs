@@ -3,8 +3,11 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 
+use crate::clock;
 use crate::datagrams::ReceiveBatch;
+use crate::sleep::{WaitSet, wait_readable};
 use crate::udp_socket::{Complaint, Outbound, Piece, UdpSocket};
 
 fn local() -> UdpSocket {
@@ -129,4 +132,53 @@ fn a_port_that_nobody_has_is_complained_about() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
     panic!("no complaint came");
+}
+
+#[test]
+fn a_socket_that_talks_to_one_address_takes_one_datagram_a_call_and_tells_its_age_when_asked() {
+    let (a, b) = (local(), local());
+    let (at_a, at_b) = (
+        a.local_address().expect("address"),
+        b.local_address().expect("address"),
+    );
+    let lone = b.beside(at_a).expect("a second socket");
+    assert_eq!((lone.peer(), b.peer()), (Some(at_a), None));
+    let _ = lone.last_arrival_realtime_ns();
+    let mut batch = ReceiveBatch::new(4, 2048);
+    assert_eq!(batch.receive_lone(&lone).expect("empty"), 0);
+    for bytes in [&b"one"[..], b"second"] {
+        send(&a, at_b, bytes, 0).expect("sent");
+    }
+    let before_ns = clock::realtime_ns();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    for bytes in [&b"one"[..], b"second"] {
+        while batch.receive_lone(&lone).expect("received") == 0 {}
+        let received = batch.get(0).expect("one");
+        assert_eq!((received.bytes, received.from), (bytes, at_a));
+        assert_eq!(received.segment_bytes, bytes.len());
+        assert_eq!(received.arrived_realtime_ns, 0);
+        let arrived_ns = lone.last_arrival_realtime_ns().expect("a time");
+        assert!(
+            arrived_ns.abs_diff(before_ns) < 15_000_000,
+            "not when it was read"
+        );
+    }
+    lone.send_lone(b"back").expect("sent");
+    assert_eq!(receive(&a, &mut batch), 1);
+    let back = batch.get(0).expect("one");
+    assert_eq!((back.bytes, back.from), (&b"back"[..], at_b));
+    assert!(b.send_lone(b"nobody").is_err());
+}
+
+#[test]
+fn what_has_left_a_wait_set_is_not_named_any_more() {
+    let (a, b) = (local(), local());
+    let set = WaitSet::new().expect("a set");
+    set.add(b.as_fd()).expect("added");
+    send(&a, b.local_address().expect("address"), b"weft", 0).expect("sent");
+    assert!(wait_readable(set.descriptor(), 1000));
+    set.remove(b.as_fd());
+    assert!(!wait_readable(set.descriptor(), 0));
+    set.add(b.as_fd()).expect("added again");
+    assert!(wait_readable(set.descriptor(), 0));
 }

@@ -10,7 +10,7 @@ const ALONE_AFTER: u32 = 4;
 const LOOKS: u32 = 8;
 
 /// Datagrams found at once that are no lone message but a stream, which comes in everywhere. Chosen.
-const STREAM_COUNT: usize = 2;
+pub(crate) const STREAM_COUNT: usize = 2;
 
 /// Where to look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

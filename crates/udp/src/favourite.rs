@@ -20,6 +20,8 @@ type Way = (usize, SocketAddr);
 #[derive(Debug)]
 pub(crate) struct Favourite {
     current: Option<Way>,
+    /// A stream has come that way since; once only lone datagrams leave that way again, it is settled on anew.
+    is_wide: bool,
     candidate: Option<Way>,
     run_count: u32,
     settled_after: u32,
@@ -29,6 +31,7 @@ impl Default for Favourite {
     fn default() -> Self {
         Self {
             current: None,
+            is_wide: false,
             candidate: None,
             run_count: 0,
             settled_after: SETTLED_AFTER,
@@ -46,7 +49,7 @@ impl Favourite {
     /// Counts a lone datagram; true when its way should become the favourite. Fast path.
     #[inline]
     pub(crate) fn is_settled_by(&mut self, index: usize, to: SocketAddr) -> bool {
-        if self.is(index, to) {
+        if self.is(index, to) && !self.is_wide {
             self.run_count = 0;
             return false;
         }
@@ -66,6 +69,12 @@ impl Favourite {
     /// It has a socket.
     pub(crate) fn settle(&mut self, index: usize, to: SocketAddr) {
         self.current = Some((index, to));
+        self.is_wide = false;
+    }
+
+    /// Its socket has become like the others.
+    pub(crate) fn widen(&mut self) {
+        self.is_wide = true;
     }
 
     /// The socket is gone.
@@ -100,6 +109,23 @@ mod tests {
         assert_eq!(settled(&mut favourite, 8, 2 * SETTLED_AFTER - 1), 0);
         assert!(favourite.is(3, to(7)));
         assert_eq!(settled(&mut favourite, 8, 1), 1);
+    }
+
+    #[test]
+    fn a_way_that_carried_a_stream_is_settled_on_anew_when_only_lone_datagrams_take_it() {
+        let mut favourite = Favourite::default();
+        favourite.settle(3, to(7));
+        favourite.widen();
+        let settled = |favourite: &mut Favourite, count| {
+            (0..count)
+                .filter(|_| favourite.is_settled_by(3, to(7)))
+                .count()
+        };
+        assert_eq!(settled(&mut favourite, SETTLED_AFTER - 1), 0);
+        assert!(favourite.is(3, to(7)), "it is used meanwhile");
+        assert_eq!(settled(&mut favourite, 1), 1);
+        favourite.settle(3, to(7));
+        assert_eq!(settled(&mut favourite, 4 * SETTLED_AFTER), 0);
     }
 
     #[test]

@@ -29,6 +29,7 @@ mod favourite;
 mod gate;
 mod homes;
 mod inquiry;
+mod lone;
 mod outbox;
 mod own;
 pub mod ports;

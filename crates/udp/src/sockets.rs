@@ -7,23 +7,28 @@
 use std::collections::VecDeque;
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::AsFd;
 
 use weft_memory::GatherSpace;
 use weft_os::datagrams::ReceiveBatch;
-use weft_os::sleep::{READABLE_LIMIT, Timer, WaitSet};
-use weft_os::udp_socket::{Complaint, SEGMENTS_BYTES, SendFailure, UdpSocket};
+use weft_os::sleep::{Timer, WaitSet};
+use weft_os::udp_socket::{SEGMENTS_BYTES, SendFailure, UdpSocket};
 use weft_os::{clock, interface, process};
-use weft_srd::{Origin, PORT_COUNT, Transmit};
+use weft_srd::{PORT_COUNT, Transmit};
 
-use crate::attention::{Attention, Look};
+use crate::attention::Attention;
 use crate::departures::{Run, Source, alone, socket_index};
 use crate::favourite::Favourite;
 use crate::gate::Gate;
 use crate::homes;
+use crate::lone::Lone;
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
+
+mod looking;
+
+use looking::collect_complaints;
 
 /// Socket buffers asked for. Chosen: the kernel's usual limit (net.core.rmem_max), four windows.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -31,10 +36,6 @@ const BUFFER_BYTES: usize = 4 << 20;
 const RECEIVE_COUNT: usize = 8;
 /// What one of them may hold: joined ones reach 64 KiB.
 const RECEIVE_BYTES: usize = 1 << 16;
-/// Rounds over all sockets before timers are asked. Chosen: more than a socket's buffer holds in datagrams of 9000 bytes.
-const REST_ROUNDS: usize = 8;
-/// A datagram that waited longer than this did so because the clock was set. Chosen.
-const WAITED_MOST_NS: u64 = 1_000_000_000;
 /// What IP and UDP add to a datagram: IPv4 and IPv6.
 const OVERHEAD_BYTES: [u32; 2] = [28, 48];
 /// Without word from the interface: what every network carries that QUIC can use (RFC 9000, 14).
@@ -43,6 +44,8 @@ const DATAGRAM_BYTES_LEAST: u16 = 1200;
 const SEND_ATTEMPTS: usize = 4;
 /// A full socket is tried again after this, while its owner sleeps. Chosen: a batch at 1 Gbit/s takes as long.
 const ROOM_NS: u64 = 100_000;
+/// Payloads up to here are copied to leave with their head in one piece. Chosen: as much as is copied under a key.
+const LONE_BYTES: usize = 4096;
 /// How long to look into the card's own queue, where that is allowed.
 const BUSY_POLL_US: u32 = 20;
 
@@ -62,6 +65,7 @@ pub struct SocketPorts {
     /// One for each port, and the favourite.
     sockets: Vec<UdpSocket>,
     favourite: Favourite,
+    lone: Lone,
     list: PortList,
     batch: ReceiveBatch,
     space: GatherSpace,
@@ -78,6 +82,8 @@ pub struct SocketPorts {
     leaves: bool,
     trouble: Trouble,
     gate: Gate,
+    /// A lone datagram in one piece.
+    gathered: Vec<u8>,
     /// What the user allows.
     datagram_limit_bytes: u16,
 }
@@ -163,74 +169,61 @@ impl SocketPorts {
     fn settle(&mut self, index: usize, to: SocketAddr) {
         self.sockets.truncate(PORT_COUNT);
         self.favourite.leave();
+        self.lone.end();
         let Ok(socket) = self.sockets[index].beside(to) else {
             return;
         };
         if prepare_socket(&socket).is_err() {
             return;
         }
+        // From now on the time of the last arrival is kept.
+        let _ = socket.last_arrival_realtime_ns();
+        self.sockets.push(socket);
+        self.favourite.settle(index, to);
+        self.lone.begin();
+    }
+
+    /// A stream comes through the favourite: it becomes like the other sockets, until its way is settled on anew.
+    #[cold]
+    fn widen(&mut self) {
+        let socket = &self.sockets[PORT_COUNT];
         if self.stamps {
             socket.stamp_arrivals();
         }
         socket.receive_joined();
-        if self.wait_set.add(socket.as_fd()).is_ok() {
-            self.sockets.push(socket);
-            self.favourite.settle(index, to);
-        }
+        // It may be a member already.
+        let _ = self.wait_set.add(socket.as_fd());
+        self.favourite.widen();
+        self.lone.end();
     }
 
-    /// Receives from every socket in which something waits.
-    fn receive_from_all(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
-        let mut found = [0; READABLE_LIMIT];
-        self.calls.1 += 1;
-        let ready = self.wait_set.readable(&mut found);
-        let mut total = 0;
-        for descriptor in &found[..ready] {
-            let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == *descriptor;
-            if let Some(index) = self.sockets.iter().position(named) {
-                let count = self.receive_from(index, ReceiveBatch::receive, visit);
-                self.attention.found(index, count);
-                total += count;
+    /// Sends a datagram that leaves alone through the favourite, by the cheapest call. False: it must be sent as any other.
+    #[inline]
+    fn send_lone(&mut self, transmit: &Transmit, place: usize, sends: &Sends) -> bool {
+        let head = transmit.head.as_bytes();
+        let bytes = match (self.gate.ready().get(place), &transmit.payload) {
+            _ if transmit.padding_bytes > 0 => return false,
+            (Some(whole), None) => whole,
+            (Some(whole), Some(_)) if whole.len() > head.len() => whole,
+            (None, None) => head,
+            (None, Some(part))
+                if part.length_bytes as usize <= LONE_BYTES && sends.is_open(part.token) =>
+            {
+                self.gathered
+                    .resize(head.len() + part.length_bytes as usize, 0);
+                self.gathered[..head.len()].copy_from_slice(head);
+                let payload = &mut self.gathered[head.len()..];
+                sends.copy_to(part.token, part.offset_bytes as usize, payload);
+                &self.gathered
             }
-        }
-        total
-    }
-
-    /// Receives what one call finds in a socket.
-    fn receive_from(
-        &mut self,
-        index: usize,
-        receive: impl Fn(&mut ReceiveBatch, &UdpSocket) -> io::Result<usize>,
-        visit: &mut impl FnMut(u64, Incoming<'_>),
-    ) -> usize {
-        self.calls.1 += 1;
-        let Ok(count) = receive(&mut self.batch, &self.sockets[index]) else {
-            collect_complaints(&self.sockets[index], &mut self.complaints);
-            return 0;
+            _ => return false,
         };
-        if count == 0 {
-            return 0;
+        self.calls.0 += 1;
+        let left = self.sockets[PORT_COUNT].send_lone(bytes).is_ok();
+        if left {
+            self.lone.on_sent();
         }
-        let mut total = 0;
-        let now_ns = clock::monotonic_ns();
-        let realtime_ns = if self.stamps { clock::realtime_ns() } else { 0 };
-        for received in (0..count).filter_map(|place| self.batch.get(place)) {
-            let waited_ns = realtime_ns.saturating_sub(received.arrived_realtime_ns);
-            let known = received.arrived_realtime_ns != 0 && waited_ns < WAITED_MOST_NS;
-            let origin = Origin {
-                from: received.from,
-                waited_ns: if known { waited_ns } else { 0 },
-            };
-            for datagram in received.bytes.chunks(received.segment_bytes) {
-                let admitted = self.gate.admit(origin.from, datagram, self.trouble.report);
-                if let Some(datagram) = admitted {
-                    total += 1;
-                    visit(now_ns, Incoming::Datagram(origin, datagram));
-                }
-            }
-        }
-        self.leaves |= self.batch.is_full();
-        total
+        left
     }
 
     /// Sends what goes through the socket of the first datagram, up to the first that goes through another. Answers how many
@@ -242,6 +235,9 @@ impl SocketPorts {
             self.favour(index, to);
         }
         let beside = self.favourite.is(index, to);
+        if beside && batch.len() == 1 && self.send_lone(&batch[0], from, sends) {
+            return (1, false);
+        }
         let socket = &self.sockets[if beside { PORT_COUNT } else { index }];
         let ready = self.gate.ready().get(from..).unwrap_or(&[]);
         let source = Source {
@@ -326,6 +322,7 @@ impl Ports for SocketPorts {
             space: GatherSpace::default(),
             attention: Attention::default(),
             favourite: Favourite::default(),
+            lone: Lone::default(),
             wait_set,
             timer,
             armed: false,
@@ -340,6 +337,7 @@ impl Ports for SocketPorts {
                 reported: false,
             },
             gate,
+            gathered: Vec::new(),
             datagram_limit_bytes: settings.datagram_limit_bytes.unwrap_or(u16::MAX),
             sockets,
         })
@@ -370,20 +368,17 @@ impl Ports for SocketPorts {
 
     #[inline]
     fn now_ns(&mut self) -> u64 {
-        clock::monotonic_ns()
+        let now_ns = clock::monotonic_ns();
+        self.lone.on_clock(now_ns);
+        now_ns
     }
 
     fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
         self.leaves = false;
-        let mut total = match self.attention.next() {
-            Look::At(index) if index < self.sockets.len() => {
-                self.leaves = true;
-                let count = self.receive_from(index, ReceiveBatch::receive_one, visit);
-                self.attention.after_one(count);
-                count
-            }
-            _ => self.receive_from_all(visit),
-        };
+        if self.lone.on_call() {
+            self.wait_set.remove(self.sockets[PORT_COUNT].as_fd());
+        }
+        let mut total = self.look(visit);
         if let Some(error) = self.trouble.failure.take() {
             self.report_failure(&error);
         }
@@ -395,14 +390,7 @@ impl Ports for SocketPorts {
     }
 
     fn receive_rest(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
-        let mut total = 0;
-        for _ in 0..REST_ROUNDS {
-            if !std::mem::take(&mut self.leaves) {
-                break;
-            }
-            total += self.receive_from_all(visit);
-        }
-        total
+        self.look_for_rest(visit)
     }
 
     fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed {
@@ -428,6 +416,10 @@ impl Ports for SocketPorts {
             (Some(until_ns), Some(soon_ns)) => Some(until_ns.min(soon_ns)),
             (until_ns, soon_ns) => until_ns.or(soon_ns),
         };
+        if self.lone.on_sleep() {
+            // It could only fail for want of memory; then the sleep ends when its time has come.
+            let _ = self.wait_set.add(self.sockets[PORT_COUNT].as_fd());
+        }
         if at_ns.is_some() || self.armed {
             self.timer.set(at_ns);
             self.armed = at_ns.is_some();
@@ -439,18 +431,6 @@ impl Ports for SocketPorts {
             send_calls: self.calls.0,
             receive_calls: self.calls.1,
             turned_away: self.gate.turned_away(),
-        }
-    }
-}
-
-/// Takes the answers to datagrams sent earlier out of a socket's error queue.
-#[cold]
-fn collect_complaints(socket: &UdpSocket, complaints: &mut VecDeque<Incoming<'static>>) {
-    while let Some(complaint) = socket.complaint() {
-        match complaint {
-            Complaint::Refused(to) => complaints.push_back(Incoming::Refused(to)),
-            Complaint::TooLong(to) => complaints.push_back(Incoming::TooLong(to)),
-            Complaint::Unreachable(_) | Complaint::Other => {}
         }
     }
 }

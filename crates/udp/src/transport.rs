@@ -277,6 +277,7 @@ impl<P: Ports> Transport<P> {
                 heard_ns = now_ns;
             } else if let Some(descriptor) = self.ports.wait_fd().filter(|_| !self.outbox.has_more)
             {
+                self.ports.before_sleep(None, false);
                 sleep::wait_readable(descriptor, 1);
             }
             driver.machine.handle_timeout(self.ports.now_ns());

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Looking into the sockets: which one, with which call, and how long what is found has waited there. Called by sockets.rs in
+//! each call of progress; asks attention.rs and lone.rs.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use weft_os::clock;
+use weft_os::datagrams::ReceiveBatch;
+use weft_os::sleep::READABLE_LIMIT;
+use weft_os::udp_socket::{Complaint, UdpSocket};
+use weft_srd::{Origin, PORT_COUNT};
+
+use crate::attention::{Look, STREAM_COUNT};
+use crate::ports::Incoming;
+use crate::sockets::SocketPorts;
+
+/// Rounds over all sockets before timers are asked. Chosen: more than a socket's buffer holds in datagrams of 9000 bytes.
+const REST_ROUNDS: usize = 8;
+/// A datagram that waited longer than this did so because the clock was set. Chosen.
+const WAITED_MOST_NS: u64 = 1_000_000_000;
+
+/// How long a datagram has waited that is read at one time of CLOCK_REALTIME and arrived at another; 0 if that is not known.
+fn waited_ns(realtime_ns: u64, arrived_realtime_ns: u64) -> u64 {
+    let waited_ns = realtime_ns.saturating_sub(arrived_realtime_ns);
+    let is_known = arrived_realtime_ns != 0 && waited_ns < WAITED_MOST_NS;
+    if is_known { waited_ns } else { 0 }
+}
+
+impl SocketPorts {
+    /// Looks where something is expected. Fast path.
+    #[inline]
+    pub(super) fn look(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        for _ in 0..self.lone.looks() {
+            let index = match self.attention.next() {
+                Look::At(index) if index < self.sockets.len() => index,
+                _ => return self.receive_from_all(visit),
+            };
+            self.leaves = true;
+            let count = if index == PORT_COUNT && self.lone.is_plain() {
+                self.receive_lone(visit)
+            } else {
+                self.receive_from(index, ReceiveBatch::receive_one, visit)
+            };
+            self.attention.after_one(count);
+            if count > 0 {
+                return count;
+            }
+        }
+        0
+    }
+
+    /// What [`Self::look`] may have left.
+    pub(super) fn look_for_rest(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        let mut total = 0;
+        for _ in 0..REST_ROUNDS {
+            if !std::mem::take(&mut self.leaves) {
+                break;
+            }
+            total += self.receive_from_all(visit);
+        }
+        total
+    }
+
+    /// Receives from every socket in which something waits.
+    fn receive_from_all(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        let mut total = 0;
+        if self.lone.is_plain() {
+            total = self.receive_lone(visit);
+            self.attention.found(PORT_COUNT, total);
+            // There may be another one behind it.
+            self.leaves |= total > 0;
+        }
+        let mut found = [0; READABLE_LIMIT];
+        self.calls.1 += 1;
+        let ready = self.wait_set.readable(&mut found);
+        for descriptor in &found[..ready] {
+            let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == *descriptor;
+            let index = self.sockets.iter().position(named);
+            if let Some(index) = index.filter(|index| *index < PORT_COUNT || !self.lone.is_plain())
+            {
+                let count = self.receive_from(index, ReceiveBatch::receive, visit);
+                self.attention.found(index, count);
+                total += count;
+            }
+        }
+        total
+    }
+
+    /// Receives from the favourite while it is for lone datagrams.
+    fn receive_lone(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        let many = self.lone.ends_row();
+        let receive = if many {
+            ReceiveBatch::receive
+        } else {
+            ReceiveBatch::receive_lone
+        };
+        let count = self.receive_from(PORT_COUNT, receive, visit);
+        if many && count > STREAM_COUNT {
+            self.widen();
+        }
+        count
+    }
+
+    /// Receives what one call finds in a socket.
+    fn receive_from(
+        &mut self,
+        index: usize,
+        receive: impl Fn(&mut ReceiveBatch, &UdpSocket) -> io::Result<usize>,
+        visit: &mut impl FnMut(u64, Incoming<'_>),
+    ) -> usize {
+        self.calls.1 += 1;
+        let socket = &self.sockets[index];
+        let is_lone = index == PORT_COUNT && self.lone.is_plain();
+        let Ok(count) = receive(&mut self.batch, socket) else {
+            collect_complaints(socket, &mut self.complaints);
+            return 0;
+        };
+        if count == 0 {
+            if is_lone {
+                self.lone.on_empty();
+            }
+            return 0;
+        }
+        let now_ns = clock::monotonic_ns();
+        // Of lone ones the last one's time is that of all.
+        let asks = is_lone && self.lone.on_found(now_ns);
+        let lone_ns = asks.then(|| socket.last_arrival_realtime_ns()).flatten();
+        let realtime_ns = if self.stamps && (asks || !is_lone) {
+            clock::realtime_ns()
+        } else {
+            0
+        };
+        let mut total = 0;
+        for received in (0..count).filter_map(|place| self.batch.get(place)) {
+            let arrived_ns = lone_ns.unwrap_or(received.arrived_realtime_ns);
+            let origin = Origin {
+                from: received.from,
+                waited_ns: waited_ns(realtime_ns, arrived_ns),
+            };
+            for datagram in received.bytes.chunks(received.segment_bytes) {
+                let admitted = self.gate.admit(origin.from, datagram, self.trouble.report);
+                if let Some(datagram) = admitted {
+                    total += 1;
+                    visit(now_ns, Incoming::Datagram(origin, datagram));
+                }
+            }
+        }
+        self.leaves |= self.batch.is_full();
+        total
+    }
+}
+
+/// Takes the answers to datagrams sent earlier out of a socket's error queue.
+#[cold]
+pub(super) fn collect_complaints(socket: &UdpSocket, complaints: &mut VecDeque<Incoming<'static>>) {
+    while let Some(complaint) = socket.complaint() {
+        match complaint {
+            Complaint::Refused(to) => complaints.push_back(Incoming::Refused(to)),
+            Complaint::TooLong(to) => complaints.push_back(Incoming::TooLong(to)),
+            Complaint::Unreachable(_) | Complaint::Other => {}
+        }
+    }
+}
