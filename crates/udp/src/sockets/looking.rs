@@ -103,6 +103,26 @@ impl SocketPorts {
         count
     }
 
+    /// Reads the favourite out and makes it anew. What arrives between the two is lost, and sent again.
+    #[cold]
+    pub(super) fn renew(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+        let mut total = 0;
+        let Some((index, to)) = self.renews.take() else {
+            return 0;
+        };
+        for _ in 0..REST_ROUNDS {
+            match self.receive_from(PORT_COUNT, ReceiveBatch::receive, visit) {
+                0 => break,
+                count => total += count,
+            }
+        }
+        // A stream still comes this way where there was more.
+        if total <= STREAM_COUNT {
+            self.settle(index, to);
+        }
+        total
+    }
+
     /// Receives what one call finds in a socket.
     fn receive_from(
         &mut self,
