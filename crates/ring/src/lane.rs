@@ -27,7 +27,9 @@ pub struct LaneControl {
     /// 1 while the consumer polls the lane; 0 means that the producer must ring.
     polled: AtomicU64,
     #[cfg(not(loom))]
-    reserved_too: [AtomicU64; 14],
+    reserved_too: [AtomicU64; 13],
+    /// How the consumer takes long messages now while some go both ways; 0 if it does not say.
+    both_ways: AtomicU64,
     /// 1 if the consumer reads long payload faster when it was stored past the producer's cache.
     past_cache: AtomicU64,
 }
@@ -91,6 +93,7 @@ impl Lane {
         }
         self.control().polled.store(0, Ordering::Relaxed);
         self.control().past_cache.store(0, Ordering::Relaxed);
+        self.control().both_ways.store(0, Ordering::Relaxed);
         // Without release: the slot is freed with it, after this, and claimed with acquire.
         self.control().consumed.store(0, Ordering::Relaxed);
     }

@@ -4,8 +4,10 @@
 //! On bare metal single copy wins for large messages (Vienne 2014); on virtual machines it can be three times
 //! slower. A pipelined copy is best stored through the cache where both processors share it and past it where they
 //! do not, and a virtual processor that moves can change the answer within one run. So all ways are timed as they
-//! are used, and the slower ones are tried again now and then, the more seldom the slower they are. Asked by fetch and parted for every
-//! matched offer.
+//! used, and the slower ones are tried again now and then, the more seldom the slower they are. What a way costs shows in the time from one
+//! message's end to the next one's, not in its own time alone: where it leaves lines of both buffers, whoever works on them
+//! next has to fetch. So each way is tried in several transfers in a row, the first of which tell of the way before it. Messages that go both ways at once
+//! are another case than those that only come, and have knowledge of their own. Asked by ways for every matched offer.
 
 use crate::settings::SingleCopy;
 
@@ -50,8 +52,16 @@ pub(crate) struct Open {
     pub(crate) mapped: bool,
 }
 
+impl Method {
+    /// The way that is published by this number, from 1 on.
+    pub(crate) fn numbered(number: u64) -> Option<Self> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        ALL.get(index).copied()
+    }
+}
+
 impl Open {
-    fn holds(self, way: Method) -> bool {
+    pub(crate) fn holds(self, way: Method) -> bool {
         match way {
             Method::Pipelined | Method::PastCache => true,
             Method::SingleCopy => self.single_copy,
@@ -64,20 +74,36 @@ impl Open {
 /// Size classes: one for each power of two. Specified: message lengths have 64 bits.
 const CLASSES: usize = 64;
 
-/// Transfers of a class in which each way is tried before the first choice. Chosen: enough to see past one
-/// interruption.
-const FIRST_TRIALS: u32 = 3;
+/// Transfers of a class that tell of each way before the first choice. Chosen: enough to see past one interruption.
+const FIRST_TRIALS: u32 = 2;
+
+/// Transfers after a change of the way that tell nothing of it. Chosen: what the way before it has left in the caches.
+const SETTLING: u32 = 1;
+
+/// The same where several are under way, so that the other process follows some transfers later. Chosen: a pipe is lent for so many ahead.
+const SETTLING_DEEP: u32 = 5;
+
+/// Transfers for which that holds after the last time that several were. Chosen: windows run empty at their ends.
+const DEEP_FOR: u32 = 64;
+
+/// A way that costs so many halves of the best one's time in the next size class is not tried before the first choice. Chosen.
+const HOPELESS_HALVES: u64 = 3;
 
 /// Transfers of a class after which a way that costs up to twice as much as the best is tried again. One that costs n times as much is
 /// tried after n - 1 times as many, so that trials of each way cost one or two percent of the time. Chosen.
-const TRIAL_PERIOD: u64 = 192;
+const TRIAL_PERIOD: u64 = 256;
+
+/// Transfers of a trial that comes so often.
+const TRIAL_TRANSFERS: u64 = RECENT as u64 + SETTLING as u64;
 
 /// Most of that. Chosen: ways that were once interrupted come back.
 const TRIAL_PERIOD_LIMIT: u64 = 4096;
 
-/// A way that is tried again gets [`RECENT`] transfers in a row, since the first one finds other memory in the caches; but only while it costs
-/// at most so many times as much as the best. Chosen.
-const PROMISING: u64 = 3;
+/// The first transfers of a class, which teach nothing. Chosen: they find buffers that nobody has touched and processors that just woke up.
+const WARM_UP: u32 = 4;
+
+/// A way that is tried again gets [`RECENT`] transfers in a row that tell; but only while it costs at most so many times as much as the best. Chosen.
+const PROMISING: u64 = 2;
 
 /// Transfers of a way that say what it costs: the one in the middle. Chosen: one that was interrupted, or that was helped by what came before
 /// it, says nothing, and a processor that moves is noticed after two.
@@ -98,46 +124,142 @@ impl Known {
         let mut recent = self.recent;
         let known = &mut recent[..RECENT.min(self.samples as usize)];
         known.sort_unstable();
-        known.get(known.len() / 2).copied().unwrap_or(0)
+        let middle = known.len().saturating_sub(1) / 2;
+        known.get(middle).copied().unwrap_or(0)
     }
 
     /// Whether it is time to try it again, where the best way costs so much.
-    fn is_due(&self, best: u64) -> bool {
+    fn is_due(&self, best: u64, settling: u32) -> bool {
         let (cost, best) = (self.cost(), best.max(1));
-        let transfers = if cost > best.saturating_mul(PROMISING) {
+        let tell = if cost > best.saturating_mul(PROMISING) {
             1
         } else {
             RECENT as u64
         };
+        let transfers = u64::from(settling) + tell;
         let excess = cost.saturating_sub(best);
-        let period = (TRIAL_PERIOD / RECENT as u64 * transfers).saturating_mul(excess) / best;
-        self.idle_transfers >= period.clamp(TRIAL_PERIOD, TRIAL_PERIOD_LIMIT)
+        // Where several are under way a change of the way disturbs those besides.
+        let weight = transfers * transfers.max(TRIAL_TRANSFERS) / TRIAL_TRANSFERS;
+        let shortest = TRIAL_PERIOD * weight / TRIAL_TRANSFERS;
+        let period = shortest.saturating_mul(excess) / best;
+        self.idle_transfers >= period.clamp(shortest, TRIAL_PERIOD_LIMIT)
     }
 }
 
 #[derive(Clone, Copy, Default, Debug)]
 struct Class {
     ways: [Known; WAYS],
-    /// The way that is being tried again, and how many more transfers it gets.
+    /// The way that is being tried, and how many more transfers it gets.
     trial: Option<(Method, u32)>,
+    /// The way of the last transfers that ended, and how many in a row.
+    row: Option<(Method, u32)>,
+    /// Transfers after a change that tell nothing.
+    settling: u32,
+    /// For how many transfers several count as under way.
+    deep_left: u32,
+    /// Whether it was asked for a way, and how many transfers then are still to teach nothing.
+    is_asked: bool,
+    warm_up: u32,
+}
+
+impl Class {
+    /// Whether enough is known of all ways that are open.
+    fn is_known(&self, open: Open) -> bool {
+        let mut ways = ALL.into_iter().filter(|&way| open.holds(way));
+        ways.all(|way| self.ways[way as usize].samples >= FIRST_TRIALS)
+    }
+
+    /// Takes over which ways are hopeless in the next class.
+    fn learn_from(&mut self, next: &Self) {
+        let tried = next.ways.iter().filter(|known| known.samples > 0);
+        let best = tried.map(Known::cost).min().unwrap_or(0);
+        for (known, theirs) in self.ways.iter_mut().zip(&next.ways) {
+            if theirs.samples > 0
+                && theirs.cost().saturating_mul(2) > best.saturating_mul(HOPELESS_HALVES)
+            {
+                *known = Known {
+                    idle_transfers: 0,
+                    samples: RECENT as u32,
+                    recent: [theirs.cost(); RECENT],
+                };
+            }
+        }
+    }
+}
+
+/// What goes on around a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Traffic {
+    /// Messages of this size only come.
+    OneWay,
+    /// They go, too, one at a time.
+    BothWays,
+    /// They go, too, and several are under way.
+    BothWaysDeep,
+}
+
+/// What the time of a transfer teaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Lesson {
+    /// What the way costs where messages only come.
+    OneWay,
+    /// What it costs where they go both ways.
+    BothWays,
+    /// Nothing: it was not our choice.
+    Nothing,
 }
 
 /// What was learned so far.
 #[derive(Debug)]
 pub(crate) struct Choice {
-    classes: Box<[Class; CLASSES]>,
+    one_way: Box<[Class; CLASSES]>,
+    both_ways: Box<[Class; CLASSES]>,
+    /// What the other process chose for both, lately.
+    followed: [Option<Method>; CLASSES],
 }
 
 impl Choice {
     pub(crate) fn new() -> Self {
         Self {
-            classes: Box::new([Class::default(); CLASSES]),
+            one_way: Box::new([Class::default(); CLASSES]),
+            both_ways: Box::new([Class::default(); CLASSES]),
+            followed: [None; CLASSES],
         }
     }
 
+    /// The classes of some traffic, that of `bytes` prepared by what is known of its neighbours.
+    fn class(&mut self, bytes: u64, open: Open, traffic: Traffic) -> &mut Class {
+        let classes = match traffic {
+            Traffic::OneWay => &mut self.one_way,
+            Traffic::BothWays | Traffic::BothWaysDeep => &mut self.both_ways,
+        };
+        let index = class_of(bytes);
+        if classes[index].ways.iter().all(|known| known.samples == 0) {
+            let neighbours = [index.wrapping_sub(1), index + 1];
+            let mut neighbours = neighbours.iter().filter_map(|&next| classes.get(next));
+            if let Some(&known) = neighbours.find(|next| next.is_known(open)) {
+                classes[index].learn_from(&known);
+            }
+        }
+        let class = &mut classes[index];
+        class.deep_left = match traffic {
+            Traffic::BothWaysDeep => DEEP_FOR,
+            _ => class.deep_left.saturating_sub(1),
+        };
+        class.settling = if class.deep_left > 0 {
+            SETTLING_DEEP
+        } else {
+            SETTLING
+        };
+        if !std::mem::replace(&mut class.is_asked, true) {
+            class.warm_up = WARM_UP;
+        }
+        class
+    }
+
     /// The way for the next transfer of `bytes`.
-    pub(crate) fn next(&mut self, bytes: u64, open: Open) -> Method {
-        let class = &mut self.classes[class_of(bytes)];
+    pub(crate) fn next(&mut self, bytes: u64, open: Open, traffic: Traffic) -> Method {
+        let class = self.class(bytes, open, traffic);
         let mut rarest = Method::Pipelined;
         let mut best = Method::Pipelined;
         let known = |way: Method| &class.ways[way as usize];
@@ -149,16 +271,19 @@ impl Choice {
                 best = way;
             }
         }
-        let chosen = if known(rarest).samples < FIRST_TRIALS {
-            rarest
-        } else if let Some((way, left)) = class.trial.filter(|&(way, _)| open.holds(way)) {
+        let chosen = if let Some((way, left)) = class.trial.filter(|&(way, _)| open.holds(way)) {
             class.trial = (left > 1).then_some((way, left - 1));
             way
+        } else if known(rarest).samples < FIRST_TRIALS {
+            class.trial = Some((rarest, class.settling + FIRST_TRIALS - 1));
+            rarest
         } else {
             let cost = known(best).cost();
-            let due = |way: &Method| *way != best && open.holds(*way) && known(*way).is_due(cost);
+            let due = |way: &Method| {
+                *way != best && open.holds(*way) && known(*way).is_due(cost, class.settling)
+            };
             let tried = ALL.into_iter().find(due);
-            class.trial = tried.map(|way| (way, RECENT as u32 - 1));
+            class.trial = tried.map(|way| (way, class.settling + RECENT as u32 - 1));
             tried.unwrap_or(best)
         };
         for known in &mut class.ways {
@@ -168,9 +293,20 @@ impl Choice {
         chosen
     }
 
+    /// The other process chose for both.
+    pub(crate) fn follow(&mut self, bytes: u64, way: Method) {
+        self.followed[class_of(bytes)] = Some(way);
+    }
+
+    /// How a size class is fetched now where messages only come, and where they go both ways, by numbers from 1 on; 0 is not known.
+    pub(crate) fn published(&self, class: usize) -> u8 {
+        let number = |way: Option<Method>| way.map_or(0, |way| way as u8 + 1);
+        let both = Self::settled(&self.both_ways[class]).or(self.followed[class]);
+        number(Self::settled(&self.one_way[class])) | number(both) << 4
+    }
+
     /// The way that is now the fastest for a size class; None before all that are permitted were tried.
-    pub(crate) fn settled(&self, class: usize) -> Option<Method> {
-        let class = self.classes.get(class)?;
+    fn settled(class: &Class) -> Option<Method> {
         let tried = |way: &Method| class.ways[*way as usize].samples >= FIRST_TRIALS;
         let pipes = [Method::Pipelined, Method::PastCache];
         let known = pipes.iter().all(tried) || tried(&Method::SingleCopy) || tried(&Method::Mapped);
@@ -180,8 +316,23 @@ impl Choice {
     }
 
     /// Learns that a transfer of `bytes` took `elapsed_ns`.
-    pub(crate) fn learn(&mut self, method: Method, bytes: u64, elapsed_ns: u64) {
-        let class = &mut self.classes[class_of(bytes)];
+    pub(crate) fn learn(&mut self, method: Method, bytes: u64, elapsed_ns: u64, lesson: Lesson) {
+        let classes = match lesson {
+            Lesson::OneWay => &mut self.one_way,
+            Lesson::BothWays => &mut self.both_ways,
+            Lesson::Nothing => return,
+        };
+        let class = &mut classes[class_of(bytes)];
+        if class.warm_up > 0 {
+            class.warm_up -= 1;
+            return;
+        }
+        let before = class.row.filter(|&(way, _)| way == method);
+        let in_a_row = before.map_or(0, |(_, count)| count.saturating_add(1));
+        class.row = Some((method, in_a_row));
+        if in_a_row < class.settling {
+            return;
+        }
         let best = class.ways.iter().filter(|known| known.samples > 0);
         let best = best.map(Known::cost).min().unwrap_or(0);
         let known = &mut class.ways[method as usize];
@@ -194,7 +345,8 @@ impl Choice {
     }
 }
 
-fn class_of(bytes: u64) -> usize {
+/// The size class of a message.
+pub(crate) fn class_of(bytes: u64) -> usize {
     bytes.max(1).ilog2() as usize
 }
 
@@ -210,94 +362,4 @@ pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn open(single_copy: bool, mapped: bool) -> Open {
-        Open {
-            single_copy,
-            shared: false,
-            mapped,
-        }
-    }
-
-    /// Runs transfers of a MiB that take the given times; answers how often each way was taken.
-    fn run(
-        choice: &mut Choice,
-        transfers: u32,
-        may_single_copy: bool,
-        elapsed_ns: [u64; 3],
-    ) -> [u32; 3] {
-        let mut taken = [0; 3];
-        for _ in 0..transfers {
-            let method = choice.next(1 << 20, open(may_single_copy, false));
-            taken[method as usize] += 1;
-            choice.learn(method, 1 << 20, elapsed_ns[method as usize]);
-        }
-        taken
-    }
-
-    #[test]
-    fn the_fastest_way_is_taken_nearly_always() {
-        for fastest in 0..3 {
-            let mut elapsed_ns = [100_000; 3];
-            elapsed_ns[fastest] = 40_000;
-            let taken = run(&mut Choice::new(), 1000, true, elapsed_ns);
-            assert!(
-                taken[fastest] > 960,
-                "{taken:?}, where {fastest} is the fastest"
-            );
-        }
-    }
-
-    #[test]
-    fn a_change_of_the_machine_changes_the_choice() {
-        let mut choice = Choice::new();
-        run(&mut choice, 500, true, [100_000, 40_000, 60_000]);
-        let taken = run(&mut choice, 1000, true, [150_000, 150_000, 50_000]);
-        assert!(taken[2] > 600, "{taken:?}");
-    }
-
-    #[test]
-    fn single_copy_is_never_taken_where_it_is_not_permitted() {
-        let taken = run(&mut Choice::new(), 500, false, [1, 40_000, 60_000]);
-        assert_eq!(taken[0], 0);
-        assert!(taken[1] > 480);
-    }
-
-    #[test]
-    fn a_mapped_heap_is_one_way_among_the_others() {
-        for (may_single_copy, mapped_ns) in [(true, 20_000), (false, 20_000), (true, 90_000)] {
-            let mut choice = Choice::new();
-            let elapsed_ns = [50_000, 40_000, 60_000, mapped_ns, 80_000];
-            let mut taken = [0; 5];
-            for _ in 0..1000 {
-                let method = choice.next(1 << 20, open(may_single_copy, true));
-                taken[method as usize] += 1;
-                choice.learn(method, 1 << 20, elapsed_ns[method as usize]);
-            }
-            assert_eq!(taken[3] > 940, mapped_ns == 20_000, "{taken:?}");
-            assert_eq!(taken[0] == 0, !may_single_copy, "{taken:?}");
-        }
-    }
-
-    #[test]
-    fn size_classes_do_not_disturb_each_other() {
-        let mut choice = Choice::new();
-        run(&mut choice, 500, true, [100_000, 40_000, 60_000]);
-        for _ in 0..10 {
-            choice.learn(Method::SingleCopy, 1 << 26, 1_000_000);
-            choice.learn(Method::Pipelined, 1 << 26, 9_000_000);
-            choice.learn(Method::PastCache, 1 << 26, 9_000_000);
-        }
-        assert_eq!(choice.next(1 << 26, open(true, false)), Method::SingleCopy);
-    }
-
-    #[test]
-    fn ranks_that_share_processors_take_single_copy_unless_told_otherwise() {
-        assert!(prefers_single_copy(SingleCopy::Auto, true));
-        assert!(!prefers_single_copy(SingleCopy::Auto, false));
-        assert!(!prefers_single_copy(SingleCopy::Never, true));
-        assert!(prefers_single_copy(SingleCopy::Always, false));
-    }
-}
+mod tests;

@@ -9,7 +9,7 @@ use weft_os::{clock, crash_point};
 use weft_ring::PipeReader;
 use weft_ring::layout::CHUNK_BYTES;
 
-use crate::choice::Method;
+use crate::choice::{Lesson, Method};
 use crate::remote::{Link, PIPE_LAP_BYTES};
 use crate::rendezvous::RemoteOffer;
 use crate::shares::Sharing;
@@ -24,6 +24,10 @@ pub(crate) const PULL_BYTES: usize = 512 * 1024;
 
 /// Chunks taken out of one pipe in one call of progress. Chosen: as [`PULL_BYTES`].
 const CHUNKS_PER_ROUND: u32 = (PULL_BYTES / CHUNK_BYTES) as u32;
+
+/// The same while we send through a pipe, too; and most that are then filled in one call. Chosen: longer turns leave the other direction
+/// waiting for some hundred microseconds.
+pub(crate) const CHUNKS_BOTH_WAYS: u32 = 16;
 
 /// How an accepted offer comes in.
 #[derive(Debug)]
@@ -58,6 +62,8 @@ pub(crate) struct Fetch {
     pub(crate) stage: Stage,
     /// How it was meant to come.
     pub(crate) method: Method,
+    /// What its time teaches.
+    pub(crate) lesson: Lesson,
     /// When its bytes began to move; 0 before.
     pub(crate) started_ns: u64,
 }
@@ -82,13 +88,13 @@ impl Fetch {
         )
     }
 
-    /// Takes chunks out of the pipe, up to [`CHUNKS_PER_ROUND`]; true if there were any. After one it looks so many times for the next.
-    fn empty_chunks(&mut self, looks: u32) -> Result<bool, TransferError> {
+    /// Takes chunks out of the pipe, up to a limit; answers how many. After one it looks so many times for the next.
+    fn empty_chunks(&mut self, limit: u32, looks: u32) -> Result<u32, TransferError> {
         let Stage::Piped(_, reader) = &mut self.stage else {
-            return Ok(false);
+            return Ok(0);
         };
         let (mut taken, mut left_looks) = (0, 0);
-        while taken < CHUNKS_PER_ROUND && self.done_bytes < self.wanted_bytes {
+        while taken < limit && self.done_bytes < self.wanted_bytes {
             let (done_bytes, landing) = (&mut self.done_bytes, &self.landing);
             let left = self.wanted_bytes - *done_bytes;
             let mut is_full = true;
@@ -110,7 +116,7 @@ impl Fetch {
                 std::hint::spin_loop();
             }
         }
-        Ok(taken > 0)
+        Ok(taken)
     }
 }
 
@@ -145,15 +151,16 @@ impl Transport {
     fn decide(&mut self, index: usize) {
         let fetch = &self.transfers.fetches[index];
         let (offer, buffer) = (fetch.offer, fetch.landing.buffer.clone());
-        let method = self.method_for(&offer, &buffer, fetch.wanted_bytes as u64);
+        let (method, lesson) = self.method_for(&offer, &buffer, fetch.wanted_bytes as u64);
         let fetch = &mut self.transfers.fetches[index];
         (fetch.method, fetch.stage) = (method, Stage::of(method));
+        fetch.lesson = lesson;
     }
 
     /// Fetches what has not come along with the offer, by this way; `None` is decided when it is its turn.
     pub(crate) fn start_fetch_by(
         &mut self,
-        method: Option<Method>,
+        method: Option<(Method, Lesson)>,
         (offer, landing): (RemoteOffer, Landing),
         wanted_bytes: usize,
         begun_bytes: usize,
@@ -164,8 +171,9 @@ impl Transport {
             wanted_bytes,
             done_bytes: begun_bytes,
             begun_bytes,
-            stage: method.map_or(Stage::Undecided, Stage::of),
-            method: method.unwrap_or(Method::Pipelined),
+            stage: method.map_or(Stage::Undecided, |(way, _)| Stage::of(way)),
+            method: method.map_or(Method::Pipelined, |(way, _)| way),
+            lesson: method.map_or(Lesson::Nothing, |(_, lesson)| lesson),
             started_ns: 0,
         });
     }
@@ -208,6 +216,11 @@ impl Transport {
     /// Moves every fetch on; answers how many moved.
     pub(crate) fn fetch<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut events = self.lend();
+        self.transfers.chunks_left = if self.pipes.feeds.is_empty() {
+            CHUNKS_PER_ROUND
+        } else {
+            CHUNKS_BOTH_WAYS
+        };
         let mut index = 0;
         let mut pulled = false;
         while index < self.transfers.fetches.len() {
@@ -270,7 +283,9 @@ impl Transport {
             Stage::Shared(_) => *events += usize::from(self.pull_shares(index)?),
             Stage::Piped(..) => {
                 let looks = self.housekeeping.patience();
-                *events += usize::from(fetch.empty_chunks(looks)?);
+                let taken = fetch.empty_chunks(self.transfers.chunks_left, looks)?;
+                self.transfers.chunks_left -= taken;
+                *events += usize::from(taken > 0);
             }
         }
         let fetch = &self.transfers.fetches[index];
@@ -322,11 +337,9 @@ impl Transport {
         let fetch = self.transfers.fetches.remove(index);
         let bytes = (fetch.wanted_bytes - fetch.begun_bytes) as u64;
         let now_ns = clock::monotonic_ns();
-        // What it took beyond the fetch before it; of several that went side by side nothing can be learned.
-        let elapsed_ns = now_ns - fetch.started_ns.max(self.last_fetch_ns).min(now_ns);
-        self.last_fetch_ns = now_ns;
+        // Of several that went side by side nothing can be learned.
+        let charged_ns = self.charge(fetch.started_ns, now_ns);
         // Shared ones follow each other closely: what one is charged too much the next is charged too little.
-        let is_own = matches!(fetch.stage, Stage::Own);
         let moving = |other: &Fetch| {
             other.started_ns != 0
                 && (other.method, fetch.method) != (Method::Shared, Method::Shared)
@@ -337,11 +350,10 @@ impl Transport {
         let is_mapped = matches!(fetch.stage, Stage::Mapped);
         let came_from = &mut self.remotes[fetch.offer.remote.index()];
         let was_warm = !by_pipe || came_from.piped.note(bytes as usize, PIPE_LAP_BYTES);
-        if bytes > 0 && alone && was_warm && !is_own {
-            // As if all of it had come so: the choice is made for whole messages.
-            let whole_ns = elapsed_ns.saturating_mul(fetch.wanted_bytes as u64) / bytes;
+        if bytes > 0 && alone && was_warm {
+            let whole_bytes = fetch.wanted_bytes as u64;
             self.choice
-                .learn(fetch.method, fetch.wanted_bytes as u64, whole_ns);
+                .learn(fetch.method, whole_bytes, charged_ns, fetch.lesson);
         }
         let remote = fetch.offer.remote;
         match fetch.stage {

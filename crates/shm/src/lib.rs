@@ -16,7 +16,7 @@
 //! - [`settings`], [`transport`] (the struct and its `Peer` face), [`backing`] (the file of a region), [`contact`] (finding
 //!   a remote's region), [`remote`]
 //! - [`send`], [`receive`], [`stream`]
-//! - long messages: [`rendezvous`], [`fetch`], [`pipelined`], [`parted`], [`shares`], [`heap`], [`ways`] and [`choice`] (which of them), [`stores`]
+//! - long messages: [`rendezvous`], [`fetch`], [`pipelined`], [`parted`], [`shares`], [`heap`], [`ways`], [`both_ways`] and [`choice`] (which of them), [`stores`]
 //!   (through the cache or past it)
 //! - [`direct`] and [`views`]: registered memory that is touched without its owner's help
 //! - [`housekeeping`] (what is done now and then), [`loss`] (who died, and what ends with it), [`sleep`], [`statistics`], [`published`] (what tools see of it),
@@ -26,6 +26,9 @@
 #![forbid(unsafe_code)]
 
 mod backing;
+mod both_ways;
+#[cfg(test)]
+mod both_ways_tests;
 mod choice;
 mod contact;
 mod direct;

@@ -15,7 +15,7 @@ use weft_memory::UserBuffer;
 use weft_os::{clock, crash_point};
 use weft_ring::{Arrival, Head};
 
-use crate::choice::Method;
+use crate::choice::{Lesson, Method, class_of};
 use crate::pipelined::Accepted;
 use crate::protocol::{
     ACCEPT, BEGIN_BYTES, BEGIN_CELLS, BEGIN_LIMIT_BYTES, BY_LANE, FLAG_RECEIPT, PART, PIECE_BYTES,
@@ -33,7 +33,7 @@ use crate::transport::{Transfers, Transport};
 pub(crate) struct Rest {
     offer: RemoteOffer,
     /// How it is to come, once that is decided, and when it was.
-    way: Option<Method>,
+    way: Option<(Method, Lesson)>,
     started_ns: u64,
 }
 
@@ -80,6 +80,8 @@ impl Transport {
     /// Announces a long message: with its first bytes if nothing else of ours is under way, else by an offer alone. True if
     /// it went.
     pub(crate) fn announce(&mut self, waiting: &mut Waiting) -> bool {
+        let length_bytes = waiting.payload.length_bytes() as u64;
+        self.remotes[waiting.op.remote.index()].announced = Some(class_of(length_bytes));
         let is_short = waiting.payload.length_bytes() <= BEGIN_LIMIT_BYTES;
         if is_short && self.may_begin(waiting.op.remote) {
             self.begin(waiting)
@@ -113,6 +115,7 @@ impl Transport {
             token: op.token,
             payload: Some(waiting.payload.clone()),
             wants_receipt: op.level == CompletionLevel::Delivery,
+            length_bytes: waiting.payload.length_bytes() as u64,
         });
         waiting.outgoing = Some(index);
         if !self.push_pieces(waiting) {
@@ -250,7 +253,7 @@ impl Transport {
             Some(way) => way,
             None => self.ask_for_rest(index, wanted_bytes),
         };
-        if way == Method::Pipelined {
+        if way.0 == Method::Pipelined {
             if self.transfers.streams[index].is_complete() {
                 self.learn_parted(index);
                 self.end_parted(index, offer.wants_receipt, owner);
@@ -263,19 +266,20 @@ impl Transport {
     }
 
     /// Decides how the rest comes, and asks for it if it is to come in parts.
-    fn ask_for_rest(&mut self, index: usize, wanted_bytes: usize) -> Method {
+    fn ask_for_rest(&mut self, index: usize, wanted_bytes: usize) -> (Method, Lesson) {
+        let nothing = (Method::PastCache, Lesson::Nothing);
         let Some(offer) = self.transfers.streams[index]
             .rest
             .as_ref()
             .map(|rest| rest.offer)
         else {
-            return Method::PastCache;
+            return nothing;
         };
         let buffer = match &self.transfers.streams[index].target {
             Target::Landing(landing) => landing.buffer.clone(),
-            _ => return Method::PastCache,
+            _ => return nothing,
         };
-        let mut way = self.method_for(&offer, &buffer, wanted_bytes as u64);
+        let (mut way, lesson) = self.method_for(&offer, &buffer, wanted_bytes as u64);
         let entry = &self.remotes[offer.remote.index()];
         if way == Method::Pipelined && !matches!(entry.link, Link::Ready(_)) {
             // A pipe is lent as soon as its sender can be told, and the fetch fails if that cannot be.
@@ -284,10 +288,10 @@ impl Transport {
         let lane = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
         let stream = &mut self.transfers.streams[index];
         if let Some(rest) = &mut stream.rest {
-            (rest.way, rest.started_ns) = (Some(way), clock::monotonic_ns());
+            (rest.way, rest.started_ns) = (Some((way, lesson)), clock::monotonic_ns());
         }
         if way != Method::Pipelined {
-            return way;
+            return (way, lesson);
         }
         if let Some(lane) = lane {
             lane.parted += 1;
@@ -304,7 +308,7 @@ impl Transport {
         ];
         crash_point!(54, "begun: its rest is to be asked for");
         self.answer(offer.remote, ACCEPT, words);
-        way
+        (way, lesson)
     }
 
     /// Learns how long it took to come in parts, if nothing else came meanwhile.
@@ -314,6 +318,7 @@ impl Transport {
             return;
         };
         let (remote, bytes, started_ns) = (stream.remote, stream.expected_bytes, rest.started_ns);
+        let lesson = rest.way.map_or(Lesson::Nothing, |(_, lesson)| lesson);
         if let Some(slot) = self.remotes[remote.index()].inbound
             && let Some(lane) = &mut self.inbound[slot]
         {
@@ -323,12 +328,11 @@ impl Transport {
             .parted
             .note(bytes, LANE_LAP_BYTES);
         let now_ns = clock::monotonic_ns();
-        let elapsed_ns = now_ns - started_ns.max(self.last_fetch_ns).min(now_ns);
-        self.last_fetch_ns = now_ns;
+        let charged_ns = self.charge(started_ns, now_ns);
         let alone = self.transfers.fetches.is_empty() && self.transfers.streams.len() == 1;
         if alone && was_warm {
             self.choice
-                .learn(Method::Pipelined, bytes as u64, elapsed_ns);
+                .learn(Method::Pipelined, bytes as u64, charged_ns, lesson);
         }
     }
 

@@ -14,7 +14,7 @@ use weft_ring::{PipeReader, PipeWriter};
 
 use crate::backing;
 use crate::choice::Method;
-use crate::fetch::{Fetch, Stage};
+use crate::fetch::{CHUNKS_BOTH_WAYS, Fetch, Stage};
 use crate::protocol::{ACCEPT, BY_LANE};
 use crate::remote::Link;
 use crate::statistics::Protocol;
@@ -77,6 +77,11 @@ impl Pipes {
     /// A pipe whose message was read to its end may be lent again as it is.
     pub(crate) fn give_back(&mut self, pipe: usize, reader: PipeReader) {
         self.free.push((pipe, reader));
+    }
+
+    /// The same for one of which only the states were used: it is lent after those whose chunks are warm.
+    pub(crate) fn give_back_states(&mut self, pipe: usize, reader: PipeReader) {
+        self.free.insert(0, (pipe, reader));
     }
 
     /// A pipe whose sender is gone is emptied before it may be lent again.
@@ -239,12 +244,20 @@ impl Transport {
     pub(crate) fn feed<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut events = 0;
         let mut index = 0;
+        let goes_both_ways = !self.transfers.fetches.is_empty();
+        let mut left = if goes_both_ways {
+            CHUNKS_BOTH_WAYS
+        } else {
+            u32::MAX
+        };
         while index < self.pipes.feeds.len() {
             let (before, rest) = self.pipes.feeds.split_at_mut(index);
             let feed = &mut rest[0];
             let is_behind = |other: &Feed| (other.remote, other.pipe) == (feed.remote, feed.pipe);
             if !before.iter().any(is_behind) {
-                events += usize::from(feed.fill_chunks());
+                let filled = feed.fill_chunks(left);
+                left -= filled;
+                events += usize::from(filled > 0);
             }
             if !feed.bytes.is_empty() {
                 index += 1;
@@ -261,9 +274,10 @@ impl Transport {
 }
 
 impl Feed {
-    fn fill_chunks(&mut self) -> bool {
-        let mut moved = false;
-        while !self.bytes.is_empty() {
+    /// Fills empty chunks, up to a limit; answers how many.
+    fn fill_chunks(&mut self, limit: u32) -> u32 {
+        let mut moved = 0;
+        while moved < limit && !self.bytes.is_empty() {
             let (payload, bytes, past_cache) = (&self.payload, &self.bytes, self.past_cache);
             let mut count = 0;
             let filled = self.writer.write(|chunk| {
@@ -279,7 +293,7 @@ impl Feed {
                 break;
             }
             self.bytes.start += count;
-            moved = true;
+            moved += 1;
         }
         moved
     }

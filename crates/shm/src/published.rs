@@ -24,10 +24,7 @@ impl Transport {
         let mut choices = [0; CLASS_COUNT];
         let first_class = STREAM_BYTES.ilog2() as usize;
         for (class, choice) in choices.iter_mut().enumerate().skip(first_class) {
-            *choice = self
-                .choice
-                .settled(class)
-                .map_or(0, |method| method as u8 + 1);
+            *choice = self.choice.published(class);
         }
         self.own.region.publish(&Counters {
             written_ns: now_ns,

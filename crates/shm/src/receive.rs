@@ -231,6 +231,7 @@ impl Transport {
             received: 0,
             counts: Received::default(),
             quiet_ticks: 0,
+            both_ways: 0,
             stores: StoreTrial::default(),
         });
         self.expect_long(remote, slot);

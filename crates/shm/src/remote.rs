@@ -149,6 +149,10 @@ pub(crate) struct Remote {
     pub(crate) watched: bool,
     /// Its incarnation, once known; another one at the same address is another process.
     pub(crate) incarnation: Option<u64>,
+    /// The size class of the last long message that we announced to it, since one of its came.
+    pub(crate) announced: Option<usize>,
+    /// The size class that goes both ways between us, and for how many more messages that is taken for granted.
+    pub(crate) both_ways: Option<(usize, u32)>,
     /// The slot of our region that it sends through.
     pub(crate) inbound: Option<usize>,
 }
@@ -166,6 +170,8 @@ impl Remote {
             waiting: VecDeque::new(),
             watched: false,
             incarnation: None,
+            announced: None,
+            both_ways: None,
             inbound: None,
         }
     }

@@ -21,6 +21,8 @@ pub(crate) struct Outgoing {
     pub(crate) token: SendToken,
     /// The message, while the remote may still ask for it.
     pub(crate) payload: Option<UserBuffer>,
+    /// Length of the message; 0 for one that is already in the lane.
+    pub(crate) length_bytes: u64,
     /// Whether a FINISH comes after the last byte went through a pipe.
     pub(crate) wants_receipt: bool,
 }
@@ -32,6 +34,7 @@ impl Outgoing {
             remote,
             token,
             payload: None,
+            length_bytes: 0,
             wants_receipt: true,
         }
     }
@@ -164,6 +167,7 @@ impl Transport {
             token: op.token,
             payload: Some(waiting.payload.clone()),
             wants_receipt,
+            length_bytes: waiting.payload.length_bytes() as u64,
         });
         let length_bytes = waiting.payload.length_bytes();
         let address = waiting.address();

@@ -247,7 +247,7 @@ impl Transport {
     /// The whole message is here.
     pub(crate) fn close_board(&mut self, sharing: Sharing, remote: RemoteId) {
         sharing.board.close();
-        self.pipes.give_back(sharing.pipe, sharing.reader);
+        self.pipes.give_back_states(sharing.pipe, sharing.reader);
         self.remotes[remote.index()].pipes_lent -= 1;
     }
 

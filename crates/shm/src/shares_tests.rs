@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
-use crate::choice::Method;
+use crate::choice::{Lesson, Method};
 use crate::fetch::Stage;
 use crate::{Settings, Transport};
 
@@ -85,7 +85,9 @@ impl Pair {
             (Method::Shared, 1),
         ];
         for (way, cost) in ways.into_iter().chain(ways).chain(ways) {
-            receiver.choice.learn(way, LENGTH as u64, cost * 100_000);
+            let bytes = LENGTH as u64;
+            let lesson = Lesson::OneWay;
+            receiver.choice.learn(way, bytes, cost * 100_000, lesson);
         }
         Self {
             sender: (sender, Book::default()),

@@ -74,6 +74,8 @@ pub(crate) struct Inbound {
     pub(crate) quiet_ticks: u32,
     /// What it has sent.
     pub(crate) counts: Received,
+    /// What its sender was told of messages that go both ways.
+    pub(crate) both_ways: u64,
     /// How its sender should store long payload.
     pub(crate) stores: StoreTrial,
 }
@@ -105,6 +107,8 @@ pub(crate) struct Transfers {
     pub(crate) accepted: Vec<(Offer, Landing)>,
     /// Messages of ours that their receivers asked us to help with, in the order of asking.
     pub(crate) pushes: Vec<Push>,
+    /// Chunks that may still be taken in this round.
+    pub(crate) chunks_left: u32,
     /// Rounds in which fetches were moved on.
     pub(crate) rounds: u64,
     /// Boards lent so far.

@@ -5,36 +5,36 @@
 use weft_contract::RemoteId;
 use weft_memory::{UserBuffer, single_copy};
 
-use crate::choice::{Method, Open, prefers_single_copy};
+use crate::choice::{Lesson, Method, Open, prefers_single_copy};
 use crate::remote::Link;
 use crate::rendezvous::RemoteOffer;
 use crate::settings::SingleCopy;
 use crate::transport::Transport;
 
 impl Transport {
-    /// How the first `bytes` bytes of an offered message come into this buffer.
+    /// How the first `bytes` bytes of an offered message come into this buffer, and what that will teach.
     pub(crate) fn method_for(
         &mut self,
         offer: &RemoteOffer,
         buffer: &UserBuffer,
         bytes: u64,
-    ) -> Method {
+    ) -> (Method, Lesson) {
         let may_map = self.may_map(offer, bytes);
         if may_map && self.prefers_mapped() {
-            return Method::Mapped;
+            return (Method::Mapped, Lesson::OneWay);
         }
         let may_single_copy = offer.address != 0 && self.may_single_copy(offer.remote);
         if may_single_copy
             && prefers_single_copy(self.settings.single_copy, self.housekeeping.shares_cores)
         {
-            return Method::SingleCopy;
+            return (Method::SingleCopy, Lesson::OneWay);
         }
         let open = Open {
             single_copy: may_single_copy,
             shared: may_single_copy && buffer.is_contiguous(),
             mapped: may_map,
         };
-        self.choice.next(bytes, open)
+        self.choose(offer.remote, bytes, open)
     }
 
     /// Whether the remote's memory may be read; found out by reading a word of it, once.

@@ -211,6 +211,11 @@ impl Consumer {
             .store(u64::from(past_cache), Ordering::Relaxed);
     }
 
+    /// Tells the producer how we take long messages while some go both ways.
+    pub fn set_both_ways(&mut self, word: u64) {
+        self.lane.control().both_ways.store(word, Ordering::Relaxed);
+    }
+
     /// Publishes a count of cells that this end did not consume, as a receiver that is not ours might.
     #[cfg(test)]
     pub(crate) fn claim(&self, consumed: u64) {

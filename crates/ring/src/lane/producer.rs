@@ -268,6 +268,11 @@ impl Producer {
         self.lane.control().past_cache.load(Ordering::Relaxed) != 0
     }
 
+    /// What the receiver told with [`Consumer::set_both_ways`](super::Consumer::set_both_ways). Reads a shared line: slow path.
+    pub fn both_ways(&self) -> u64 {
+        self.lane.control().both_ways.load(Ordering::Relaxed)
+    }
+
     #[inline(always)]
     fn publish(&mut self, head: Head) {
         self.publish_run(head, 1);

@@ -24,7 +24,8 @@ impl HeapLane {
                 reserved: [const { AtomicU64::new(0) }; 15],
                 polled: AtomicU64::new(0),
                 #[cfg(not(loom))]
-                reserved_too: [const { AtomicU64::new(0) }; 14],
+                reserved_too: [const { AtomicU64::new(0) }; 13],
+                both_ways: AtomicU64::new(0),
                 past_cache: AtomicU64::new(0),
             },
             cells: (0..LANE_CELLS).map(|_| cell()).collect(),

@@ -109,6 +109,8 @@ pub struct Choice {
     pub to_bytes: u64,
     /// The way.
     pub method: &'static str,
+    /// Whether that is so while messages of these lengths go both ways at once, or while they only come.
+    pub both_ways: bool,
 }
 
 /// One remote of an endpoint.
@@ -282,7 +284,10 @@ fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -
         offered: is.offered_count,
         wide_lanes: is.wide_lanes_count,
         lost: is.lost_count,
-        choices: choices(&is.choices),
+        choices: [false, true]
+            .into_iter()
+            .flat_map(|both_ways| choices(&is.choices, both_ways))
+            .collect(),
         remotes: remotes.collect(),
         network: reading.network.clone(),
     }
@@ -318,9 +323,10 @@ fn join(endpoints: &mut [EndpointRow]) {
 }
 
 /// Neighbouring sizes that are fetched in the same way as one range; sizes of which nothing is known are left out.
-fn choices(published: &[u8; CLASS_COUNT]) -> Vec<Choice> {
+fn choices(published: &[u8; CLASS_COUNT], both_ways: bool) -> Vec<Choice> {
     let mut ranges: Vec<Choice> = Vec::new();
-    for (class, &number) in published.iter().enumerate() {
+    for (class, &byte) in published.iter().enumerate() {
+        let number = if both_ways { byte >> 4 } else { byte & 15 };
         let known = CHOICES.get(usize::from(number)).filter(|_| number > 0);
         let Some(&method) = known else {
             continue;
@@ -334,6 +340,7 @@ fn choices(published: &[u8; CLASS_COUNT]) -> Vec<Choice> {
                 from_bytes,
                 to_bytes,
                 method,
+                both_ways,
             }),
         }
     }
@@ -386,5 +393,20 @@ mod tests {
         assert_eq!(row.sent["direct_access"].messages_per_s, 10.0);
         assert_eq!(row.sent["direct_copy"].bytes, 4096);
         assert_eq!(row.sent_in_all().messages, 34);
+    }
+
+    #[test]
+    fn choices_for_both_directions_stand_beside_those_for_one() {
+        let mut published = [0; CLASS_COUNT];
+        (published[17], published[18], published[19]) = (1 | 2 << 4, 1, 3);
+        let of = |both_ways| {
+            let found = choices(&published, both_ways).into_iter();
+            let parts = found.map(|choice| (choice.from_bytes, choice.to_bytes, choice.method));
+            parts.collect::<Vec<_>>()
+        };
+        let single = (1 << 17, (1 << 19) - 1, "single copy");
+        let past = (1 << 19, (1 << 20) - 1, "pipelined past the cache");
+        assert_eq!(of(false), [single, past]);
+        assert_eq!(of(true), [(1 << 17, (1 << 18) - 1, "pipelined")]);
     }
 }

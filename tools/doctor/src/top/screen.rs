@@ -237,10 +237,11 @@ fn how_line(row: &EndpointRow) -> String {
 
 fn choice(choice: &Choice) -> String {
     format!(
-        "{} to {} by {}",
+        "{} to {} by {}{}",
         binary(choice.from_bytes),
         binary(choice.to_bytes.saturating_add(1)),
-        choice.method
+        choice.method,
+        if choice.both_ways { " both ways" } else { "" }
     )
 }
 
