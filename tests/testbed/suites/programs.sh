@@ -101,7 +101,11 @@ programs_on() {
             run_case "without a key both ways are named, $mpi" 60 no_key_names_both_ways "$mpi"
             RANKS_PER_HOST=1 run_case "bench latency, encrypted, $mpi" 60 encrypted "$mpi" latency -c -m 1:65536 -i 20 -x 2
         fi
-        RANKS_PER_HOST=1 run_case "bench latency, $what, $mpi" 60 hosts_bench "$mpi" latency -c -m 1:1048576 -i 20 -x 2
+        if [[ $what == 4* ]]; then
+            RANKS_PER_HOST=1 run_case "bench multi_lat, $what, $mpi" 60 hosts_bench "$mpi" multi_lat -c -m 1:1048576 -i 20 -x 2
+        else
+            RANKS_PER_HOST=1 run_case "bench latency, $what, $mpi" 60 hosts_bench "$mpi" latency -c -m 1:1048576 -i 20 -x 2
+        fi
         run_case "bench allreduce, $what, $mpi" 60 hosts_bench "$mpi" allreduce -c -m "4:$largest" -i 3 -x 1
     done
     for mpi in intel mpich; do
