@@ -429,6 +429,7 @@ impl Flow {
     pub(crate) fn footprint_bytes(&self) -> usize {
         size_of::<Self>()
             + self.sender.ring.footprint_bytes()
+            + self.sender.paths.footprint_bytes()
             + self.outgoing.footprint_bytes()
             + self.order.footprint_bytes()
             + self.landings.footprint_bytes()

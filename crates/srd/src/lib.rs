@@ -46,7 +46,8 @@
 //! - `silence`: when nothing is heard, and when that means death
 //! - `sizing`: how large datagrams may be; `reach`: which paths there are between hosts of several addresses
 //! - `departures`: what it took to leave
-//! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path`, `timers`
+//! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path` (`path_state` of each),
+//!   `timers`
 //! - `receive`: a packet, checked, then taken; `ack`: which sequences arrived; `loss`: what that means to the sender
 //! - `order` (the sender's order), `reassembly` (ranges), `landing` (placement), `credit` (who may send how much)
 //! - [`random`]: seeded numbers; `inspection`: what a machine shows of itself
@@ -68,6 +69,7 @@ mod order;
 mod outgoing;
 mod pacing;
 mod path;
+mod path_state;
 pub mod random;
 mod reach;
 mod reassembly;

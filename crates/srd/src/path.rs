@@ -5,6 +5,7 @@
 
 use weft_wire::{PATH_COUNT, Path, PortAddresses};
 
+use crate::path_state::States;
 use crate::random::Random;
 use crate::timers::NEVER;
 
@@ -31,21 +32,6 @@ pub(crate) enum Health {
     Denied,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct State {
-    /// Departure of the newest packet known to have arrived.
-    delivered_ns: u64,
-    /// Skip: when it ends. Suspect and denied: when the next probe is due.
-    until_ns: u64,
-    /// Suspect and denied: since when.
-    since_ns: u64,
-    rtt_ns: u32,
-    health: Health,
-    probe_count: u8,
-    /// Packets in a row whose answer had to be fetched over another path.
-    strike_count: u8,
-}
-
 /// A path that carried a packet there and its answer back, and when that packet left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Proof {
@@ -56,7 +42,7 @@ struct Proof {
 /// All paths of one flow.
 #[derive(Debug)]
 pub(crate) struct Paths {
-    states: [State; PATH_COUNT],
+    states: States,
     order: [u8; PATH_COUNT],
     cursor: u8,
     /// How many of `order` may be used.
@@ -74,22 +60,13 @@ impl Paths {
     /// Paths in a random order, of which only those to the remote's first port are open, from ports of ours at the first
     /// address (srd-protocol 6.1, 17.2).
     pub(crate) fn new(addresses: &PortAddresses, random: &mut Random) -> Self {
-        let state = State {
-            delivered_ns: 0,
-            until_ns: 0,
-            since_ns: 0,
-            rtt_ns: 0,
-            health: Health::Good,
-            probe_count: 0,
-            strike_count: 0,
-        };
         let mut order = [0; PATH_COUNT];
         for (index, path) in order.iter_mut().enumerate() {
             *path = index as u8;
         }
         random.shuffle(&mut order);
         let mut paths = Self {
-            states: [state; PATH_COUNT],
+            states: States::new(),
             order,
             cursor: 0,
             open_count: PATH_COUNT as u8,
@@ -297,12 +274,12 @@ impl Paths {
         }
         let mut chosen = None;
         let mut next_ns = NEVER;
-        for (index, state) in self.states.iter_mut().enumerate() {
+        for state in self.states.known_mut() {
             if !matches!(state.health, Health::Suspect | Health::Denied) {
                 continue;
             }
             if chosen.is_none() && state.until_ns <= now_ns {
-                chosen = Some(from(index as u8));
+                chosen = Some(from(state.path));
                 state.probe_count = state.probe_count.saturating_add(1);
                 if state.probe_count > DENY_AFTER {
                     state.health = Health::Denied;
@@ -331,6 +308,11 @@ impl Paths {
             matches!(health, Health::Good | Health::Skip)
         });
         good.count() as u32
+    }
+
+    /// Bytes outside of this structure.
+    pub(crate) fn footprint_bytes(&self) -> usize {
+        self.states.footprint_bytes()
     }
 
     /// Health of a path, for tests and counters.

@@ -5,6 +5,8 @@ use crate::pair::{MS, Policy, SECOND, US, Weather, World, config};
 
 const IDLE_BYTES: usize = 4 << 10;
 const ACTIVE_BYTES: usize = 64 << 10;
+/// Of a remote with which nothing but a few lone messages were exchanged.
+const MET_BYTES: usize = 2560;
 
 #[test]
 fn an_idle_remote_takes_less_than_4_kib_and_a_resting_one_less_than_1() {
@@ -25,6 +27,25 @@ fn an_idle_remote_takes_less_than_4_kib_and_a_resting_one_less_than_1() {
         let rest = world.hosts[host].machine.footprint_bytes(remote);
         println!("host {host}: {rest} bytes at rest");
         assert!(rest < 1 << 10, "{rest} bytes at rest");
+    }
+}
+
+#[test]
+fn a_remote_just_met_takes_less_than_two_and_a_half_kib() {
+    let mut world = World::new(2, 1);
+    for token in 0..4 {
+        world.post(0, 1, token, 100);
+        world.run_until_quiet(SECOND);
+    }
+    let remote = world.remote(0, 1);
+    for after in ["at once", "two seconds later"] {
+        for host in 0..2 {
+            let met = world.hosts[host].machine.footprint_bytes(remote);
+            println!("host {host}: {met} bytes {after}");
+            assert!(met < MET_BYTES || after == "at once", "{met} bytes {after}");
+            assert!(met < IDLE_BYTES, "{met} bytes {after}");
+        }
+        world.run_for(2 * SECOND);
     }
 }
 
