@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Two endpoints in one process; sends 8-byte messages from one to the other, one at a time: the receive is posted, the queue is read
-// in vain, the message is sent, the queue is read again. Or touches 8 bytes of the other's registered memory, one operation at a time,
+// in vain, the message is sent, the queue is read again. Or sends them too early (late): the message is sent, the queue is read in vain,
+// the receive is posted, the queue is read again. Or touches 8 bytes of the other's registered memory, one operation at a time,
 // from the call to its entry in the queue, the target's progress included: in private memory by messages, in a shared file by load and
 // store. Each call stands in a function of its own, whose instructions run.sh has callgrind count. What comes before those functions are
 // called, the first contact above all, is not counted.
 //
-// Usage: calls tagged|plain|private|shared ROUNDS
+// Usage: calls tagged|plain|late|private|shared ROUNDS
 #define _GNU_SOURCE
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -73,11 +74,15 @@ static inline ssize_t inject(struct side *from) {
                   : fi_injectdata(from->ep, source, LENGTH, DATA, from->other);
 }
 
-// What is counted: these four, everything that they call, and the few instructions of their own.
+// What is counted: these, everything that they call, and the few instructions of their own.
 __attribute__((noinline)) ssize_t counted_post(struct side *to) { return post(to); }
 __attribute__((noinline)) ssize_t counted_empty(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
 __attribute__((noinline)) ssize_t counted_inject(struct side *from) { return inject(from); }
 __attribute__((noinline)) ssize_t counted_find(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
+// The same calls where the message comes before its receive.
+__attribute__((noinline)) ssize_t counted_keep(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
+__attribute__((noinline)) ssize_t counted_match(struct side *to) { return post(to); }
+__attribute__((noinline)) ssize_t counted_take(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
 
 // The other's memory, and what an operation ends with: both sides make progress until there is the entry.
 static uint64_t remote_address, remote_key;
@@ -147,13 +152,14 @@ static void uncounted_round(struct side *from, struct side *to) {
 
 int main(int argc, char **argv) {
     bool known = false, shared, touches;
-    for (const char **kind = (const char *[]){"tagged", "plain", "private", "shared", NULL}; *kind; kind++)
+    for (const char **kind = (const char *[]){"tagged", "plain", "late", "private", "shared", NULL}; *kind; kind++)
         known = known || (argc == 3 && strcmp(argv[1], *kind) == 0);
     if (!known) {
-        fprintf(stderr, "usage: calls tagged|plain|private|shared ROUNDS\n");
+        fprintf(stderr, "usage: calls tagged|plain|late|private|shared ROUNDS\n");
         return 2;
     }
-    tagged = strcmp(argv[1], "tagged") == 0;
+    bool late = strcmp(argv[1], "late") == 0;
+    tagged = late || strcmp(argv[1], "tagged") == 0;
     shared = strcmp(argv[1], "shared") == 0;
     touches = shared || strcmp(argv[1], "private") == 0;
     struct fi_info *hints = fi_allocinfo();
@@ -176,10 +182,16 @@ int main(int argc, char **argv) {
     }
     for (int round = atoi(argv[2]); round > 0; round--) {
         memcpy(source, &round, sizeof round);
-        check(counted_post(&to), "post");
-        if (counted_empty(&to) != -FI_EAGAIN) return 1;
-        check(counted_inject(&from), "inject");
-        if (counted_find(&to) != 1 || entries[0].op_context != &context || entries[0].data != DATA) return 1;
+        if (late) {
+            check(counted_inject(&from), "inject");
+            if (counted_keep(&to) != -FI_EAGAIN) return 1;
+            check(counted_match(&to), "post");
+        } else {
+            check(counted_post(&to), "post");
+            if (counted_empty(&to) != -FI_EAGAIN) return 1;
+            check(counted_inject(&from), "inject");
+        }
+        if ((late ? counted_take(&to) : counted_find(&to)) != 1 || entries[0].op_context != &context || entries[0].data != DATA) return 1;
         if (memcmp(source, target, LENGTH) != 0) return 1;
     }
     return 0;

@@ -46,12 +46,15 @@ if ! cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers -o 
     finish
 fi
 count tagged inject fi_tinjectdata 200
-count tagged post fi_trecv 190
+count tagged post fi_trecv 170
 count tagged empty fi_cq_read_that_finds_nothing 170
-count tagged find fi_cq_read_that_finds_a_tagged_message 650
+count tagged find fi_cq_read_that_finds_a_tagged_message 590
 count plain inject fi_injectdata 200
-count plain post fi_recv 190
-count plain find fi_cq_read_that_finds_a_plain_message 650
+count plain post fi_recv 170
+count plain find fi_cq_read_that_finds_a_plain_message 590
+count late keep fi_cq_read_that_keeps_an_unexpected_message 660
+count late match fi_trecv_that_matches_an_unexpected_message 500
+count late take fi_cq_read_of_an_entry_that_waits 120
 # Private memory by messages: under valgrind a target seems to be away, and would be read by single copy.
 export FI_WEFT_SINGLE_COPY=never
 count private write fi_write_by_messages 4650
