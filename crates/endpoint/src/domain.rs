@@ -234,13 +234,18 @@ impl<P: LocalRoute> Domain<P> {
         known.hold_out(&tray);
         let event_count = endpoint.make_progress(&mut self.sinks);
         let known = self.sinks.queues.get_mut(queue.0).ok_or(Error::NoSuch)?;
-        match known.take_back() {
-            // Messages that wait for their receives, or that others were sent.
-            0 if event_count > 0 && known.is_empty() => Err(Error::Again),
-            0 if event_count == 0 => self.read_with_others(queue, max, tray()),
-            0 => self.read_waiting(queue, max, tray()),
-            count => Ok(count),
+        let count = known.take_back();
+        if count > 0 {
+            return Ok(count);
         }
+        let has_nothing = known.is_empty();
+        if event_count == 0 && self.endpoints.count() > 1 && self.others_are_due() {
+            return self.read_with_others(queue, max, tray());
+        }
+        if has_nothing {
+            return Err(Error::Again);
+        }
+        self.read_waiting(queue, max, tray())
     }
 
     /// Reads what waits in the queue; makes progress first if that is nothing, or if nothing is asked for.
@@ -256,9 +261,7 @@ impl<P: LocalRoute> Domain<P> {
     /// The same after a round of the domain's other endpoints.
     #[cold]
     fn read_with_others(&mut self, queue: QueueId, max: usize, tray: Tray) -> Result<usize, Error> {
-        if self.endpoints.count() > 1 {
-            self.progress_all();
-        }
+        self.progress_all();
         self.read_waiting(queue, max, tray)
     }
 
