@@ -99,8 +99,12 @@ const TRIAL_TRANSFERS: u64 = RECENT as u64 + SETTLING as u64;
 /// Most of that. Chosen: ways that were once interrupted come back.
 const TRIAL_PERIOD_LIMIT: u64 = 4096;
 
-/// The first transfers of a class, which teach nothing. Chosen: they find buffers that nobody has touched and processors that just woke up.
-const WARM_UP: u32 = 4;
+/// The first transfers of a class, which teach nothing: so many bytes of them, and one at least. Chosen: they find buffers that nobody has
+/// touched and processors that just woke up.
+const WARM_UP_BYTES: u64 = 1 << 20;
+
+/// Most of them.
+const WARM_UP_LIMIT: u64 = 4;
 
 /// A way that is tried again gets [`RECENT`] transfers in a row that tell; but only while it costs at most so many times as much as the best. Chosen.
 const PROMISING: u64 = 2;
@@ -252,7 +256,7 @@ impl Choice {
             SETTLING
         };
         if !std::mem::replace(&mut class.is_asked, true) {
-            class.warm_up = WARM_UP;
+            class.warm_up = (WARM_UP_BYTES / bytes.max(1)).clamp(1, WARM_UP_LIMIT) as u32;
         }
         class
     }
