@@ -32,8 +32,7 @@ use looking::collect_complaints;
 
 /// Socket buffers asked for. Chosen: the kernel's usual limit (net.core.rmem_max), four windows.
 const BUFFER_BYTES: usize = 4 << 20;
-/// Datagrams, or joined ones, received by one call. Measured: with eight the buffers fall out of the nearest caches, and a stream is a
-/// tenth slower.
+/// Datagrams, or joined ones, received by one call. Chosen: 128 KiB of buffers, which stay in the nearest caches; eight were no faster.
 const RECEIVE_COUNT: usize = 2;
 /// What one of them may hold: joined ones reach 64 KiB.
 const RECEIVE_BYTES: usize = 1 << 16;
