@@ -108,7 +108,8 @@ pub(crate) fn on_section(
             rtt_ns,
             verdict == Verdict::BelowTarget,
         );
-        if verdict == Verdict::SlowMinority {
+        // Where many paths have queues, to pass over those that had one crowds the others.
+        if verdict == Verdict::SlowMinority && !sender.window.is_loaded() {
             sender.paths.skip(path, now_ns, srtt_ns);
         }
     }
@@ -121,20 +122,32 @@ pub(crate) fn on_section(
     Ok(())
 }
 
+/// Whether this echo is news (srd-protocol 9.1, 14.7): newer than all before it, or of a sequence that nothing has acknowledged
+/// yet, since who echoes one acknowledges it by that. Without the latter a path with a queue would never be heard of: what
+/// left later on an empty one is echoed sooner.
+fn is_first_echo(sender: &Sender, section: &Acknowledgement) -> bool {
+    let of_this =
+        |sent: &Sent| sent.fate != Fate::Acknowledged && sent.sent_ns >= section.echo_sent_ns;
+    section.echo_sent_ns > sender.clocks.last_echo_ns
+        || sender.ring.get(section.echo_sequence).is_some_and(of_this)
+}
+
 /// The round trip of the echoed packet through the network, if it is news.
 fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
     let section = heard.section;
-    let clocks = &mut sender.clocks;
-    if section.echo_sent_ns <= clocks.last_echo_ns {
+    if !is_first_echo(sender, section) {
         return None;
     }
-    clocks.last_echo_ns = section.echo_sent_ns;
-    clocks.delivered_ns = clocks.delivered_ns.max(section.echo_sent_ns);
     sender
         .paths
         .on_delivered(section.echo_path, section.echo_sent_ns);
+    let clocks = &mut sender.clocks;
     let away_ns = (heard.now_ns - section.echo_sent_ns).saturating_sub(heard.waited_ns);
-    clocks.away_ns = away_ns;
+    if section.echo_sent_ns > clocks.last_echo_ns {
+        clocks.last_echo_ns = section.echo_sent_ns;
+        clocks.delivered_ns = clocks.delivered_ns.max(section.echo_sent_ns);
+        clocks.away_ns = away_ns;
+    }
     let rtt_ns = away_ns
         .saturating_sub(u64::from(section.hold_ns))
         .clamp(1, RTT_MOST_NS);
@@ -337,5 +350,79 @@ pub(crate) fn on_silence(
         sender.urgent = sender.ring.newest();
         sender.clocks.tail_probed = true;
         statistics.tail_probe_count += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use weft_wire::Path;
+
+    /// What was echoed, and what was acknowledged with it.
+    struct Told {
+        path: Path,
+        sent_ns: u64,
+        sequence: u64,
+        cumulative: u64,
+        bitmap: u64,
+    }
+
+    fn hear(sender: &mut Sender, told: &Told, now_ns: u64) {
+        let mut section = Acknowledgement {
+            cumulative: told.cumulative,
+            received_bytes: 0,
+            echo_sent_ns: told.sent_ns,
+            echo_sequence: told.sequence,
+            hold_ns: 0,
+            echo_path: told.path,
+            penalty: 0,
+            duplicate_count: 0,
+            paths_heard: told.path.bit(),
+            receive_limit: 0,
+            credit_limit: 0,
+            bitmap: [0; 16],
+        };
+        section.bitmap[0] = told.bitmap;
+        let heard = Heard {
+            section: &section,
+            now_ns,
+            waited_ns: 0,
+            lag_ns: 0,
+            is_news: true,
+        };
+        let taken = on_section(sender, &heard, &mut Statistics::default(), |_| {});
+        assert_eq!(taken, Ok(()));
+    }
+
+    /// Else nothing is known of a path with a queue: what leaves later on an empty one is back sooner.
+    #[test]
+    fn an_echo_that_was_overtaken_tells_of_its_path_and_counts_once() {
+        let mut sender = Sender::new(&Config::default(), 0, 0, &mut Random::new(1));
+        let (slow, quick) = (Path::from_ports(0, 0), Path::from_ports(1, 0));
+        sender.on_fresh(Piece::Eager { slot: 0 }, 1000, slow, 1_000);
+        sender.on_fresh(Piece::Eager { slot: 0 }, 1000, quick, 2_000);
+        let second = Told {
+            path: quick,
+            sent_ns: 2_000,
+            sequence: 1,
+            cumulative: 0,
+            bitmap: 1,
+        };
+        hear(&mut sender, &second, 12_000);
+        assert_eq!(sender.paths.rtt_ns(quick), 10_000);
+        assert_eq!(sender.paths.rtt_ns(slow), 0);
+        let first = Told {
+            path: slow,
+            sent_ns: 1_000,
+            sequence: 0,
+            cumulative: 2,
+            bitmap: 0,
+        };
+        hear(&mut sender, &first, 101_000);
+        assert_eq!(sender.paths.rtt_ns(slow), 100_000);
+        hear(&mut sender, &first, 901_000);
+        assert_eq!(sender.paths.rtt_ns(slow), 100_000, "played back");
+        assert!(sender.ring.is_empty());
     }
 }

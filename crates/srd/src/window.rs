@@ -12,6 +12,10 @@ const BASE_EPOCH_NS: u64 = 2_000_000_000;
 /// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
 const QUICK_GATE: u64 = 8;
 
+/// The delay target in halves of the base round trip (chosen by simulation of permutations, whose paths have queues of about
+/// one round trip on average while all links are used: NSCC's one round trip leaves them idle).
+const TARGET_HALVES: u64 = 5;
+
 /// Delay alone leaves a window of so many packets (measured: jumbo frames on four paths of 500 Mbit/s take 144 us each,
 /// several base round trips; what is in service on each path and one behind it is no queue).
 const DELAY_PACKETS: u64 = 12;
@@ -83,6 +87,11 @@ struct Quick {
     end_ns: u64,
     delivered_bytes: u64,
     wanted: bool,
+    /// Something was late by several targets.
+    late: bool,
+    /// The least delay since the window was last judged, and in the time before that.
+    least_ns: u64,
+    least_before_ns: u64,
     /// Bytes that were in flight when the window was adapted: what they tell is old news.
     stale_bytes: u64,
 }
@@ -102,7 +111,11 @@ impl Window {
             average_delay_ns: 0,
             decreased_ns: 0,
             penalized_ns: 0,
-            quick: Quick::default(),
+            quick: Quick {
+                least_ns: NEVER,
+                least_before_ns: NEVER,
+                ..Quick::default()
+            },
             calm_bytes: 0,
             taken: Taken::default(),
         }
@@ -124,7 +137,7 @@ impl Window {
         if self.base.rtt_ns == NEVER {
             self.target_floor_ns
         } else {
-            self.base.rtt_ns.max(self.target_floor_ns)
+            (self.base.rtt_ns * TARGET_HALVES / 2).max(self.target_floor_ns)
         }
     }
 
@@ -162,7 +175,8 @@ impl Window {
         let delay_ns = rtt_ns - self.base.rtt_ns;
         let target_ns = self.target_ns();
         self.average_delay_ns = self.average_delay_ns - self.average_delay_ns / 8 + delay_ns / 8;
-        self.quick.wanted |= delay_ns > 4 * target_ns;
+        self.quick.late |= delay_ns > 4 * target_ns;
+        self.quick.least_ns = self.quick.least_ns.min(delay_ns);
         if self.adapt_quickly(sample) || self.quick.stale_bytes > 0 {
             return Verdict::Slow;
         }
@@ -171,11 +185,17 @@ impl Window {
             return Verdict::BelowTarget;
         }
         self.calm_bytes = 0;
-        if self.average_delay_ns < target_ns {
+        if self.average_delay_ns < target_ns || self.some_path_is_free() {
             return Verdict::SlowMinority;
         }
         self.decrease(sample);
         Verdict::Slow
+    }
+
+    /// Whether a path showed no queue to speak of lately. Then a queue elsewhere is for the choice of paths to mend: a smaller
+    /// window would leave the free ones idle as well.
+    fn some_path_is_free(&self) -> bool {
+        self.quick.least_ns.min(self.quick.least_before_ns) < self.target_ns()
     }
 
     /// Growth in proportion to the distance from the target; a quarter of what is acknowledged while there is no queue.
@@ -224,10 +244,14 @@ impl Window {
         let begun = self.quick.end_ns != 0;
         let quick = self.quick;
         self.quick.end_ns = sample.now_ns + self.base.rtt_ns + sample.lag_ns + self.target_ns();
+        let all_late = quick.late && quick.least_ns > self.target_ns();
         self.quick.delivered_bytes = 0;
         self.quick.wanted = false;
+        self.quick.late = false;
+        self.quick.least_before_ns = quick.least_ns;
+        self.quick.least_ns = NEVER;
         let gate = self.window_bytes.max(self.limit_bytes / 2) / QUICK_GATE;
-        if !begun || !quick.wanted || quick.delivered_bytes > gate {
+        if !begun || !(quick.wanted || all_late) || quick.delivered_bytes > gate {
             return false;
         }
         let before_bytes = self.window_bytes;
@@ -358,6 +382,25 @@ mod tests {
             Verdict::SlowMinority
         );
         assert_eq!(window.bytes(), before);
+    }
+
+    /// Four links of which one is empty: a smaller window would leave that one idle.
+    #[test]
+    fn long_queues_on_most_paths_leave_the_window_alone_while_one_path_is_free() {
+        let mut window = window();
+        for step in 0..50 {
+            feed(&mut window, 1_000 * step, 10_000, PACKET);
+        }
+        let before = window.bytes();
+        for step in 50..1_000 {
+            let rtt_ns = if step % 8 == 0 { 12_000 } else { 500_000 };
+            feed(&mut window, 1_000 * step, rtt_ns, PACKET);
+        }
+        assert!(window.bytes() >= before, "{before} -> {}", window.bytes());
+        for step in 1_000..2_000 {
+            feed(&mut window, 1_000 * step, 500_000, PACKET);
+        }
+        assert!(window.bytes() < before / 2, "no path is free any more");
     }
 
     #[test]
