@@ -11,9 +11,10 @@ use std::sync::OnceLock;
 
 use crate::extents::{Entry, Extent, Extents, PAGE_BYTES};
 use crate::limit::{self, LIMIT_VARIABLE};
+use crate::unasked::{self, Terms};
 
-/// Allocations from here on come from the heap. Chosen: one-sided operations reach such memory by load and store, while for messages up
-/// to 64 KiB both sides copy at once, which no mapping would make faster; a page at most is wasted in each allocation, a quarter of it here.
+/// Allocations from here on come from the heap. Measured for messages (docs/long-messages.md, "a heap that receivers map"), and one-sided operations
+/// reach such memory by load and store; a page at most is wasted in each allocation, a quarter of it here.
 pub const FROM_BYTES: usize = 16 << 10;
 
 /// Free pages that keep their memory, so that a program that allocates its buffers again and again does not pay page faults for
@@ -23,6 +24,9 @@ const KEEP_PAGES: u64 = (32 << 20) / PAGE_BYTES as u64;
 /// The heap begins at a multiple of this, and aligns to no more. Chosen: a large page.
 const ALIGN_BYTES: usize = 2 << 20;
 
+/// What is said to be worth a place in core files grows by so many bytes at least. Chosen: few calls, and little that is empty in the file.
+const DUMP_STEP_BYTES: usize = 16 << 20;
+
 /// The name of the file in /proc.
 const FILE_NAME: &CStr = c"weft-heap";
 
@@ -31,6 +35,8 @@ const FILE_NAME: &CStr = c"weft-heap";
 pub struct Arena {
     base: *mut u8,
     length_bytes: usize,
+    /// Allocations of so many bytes and more are the C library's.
+    to_bytes: usize,
     lock: UnsafeCell<libc::pthread_mutex_t>,
     state: UnsafeCell<State>,
 }
@@ -39,6 +45,8 @@ pub struct Arena {
 #[derive(Debug)]
 pub struct State {
     extents: Extents<'static>,
+    /// How far core files go.
+    dumped_bytes: usize,
     /// The file; -1 in a child of fork(2), whose memory is its own.
     pub(crate) file: c_int,
 }
@@ -61,6 +69,10 @@ pub fn arena() -> Option<&'static Arena> {
 /// # Errors
 /// What to tell the user if it cannot be made; the program then runs without.
 pub fn make() -> Result<(), &'static CStr> {
+    let terms = unasked::terms();
+    if terms.to_bytes == 0 {
+        return Ok(());
+    }
     // SAFETY: getenv reads the environment; nobody changes it while libraries are loaded.
     let asked = unsafe {
         let text = libc::getenv(LIMIT_VARIABLE.as_ptr());
@@ -70,7 +82,7 @@ pub fn make() -> Result<(), &'static CStr> {
         .map_err(|_| c"WEFT_HEAP_LIMIT must be a number of bytes from 1048576 (1 MiB) to 274877906944 (256 GiB)")?;
     let mut length_bytes = limit as usize;
     while length_bytes >= limit::LEAST_BYTES as usize {
-        if let Some(arena) = Arena::new(length_bytes) {
+        if let Some(arena) = Arena::new(length_bytes, terms) {
             let _ = ARENA.set(arena);
             return Ok(());
         }
@@ -139,7 +151,7 @@ fn make_file(length_bytes: usize) -> Option<c_int> {
 }
 
 impl Arena {
-    fn new(length_bytes: usize) -> Option<Self> {
+    fn new(length_bytes: usize, terms: Terms) -> Option<Self> {
         let pages = length_bytes / PAGE_BYTES;
         let file = make_file(length_bytes)?;
         let table_bytes = pages * size_of::<Entry>();
@@ -154,8 +166,11 @@ impl Arena {
             return None;
         };
         // SAFETY: the range is the mapping just made; the advice changes no bytes. A child gets a copy of its own (fork.rs), and a core
-        // file with all pages of the file, used or not, would fill the disk.
+        // file with all pages of the file, used or not, would fill the disk: `allocate` takes back what is used.
         unsafe {
+            if terms.wants_large_pages {
+                libc::madvise(base.cast(), length_bytes, libc::MADV_HUGEPAGE);
+            }
             libc::madvise(base.cast(), length_bytes, libc::MADV_DONTFORK);
             libc::madvise(base.cast(), length_bytes, libc::MADV_DONTDUMP);
         }
@@ -164,9 +179,11 @@ impl Arena {
         Some(Self {
             base,
             length_bytes,
+            to_bytes: terms.to_bytes,
             lock: UnsafeCell::new(libc::PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP),
             state: UnsafeCell::new(State {
                 extents: Extents::new(entries),
+                dumped_bytes: 0,
                 file,
             }),
         })
@@ -180,6 +197,12 @@ impl Arena {
     /// How long it is.
     pub fn length_bytes(&self) -> usize {
         self.length_bytes
+    }
+
+    /// Allocations of so many bytes and more are left to the C library.
+    #[inline]
+    pub fn to_bytes(&self) -> usize {
+        self.to_bytes
     }
 
     /// Whether an address lies in the heap. Fast path.
@@ -242,10 +265,12 @@ impl Arena {
         let pages = Self::pages_of(bytes)?;
         let align_pages = (align_bytes / PAGE_BYTES) as u32;
         let extent = self.with(|state| {
-            state.extents.allocate(pages, align_pages).or_else(|| {
+            let taken = state.extents.allocate(pages, align_pages).or_else(|| {
                 self.clean_all(state);
                 state.extents.allocate(pages, align_pages)
-            })
+            })?;
+            self.note_reach(state, (taken.first + taken.pages) as usize * PAGE_BYTES);
+            Some(taken)
         })?;
         Some((self.address(extent.first), extent.is_clean))
     }
@@ -280,11 +305,32 @@ impl Arena {
         };
         self.with(|state| {
             let resized = state.extents.resize(page, pages).is_some();
+            if resized {
+                self.note_reach(state, (page + pages) as usize * PAGE_BYTES);
+            }
             if resized && state.extents.idle_pages() > KEEP_PAGES {
                 self.clean_all(state);
             }
             resized
         })
+    }
+
+    /// Allocations reach so far: core files are to hold them.
+    #[inline]
+    fn note_reach(&self, state: &mut State, end_bytes: usize) {
+        if end_bytes > state.dumped_bytes {
+            self.reach(state, end_bytes);
+        }
+    }
+
+    #[cold]
+    fn reach(&self, state: &mut State, end_bytes: usize) {
+        let until_bytes = end_bytes
+            .next_multiple_of(DUMP_STEP_BYTES)
+            .min(self.length_bytes);
+        // SAFETY: the range is the heap's own; the advice changes no bytes.
+        unsafe { libc::madvise(self.base.cast(), until_bytes, libc::MADV_DODUMP) };
+        state.dumped_bytes = until_bytes;
     }
 
     /// Gives the memory of a free extent back to the system.

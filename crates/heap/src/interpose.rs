@@ -59,7 +59,10 @@ fn wrong(what: &str) -> ! {
 /// The heap, if an allocation of that length belongs there.
 #[inline]
 fn heap_for(bytes: usize) -> Option<&'static Arena> {
-    if bytes < FROM_BYTES { None } else { arena() }
+    if bytes < FROM_BYTES {
+        return None;
+    }
+    arena().filter(|arena| bytes < arena.to_bytes())
 }
 
 /// The heap, if it holds an address.
@@ -142,7 +145,7 @@ pub unsafe extern "C" fn realloc(address: *mut c_void, bytes: usize) -> *mut c_v
         arena.free(address);
         return ptr::null_mut();
     }
-    if bytes >= FROM_BYTES && arena.resize(address, bytes) {
+    if (FROM_BYTES..arena.to_bytes()).contains(&bytes) && arena.resize(address, bytes) {
         return address;
     }
     // SAFETY: both are allocations, of at least as many bytes as are copied, and different ones.

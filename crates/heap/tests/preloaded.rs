@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The preloaded library as a program meets it: this test binary, started again with LD_PRELOAD, runs each `child_` test below, which
 //! allocates through the C functions. Random ones take a seed, which is printed (WEFT_TEST_SEED repeats it).
+// structure: allow file-length because all laws are run by one harness, in one binary that preloads itself
 
 use std::ffi::c_void;
 use std::path::PathBuf;
@@ -68,6 +69,7 @@ laws! {
     realloc_keeps_what_was_there_over_the_threshold_both_ways = child_realloc;
     every_alignment_is_kept = child_alignment;
     freed_memory_goes_back_to_the_system = child_returned;
+    what_is_allocated_goes_into_core_files_and_the_rest_does_not = child_core;
     a_full_heap_falls_back_to_the_c_library = child_full with LIMIT_VARIABLE "4194304";
     impossible_sizes_are_refused_as_the_c_library_does = child_impossible;
     random_threads_never_see_each_others_bytes = child_threads;
@@ -265,6 +267,42 @@ fn child_returned() {
     );
     Block::new(200 * MIB, 1).free();
     assert!(file_memory_bytes() <= before + 33 * MIB);
+}
+
+/// Bytes of the heap's mappings that a core file would hold, and that it would not (proc_pid_smaps(5), `dd`).
+fn dumped_bytes() -> (usize, usize) {
+    let text = std::fs::read_to_string("/proc/self/smaps").expect("smaps");
+    let (mut sums, mut length) = ((0, 0), 0);
+    for line in text.lines() {
+        let first = line.split(' ').next().unwrap_or_default();
+        if let Some((from, to)) = first.split_once('-') {
+            let number = |text| usize::from_str_radix(text, 16).unwrap_or(0);
+            let is_heap = line.contains("/memfd:weft-heap");
+            length = if is_heap {
+                number(to) - number(from)
+            } else {
+                0
+            };
+        } else if line.starts_with("VmFlags:") {
+            if line.contains(" dd") {
+                sums.1 += length;
+            } else {
+                sums.0 += length;
+            }
+        }
+    }
+    sums
+}
+
+#[test]
+#[ignore = "run by a test of the same subject, preloaded"]
+fn child_core() {
+    let (_, _, length) = heap();
+    let block = Block::new(100 * MIB, 1);
+    let (dumped, left_out) = dumped_bytes();
+    assert!((100 * MIB..200 * MIB).contains(&dumped), "{dumped}");
+    assert_eq!(dumped + left_out, length);
+    block.free();
 }
 
 #[test]

@@ -63,6 +63,8 @@ impl Method {
 impl Open {
     pub(crate) fn holds(self, way: Method) -> bool {
         match way {
+            // One copy in user space is the least there is (docs/long-messages.md, "a heap that receivers map"), and trials cost.
+            _ if self.mapped => matches!(way, Method::Mapped | Method::MappedPastCache),
             Method::Pipelined | Method::PastCache => true,
             Method::SingleCopy => self.single_copy,
             Method::Shared => self.shared,
@@ -264,8 +266,12 @@ impl Choice {
     /// The way for the next transfer of `bytes`.
     pub(crate) fn next(&mut self, bytes: u64, open: Open, traffic: Traffic) -> Method {
         let class = self.class(bytes, open, traffic);
-        let mut rarest = Method::Pipelined;
-        let mut best = Method::Pipelined;
+        let first = if open.mapped {
+            Method::Mapped
+        } else {
+            Method::Pipelined
+        };
+        let (mut rarest, mut best) = (first, first);
         let known = |way: Method| &class.ways[way as usize];
         for way in ALL.into_iter().filter(|&way| open.holds(way)) {
             if known(way).samples < known(rarest).samples {

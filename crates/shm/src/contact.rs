@@ -164,6 +164,8 @@ impl Transport {
             pid,
             single_copy: None,
             heap: None,
+            heard_bytes: 0,
+            row: 0,
             long_bytes: 0,
             is_warm: false,
             views: Views::default(),

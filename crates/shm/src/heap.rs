@@ -5,13 +5,15 @@
 //! What the sender says of its heap is a claim: memory checks the file before it is mapped, and each stretch before it is copied. The
 //! worst that a liar gains is that its own message holds other bytes of its own heap.
 
-use weft_memory::ForeignHeap;
+use weft_contract::RemoteId;
+use weft_memory::{ForeignHeap, UserBuffer};
 use weft_os::heap::Heap;
 use weft_os::{clock, crash_point};
 
 use crate::choice::Method;
 use crate::fetch::{PULL_BYTES, Stage};
 use crate::remote::{Attached, Link};
+use crate::settings::SingleCopy;
 use crate::transport::Transport;
 
 impl Attached {
@@ -33,7 +35,46 @@ impl Attached {
     }
 }
 
+/// A message has a row before it if so many went to its remote, and none came from it meanwhile. Chosen: the least that an exchange in
+/// both directions does not look like.
+const ROW: u32 = 2;
+
 impl Transport {
+    /// Whether a long message that is about to go to a remote is one of a row. To be asked once for each.
+    pub(crate) fn is_in_a_row(&mut self, remote: RemoteId) -> bool {
+        let entry = &mut self.remotes[remote.index()];
+        let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_ref());
+        let heard_bytes = inbound.map_or(0, |lane| lane.counts.bytes);
+        let Link::Ready(attached) = &mut entry.link else {
+            return false;
+        };
+        if attached.heard_bytes != heard_bytes {
+            (attached.heard_bytes, attached.row) = (heard_bytes, 0);
+            return false;
+        }
+        attached.row = attached.row.saturating_add(1);
+        attached.row >= ROW
+    }
+
+    /// Whether a remote can copy a message of ours out of our heap, as far as we can tell: it lies there, and we can map the remote's. Fast path
+    /// after the first call.
+    pub(crate) fn shows(&mut self, remote: RemoteId, payload: &UserBuffer) -> bool {
+        let Some(own) = self.settings.heap else {
+            return false;
+        };
+        let may_be =
+            self.settings.single_copy != SingleCopy::Always && !self.housekeeping.shares_cores;
+        let address = payload.address() as u64;
+        let is_there = payload.is_contiguous()
+            && own
+                .offset_of(address, payload.length_bytes() as u64)
+                .is_some();
+        match &mut self.remotes[remote.index()].link {
+            Link::Ready(attached) => may_be && is_there && attached.heap().is_some(),
+            _ => false,
+        }
+    }
+
     /// One stretch out of the sender's heap. Should the heap be gone, the rest comes through a pipe.
     pub(crate) fn copy_mapped(&mut self, index: usize) {
         let fetch = &mut self.transfers.fetches[index];
@@ -61,3 +102,6 @@ impl Transport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

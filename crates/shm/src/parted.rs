@@ -77,13 +77,14 @@ pub(crate) struct Parts {
 
 /// What we send.
 impl Transport {
-    /// Announces a long message: with its first bytes if nothing else of ours is under way, else by an offer alone. True if
-    /// it went.
+    /// Announces a long message: with its first bytes if nothing else of ours is under way and its receiver cannot copy it out of our heap,
+    /// else by an offer alone. True if it went.
     pub(crate) fn announce(&mut self, waiting: &mut Waiting) -> bool {
         let length_bytes = waiting.payload.length_bytes() as u64;
         self.remotes[waiting.op.remote.index()].announced = Some(class_of(length_bytes));
         let is_short = waiting.payload.length_bytes() <= BEGIN_LIMIT_BYTES;
-        if is_short && self.may_begin(waiting.op.remote) {
+        let is_mapped = self.shows(waiting.op.remote, &waiting.payload);
+        if is_short && !is_mapped && self.may_begin(waiting.op.remote) {
             self.begin(waiting)
         } else {
             self.offer(waiting)

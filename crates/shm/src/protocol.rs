@@ -60,6 +60,10 @@ pub const FIRST_PIECE_BYTES: usize = 2 * 1024;
 /// in memory, and where two more hand-overs no longer matter.
 pub const STREAM_BYTES: usize = 64 * 1024;
 
+/// Shortest message that is offered instead of being streamed if it is one of a row and its receiver can copy it out of our heap. Measured: docs/long-messages.md, "a heap that
+/// receivers map".
+pub const MAPPED_BYTES: usize = 16 * 1024;
+
 /// What comes along with a message that begins at once. Chosen: copying it takes longer than to be told to go on.
 pub const BEGIN_BYTES: usize = 32 * 1024;
 

@@ -74,6 +74,9 @@ pub(crate) struct Attached {
     pub(crate) is_warm: bool,
     /// Its heap, once looked for; None inside if it cannot be mapped.
     pub(crate) heap: Option<Option<ForeignHeap>>,
+    /// Payload that had come from it when we last sent a long message, and long messages since that found no more.
+    pub(crate) heard_bytes: u64,
+    pub(crate) row: u32,
     /// What we know of its registered memory.
     pub(crate) views: Views,
 }
@@ -90,6 +93,8 @@ pub(crate) struct Waiting {
     pub(crate) sent_bytes: usize,
     /// The receipt it asks for, if any.
     pub(crate) outgoing: Option<usize>,
+    /// It is announced, and the receiver fetches it or its rest; else it is streamed.
+    pub(crate) is_offered: bool,
 }
 
 impl Attached {

@@ -8,7 +8,8 @@ use weft_ring::{Full, Head, Pool};
 
 use crate::protocol::{
     BEGIN, BEGIN_BYTES, CELL_BYTES, EAGER, EAGER_BYTES, FIRST_PIECE_BYTES, FLAG_RECEIPT, INLINE,
-    INLINE_BYTES, MESSAGE_BYTES, PIECE, PIECE_BYTES, STREAM, STREAM_BYTES, message_flags,
+    INLINE_BYTES, MAPPED_BYTES, MESSAGE_BYTES, PIECE, PIECE_BYTES, STREAM, STREAM_BYTES,
+    message_flags,
 };
 use crate::remote::{Attached, Link, Waiting};
 use crate::rendezvous::Outgoing;
@@ -160,6 +161,7 @@ impl Transport {
                 payload: payload.clone(),
                 sent_bytes: 0,
                 outgoing: None,
+                is_offered: self.is_offered(op, payload),
             };
             self.remotes[op.remote.index()].waiting.push_back(waiting);
             return Ok(Posted::Pending);
@@ -247,6 +249,17 @@ impl Transport {
         }
     }
 
+    /// Whether a message is offered, for its receiver to fetch: what is too long to be streamed, and what the receiver can copy out of our heap,
+    /// if it is one of a row. (A lone one is streamed: where answers go to and fro the buffer is about to be written again, and lines
+    /// that the receiver has read come back one by one.)
+    fn is_offered(&mut self, op: &SendOp, payload: &UserBuffer) -> bool {
+        let length_bytes = payload.length_bytes();
+        length_bytes > STREAM_BYTES
+            || (length_bytes >= MAPPED_BYTES
+                && self.is_in_a_row(op.remote)
+                && self.shows(op.remote, payload))
+    }
+
     /// Messages longer than one stretch: streamed, or offered.
     fn send_in_parts(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
         if op.inject {
@@ -258,10 +271,10 @@ impl Transport {
             payload: payload.clone(),
             sent_bytes: 0,
             outgoing: None,
+            is_offered: self.is_offered(op, payload),
         };
         if self.advance(&mut waiting) {
-            let streamed = payload.length_bytes() <= STREAM_BYTES;
-            let complete = streamed && op.level != CompletionLevel::Delivery;
+            let complete = !waiting.is_offered && op.level != CompletionLevel::Delivery;
             return Ok(if complete {
                 Posted::Complete
             } else {
@@ -276,7 +289,7 @@ impl Transport {
     /// Pushes as much of a send as there is room for; true when all of it is in the lane.
     fn advance(&mut self, waiting: &mut Waiting) -> bool {
         let length_bytes = waiting.payload.length_bytes();
-        if length_bytes > STREAM_BYTES {
+        if waiting.is_offered {
             return self.announce(waiting);
         }
         if waiting.op.level == CompletionLevel::Delivery && waiting.outgoing.is_none() {
@@ -387,14 +400,13 @@ impl Transport {
         }
         while let Some(mut waiting) = self.remotes[remote.index()].waiting.pop_front() {
             let before = waiting.sent_bytes;
-            let is_offer = waiting.payload.length_bytes() > STREAM_BYTES;
             if !self.advance(&mut waiting) {
                 events += usize::from(waiting.sent_bytes != before);
                 self.remotes[remote.index()].waiting.push_front(waiting);
                 return events;
             }
             events += 1;
-            if !is_offer && waiting.op.level != CompletionLevel::Delivery {
+            if !waiting.is_offered && waiting.op.level != CompletionLevel::Delivery {
                 owner.on_sent(waiting.op.token, Ok(()));
             }
         }

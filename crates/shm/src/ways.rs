@@ -11,6 +11,10 @@ use crate::rendezvous::RemoteOffer;
 use crate::settings::SingleCopy;
 use crate::transport::Transport;
 
+/// Longest message that is copied out of a mapped heap through the cache, without measuring copies past it. Measured: docs/long-messages.md, "a
+/// heap that receivers map"; the receiver's time alone, which is what can be measured here, is in favour of the slower one up to there.
+const MAPPED_PLAIN_BYTES: u64 = 2 << 20;
+
 impl Transport {
     /// How the first `bytes` bytes of an offered message come into this buffer, and what that will teach.
     pub(crate) fn method_for(
@@ -19,8 +23,9 @@ impl Transport {
         buffer: &UserBuffer,
         bytes: u64,
     ) -> (Method, Lesson) {
-        let may_map = self.may_map(offer, bytes);
-        if may_map && self.prefers_mapped() {
+        let may_map = self.settings.single_copy != SingleCopy::Always && self.may_map(offer, bytes);
+        // As single copy is taken without measuring where ranks share processors.
+        if may_map && (bytes <= MAPPED_PLAIN_BYTES || self.housekeeping.shares_cores) {
             return (Method::Mapped, Lesson::OneWay);
         }
         let may_single_copy = offer.address != 0 && self.may_single_copy(offer.remote);
@@ -63,10 +68,5 @@ impl Transport {
         };
         let heap = attached.heap();
         heap.is_some_and(|heap| heap.holds(offer.address, bytes))
-    }
-
-    /// Whether a mapped heap is copied from without measuring other ways: where ranks share processors, as single copy is then.
-    pub(crate) fn prefers_mapped(&self) -> bool {
-        self.housekeeping.shares_cores && self.settings.single_copy != SingleCopy::Always
     }
 }

@@ -20,7 +20,7 @@ const WHY: &str = "one-sided operations (MPI_Put, MPI_Get) on windows in shared 
                    instead of 1 us, and they end while the target computes; without it they go by messages";
 
 /// What it takes. Windows of MPICH lie in private memory when its own shared memory is off, as it is over Weft.
-const WORKS: &str = "works: windows in shared files (MPI_Win_allocate of Open MPI and Intel MPI; with weft run --heap shared any memory of 16 KiB and more) \
+const WORKS: &str = "works: windows in shared files (MPI_Win_allocate of Open MPI and Intel MPI; with the heap of weft run any memory of 16 KiB and more) \
                      are read and written by load and store; private memory from 8 KiB to 1 MiB by single copy, the rest by messages";
 
 /// Where the bytes lie in their file: on its second page, as windows begin anywhere.

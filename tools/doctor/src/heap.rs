@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether `weft run --heap shared` would serve here, tried as ranks would: a program with libweft-heap.so preloaded, and its heap opened by
+//! Whether the heap of `weft run` serves here, tried as ranks would: a program with libweft-heap.so preloaded, and its heap opened by
 //! another process.
 //!
 //! Called by `lib.rs` and `info.rs`. The program is cat(1), which is ready once it has given a line back. Source: ld.so(8), proc_pid_fd(5).
@@ -14,8 +14,8 @@ use weft_launch::{heap, provider};
 use crate::check::{Check, Status};
 
 const NAME: &str = "shared heap";
-const WHY: &str = "weft run --heap shared lets receivers copy long messages straight out of their senders' memory, once, without a system call; without \
-                   it they are copied twice, or by the kernel";
+const WHY: &str = "weft run keeps ranks' long buffers where receivers copy messages straight out of them, once, without a system call; without \
+                   that they are copied twice, or by the kernel";
 
 /// The check.
 #[must_use]
@@ -39,12 +39,12 @@ fn judge(attempt: io::Result<()>) -> Check {
     match attempt {
         Ok(()) => Check::ok(
             NAME,
-            "works: a preloaded program has one, and other processes of this user can map it; weft run --heap shared turns it on",
+            "works: a preloaded program has one, and other processes of this user can map it; weft run uses it, unless told --heap private",
             WHY,
         ),
         Err(why) => Check::ok(NAME, why.to_string(), WHY).but(
             Status::Warn,
-            "leave out --heap shared; or see what hinders: the loader's message above, memfd_create(2) refused by a seccomp filter, /proc mounted with \
+            "weft run --heap private does without; or see what hinders: the loader's message above, memfd_create(2) refused by a seccomp filter, /proc mounted with \
              hidepid, ranks in different containers",
         ),
     }
@@ -105,7 +105,7 @@ mod tests {
         let check = judge(attempt(&library));
         assert_eq!(check.status, Status::Warn);
         assert!(check.value.contains(heap::FILE_NAME), "{}", check.value);
-        assert!(check.fix.contains("--heap shared"), "{}", check.fix);
+        assert!(check.fix.contains("--heap private"), "{}", check.fix);
     }
 
     #[test]

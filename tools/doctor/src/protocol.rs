@@ -46,7 +46,7 @@ pub const PROTOCOLS: [Protocol; 6] = [
     Protocol {
         name: "mapped",
         longest_bytes: None,
-        meaning: "offered first; the receiver copies out of the sender's heap (weft run --heap shared)",
+        meaning: "offered first; the receiver copies out of the sender's heap (weft run --heap)",
     },
 ];
 

@@ -43,8 +43,8 @@ pub struct Arguments {
     /// Whether each rank gets a core of its own: auto (if there are enough), core, none (wise when several jobs share the machine)
     #[arg(long, value_enum, default_value_t = CoreBinding::Auto, value_name = "HOW")]
     pub bind: CoreBinding,
-    /// Where the ranks' long buffers lie: private (the C library's heap), or shared: in a heap that receivers on the same host map and copy from directly
-    #[arg(long, value_enum, default_value_t = Heap::Private, value_name = "KIND")]
+    /// Where the ranks' long buffers lie: shared (in a heap that receivers on the same host map and copy from directly), private (the C library's), or auto: shared where nothing speaks against it
+    #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
     pub heap: Heap,
     /// Put the rank in front of each line of output
     #[arg(long)]
@@ -119,9 +119,11 @@ pub enum CoreBinding {
     None,
 }
 
-/// Where allocations of 64 KiB and more lie.
+/// Where allocations of 16 KiB and more lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Heap {
+    /// In the shared heap, but for programs with an allocator of their own, and for what would lose its large pages there.
+    Auto,
     /// Where the program puts them.
     Private,
     /// In a heap of libweft-heap.so, preloaded into the ranks.

@@ -17,7 +17,7 @@
 //!   place), `posts` starts a `guard` on each and speaks `order` with it at every `beat`, `spread` tells each MPI.
 //! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of this together.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
-//! - `heap`: the preloaded heap that receivers map (`--heap shared`).
+//! - `heap`: the preloaded heap that receivers map (`--heap`).
 //! - `job_key`: what the ranks know each other by between hosts.
 //! - `report`: a socket for what the ranks' providers have to say.
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.

@@ -74,7 +74,7 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
         Transport::Weft => Some(provider::find_for_this_process()?),
         _ => None,
     };
-    let heap = heap::library(arguments, provider_folder.as_deref())?;
+    let heap = heap::library(arguments, provider_folder.as_deref(), &program.path)?;
     let random = || report::random_hex().map_err(Fault::system("taking random bytes"));
     let (job, report_name) = (random()?, format!("weft-report-{}", random()?));
     let spread = spread_over(shares, arguments, mpi)?;
@@ -82,7 +82,7 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         job: job.clone(),
         report: (arguments.transport == Transport::Weft).then(|| report_name.clone()),
-        files: needed_files(&program, mpi, [provider_folder.as_deref(), heap.as_deref()]),
+        files: needed_files(&program, mpi, provider_folder.as_deref(), heap.as_ref()),
         patience_seconds: arguments.hosts.host_timeout,
     };
     let posts = match &spread {
@@ -113,7 +113,7 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
         elsewhere: spread.is_some().then_some(later),
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
-    heap::preload(&mut launch, heap.as_deref(), rest.len(), heap::inherited());
+    heap::preload(&mut launch, heap.as_ref(), rest.len(), heap::inherited());
     Ok(Plan {
         chosen,
         launch,
@@ -243,7 +243,8 @@ fn is_this_machine(name: &str) -> bool {
 fn needed_files(
     program: &Program,
     mpi: &Installation,
-    [provider_folder, heap]: [Option<&Path>; 2],
+    provider_folder: Option<&Path>,
+    heap: Option<&heap::Library>,
 ) -> Vec<PathBuf> {
     let daemons = mpi.mpiexec.parent().map(|folder| match mpi.family {
         crate::family::Family::OpenMpi if mpi.version.major >= 5 => folder.join("prted"),
@@ -258,7 +259,7 @@ fn needed_files(
         mpi.libmpi.clone(),
         daemons,
         provider,
-        heap.map(Path::to_owned),
+        heap.map(|heap| heap.path.clone()),
     ]
     .into_iter()
     .flatten()
