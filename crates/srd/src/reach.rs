@@ -151,16 +151,39 @@ impl Machine {
         let Some(slot) = self.slots.get_mut(remote.0 as usize) else {
             return;
         };
-        let Some(flow) = &mut slot.flow else {
-            slot.rest.identity.reach.routed = paths;
-            return;
+        match &mut slot.flow {
+            Some(flow) => {
+                flow.identity.reach.routed = paths;
+                flow.open_paths(&mut self.shared);
+            }
+            None => slot.rest.identity.reach.routed = paths,
+        }
+        let known = slot.identity();
+        let (own_bytes, is_proven) = (known.own_datagram_bytes, known.is_proven);
+        if datagram_bytes < own_bytes {
+            self.set_datagram_bytes(now_ns, remote, datagram_bytes, is_proven);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_datagram_of_all_interfaces_is_kept_while_nothing_is_under_way() {
+        let config = Config {
+            datagram_bytes: 9000,
+            ..Config::default()
         };
-        flow.identity.reach.routed = paths;
-        flow.open_paths(&mut self.shared);
-        let least = flow.identity.own_datagram_bytes.min(datagram_bytes);
-        let is_proven = flow.identity.is_proven;
-        if least < flow.identity.own_datagram_bytes {
-            self.set_datagram_bytes(now_ns, remote, least, is_proven);
+        let mut machine = Machine::new(config, 7).expect("a machine");
+        let address = SocketAddr::from(([192, 0, 2, 1], 4000));
+        let remote = machine.remote(address).expect("room");
+        for (said, kept) in [(u16::MAX, 9000), (1472, 1472), (8972, 1472)] {
+            machine.set_routes(1, remote, 3, said);
+            let identity = machine.slots[0].identity();
+            assert_eq!(identity.own_datagram_bytes, kept);
+            assert_eq!(identity.reach.routed, 3);
         }
     }
 }
