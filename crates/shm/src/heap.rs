@@ -62,8 +62,7 @@ impl Transport {
         let Some(own) = self.settings.heap else {
             return false;
         };
-        let may_be =
-            self.settings.single_copy != SingleCopy::Always && !self.housekeeping.shares_cores;
+        let may_be = self.settings.single_copy != SingleCopy::Always;
         let address = payload.address() as u64;
         let is_there = payload.is_contiguous()
             && own

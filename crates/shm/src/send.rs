@@ -250,13 +250,13 @@ impl Transport {
     }
 
     /// Whether a message is offered, for its receiver to fetch: what is too long to be streamed, and what the receiver can copy out of our heap,
-    /// if it is one of a row. (A lone one is streamed: where answers go to and fro the buffer is about to be written again, and lines
-    /// that the receiver has read come back one by one.)
+    /// if it is one of a row, or ranks share cores. (A lone one is streamed: where answers go to and fro the buffer is about to be written again, and
+    /// lines that the receiver has read come back one by one. Where ranks share cores one copy is worth more: docs/long-messages.md.)
     fn is_offered(&mut self, op: &SendOp, payload: &UserBuffer) -> bool {
         let length_bytes = payload.length_bytes();
         length_bytes > STREAM_BYTES
             || (length_bytes >= MAPPED_BYTES
-                && self.is_in_a_row(op.remote)
+                && (self.housekeeping.shares_cores || self.is_in_a_row(op.remote))
                 && self.shows(op.remote, payload))
     }
 

@@ -86,7 +86,7 @@ fn what_is_shown_lies_in_our_heap_and_goes_to_one_that_has_a_heap_too() {
         ([Some(heap), Some(other)], SingleCopy::Auto, false, true),
         ([Some(heap), Some(other)], SingleCopy::Never, false, true),
         ([Some(heap), Some(other)], SingleCopy::Always, false, false),
-        ([Some(heap), Some(other)], SingleCopy::Auto, true, false),
+        ([Some(heap), Some(other)], SingleCopy::Auto, true, true),
         ([Some(heap), None], SingleCopy::Auto, false, false),
         ([None, Some(other)], SingleCopy::Auto, false, false),
     ] {
@@ -119,5 +119,17 @@ fn the_third_message_in_a_row_is_offered_and_an_answer_ends_the_row() {
             send(&mut pair, 1, &UserBuffer::leaked(&[100])),
             Posted::Complete
         );
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
+fn where_ranks_share_cores_a_lone_message_is_offered_too() {
+    let (heap, inside) = foreign_heap::leaked(LONG).expect("a heap");
+    let mut pair = pair([Some(heap), Some(heap)], SingleCopy::Auto);
+    for (shares_cores, expected) in [(false, Posted::Complete), (true, Posted::Pending)] {
+        pair[0].housekeeping.shares_cores = shares_cores;
+        assert_eq!(send(&mut pair, 0, &inside), expected);
+        send(&mut pair, 1, &UserBuffer::leaked(&[100]));
     }
 }
