@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use crate::extents::{Entry, Extent, Extents, PAGE_BYTES};
 use crate::limit::{self, LIMIT_VARIABLE};
+use crate::process;
 use crate::unasked::{self, Terms};
 
 /// Allocations from here on come from the heap. Measured for messages (docs/long-messages.md, "a heap that receivers map"), and one-sided operations
@@ -73,11 +74,7 @@ pub fn make() -> Result<(), &'static CStr> {
     if terms.to_bytes == 0 {
         return Ok(());
     }
-    // SAFETY: getenv reads the environment; nobody changes it while libraries are loaded.
-    let asked = unsafe {
-        let text = libc::getenv(LIMIT_VARIABLE.as_ptr());
-        (!text.is_null()).then(|| CStr::from_ptr(text).to_bytes())
-    };
+    let asked = process::variable(LIMIT_VARIABLE).map(CStr::to_bytes);
     let limit = limit::limit_bytes(asked, limit::machine_bytes(), limit::file_bytes())
         .map_err(|_| c"WEFT_HEAP_LIMIT must be a number of bytes from 1048576 (1 MiB) to 274877906944 (256 GiB)")?;
     let mut length_bytes = limit as usize;

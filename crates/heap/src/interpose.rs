@@ -145,7 +145,7 @@ pub unsafe extern "C" fn realloc(address: *mut c_void, bytes: usize) -> *mut c_v
         arena.free(address);
         return ptr::null_mut();
     }
-    if (FROM_BYTES..arena.to_bytes()).contains(&bytes) && arena.resize(address, bytes) {
+    if heap_for(bytes).is_some() && arena.resize(address, bytes) {
         return address;
     }
     // SAFETY: both are allocations, of at least as many bytes as are copied, and different ones.

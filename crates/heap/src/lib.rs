@@ -23,4 +23,5 @@ pub mod fork;
 #[cfg(not(test))]
 pub mod interpose;
 mod limit;
+mod process;
 mod unasked;

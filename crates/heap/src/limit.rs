@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How large the heap may become: address space, of which memory is taken only where it is used. Asked by arena when the library is
-//! loaded. Sources: sysconf(3), getrlimit(2).
+//! loaded. Source: sysconf(3).
 
 use std::ffi::CStr;
+
+use crate::process;
 
 /// The variable that names another limit, in bytes.
 pub const LIMIT_VARIABLE: &CStr = c"WEFT_HEAP_LIMIT";
@@ -53,13 +55,7 @@ pub fn machine_bytes() -> u64 {
 
 /// How long a file of this process may become in bytes; a longer one would be a fatal signal.
 pub fn file_bytes() -> u64 {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the structure is ours to write.
-    let asked = unsafe { libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) };
-    if asked == 0 { limit.rlim_cur } else { 0 }
+    process::limit(libc::RLIMIT_FSIZE).unwrap_or(0)
 }
 
 #[cfg(test)]

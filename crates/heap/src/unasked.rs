@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a heap leaves alone that nobody asked for (`weft run --heap auto`). Most systems give large pages (THP) to private memory as it comes, to
 //! shared memory only if it asks for them, or not at all: there the longest allocations stay private. And where a process's address space is limited
-//! its remotes' is, too, and there is no such heap. Asked by arena when the library is loaded. Sources: Documentation/admin-guide/mm/transhuge.rst,
-//! getrlimit(2).
+//! its remotes' is, too, and there is no such heap. Asked by arena when the library is loaded. Source: Documentation/admin-guide/mm/transhuge.rst.
 
 use std::ffi::CStr;
+
+use crate::process;
 
 /// The variable by which `weft run` says that the heap was not asked for: `auto`.
 const VARIABLE: &CStr = c"WEFT_HEAP";
@@ -26,11 +27,7 @@ pub struct Terms {
 
 /// On this system, for this program. Setup.
 pub fn terms() -> Terms {
-    // SAFETY: getenv reads the environment; nobody changes it while libraries are loaded.
-    let is_auto = unsafe {
-        let text = libc::getenv(VARIABLE.as_ptr());
-        !text.is_null() && CStr::from_ptr(text) == c"auto"
-    };
+    let is_auto = process::variable(VARIABLE) == Some(c"auto");
     let (mut private, mut shared) = ([0; 128], [0; 128]);
     let unasked = is_auto.then(is_address_space_limited);
     judge(
@@ -42,13 +39,7 @@ pub fn terms() -> Terms {
 
 /// Whether this process may not have all the address space there is (ulimit -v).
 fn is_address_space_limited() -> bool {
-    let mut limit = libc::rlimit {
-        rlim_cur: 0,
-        rlim_max: 0,
-    };
-    // SAFETY: the structure is ours to write.
-    let asked = unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) };
-    asked == 0 && limit.rlim_cur != libc::RLIM_INFINITY
+    process::limit(libc::RLIMIT_AS).is_some_and(|bytes| bytes != libc::RLIM_INFINITY)
 }
 
 /// From whether address space is limited, where the heap was not asked for, and from what the two files say, of which the word in brackets counts.
