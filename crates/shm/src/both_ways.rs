@@ -55,38 +55,38 @@ impl Transport {
                 return (way, Lesson::Nothing);
             }
         }
-        let lane = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
-        let Some(lane) = lane.filter(|_| leads) else {
-            return (
-                self.choice.next(bytes, open, Traffic::OneWay),
-                Lesson::OneWay,
-            );
-        };
-        let (way, lesson, word) = if goes_both_ways {
-            let fetches = self.transfers.fetches.iter();
-            let queued = fetches
-                .filter(|fetch| fetch.offer.remote == remote)
-                .take(DEEP)
-                .count();
-            let traffic = if queued < DEEP {
-                Traffic::BothWays
-            } else {
-                Traffic::BothWaysDeep
-            };
-            let way = self.choice.next(bytes, open, traffic);
-            (way, Lesson::BothWays, word_of(class, way))
+        let inbound = &self.inbound;
+        let lane = entry
+            .inbound
+            .filter(|&slot| leads && inbound[slot].is_some());
+        let (traffic, lesson) = if goes_both_ways && lane.is_some() {
+            (self.depth(remote), Lesson::BothWays)
         } else {
-            (
-                self.choice.next(bytes, open, Traffic::OneWay),
-                Lesson::OneWay,
-                0,
-            )
+            (Traffic::OneWay, Lesson::OneWay)
         };
-        if lane.both_ways != word {
+        let way = self.choice.next(bytes, open, traffic);
+        let word = match lesson {
+            Lesson::BothWays => word_of(class, way),
+            _ => 0,
+        };
+        if let Some(lane) = lane.and_then(|slot| self.inbound[slot].as_mut())
+            && lane.both_ways != word
+        {
             lane.both_ways = word;
             lane.consumer.set_both_ways(word);
         }
         (way, lesson)
+    }
+
+    /// How many of a remote's messages are under way, where they go both ways.
+    fn depth(&self, remote: RemoteId) -> Traffic {
+        let fetches = self.transfers.fetches.iter();
+        let its = fetches.filter(|fetch| fetch.offer.remote == remote);
+        if its.take(DEEP).count() < DEEP {
+            Traffic::BothWays
+        } else {
+            Traffic::BothWaysDeep
+        }
     }
 
     /// Whether messages of this class go to the remote, too: one is on its way, or went since the last one came, or it was so lately.

@@ -2,35 +2,16 @@
 //! Which lanes get more memory, and when: the rules of send.rs (wide lanes) and contact.rs (pages before they are needed), between
 //! transports of this process.
 
-use std::net::SocketAddr;
-
 use weft_contract::*;
-use weft_memory::{BytesView, UserBuffer};
+use weft_memory::UserBuffer;
 
 use crate::remote::{Attached, Link};
 use crate::send::WIDE_LANES;
+use crate::sink::Sink;
 use crate::{Settings, Transport};
 
 /// Long payload after which a lane is made wide, as docs/long-messages.md has it.
 const WIDEN_AFTER_BYTES: usize = 512 << 10;
-
-/// Takes everything.
-struct Sink;
-
-impl Owner for Sink {
-    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
-        true
-    }
-    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
-        None
-    }
-    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
-    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
-    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
-    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
-        RemoteId(0)
-    }
-}
 
 fn open() -> Transport {
     let settings = Settings {

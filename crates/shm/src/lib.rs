@@ -50,6 +50,8 @@ mod settings;
 mod shares;
 #[cfg(test)]
 mod shares_tests;
+#[cfg(test)]
+mod sink;
 mod sleep;
 mod statistics;
 mod stores;

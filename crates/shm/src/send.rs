@@ -156,13 +156,7 @@ impl Transport {
             if op.inject || entry.waiting.len() >= WAITING_LIMIT {
                 return Err(PostError::Busy);
             }
-            let waiting = Waiting {
-                op: *op,
-                payload: payload.clone(),
-                sent_bytes: 0,
-                outgoing: None,
-                is_offered: self.is_offered(op, payload),
-            };
+            let waiting = self.begin_send(op, payload);
             self.remotes[op.remote.index()].waiting.push_back(waiting);
             return Ok(Posted::Pending);
         }
@@ -249,6 +243,17 @@ impl Transport {
         }
     }
 
+    /// A send of which nothing has gone yet. To be made once for each.
+    fn begin_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Waiting {
+        Waiting {
+            op: *op,
+            payload: payload.clone(),
+            sent_bytes: 0,
+            outgoing: None,
+            is_offered: self.is_offered(op, payload),
+        }
+    }
+
     /// Whether a message is offered, for its receiver to fetch: what is too long to be streamed, and what the receiver can copy out of our heap,
     /// if it is one of a row, or ranks share cores. (A lone one is streamed: where answers go to and fro the buffer is about to be written again, and
     /// lines that the receiver has read come back one by one. Where ranks share cores one copy is worth more: docs/long-messages.md.)
@@ -266,13 +271,7 @@ impl Transport {
             // Longer than the provider's inject size; it has refused such a call already.
             return Err(PostError::Failed(weft_contract::TransferError::NoMemory));
         }
-        let mut waiting = Waiting {
-            op: *op,
-            payload: payload.clone(),
-            sent_bytes: 0,
-            outgoing: None,
-            is_offered: self.is_offered(op, payload),
-        };
+        let mut waiting = self.begin_send(op, payload);
         if self.advance(&mut waiting) {
             let complete = !waiting.is_offered && op.level != CompletionLevel::Delivery;
             return Ok(if complete {

@@ -1,34 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which messages are offered out of the heap though they might be streamed.
 
-use std::net::SocketAddr;
-
 use weft_contract::*;
-use weft_memory::{BytesView, UserBuffer, foreign_heap};
+use weft_memory::{UserBuffer, foreign_heap};
 use weft_os::heap::Heap;
 
 use crate::settings::SingleCopy;
+use crate::sink::Sink;
 use crate::{Settings, Transport};
 
 const LONG: usize = 32 << 10;
-
-/// Takes everything that comes whole, and leaves offers alone.
-struct Sink;
-
-impl Owner for Sink {
-    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
-        true
-    }
-    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
-        None
-    }
-    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
-    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
-    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
-    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
-        RemoteId(0)
-    }
-}
 
 fn open(heap: Option<Heap>, single_copy: SingleCopy) -> Transport {
     let settings = Settings {
