@@ -19,7 +19,7 @@ use crate::placement::Share;
 use crate::posts::Posts;
 use crate::program::{self, Binding, Program};
 use crate::spread::{self, Spread};
-use crate::transport::{self, Shape, Transport};
+use crate::transport::{self, Shape, Transport, openmpi};
 use crate::{cores, heap, job_key, provider, report};
 
 /// A job that is ready to start.
@@ -214,8 +214,25 @@ fn shape_of(
         bound: arguments.bound(ranks, cores)?,
         label: arguments.label,
         root: nix::unistd::geteuid().is_root(),
+        shared_core_rules: shared_core_rules(arguments, provider_folder.as_deref()),
         provider_folder,
     })
+}
+
+/// The rules for collectives of ranks that share cores, if they are beside the provider and the user has not said how collectives are to go.
+fn shared_core_rules(arguments: &Arguments, provider_folder: Option<&Path>) -> Option<PathBuf> {
+    let is_about = |name: &str| name.starts_with(openmpi::ABOUT_COLLECTIVES);
+    let mut inherited = std::env::vars_os();
+    if arguments
+        .variables
+        .iter()
+        .any(|variable| is_about(&variable.name))
+        || inherited.any(|(name, _)| is_about(&name.to_string_lossy()))
+    {
+        return None;
+    }
+    let rules = provider_folder?.join(openmpi::SHARED_CORE_RULES);
+    rules.is_file().then_some(rules)
 }
 
 /// The hosts that need a guard. One that is this machine under another name gets one too, which does no harm.

@@ -93,6 +93,8 @@ pub struct Shape {
     pub root: bool,
     /// The folder of libweft-fi.so; present for `Transport::Weft`.
     pub provider_folder: Option<PathBuf>,
+    /// Rules for Open MPI's collectives where ranks share cores, unless the user has said something about those.
+    pub shared_core_rules: Option<PathBuf>,
 }
 
 impl Shape {

@@ -157,6 +157,24 @@ fn the_line_that_dry_run_prints_does_the_same_when_pasted() {
 }
 
 #[test]
+fn ranks_that_share_cores_get_the_rules_beside_the_provider_unless_collectives_are_spoken_of() {
+    const CROWD: &str = "4096";
+    let fake = Fake::new();
+    fake.add_provider();
+    let script = "printf '%s' \"$OMPI_MCA_coll_tuned_dynamic_rules_filename\"";
+    let rules_of = |more: &[&str]| {
+        let options = ["--quiet", "-n", CROWD, "--transport", "weft"];
+        let output = fake.run(&[options.as_slice(), more].concat(), script);
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(rules_of(&[]), "");
+    let rules = fake.path("openmpi-shared-cores.rules");
+    std::fs::write(&rules, "0\n").unwrap();
+    assert_eq!(rules_of(&[]), rules);
+    assert_eq!(rules_of(&["--env", "OMPI_MCA_coll_sm_priority=90"]), "");
+}
+
+#[test]
 fn reports_of_the_ranks_become_a_line_and_a_record() {
     let fake = Fake::new();
     fake.add_provider();

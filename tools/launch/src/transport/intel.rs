@@ -132,6 +132,7 @@ mod tests {
             label: true,
             root: true,
             provider_folder: Some("/w".into()),
+            shared_core_rules: None,
         }
     }
 

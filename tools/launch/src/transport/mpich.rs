@@ -82,6 +82,7 @@ mod tests {
             label: false,
             root: true,
             provider_folder: Some("/w".into()),
+            shared_core_rules: None,
         }
     }
 

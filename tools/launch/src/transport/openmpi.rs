@@ -37,6 +37,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     map_and_bind(&mut settings, shape, five);
     if shape.crowded() {
         settings.set("OMPI_MCA_mpi_yield_when_idle", "1");
+        few_turns(&mut settings, transport, shape);
     }
     if shape.root {
         settings.set("OMPI_ALLOW_RUN_AS_ROOT", "1");
@@ -45,6 +46,22 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     components(&mut settings, transport, five);
     set_provider(&mut settings, transport, shape, None);
     settings
+}
+
+/// The file of rules by which collectives take as few turns of the ranks as they can; it lies beside the provider.
+pub const SHARED_CORE_RULES: &str = "openmpi-shared-cores.rules";
+
+/// Variables that say something about collectives begin so.
+pub const ABOUT_COLLECTIVES: &str = "OMPI_MCA_coll";
+
+/// Has collectives go by the rules for ranks that share cores. They are for shared memory: between hosts other things count.
+fn few_turns(settings: &mut Settings, transport: &Transport, shape: &Shape) {
+    if let (Transport::Weft, false, Some(rules)) =
+        (transport, shape.spread, &shape.shared_core_rules)
+    {
+        settings.set("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
+        settings.set("OMPI_MCA_coll_tuned_dynamic_rules_filename", rules);
+    }
 }
 
 fn map_and_bind(settings: &mut Settings, shape: &Shape, five: bool) {
@@ -123,6 +140,7 @@ mod tests {
             label: true,
             root: true,
             provider_folder: Some("/w/lib/weft".into()),
+            shared_core_rules: Some("/w/lib/weft/openmpi-shared-cores.rules".into()),
         }
     }
 
@@ -172,6 +190,38 @@ mod tests {
         assert_eq!(osc(4, Transport::Native).unwrap(), "^ucx");
         let five = settings(&open_mpi(5), &Transport::Weft, &shape(2));
         assert_eq!(value(&five, "OMPI_MCA_btl"), Some(OsStr::new("sm,self")));
+    }
+
+    #[test]
+    fn collectives_take_few_turns_where_ranks_share_cores_on_one_host() {
+        const NAME: &str = "OMPI_MCA_coll_tuned_dynamic_rules_filename";
+        let rules_of = |transport: Transport, shape: &Shape| {
+            let settings = settings(&open_mpi(5), &transport, shape);
+            assert_eq!(
+                settings.value(NAME).is_some(),
+                settings
+                    .value("OMPI_MCA_coll_tuned_use_dynamic_rules")
+                    .is_some()
+            );
+            settings.value(NAME).cloned()
+        };
+        let crowded = shape(8);
+        assert_eq!(
+            rules_of(Transport::Weft, &crowded),
+            crowded.shared_core_rules.clone().map(Into::into)
+        );
+        assert_eq!(rules_of(Transport::Weft, &shape(2)), None);
+        assert_eq!(rules_of(Transport::Native, &crowded), None);
+        let spread = Shape {
+            spread: true,
+            ..crowded.clone()
+        };
+        assert_eq!(rules_of(Transport::Weft, &spread), None);
+        let unasked = Shape {
+            shared_core_rules: None,
+            ..crowded
+        };
+        assert_eq!(rules_of(Transport::Weft, &unasked), None);
     }
 
     #[test]
@@ -238,5 +288,33 @@ mod tests {
             ),
             None
         );
+    }
+
+    #[test]
+    fn rules_for_shared_cores_name_only_what_they_announce() {
+        let text = include_str!("../../openmpi-shared-cores.rules");
+        let words = text
+            .lines()
+            .map(|line| line.split('#').next().unwrap_or_default())
+            .flat_map(str::split_whitespace);
+        let mut numbers = words.map(|word| word.parse::<u32>().expect("a number"));
+        let mut next = || numbers.next().expect("the file ends too early");
+        let mut collectives = Vec::new();
+        for _ in 0..next() {
+            collectives.push(next());
+            let mut ranks = 2;
+            for _ in 0..next() {
+                let more = next();
+                assert!(more > ranks, "communicator sizes rise, from three on");
+                ranks = more;
+                for place in 0..next() {
+                    let [bytes, algorithm, fan_out, segment_bytes] = [(); 4].map(|()| next());
+                    assert_eq!(place == 0, bytes == 0, "sizes begin with 0");
+                    assert!(algorithm <= 1 && fan_out == 0 && segment_bytes == 0);
+                }
+            }
+        }
+        assert_eq!(collectives, [2, 6, 7], "allreduce, barrier, bcast");
+        assert_eq!(numbers.next(), None, "nothing follows the last rule");
     }
 }
