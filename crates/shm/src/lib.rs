@@ -15,7 +15,7 @@
 //! One message down: [`send`] -> ring's producer. One message up: [`receive`] -> `Owner`. In the order they are met:
 //! - [`settings`], [`transport`] (the struct and its `Peer` face), [`backing`] (the file of a region), [`contact`] (finding
 //!   a remote's region), [`remote`]
-//! - [`send`], [`receive`], [`stream`]
+//! - [`send`], [`manner`] (streamed or offered), [`receive`], [`stream`]
 //! - long messages: [`rendezvous`], [`fetch`], [`pipelined`], [`parted`], [`shares`], [`heap`], [`ways`], [`both_ways`] and [`choice`] (which of them), [`stores`]
 //!   (through the cache or past it)
 //! - [`direct`] and [`views`]: registered memory that is touched without its owner's help
@@ -38,6 +38,9 @@ mod housekeeping;
 #[cfg(test)]
 mod lanes_tests;
 mod loss;
+mod manner;
+#[cfg(test)]
+mod manner_tests;
 mod parted;
 mod pipelined;
 pub mod protocol;

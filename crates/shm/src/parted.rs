@@ -19,6 +19,7 @@ use crate::choice::{Lesson, Method, class_of};
 use crate::pipelined::Accepted;
 use crate::protocol::{
     ACCEPT, BEGIN_BYTES, BEGIN_CELLS, BEGIN_LIMIT_BYTES, BY_LANE, FLAG_RECEIPT, PART, PIECE_BYTES,
+    STREAM_BYTES,
 };
 use crate::receive::{Piece, Request};
 use crate::remote::{LANE_LAP_BYTES, Link, Waiting};
@@ -82,9 +83,12 @@ impl Transport {
     pub(crate) fn announce(&mut self, waiting: &mut Waiting) -> bool {
         let length_bytes = waiting.payload.length_bytes() as u64;
         self.remotes[waiting.op.remote.index()].announced = Some(class_of(length_bytes));
-        let is_short = waiting.payload.length_bytes() <= BEGIN_LIMIT_BYTES;
+        let is_middle =
+            (STREAM_BYTES + 1..=BEGIN_LIMIT_BYTES).contains(&waiting.payload.length_bytes());
+        let may_begin = is_middle && self.may_begin(waiting.op.remote);
         let is_mapped = self.shows(waiting.op.remote, &waiting.payload);
-        if is_short && !is_mapped && self.may_begin(waiting.op.remote) {
+        waiting.is_streamed_on = may_begin && is_mapped && self.is_faster_streamed(waiting);
+        if may_begin && (!is_mapped || waiting.is_streamed_on) {
             self.begin(waiting)
         } else {
             self.offer(waiting)

@@ -95,6 +95,8 @@ pub(crate) struct Waiting {
     pub(crate) outgoing: Option<usize>,
     /// It is announced, and the receiver fetches it or its rest; else it is streamed.
     pub(crate) is_offered: bool,
+    /// It is announced as if it lay where its receiver cannot copy it: it begins at once, and its rest goes through the lane or a pipe.
+    pub(crate) is_streamed_on: bool,
 }
 
 impl Attached {
@@ -124,9 +126,9 @@ pub(crate) fn warm_pipe(region: &Region) {
 }
 
 impl Waiting {
-    /// Where the message lies in our memory, in one stretch; 0 if it does not.
+    /// Where the message lies in our memory, in one stretch; 0 if it does not, or is not to be copied from there.
     pub(crate) fn address(&self) -> u64 {
-        if self.payload.is_contiguous() {
+        if self.payload.is_contiguous() && !self.is_streamed_on {
             self.payload.address() as u64
         } else {
             0

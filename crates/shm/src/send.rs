@@ -3,9 +3,10 @@
 
 use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp};
 use weft_memory::UserBuffer;
-use weft_os::crash_point;
+use weft_os::{clock, crash_point};
 use weft_ring::{Full, Head, Pool};
 
+use crate::manner::Manner;
 use crate::protocol::{
     BEGIN, BEGIN_BYTES, CELL_BYTES, EAGER, EAGER_BYTES, FIRST_PIECE_BYTES, FLAG_RECEIPT, INLINE,
     INLINE_BYTES, MAPPED_BYTES, MESSAGE_BYTES, PIECE, PIECE_BYTES, STREAM, STREAM_BYTES,
@@ -251,18 +252,44 @@ impl Transport {
             sent_bytes: 0,
             outgoing: None,
             is_offered: self.is_offered(op, payload),
+            is_streamed_on: false,
         }
     }
 
-    /// Whether a message is offered, for its receiver to fetch: what is too long to be streamed, and what the receiver can copy out of our heap,
-    /// if it is one of a row, or ranks share cores. (A lone one is streamed: where answers go to and fro the buffer is about to be written again, and
-    /// lines that the receiver has read come back one by one. Where ranks share cores one copy is worth more: docs/long-messages.md.)
+    /// Whether a message is offered, for its receiver to fetch: what is too long to be streamed, and what the receiver can copy out of our heap, if it
+    /// is one of a row, or that has been found to be faster.
     fn is_offered(&mut self, op: &SendOp, payload: &UserBuffer) -> bool {
         let length_bytes = payload.length_bytes();
-        length_bytes > STREAM_BYTES
-            || (length_bytes >= MAPPED_BYTES
-                && (self.housekeeping.shares_cores || self.is_in_a_row(op.remote))
-                && self.shows(op.remote, payload))
+        if length_bytes > STREAM_BYTES {
+            return true;
+        }
+        if length_bytes < MAPPED_BYTES || !self.shows(op.remote, payload) {
+            return false;
+        }
+        if self.is_in_a_row(op.remote) {
+            self.manners.disturb(length_bytes);
+            return true;
+        }
+        // Where ranks share cores one copy is worth more, unless it is found otherwise.
+        let shares_cores = self.housekeeping.shares_cores;
+        let default = if shares_cores {
+            Manner::Offered
+        } else {
+            Manner::Streamed
+        };
+        let clock = clock::monotonic_ns;
+        self.manners
+            .next(length_bytes, default, shares_cores, clock)
+            == Manner::Offered
+    }
+
+    /// Whether a message that is too long to be streamed as a whole, and that might begin so, leaves faster in that manner than by an offer alone. To be
+    /// asked once for each.
+    pub(crate) fn is_faster_streamed(&mut self, waiting: &Waiting) -> bool {
+        let (default, clock) = (Manner::Offered, clock::monotonic_ns);
+        self.manners
+            .next(waiting.payload.length_bytes(), default, false, clock)
+            == Manner::Streamed
     }
 
     /// Messages longer than one stretch: streamed, or offered.

@@ -19,6 +19,7 @@ use crate::backing;
 use crate::choice::Choice;
 use crate::fetch::Fetch;
 use crate::housekeeping::Housekeeping;
+use crate::manner::Manners;
 use crate::parted::Parts;
 use crate::pipelined::Pipes;
 use crate::protocol::{BYE, FINISH};
@@ -140,6 +141,7 @@ pub struct Transport {
     /// Remotes given up whose loss the owner wants to hear of again.
     pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
     pub(crate) choice: Choice,
+    pub(crate) manners: Manners,
     /// When the last fetch ended.
     pub(crate) last_fetch_ns: u64,
     pub(crate) housekeeping: Housekeeping,
@@ -278,6 +280,7 @@ impl Transport {
             sending: Vec::new(),
             lost_again: Vec::new(),
             choice: Choice::new(),
+            manners: Manners::new(),
             last_fetch_ns: 0,
             housekeeping: Housekeeping::new(),
             sleeper,

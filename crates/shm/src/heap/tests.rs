@@ -2,12 +2,14 @@
 //! Which messages are offered out of the heap though they might be streamed.
 
 use weft_contract::*;
-use weft_memory::{UserBuffer, foreign_heap};
+use weft_memory::{BytesView, BytesViewMut, UserBuffer, foreign_heap};
 use weft_os::heap::Heap;
 
+use crate::manner::{Manner, Manners};
+use crate::protocol::STREAM_BYTES;
 use crate::settings::SingleCopy;
 use crate::sink::Sink;
-use crate::{Settings, Transport};
+use crate::{Protocol, Settings, Transport};
 
 const LONG: usize = 32 << 10;
 
@@ -37,15 +39,7 @@ fn pair(heaps: [Option<Heap>; 2], single_copy: SingleCopy) -> [Transport; 2] {
 }
 
 fn send(pair: &mut [Transport; 2], from: usize, payload: &UserBuffer) -> Posted {
-    let op = SendOp {
-        remote: RemoteId(0),
-        class: Class::Tagged,
-        tag: 7,
-        cq_data: None,
-        level: CompletionLevel::Transmit,
-        token: SendToken(0),
-        inject: false,
-    };
+    let op = op();
     loop {
         let posted = pair[from].post_send(&op, payload);
         for transport in pair.iter_mut() {
@@ -112,5 +106,106 @@ fn where_ranks_share_cores_a_lone_message_is_offered_too() {
         pair[0].housekeeping.shares_cores = shares_cores;
         assert_eq!(send(&mut pair, 0, &inside), expected);
         send(&mut pair, 1, &UserBuffer::leaked(&[100]));
+    }
+}
+
+/// Takes messages into one buffer.
+struct Taker {
+    buffer: UserBuffer,
+    landed: usize,
+}
+
+impl Owner for Taker {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        true
+    }
+
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        Some(Landing {
+            token: LandingToken(0),
+            buffer: self.buffer.clone(),
+        })
+    }
+
+    fn on_landed(&mut self, _: LandingToken, outcome: Result<(), TransferError>) {
+        assert_eq!(outcome, Ok(()));
+        self.landed += 1;
+    }
+
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
+
+    fn remote_at(&mut self, _: std::net::SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
+
+fn op() -> SendOp {
+    SendOp {
+        remote: RemoteId(0),
+        class: Class::Tagged,
+        tag: 7,
+        cq_data: None,
+        level: CompletionLevel::Transmit,
+        token: SendToken(0),
+        inject: false,
+    }
+}
+
+/// Sends a message that nothing else follows or precedes, looks at its bytes, and answers whether it was copied out of the heap.
+fn send_alone(pair: &mut [Transport; 2], payload: &UserBuffer, mark: u8) -> bool {
+    let length_bytes = payload.length_bytes();
+    let bytes: Vec<u8> = (0..length_bytes)
+        .map(|index| (index / 64) as u8 ^ mark)
+        .collect();
+    payload.fill(0, BytesView::from_slice(&bytes));
+    let mapped = |transport: &Transport| transport.statistics().sent(Protocol::Mapped).messages;
+    let before = mapped(&pair[0]);
+    let mut taker = Taker {
+        buffer: UserBuffer::leaked(&[length_bytes]),
+        landed: 0,
+    };
+    pair[0].post_send(&op(), payload).expect("sent");
+    while taker.landed == 0 {
+        pair[0].progress(&mut Sink);
+        pair[1].progress(&mut taker);
+    }
+    // Its end comes to its sender, too.
+    while pair[0].is_busy() || !pair[0].transfers.outgoing.is_empty() {
+        pair[0].progress(&mut Sink);
+    }
+    let mut taken = vec![0; length_bytes];
+    taker
+        .buffer
+        .drain(0, &mut BytesViewMut::from_slice(&mut taken));
+    assert!(taken == bytes, "{length_bytes} bytes, mark {mark}");
+    send(pair, 1, &UserBuffer::leaked(&[100]));
+    mapped(&pair[0]) > before
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
+fn a_lone_message_leaves_as_its_sender_has_found_to_be_faster() {
+    for (length_bytes, shares_cores, default) in [
+        (LONG, false, Manner::Streamed),
+        (LONG, true, Manner::Offered),
+        (4 * LONG, false, Manner::Offered),
+    ] {
+        let (heap, inside) = foreign_heap::leaked(length_bytes).expect("a heap");
+        let mut pair = pair([Some(heap), Some(heap)], SingleCopy::Never);
+        pair[0].housekeeping.shares_cores = shares_cores;
+        // So that its lane is wide where lanes are.
+        (0..40).for_each(|_| {
+            send(&mut pair, 0, &UserBuffer::leaked(&[STREAM_BYTES]));
+        });
+        send(&mut pair, 1, &UserBuffer::leaked(&[100]));
+        for other in [false, true, false] {
+            pair[0].manners = Manners::found(other);
+            let is_offered = (default == Manner::Offered) != other;
+            for mark in 0..40 {
+                let mapped = send_alone(&mut pair, &inside, mark);
+                assert_eq!(mapped, is_offered, "{length_bytes} bytes, {shares_cores}");
+            }
+        }
     }
 }

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Which manner is found, in simulated time.
+
+use crate::manner::{Manner, Manners};
+
+/// Sends so many messages, of which each manner takes its own time; answers how many were offered.
+struct Simulated {
+    manners: Manners,
+    now_ns: u64,
+    default: Manner,
+}
+
+impl Simulated {
+    fn new(default: Manner) -> Self {
+        Self {
+            manners: Manners::new(),
+            now_ns: 1,
+            default,
+        }
+    }
+
+    fn send(
+        &mut self,
+        count: usize,
+        bytes: usize,
+        mut took_ns: impl FnMut(Manner) -> u64,
+    ) -> usize {
+        let mut offered = 0;
+        for _ in 0..count {
+            let now_ns = self.now_ns;
+            let manner = self.manners.next(bytes, self.default, false, || now_ns);
+            offered += usize::from(manner == Manner::Offered);
+            self.now_ns += took_ns(manner);
+        }
+        offered
+    }
+}
+
+fn by(streamed_ns: u64, offered_ns: u64) -> impl FnMut(Manner) -> u64 {
+    move |manner| match manner {
+        Manner::Streamed => streamed_ns,
+        Manner::Offered => offered_ns,
+    }
+}
+
+/// Messages after which a first trial is over.
+const LEARNED: usize = 80;
+
+#[test]
+fn the_faster_manner_is_found_from_either_default() {
+    for default in [Manner::Streamed, Manner::Offered] {
+        let mut sends = Simulated::new(default);
+        sends.send(LEARNED, 32 << 10, by(2000, 1000));
+        assert_eq!(
+            sends.send(400, 32 << 10, by(2000, 1000)),
+            400,
+            "{default:?}"
+        );
+        let mut sends = Simulated::new(default);
+        sends.send(LEARNED, 32 << 10, by(1000, 2000));
+        assert_eq!(sends.send(400, 32 << 10, by(1000, 2000)), 0, "{default:?}");
+    }
+}
+
+#[test]
+fn what_takes_the_same_stays_at_the_default() {
+    let mut sends = Simulated::new(Manner::Streamed);
+    sends.send(LEARNED, 32 << 10, by(1000, 980));
+    assert_eq!(sends.send(400, 32 << 10, by(1000, 980)), 0);
+}
+
+#[test]
+fn one_interruption_in_a_window_decides_nothing() {
+    for interrupted in 0..LEARNED {
+        let mut sends = Simulated::new(Manner::Streamed);
+        let mut sent = 0;
+        let mut usual = by(2000, 1000);
+        sends.send(LEARNED, 32 << 10, |manner| {
+            sent += 1;
+            usual(manner) + if sent == interrupted { 10_000 } else { 0 }
+        });
+        let offered = sends.send(400, 32 << 10, by(2000, 1000));
+        assert_eq!(offered, 400, "message {interrupted} was interrupted");
+    }
+}
+
+#[test]
+fn trials_cost_little_and_become_rare() {
+    let mut sends = Simulated::new(Manner::Streamed);
+    sends.send(LEARNED, 32 << 10, by(1000, 1500));
+    let (first, later) = (
+        sends.send(5000, 32 << 10, by(1000, 1500)),
+        sends.send(50_000, 32 << 10, by(1000, 1500)),
+    );
+    assert!((1..=100).contains(&first), "{first} of 5000");
+    assert!((1..=200).contains(&later), "{later} of 50000");
+}
+
+#[test]
+fn a_change_of_the_pattern_is_followed() {
+    let mut sends = Simulated::new(Manner::Streamed);
+    sends.send(LEARNED, 32 << 10, by(2000, 1000));
+    sends.send(1000, 32 << 10, by(2000, 1000));
+    sends.send(150, 32 << 10, by(2000, 5000));
+    assert_eq!(sends.send(200, 32 << 10, by(2000, 5000)), 0);
+}
+
+#[test]
+fn classes_are_learned_one_at_a_time_and_by_themselves() {
+    let mut sends = Simulated::new(Manner::Streamed);
+    for _ in 0..3 * LEARNED {
+        sends.send(1, 32 << 10, by(2000, 1000));
+        sends.send(1, 64 << 10, by(3000, 7000));
+    }
+    for _ in 0..100 {
+        assert_eq!(sends.send(1, 32 << 10, by(2000, 1000)), 1);
+        assert_eq!(sends.send(1, 64 << 10, by(3000, 7000)), 0);
+    }
+}
+
+#[test]
+fn a_class_without_messages_does_not_keep_others_from_trials() {
+    let mut sends = Simulated::new(Manner::Streamed);
+    // Until it is in the middle of its trial.
+    while sends.send(1, 32 << 10, by(2000, 1000)) == 0 {}
+    sends.send(600, 64 << 10, by(3000, 1000));
+    assert_eq!(sends.send(100, 64 << 10, by(3000, 1000)), 100);
+}
+
+#[test]
+fn what_leaves_in_no_chosen_manner_is_not_learned_from() {
+    let mut sends = Simulated::new(Manner::Streamed);
+    for _ in 0..LEARNED {
+        sends.send(1, 32 << 10, by(2000, 1000));
+        sends.manners.disturb(32 << 10);
+    }
+    assert_eq!(sends.send(5, 32 << 10, by(2000, 1000)), 0);
+}
+
+#[test]
+fn other_lengths_leave_by_default() {
+    for default in [Manner::Streamed, Manner::Offered] {
+        for bytes in [0, 1, 8 << 10, (1 << 20) + 1] {
+            let mut sends = Simulated::new(default);
+            let offered = sends.send(500, bytes, by(2000, 1000));
+            assert_eq!(offered, 500 * usize::from(default == Manner::Offered));
+        }
+    }
+}
