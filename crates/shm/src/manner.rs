@@ -4,7 +4,7 @@
 //!
 //! Neither is right everywhere, and no time of a single transfer tells. An offer costs one copy instead of two; but its receiver's copy leaves the
 //! lines of our buffer in the receiver's cache, and who writes there next, the application, takes them back one by one, at several times what the second
-//! copy costs (docs/long-messages.md, "a heap that receivers map"). From send to send all of that is counted, whatever the application does in between.
+//! copy costs (docs/long-messages.md, "what a copy leaves behind"). From send to send all of that is counted, whatever the application does in between.
 //!
 //! So runs of messages, *windows*, are timed whole. Now and then the other manner has two of them, with one of the usual in between, and becomes the
 //! usual one if the faster of its two beats the faster of theirs. One class at a time does so: messages of several classes take turns in most collectives.

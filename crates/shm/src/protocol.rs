@@ -60,7 +60,7 @@ pub const FIRST_PIECE_BYTES: usize = 2 * 1024;
 /// in memory, and where two more hand-overs no longer matter.
 pub const STREAM_BYTES: usize = 64 * 1024;
 
-/// Shortest message that is offered instead of being streamed if its receiver can copy it out of our heap, and it is one of a row or ranks share cores. Measured: docs/long-messages.md, "a heap that
+/// Shortest message that may be offered instead of being streamed if its receiver can copy it out of our heap. Measured: docs/long-messages.md, "a heap that
 /// receivers map".
 pub const MAPPED_BYTES: usize = 16 * 1024;
 
