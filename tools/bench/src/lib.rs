@@ -11,6 +11,7 @@
 //! - [`runner`]: initialise MPI, measure each size, print, agree on the exit code
 //! - [`pt2pt`]: one small file per benchmark; [`collective`]: every collective in every form; [`one_sided`]: windows;
 //!   [`startup`]: init and hello
+//! - [`pace`]: fewer iterations where a size would take too long
 //! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on size, iteration and rank
 //! - [`calendar`]: dates for the outputs
 //! - [`agree`]: figures that ranks put together; [`statistics`]: medians and percentiles
@@ -43,6 +44,7 @@ pub mod mdtest;
 pub mod npb;
 pub mod one_sided;
 pub mod options;
+pub mod pace;
 pub mod pattern;
 pub mod pt2pt;
 pub mod report;

@@ -68,6 +68,21 @@ pub enum Style {
     Json,
 }
 
+/// How often a measurement is repeated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeats {
+    /// -i, for all sizes.
+    pub iterations: Option<usize>,
+    /// -x, for all sizes.
+    pub warmup: Option<usize>,
+    /// Factor on the default iterations, above 0; the warm-up stays, for it makes the connections.
+    pub scale: f64,
+    /// --size-time: what a size may take, in seconds above 0; [`crate::pace`] shortens it.
+    pub longest_seconds: Option<f64>,
+    /// -u.
+    pub validation_warmup: usize,
+}
+
 /// A checked command line.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -75,14 +90,8 @@ pub struct Settings {
     pub min_bytes: usize,
     /// Largest message in bytes.
     pub max_bytes: usize,
-    /// -i, for all sizes.
-    pub iterations: Option<usize>,
-    /// -x, for all sizes.
-    pub warmup: Option<usize>,
-    /// Factor on the default iterations, above 0; the warm-up stays, for it makes the connections.
-    pub scale: f64,
-    /// -u.
-    pub validation_warmup: usize,
+    /// How often everything is repeated.
+    pub repeats: Repeats,
     /// -W.
     pub window: usize,
     /// -b.
@@ -186,19 +195,10 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
             return Err(format!("{option} 0: must be at least 1"));
         }
     }
-    if !(repeats.scale > 0.0 && repeats.scale <= 1000.0) {
-        return Err(format!(
-            "--repeat-scale {}: must be above 0 and at most 1000",
-            repeats.scale
-        ));
-    }
     Ok(Settings {
         min_bytes,
         max_bytes,
-        iterations: repeats.iterations,
-        warmup: repeats.warmup,
-        scale: repeats.scale,
-        validation_warmup: repeats.validation_warmup,
+        repeats: repeats_of(repeats)?,
         window: messages.window,
         buffers: messages.buffers,
         kind: kinds[0],
@@ -208,6 +208,30 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
         shown: shown_of(output)?,
         special: special::check(description, &arguments.special, messages.pairs)?,
         warnings: warnings_of(&arguments),
+    })
+}
+
+fn repeats_of(written: &written::Repeats) -> Result<Repeats, String> {
+    if !(written.scale > 0.0 && written.scale <= 1000.0) {
+        return Err(format!(
+            "--repeat-scale {}: must be above 0 and at most 1000",
+            written.scale
+        ));
+    }
+    if let Some(seconds) = written
+        .longest_seconds
+        .filter(|seconds| !(*seconds > 0.0 && *seconds <= 3600.0))
+    {
+        return Err(format!(
+            "--size-time {seconds}: must be above 0 and at most 3600 seconds"
+        ));
+    }
+    Ok(Repeats {
+        iterations: written.iterations,
+        warmup: written.warmup,
+        scale: written.scale,
+        longest_seconds: written.longest_seconds,
+        validation_warmup: written.validation_warmup,
     })
 }
 
@@ -375,10 +399,10 @@ impl Settings {
         } else {
             description.loops.small
         };
-        let scaled = |count: usize| ((count as f64 * self.scale).round() as usize).max(1);
+        let scaled = |count: usize| ((count as f64 * self.repeats.scale).round() as usize).max(1);
         (
-            self.iterations.unwrap_or(scaled(default.0)),
-            self.warmup.unwrap_or(default.1),
+            self.repeats.iterations.unwrap_or(scaled(default.0)),
+            self.repeats.warmup.unwrap_or(default.1),
         )
     }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Benchmarks from the command line to the exit code.
 //!
-//! Called by lib; calls options, weft-mpi, the benchmark for each size and format. Every rank runs the same steps; rank 0 prints.
+//! Called by lib; calls options, weft-mpi, the benchmark for each size through pace, and format. Every rank runs the same steps; rank 0 prints.
 
 use crate::catalogue::{Description, Helpers, Make, Ranks};
 use crate::format::{self, Job, Row};
 use crate::options::{self, Refusal, Settings};
+use crate::pace::Pace;
 use crate::startup;
 use crate::timing::Plan;
 use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
@@ -226,16 +227,17 @@ impl Run<'_> {
             &self.job(world, settings),
         ));
         let mut all_passed = true;
+        let mut pace = Pace::new(settings.repeats.longest_seconds);
         for size_bytes in sizes {
             let (iterations, warmup) = settings.repeats(description, size_bytes);
             let plan = Plan {
                 iterations,
                 warmup,
-                validation_warmup: settings.validation_warmup,
+                validation_warmup: settings.repeats.validation_warmup,
                 validate: settings.shown.validate,
                 single: settings.shown.full || !settings.shown.tails.is_empty(),
             };
-            let row = match benchmark.measure(size_bytes, &plan) {
+            let row = match pace.measure(world, benchmark.as_mut(), (size_bytes, plan)) {
                 Ok(row) => row,
                 Err(error) => give_up(self.session, description, &error),
             };

@@ -32,8 +32,6 @@ pub mod workload;
 
 use std::ffi::OsString;
 
-use clap::Parser;
-
 use options::Options;
 
 /// Exit code of success.
@@ -45,8 +43,7 @@ pub const EXIT_USAGE: u8 = 2;
 
 /// Runs `weft sim` with the arguments after `sim`; returns the process's exit code.
 pub fn run(arguments: Vec<OsString>) -> u8 {
-    let name = std::iter::once(OsString::from("weft sim"));
-    let options = match Options::try_parse_from(name.chain(arguments)) {
+    let options = match Options::read(arguments) {
         Ok(options) => options,
         Err(error) => {
             let usage = error.use_stderr();
@@ -55,19 +52,23 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             return if usage { EXIT_USAGE } else { EXIT_OK };
         }
     };
-    if let Err(problem) = options.check() {
-        eprintln!("weft sim: {problem}");
-        return EXIT_USAGE;
-    }
-    if options.scenario.is_stream() {
-        stream::show(&options);
-        return EXIT_OK;
-    }
-    match scenario::run(&options).and_then(|report| report::show(&options, &report)) {
+    match simulate(&options) {
         Ok(()) => EXIT_OK,
         Err(problem) => {
             eprintln!("weft sim: {problem}");
             EXIT_FAILED
         }
     }
+}
+
+fn simulate(options: &Options) -> Result<(), String> {
+    // A long run that cannot be drawn in the end would be for nothing.
+    if let Some(path) = &options.plot {
+        plot::check(path)?;
+    }
+    if options.scenario.is_stream() {
+        return stream::show(options);
+    }
+    let report = scenario::run(options)?;
+    report::show(options, &report)
 }

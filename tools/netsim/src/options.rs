@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The command line of `weft sim`. Called by lib; read by scenario.
 
+use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
-use clap::{Parser, ValueEnum};
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 use serde::Serialize;
 
 /// What traffic to simulate.
@@ -41,28 +45,28 @@ pub struct Options {
     #[arg(value_enum)]
     pub scenario: Scenario,
     /// Hosts, 2 to 4096 [default: 49 for incast, 64 for allreduce and alltoall, otherwise 128]
-    #[arg(long)]
+    #[arg(long, value_name = "N", value_parser = number::<usize>(2..=4096, ""))]
     pub hosts: Option<usize>,
-    /// Bytes of each message [default: 2 MB; 64 KiB for alltoall and streams; 16 MB in all for allreduce]
-    #[arg(long)]
+    /// Bytes of each message, 1 to 2^40 [default: 2 MB; 64 KiB for alltoall and streams; 16 MB in all for allreduce]
+    #[arg(long, value_parser = number::<u64>(1..=1 << 40, " bytes"))]
     pub bytes: Option<u64>,
     /// Repeats a run exactly
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = number::<u64>(0..=u64::MAX, ""))]
     pub seed: u64,
     /// Paths of the machine, 1 to 64
-    #[arg(long, default_value_t = 64)]
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = number::<u8>(1..=64, ""))]
     pub paths: u8,
     /// Rate of every link in Gb/s, 1 to 800
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, value_name = "GBIT", default_value_t = 100, value_parser = number::<u64>(1..=800, " Gb/s"))]
     pub rate: u64,
     /// Largest IP packet in bytes, 1280 to 9000
-    #[arg(long, default_value_t = 4096)]
+    #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = number::<u16>(1280..=9000, " bytes"))]
     pub mtu: u16,
-    /// Queue of every switch port in KiB
-    #[arg(long, default_value_t = 512)]
+    /// Queue of every switch port in KiB, 16 to 1048576
+    #[arg(long, value_name = "KIB", default_value_t = 512, value_parser = number::<u64>(16..=1 << 20, " KiB"))]
     pub queue: u64,
     /// Packets of a million that every link loses, 0 to 100000
-    #[arg(long, default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>(0..=100_000, " packets of a million"))]
     pub loss: u32,
     /// Leave out the baseline and the single path
     #[arg(long)]
@@ -73,7 +77,7 @@ pub struct Options {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Draw the distribution of slowdowns
+    /// Draw the distribution of slowdowns; of a stream, how fast it goes over time
     #[arg(long, value_name = "FILE.svg")]
     pub plot: Option<PathBuf>,
 }
@@ -86,15 +90,6 @@ Examples:
   weft sim permutation --hosts 1024 --json     the whole machine room
   weft sim spine-failure --plot failure.svg    what a broken switch costs
   weft sim blackhole                           how long a stream pauses when one of four paths dies";
-
-/// A value that cannot be simulated.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{option} is {value}; {rule}")]
-pub struct BadOption {
-    option: &'static str,
-    value: u64,
-    rule: &'static str,
-}
 
 impl Options {
     /// How many hosts take part.
@@ -116,72 +111,43 @@ impl Options {
         })
     }
 
-    /// Checks ranges that clap does not.
+    /// Reads the words after `weft sim`.
     ///
     /// # Errors
-    /// The first value out of range.
-    pub fn check(&self) -> Result<(), BadOption> {
-        let rules = [
-            (
-                "--hosts",
-                self.host_count() as u64,
-                2,
-                4096,
-                "it must be 2 to 4096",
-            ),
-            (
-                "--bytes",
-                self.message_bytes(),
-                1,
-                1 << 40,
-                "it must be 1 byte to 1 TiB",
-            ),
-            (
-                "--paths",
-                u64::from(self.paths),
-                1,
-                64,
-                "it must be 1 to 64",
-            ),
-            ("--rate", self.rate, 1, 800, "it must be 1 to 800 Gb/s"),
-            (
-                "--mtu",
-                u64::from(self.mtu),
-                1280,
-                9000,
-                "it must be 1280 to 9000 bytes",
-            ),
-            (
-                "--loss",
-                u64::from(self.loss),
-                0,
-                100_000,
-                "it must be at most 100000 of a million",
-            ),
-            (
-                "--queue",
-                self.queue,
-                16,
-                1 << 20,
-                "it must be 16 KiB to 1 GiB",
-            ),
-        ];
-        if self.scenario.is_stream() && self.host_count() != 2 {
-            return Err(BadOption {
-                option: "--hosts",
-                value: self.host_count() as u64,
-                rule: "a stream has 2",
-            });
-        }
-        for (option, value, least, most, rule) in rules {
-            if value < least || value > most {
-                return Err(BadOption {
-                    option,
-                    value,
-                    rule,
-                });
+    /// clap's, which also carries the help text: a value out of range, or an option that the scenario would not heed.
+    pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let words = std::iter::once(OsString::from("weft sim")).chain(words);
+        let mut command = Self::command();
+        let matches = command.try_get_matches_from_mut(words)?;
+        let options = Self::from_arg_matches(&matches)?;
+        if options.scenario.is_stream() {
+            let said = |name: &&&str| matches.value_source(name) == Some(ValueSource::CommandLine);
+            let refused = FIXED_IN_STREAMS.iter().find(said);
+            if let Some(name) = refused.filter(|name| **name != "hosts" || options.hosts != Some(2))
+            {
+                let text = format!(
+                    "--{name} has no effect on a stream: it runs between 2 hosts over 4 paths of 500 Mbit/s with 9000-byte packets; leave it out"
+                );
+                return Err(command.error(ErrorKind::ArgumentConflict, text));
             }
         }
-        Ok(())
+        Ok(options)
+    }
+}
+
+/// What the network of a stream fixes.
+const FIXED_IN_STREAMS: [&str; 6] = ["hosts", "rate", "mtu", "queue", "loss", "check"];
+
+/// Reads a whole number of a range; the error names the range in words.
+fn number<T: TryFrom<u64>>(
+    range: RangeInclusive<u64>,
+    unit: &'static str,
+) -> impl Fn(&str) -> Result<T, String> + Clone + Send + Sync + 'static {
+    move |text| {
+        let value = text.parse().ok().filter(|value| range.contains(value));
+        let (least, most) = (range.start(), range.end());
+        value
+            .and_then(|value| T::try_from(value).ok())
+            .ok_or_else(|| format!("it must be a whole number from {least} to {most}{unit}"))
     }
 }

@@ -42,7 +42,7 @@ pub fn table(report: &Report) -> String {
     );
     let _ = writeln!(
         text,
-        "{:<26}{:>9}{:>9}{:>10}{:>12}{:>11}{:>8}{:>9}{:>10}",
+        "{:<26}{:>9}{:>9}{:>10}{:>12}{:>11}{:>8}{:>9}{:>12}",
         "slowdown against ideal",
         "p50",
         "p99",
@@ -64,7 +64,7 @@ pub fn table(report: &Report) -> String {
 
 fn line(row: &Row) -> String {
     format!(
-        "{:<26}{:>9.3}{:>9.3}{:>10.3}{:>12.1}{:>11}{:>8}{:>9}{:>10}\n",
+        "{:<26}{:>9.3}{:>9.3}{:>10.3}{:>12.1}{:>11}{:>8}{:>9}{:>12}\n",
         row.variant,
         row.p50,
         row.p99,

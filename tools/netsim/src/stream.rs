@@ -2,7 +2,7 @@
 //! A stream between two hosts over few slow paths of which some fail: how long it pauses, and how fast it recovers.
 //!
 //! The same network and the same stream as tests/testbed has in namespaces, where the machine's own two processors do
-//! all the work: here only the protocol decides. Called by lib and by tests; calls simulator.
+//! all the work: here only the protocol decides. Called by lib and by tests; calls simulator and plot.
 
 use serde::Serialize;
 use weft_srd::random::Random;
@@ -11,6 +11,7 @@ use weft_srd::{Config, Statistics};
 use crate::fabric::{Fabric, Shape};
 use crate::host::{Desk, Host, Progress, SrdHost};
 use crate::options::{Options, Scenario};
+use crate::plot;
 use crate::simulator::{Absence, Simulator};
 use crate::topology::Topology;
 use crate::workload::Workload;
@@ -42,8 +43,11 @@ pub enum Fault {
     Loss(u32),
 }
 
-/// Runs a scenario's stream with all paths and with one, and prints what was seen.
-pub fn show(options: &Options) {
+/// Runs a scenario's stream with all paths and with one, prints what was seen, and draws it if asked to.
+///
+/// # Errors
+/// A sentence, when the plot cannot be written.
+pub fn show(options: &Options) -> Result<(), String> {
     let fault = match options.scenario {
         Scenario::SlowPath => Fault::Slow,
         _ => Fault::Hole,
@@ -70,24 +74,35 @@ pub fn show(options: &Options) {
     } else {
         print!("{}", table(&seen));
     }
+    match &options.plot {
+        Some(path) => plot::draw_streams(path, options, &seen),
+        None => Ok(()),
+    }
 }
 
 fn table(seen: &[Seen]) -> String {
     let mut text = format!(
-        "{:<8}{:>12}{:>14}{:>12}{:>14}{:>12}{:>16}\n",
-        "paths",
-        "MB/s before",
+        "{:<14}{:>12}{:>12}{:>12}{:>12}{:>11}{:>17}\n{:<14}{:>12}{:>12}{:>12}{:>12}{:>11}{:>17}\n",
+        "",
+        "before: MB/s",
         "pause (us)",
-        "MB/s during",
+        "fault: MB/s",
         "pause (us)",
         "back (ms)",
-        "healed use (ms)"
+        "healed path used",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "",
+        "after (ms)"
     );
     let time = |ms: Option<f64>| ms.map_or("never".to_owned(), |ms| format!("{ms:.0}"));
     for row in seen {
         text.push_str(&format!(
-            "{:<8}{:>12.1}{:>14.0}{:>12.1}{:>14.0}{:>12}{:>16}\n",
-            row.paths,
+            "{:<14}{:>12.1}{:>12.0}{:>12.1}{:>12.0}{:>11}{:>17}\n",
+            row.name(),
             row.before_mb_s,
             row.pause_before_us,
             row.during_mb_s,
@@ -164,9 +179,34 @@ pub struct Seen {
     /// And the receiver's.
     #[serde(skip)]
     pub receiver: Statistics,
+    /// Bytes of each message.
+    pub message_bytes: u64,
     /// When each message was whole, as the receiver sees it in order.
     #[serde(skip)]
     pub whole_ns: Vec<u64>,
+}
+
+impl Seen {
+    /// What ran, in words.
+    pub fn name(&self) -> String {
+        let plural = if self.paths == 1 { "" } else { "s" };
+        format!("weft, {} path{plural}", self.paths)
+    }
+
+    /// MB/s in each slice of time, by its middle in milliseconds.
+    pub fn rates(&self, slice_ns: u64) -> Vec<(f64, f64)> {
+        let end_ns = self.whole_ns.last().copied().unwrap_or(0);
+        let mut counts = vec![0_u64; (end_ns / slice_ns) as usize + 1];
+        for at_ns in &self.whole_ns {
+            counts[(at_ns / slice_ns) as usize] += 1;
+        }
+        let rate = |(slice, count): (usize, &u64)| {
+            let middle_ms = (slice as f64 + 0.5) * slice_ns as f64 / 1e6;
+            let bytes = (count * self.message_bytes) as f64;
+            (middle_ms, bytes * 1e3 / slice_ns as f64)
+        };
+        counts.iter().enumerate().map(rate).collect()
+    }
 }
 
 impl Stream {
@@ -297,6 +337,7 @@ impl Stream {
             healed_use_ms: None,
             sender: Statistics::default(),
             receiver: Statistics::default(),
+            message_bytes: self.message_bytes,
             whole_ns: Vec::new(),
         }
     }

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Small networks with every invariant checked at every event, and the aims of the design at a size that is fast to test.
 
-use clap::Parser;
 use weft_netsim::options::Options;
 use weft_netsim::scenario::{Report, run};
 use weft_netsim::stream::{Fault, Stream};
 
+fn read(words: &str) -> Result<Options, clap::Error> {
+    Options::read(words.split_whitespace().map(Into::into))
+}
+
 fn simulate(words: &str) -> Report {
-    let words = std::iter::once("sim").chain(words.split_whitespace());
-    let options = Options::try_parse_from(words).unwrap();
-    options.check().unwrap();
+    let options = read(words).unwrap();
     println!("seed {}", options.seed);
     run(&options).unwrap()
 }
@@ -116,9 +117,39 @@ fn bad_options_are_told_with_their_limits() {
     assert_eq!(refused("blackhole --hosts 3"), weft_netsim::EXIT_USAGE);
     assert_eq!(refused("nonsense"), weft_netsim::EXIT_USAGE);
     assert_eq!(refused("spine-failure --hosts 2"), weft_netsim::EXIT_FAILED);
-    let options = Options::try_parse_from(["sim", "incast", "--mtu", "100"]).unwrap();
-    let sentence = options.check().unwrap_err().to_string();
-    assert_eq!(sentence, "--mtu is 100; it must be 1280 to 9000 bytes");
+    assert_eq!(
+        refused("incast --hosts 3 --plot /nowhere/at/all.svg"),
+        weft_netsim::EXIT_FAILED
+    );
+    for (words, sentence) in [
+        ("incast --mtu 100", "a whole number from 1280 to 9000 bytes"),
+        ("incast --paths 300", "a whole number from 1 to 64"),
+        ("incast --hosts many", "a whole number from 2 to 4096"),
+        ("incast --seed -1", "a whole number from 0 to"),
+        ("incast --queue 1", "a whole number from 16 to 1048576 KiB"),
+        ("blackhole --rate 10", "--rate has no effect on a stream"),
+        ("slow-path --loss 5", "--loss has no effect on a stream"),
+        ("blackhole --hosts 3", "between 2 hosts"),
+    ] {
+        let told = read(words).unwrap_err().to_string();
+        assert!(told.contains(sentence), "{words}: {told}");
+    }
+    assert!(read("blackhole --hosts 2 --bytes 1000").is_ok());
+}
+
+#[test]
+fn the_plot_of_a_stream_has_a_curve_per_number_of_paths_and_an_earlier_file_is_replaced() {
+    let path = std::env::temp_dir().join(format!("weft-netsim-stream-{}.svg", std::process::id()));
+    std::fs::write(&path, "x".repeat(1 << 20)).unwrap();
+    let words = format!("blackhole --json --plot {}", path.display());
+    let code = weft_netsim::run(words.split_whitespace().map(Into::into).collect());
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(code, weft_netsim::EXIT_OK);
+    assert!(text.starts_with("<svg") && text.len() < 1 << 20);
+    for name in ["weft, 64 paths", "weft, 1 path", "MB/s"] {
+        assert!(text.contains(name), "{name}");
+    }
 }
 
 #[test]

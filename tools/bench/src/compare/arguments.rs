@@ -13,6 +13,9 @@ use std::str::FromStr;
 
 /// Factor on OSU's iterations (chosen: many short runs say more than few long ones on a machine that others use).
 const DEFAULT_SCALE: f64 = 0.1;
+/// What a message size may take in a run (chosen: with two ranks on two cores no size takes as long, so that only what waits for its turns on
+/// a core is shortened, whose times are milliseconds and need no hundreds).
+const DEFAULT_SIZE_SECONDS: f64 = 0.1;
 /// Rounds at most (chosen: an accident, not a wish, lies above).
 const MOST_ROUNDS: usize = 1000;
 /// Ranks at most (chosen likewise).
@@ -71,6 +74,9 @@ pub struct Settings {
         hide_default_value = true
     )]
     pub scale: f64,
+    /// Seconds that a message size may take in a run; a slow one has fewer iterations
+    #[arg(long = "size-time", value_name = "SECONDS", default_value_t = DEFAULT_SIZE_SECONDS)]
+    pub size_seconds: f64,
     /// Few and short rounds, for a first look
     #[arg(long)]
     pub quick: bool,
@@ -233,6 +239,12 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
             settings.scale
         ));
     }
+    if !(settings.size_seconds > 0.0 && settings.size_seconds <= 3600.0) {
+        return refuse(format!(
+            "--size-time {}: must be above 0 and at most 3600 seconds",
+            settings.size_seconds
+        ));
+    }
     if settings.timeout == 0 {
         return refuse("--timeout 0: must be at least 1 second".to_owned());
     }
@@ -282,6 +294,7 @@ mod tests {
             (["-n", "1"], "2 to 4096"),
             (["-r", "100000"], "1 to 1000"),
             (["--repeat-scale", "-1"], "above 0"),
+            (["--size-time", "0"], "at most 3600"),
             (["--timeout", "0"], "at least 1"),
             (["--transport", "mpich/"], "MPI/TRANSPORT"),
             (["--baseline", "nobody"], "own, best or MPI/TRANSPORT"),

@@ -175,6 +175,12 @@ fn difference(earlier: &Matrix, now: &Matrix) -> Option<String> {
             earlier.repeat_scale, now.repeat_scale
         ));
     }
+    if earlier.size_seconds != now.size_seconds {
+        return Some(format!(
+            "it has --size-time {}, now it is {}",
+            earlier.size_seconds, now.size_seconds
+        ));
+    }
     if earlier.sizes != now.sizes {
         let shown = |sizes: &Option<String>| sizes.clone().unwrap_or_else(|| "all".to_owned());
         return Some(format!(

@@ -91,7 +91,9 @@ impl Rounds<'_> {
                 if self.interrupt.came() {
                     return Ok(());
                 }
-                if !record.has(leg, round) && !record.gave_up_on(leg) {
+                let over =
+                    record.gave_up_on(leg) || record.has_enough_of(&leg.contender, &leg.discipline);
+                if !record.has(leg, round) && !over {
                     self.bar
                         .set_message(format!("round {} of {count}: {leg}", round + 1));
                     self.turn(record, leg, (round, 0))?;
@@ -143,6 +145,7 @@ impl Rounds<'_> {
                     *contender == leg.contender && *discipline == leg.discipline
                 })
             })
+            .filter(|leg| !record.has_enough_of(&leg.contender, &leg.discipline))
             .take(most)
             .collect();
         for leg in legs {

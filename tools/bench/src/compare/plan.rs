@@ -100,6 +100,7 @@ impl Plan {
         let mut matrix = Matrix {
             rounds: settings.rounds,
             repeat_scale: settings.scale,
+            size_seconds: settings.size_seconds,
             sizes: settings.sizes.clone(),
             disciplines: disciplines(settings),
             ..Matrix::default()
@@ -313,6 +314,8 @@ fn command(
         "--json",
         "--repeat-scale",
         &settings.scale.to_string(),
+        "--size-time",
+        &settings.size_seconds.to_string(),
     ]);
     if let Some(sizes) = settings.sizes.as_deref().filter(|_| benchmark.sized) {
         say(&["-m", sizes]);
@@ -353,7 +356,7 @@ mod tests {
         assert_eq!(
             words(&settings(&["--quick", "-m", "8:64"]), "native", "latency"),
             "/bin/weft run --mpi mpich --transport native -n 2 --quiet --timeout 60 -- /bin/weft bench latency --json \
-             --repeat-scale 0.1 -m 8:64"
+             --repeat-scale 0.1 --size-time 0.1 -m 8:64"
         );
     }
 

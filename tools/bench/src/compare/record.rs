@@ -7,12 +7,20 @@ use super::environment::Environment;
 use super::plan::{Contender, Discipline, Leg};
 use crate::catalogue::{self, Measure};
 use crate::statistics::bootstrap::Better;
+use crate::statistics::median;
 use crate::statistics::speed::{Speed, around};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Runs of one leg that may fail before it is left alone (chosen: one accident is forgiven).
 const FAILURES_FORGIVEN: usize = 1;
+
+/// A run that takes longer than this, in seconds, and [`SLOW_FACTOR`] times as long as those that it is compared with, is slow (chosen).
+const SLOW_SECONDS: f64 = 5.0;
+/// Times the median run of the same discipline (chosen).
+const SLOW_FACTOR: f64 = 4.0;
+/// Rounds in which a slow series takes part (chosen: what is so far behind needs no narrow interval, and would take most of the time).
+const SLOW_ROUNDS: usize = 2;
 
 /// What takes part.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +30,8 @@ pub struct Matrix {
     pub rounds: usize,
     /// Factor on the default iterations.
     pub repeat_scale: f64,
+    /// What a size may take in a run, in seconds; 0 in comparisons from before there was such a limit.
+    pub size_seconds: f64,
     /// Message sizes, as -m takes them.
     pub sizes: Option<String>,
     /// Who takes part.
@@ -158,6 +168,38 @@ impl Record {
                 && turn.discipline == leg.discipline
         };
         self.turns.iter().filter(failed).count() > FAILURES_FORGIVEN
+    }
+
+    /// Whether a leg is so much slower than what it is compared with that the rounds it has had are enough.
+    pub fn has_enough_of(&self, contender: &Contender, discipline: &Discipline) -> bool {
+        let walls = |mine: bool| -> Vec<f64> {
+            let ran = self.turns.iter().filter(|turn| {
+                turn.failure.is_none()
+                    && turn.discipline == *discipline
+                    && (!mine || turn.contender == *contender)
+            });
+            ran.map(|turn| turn.wall_seconds).collect()
+        };
+        let own = walls(true);
+        if own.len() < SLOW_ROUNDS {
+            return false;
+        }
+        let (own, usual) = (median(&own), median(&walls(false)));
+        own > SLOW_SECONDS && own > SLOW_FACTOR * usual
+    }
+
+    /// The series that are measured in fewer rounds for that.
+    pub fn slow_series(&self) -> Vec<String> {
+        let series: BTreeSet<(&Discipline, &Contender)> = self
+            .turns
+            .iter()
+            .map(|turn| (&turn.discipline, &turn.contender))
+            .collect();
+        let slow = series
+            .into_iter()
+            .filter(|(discipline, contender)| self.has_enough_of(contender, discipline));
+        slow.map(|(discipline, contender)| format!("{contender}: {discipline}"))
+            .collect()
     }
 
     /// Whether a leg has had its turn in a round.

@@ -251,6 +251,14 @@ pub fn caveat_lines(analysis: &Analysis<'_>) -> Vec<String> {
             spread::FEWEST_ROUNDS
         ));
     }
+    let slow = record.slow_series();
+    if !slow.is_empty() {
+        lines.push(format!(
+            "{} took many times as long as the others, and took part in the first two rounds only: {}.",
+            if slow.len() == 1 { "One series".to_owned() } else { format!("{} series", slow.len()) },
+            slow.join("; ")
+        ));
+    }
     if let Some((wanted, most)) = analysis
         .rounds_wanted()
         .filter(|(wanted, _)| *wanted > rounds)

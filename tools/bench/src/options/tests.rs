@@ -55,8 +55,8 @@ fn line_of_reframe_is_understood() {
     assert_eq!((settings.min_bytes, settings.max_bytes), (1, 8));
     assert_eq!(
         (
-            settings.iterations,
-            settings.warmup,
+            settings.repeats.iterations,
+            settings.repeats.warmup,
             settings.shown.validate
         ),
         (Some(1000), Some(10), true)
@@ -163,6 +163,8 @@ fn refusals_name_the_option_the_value_and_what_is_allowed() {
             "--repeat-scale 0",
             ["--repeat-scale 0", "above 0"],
         ),
+        ("latency", "--size-time 0", ["--size-time 0", "3600"]),
+        ("latency", "--size-time soon", ["soon", "--size-time"]),
         ("latency", "--osu-format 6x", ["6x", "--osu-format"]),
         ("latency", "--frobnicate", ["--frobnicate", "Usage"]),
     ] {
@@ -209,7 +211,7 @@ fn every_benchmark_takes_the_common_options() {
             "-m 8:64 -i 3 -x 1 -c -u 2 -z50 --json H H",
         );
         assert_eq!(
-            (settings.shown.style, settings.validation_warmup),
+            (settings.shown.style, settings.repeats.validation_warmup),
             (Style::Json, 2)
         );
     }

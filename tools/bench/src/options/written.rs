@@ -207,6 +207,9 @@ pub(super) struct Repeats {
     /// Factor on the default iterations, for short runs; -i goes before it
     #[arg(long = "repeat-scale", default_value_t = 1.0, value_name = "FACTOR")]
     pub(super) scale: f64,
+    /// Seconds that a message size may take: beyond that it has fewer iterations, at least 2, and a shorter warm-up
+    #[arg(long = "size-time", value_name = "SECONDS")]
+    pub(super) longest_seconds: Option<f64>,
 }
 
 #[derive(Args, Debug)]

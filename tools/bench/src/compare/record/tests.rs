@@ -109,6 +109,37 @@ fn leg_is_given_up_after_its_second_failure() {
 }
 
 #[test]
+fn what_takes_many_times_as_long_as_the_others_takes_part_in_two_rounds() {
+    let mut record = filled();
+    let turns = |seconds: f64, count: usize| {
+        let leg = leg("debian-mpich", "native", "latency");
+        (0..count).map(move |round| Turn {
+            wall_seconds: seconds,
+            ..turn(&leg, round, &[(8, 1.0)])
+        })
+    };
+    let enough = |record: &Record| {
+        record.has_enough_of(&contender("debian-mpich", "native"), &discipline("latency"))
+    };
+    record.turns.extend(turns(20.0, 1));
+    assert!(!enough(&record), "one round is too few");
+    record.turns.extend(turns(20.0, 2).skip(1));
+    assert!(enough(&record));
+    assert_eq!(
+        record.slow_series(),
+        ["debian-mpich over native: latency, 2 ranks"]
+    );
+    let (mut quick, mut alike) = (filled(), filled());
+    quick.turns.extend(turns(4.5, 2));
+    assert!(!enough(&quick), "what takes seconds may take part in all");
+    for turn in &mut alike.turns {
+        turn.wall_seconds = 8.0;
+    }
+    alike.turns.extend(turns(20.0, 2));
+    assert!(!enough(&alike), "where all are long, all take part");
+}
+
+#[test]
 fn run_survives_its_json() {
     let turn = turn(&leg("mpich", "weft", "bw"), 3, &[(8, 0.5)]);
     let text = serde_json::to_string(&turn).expect("JSON");
