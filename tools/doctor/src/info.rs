@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft info`: what is here. Version, provider, MPIs, machine, protocols, parameters; as text or as one JSON object.
+//! `weft info`: what is here. Version, provider, MPIs, machine, protocols, choices, parameters; as text or as one JSON object.
 //!
 //! Called by `lib.rs`; takes its facts from the same files as the doctor, without judging them.
 
@@ -13,6 +13,7 @@ use crate::check::{Check, Status};
 use crate::measure::{self, Timing};
 use crate::parameters::{self, PARAMETERS, Parameter};
 use crate::protocol::{PROTOCOLS, Protocol};
+use crate::running::{self, Running};
 use crate::tree::Tree;
 use crate::{contact, direct, heap, launcher, memory, processor, single_copy, text};
 
@@ -33,6 +34,8 @@ pub struct Info {
     pub protocols: [Protocol; PROTOCOLS.len()],
     /// What this machine leads to where there is a choice: name and value.
     pub choices: Vec<Fact>,
+    /// What the jobs that run now have chosen.
+    pub running: Vec<Running>,
     /// The ways to fetch a long message, timed.
     pub timings: Vec<Timing>,
     /// The parameters with their current values.
@@ -81,6 +84,7 @@ impl Info {
         Self {
             choices: choices([single, direct::check(executable), heap::check()], &timings),
             timings,
+            running: running::endpoints(),
             weft: env!("CARGO_PKG_VERSION"),
             executable: executable.map(|path| path.display().to_string()),
             provider: library.map(|path| path.display().to_string()),
@@ -132,6 +136,11 @@ impl Info {
                     .iter()
                     .map(|fact| row(&[&fact.name, &fact.value]))
                     .collect::<Vec<_>>(),
+                colour,
+            ),
+            text::table(
+                "Choices of the jobs that run now",
+                &running::rows(&self.running),
                 colour,
             ),
             text::table(
@@ -201,6 +210,10 @@ fn choices(ways: [Check; 3], timings: &[Timing]) -> Vec<Fact> {
             },
         );
     facts.push(fact("crossover", crossover));
+    facts.push(fact(
+        "both ways at once",
+        "one of the two ranks chooses for both directions, by what they take together".to_owned(),
+    ));
     let cores = weft_launch::cores::allowed().processors.len();
     facts.push(fact(
         "wide lanes",
@@ -303,6 +316,8 @@ mod tests {
             "{text}"
         );
         assert!(line("crossover").contains("win"), "{text}");
+        assert!(line("both ways at once").contains("one of the two ranks"));
+        assert!(text.contains("Choices of the jobs that run now"), "{text}");
         let json = serde_json::to_value(&info).unwrap();
         let parameters = json["parameters"].as_array().unwrap();
         let named = |name| move |parameter: &&serde_json::Value| parameter["name"] == name;

@@ -10,7 +10,7 @@
 //! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and trials under each (--try).
 //! - `single_copy`, `direct`, `heap`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `attempt` tries it between two processes, `tree` and `cgroup` read its files.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a table.
-//! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user, from what they publish.
+//! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user, from what they publish. `running`: their choices.
 //! - `protocol`: the ways of a message as a table. `info`: everything without judgement.
 //!
 //! Everything that looks at the system is apart from what judges it, so that the judgements are tested with values of other machines.
@@ -31,6 +31,7 @@ pub mod memory;
 pub mod parameters;
 pub mod processor;
 pub mod protocol;
+pub mod running;
 pub mod single_copy;
 pub mod text;
 pub mod top;

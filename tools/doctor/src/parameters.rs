@@ -3,6 +3,8 @@
 //!
 //! Called by `lib.rs` and `info.rs`. A test compares the names with those that the provider defines.
 
+use std::path::Path;
+
 use serde::Serialize;
 
 use crate::check::{Check, Status};
@@ -137,7 +139,7 @@ impl Values {
             Self::Seconds { least, most } => format!("{least} to {most} seconds"),
             Self::Interface => "an interface's name or an address of this machine".to_owned(),
             Self::Words(words) => words.join(", "),
-            Self::Folder => "the absolute path of a folder".to_owned(),
+            Self::Folder => "the absolute path of a folder that is there".to_owned(),
             Self::Key => "64 random hexadecimal digits (openssl rand -hex 32)".to_owned(),
             Self::KeyFile => {
                 "a file with 64 random hexadecimal digits that nobody else may read (chmod 600)"
@@ -164,11 +166,9 @@ impl Values {
                     && words.all(|word| known.iter().any(|one| one == word))
             }
             Self::Words(words) => words.contains(&text.trim()),
-            Self::Folder => {
-                std::path::Path::new(text).is_absolute() && std::path::Path::new(text).is_dir()
-            }
+            Self::Folder => Path::new(text).is_absolute() && Path::new(text).is_dir(),
             Self::Key => weft_seal::JobKey::parse(text).is_ok(),
-            Self::KeyFile => weft_seal::key_file::read(std::path::Path::new(text)).is_ok(),
+            Self::KeyFile => weft_seal::key_file::read(Path::new(text)).is_ok(),
             Self::Internal => true,
         }
     }
@@ -236,14 +236,20 @@ fn judge(name: &str, value: &str, known: &[String]) -> Option<Check> {
     if parameter.values.allow(value, known) {
         return None;
     }
+    let wrong = match parameter.values {
+        Values::Key => weft_seal::JobKey::parse(value)
+            .err()
+            .map(|error| error.to_string()),
+        Values::KeyFile => weft_seal::key_file::read(Path::new(value))
+            .err()
+            .map(|error| error.to_string()),
+        _ => None,
+    };
+    let wrong = wrong.unwrap_or_else(|| format!("it must be {}", parameter.values.describe()));
     let why = "the provider refuses to open with a wrong parameter";
     let check = Check::ok(
         name,
-        format!(
-            "\"{}\", but it must be {}",
-            shown(name, value),
-            parameter.values.describe()
-        ),
+        format!("\"{}\", but {wrong}", shown(name, value)),
         why,
     );
     let choice = if parameter.values == Values::Interface {
@@ -284,6 +290,32 @@ mod tests {
             listed, defined,
             "tools/doctor/src/parameters.rs and crates/provider/src/parameters.rs must name the same parameters"
         );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_key_file_is_said() {
+        use std::os::unix::fs::PermissionsExt;
+        let file = std::env::temp_dir().join(format!("weft-doctor-key-{}", std::process::id()));
+        let said = |path: &Path| {
+            let path = path.to_string_lossy();
+            let check = checks(&pairs(&[("FI_WEFT_JOB_KEY_FILE", &path)]), &[]).remove(0);
+            assert_eq!(check.status, Status::Fail);
+            check.value
+        };
+        assert!(
+            said(&file).contains("cannot be read: No such file"),
+            "{}",
+            said(&file)
+        );
+        std::fs::write(&file, "0123456789abcdef".repeat(4)).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+        let open = said(&file);
+        std::fs::write(&file, "short").unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)).unwrap();
+        let short = said(&file);
+        std::fs::remove_file(&file).unwrap();
+        assert!(open.contains("chmod 600"), "{open}");
+        assert!(short.contains("5 characters"), "{short}");
     }
 
     #[test]

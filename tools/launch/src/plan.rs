@@ -168,6 +168,11 @@ fn spread_over(
                 launcher.to_string_lossy()
             )));
         }
+        if let Some(interface) = &arguments.hosts.iface {
+            return Err(Fault::Usage(format!(
+                "--iface {interface} is for traffic between hosts; name them with --hosts or --hostfile"
+            )));
+        }
         return Ok(None);
     };
     let agent = Agent::choose(

@@ -261,7 +261,7 @@ fn refusals_say_what_is_wrong_and_have_their_codes() {
     let fake = Fake::new();
     std::fs::write(fake.path("plain"), "").unwrap();
     let plain = fake.path("plain");
-    let cases: [(&[&str], i32, &str); 9] = [
+    let cases: [(&[&str], i32, &str); 10] = [
         (&["-n", "0", "--", "true"], 2, "at least 1 rank"),
         (&["-n", "4", "--ppn", "2", "--", "true"], 2, "2 machines"),
         (&["--transport", "pigeon", "--", "true"], 2, "pigeon"),
@@ -274,6 +274,20 @@ fn refusals_say_what_is_wrong_and_have_their_codes() {
             &["--mpi", "openmpi", "--transport", "weft", "--", "/bin/true"],
             1,
             "WEFT_PROVIDER_DIR",
+        ),
+        (
+            &[
+                "--mpi",
+                "openmpi",
+                "--transport",
+                "native",
+                "--iface",
+                "eth7",
+                "--",
+                "/bin/true",
+            ],
+            2,
+            "--iface eth7 is for traffic between hosts",
         ),
     ];
     for (words, code, text) in cases {

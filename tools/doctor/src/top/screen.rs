@@ -235,13 +235,14 @@ fn how_line(row: &EndpointRow) -> String {
     format!("{:>8} {}", "", parts.join(", "))
 }
 
-fn choice(choice: &Choice) -> String {
+/// A choice in words.
+pub(crate) fn choice(choice: &Choice) -> String {
     format!(
-        "{} to {} by {}{}",
+        "{} to {}{} by {}",
         binary(choice.from_bytes),
         binary(choice.to_bytes.saturating_add(1)),
-        choice.method,
-        if choice.both_ways { " both ways" } else { "" }
+        if choice.both_ways { " both ways" } else { "" },
+        choice.method
     )
 }
 
