@@ -5,8 +5,10 @@
 // from the call to its entry in the queue, the target's progress included: in private memory by messages, in a shared file by load and
 // store. Each call stands in a function of its own, whose instructions run.sh has callgrind count. What comes before those functions are
 // called, the first contact above all, is not counted.
+// Or answers each message with one, as two hosts in a ping-pong do (lone): then time goes by calls of the clock and not by how fast
+// this machine counts, so that no timer fires that would not elsewhere.
 //
-// Usage: calls tagged|plain|late|private|shared ROUNDS
+// Usage: calls tagged|plain|late|lone|private|shared ROUNDS
 #define _GNU_SOURCE
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -20,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LENGTH 8
@@ -27,6 +31,7 @@
 #define TAG 42
 #define IGNORE 0xff000000000000ull
 #define FIRST_ROUNDS 50 // in which an initiator finds out what memory it is
+#define CLOCK_STEP_NS 250 // between two readings of the clock that goes by calls
 
 struct side {
     struct fid_ep *ep;
@@ -62,6 +67,20 @@ static void open_side(struct side *side) {
     check(fi_enable(side->ep), "fi_enable");
     side->address_length = sizeof side->address;
     check(fi_getname(&side->ep->fid, side->address, &side->address_length), "fi_getname");
+}
+
+static bool steps; // the clock goes by calls
+int clock_gettime(clockid_t clock, struct timespec *now) {
+    static uint64_t step_ns;
+    if (!steps) return (int)syscall(SYS_clock_gettime, clock, now);
+    if (step_ns == 0) {
+        syscall(SYS_clock_gettime, CLOCK_MONOTONIC, now);
+        step_ns = (uint64_t)now->tv_sec * 1000000000 + (uint64_t)now->tv_nsec;
+    }
+    step_ns += CLOCK_STEP_NS;
+    now->tv_sec = (time_t)(step_ns / 1000000000);
+    now->tv_nsec = (long)(step_ns % 1000000000);
+    return 0;
 }
 
 static inline ssize_t post(struct side *to) {
@@ -141,6 +160,23 @@ static void touch_memory(struct side *from, struct side *to, bool shared, int ro
     check(fi_close(&mr->fid), "fi_close");
 }
 
+// A message is there, and nothing else.
+static void expect(ssize_t count) {
+    if (count != 1 || entries[0].op_context != &context || entries[0].data != DATA || memcmp(source, target, LENGTH) != 0) exit(1);
+}
+
+static void exchange(struct side *near, struct side *far, int rounds) {
+    struct side *sides[2] = {near, far};
+    for (int round = 0; round < rounds; round++) {
+        struct side *from = sides[round % 2], *to = sides[1 - round % 2];
+        memcpy(source, &round, sizeof round);
+        check(counted_post(to), "post");
+        if (counted_empty(to) != -FI_EAGAIN) exit(1);
+        check(counted_inject(from), "inject");
+        expect(counted_find(to));
+    }
+}
+
 static void uncounted_round(struct side *from, struct side *to) {
     ssize_t result;
     check(post(to), "post");
@@ -152,14 +188,15 @@ static void uncounted_round(struct side *from, struct side *to) {
 
 int main(int argc, char **argv) {
     bool known = false, shared, touches;
-    for (const char **kind = (const char *[]){"tagged", "plain", "late", "private", "shared", NULL}; *kind; kind++)
+    for (const char **kind = (const char *[]){"tagged", "plain", "late", "lone", "private", "shared", NULL}; *kind; kind++)
         known = known || (argc == 3 && strcmp(argv[1], *kind) == 0);
     if (!known) {
-        fprintf(stderr, "usage: calls tagged|plain|late|private|shared ROUNDS\n");
+        fprintf(stderr, "usage: calls tagged|plain|late|lone|private|shared ROUNDS\n");
         return 2;
     }
     bool late = strcmp(argv[1], "late") == 0;
-    tagged = late || strcmp(argv[1], "tagged") == 0;
+    steps = strcmp(argv[1], "lone") == 0;
+    tagged = late || steps || strcmp(argv[1], "tagged") == 0;
     shared = strcmp(argv[1], "shared") == 0;
     touches = shared || strcmp(argv[1], "private") == 0;
     struct fi_info *hints = fi_allocinfo();
@@ -175,7 +212,11 @@ int main(int argc, char **argv) {
     open_side(&to);
     if (fi_av_insert(from.av, to.address, 1, &from.other, 0, NULL) != 1) return 1;
     if (fi_av_insert(to.av, from.address, 1, &to.other, 0, NULL) != 1) return 1;
-    for (int round = 0; round < 200; round++) uncounted_round(&from, &to);
+    for (int round = 0; round < 400; round++) uncounted_round(round % 2 ? &to : &from, round % 2 ? &from : &to);
+    if (steps) {
+        exchange(&from, &to, atoi(argv[2]));
+        return 0;
+    }
     if (touches) {
         touch_memory(&from, &to, shared, atoi(argv[2]));
         return 0;
@@ -191,8 +232,7 @@ int main(int argc, char **argv) {
             if (counted_empty(&to) != -FI_EAGAIN) return 1;
             check(counted_inject(&from), "inject");
         }
-        if ((late ? counted_take(&to) : counted_find(&to)) != 1 || entries[0].op_context != &context || entries[0].data != DATA) return 1;
-        if (memcmp(source, target, LENGTH) != 0) return 1;
+        expect(late ? counted_take(&to) : counted_find(&to));
     }
     return 0;
 }

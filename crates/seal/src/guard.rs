@@ -158,7 +158,7 @@ impl Guard {
     /// # Panics
     /// When `head` is shorter than a header; in debug builds when this guard encrypts.
     pub fn tag_apart(
-        &self,
+        &mut self,
         head: &mut [u8],
         length_bytes: usize,
         read: impl FnMut(usize, &mut [u8]),
@@ -167,7 +167,7 @@ impl Guard {
             !self.encrypts(),
             "a guard that encrypts needs whole datagrams"
         );
-        if let Mode::Tagged(tagging) = &self.mode {
+        if let Mode::Tagged(tagging) = &mut self.mode {
             let tag = tagging.tag_apart(head, length_bytes, read);
             head[TAG_RANGE].copy_from_slice(&tag.to_le_bytes());
         }
@@ -231,7 +231,7 @@ impl Guard {
     }
 
     /// Everything but what is encrypted.
-    fn judge(&self, datagram: &[u8]) -> Result<usize, Rejected> {
+    fn judge(&mut self, datagram: &[u8]) -> Result<usize, Rejected> {
         let length = datagram.len();
         if length < HEADER_BYTES + self.overhead_bytes() {
             return Err(Rejected::Short);
@@ -239,7 +239,7 @@ impl Guard {
         if (datagram[FLAGS] & SEALED != 0) != self.encrypts() {
             return Err(Rejected::Mode);
         }
-        match &self.mode {
+        match &mut self.mode {
             Mode::Open if written(datagram) != 0 => Err(Rejected::Mode),
             Mode::Open => Ok(length),
             Mode::Tagged(tagging) => {

@@ -238,7 +238,7 @@ fn a_guard_does_not_encrypt_in_the_name_of_another() {
 proptest! {
     #[test]
     fn a_tag_does_not_depend_on_where_the_payload_lies(length in 0usize..20_000) {
-        let guard = tagged(KEY);
+        let mut guard = tagged(KEY);
         let whole = datagram(OWN, 92 + length);
         let (head, payload) = whole.split_at(92);
         let mut head = head.to_vec();

@@ -11,57 +11,70 @@ use crate::job_key::derive;
 /// Where the tag lies (srd-protocol 2).
 pub(crate) const TAG_RANGE: std::ops::Range<usize> = 24..32;
 
+/// Datagrams up to here are copied to be read with zeros for their tag, others in two steps (chosen: a lone message's; each step costs
+/// as much as 100 bytes).
+const COPIED_BYTES: usize = 256;
+
 /// A payload that lies elsewhere is read in steps of so much (chosen: it stays in the nearest cache).
 const CHUNK_BYTES: usize = 4096;
 
-/// The job's key for tags, ready to be copied for each datagram.
+/// The job's key for tags. What one datagram has made of the state is undone before the next, which costs less than a copy for each.
 pub(crate) struct Tagging {
-    start: Aegis128LMac<16>,
+    state: Aegis128LMac<16>,
+    /// Where a datagram's front is read with zeros for its tag.
+    front: [u8; COPIED_BYTES],
 }
 
 impl Tagging {
     pub(crate) fn new(root: &Prk) -> Self {
         let key = derive::<16>(root, &[b"tag"]);
         Self {
-            start: Aegis128LMac::new(&key),
+            state: Aegis128LMac::new(&key),
+            front: [0; COPIED_BYTES],
         }
     }
 
     /// The tag over a datagram, whose own tag is taken as 0. Fast path: 45 ns and 22 bytes per ns.
-    pub(crate) fn tag(&self, datagram: &[u8]) -> u64 {
-        short(self.begin(datagram))
+    #[inline]
+    pub(crate) fn tag(&mut self, datagram: &[u8]) -> u64 {
+        self.begin(datagram);
+        self.end()
     }
 
     /// The same of a datagram whose payload lies elsewhere: `read` copies a stretch of it, from an offset on. Fast path.
     pub(crate) fn tag_apart(
-        &self,
+        &mut self,
         head: &[u8],
         length_bytes: usize,
         mut read: impl FnMut(usize, &mut [u8]),
     ) -> u64 {
-        let mut state = self.begin(head);
+        self.begin(head);
         let mut chunk = [0; CHUNK_BYTES];
         for offset in (0..length_bytes).step_by(CHUNK_BYTES) {
             let part = &mut chunk[..CHUNK_BYTES.min(length_bytes - offset)];
             read(offset, part);
-            state.update(part);
+            self.state.update(part);
         }
-        short(state)
+        self.end()
     }
 
-    fn begin(&self, head: &[u8]) -> Aegis128LMac<16> {
-        let mut state = self.start.clone();
-        let (front, back) = head.split_at(TAG_RANGE.start);
-        state.update(front);
-        state.update(&[0; 8]);
-        state.update(&back[8..]);
-        state
+    #[inline]
+    fn begin(&mut self, head: &[u8]) {
+        let (copied, rest) = head.split_at(head.len().min(COPIED_BYTES));
+        let front = &mut self.front[..copied.len()];
+        front.copy_from_slice(copied);
+        front[TAG_RANGE].fill(0);
+        self.state.update(front);
+        if !rest.is_empty() {
+            self.state.update(rest);
+        }
     }
-}
 
-fn short(state: Aegis128LMac<16>) -> u64 {
-    let tag = state.finalize();
-    let mut short = [0; 8];
-    short.copy_from_slice(&tag[..8]);
-    u64::from_le_bytes(short)
+    #[inline]
+    fn end(&mut self) -> u64 {
+        let tag = self.state.finalize_and_reset();
+        let mut short = [0; 8];
+        short.copy_from_slice(&tag[..8]);
+        u64::from_le_bytes(short)
+    }
 }

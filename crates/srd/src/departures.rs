@@ -44,6 +44,10 @@ impl Departures {
     /// How long what was given out then took to leave; 0 if that is not known, or no longer. Fast path.
     #[inline]
     pub(crate) fn lag_ns(&self, sent_ns: u64) -> u64 {
+        let newest = &self.ring[(self.next + REMEMBERED - 1) % REMEMBERED];
+        if newest.sent_ns == sent_ns {
+            return newest.lag_ns;
+        }
         let (newer, older) = self.ring.split_at(self.next);
         // Both halves rise with time; an echo mostly names one of the newest.
         let half = if newer.first().is_some_and(|first| first.sent_ns <= sent_ns) {

@@ -184,7 +184,19 @@ pub struct Transmit {
 }
 
 impl Transmit {
+    /// A place to be written to.
+    pub fn blank() -> Self {
+        Self {
+            to: SocketAddr::from(([0; 4], 0)),
+            path: Path::from_ports(0, 0),
+            head: Head::new(),
+            payload: None,
+            padding_bytes: 0,
+        }
+    }
+
     /// Length of the whole datagram.
+    #[inline]
     pub fn length_bytes(&self) -> usize {
         self.head.as_bytes().len()
             + self

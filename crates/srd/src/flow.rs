@@ -292,17 +292,30 @@ impl Flow {
         if !self.is_busy() {
             return NEVER;
         }
-        let timing = &shared.config.timing;
-        let last_ns = self.silence.asked_ns.max(self.silence.heard_ns);
         if self.is_starved() {
-            let rto_ns = self.sender.round_trip.rto_ns(timing, shared.jitter.ns());
-            let wait_ns = (rto_ns << self.silence.asked_count.min(6)).min(timing.rto_ceiling_ns);
-            return last_ns + wait_ns;
+            return self.starved_ask_ns(shared);
         }
-        last_ns + timing.dead_after_ns / 5
+        self.quiet_ask_ns(shared)
     }
 
+    /// The same where nothing waits to leave.
+    #[inline]
+    pub(crate) fn quiet_ask_ns(&self, shared: &Shared) -> u64 {
+        self.silence.last_word_ns() + shared.config.timing.dead_after_ns / 5
+    }
+
+    fn starved_ask_ns(&self, shared: &Shared) -> u64 {
+        let timing = &shared.config.timing;
+        let rto_ns = self.sender.round_trip.rto_ns(timing, shared.jitter.ns());
+        let wait_ns = (rto_ns << self.silence.asked_count.min(6)).min(timing.rto_ceiling_ns);
+        self.silence.last_word_ns() + wait_ns
+    }
+
+    #[inline]
     fn stalled_ns(&self) -> u64 {
+        if self.account.outstanding_bytes() == 0 {
+            return NEVER;
+        }
         let patience_ns = (8 * self.sender.round_trip.srtt_ns()).max(STALL_LEAST_NS);
         self.account.stalled_ns(patience_ns).unwrap_or(NEVER)
     }
@@ -319,26 +332,17 @@ impl Flow {
     }
 
     /// When to call [`Flow::on_timeout`] or to ask for packets again; what could leave now does not count.
+    #[inline]
     pub(crate) fn deadline_ns(&self, shared: &Shared, now_ns: u64) -> u64 {
-        let config = &shared.config;
-        let mut first = self
-            .sender
-            .clocks
-            .loss_ns
-            .min(self.sender.silence_ns(config, shared.jitter.ns()));
-        first = first
-            .min(self.stalled_ns())
-            .min(self.silence.dead_ns(config.timing.dead_after_ns))
-            .min(self.idle_ns(config));
-        let busy = self.is_busy();
-        let probe_ns = if busy {
-            self.sender.paths.next_probe_ns()
+        let mut first = self.judged_ns(&shared.config, shared.jitter.ns());
+        let (probe_ns, ask_ns) = if self.is_busy() {
+            (self.sender.paths.next_probe_ns(), self.ask_ns(shared))
         } else {
-            NEVER
+            (NEVER, NEVER)
         };
         let leaving = [
             self.received.due_ns(),
-            self.ask_ns(shared),
+            ask_ns,
             probe_ns,
             self.sender.pacing.due_ns(),
             self.sender.sizing.due_ns(),
@@ -349,6 +353,19 @@ impl Flow {
             }
         }
         first.max(now_ns + 1)
+    }
+
+    /// When [`Flow::on_timeout`] has something to judge: silence, losses, death, idleness. Whatever else a deadline is for wants to
+    /// leave.
+    #[inline]
+    pub(crate) fn judged_ns(&self, config: &Config, jitter_ns: u64) -> u64 {
+        let clocks = &self.sender.clocks;
+        clocks
+            .loss_ns
+            .min(self.sender.silence_ns(config, jitter_ns))
+            .min(self.stalled_ns())
+            .min(self.silence.dead_ns(config.timing.dead_after_ns))
+            .min(self.idle_ns(config))
     }
 
     /// Something may be due, and was to be looked at so long ago.

@@ -22,7 +22,14 @@ const ECHO_LIMIT_NS: u64 = 8_000_000_000;
 const WAITING_LIMIT: usize = 64;
 
 impl Machine {
+    /// Whether there is a packet that is of no flow.
+    #[inline]
+    pub(crate) fn has_to_say(&self) -> bool {
+        self.stale.is_some() || !self.greetings.is_empty() || !self.farewells.is_empty()
+    }
+
     /// The next packet that is of no flow.
+    #[cold]
     pub(crate) fn say(&mut self) -> Option<Transmit> {
         let stale = self.stale.take();
         stale

@@ -40,8 +40,8 @@
 //!
 //! Modules in that order:
 //! - [`config`], [`events`]: what can be set; what goes in and comes out
-//! - [`machine`]: between flows: turns, grants, deadlines; `contact`: whose packet it is, restarts, ends;
-//!   `greeting`: strangers prove that they live
+//! - [`machine`]: between flows: turns, grants; `due`: deadlines, and whether anything could leave; `contact`: whose packet it is,
+//!   restarts, ends; `greeting`: strangers prove that they live
 //! - `flow`: all that is under way with one remote; `outgoing`: messages being sent; `transmit`: what leaves next
 //! - `silence`: when nothing is heard, and when that means death
 //! - `sizing`: how large datagrams may be; `reach`: which paths there are between hosts of several addresses
@@ -58,6 +58,7 @@ pub mod config;
 mod contact;
 mod credit;
 mod departures;
+mod due;
 pub mod events;
 mod flow;
 mod greeting;

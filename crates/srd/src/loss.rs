@@ -44,9 +44,10 @@ pub(crate) struct Heard<'a> {
 }
 
 /// Whether the section speaks of things that were sent (srd-protocol 7.6).
-fn is_possible(sender: &Sender, section: &Acknowledgement, now_ns: u64) -> bool {
+#[inline]
+fn is_possible(sender: &Sender, section: &Acknowledgement, end: u64, now_ns: u64) -> bool {
     let known = section.echo_sequence == NO_SEQUENCE || section.echo_sequence < sender.ring.next();
-    section.end() <= sender.ring.next()
+    end <= sender.ring.next()
         && known
         && section.echo_sent_ns <= now_ns
         && section.received_bytes <= sender.sent_bytes
@@ -62,24 +63,19 @@ pub(crate) fn on_section(
     let Heard {
         section, now_ns, ..
     } = *heard;
-    if !is_possible(sender, section, now_ns) {
+    let end = section.end();
+    if !is_possible(sender, section, end, now_ns) {
         return Err(Impossible);
     }
     let in_flight_bytes = sender.in_flight_bytes;
     let rtt_ns = take_echo(sender, heard);
     let mut acked_bytes = 0;
-    for sequence in sender.ring.first()..section.end() {
-        let fresh = sender
-            .ring
-            .get(sequence)
-            .is_some_and(|sent| sent.fate != Fate::Acknowledged);
-        if !fresh || !section.covers(sequence) {
-            continue;
-        }
-        let before = sender.ring.decide(sequence, Fate::Acknowledged);
-        let Some(sent) = sender.ring.get(sequence).copied() else {
+    for sequence in sender.ring.first()..end {
+        let fresh = |sent: &Sent| sent.fate != Fate::Acknowledged && section.covers(sequence);
+        let Some(sent) = sender.ring.get(sequence).copied().filter(fresh) else {
             continue;
         };
+        let before = sender.ring.decide(sequence, Fate::Acknowledged);
         if before == Fate::InFlight {
             sender.in_flight_bytes -= u64::from(sent.bytes);
         }
@@ -259,6 +255,9 @@ fn reordering_wait_ns(sender: &Sender) -> u64 {
 /// Finds what is lost by now, and when to look again (srd-protocol 8.1, 8.2).
 pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Statistics) {
     sender.clocks.loss_ns = NEVER;
+    if sender.ring.is_empty() {
+        return;
+    }
     let srtt_ns = sender.round_trip.srtt_ns();
     let wait_ns = reordering_wait_ns(sender);
     let delivered_ns = sender.clocks.delivered_ns;

@@ -16,7 +16,7 @@ use crate::departures::Departures;
 use crate::events::{
     Arrival, Event, Failure, Offer, Origin, PostError, Remote, Send, Statistics, Transmit,
 };
-use crate::flow::{Flow, Outcome, Rest, Shared};
+use crate::flow::{Flow, Rest, Shared};
 use crate::random::Random;
 use crate::receive::Moment;
 use crate::sent::Piece;
@@ -35,8 +35,8 @@ pub(crate) struct Slot {
     /// Set once the flow has ended for good: a new incarnation alone can begin again.
     pub(crate) ended: Option<Failure>,
     /// The entry in the deadlines that holds.
-    armed_ns: u64,
-    in_turn: bool,
+    pub(crate) armed_ns: u64,
+    pub(crate) in_turn: bool,
 }
 
 /// The machine. All calls come from one thread at a time; time never goes backwards.
@@ -52,10 +52,10 @@ pub struct Machine {
     pub(crate) slots: Vec<Slot>,
     pub(crate) by_address: HashMap<SocketAddr, u32>,
     /// Remotes that may have something to send, in turn.
-    turns: VecDeque<u32>,
+    pub(crate) turns: VecDeque<u32>,
     /// Remotes that wait for grants, in turn.
     grants: VecDeque<u32>,
-    deadlines: Deadlines,
+    pub(crate) deadlines: Deadlines,
     /// An answer to a packet for another incarnation of ours.
     pub(crate) stale: Option<Transmit>,
     pub(crate) stale_ns: u64,
@@ -303,71 +303,46 @@ impl Machine {
         arrival
     }
 
-    /// Does what is due by now.
-    pub fn handle_timeout(&mut self, now_ns: u64) {
-        while let Some((at_ns, index)) = self.deadlines.first() {
-            if at_ns > now_ns {
-                break;
-            }
-            self.deadlines.pop();
-            let slot = &mut self.slots[index as usize];
-            if slot.armed_ns != at_ns {
-                continue;
-            }
-            slot.armed_ns = NEVER;
-            let Some(flow) = slot.flow.as_mut() else {
-                continue;
-            };
-            self.shared.jitter.sample(now_ns - at_ns);
-            match flow.on_timeout(&mut self.shared, now_ns, now_ns - at_ns) {
-                Outcome::Lives => self.settle(index, now_ns, true),
-                Outcome::Dead => self.end(index, Failure::Lost),
-                Outcome::Folds => {
-                    slot.rest = flow.fold();
-                    slot.flow = None;
-                }
-            }
-        }
-        self.grant(now_ns);
+    /// The next datagram to send, if any can leave now.
+    pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Transmit> {
+        let mut place = Transmit::blank();
+        self.poll_transmit_to(now_ns, &mut place).then_some(place)
     }
 
-    /// The next datagram to send, if any can leave now. Fast path.
-    pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Transmit> {
-        if let Some(said) = self.say() {
-            return Some(said);
+    /// The same, written to a place of the caller's, which is used again and again: datagrams are large. Answers whether there is
+    /// one. Fast path.
+    pub fn poll_transmit_to(&mut self, now_ns: u64, place: &mut Transmit) -> bool {
+        if self.has_to_say()
+            && let Some(said) = self.say()
+        {
+            *place = said;
+            return true;
         }
         while let Some(index) = self.turns.front().copied() {
             let slot = &mut self.slots[index as usize];
-            let transmit = slot
-                .flow
-                .as_mut()
-                .and_then(|flow| flow.poll(&mut self.shared, now_ns));
-            if let Some(transmit) = transmit {
+            if let Some(flow) = &mut slot.flow
+                && flow.poll(&mut self.shared, now_ns, place)
+            {
                 // Remotes take turns by batch: whoever has begun one ends it.
-                let begins = slot
-                    .flow
-                    .as_ref()
-                    .is_some_and(|flow| !flow.sender.batch_is_open());
-                if begins && self.turns.len() > 1 {
+                if self.turns.len() > 1 && !flow.sender.batch_is_open() {
                     self.turns.rotate_left(1);
                 }
                 self.settle(index, now_ns, false);
-                return Some(transmit);
+                return true;
             }
             slot.in_turn = false;
             self.turns.pop_front();
             self.settle(index, now_ns, false);
         }
-        None
-    }
-
-    /// When to call `handle_timeout`; `None` if nothing is under way. May name a time at which nothing is due any more.
-    pub fn poll_timeout(&self) -> Option<u64> {
-        self.deadlines.first().map(|entry| entry.0)
+        false
     }
 
     /// What has happened, oldest first.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
+        if self.shared.events.is_empty() {
+            return None;
+        }
         let event = self.shared.events.pop_front();
         if matches!(event, Some(Event::Message { .. } | Event::Offer { .. })) {
             self.shared.ordered_event_count -= 1;
@@ -398,7 +373,14 @@ impl Machine {
     }
 
     /// Gives credit to accepted messages in turn (srd-protocol 11.1).
-    fn grant(&mut self, now_ns: u64) {
+    #[inline]
+    pub(crate) fn grant(&mut self, now_ns: u64) {
+        if !self.grants.is_empty() {
+            self.grant_in_turn(now_ns);
+        }
+    }
+
+    fn grant_in_turn(&mut self, now_ns: u64) {
         while self.shared.pool.has_room() {
             let Some(index) = self.grants.pop_front() else {
                 return;
@@ -435,27 +417,5 @@ impl Machine {
             .ok_or(PostError::Unknown)?;
         let flow = slot.flow.as_deref_mut().ok_or(PostError::Unknown)?;
         Ok((flow, &mut self.shared))
-    }
-
-    /// After a change: arms the flow's timer, and gives it a turn if it may have something to send.
-    pub(crate) fn settle(&mut self, index: u32, now_ns: u64, turn: bool) {
-        let slot = &mut self.slots[index as usize];
-        let Some(flow) = slot.flow.as_ref() else {
-            return;
-        };
-        if turn && !slot.in_turn {
-            slot.in_turn = true;
-            self.turns.push_back(index);
-        }
-        let at_ns = flow.deadline_ns(&self.shared, now_ns);
-        if at_ns < slot.armed_ns {
-            slot.armed_ns = at_ns;
-            self.deadlines.push(at_ns, index);
-        }
-        if self.deadlines.len() > 64 + 4 * self.slots.len() {
-            let slots = &self.slots;
-            self.deadlines
-                .retain(|at_ns, index| slots[index as usize].armed_ns == at_ns);
-        }
     }
 }

@@ -230,8 +230,11 @@ impl Paths {
     /// An echo of what left at `sent_ns`: the path's round trip, and whether its queueing delay is below the target.
     pub(crate) fn on_echo(&mut self, path: Path, sent_ns: u64, rtt_ns: u64, below_target: bool) {
         let known = |proof: &Option<Proof>| proof.is_some_and(|proof| proof.path == path);
-        let place = self.proven.iter().position(known).unwrap_or(PROVEN - 1);
-        self.proven[..=place].rotate_right(1);
+        // What goes alone keeps to one path.
+        if !known(&self.proven[0]) {
+            let place = self.proven.iter().position(known).unwrap_or(PROVEN - 1);
+            self.proven[..=place].rotate_right(1);
+        }
         self.proven[0] = Some(Proof { path, sent_ns });
         let state = &mut self.states[path.index()];
         state.strike_count = 0;

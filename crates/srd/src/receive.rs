@@ -171,7 +171,9 @@ impl Flow {
                 let result =
                     loss::on_section(&mut self.sender, &heard, &mut shared.statistics, |piece| {
                         let done = outgoing.on_acknowledged(&piece);
-                        events.extend(done.map(|token| Event::Sent { token }));
+                        if let Some(token) = done {
+                            events.push_back(Event::Sent { token });
+                        }
                     });
                 if result.is_ok() {
                     let before = (self.allowance.receive_limit, self.allowance.credit_limit);

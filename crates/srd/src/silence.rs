@@ -58,6 +58,12 @@ impl Silence {
         self.excused = false;
     }
 
+    /// When the remote was last heard, or asked for a word.
+    #[inline]
+    pub(crate) fn last_word_ns(&self) -> u64 {
+        self.asked_ns.max(self.heard_ns)
+    }
+
     /// Whether a packet is newer than all before it: then the remote lives (srd-protocol 14.7).
     pub(crate) fn is_news(&mut self, sent_ns: u64) -> bool {
         let news = sent_ns > self.newest_ns;

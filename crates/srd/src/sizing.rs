@@ -144,14 +144,16 @@ impl Flow {
         shared: &mut Shared,
         bytes: u16,
         now_ns: u64,
-    ) -> Transmit {
+        place: &mut Transmit,
+    ) {
         let path = self.sender.paths.pick(now_ns, None);
         let wait_ns = (2 * self.sender.round_trip.srtt_ns()).max(WAIT_LEAST_NS);
         let sizing = &mut self.sender.sizing;
         sizing.sent_ns = now_ns;
         sizing.path = path;
         sizing.due_ns = now_ns + wait_ns;
-        padded(self.send_probe(shared, path, now_ns), bytes)
+        self.send_probe(shared, path, now_ns, place);
+        pad(place, bytes);
     }
 
     /// A path that is asked whether it works must carry what is in use (srd-protocol 16.4).
@@ -160,13 +162,13 @@ impl Flow {
         shared: &mut Shared,
         path: Path,
         now_ns: u64,
-    ) -> Transmit {
+        place: &mut Transmit,
+    ) {
         let in_use = self.identity.datagram_bytes;
-        let probe = self.send_probe(shared, path, now_ns);
-        if self.identity.is_proven || in_use <= PLAIN_BYTES {
-            return probe;
+        self.send_probe(shared, path, now_ns, place);
+        if !self.identity.is_proven && in_use > PLAIN_BYTES {
+            pad(place, in_use);
         }
-        padded(probe, in_use)
     }
 
     /// An answer to a probe of a size is word that it arrived whole (srd-protocol 16.2).
@@ -196,10 +198,7 @@ impl Flow {
     }
 }
 
-fn padded(probe: Transmit, bytes: u16) -> Transmit {
+fn pad(probe: &mut Transmit, bytes: u16) {
     let padding = usize::from(bytes).saturating_sub(probe.length_bytes());
-    Transmit {
-        padding_bytes: padding as u16,
-        ..probe
-    }
+    probe.padding_bytes = padding as u16;
 }

@@ -5,7 +5,7 @@ use weft_wire::header::HEADER_BYTES;
 use weft_wire::hello::ANSWERS_PROBES;
 use weft_wire::message::MESSAGE_BYTES;
 use weft_wire::{
-    Accept, Body, Data, Head, Header, Hello, Packet, Path, Receipt, Refusal, Segment, Stale, data,
+    Accept, Body, Data, Header, Hello, Packet, Path, Receipt, Refusal, Segment, Stale, data,
 };
 
 use crate::ack::Limits;
@@ -25,6 +25,20 @@ struct Departure {
     sequence: u64,
     acknowledge_now: bool,
     again: bool,
+    now_ns: u64,
+}
+
+impl Departure {
+    /// Of a packet that is not acknowledged.
+    fn unreliable(path: Path, now_ns: u64) -> Self {
+        Self {
+            path,
+            sequence: 0,
+            acknowledge_now: false,
+            again: false,
+            now_ns,
+        }
+    }
 }
 
 impl Flow {
@@ -47,44 +61,59 @@ impl Flow {
         u64::from(self.identity.datagram_bytes) - (HEADER_BYTES + hello + body_bytes) as u64
     }
 
-    /// The next packet, if one can leave now. Fast path.
-    pub(crate) fn poll(&mut self, shared: &mut Shared, now_ns: u64) -> Option<Transmit> {
+    /// Writes the next packet to `place`, if one can leave now. Fast path.
+    pub(crate) fn poll(&mut self, shared: &mut Shared, now_ns: u64, place: &mut Transmit) -> bool {
         if let Some(sequence) = self.sender.urgent.take() {
-            return Some(self.send_again(shared, sequence, now_ns));
+            self.send_again(shared, sequence, now_ns, place);
+            return true;
         }
         if self.received.due_ns() <= now_ns && !self.next_is_small() {
-            return Some(self.send_acknowledgement(shared, now_ns));
+            self.send_acknowledgement(shared, now_ns, place);
+            return true;
         }
         if let Some(bytes) = self.size_to_try(now_ns) {
-            return Some(self.send_size_probe(shared, bytes, now_ns));
+            self.send_size_probe(shared, bytes, now_ns, place);
+            return true;
         }
-        let packet_bytes = u64::from(self.identity.datagram_bytes);
         if self.sender.ring.has_lost() {
+            let packet_bytes = u64::from(self.identity.datagram_bytes);
             if self.sender.may_send(packet_bytes, now_ns) {
-                let sequence = self.sender.ring.first_lost()?;
-                return Some(self.send_again(shared, sequence, now_ns));
+                let Some(sequence) = self.sender.ring.first_lost() else {
+                    return false;
+                };
+                self.send_again(shared, sequence, now_ns, place);
+                return true;
             }
         } else if let Some(piece) = self.next_piece(now_ns) {
-            return Some(self.send_piece(shared, piece, now_ns));
+            self.send_piece(shared, piece, now_ns, place);
+            return true;
         }
+        self.poll_questions(shared, now_ns, place)
+    }
+
+    /// What is asked of the remote where nothing else leaves, and an acknowledgement that found no packet to go with.
+    fn poll_questions(&mut self, shared: &mut Shared, now_ns: u64, place: &mut Transmit) -> bool {
         if self.ask_ns(shared) <= now_ns {
             self.silence.asked_ns = now_ns;
             self.silence.asked_count += 1;
             self.silence.tried_count += 1;
             self.silence.unanswered_ns = self.silence.unanswered_ns.min(now_ns);
             let path = self.sender.paths.pick(now_ns, None);
-            return Some(self.send_probe(shared, path, now_ns));
+            self.send_probe(shared, path, now_ns, place);
+            return true;
         }
         if self.is_busy() {
             let srtt_ns = self.sender.round_trip.srtt_ns();
             if let Some(path) = self.sender.paths.take_probe(now_ns, srtt_ns) {
-                return Some(self.send_path_probe(shared, path, now_ns));
+                self.send_path_probe(shared, path, now_ns, place);
+                return true;
             }
         }
         if self.received.due_ns() <= now_ns {
-            return Some(self.send_acknowledgement(shared, now_ns));
+            self.send_acknowledgement(shared, now_ns, place);
+            return true;
         }
-        None
+        false
     }
 
     /// Whether the next packet can carry a due acknowledgement.
@@ -175,7 +204,7 @@ impl Flow {
         })
     }
 
-    fn send_piece(&mut self, shared: &mut Shared, piece: Piece, now_ns: u64) -> Transmit {
+    fn send_piece(&mut self, shared: &mut Shared, piece: Piece, now_ns: u64, place: &mut Transmit) {
         self.touch(now_ns);
         match piece {
             Piece::Accept { .. } | Piece::Receipt { .. } | Piece::Refusal { .. } => {
@@ -211,20 +240,16 @@ impl Flow {
             sequence: self.sender.ring.next(),
             acknowledge_now: bulk && last,
             again: false,
+            now_ns,
         };
         if bulk && last {
             self.sender.end_batch();
         }
-        let transmit = self.write(shared, self.body(&piece), departure, now_ns);
-        let transmit = Transmit {
-            payload: self.payload(&piece),
-            ..transmit
-        };
-        self.sender
-            .on_fresh(piece, transmit.length_bytes() as u16, path, now_ns);
+        self.write_piece(shared, &piece, departure, place);
+        let bytes = place.length_bytes() as u16;
+        self.sender.on_fresh(piece, bytes, path, now_ns);
         shared.departures.batch_has_ended = bulk && last;
         self.wait_for_answer(now_ns);
-        transmit
     }
 
     /// Whether another piece could leave right behind the one that is being written, pace aside.
@@ -241,9 +266,15 @@ impl Flow {
     }
 
     /// srd-protocol 8.5.
-    fn send_again(&mut self, shared: &mut Shared, sequence: u64, now_ns: u64) -> Transmit {
+    fn send_again(
+        &mut self,
+        shared: &mut Shared,
+        sequence: u64,
+        now_ns: u64,
+        place: &mut Transmit,
+    ) {
         let Some(sent) = self.sender.ring.get(sequence).copied() else {
-            return self.send_acknowledgement(shared, now_ns);
+            return self.send_acknowledgement(shared, now_ns, place);
         };
         let attempt = self.sender.round_trip.backoff();
         let path = self
@@ -255,32 +286,32 @@ impl Flow {
             sequence,
             acknowledge_now: true,
             again: true,
+            now_ns,
         };
-        let transmit = self.write(shared, self.body(&sent.piece), departure, now_ns);
-        let transmit = Transmit {
-            payload: self.payload(&sent.piece),
-            ..transmit
-        };
-        self.sender
-            .on_again(sequence, transmit.length_bytes() as u16, path, now_ns);
+        self.write_piece(shared, &sent.piece, departure, place);
+        let bytes = place.length_bytes() as u16;
+        self.sender.on_again(sequence, bytes, path, now_ns);
         self.silence.tried_count += 1;
         shared.statistics.retransmitted_count += 1;
         self.wait_for_answer(now_ns);
-        transmit
     }
 
-    pub(crate) fn send_probe(&mut self, shared: &mut Shared, path: Path, now_ns: u64) -> Transmit {
+    pub(crate) fn send_probe(
+        &mut self,
+        shared: &mut Shared,
+        path: Path,
+        now_ns: u64,
+        place: &mut Transmit,
+    ) {
         let departure = Departure {
-            path,
-            sequence: 0,
             acknowledge_now: true,
-            again: false,
+            ..Departure::unreliable(path, now_ns)
         };
-        self.write(shared, Body::Probe, departure, now_ns)
+        self.write(shared, &Body::Probe, departure, place);
     }
 
     /// srd-protocol 7.4.
-    fn send_acknowledgement(&mut self, shared: &mut Shared, now_ns: u64) -> Transmit {
+    fn send_acknowledgement(&mut self, shared: &mut Shared, now_ns: u64, place: &mut Transmit) {
         let path = self.received.lone_path();
         // What came over an address that our own routes do not lead to is answered where they lead (srd-protocol 17.4).
         let path = if self.sender.paths.may_use(path) {
@@ -288,14 +319,9 @@ impl Flow {
         } else {
             self.sender.paths.pick(now_ns, None)
         };
-        let departure = Departure {
-            path,
-            sequence: 0,
-            acknowledge_now: false,
-            again: false,
-        };
+        let departure = Departure::unreliable(path, now_ns);
         self.received.want_now();
-        self.write(shared, Body::Acknowledgement, departure, now_ns)
+        self.write(shared, &Body::Acknowledgement, departure, place);
     }
 
     /// The flow's last packet: all that was taken is acknowledged with it, since nothing can be later (srd-protocol 13.4).
@@ -305,18 +331,15 @@ impl Flow {
         path: Path,
         now_ns: u64,
     ) -> Transmit {
-        let departure = Departure {
-            path,
-            sequence: 0,
-            acknowledge_now: false,
-            again: false,
-        };
+        let departure = Departure::unreliable(path, now_ns);
         let stale = Stale {
             incarnation: shared.incarnation,
             port: shared.config.ports[0],
         };
         self.received.want_now();
-        self.write(shared, Body::Stale(stale), departure, now_ns)
+        let mut farewell = Transmit::blank();
+        self.write(shared, &Body::Stale(stale), departure, &mut farewell);
+        farewell
     }
 
     fn body(&self, piece: &Piece) -> Body {
@@ -396,13 +419,24 @@ impl Flow {
         }
     }
 
+    fn write_piece(
+        &mut self,
+        shared: &mut Shared,
+        piece: &Piece,
+        departure: Departure,
+        place: &mut Transmit,
+    ) {
+        self.write(shared, &self.body(piece), departure, place);
+        place.payload = self.payload(piece);
+    }
+
     fn write(
         &mut self,
         shared: &mut Shared,
-        body: Body,
+        body: &Body,
         departure: Departure,
-        now_ns: u64,
-    ) -> Transmit {
+        place: &mut Transmit,
+    ) {
         let identity = &self.identity;
         let hello = (!identity.knows_us).then(|| Hello {
             context: self.remote + 1,
@@ -415,42 +449,38 @@ impl Flow {
             cookie: identity.cookie,
         });
         let fixed = HEADER_BYTES + self.hello_bytes() + MESSAGE_BYTES + SECTION_ROOM;
-        let fits = fixed + self.payload_room(&body) <= usize::from(identity.datagram_bytes);
-        let acknowledgement = (fits && self.received.due_ns() != NEVER).then(|| {
+        let fits = fixed + self.payload_room(body) <= usize::from(identity.datagram_bytes);
+        let section;
+        let acknowledgement = if fits && self.received.due_ns() != NEVER {
             let limits = Limits {
                 penalty: shared.penalty,
                 receive_limit: self.inbox.tell(),
                 credit_limit: self.account.limit(),
             };
-            self.received.take(now_ns, &limits)
-        });
-        let packet = Packet {
-            header: Header {
-                path: departure.path,
-                acknowledge_now: departure.acknowledge_now,
-                retransmission: departure.again,
-                sealed: false,
-                context: identity.context,
-                source: shared.incarnation,
-                target: identity.incarnation,
-                sent_ns: now_ns,
-                sequence: departure.sequence,
-            },
-            hello,
-            acknowledgement,
-            body,
-            payload: &[],
+            section = self.received.take(departure.now_ns, &limits);
+            Some(&section)
+        } else {
+            None
         };
-        let mut head = Head::new();
-        packet.write(&mut head);
+        let header = Header {
+            path: departure.path,
+            acknowledge_now: departure.acknowledge_now,
+            retransmission: departure.again,
+            sealed: false,
+            context: identity.context,
+            source: shared.incarnation,
+            target: identity.incarnation,
+            sent_ns: departure.now_ns,
+            sequence: departure.sequence,
+        };
+        place.to = identity.target(departure.path);
+        place.path = departure.path;
+        place.payload = None;
+        place.padding_bytes = 0;
+        place.head.clear();
+        let sections = (hello.as_ref(), acknowledgement);
+        Packet::write_parts(&header, sections, body, &mut place.head);
         shared.statistics.sent_count += 1;
         shared.departures.batch_has_ended = false;
-        Transmit {
-            to: self.identity.target(departure.path),
-            path: departure.path,
-            head,
-            payload: None,
-            padding_bytes: 0,
-        }
     }
 }

@@ -18,11 +18,14 @@ const FLUSH_BYTES: usize = 48 << 10;
 /// The outbox.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    waiting: Vec<Transmit>,
+    /// Places that the machine writes to, again and again.
+    places: Vec<Transmit>,
+    /// So many at the front wait.
+    waiting_count: usize,
     /// So many of them have left.
     left_count: usize,
-    /// Taken from the machine, but not for the same path as those waiting.
-    next: Option<Transmit>,
+    /// The place behind them has one that was taken from the machine, but not for the same path.
+    has_next: bool,
     /// The last `flush` ended before the machine had no more to send.
     pub(crate) has_more: bool,
     /// Times that a socket was full.
@@ -32,28 +35,36 @@ pub(crate) struct Outbox {
 impl Outbox {
     /// Whether datagrams wait for room.
     pub(crate) fn is_blocked(&self) -> bool {
-        self.left_count < self.waiting.len()
+        self.left_count < self.waiting_count
     }
 
     /// Takes what leaves on one path. Nothing beyond the end of a batch is taken in advance: the machine notes when each
     /// datagram leaves, and a call that sends takes its time.
     #[inline]
     fn refill(&mut self, machine: &mut Machine, now_ns: u64) {
-        self.waiting.clear();
+        if std::mem::take(&mut self.has_next) {
+            self.places.swap(0, self.waiting_count);
+            self.waiting_count = 1;
+        } else {
+            self.waiting_count = 0;
+        }
         self.left_count = 0;
-        self.waiting.extend(self.next.take());
-        while self.waiting.len() < OUTBOX_LIMIT {
-            let Some(transmit) = machine.poll_transmit(now_ns) else {
+        while self.waiting_count < OUTBOX_LIMIT && !machine.is_at_rest(now_ns) {
+            if self.places.len() == self.waiting_count {
+                self.places.push(Transmit::blank());
+            }
+            let (waiting, free) = self.places.split_at_mut(self.waiting_count);
+            let place = &mut free[0];
+            if !machine.poll_transmit_to(now_ns, place) {
                 return;
-            };
-            let joins = |first: &Transmit| first.path == transmit.path && first.to == transmit.to;
-            if self.waiting.first().is_none_or(joins) {
-                self.waiting.push(transmit);
-                if machine.batch_has_ended() {
-                    return;
-                }
-            } else {
-                self.next = Some(transmit);
+            }
+            let joins = |first: &Transmit| first.path == place.path && first.to == place.to;
+            if !waiting.first().is_none_or(joins) {
+                self.has_next = true;
+                return;
+            }
+            self.waiting_count += 1;
+            if machine.batch_has_ended() {
                 return;
             }
         }
@@ -74,12 +85,13 @@ impl Outbox {
         loop {
             if !self.is_blocked() {
                 self.refill(machine, now_ns);
-                if self.waiting.is_empty() {
+                if self.waiting_count == 0 {
                     return sent_count;
                 }
             }
-            let departed = ports.send(&self.waiting[self.left_count..], sends);
-            let left = &self.waiting[self.left_count..][..departed.count];
+            let waiting = &self.places[self.left_count..self.waiting_count];
+            let departed = ports.send(waiting, sends);
+            let left = &waiting[..departed.count];
             sent_bytes += left.iter().map(Transmit::length_bytes).sum::<usize>();
             self.left_count += departed.count;
             sent_count += departed.count;

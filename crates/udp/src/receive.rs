@@ -95,16 +95,16 @@ impl Driver {
         let id = self.remotes.of_machine(remote, &self.machine, owner);
         self.statistics.received_messages += 1;
         self.statistics.received_bytes += message.length_bytes;
-        let kept = self.arrivals.kept.insert(Kept {
-            remote,
-            message: *message,
-        });
+        let kept = self.arrivals.kept.vacant_key();
         let view = BytesView::from_slice(payload);
         let ack = AckToken(kept as u64);
         if owner.on_message(&envelope(id, message), view, Some(ack)) {
-            self.arrivals.kept.remove(kept);
             self.receipt(now_ns, remote, message);
         } else {
+            self.arrivals.kept.insert(Kept {
+                remote,
+                message: *message,
+            });
             let unread_bytes = self.remotes.keep(remote, message.length_bytes, 0);
             self.tell_unread(now_ns, remote, unread_bytes, unread_bytes);
         }

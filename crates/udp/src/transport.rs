@@ -342,13 +342,21 @@ impl<P: Ports> Peer for Transport<P> {
     #[inline]
     fn progress<O: Owner>(&mut self, owner: &mut O) -> usize {
         let driver = &mut self.driver;
-        let mut events = 0;
-        self.ports.receive(&mut |now_ns, incoming| {
+        let (mut events, mut heard_ns) = (0, 0);
+        let count = self.ports.receive(&mut |now_ns, incoming| {
             events += driver.take(now_ns, incoming, owner);
+            heard_ns = now_ns;
         });
-        let mut now_ns = self.ports.now_ns();
+        // A lone datagram is taken in less time than a clock is worth.
+        let mut now_ns = if count == 1 {
+            heard_ns
+        } else {
+            self.ports.now_ns()
+        };
         let due_ns = driver.machine.poll_timeout();
-        if due_ns.is_some_and(|due_ns| due_ns <= now_ns) {
+        let is_due = due_ns.is_some_and(|due_ns| due_ns <= now_ns);
+        let judges = is_due && driver.machine.handle_moved_timeouts(now_ns);
+        if judges {
             let rest = self.ports.receive_rest(&mut |now_ns, incoming| {
                 events += driver.take(now_ns, incoming, owner);
             });
@@ -363,11 +371,7 @@ impl<P: Ports> Peer for Transport<P> {
         if let Some(inquiry) = &mut self.inquiry {
             inquiry.turn(now_ns, &mut driver.machine);
         }
-        if driver
-            .machine
-            .poll_timeout()
-            .is_some_and(|due_ns| due_ns <= now_ns)
-        {
+        if judges {
             driver.machine.handle_timeout(now_ns);
         }
         events += driver.drain(now_ns, owner);

@@ -74,6 +74,13 @@ impl<P: Ports> Pair<P> {
             self.receiver.progress(&mut self.at_receiver);
             assert!(start.elapsed() < Duration::from_secs(100), "it arrives");
         }
+        // Its answer has come too, and with a first one what the other side takes.
+        let is_open = |condition: weft_srd::Condition| condition.in_flight_bytes > 0;
+        while self.sender.condition(RemoteId(0)).is_some_and(is_open) {
+            self.sender.progress(&mut self.at_sender);
+            self.receiver.progress(&mut self.at_receiver);
+            assert!(start.elapsed() < Duration::from_secs(100), "it is answered");
+        }
         let after = self.sender.statistics().machine;
         let again = after.retransmitted_count - before.retransmitted_count;
         after.sent_count - before.sent_count - again
@@ -84,13 +91,11 @@ impl<P: Ports> Pair<P> {
 fn a_message_between_processes_of_one_host_is_one_datagram_whatever_the_interface_takes() {
     let mut pair = Pair::<SocketPorts>::open(&Settings::default());
     pair.send(8);
-    // The first answer has come, and with it what the other side takes.
-    pair.send(8);
     for length_bytes in [8192, 60_000] {
         let count = pair.send(length_bytes);
         assert!(count <= 2, "{count} datagrams for {length_bytes} bytes");
     }
-    assert_eq!(pair.at_receiver.0, [8, 8, 8192, 60_000]);
+    assert_eq!(pair.at_receiver.0, [8, 8192, 60_000]);
 }
 
 #[test]

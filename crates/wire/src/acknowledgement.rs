@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The acknowledgement section (srd-protocol 4): all a receiver knows, so that any one of them says everything.
 
-use crate::bytes::{Head, Reader};
+use crate::bytes::{Head, Reader, write_at};
 use crate::malformed::{Malformed, require};
 use crate::path::Path;
 
@@ -72,32 +72,48 @@ impl Acknowledgement {
     /// Words up to the last one that is not 0.
     #[inline]
     pub fn word_count(&self) -> usize {
+        // Mostly there is none: all at once is asked quicker than one by one.
+        if self.bitmap.iter().fold(0, |all, word| all | word) == 0 {
+            return 0;
+        }
         self.bitmap
             .iter()
             .rposition(|word| *word != 0)
             .map_or(0, |index| index + 1)
     }
 
+    #[inline]
     pub(crate) fn write(&self, head: &mut Head) {
         let words = self.word_count();
-        head.put_u64(self.cumulative);
-        head.put_u64(self.received_bytes);
-        head.put_u64(self.echo_sent_ns);
-        head.put_u32(self.hold_ns);
-        head.put_u8(self.echo_path.number());
-        head.put_u8(self.penalty.min(127));
-        head.put_u8(words as u8);
-        head.put_u8(self.duplicate_count);
-        head.put_u64(self.paths_heard);
-        head.put_u64(self.receive_limit);
-        head.put_u64(self.credit_limit);
-        head.put_u64(self.echo_sequence);
+        let place = head.next::<ACKNOWLEDGEMENT_BYTES>();
+        write_at(place, 0, self.cumulative.to_le_bytes());
+        write_at(place, 8, self.received_bytes.to_le_bytes());
+        write_at(place, 16, self.echo_sent_ns.to_le_bytes());
+        write_at(place, 24, self.hold_ns.to_le_bytes());
+        let (path, penalty) = (self.echo_path.number(), self.penalty.min(127));
+        let small = [path, penalty, words as u8, self.duplicate_count];
+        write_at(place, 28, small);
+        write_at(place, 32, self.paths_heard.to_le_bytes());
+        write_at(place, 40, self.receive_limit.to_le_bytes());
+        write_at(place, 48, self.credit_limit.to_le_bytes());
+        write_at(place, 56, self.echo_sequence.to_le_bytes());
         for word in &self.bitmap[..words] {
             head.put_u64(*word);
         }
     }
 
+    #[inline(always)]
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let (mut section, words) = reader.stretch::<ACKNOWLEDGEMENT_BYTES, _>(Self::fields)?;
+        if words > 0 {
+            section.read_bitmap(words, reader)?;
+        }
+        Ok(section)
+    }
+
+    /// All but the bitmap, and how many words that has.
+    #[inline(always)]
+    fn fields(reader: &mut Reader<'_>) -> Result<(Self, usize), Malformed> {
         let cumulative = reader.u64("cumulative")?;
         require(
             cumulative < u64::MAX / 2,
@@ -130,17 +146,7 @@ impl Acknowledgement {
         let receive_limit = reader.u64("receive_limit")?;
         let credit_limit = reader.u64("credit_limit")?;
         let echo_sequence = reader.u64("echo_sequence")?;
-        let mut bitmap = [0; BITMAP_WORDS];
-        for word in &mut bitmap[..usize::from(words)] {
-            *word = reader.u64("bitmap")?;
-        }
-        require(
-            words == 0 || bitmap[usize::from(words) - 1] != 0,
-            "bitmap",
-            u64::from(words),
-            "that is its number of words, and the last one is 0",
-        )?;
-        Ok(Self {
+        let section = Self {
             cumulative,
             received_bytes,
             echo_sent_ns,
@@ -152,7 +158,22 @@ impl Acknowledgement {
             paths_heard,
             receive_limit,
             credit_limit,
-            bitmap,
-        })
+            bitmap: [0; BITMAP_WORDS],
+        };
+        Ok((section, usize::from(words)))
+    }
+
+    /// What lies above a gap: no part of what a lone message pays for.
+    #[inline(never)]
+    fn read_bitmap(&mut self, words: usize, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+        for word in &mut self.bitmap[..words] {
+            *word = reader.u64("bitmap")?;
+        }
+        require(
+            self.bitmap[words - 1] != 0,
+            "bitmap",
+            words as u64,
+            "that is its number of words, and the last one is 0",
+        )
     }
 }

@@ -8,7 +8,7 @@ use crate::malformed::Malformed;
 pub const HEAD_BYTES: usize = 48 + (48 + 48) + (64 + 128) + 44;
 
 /// Everything of a packet but its payload, in a fixed array.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Head {
     bytes: [u8; HEAD_BYTES],
     length_bytes: u16,
@@ -24,6 +24,12 @@ impl Head {
         }
     }
 
+    /// Forgets what was written, without touching it: a head is written in the place of the one before. Fast path.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.length_bytes = 0;
+    }
+
     /// What was written.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
@@ -34,6 +40,16 @@ impl Head {
     #[inline]
     pub fn as_bytes_mut(&mut self) -> &mut [u8] {
         &mut self.bytes[..usize::from(self.length_bytes)]
+    }
+
+    /// The next `N` bytes, all of which the caller writes; as for [`Head::put`] there is room.
+    #[inline(always)]
+    pub(crate) fn next<const N: usize>(&mut self) -> &mut [u8; N] {
+        let at = usize::from(self.length_bytes);
+        self.length_bytes += N as u16;
+        self.bytes[at..]
+            .first_chunk_mut()
+            .expect("a head has room for all sections")
     }
 
     /// Every writer of this crate stays below [`HEAD_BYTES`] by construction; a test holds all of them to it.
@@ -65,6 +81,14 @@ impl Head {
     }
 }
 
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Eq for Head {}
+
 impl Default for Head {
     fn default() -> Self {
         Self::new()
@@ -77,6 +101,16 @@ impl core::fmt::Debug for Head {
     }
 }
 
+/// Writes a number into a place known when this is compiled.
+#[inline(always)]
+pub(crate) fn write_at<const N: usize, const M: usize>(
+    place: &mut [u8; N],
+    at: usize,
+    bytes: [u8; M],
+) {
+    place[at..at + M].copy_from_slice(&bytes);
+}
+
 /// A datagram being read from its front.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reader<'a> {
@@ -84,18 +118,43 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    #[inline]
+    #[inline(always)]
     pub(crate) fn new(datagram: &'a [u8]) -> Self {
         Self { rest: datagram }
     }
 
+    /// Reads the fields of the next `N` bytes. Where all of these are there, no field has to ask whether it is. Fast path.
+    #[inline(always)]
+    pub(crate) fn stretch<const N: usize, T>(
+        &mut self,
+        fields: impl Fn(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<T, Malformed> {
+        let Some((front, rest)) = self.rest.split_first_chunk::<N>() else {
+            return self.short_stretch(fields);
+        };
+        let mut whole = Self { rest: front };
+        let read = fields(&mut whole)?;
+        self.rest = rest;
+        Ok(read)
+    }
+
+    /// Finds the field that is not there, or one before it that breaks a rule.
+    #[cold]
+    #[inline(never)]
+    fn short_stretch<T>(
+        &mut self,
+        fields: impl Fn(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<T, Malformed> {
+        fields(self)
+    }
+
     /// What has not been read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn rest(self) -> &'a [u8] {
         self.rest
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take<const N: usize>(
         &mut self,
         field: &'static str,
@@ -113,32 +172,34 @@ impl<'a> Reader<'a> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u8(&mut self, field: &'static str) -> Result<u8, Malformed> {
         Ok(self.take::<1>(field)?[0])
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u16(&mut self, field: &'static str) -> Result<u16, Malformed> {
         Ok(u16::from_le_bytes(self.take(field)?))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, Malformed> {
         Ok(u32::from_le_bytes(self.take(field)?))
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, Malformed> {
         Ok(u64::from_le_bytes(self.take(field)?))
     }
 
     /// Reads bytes that must all be 0.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn zeros<const N: usize>(&mut self, field: &'static str) -> Result<(), Malformed> {
-        match self.take::<N>(field)?.iter().find(|byte| **byte != 0) {
-            None => Ok(()),
-            Some(byte) => Err(Malformed::new(field, u64::from(*byte), "it must be 0")),
+        let bytes = self.take::<N>(field)?;
+        if bytes == [0; N] {
+            return Ok(());
         }
+        let byte = bytes.into_iter().find(|byte| *byte != 0).unwrap_or(0);
+        Err(Malformed::new(field, u64::from(byte), "it must be 0"))
     }
 }

@@ -5,6 +5,7 @@ use crate::bytes::Reader;
 use crate::malformed::{Malformed, require};
 use crate::message::Message;
 
+#[inline(always)]
 pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Message, Malformed> {
     let message = Message::read(reader)?;
     require(

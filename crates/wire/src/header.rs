@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The 48 bytes that every packet begins with (srd-protocol 2). Read and written by packet.
 
-use crate::bytes::{Head, Reader};
+use crate::bytes::{Head, Reader, write_at};
 use crate::malformed::{Malformed, require};
 use crate::path::Path;
 
@@ -52,6 +52,7 @@ pub enum Kind {
 }
 
 impl Kind {
+    #[inline(always)]
     fn from_number(number: u8) -> Option<Self> {
         Some(match number {
             1 => Self::Eager,
@@ -115,6 +116,7 @@ pub(crate) struct Opening {
 }
 
 impl Header {
+    #[inline]
     pub(crate) fn write(&self, kind: Kind, sections: u8, head: &mut Head) {
         let mut flags = sections;
         if self.acknowledge_now {
@@ -126,19 +128,24 @@ impl Header {
         if self.sealed {
             flags |= flag::SEALED;
         }
-        head.put_u8(VERSION << 4 | kind as u8);
-        head.put_u8(flags);
-        head.put_u8(self.path.number());
-        head.put_u8(0);
-        head.put_u32(self.context);
-        head.put_u64(self.source);
-        head.put_u64(self.target);
-        head.put_u64(0);
-        head.put_u64(self.sent_ns);
-        head.put_u64(self.sequence);
+        let place = head.next::<HEADER_BYTES>();
+        let opening = [VERSION << 4 | kind as u8, flags, self.path.number(), 0];
+        write_at(place, 0, opening);
+        write_at(place, 4, self.context.to_le_bytes());
+        write_at(place, 8, self.source.to_le_bytes());
+        write_at(place, 16, self.target.to_le_bytes());
+        write_at(place, 24, [0; 8]);
+        write_at(place, 32, self.sent_ns.to_le_bytes());
+        write_at(place, 40, self.sequence.to_le_bytes());
     }
 
+    #[inline(always)]
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<(Opening, Self), Malformed> {
+        reader.stretch::<HEADER_BYTES, _>(Self::fields)
+    }
+
+    #[inline(always)]
+    fn fields(reader: &mut Reader<'_>) -> Result<(Opening, Self), Malformed> {
         let first = reader.u8("version and kind")?;
         let version = first >> 4;
         require(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What eager, segment and offer packets say about a user's message (srd-protocol 5).
 
-use crate::bytes::{Head, Reader};
+use crate::bytes::{Head, Reader, write_at};
 use crate::malformed::{Malformed, require};
 
 /// Size of the body (srd-protocol 5).
@@ -33,6 +33,7 @@ pub struct Message {
 }
 
 impl Message {
+    #[inline]
     pub(crate) fn write(&self, head: &mut Head) {
         let mut flags = 0;
         if self.tag.is_some() {
@@ -47,15 +48,21 @@ impl Message {
         if self.is_service {
             flags |= flag::SERVICE;
         }
-        head.put_u64(self.id);
-        head.put_u64(self.tag.unwrap_or(0));
-        head.put_u64(self.cq_data.unwrap_or(0));
-        head.put_u64(self.length_bytes);
-        head.put_u8(flags);
-        head.put(&[0; 3]);
+        let place = head.next::<MESSAGE_BYTES>();
+        write_at(place, 0, self.id.to_le_bytes());
+        write_at(place, 8, self.tag.unwrap_or(0).to_le_bytes());
+        write_at(place, 16, self.cq_data.unwrap_or(0).to_le_bytes());
+        write_at(place, 24, self.length_bytes.to_le_bytes());
+        write_at(place, 32, [flags, 0, 0, 0]);
     }
 
+    #[inline(always)]
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        reader.stretch::<MESSAGE_BYTES, _>(Self::fields)
+    }
+
+    #[inline(always)]
+    fn fields(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         let id = reader.u64("message id")?;
         let tag = reader.u64("tag")?;
         let cq_data = reader.u64("cq_data")?;

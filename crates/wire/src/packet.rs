@@ -69,7 +69,15 @@ impl Body {
         }
     }
 
+    #[inline(always)]
     fn read(kind: Kind, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        if kind == Kind::Eager {
+            return Ok(Self::Eager(eager::read(reader)?));
+        }
+        Self::read_other(kind, reader)
+    }
+
+    fn read_other(kind: Kind, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(match kind {
             Kind::Eager => Self::Eager(eager::read(reader)?),
             Kind::Segment => Self::Segment(Segment::read(reader)?),
@@ -110,29 +118,42 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Writes all but the payload; the tag's place holds 0. Fast path.
+    /// Writes all but the payload; the tag's place holds 0.
     pub fn write(&self, head: &mut Head) {
+        let sections = (self.hello.as_ref(), self.acknowledgement.as_ref());
+        Self::write_parts(&self.header, sections, &self.body, head);
+    }
+
+    /// The same for who has the parts, and no use for a packet. Fast path.
+    #[inline]
+    pub fn write_parts(
+        header: &Header,
+        (hello, acknowledgement): (Option<&Hello>, Option<&Acknowledgement>),
+        body: &Body,
+        head: &mut Head,
+    ) {
         let mut sections = 0;
-        if self.hello.is_some() {
+        if hello.is_some() {
             sections |= flag::HELLO;
         }
-        if self.acknowledgement.is_some() {
+        if acknowledgement.is_some() {
             sections |= flag::ACKNOWLEDGEMENT;
         }
-        self.header.write(self.body.kind(), sections, head);
-        if let Some(hello) = &self.hello {
+        header.write(body.kind(), sections, head);
+        if let Some(hello) = hello {
             hello.write(head);
         }
-        if let Some(acknowledgement) = &self.acknowledgement {
+        if let Some(acknowledgement) = acknowledgement {
             acknowledgement.write(head);
         }
-        self.body.write(head);
+        body.write(head);
     }
 
     /// Parses a datagram, once, with all checks of clauses 2 to 5. Fast path.
     ///
     /// # Errors
     /// The first field that breaks a rule.
+    #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(datagram);
         let (Opening { kind, flags }, header) = Header::read(&mut reader)?;

@@ -295,7 +295,13 @@ impl World {
             let machine = &mut self.hosts[at].machine;
             machine.set_routes(now, remote, paths, u16::MAX);
         }
-        while let Some(transmit) = self.hosts[at].machine.poll_transmit(now) {
+        loop {
+            let machine = &mut self.hosts[at].machine;
+            let is_at_rest = machine.is_at_rest(now);
+            let Some(transmit) = machine.poll_transmit(now) else {
+                break;
+            };
+            assert!(!is_at_rest, "something leaves a machine at rest");
             self.launch(at, &transmit);
         }
         if self.lag_known && at == 0 {
@@ -464,7 +470,10 @@ impl World {
             if host.away_until <= self.now
                 && host.machine.poll_timeout().is_some_and(|at| at <= self.now)
             {
-                host.machine.handle_timeout(self.now);
+                // What drivers do, who read their sockets between the two.
+                if host.machine.handle_moved_timeouts(self.now) {
+                    host.machine.handle_timeout(self.now);
+                }
             }
         }
     }
