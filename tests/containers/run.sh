@@ -71,7 +71,7 @@ doctor() {
 }
 
 small_shm() { unshare -m sh -c 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"' - "$@"; }
-environment small-shm small_shm '' ''
+environment small-shm small_shm '' mapped
 doctor small-shm small_shm '' /dev/shm warn 'shm-size'
 
 no_single_copy() { "$confine" --deny process_vm_readv "$@"; }
@@ -86,6 +86,7 @@ environment user-namespaces plain 'unshare -U -r' '!single copy'
 doctor user-namespaces plain 'unshare -U -r' 'single copy' '(ok|warn)' 'user namespace'
 
 environment pid-namespaces plain 'unshare -p -f' '!single copy'
+doctor pid-namespaces plain 'unshare -p -f' 'shared heap' warn 'different containers'
 
 printf '#!/bin/sh\nmkdir -p %s/empty && mount --bind %s/empty /proc && exec "$@"\n' "$work" "$work" >"$work/no-proc" && chmod +x "$work/no-proc"
 environment no-proc plain "unshare -m $work/no-proc" ''
@@ -95,6 +96,7 @@ no_memfd_folder() { no_memfd env FI_WEFT_REGION_DIR=/dev/shm "$@"; }
 environment no-memfd no_memfd '' ''
 environment no-memfd-folder no_memfd_folder '' ''
 doctor no-memfd no_memfd '' 'anonymous files' warn 'FI_WEFT_REGION_DIR'
+doctor no-memfd no_memfd '' 'shared heap' warn 'stays private'
 
 no_barrier() { "$confine" --deny membarrier "$@"; }
 environment no-barrier no_barrier '' ''

@@ -43,8 +43,13 @@ pub fn place(hosts: &[Host], ranks: Option<u32>, ppn: Option<u32>) -> Result<Vec
     let wanted = ranks.map_or(sum, u64::from);
     if wanted > sum {
         return Err(Fault::Usage(format!(
-            "-n {wanted} is more than the {} hosts hold, {sum} in all; {}",
-            hosts.len(),
+            "-n {wanted} is more than {} hold{}, {sum} in all; {}",
+            if hosts.len() == 1 {
+                "the host".to_owned()
+            } else {
+                format!("the {} hosts", hosts.len())
+            },
+            if hosts.len() == 1 { "s" } else { "" },
             if ppn.is_some() {
                 "raise --ppn or name more hosts"
             } else {
