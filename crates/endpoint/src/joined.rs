@@ -225,6 +225,7 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
             unshared: &mut self.unshared,
             mark: FROM_NETWORK,
         };
+        far.transport.set_undisturbed(far.turn.is_undisturbed());
         let count = far.transport.progress(&mut between);
         far.turn.after(count);
         if !self.unshared.is_empty() {
@@ -286,10 +287,13 @@ impl<L: LocalRoute, N: LocalRoute> Peer for Joined<L, N> {
     #[inline(always)]
     fn progress<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut count = self.progress_near(owner);
-        if let Some(far) = &mut self.far
-            && far.turn.has_come()
-        {
-            count += self.progress_far(owner);
+        if let Some(far) = &mut self.far {
+            if count > 0 {
+                far.turn.disturb();
+            }
+            if far.turn.has_come() {
+                count += self.progress_far(owner);
+            }
         }
         count
     }

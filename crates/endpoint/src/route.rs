@@ -78,6 +78,9 @@ pub trait LocalRoute: Peer + Sized {
         false
     }
 
+    /// Says whether who makes progress waits for nothing that comes another way: then one call may look several times. Fast path.
+    fn set_undisturbed(&mut self, _: bool) {}
+
     /// Lets remotes of this host touch memory without our help, as far as the transport can. Setup.
     fn publish_registration(&mut self, _: &Registration) {}
 

@@ -52,6 +52,11 @@ impl<P: Ports> LocalRoute for Transport<P> {
         self.after_sleep();
     }
 
+    #[inline]
+    fn set_undisturbed(&mut self, undisturbed: bool) {
+        self.set_undisturbed(undisturbed);
+    }
+
     fn statistics(&self) -> Statistics {
         self.statistics()
     }

@@ -45,19 +45,31 @@ impl Transport {
         self.set_link(remote, link);
     }
 
+    /// Tells the user that a remote cannot be reached, once for each reason: whoever names its address again and again waits for it.
+    fn report_failure(&mut self, remote: RemoteId, why: TransferError) {
+        let entry = &mut self.remotes[remote.index()];
+        if entry.told.replace(why) == Some(why) {
+            return;
+        }
+        let address = entry.address;
+        (self.settings.report)(&if why == TransferError::VersionMismatch {
+            format!(
+                "the process at {address} loaded another version of libweft-fi.so, with another memory layout (ours is {}); \
+                 let all ranks of the job load the same file",
+                weft_ring::layout::LAYOUT_VERSION
+            )
+        } else {
+            format!("no contact with {address}: {why}")
+        });
+    }
+
     fn set_link(&mut self, remote: RemoteId, link: Link) {
         match &link {
-            Link::Ready(_) => self.statistics.remotes += 1,
-            Link::Failed(TransferError::VersionMismatch) => (self.settings.report)(&format!(
-                "the process at {} loaded another version of libweft-fi.so, with another memory layout (ours is {}); \
-                 let all ranks of the job load the same file",
-                self.remotes[remote.index()].address,
-                weft_ring::layout::LAYOUT_VERSION
-            )),
-            Link::Failed(why) => (self.settings.report)(&format!(
-                "no contact with {}: {why}",
-                self.remotes[remote.index()].address
-            )),
+            Link::Ready(_) => {
+                self.statistics.remotes += 1;
+                self.remotes[remote.index()].told = None;
+            }
+            Link::Failed(why) => self.report_failure(remote, *why),
             _ => {}
         }
         let entry = &mut self.remotes[remote.index()];

@@ -141,6 +141,8 @@ impl Waiting {
 pub(crate) struct Remote {
     pub(crate) address: SocketAddr,
     pub(crate) link: Link,
+    /// Why it could not be reached, as the user was told last.
+    pub(crate) told: Option<TransferError>,
     /// Answers of ours that wait for room.
     pub(crate) controls: VecDeque<Control>,
     /// Pipes of ours that are lent to it.
@@ -169,6 +171,7 @@ impl Remote {
         Self {
             address,
             link: Link::Unknown,
+            told: None,
             controls: VecDeque::new(),
             pipes_lent: 0,
             held_round: 0,

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
@@ -216,4 +217,25 @@ fn an_endpoint_that_closes_inside_a_message_is_lost_and_has_broken_nothing() {
         receiver.progress(&mut nobody);
     }
     assert_eq!(nobody.lost, [TransferError::RemoteLost]);
+}
+
+#[test]
+fn a_remote_that_is_not_there_is_told_of_once_however_often_its_address_is_named() {
+    static TOLD_COUNT: AtomicU32 = AtomicU32::new(0);
+    let mut transport = Transport::open(Settings {
+        report: |_| {
+            TOLD_COUNT.fetch_add(1, Ordering::Relaxed);
+        },
+        ..settings()
+    })
+    .expect("a transport");
+    // A port that nobody has as long as this is open, and no Weft process behind it.
+    let port = UdpSocket::bind("127.0.0.1:0").expect("port");
+    transport.add_remote(RemoteId(0), port.local_addr().expect("address"));
+    for _ in 0..5 {
+        let failed = Err(PostError::Failed(TransferError::RemoteLost));
+        assert_eq!(send(&mut transport), failed);
+        transport.name_again(RemoteId(0));
+    }
+    assert_eq!(TOLD_COUNT.load(Ordering::Relaxed), 1);
 }

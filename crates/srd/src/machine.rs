@@ -279,14 +279,12 @@ impl Machine {
         datagram: &'d [u8],
     ) -> Arrival<'d> {
         self.shared.statistics.received_count += 1;
-        let packet = match Packet::parse(datagram) {
-            Ok(packet) => packet,
-            Err(_) => {
-                self.shared.statistics.malformed_count += 1;
-                return Arrival::Nothing;
-            }
+        let parsed = Packet::parse(datagram);
+        let Ok(packet) = &parsed else {
+            self.shared.statistics.malformed_count += 1;
+            return Arrival::Nothing;
         };
-        let Some(index) = self.locate(&packet, origin.from, now_ns) else {
+        let Some(index) = self.locate(packet, origin.from, now_ns) else {
             self.shared.statistics.foreign_count += 1;
             return Arrival::Nothing;
         };
@@ -297,7 +295,7 @@ impl Machine {
             datagram_bytes: datagram.len(),
             is_news: false,
         };
-        let arrival = flow.on_packet(shared, &packet, moment);
+        let arrival = flow.on_packet(shared, packet, moment);
         self.grant(now_ns);
         self.settle(index, now_ns, true);
         arrival

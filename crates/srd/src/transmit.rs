@@ -230,7 +230,7 @@ impl Flow {
         let path = self.sender.batch_path(packet_bytes, answer, now_ns);
         let bulk = matches!(piece, Piece::Segment { .. } | Piece::Data { .. });
         let ends = self.sender.batch_ends_after(packet_bytes);
-        let last = ends || !self.more_follows(now_ns);
+        let last = bulk && (ends || !self.more_follows(now_ns));
         // srd-protocol 7.5: bulk asks for an answer at the end of a batch, or when nothing follows.
         if ends {
             self.outgoing.rotate_streams();
@@ -238,17 +238,17 @@ impl Flow {
         let departure = Departure {
             path,
             sequence: self.sender.ring.next(),
-            acknowledge_now: bulk && last,
+            acknowledge_now: last,
             again: false,
             now_ns,
         };
-        if bulk && last {
+        if last {
             self.sender.end_batch();
         }
         self.write_piece(shared, &piece, departure, place);
         let bytes = place.length_bytes() as u16;
         self.sender.on_fresh(piece, bytes, path, now_ns);
-        shared.departures.batch_has_ended = bulk && last;
+        shared.departures.batch_has_ended = last;
         self.wait_for_answer(now_ns);
     }
 

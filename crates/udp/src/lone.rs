@@ -15,6 +15,9 @@ const ROW_COUNT: u32 = 4;
 const ANSWER_LOOKS: u32 = 64;
 /// See [`ANSWER_LOOKS`].
 const LOOKS_PER_CALL: u32 = 3;
+/// The same while nothing but the network brings anything: then nobody local is kept waiting, and what a caller does between calls only
+/// delays the answer (measured under MPICH, which yields: eight 5.3 us, three 5.5, sixteen 5.6, 32 6.4).
+const LOOKS_UNDISTURBED: u32 = 8;
 /// Calls of progress after a sleep until the wait set is left. Chosen: whoever sleeps between messages stays in it.
 const AWAKE_CALLS: u32 = 64;
 
@@ -32,6 +35,8 @@ pub(crate) struct Lone {
     row_count: u32,
     /// Looks for an answer that are left.
     answer_looks: u32,
+    /// The last call came from who waits for nothing else.
+    undisturbed: bool,
     awake_calls: u32,
 }
 
@@ -40,13 +45,17 @@ impl Lone {
     pub(crate) fn begin(&mut self) {
         *self = Self {
             plain: true,
+            undisturbed: self.undisturbed,
             ..Self::default()
         };
     }
 
     /// It is like the others from now on, or gone.
     pub(crate) fn end(&mut self) {
-        *self = Self::default();
+        *self = Self {
+            undisturbed: self.undisturbed,
+            ..Self::default()
+        };
     }
 
     /// Whether there is one to be looked into with the cheapest call.
@@ -61,14 +70,26 @@ impl Lone {
         if self.answer_looks == 0 {
             return 1;
         }
-        self.answer_looks -= 1;
-        LOOKS_PER_CALL
+        let most = if self.undisturbed {
+            LOOKS_UNDISTURBED
+        } else {
+            LOOKS_PER_CALL
+        };
+        let looks = most.min(self.answer_looks);
+        self.answer_looks -= looks;
+        looks
+    }
+
+    /// Whether whoever makes progress waits for nothing but the network, and so may be kept.
+    #[inline]
+    pub(crate) fn set_undisturbed(&mut self, undisturbed: bool) {
+        self.undisturbed = undisturbed;
     }
 
     /// A message has left through it, which mostly has an answer.
     #[inline]
     pub(crate) fn on_sent(&mut self) {
-        self.answer_looks = ANSWER_LOOKS / LOOKS_PER_CALL;
+        self.answer_looks = ANSWER_LOOKS;
     }
 
     /// A look in vain.
@@ -176,9 +197,19 @@ mod tests {
         lone.on_found(0);
         assert_eq!(lone.looks(), 1);
         lone.on_sent();
-        let looks = (0..ANSWER_LOOKS).map(|_| lone.looks());
-        assert!(looks.filter(|looks| *looks > 1).count() <= ANSWER_LOOKS as usize / 3);
-        assert_eq!(lone.looks(), 1);
+        for (undisturbed, most) in [(false, LOOKS_PER_CALL), (true, LOOKS_UNDISTURBED)] {
+            lone.on_sent();
+            lone.set_undisturbed(undisturbed);
+            assert_eq!(lone.looks(), most);
+            let looks: Vec<u32> = (0..ANSWER_LOOKS).map(|_| lone.looks()).collect();
+            assert!(looks.iter().all(|looks| (1..=most).contains(looks)));
+            let several = looks.iter().filter(|looks| **looks > 1);
+            assert_eq!(
+                most + several.sum::<u32>(),
+                ANSWER_LOOKS - ANSWER_LOOKS % most
+            );
+            assert_eq!(lone.looks(), 1);
+        }
     }
 
     #[test]

@@ -86,6 +86,9 @@ pub trait Ports: Sized {
     /// Takes what has arrived, with the time it is handed over; answers how many there were. Does not wait; fast path.
     fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize;
 
+    /// Says whether who calls `receive` waits for nothing that comes another way: then a call may look several times. Fast path.
+    fn set_undisturbed(&mut self, _: bool) {}
+
     /// Takes what the last `receive` may have left: in ports that it did not look into, or of which there was much. To be
     /// called before timers are asked: an answer that waits in a socket is no silence. Answers how many there were.
     fn receive_rest(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize;

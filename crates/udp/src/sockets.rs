@@ -383,6 +383,11 @@ impl Ports for SocketPorts {
         now_ns
     }
 
+    #[inline]
+    fn set_undisturbed(&mut self, undisturbed: bool) {
+        self.lone.set_undisturbed(undisturbed);
+    }
+
     fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
         self.leaves = false;
         if self.lone.on_call() {

@@ -148,6 +148,12 @@ impl<P: Ports> Transport<P> {
         }
     }
 
+    /// Says whether who makes progress waits for nothing that comes another way, and so may be kept for a few looks. Fast path.
+    #[inline]
+    pub fn set_undisturbed(&mut self, undisturbed: bool) {
+        self.ports.set_undisturbed(undisturbed);
+    }
+
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
         let counts = self.ports.counts();

@@ -15,6 +15,10 @@ const LONGEST_ROUNDS: u32 = 32;
 /// costs a tenth of a round, and a process that makes progress only now and then is still found soon.
 const LONGEST_ROUNDS_ALONE: u32 = 256;
 
+/// Looks without a local event after which nothing local is waited for, as far as can be told. Chosen: some twenty round trips of
+/// the network.
+const UNDISTURBED_LOOKS: u32 = 64;
+
 /// Whose turn it is.
 #[derive(Debug)]
 pub(super) struct Turn {
@@ -24,6 +28,8 @@ pub(super) struct Turn {
     pause_rounds: u32,
     /// Looks without an event since the pause last changed.
     empty_looks: u32,
+    /// Looks since the local transport brought something.
+    undisturbed_looks: u32,
     /// A remote is known that the network leads to.
     in_use: bool,
 }
@@ -34,6 +40,7 @@ impl Default for Turn {
             left_rounds: 1,
             pause_rounds: 1,
             empty_looks: 0,
+            undisturbed_looks: 0,
             in_use: false,
         }
     }
@@ -53,9 +60,22 @@ impl Turn {
         self.left_rounds == 0
     }
 
+    /// The local transport has brought something.
+    #[inline(always)]
+    pub(super) fn disturb(&mut self) {
+        self.undisturbed_looks = 0;
+    }
+
+    /// Whether nothing but the network has brought anything for a while: then a look may last, since nobody local is kept waiting.
+    #[inline]
+    pub(super) fn is_undisturbed(&self) -> bool {
+        self.undisturbed_looks >= UNDISTURBED_LOOKS
+    }
+
     /// Notes what a look brought.
     #[inline]
     pub(super) fn after(&mut self, event_count: usize) {
+        self.undisturbed_looks = self.undisturbed_looks.saturating_add(1);
         if event_count > 0 {
             self.now();
             return;
@@ -108,6 +128,19 @@ mod tests {
             assert_eq!(rounds_to_next(&mut turn), longest);
             turn.after(1);
             assert_eq!(rounds_to_next(&mut turn), 1);
+        }
+    }
+
+    #[test]
+    fn who_hears_of_nobody_local_for_a_while_may_be_kept_for_a_longer_look() {
+        let mut turn = Turn::default();
+        for _ in 0..2 {
+            for _ in 0..UNDISTURBED_LOOKS {
+                assert!(!turn.is_undisturbed());
+                turn.after(1);
+            }
+            assert!(turn.is_undisturbed());
+            turn.disturb();
         }
     }
 
