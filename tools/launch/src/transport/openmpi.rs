@@ -310,7 +310,7 @@ mod tests {
                 for place in 0..next() {
                     let [bytes, algorithm, fan_out, segment_bytes] = [(); 4].map(|()| next());
                     assert_eq!(place == 0, bytes == 0, "sizes begin with 0");
-                    assert!(algorithm <= 1 && fan_out == 0 && segment_bytes == 0);
+                    assert!(algorithm <= 2 && fan_out == 0 && segment_bytes == 0);
                 }
             }
         }
