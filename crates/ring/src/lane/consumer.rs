@@ -130,8 +130,11 @@ impl Consumer {
     }
 
     /// Whether there is a message at the front. One load. Fast path.
+    ///
+    /// The lines after the front are fetched meanwhile: a message of several cells is then here as soon as its mark is.
     #[inline(always)]
     pub fn has_message(&self) -> bool {
+        self.lane.fetch_after(self.next);
         lap_of(self.lane.cell(self.next).mark.load(Ordering::Relaxed)) == self.lap
     }
 
