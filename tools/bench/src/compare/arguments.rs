@@ -13,9 +13,9 @@ use std::str::FromStr;
 
 /// Factor on OSU's iterations (chosen: many short runs say more than few long ones on a machine that others use).
 const DEFAULT_SCALE: f64 = 0.1;
-/// What a message size may take in a run (chosen: with two ranks on two cores no size takes as long, so that only what waits for its turns on
-/// a core is shortened, whose times are milliseconds and need no hundreds).
-const DEFAULT_SIZE_SECONDS: f64 = 0.1;
+/// What a message size may take in a run, in seconds for a factor of 1 on OSU's iterations (chosen: with two ranks on two cores hardly a size takes as
+/// long, so that only what waits for its turns on a core is shortened, whose times are milliseconds and need no hundreds).
+const SIZE_SECONDS: f64 = 1.0;
 /// Rounds at most (chosen: an accident, not a wish, lies above).
 const MOST_ROUNDS: usize = 1000;
 /// Ranks at most (chosen likewise).
@@ -74,9 +74,9 @@ pub struct Settings {
         hide_default_value = true
     )]
     pub scale: f64,
-    /// Seconds that a message size may take in a run; a slow one has fewer iterations
-    #[arg(long = "size-time", value_name = "SECONDS", default_value_t = DEFAULT_SIZE_SECONDS)]
-    pub size_seconds: f64,
+    /// Seconds that a message size may take in a run; a slow one has fewer iterations [default: as many as --repeat-scale says, so 0.1]
+    #[arg(long = "size-time", value_name = "SECONDS")]
+    pub size_time: Option<f64>,
     /// Few and short rounds, for a first look
     #[arg(long)]
     pub quick: bool,
@@ -146,6 +146,13 @@ impl FromStr for Baseline {
             }
             _ => Err("must be own, best or MPI/TRANSPORT, as openmpi/native".to_owned()),
         }
+    }
+}
+
+impl Settings {
+    /// What a message size may take in a run, in seconds.
+    pub fn size_seconds(&self) -> f64 {
+        self.size_time.unwrap_or(self.scale * SIZE_SECONDS)
     }
 }
 
@@ -239,10 +246,10 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
             settings.scale
         ));
     }
-    if !(settings.size_seconds > 0.0 && settings.size_seconds <= 3600.0) {
+    if !(settings.size_seconds() > 0.0 && settings.size_seconds() <= 3600.0) {
         return refuse(format!(
             "--size-time {}: must be above 0 and at most 3600 seconds",
-            settings.size_seconds
+            settings.size_seconds()
         ));
     }
     if settings.timeout == 0 {
@@ -324,6 +331,14 @@ mod tests {
             parsed(&["--baseline", "openmpi/native"]).baseline,
             "openmpi/native".parse().expect("a contender")
         );
+    }
+
+    #[test]
+    fn longer_runs_give_a_size_more_time_unless_it_is_said() {
+        assert_eq!(parsed(&[]).size_seconds(), 0.1);
+        assert_eq!(parsed(&["--repeat-scale", "5"]).size_seconds(), 5.0);
+        let said = parsed(&["--repeat-scale", "5", "--size-time", "0.5"]);
+        assert_eq!(said.size_seconds(), 0.5);
     }
 
     #[test]

@@ -100,7 +100,7 @@ impl Plan {
         let mut matrix = Matrix {
             rounds: settings.rounds,
             repeat_scale: settings.scale,
-            size_seconds: settings.size_seconds,
+            size_seconds: settings.size_seconds(),
             sizes: settings.sizes.clone(),
             disciplines: disciplines(settings),
             ..Matrix::default()
@@ -315,7 +315,7 @@ fn command(
         "--repeat-scale",
         &settings.scale.to_string(),
         "--size-time",
-        &settings.size_seconds.to_string(),
+        &settings.size_seconds().to_string(),
     ]);
     if let Some(sizes) = settings.sizes.as_deref().filter(|_| benchmark.sized) {
         say(&["-m", sizes]);
