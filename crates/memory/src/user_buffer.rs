@@ -84,7 +84,7 @@ impl UserBuffer {
 
     /// Fresh zeroed memory, one piece for each length, that is never freed: for tests and self checks, which
     /// can then do without `unsafe`. Read it with [`Self::drain`], write it with [`Self::fill`]; if two
-    /// threads do so at once, the bytes are a mix, as with shared memory.
+    /// threads do so at once, the bytes are a mix, as with shared memory. [`Self::show`] it only while none writes.
     pub fn leaked(piece_lengths_bytes: &[usize]) -> Self {
         let fresh =
             |&length_bytes: &usize| (vec![0_u8; length_bytes].leak().as_mut_ptr(), length_bytes);
@@ -241,6 +241,17 @@ impl UserBuffer {
         }
     }
 
+    /// Shows up to `length_bytes` from `offset_bytes` on where they lie, stretch by stretch: of a buffer that is being sent, which
+    /// nobody may write to until it is (fi_msg(3)), and not of memory that one-sided operations reach. Fast path.
+    #[inline]
+    pub fn show(&self, offset_bytes: usize, length_bytes: usize, see: &mut dyn FnMut(&[u8])) {
+        self.for_each_piece(offset_bytes, length_bytes, |address, length_bytes| {
+            // SAFETY: the stretch lies inside the buffer, which is readable until its completion and which nobody writes to
+            // before (constructor, and the caller's choice of buffers).
+            see(unsafe { core::slice::from_raw_parts(address as *const u8, length_bytes) });
+        });
+    }
+
     /// Copies this buffer to `target` at `offset_bytes`, as far as both reach; answers how many bytes that was.
     /// The two must not overlap in part: what lands is then unspecified.
     #[inline]
@@ -363,6 +374,15 @@ mod tests {
         target.drain(0, &mut BytesViewMut::from_slice(&mut read));
         assert_eq!(read, [0, 4, 5, 6, 1, 2, 3]);
         assert_eq!(swapped.copy_to(&target, 5), 2, "as far as there is room");
+    }
+
+    #[test]
+    fn what_is_shown_is_what_lies_there_piece_by_piece_as_far_as_the_buffer_reaches() {
+        let buffer = UserBuffer::leaked(&[3, 0, 4]);
+        buffer.fill(0, BytesView::from_slice(&[1, 2, 3, 4, 5, 6, 7]));
+        let mut seen = Vec::new();
+        buffer.show(1, 9, &mut |part| seen.push(part.to_vec()));
+        assert_eq!(seen, [vec![2, 3], vec![4, 5, 6, 7]]);
     }
 
     #[test]

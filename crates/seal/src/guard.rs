@@ -152,23 +152,18 @@ impl Guard {
         if self.encrypts() { SEAL_BYTES } else { 0 }
     }
 
-    /// Puts the tag into the head of a datagram whose payload of `length_bytes` lies elsewhere: `read` copies a stretch of it,
-    /// from an offset on. Open networks need none. Fast path.
+    /// Puts the tag into the head of a datagram whose payload lies elsewhere: `show` shows it, stretch by stretch. Open networks
+    /// need none. Fast path.
     ///
     /// # Panics
     /// When `head` is shorter than a header; in debug builds when this guard encrypts.
-    pub fn tag_apart(
-        &mut self,
-        head: &mut [u8],
-        length_bytes: usize,
-        read: impl FnMut(usize, &mut [u8]),
-    ) {
+    pub fn tag_apart(&mut self, head: &mut [u8], show: impl FnOnce(&mut dyn FnMut(&[u8]))) {
         debug_assert!(
             !self.encrypts(),
             "a guard that encrypts needs whole datagrams"
         );
         if let Mode::Tagged(tagging) = &mut self.mode {
-            let tag = tagging.tag_apart(head, length_bytes, read);
+            let tag = tagging.tag_apart(head, show);
             head[TAG_RANGE].copy_from_slice(&tag.to_le_bytes());
         }
     }

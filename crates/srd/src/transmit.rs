@@ -18,6 +18,18 @@ use crate::timers::NEVER;
 /// Room for an acknowledgement section with a full bitmap.
 const SECTION_ROOM: usize = 64 + 128;
 
+/// Pieces of long messages are cut to a multiple of this, where that is less than a 64th of them, so that each begins on the
+/// same byte of a cache line as the message: it is read twice and copied twice on its way. Measured: docs/between-nodes.md.
+const EVEN_BYTES: u64 = 64;
+
+/// The longest even piece for so much room.
+fn even_bytes(room_bytes: u64) -> u64 {
+    if room_bytes < EVEN_BYTES * EVEN_BYTES {
+        return room_bytes;
+    }
+    room_bytes - room_bytes % EVEN_BYTES
+}
+
 /// How a packet is to leave.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
@@ -192,10 +204,9 @@ impl Flow {
     fn next_data(&self) -> Option<Piece> {
         let slot = *self.outgoing.streams.front()?;
         let outgoing = self.outgoing.get(slot)?;
-        let room = self.room_bytes(data::DATA_BYTES);
         let length = outgoing
             .left_bytes()
-            .min(room)
+            .min(even_bytes(self.room_bytes(data::DATA_BYTES)))
             .min(self.allowance.credit_left()) as u16;
         (length > 0).then_some(Piece::Data {
             slot,

@@ -92,8 +92,8 @@ impl Gate {
                 bytes.clear();
                 bytes.extend_from_slice(transmit.head.as_bytes());
                 let (from, length_bytes) = (part.offset_bytes as usize, part.length_bytes as usize);
-                guard.tag_apart(bytes, length_bytes, |offset, piece| {
-                    sends.copy_to(part.token, from + offset, piece);
+                guard.tag_apart(bytes, |see| {
+                    sends.show(part.token, from, length_bytes, see);
                 });
                 continue;
             }

@@ -38,7 +38,8 @@ impl Driver {
         let token = if copies {
             self.sends.copy((!complete).then_some(op.token), payload)
         } else {
-            self.sends.lend(op.token, payload)
+            let is_still = op.class != Class::Service;
+            self.sends.lend(op.token, payload, is_still)
         };
         let send = Send {
             remote,

@@ -10,11 +10,17 @@ const POOLED_LIMIT_BYTES: usize = 16 << 20;
 /// Copies under way at most; then a send that must be copied waits. Chosen: far above any window of small messages.
 const COPIED_LIMIT_BYTES: usize = 256 << 20;
 
+/// What may change while it is read is read in steps of so much. Chosen: it stays in the nearest cache.
+const STEP_BYTES: usize = 4096;
+
 /// Where a payload lies.
 #[derive(Debug)]
 enum Held {
     Nothing,
+    /// Nobody writes to it until it is sent.
     User(UserBuffer),
+    /// It is memory that one-sided operations read, and its owner may write to it all the time.
+    Shared(UserBuffer),
     /// As many bytes at the front of the entry's own memory.
     Copy(usize),
 }
@@ -60,12 +66,20 @@ impl Sends {
         })
     }
 
-    /// Takes a send whose payload stays with the user until it is done.
-    pub(crate) fn lend(&mut self, owner_token: SendToken, payload: &UserBuffer) -> u64 {
+    /// Takes a send whose payload stays with the user until it is done. `is_still`: nobody writes to it meanwhile.
+    pub(crate) fn lend(
+        &mut self,
+        owner_token: SendToken,
+        payload: &UserBuffer,
+        is_still: bool,
+    ) -> u64 {
         let index = self.place();
         let entry = &mut self.entries[index as usize];
         entry.owner_token = Some(owner_token);
-        entry.held = Held::User(payload.clone());
+        entry.held = match is_still {
+            true => Held::User(payload.clone()),
+            false => Held::Shared(payload.clone()),
+        };
         token(index, entry.generation)
     }
 
@@ -129,8 +143,34 @@ impl Sends {
         let Some(entry) = self.get(token) else { return };
         match &entry.held {
             Held::Nothing => {}
-            Held::User(buffer) => datagram.add_buffer(buffer, offset_bytes, length_bytes),
+            Held::User(buffer) | Held::Shared(buffer) => {
+                datagram.add_buffer(buffer, offset_bytes, length_bytes)
+            }
             Held::Copy(_) => datagram.add_bytes(&entry.memory[offset_bytes..][..length_bytes]),
+        }
+    }
+
+    /// Shows a stretch of a payload, where it lies if it keeps still. Fast path.
+    pub(crate) fn show(
+        &self,
+        token: u64,
+        offset_bytes: usize,
+        length_bytes: usize,
+        see: &mut dyn FnMut(&[u8]),
+    ) {
+        let Some(entry) = self.get(token) else { return };
+        match &entry.held {
+            Held::Nothing => {}
+            Held::User(buffer) => buffer.show(offset_bytes, length_bytes, see),
+            Held::Shared(buffer) => {
+                let mut step = [0; STEP_BYTES];
+                for done in (0..length_bytes).step_by(STEP_BYTES) {
+                    let part = &mut step[..STEP_BYTES.min(length_bytes - done)];
+                    buffer.drain(offset_bytes + done, &mut BytesViewMut::from_slice(part));
+                    see(part);
+                }
+            }
+            Held::Copy(_) => see(&entry.memory[offset_bytes..][..length_bytes]),
         }
     }
 
@@ -139,7 +179,7 @@ impl Sends {
         let Some(entry) = self.get(token) else { return };
         match &entry.held {
             Held::Nothing => {}
-            Held::User(buffer) => {
+            Held::User(buffer) | Held::Shared(buffer) => {
                 buffer.drain(offset_bytes, &mut BytesViewMut::from_slice(target));
             }
             Held::Copy(_) => {
@@ -165,7 +205,7 @@ mod tests {
         let mut sends = Sends::default();
         let payload = buffer(b"before");
         let copied = sends.copy(None, &payload);
-        let lent = sends.lend(SendToken(7), &payload);
+        let lent = sends.lend(SendToken(7), &payload, true);
         payload.fill(0, BytesView::from_slice(b"after!"));
         let mut out = [0; 9];
         sends.copy_to(copied, 0, &mut out[..6]);
@@ -173,6 +213,37 @@ mod tests {
         assert_eq!(&out, b"beforeter");
         assert_eq!(sends.end(copied), None);
         assert_eq!(sends.end(lent), Some(SendToken(7)));
+    }
+
+    #[test]
+    fn what_is_shown_of_a_payload_is_what_leaves_wherever_it_lies() {
+        let bytes: Vec<u8> = (0..3 * STEP_BYTES)
+            .map(|index| (index % 251) as u8)
+            .collect();
+        let payload = buffer(&bytes);
+        let mut sends = Sends::default();
+        let still = sends.lend(SendToken(1), &payload, true);
+        let shared = sends.lend(SendToken(2), &payload, false);
+        let copied = sends.copy(Some(SendToken(3)), &payload);
+        for (from, length) in [
+            (0, bytes.len()),
+            (5, STEP_BYTES),
+            (STEP_BYTES - 1, STEP_BYTES + 2),
+            (7, 1),
+        ] {
+            for token in [still, shared, copied] {
+                let mut seen = Vec::new();
+                sends.show(token, from, length, &mut |part| {
+                    seen.extend_from_slice(part)
+                });
+                assert!(
+                    seen == bytes[from..][..length],
+                    "{length} bytes from {from}"
+                );
+            }
+        }
+        sends.end(still);
+        sends.show(still, 0, 8, &mut |_| panic!("it has ended"));
     }
 
     #[test]

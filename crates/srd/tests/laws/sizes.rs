@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams as long as the network carries, found out by trying (srd-protocol 16).
 
+use weft_wire::{Body, Packet};
+
 use crate::pair::{MS, Recorded, SECOND, World};
 
 const JUMBO: u16 = 8972;
@@ -49,6 +51,31 @@ fn long_datagrams_are_used_as_soon_as_one_has_arrived_and_not_before() {
     assert!(recorded.iter().filter(|one| one.to == 1).count() <= 9);
     let from = world.remote(1, 0);
     world.assert_got(1, from, &[(1, 60_000), (2, 60_000)]);
+}
+
+#[test]
+fn pieces_of_a_long_message_begin_on_the_same_byte_of_a_cache_line_as_the_message() {
+    const LENGTH: usize = 1_000_001;
+    let mut world = jumbo_hosts(53);
+    acquainted(&mut world);
+    world.recorded = Some(Vec::new());
+    world.post(0, 1, 3, LENGTH);
+    world.run_until_quiet(SECOND);
+    let mut full_count = 0;
+    for one in world.recorded.take().unwrap() {
+        let packet = Packet::parse(&one.bytes).unwrap();
+        let Body::Data(data) = packet.body else {
+            continue;
+        };
+        let end = data.offset_bytes as usize + packet.payload.len();
+        assert_eq!(data.offset_bytes % 64, 0);
+        assert!(end % 64 == 0 || end == LENGTH, "it ends at {end}");
+        full_count += usize::from(packet.payload.len() == 8896);
+    }
+    assert!(
+        full_count >= LENGTH / 8896 - 2,
+        "{full_count} are as long as can be"
+    );
 }
 
 #[test]
