@@ -10,7 +10,7 @@ TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
 help:
 	@printf '%s\n' \
 	  'make demo    sets up what is missing, builds, compares Weft with each MPI'\''s own transport, writes report/' \
-	  'make build   builds dist/bin/weft and dist/lib/weft/libweft-fi.so and libweft-heap.so' \
+	  'make build   builds dist/bin/weft and dist/lib/weft/libweft-fi.so, libweft-heap.so and rules for Open MPI' \
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
 	  'make bench   the full side-by-side comparison, some twenty minutes (QUICK=1: some minutes); page and data in report/' \
