@@ -279,12 +279,11 @@ impl Machine {
         datagram: &'d [u8],
     ) -> Arrival<'d> {
         self.shared.statistics.received_count += 1;
-        let parsed = Packet::parse(datagram);
-        let Ok(packet) = &parsed else {
+        let Ok(packet) = Packet::parse(datagram) else {
             self.shared.statistics.malformed_count += 1;
             return Arrival::Nothing;
         };
-        let Some(index) = self.locate(packet, origin.from, now_ns) else {
+        let Some(index) = self.locate(&packet, origin.from, now_ns) else {
             self.shared.statistics.foreign_count += 1;
             return Arrival::Nothing;
         };
@@ -295,7 +294,7 @@ impl Machine {
             datagram_bytes: datagram.len(),
             is_news: false,
         };
-        let arrival = flow.on_packet(shared, packet, moment);
+        let arrival = flow.on_packet(shared, &packet, moment);
         self.grant(now_ns);
         self.settle(index, now_ns, true);
         arrival

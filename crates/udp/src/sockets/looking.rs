@@ -35,7 +35,11 @@ impl SocketPorts {
         for _ in 0..self.lone.looks() {
             let index = match self.attention.next() {
                 Look::At(index) if index < self.sockets.len() => index,
-                _ => return self.receive_from_all(visit),
+                _ => match self.receive_from_all(visit) {
+                    // Of several looks this is one.
+                    0 => continue,
+                    count => return count,
+                },
             };
             self.leaves = true;
             let count = if index == PORT_COUNT && self.lone.is_plain() {
