@@ -37,7 +37,7 @@ demo: setup-demo build
 	dist/bin/weft bench compare --quick --out report
 
 bench: setup-demo build
-	@scripts/crowds.sh $(if $(QUICK),--quick) report/crowds.txt
+	-@scripts/crowds.sh $(if $(QUICK),--quick) report/crowds.txt
 	dist/bin/weft bench compare --out report $(if $(QUICK),--quick)
 
 readme: setup-demo build
