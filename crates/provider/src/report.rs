@@ -5,7 +5,8 @@
 
 use std::io::Write;
 
-/// Writes one line. A stderr that cannot be written to is no reason to fail.
+/// Writes one line, at once: the launcher joins what the ranks write as it comes. A stderr that cannot be written to is no reason
+/// to fail.
 pub fn line(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "weft: {text}");
+    let _ = std::io::stderr().write_all(format!("weft: {text}\n").as_bytes());
 }

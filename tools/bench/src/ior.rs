@@ -55,7 +55,7 @@ fn run_all(session: &Session, tests: &[Test], command: &[String]) -> Result<u8, 
     for (number, test) in tests.iter().enumerate() {
         if test.tasks > world.size() {
             if world.rank() == 0 {
-                eprintln!(
+                say!(
                     "weft bench ior: -N is {}, but the job has {} ranks; start it with as many, or take -N away",
                     test.tasks,
                     world.size()
@@ -145,9 +145,7 @@ fn one_repetition(phase: &Phase<'_>, repetition: u32, report: &mut Report) -> Re
         show(phase.read(repetition, access)?, Access::Read, report)?;
     }
     if wrong_words > 0 && phase.rank() == 0 {
-        eprintln!(
-            "weft bench ior: WARNING: {wrong_words} words of 8 bytes were not what was written"
-        );
+        say!("weft bench ior: WARNING: {wrong_words} words of 8 bytes were not what was written");
     }
     Ok(wrong_words)
 }

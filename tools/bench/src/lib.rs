@@ -23,12 +23,16 @@
 //! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
 //! - [`app`]: the same for whole programs: HPC Challenge, LAMMPS, GROMACS, OpenFOAM
 //! - [`figures`]: published effects, shown again on one page
+//! - `say`: what a rank says on stderr
 //! - `job`: a job of `weft run` that `compare` or `app` waits for
 //!
 //! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading between them. Options that need single iterations
 //! (-c, -z, -f) time each one, which adds the cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic
 //! one and not MPI_Wtime, so that all MPIs are measured with the same ruler.
 #![forbid(unsafe_code)]
+
+#[macro_use]
+mod say;
 
 pub mod agree;
 pub mod app;

@@ -45,7 +45,7 @@ fn run_all(session: &Session, test: &Test, words: &[String]) -> Result<u8, Faile
     };
     if last > world.size() {
         if world.rank() == 0 {
-            eprintln!(
+            say!(
                 "weft bench mdtest: -l is {last}, but the job has {} ranks; start it with as many, or make -l smaller",
                 world.size()
             );
@@ -85,7 +85,7 @@ fn repeat(group: &Communicator<'_>, test: &Test, report: &mut Report) -> Result<
             Err(Ended::Agreed) => {
                 code = EXIT_FAILED;
                 if group.rank() == 0 {
-                    eprintln!(
+                    say!(
                         "weft bench mdtest: stopped in iteration {iteration}; the figures are those of the phases before, and what was made \
                          is still below {}",
                         test.roots.join(" and ")
@@ -102,9 +102,7 @@ fn repeat(group: &Communicator<'_>, test: &Test, report: &mut Report) -> Result<
     if wrong_files > 0 {
         code = EXIT_FAILED;
         if group.rank() == 0 {
-            eprintln!(
-                "weft bench mdtest: WARNING: {wrong_files} files did not hold what was written"
-            );
+            say!("weft bench mdtest: WARNING: {wrong_files} files did not hold what was written");
         }
     }
     report.end_test(wrong_files)?;

@@ -108,7 +108,7 @@ fn run_all(session: &Session, kernel: Kernel, settings: &Settings) -> Result<u8,
     let (ranks, most) = (world.size(), kernel.most_ranks(settings.class));
     if !ranks.is_power_of_two() || ranks > most {
         if world.rank() == 0 {
-            eprintln!(
+            say!(
                 "weft bench {}: {ranks} ranks cannot share class {}; start it with a power of two, at most {most}",
                 kernel.name().to_ascii_lowercase(),
                 settings.class

@@ -45,7 +45,7 @@ pub fn run(descriptions: &[&'static Description], arguments: Vec<OsString>) -> u
     let session = match initialise(descriptions) {
         Ok(session) => session,
         Err(error) => {
-            eprintln!("weft bench {name}: {error}");
+            say!("weft bench {name}: {error}");
             return EXIT_FAILED;
         }
     };
@@ -59,7 +59,7 @@ pub fn run(descriptions: &[&'static Description], arguments: Vec<OsString>) -> u
     match session.finalize() {
         Ok(()) => code,
         Err(error) => {
-            eprintln!("weft bench {name}: {error}");
+            say!("weft bench {name}: {error}");
             EXIT_FAILED
         }
     }
@@ -76,7 +76,7 @@ fn initialise(descriptions: &[&'static Description]) -> Result<Session> {
 
 /// Ends the job. Called before any memory that MPI knows is given back, because giving back can wait for other ranks.
 fn give_up(session: &Session, description: &Description, reason: &dyn Display) -> ! {
-    eprintln!("weft bench {}: {reason}", description.name);
+    say!("weft bench {}: {reason}", description.name);
     session.abort(EXIT_FAILED.into())
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn run_in_session<E: Display>(
     run_all: impl FnOnce(&Session) -> std::result::Result<u8, E>,
 ) -> u8 {
     let failed = |error: &dyn Display| {
-        eprintln!("weft bench {name}: {error}");
+        say!("weft bench {name}: {error}");
         EXIT_FAILED
     };
     let session = match Session::init() {
@@ -166,7 +166,7 @@ fn measure_all(session: &Session, description: &Description, settings: &Settings
         return Ok(EXIT_OK);
     }
     for warning in settings.warnings.iter().filter(|_| run.first) {
-        eprintln!("weft bench {}: {warning}", description.name);
+        say!("weft bench {}: {warning}", description.name);
     }
     let needs_neighbours = description
         .collective()
@@ -197,11 +197,11 @@ fn refuse_ranks(
     reason: &str,
 ) {
     if world.rank() == 0 {
-        eprintln!("weft bench {}: {reason}", description.name);
+        say!("weft bench {}: {reason}", description.name);
     }
     if world.size() == 1 {
         let library = session.library().path().display();
-        eprintln!(
+        say!(
             "The MPI is {library}. If the launcher belongs to another one, name that one's with WEFT_MPI_LIBRARY."
         );
     }
@@ -320,7 +320,7 @@ fn sizes_within_memory(
     let wanted = sizes.len();
     sizes.retain(|size| *size <= limit);
     if sizes.len() < wanted && world.rank() == 0 {
-        eprintln!(
+        say!(
             "weft bench {}: -M {} allows messages of at most {limit} bytes with {} ranks; larger sizes are left out",
             description.name,
             settings.memory_limit_bytes,

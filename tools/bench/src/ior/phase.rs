@@ -266,7 +266,7 @@ impl<'a> Phase<'a> {
     }
 
     fn tell_wrong(&self, wrong: &crate::ior::content::Wrong, target: &Target) {
-        eprintln!(
+        say!(
             "weft bench ior: [{}] Incorrect data on {target}: {} words, the first at byte {}: expected {:#018x}, found {:#018x}",
             self.rank(),
             wrong.count,
@@ -289,7 +289,7 @@ impl<'a> Phase<'a> {
         ] {
             let (_, mean_s, _) = agree::spread(self.group, own_s)?;
             if (own_s - mean_s).abs() > limit_s {
-                eprintln!(
+                say!(
                     "weft bench ior: WARNING: task {} ended its {what} at {own_s:.2} s, the mean is {mean_s:.2} s",
                     self.rank()
                 );

@@ -186,7 +186,7 @@ impl Report {
         head += text::TABLE_HEAD;
         self.text(&head)?;
         if test.through.collective && self.out.is_some() {
-            eprintln!("weft bench ior: WARNING: -c has no effect: POSIX has no collective calls");
+            say!("weft bench ior: WARNING: -c has no effect: POSIX has no collective calls");
         }
         self.finished.push(Finished {
             test: test.clone(),

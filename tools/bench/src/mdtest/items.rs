@@ -269,7 +269,7 @@ impl<'a> Worker<'a> {
         })?;
         if verifies && let Some(at) = first_difference(bytes, moves.signature, file) {
             self.wrong_files.set(self.wrong_files.get() + 1);
-            eprintln!(
+            say!(
                 "weft bench mdtest: WARNING: {path} differs from what was written, first at byte {at}"
             );
         }

@@ -302,7 +302,7 @@ impl<'a> Phase<'a> {
     fn told<T>(&self, result: Result<T, Failed>) -> Option<T> {
         result
             .inspect_err(|why| {
-                eprintln!("weft bench mdtest: [{}] {why}", self.group.rank());
+                say!("weft bench mdtest: [{}] {why}", self.group.rank());
                 self.has_failed.set(true);
             })
             .ok()

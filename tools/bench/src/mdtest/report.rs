@@ -128,7 +128,7 @@ impl Report {
         let root = &test.roots[0];
         let is_blind = test.moves.read_bytes == 0 && test.does.read && test.shape.files;
         if is_blind && self.is_first && !self.is_json {
-            eprintln!("weft bench mdtest: WARNING: -e is 0: reading opens and closes files only");
+            say!("weft bench mdtest: WARNING: -e is 0: reading opens and closes files only");
         }
         let path = std::fs::canonicalize(root)
             .map_or_else(|_| root.clone(), |path| path.display().to_string());
