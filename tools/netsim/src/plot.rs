@@ -6,6 +6,7 @@ use std::fs::OpenOptions;
 use std::path::Path;
 
 use clap::ValueEnum;
+use plotters::coord::CoordTranslate;
 use plotters::prelude::*;
 
 use crate::options::{Options, Scenario};
@@ -99,17 +100,7 @@ fn draw_all_streams(
         .y_desc("MB/s")
         .light_line_style(WHITE)
         .draw()?;
-    for ((seen, curve), colour) in seen.iter().zip(curves).zip(COLOURS.iter().cycle()) {
-        chart
-            .draw_series(LineSeries::new(curve, colour.stroke_width(2)))?
-            .label(seen.name())
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
-    }
-    chart
-        .configure_series_labels()
-        .background_style(WHITE)
-        .border_style(BLACK.mix(0.3))
-        .draw()?;
+    draw_curves(&mut chart, seen.iter().map(Seen::name).zip(curves))?;
     root.present()?;
     Ok(())
 }
@@ -152,10 +143,24 @@ fn draw_all(path: &Path, report: &Report) -> Result<(), Box<dyn std::error::Erro
         .y_desc("share that is slower")
         .light_line_style(WHITE)
         .draw()?;
-    for (row, colour) in report.rows.iter().zip(COLOURS.iter().cycle()) {
+    let rows = report.rows.iter();
+    draw_curves(
+        &mut chart,
+        rows.map(|row| (row.variant.clone(), curve(row, floor))),
+    )?;
+    root.present()?;
+    Ok(())
+}
+
+/// Draws curves, each in a colour of its own, and the box that names them.
+fn draw_curves<'a, 'p: 'a, T: CoordTranslate<From = (f64, f64)>>(
+    chart: &mut ChartContext<'a, SVGBackend<'p>, T>,
+    curves: impl Iterator<Item = (String, Vec<(f64, f64)>)>,
+) -> Result<(), Box<dyn std::error::Error>> {
+    for ((name, curve), colour) in curves.zip(COLOURS.iter().cycle()) {
         chart
-            .draw_series(LineSeries::new(curve(row, floor), colour.stroke_width(2)))?
-            .label(row.variant.clone())
+            .draw_series(LineSeries::new(curve, colour.stroke_width(2)))?
+            .label(name)
             .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
     }
     chart
@@ -163,7 +168,6 @@ fn draw_all(path: &Path, report: &Report) -> Result<(), Box<dyn std::error::Erro
         .background_style(WHITE)
         .border_style(BLACK.mix(0.3))
         .draw()?;
-    root.present()?;
     Ok(())
 }
 
