@@ -211,21 +211,26 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
     })
 }
 
-fn repeats_of(written: &written::Repeats) -> Result<Repeats, String> {
-    if !(written.scale > 0.0 && written.scale <= 1000.0) {
+/// Whether --repeat-scale and --size-time are within their ranges; also for comparisons, which hand them on.
+///
+/// # Errors
+/// Which one is not, and its range.
+pub(crate) fn check_repeats(scale: f64, longest_seconds: Option<f64>) -> Result<(), String> {
+    if !(scale > 0.0 && scale <= 1000.0) {
         return Err(format!(
-            "--repeat-scale {}: must be above 0 and at most 1000",
-            written.scale
+            "--repeat-scale {scale}: must be above 0 and at most 1000"
         ));
     }
-    if let Some(seconds) = written
-        .longest_seconds
-        .filter(|seconds| !(*seconds > 0.0 && *seconds <= 3600.0))
-    {
-        return Err(format!(
+    match longest_seconds {
+        Some(seconds) if !(seconds > 0.0 && seconds <= 3600.0) => Err(format!(
             "--size-time {seconds}: must be above 0 and at most 3600 seconds"
-        ));
+        )),
+        _ => Ok(()),
     }
+}
+
+fn repeats_of(written: &written::Repeats) -> Result<Repeats, String> {
+    check_repeats(written.scale, written.longest_seconds)?;
     Ok(Repeats {
         iterations: written.iterations,
         warmup: written.warmup,

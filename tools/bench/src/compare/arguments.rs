@@ -5,6 +5,7 @@
 
 use super::plan::Contender;
 use crate::catalogue;
+use crate::options::check_repeats;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
@@ -240,17 +241,8 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
     {
         return refuse(format!("-n {ranks}: must be 2 to {MOST_RANKS} ranks"));
     }
-    if !(settings.scale > 0.0 && settings.scale <= 1000.0) {
-        return refuse(format!(
-            "--repeat-scale {}: must be above 0 and at most 1000",
-            settings.scale
-        ));
-    }
-    if !(settings.size_seconds() > 0.0 && settings.size_seconds() <= 3600.0) {
-        return refuse(format!(
-            "--size-time {}: must be above 0 and at most 3600 seconds",
-            settings.size_seconds()
-        ));
+    if let Err(why) = check_repeats(settings.scale, Some(settings.size_seconds())) {
+        return refuse(why);
     }
     if settings.timeout == 0 {
         return refuse("--timeout 0: must be at least 1 second".to_owned());
