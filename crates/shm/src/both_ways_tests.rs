@@ -1,52 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Long messages both ways between two transports of this process: one of them chooses the way for both, and what it says binds to nothing.
 
-use std::net::SocketAddr;
-
 use weft_contract::*;
-use weft_memory::{BytesView, UserBuffer};
+use weft_memory::UserBuffer;
 
 use crate::both_ways::{way_of, word_of};
 use crate::choice::{Method, class_of};
+use crate::sink::Basin;
 use crate::{Settings, Transport};
 
 const LENGTH: usize = 300_001;
 
-/// Takes everything into one buffer.
-struct Book {
-    landing: UserBuffer,
-    landed: usize,
-    sent: usize,
-}
-
-impl Owner for Book {
-    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
-        true
-    }
-    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
-        Some(Landing {
-            token: LandingToken(0),
-            buffer: self.landing.clone(),
-        })
-    }
-    fn on_landed(&mut self, _: LandingToken, outcome: Result<(), TransferError>) {
-        outcome.expect("landed");
-        self.landed += 1;
-    }
-    fn on_sent(&mut self, _: SendToken, outcome: Result<(), TransferError>) {
-        outcome.expect("sent");
-        self.sent += 1;
-    }
-    fn on_remote_lost(&mut self, _: RemoteId, why: TransferError) {
-        panic!("{why}");
-    }
-    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
-        RemoteId(0)
-    }
-}
-
 /// Two endpoints, the one that chooses for both first.
-struct Pair([(Transport, Book); 2]);
+struct Pair([(Transport, Basin); 2]);
 
 impl Pair {
     fn new() -> Self {
@@ -58,12 +24,7 @@ impl Pair {
             let mut transport = Transport::open(settings).expect("transport");
             // Machines with one processor share it among tests, too.
             transport.housekeeping.shares_cores = false;
-            let book = Book {
-                landing: UserBuffer::leaked(&[LENGTH]),
-                landed: 0,
-                sent: 0,
-            };
-            (transport, book)
+            (transport, Basin::new(LENGTH))
         };
         let mut ends = [open(), open()];
         let [a, b] = ends.each_mut().map(|(transport, _)| transport);

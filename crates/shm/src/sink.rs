@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The owner of transports in tests that look at what a transport does, and not at what it delivers.
+//! The owners of transports in tests that look at what a transport does: one that wants nothing, and one that takes what is offered.
 
 use std::net::SocketAddr;
 
 use weft_contract::*;
-use weft_memory::BytesView;
+use weft_memory::{BytesView, UserBuffer};
 
 /// Takes everything that comes whole, and leaves offers alone.
 pub(crate) struct Sink;
@@ -19,6 +19,49 @@ impl Owner for Sink {
     fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
     fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
     fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
+
+/// Takes everything that is offered into one buffer, and counts.
+pub(crate) struct Basin {
+    pub(crate) landing: UserBuffer,
+    pub(crate) landed: usize,
+    pub(crate) sent: usize,
+}
+
+impl Basin {
+    pub(crate) fn new(length_bytes: usize) -> Self {
+        Self {
+            landing: UserBuffer::leaked(&[length_bytes]),
+            landed: 0,
+            sent: 0,
+        }
+    }
+}
+
+impl Owner for Basin {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        Some(Landing {
+            token: LandingToken(0),
+            buffer: self.landing.clone(),
+        })
+    }
+    fn on_landed(&mut self, _: LandingToken, outcome: Result<(), TransferError>) {
+        outcome.expect("landed");
+        self.landed += 1;
+    }
+    fn on_sent(&mut self, _: SendToken, outcome: Result<(), TransferError>) {
+        outcome.expect("sent");
+        self.sent += 1;
+    }
+    fn on_remote_lost(&mut self, _: RemoteId, why: TransferError) {
+        panic!("{why}");
+    }
     fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
         RemoteId(0)
     }

@@ -8,7 +8,7 @@ use weft_os::heap::Heap;
 use crate::manner::{Manner, Manners};
 use crate::protocol::STREAM_BYTES;
 use crate::settings::SingleCopy;
-use crate::sink::Sink;
+use crate::sink::{Basin, Sink};
 use crate::{Protocol, Settings, Transport};
 
 const LONG: usize = 32 << 10;
@@ -109,37 +109,6 @@ fn where_ranks_share_cores_a_lone_message_is_offered_too() {
     }
 }
 
-/// Takes messages into one buffer.
-struct Taker {
-    buffer: UserBuffer,
-    landed: usize,
-}
-
-impl Owner for Taker {
-    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
-        true
-    }
-
-    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
-        Some(Landing {
-            token: LandingToken(0),
-            buffer: self.buffer.clone(),
-        })
-    }
-
-    fn on_landed(&mut self, _: LandingToken, outcome: Result<(), TransferError>) {
-        assert_eq!(outcome, Ok(()));
-        self.landed += 1;
-    }
-
-    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
-    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
-
-    fn remote_at(&mut self, _: std::net::SocketAddr) -> RemoteId {
-        RemoteId(0)
-    }
-}
-
 fn op() -> SendOp {
     SendOp {
         remote: RemoteId(0),
@@ -161,10 +130,7 @@ fn send_alone(pair: &mut [Transport; 2], payload: &UserBuffer, mark: u8) -> bool
     payload.fill(0, BytesView::from_slice(&bytes));
     let mapped = |transport: &Transport| transport.statistics().sent(Protocol::Mapped).messages;
     let before = mapped(&pair[0]);
-    let mut taker = Taker {
-        buffer: UserBuffer::leaked(&[length_bytes]),
-        landed: 0,
-    };
+    let mut taker = Basin::new(length_bytes);
     pair[0].post_send(&op(), payload).expect("sent");
     while taker.landed == 0 {
         pair[0].progress(&mut Sink);
@@ -176,7 +142,7 @@ fn send_alone(pair: &mut [Transport; 2], payload: &UserBuffer, mark: u8) -> bool
     }
     let mut taken = vec![0; length_bytes];
     taker
-        .buffer
+        .landing
         .drain(0, &mut BytesViewMut::from_slice(&mut taken));
     assert!(taken == bytes, "{length_bytes} bytes, mark {mark}");
     send(pair, 1, &UserBuffer::leaked(&[100]));
