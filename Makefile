@@ -30,7 +30,7 @@ build: setup-build
 	@install -D -m 755 $(TARGET_FOLDER)/release/weft dist/bin/weft.new && mv dist/bin/weft.new dist/bin/weft
 	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_fi.so dist/lib/weft/libweft.new && mv dist/lib/weft/libweft.new dist/lib/weft/libweft-fi.so
 	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_heap.so dist/lib/weft/libweft-heap.new && mv dist/lib/weft/libweft-heap.new dist/lib/weft/libweft-heap.so
-	@install -D -m 644 tools/launch/openmpi-shared-cores.rules dist/lib/weft/openmpi-shared-cores.rules
+	@install -D -m 644 -t dist/lib/weft tools/launch/openmpi-shared-cores.rules tools/launch/openmpi-shared-cores-native.rules
 
 demo: setup-demo build
 	dist/bin/weft doctor || true

@@ -24,6 +24,7 @@ use crate::transport::Transport;
     about = "Run an unmodified MPI program on this machine or on several, with its messages carried by Weft",
     after_help = AFTER_HELP
 )]
+// structure: allow struct-fields because each is an option, and clap wants them in one place
 pub struct Arguments {
     /// Number of ranks [default: --ppn if given, else the cores this process may use]
     #[arg(short = 'n', long = "np", value_name = "N")]
@@ -46,6 +47,9 @@ pub struct Arguments {
     /// Where the ranks' long buffers lie: shared (in a heap that receivers on the same host map and copy from directly), private (the C library's), or auto: shared where nothing speaks against it
     #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
     pub heap: Heap,
+    /// Set only what makes the MPI use the transport, as for a plain mpirun: no shared heap, and no rules for collectives
+    #[arg(long, conflicts_with = "heap")]
+    pub plain: bool,
     /// Put the rank in front of each line of output
     #[arg(long)]
     pub label: bool,

@@ -61,6 +61,7 @@ pub fn library(
 ) -> Result<Option<Library>, Fault> {
     match arguments.heap {
         Heap::Private => Ok(None),
+        Heap::Auto if arguments.plain => Ok(None),
         Heap::Auto if has_allocator(program) || says_how_to_copy(arguments) => Ok(None),
         Heap::Auto => Ok(find(&arguments.transport, provider_folder)
             .ok()
@@ -233,6 +234,9 @@ mod tests {
             library(&decided, Some(folder.path()), program).unwrap(),
             None
         );
+        let mut plain = asked("auto", "weft");
+        plain.plain = true;
+        assert_eq!(library(&plain, Some(folder.path()), program).unwrap(), None);
         let odd = folder.path().join("a folder");
         std::fs::create_dir(&odd).unwrap();
         std::fs::write(odd.join(FILE_NAME), "").unwrap();

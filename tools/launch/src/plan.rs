@@ -219,24 +219,27 @@ fn shape_of(
         bound: arguments.bound(ranks, cores)?,
         label: arguments.label,
         root: nix::unistd::geteuid().is_root(),
-        shared_core_rules: shared_core_rules(arguments, provider_folder.as_deref()),
+        shared_core_rules: shared_core_rules(arguments),
         provider_folder,
     })
 }
 
-/// The rules for collectives of ranks that share cores, if they are beside the provider and the user has not said how collectives are to go.
-fn shared_core_rules(arguments: &Arguments, provider_folder: Option<&Path>) -> Option<PathBuf> {
+/// The rules for collectives of ranks that share cores, for every transport: if they are beside the provider, and the user
+/// neither wants a plain job nor has said how collectives are to go.
+fn shared_core_rules(arguments: &Arguments) -> Option<PathBuf> {
     let is_about = |name: &str| name.starts_with(openmpi::ABOUT_COLLECTIVES);
     let mut inherited = std::env::vars_os();
-    if arguments
-        .variables
-        .iter()
-        .any(|variable| is_about(&variable.name))
+    if arguments.plain
+        || arguments
+            .variables
+            .iter()
+            .any(|variable| is_about(&variable.name))
         || inherited.any(|(name, _)| is_about(&name.to_string_lossy()))
     {
         return None;
     }
-    let rules = provider_folder?.join(openmpi::SHARED_CORE_RULES);
+    let folder = provider::find_for_this_process().ok()?;
+    let rules = folder.join(openmpi::shared_core_rules(&arguments.transport));
     rules.is_file().then_some(rules)
 }
 

@@ -201,6 +201,10 @@ pub(crate) fn set_provider(
 }
 
 #[cfg(test)]
+#[path = "transport_tests.rs"]
+mod alike;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -163,15 +163,23 @@ fn ranks_that_share_cores_get_the_rules_beside_the_provider_unless_collectives_a
     fake.add_provider();
     let script = "printf '%s' \"$OMPI_MCA_coll_tuned_dynamic_rules_filename\"";
     let rules_of = |more: &[&str]| {
-        let options = ["--quiet", "-n", CROWD, "--transport", "weft"];
+        let options = ["--quiet", "-n", CROWD];
         let output = fake.run(&[options.as_slice(), more].concat(), script);
         String::from_utf8(output.stdout).unwrap()
     };
-    assert_eq!(rules_of(&[]), "");
-    let rules = fake.path("openmpi-shared-cores.rules");
-    std::fs::write(&rules, "0\n").unwrap();
-    assert_eq!(rules_of(&[]), rules);
-    assert_eq!(rules_of(&["--env", "OMPI_MCA_coll_sm_priority=90"]), "");
+    for (transport, file) in [
+        ("weft", "openmpi-shared-cores.rules"),
+        ("native", "openmpi-shared-cores-native.rules"),
+    ] {
+        let rules = fake.path(file);
+        let with = |more: &[&str]| rules_of(&[&["--transport", transport], more].concat());
+        assert_eq!(with(&[]), "", "they are not there");
+        std::fs::write(&rules, "0\n").unwrap();
+        assert_eq!(with(&[]), rules, "{transport:?}");
+        assert_eq!(with(&["--env", "OMPI_MCA_coll_sm_priority=90"]), "");
+        assert_eq!(with(&["--plain"]), "");
+        std::fs::remove_file(&rules).unwrap();
+    }
 }
 
 #[test]

@@ -37,7 +37,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     map_and_bind(&mut settings, shape, five);
     if shape.crowded() {
         settings.set("OMPI_MCA_mpi_yield_when_idle", "1");
-        few_turns(&mut settings, transport, shape);
+        few_turns(&mut settings, shape);
     }
     if shape.root {
         settings.set("OMPI_ALLOW_RUN_AS_ROOT", "1");
@@ -48,17 +48,23 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     settings
 }
 
-/// The file of rules by which collectives take as few turns of the ranks as they can; it lies beside the provider.
-pub const SHARED_CORE_RULES: &str = "openmpi-shared-cores.rules";
+/// The file of rules by which collectives take as few turns of the ranks as they can; it lies beside the provider. Over other
+/// transports than Weft fewer sizes gain by them, so there is a file for those.
+#[must_use]
+pub fn shared_core_rules(transport: &Transport) -> &'static str {
+    match transport {
+        Transport::Weft => "openmpi-shared-cores.rules",
+        _ => "openmpi-shared-cores-native.rules",
+    }
+}
 
 /// Variables that say something about collectives begin so.
 pub const ABOUT_COLLECTIVES: &str = "OMPI_MCA_coll";
 
-/// Has collectives go by the rules for ranks that share cores. They are for shared memory: between hosts other things count.
-fn few_turns(settings: &mut Settings, transport: &Transport, shape: &Shape) {
-    if let (Transport::Weft, false, Some(rules)) =
-        (transport, shape.spread, &shape.shared_core_rules)
-    {
+/// Has collectives go by the rules for ranks that share cores, over every transport: what counts there is how many turns of
+/// the ranks follow one another, whatever carries their messages. Between hosts other things count.
+fn few_turns(settings: &mut Settings, shape: &Shape) {
+    if let (false, Some(rules)) = (shape.spread, &shape.shared_core_rules) {
         settings.set("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
         settings.set("OMPI_MCA_coll_tuned_dynamic_rules_filename", rules);
     }
@@ -195,8 +201,8 @@ mod tests {
     #[test]
     fn collectives_take_few_turns_where_ranks_share_cores_on_one_host() {
         const NAME: &str = "OMPI_MCA_coll_tuned_dynamic_rules_filename";
-        let rules_of = |transport: Transport, shape: &Shape| {
-            let settings = settings(&open_mpi(5), &transport, shape);
+        let rules_of = |transport: &Transport, shape: &Shape| {
+            let settings = settings(&open_mpi(5), transport, shape);
             assert_eq!(
                 settings.value(NAME).is_some(),
                 settings
@@ -206,22 +212,28 @@ mod tests {
             settings.value(NAME).cloned()
         };
         let crowded = shape(8);
-        assert_eq!(
-            rules_of(Transport::Weft, &crowded),
-            crowded.shared_core_rules.clone().map(Into::into)
-        );
-        assert_eq!(rules_of(Transport::Weft, &shape(2)), None);
-        assert_eq!(rules_of(Transport::Native, &crowded), None);
         let spread = Shape {
             spread: true,
             ..crowded.clone()
         };
-        assert_eq!(rules_of(Transport::Weft, &spread), None);
-        let unasked = Shape {
+        let without_rules = Shape {
             shared_core_rules: None,
-            ..crowded
+            ..crowded.clone()
         };
-        assert_eq!(rules_of(Transport::Weft, &unasked), None);
+        for transport in [
+            Transport::Weft,
+            Transport::Native,
+            Transport::Tcp,
+            Transport::Ofi("shm".into()),
+        ] {
+            assert_eq!(
+                rules_of(&transport, &crowded),
+                crowded.shared_core_rules.clone().map(Into::into)
+            );
+            for other in [&shape(2), &spread, &without_rules] {
+                assert_eq!(rules_of(&transport, other), None, "{transport}");
+            }
+        }
     }
 
     #[test]
@@ -292,7 +304,11 @@ mod tests {
 
     #[test]
     fn rules_for_shared_cores_name_only_what_they_announce() {
-        let text = include_str!("../../openmpi-shared-cores.rules");
+        check_rules(include_str!("../../openmpi-shared-cores.rules"));
+        check_rules(include_str!("../../openmpi-shared-cores-native.rules"));
+    }
+
+    fn check_rules(text: &str) {
         let words = text
             .lines()
             .map(|line| line.split('#').next().unwrap_or_default())
