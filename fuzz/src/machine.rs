@@ -116,15 +116,23 @@ impl World {
         let host = &mut self.hosts[to];
         let arrival = host.machine.handle_datagram(self.now_ns, from, bytes);
         if let Arrival::Message {
-            remote, message, ..
+            remote,
+            life,
+            message,
+            ..
         } = arrival
         {
             let tag = message.tag;
             let wants = message.wants_receipt;
             self.hear(to, remote, tag);
             if wants {
-                let machine = &mut self.hosts[to].machine;
-                let _ = machine.receipt(self.now_ns, remote, message.id);
+                let message_id = message.id;
+                let named = Offer {
+                    remote,
+                    life,
+                    message_id,
+                };
+                let _ = self.hosts[to].machine.receipt(self.now_ns, named);
             }
         }
         self.drain(to);
@@ -152,18 +160,34 @@ impl World {
             let now_ns = self.now_ns;
             match event {
                 Event::Message {
-                    remote, message, ..
+                    remote,
+                    life,
+                    message,
+                    ..
                 } => {
                     self.hear(at, remote, message.tag);
                     if message.wants_receipt {
-                        let machine = &mut self.hosts[at].machine;
-                        let _ = machine.receipt(now_ns, remote, message.id);
+                        let message_id = message.id;
+                        let named = Offer {
+                            remote,
+                            life,
+                            message_id,
+                        };
+                        let _ = self.hosts[at].machine.receipt(now_ns, named);
                     }
                 }
-                Event::Offer { remote, message } => {
+                Event::Offer {
+                    remote,
+                    life,
+                    message,
+                } => {
                     self.hear(at, remote, message.tag);
                     let message_id = message.id;
-                    self.hosts[at].offers.push(Offer { remote, message_id });
+                    self.hosts[at].offers.push(Offer {
+                        remote,
+                        life,
+                        message_id,
+                    });
                 }
                 Event::Sent { .. } | Event::SendFailed { .. } => {
                     let host = &mut self.hosts[at];

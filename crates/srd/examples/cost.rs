@@ -66,9 +66,15 @@ impl Ends {
                 Arrival::Data { payload, .. } => self.data_bytes += payload.len() as u64,
             }
             while let Some(event) = other.poll_event() {
-                if let Event::Offer { remote, message } = event {
+                if let Event::Offer {
+                    remote,
+                    life,
+                    message,
+                } = event
+                {
                     let offer = Offer {
                         remote,
+                        life,
                         message_id: message.id,
                     };
                     let _ = other.accept(self.now_ns, offer, 1, message.length_bytes);

@@ -86,6 +86,8 @@ pub enum Arrival<'d> {
     Message {
         /// From whom.
         remote: Remote,
+        /// Of which life of that remote (see [`Offer::life`]).
+        life: u32,
         /// What it is.
         message: Message,
         /// All of it.
@@ -111,6 +113,8 @@ pub enum Event {
     Message {
         /// From whom.
         remote: Remote,
+        /// Of which life of that remote (see [`Offer::life`]).
+        life: u32,
         /// What it is.
         message: Message,
         /// All of it.
@@ -120,6 +124,8 @@ pub enum Event {
     Offer {
         /// From whom.
         remote: Remote,
+        /// Of which life of that remote (see [`Offer::life`]).
+        life: u32,
         /// What it is; its id names the offer.
         message: Message,
     },
@@ -220,6 +226,9 @@ pub struct Origin {
 pub struct Offer {
     /// From whom.
     pub remote: Remote,
+    /// Which of the processes that were at the remote's address in turn: the number of flows with
+    /// the remote that ended before. What is said of a message of one reaches no other.
+    pub life: u32,
     /// As `Event::Offer` named it.
     pub message_id: u64,
 }

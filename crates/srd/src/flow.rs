@@ -56,6 +56,8 @@ pub(crate) struct Shared {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Identity {
     pub(crate) address: SocketAddr,
+    /// See [`crate::Offer::life`].
+    pub(crate) life: u32,
     /// What it calls us; 0 if not known.
     pub(crate) context: u32,
     /// 0 if not known.
@@ -83,6 +85,7 @@ impl Identity {
     pub(crate) fn new(address: SocketAddr, own_datagram_bytes: u16, config: &Config) -> Self {
         Self {
             address,
+            life: 0,
             reach: Reach::new(config),
             context: 0,
             incarnation: 0,
@@ -133,6 +136,7 @@ impl Rest {
     pub(crate) fn anew(before: &Identity, config: &Config) -> Self {
         let mut rest = Self::new(before.address, before.own_datagram_bytes, config);
         rest.identity.is_proven = before.is_proven;
+        rest.identity.life = before.life.wrapping_add(1);
         rest
     }
 

@@ -169,7 +169,7 @@ impl Machine {
     ) -> Result<(), PostError> {
         let index = offer.remote.0;
         let (flow, shared) = self.known_flow(index)?;
-        if flow.open_offer_count == 0 {
+        if flow.open_offer_count == 0 || flow.identity.life != offer.life {
             return Err(PostError::Unknown);
         }
         let mut name = 0;
@@ -203,7 +203,7 @@ impl Machine {
     /// [`PostError::Unknown`] when no offer of this remote is open.
     pub fn refuse(&mut self, now_ns: u64, offer: Offer, reason: Reason) -> Result<(), PostError> {
         let (flow, _) = self.known_flow(offer.remote.0)?;
-        if flow.open_offer_count == 0 {
+        if flow.open_offer_count == 0 || flow.identity.life != offer.life {
             return Err(PostError::Unknown);
         }
         flow.open_offer_count -= 1;
@@ -216,30 +216,25 @@ impl Machine {
         Ok(())
     }
 
-    /// Tells the sender of a message that wanted a receipt that it is in the buffer of the receive it matched.
+    /// Tells the sender of a message that wanted a receipt that it is in the buffer of the receive it matched. `of` names
+    /// the message, whether it was offered or came whole.
     ///
     /// # Errors
-    /// [`PostError::Unknown`] when nothing is under way with this remote; [`PostError::Busy`] when more receipts wait
-    /// than there can be messages.
-    pub fn receipt(
-        &mut self,
-        now_ns: u64,
-        remote: Remote,
-        message_id: u64,
-    ) -> Result<(), PostError> {
-        if self
-            .slots
-            .get(remote.0 as usize)
-            .is_none_or(|slot| slot.ended.is_some())
-        {
+    /// [`PostError::Unknown`] when nothing is under way with this remote, or the process that sent the message is gone:
+    /// another one at its address numbers its messages from 0 too (srd-protocol 12.6). [`PostError::Busy`] when more
+    /// receipts wait than there can be messages.
+    pub fn receipt(&mut self, now_ns: u64, of: Offer) -> Result<(), PostError> {
+        let lives = |slot: &Slot| slot.ended.is_none() && slot.identity().life == of.life;
+        if !self.slots.get(of.remote.0 as usize).is_some_and(lives) {
             return Err(PostError::Unknown);
         }
-        let (flow, _) = self.flow(remote.0, now_ns);
+        let (flow, _) = self.flow(of.remote.0, now_ns);
         flow.touch(now_ns);
+        let message_id = of.message_id;
         if !flow.control(Piece::Receipt { message_id }) {
             return Err(PostError::Busy);
         }
-        self.settle(remote.0, now_ns, true);
+        self.settle(of.remote.0, now_ns, true);
         Ok(())
     }
 

@@ -342,6 +342,7 @@ impl Flow {
         self.hand_out(shared);
         Arrival::Message {
             remote: Remote(self.remote),
+            life: self.identity.life,
             message,
             payload,
         }
@@ -356,7 +357,7 @@ impl Flow {
 
     /// Hands out every message whose turn has come.
     fn hand_out(&mut self, shared: &mut Shared) {
-        let remote = Remote(self.remote);
+        let (remote, life) = (Remote(self.remote), self.identity.life);
         while let Some(ready) = self.order.pop() {
             let (event, cost) = match ready {
                 Ready::Whole(message, payload) => {
@@ -364,6 +365,7 @@ impl Flow {
                     (
                         Event::Message {
                             remote,
+                            life,
                             message,
                             payload,
                         },
@@ -372,7 +374,12 @@ impl Flow {
                 }
                 Ready::Offer(message) => {
                     self.open_offer_count += 1;
-                    (Event::Offer { remote, message }, MESSAGE_COST_LEAST)
+                    let event = Event::Offer {
+                        remote,
+                        life,
+                        message,
+                    };
+                    (event, MESSAGE_COST_LEAST)
                 }
             };
             shared.events.push_back(event);

@@ -6,10 +6,13 @@ use slab::Slab;
 use weft_contract::{Landing, LandingToken};
 use weft_srd::{Message, Offer, Remote};
 
-/// An announced message that the owner has not accepted.
+/// A message that was announced and not accepted, or that came whole and about which the owner may still have to say
+/// something.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offered {
     pub(crate) remote: Remote,
+    /// Of which life of the remote.
+    pub(crate) life: u32,
     pub(crate) message: Message,
 }
 
@@ -17,6 +20,7 @@ impl Offered {
     pub(crate) fn offer(&self) -> Offer {
         Offer {
             remote: self.remote,
+            life: self.life,
             message_id: self.message.id,
         }
     }
@@ -29,13 +33,6 @@ pub(crate) struct Filling {
     pub(crate) offered: Offered,
 }
 
-/// A message that the owner has, and may still have to say something about.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Kept {
-    pub(crate) remote: Remote,
-    pub(crate) message: Message,
-}
-
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Arrivals {
@@ -44,7 +41,7 @@ pub(crate) struct Arrivals {
     /// The index is the machine's name for the landing.
     pub(crate) fillings: Slab<Filling>,
     /// The index is the owner's `AckToken`.
-    pub(crate) kept: Slab<Kept>,
+    pub(crate) kept: Slab<Offered>,
     /// Fillings for which the machine had no room yet.
     pub(crate) waiting: Vec<usize>,
     /// Landings for offers that were void already.

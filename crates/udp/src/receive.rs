@@ -6,7 +6,7 @@ use weft_contract::{AckToken, Class, Envelope, Landing, OfferId, Owner, RemoteId
 use weft_memory::BytesView;
 use weft_srd::{Arrival, Event, Failure, Message, Remote};
 
-use crate::arrivals::{Filling, Kept, Offered};
+use crate::arrivals::{Filling, Offered};
 use crate::ports::Incoming;
 use crate::send::transfer_error;
 use crate::transport::Driver;
@@ -48,10 +48,16 @@ impl Driver {
                     Arrival::Nothing => {}
                     Arrival::Message {
                         remote,
+                        life,
                         message,
                         payload,
                     } => {
-                        self.deliver(now_ns, remote, &message, payload, owner);
+                        let offered = Offered {
+                            remote,
+                            life,
+                            message,
+                        };
+                        self.deliver(now_ns, &offered, payload, owner);
                         events += 1;
                     }
                     Arrival::Data {
@@ -84,14 +90,8 @@ impl Driver {
         }
     }
 
-    fn deliver<O: Owner>(
-        &mut self,
-        now_ns: u64,
-        remote: Remote,
-        message: &Message,
-        payload: &[u8],
-        owner: &mut O,
-    ) {
+    fn deliver<O: Owner>(&mut self, now_ns: u64, offered: &Offered, payload: &[u8], owner: &mut O) {
+        let (remote, message) = (offered.remote, &offered.message);
         let id = self.remotes.of_machine(remote, &self.machine, owner);
         self.statistics.received_messages += 1;
         self.statistics.received_bytes += message.length_bytes;
@@ -99,22 +99,19 @@ impl Driver {
         let view = BytesView::from_slice(payload);
         let ack = AckToken(kept as u64);
         if owner.on_message(&envelope(id, message), view, Some(ack)) {
-            self.receipt(now_ns, remote, message);
+            self.receipt(now_ns, offered);
         } else {
-            self.arrivals.kept.insert(Kept {
-                remote,
-                message: *message,
-            });
+            self.arrivals.kept.insert(*offered);
             let unread_bytes = self.remotes.keep(remote, message.length_bytes, 0);
             self.tell_unread(now_ns, remote, unread_bytes, unread_bytes);
         }
     }
 
     /// A message is where it belongs: says so if its sender waits for that. More receipts than messages cannot be, so
-    /// the machine takes each; if the remote is gone, nobody waits.
-    fn receipt(&mut self, now_ns: u64, remote: Remote, message: &Message) {
-        if message.wants_receipt {
-            let _ = self.machine.receipt(now_ns, remote, message.id);
+    /// the machine takes each; if the remote is gone, nobody waits, whoever has its address now.
+    fn receipt(&mut self, now_ns: u64, offered: &Offered) {
+        if offered.message.wants_receipt {
+            let _ = self.machine.receipt(now_ns, offered.offer());
         }
     }
 
@@ -138,7 +135,7 @@ impl Driver {
             unread_bytes + taken_bytes,
             unread_bytes,
         );
-        self.receipt(now_ns, kept.remote, &kept.message);
+        self.receipt(now_ns, &kept);
     }
 
     /// Hands all that has happened to the owner; answers how much that was. Fast path.
@@ -166,10 +163,29 @@ impl Driver {
             }
             Event::Message {
                 remote,
+                life,
                 message,
                 payload,
-            } => self.deliver(now_ns, remote, &message, &payload, owner),
-            Event::Offer { remote, message } => self.on_offer(now_ns, remote, message, owner),
+            } => {
+                let offered = Offered {
+                    remote,
+                    life,
+                    message,
+                };
+                self.deliver(now_ns, &offered, &payload, owner);
+            }
+            Event::Offer {
+                remote,
+                life,
+                message,
+            } => {
+                let offered = Offered {
+                    remote,
+                    life,
+                    message,
+                };
+                self.on_offer(now_ns, offered, owner);
+            }
             Event::Landed { landing } => self.on_landed(now_ns, landing, None, owner),
             Event::LandingFailed { landing, why } => {
                 self.on_landed(now_ns, landing, Some(why), owner);
@@ -178,11 +194,13 @@ impl Driver {
         }
     }
 
-    fn on_offer<O: Owner>(&mut self, now_ns: u64, remote: Remote, message: Message, owner: &mut O) {
-        let id = self.remotes.of_machine(remote, &self.machine, owner);
-        let offered = Offered { remote, message };
+    fn on_offer<O: Owner>(&mut self, now_ns: u64, offered: Offered, owner: &mut O) {
+        let id = self
+            .remotes
+            .of_machine(offered.remote, &self.machine, owner);
         let offer = self.arrivals.offers.insert(offered);
-        if let Some(landing) = owner.on_offer(&envelope(id, &message), OfferId(offer as u64)) {
+        let announced = envelope(id, &offered.message);
+        if let Some(landing) = owner.on_offer(&announced, OfferId(offer as u64)) {
             self.arrivals.offers.remove(offer);
             self.fill(now_ns, offered, Some(landing));
         }
@@ -232,7 +250,7 @@ impl Driver {
             return;
         };
         if failure.is_none() {
-            self.receipt(now_ns, offered.remote, &offered.message);
+            self.receipt(now_ns, &offered);
         }
         let Some(landing) = landing else { return };
         self.statistics.received_messages += 1;

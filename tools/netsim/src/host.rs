@@ -289,9 +289,14 @@ impl SrdHost {
                     desk.progress[index as usize].add(0, payload.len() as u64);
                     desk.finish(index);
                 }
-                Event::Offer { remote, message } => {
+                Event::Offer {
+                    remote,
+                    life,
+                    message,
+                } => {
                     let offer = Offer {
                         remote,
+                        life,
                         message_id: message.id,
                     };
                     let landing = message.tag.unwrap_or(0);

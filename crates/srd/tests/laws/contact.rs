@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! First contact, restarts, rests.
 
-use weft_srd::Failure;
+use weft_srd::{Failure, PostError};
 
-use crate::pair::{MS, SECOND, US, World, seeds};
+use crate::pair::{MS, Policy, SECOND, US, World, seeds};
 
 #[test]
 fn both_sides_may_send_first_at_the_same_moment() {
@@ -239,4 +239,54 @@ fn both_processes_may_be_replaced_at_once() {
     let (at_first, at_second) = (world.remote(0, 1), world.remote(1, 0));
     world.assert_got(0, at_first, &[(3, 70_000)]);
     world.assert_got(1, at_second, &[(2, 100)]);
+}
+
+/// Another process at the same address numbers its messages from 0 too: what is said of those of
+/// the one before must not reach it.
+#[test]
+fn what_is_said_of_a_message_of_a_gone_process_reaches_no_other() {
+    for (length, policy) in [(100, Policy::Accept), (5_000, Policy::Accept)] {
+        let mut world = World::new(2, 47);
+        world.hosts[1].policy = policy;
+        assert!(world.try_post(0, 1, 1, length, true));
+        world.run_for(MS);
+        let first = world.hosts[1].got[0].clone();
+        world.replace(0, 777_777);
+        assert!(world.try_post(0, 1, 2, length, true));
+        world.run_for(MS);
+        let second = world.hosts[1].got[1].clone();
+        assert_eq!((first.message.id, second.message.id), (0, 0));
+        let now = world.now;
+        let machine = &mut world.hosts[1].machine;
+        let refused = machine.receipt(now, first.offer());
+        assert_eq!(refused, Err(PostError::Unknown));
+        world.run_for(MS);
+        assert_eq!(world.hosts[0].sent, [], "nobody has received it");
+        let now = world.now;
+        let machine = &mut world.hosts[1].machine;
+        machine.receipt(now, second.offer()).unwrap();
+        world.run_until_quiet(10 * MS);
+        assert_eq!(world.hosts[0].sent, [2]);
+    }
+}
+
+#[test]
+fn an_offer_of_a_gone_process_is_void_though_the_next_one_offers_too() {
+    let mut world = World::new(2, 48);
+    world.hosts[1].policy = Policy::Keep;
+    world.post(0, 1, 1, 300_000);
+    world.run_for(MS);
+    world.replace(0, 888_888);
+    world.post(0, 1, 2, 300_000);
+    world.run_for(MS);
+    let offers = world.hosts[1].offers.clone();
+    assert_eq!(offers.len(), 2);
+    let now = world.now;
+    let machine = &mut world.hosts[1].machine;
+    let refused = machine.accept(now, offers[0].0, 7, 300_000);
+    assert_eq!(refused, Err(PostError::Unknown));
+    let (offer, message) = offers[1];
+    world.accept(1, offer, message, message.length_bytes);
+    world.run_until_quiet(20 * MS);
+    assert_eq!(world.hosts[0].sent, [2]);
 }

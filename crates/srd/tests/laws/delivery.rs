@@ -170,10 +170,8 @@ fn a_message_that_wants_a_receipt_is_complete_when_the_receipt_comes() {
     assert!(world.hosts[0].sent.is_empty());
     let got = world.hosts[1].got[0].clone();
     let now = world.now;
-    world.hosts[1]
-        .machine
-        .receipt(now, got.from, got.message.id)
-        .unwrap();
+    let machine = &mut world.hosts[1].machine;
+    machine.receipt(now, got.offer()).unwrap();
     world.run_until_quiet(5 * MS);
     assert_eq!(world.hosts[0].sent, [9]);
 }

@@ -4,8 +4,8 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
 
-use weft_srd::Config;
-use weft_wire::{Head, PATH_COUNT, PORT_COUNT, Path, PortAddresses};
+use weft_srd::{Config, Offer, Remote};
+use weft_wire::{Head, Message, PATH_COUNT, PORT_COUNT, Path, PortAddresses};
 
 pub const US: u64 = 1_000;
 pub const MS: u64 = 1_000_000;
@@ -55,6 +55,26 @@ impl Weather {
         double_percent: 3,
         damage_percent: 2,
     };
+}
+
+/// A message as its receiver got it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Got {
+    pub from: Remote,
+    pub life: u32,
+    pub message: Message,
+    pub payload: Vec<u8>,
+}
+
+impl Got {
+    /// What a receipt of it names.
+    pub fn offer(&self) -> Offer {
+        Offer {
+            remote: self.from,
+            life: self.life,
+            message_id: self.message.id,
+        }
+    }
 }
 
 /// A stand-in for the keyed tag of weft-seal (srd-protocol 14.1): finds damage.

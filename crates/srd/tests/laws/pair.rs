@@ -13,15 +13,7 @@ use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Origin, Remote, 
 use weft_wire::{Message, Path};
 
 use crate::links::{FIRST_PORT, config_of, is_whole, link_ip, place_of, routes, sealed};
-pub use crate::links::{MS, SECOND, US, Weather, address, config, pattern, seeds};
-
-/// A message as its receiver got it.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Got {
-    pub from: Remote,
-    pub message: Message,
-    pub payload: Vec<u8>,
-}
+pub use crate::links::{Got, MS, SECOND, US, Weather, address, config, pattern, seeds};
 
 /// What an owner does with offers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +33,7 @@ pub struct Landing {
 pub struct Host {
     pub machine: Machine,
     pub got: Vec<Got>,
-    pub offers: Vec<(Remote, Message)>,
+    pub offers: Vec<(Offer, Message)>,
     pub sent: Vec<u64>,
     pub failed: Vec<(u64, Failure)>,
     pub lost: Vec<(Remote, Failure)>,
@@ -251,12 +243,14 @@ impl World {
             Arrival::Nothing => {}
             Arrival::Message {
                 remote,
+                life,
                 message,
                 payload,
             } => {
                 host.direct_count += 1;
                 host.got.push(Got {
                     from: remote,
+                    life,
                     message,
                     payload: payload.to_vec(),
                 });
@@ -316,16 +310,30 @@ impl World {
         match event {
             Event::Message {
                 remote,
+                life,
                 message,
                 payload,
             } => {
                 host.got.push(Got {
                     from: remote,
+                    life,
                     message,
                     payload,
                 });
             }
-            Event::Offer { remote, message } => self.on_offer(at, remote, message),
+            Event::Offer {
+                remote,
+                life,
+                message,
+            } => {
+                let message_id = message.id;
+                let offer = Offer {
+                    remote,
+                    life,
+                    message_id,
+                };
+                self.on_offer(at, offer, message);
+            }
             Event::Landed { landing } => {
                 let landing = host.landings.remove(&landing).expect("an open landing");
                 assert!(landing.seen.iter().all(|seen| *seen), "landed with holes");
@@ -340,18 +348,14 @@ impl World {
         }
     }
 
-    fn on_offer(&mut self, at: usize, remote: Remote, message: Message) {
+    fn on_offer(&mut self, at: usize, offer: Offer, message: Message) {
         match self.hosts[at].policy {
-            Policy::Accept => self.accept(at, remote, message, message.length_bytes),
+            Policy::Accept => self.accept(at, offer, message, message.length_bytes),
             Policy::Truncate(most) => {
-                self.accept(at, remote, message, message.length_bytes.min(most))
+                self.accept(at, offer, message, message.length_bytes.min(most))
             }
-            Policy::Keep => self.hosts[at].offers.push((remote, message)),
+            Policy::Keep => self.hosts[at].offers.push((offer, message)),
             Policy::Refuse => {
-                let offer = Offer {
-                    remote,
-                    message_id: message.id,
-                };
                 let reason = weft_wire::Reason::NoMemory;
                 self.hosts[at]
                     .machine
@@ -361,14 +365,15 @@ impl World {
         }
     }
 
-    pub fn accept(&mut self, at: usize, remote: Remote, message: Message, length: u64) {
+    pub fn accept(&mut self, at: usize, offer: Offer, message: Message, length: u64) {
         let now = self.now;
         let host = &mut self.hosts[at];
         let landing = host.next_landing;
         host.next_landing += 1;
         let slot = host.got.len();
         host.got.push(Got {
-            from: remote,
+            from: offer.remote,
+            life: offer.life,
             message,
             payload: vec![0; length as usize],
         });
@@ -379,10 +384,6 @@ impl World {
                 seen: vec![false; length as usize],
             },
         );
-        let offer = Offer {
-            remote,
-            message_id: message.id,
-        };
         host.machine.accept(now, offer, landing, length).unwrap();
     }
 

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A process is replaced by another at its address: what its remotes still hold of the first is not taken for the
+//! second's. Over the simulated wire, so that ports and order are the test's to choose.
+
+use std::net::{IpAddr, SocketAddr};
+
+use weft_contract::{
+    AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
+    RemoteId, SendOp, SendToken, TransferError,
+};
+use weft_memory::{BytesView, UserBuffer};
+use weft_udp::simulated::{Manner, Wire};
+use weft_udp::{Settings, SimulatedPorts, Transport};
+
+/// Steps of both sides after which nothing more is to come; a guard against hanging.
+const STEPS_MOST: usize = 100_000;
+
+/// Keeps every message unmatched.
+#[derive(Default)]
+struct Keeper {
+    kept: Vec<(u64, AckToken)>,
+    sent: usize,
+    lost: usize,
+}
+
+impl Owner for Keeper {
+    fn on_message(&mut self, envelope: &Envelope, _: BytesView<'_>, ack: Option<AckToken>) -> bool {
+        self.kept
+            .push((envelope.tag, ack.expect("a receipt is wanted")));
+        false
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        None
+    }
+    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+    fn on_sent(&mut self, _: SendToken, outcome: Result<(), TransferError>) {
+        assert_eq!(outcome, Ok(()));
+        self.sent += 1;
+    }
+    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {
+        self.lost += 1;
+    }
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
+
+fn open(address: IpAddr, port: u16) -> Transport<SimulatedPorts> {
+    let settings = Settings {
+        address: Some(SocketAddr::new(address, port)),
+        ..Settings::default()
+    };
+    Transport::open(&settings).expect("a free port")
+}
+
+fn post(transport: &mut Transport<SimulatedPorts>, tag: u64) {
+    let op = SendOp {
+        remote: RemoteId(0),
+        class: Class::Tagged,
+        tag,
+        cq_data: None,
+        level: CompletionLevel::Delivery,
+        token: SendToken(tag as usize as _),
+        inject: false,
+    };
+    let buffer = UserBuffer::leaked(&[64]);
+    transport.post_send(&op, &buffer).expect("room");
+}
+
+type Side<'a> = (&'a mut Transport<SimulatedPorts>, &'a mut Keeper);
+
+fn run(one: Side<'_>, other: Side<'_>, until: impl Fn(&Keeper, &Keeper) -> bool) -> bool {
+    for _ in 0..STEPS_MOST {
+        if until(one.1, other.1) {
+            return true;
+        }
+        one.0.progress(one.1);
+        other.0.progress(other.1);
+    }
+    false
+}
+
+#[test]
+fn a_receipt_for_a_process_that_is_gone_completes_nothing_of_the_next_one_at_its_address() {
+    let wire = Wire::open(Manner {
+        seed: 11,
+        lost_per_mille: 0,
+        repeated_per_mille: 0,
+        spread_ns: 0,
+        full_every: 0,
+        swallows_above_bytes: usize::MAX,
+    });
+    let (mut receiver, mut at_receiver) = (open(wire, 4000), Keeper::default());
+    let (mut first, mut at_first) = (open(wire, 3000), Keeper::default());
+    first.add_remote(RemoteId(0), receiver.local_address());
+    post(&mut first, 1);
+    let sides = (
+        (&mut first, &mut at_first),
+        (&mut receiver, &mut at_receiver),
+    );
+    assert!(run(sides.0, sides.1, |_, receiver| receiver.kept.len() == 1));
+    drop(first);
+    let (mut second, mut at_second) = (open(wire, 3000), Keeper::default());
+    second.add_remote(RemoteId(0), receiver.local_address());
+    post(&mut second, 2);
+    let sides = (
+        (&mut second, &mut at_second),
+        (&mut receiver, &mut at_receiver),
+    );
+    assert!(run(sides.0, sides.1, |_, receiver| receiver.kept.len() == 2));
+    assert_eq!(at_receiver.lost, 1);
+    // The receiver matches the message of the process that is gone.
+    let [(1, of_first), (2, of_second)] = at_receiver.kept[..] else {
+        panic!("{:?}", at_receiver.kept);
+    };
+    receiver.acknowledge(of_first);
+    let sides = (
+        (&mut second, &mut at_second),
+        (&mut receiver, &mut at_receiver),
+    );
+    assert!(
+        !run(sides.0, sides.1, |second, _| second.sent > 0),
+        "nobody has received it"
+    );
+    receiver.acknowledge(of_second);
+    let sides = (
+        (&mut second, &mut at_second),
+        (&mut receiver, &mut at_receiver),
+    );
+    assert!(run(sides.0, sides.1, |second, _| second.sent == 1));
+}
