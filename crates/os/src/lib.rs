@@ -5,7 +5,8 @@
 //! - [`region_file`]: memfd_create and O_TMPFILE, sealed so that nobody can shrink them under us.
 //! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact, credentials,
 //!   passing of region files, wake-ups, and the question whether a process still lives.
-//! - [`process`]: opening another process's region through /proc, who may read whose memory.
+//! - [`process`]: opening another process's region through /proc, who may read whose memory; [`process_id`]: which process
+//!   it is, and whether it has ended.
 //! - [`udp_socket`], [`datagrams`]: sockets between hosts, many datagrams to a system call.
 //! - [`host_check`]: whether a host lives, whatever its processes do.
 //! - [`single_copy`]: reading and writing another process's memory (process_vm_readv, process_vm_writev).
@@ -30,6 +31,7 @@ pub mod interface;
 pub mod local_socket;
 pub mod map;
 pub mod process;
+pub mod process_id;
 pub mod region_file;
 pub mod route;
 pub mod single_copy;

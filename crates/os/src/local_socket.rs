@@ -322,10 +322,11 @@ impl Ringer {
         Ok(())
     }
 
-    /// Whether a bell of that name exists: its process lives and has not closed it. One system call; nothing
-    /// is queued at the other end.
-    pub fn exists(&self, name: &str) -> bool {
-        connect(&self.socket, name).is_ok()
+    /// Whether there is no bell of that name: its process has ended, or has closed it. False if the kernel does not let us
+    /// look. One system call; nothing is queued at the other end.
+    pub fn is_gone(&self, name: &str) -> bool {
+        connect(&self.socket, name)
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     }
 }
 
@@ -346,15 +347,15 @@ mod tests {
     fn a_name_vouches_for_its_process_and_vanishes_with_it() {
         let name = unique("bell");
         let ringer = Ringer::new().expect("socket");
-        assert!(!ringer.exists(&name));
+        assert!(ringer.is_gone(&name));
         let bell = Bell::bind(&name).expect("bind");
-        assert!(ringer.exists(&name));
+        assert!(!ringer.is_gone(&name));
         assert_eq!(
             Bell::bind(&name).expect_err("taken").kind(),
             io::ErrorKind::AddrInUse
         );
         drop(bell);
-        assert!(!ringer.exists(&name));
+        assert!(ringer.is_gone(&name));
     }
 
     #[test]

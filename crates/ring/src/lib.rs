@@ -6,7 +6,7 @@
 //! claims a slot in it. In the order a message meets them:
 //!
 //! - [`layout`]: where everything lies, as numbers.
-//! - [`region`]: making one's own region, attaching to a remote's, claiming and releasing slots.
+//! - [`region`]: making one's own region, attaching to a remote's, claiming and releasing slots; [`identity`]: who does so.
 //! - [`lane`]: the queue of one sender in one receiver's region: [`lane::Producer`] and [`lane::Consumer`].
 //!   Its [`cell`]s are one cache line each and carry header and short payload together; longer payload goes
 //!   to the lane's data area, named by a cell.
@@ -24,6 +24,7 @@
 pub mod board;
 pub mod cell;
 pub mod doorbell;
+pub mod identity;
 pub mod lane;
 pub mod layout;
 pub mod pipe;
@@ -35,8 +36,9 @@ pub(crate) mod sync;
 
 pub use board::{Board, SHARE_LIMIT, Share};
 pub use cell::{CELL_PAYLOAD_BYTES, Head, INLINE_PAYLOAD_BYTES};
+pub use identity::Identity;
 pub use lane::{Arrival, Consumer, Full, Producer};
 pub use pipe::{PipeReader, PipeWriter};
 pub use pool::{OwnChunk, Pool, Stretch, Way};
-pub use region::{AttachError, Identity, Region};
+pub use region::{AttachError, Region};
 pub use registrations::{Lease, Registration, Registrations};

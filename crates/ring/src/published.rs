@@ -4,8 +4,8 @@
 //! Written by shm about once a millisecond, by the owner alone, with plain stores; read by `weft top` as a copy of the file. Nobody
 //! decides anything by these words.
 
+use crate::identity::Identity;
 use crate::layout::{LANES_OFFSET, LAYOUT_VERSION, MAGIC, SLOT_BYTES, SLOT_COUNT, SLOTS_OFFSET};
-use crate::region::Identity;
 use crate::sync::{AtomicU64, Ordering};
 
 /// Ways to send that are counted apart: inline, eager, streamed, single copy, pipelined, mapped.
@@ -184,7 +184,7 @@ impl Snapshot {
         let words = core::array::from_fn(|index| word(bytes, PUBLISHED_OFFSET / 8 + index));
         let slot = |index: usize| {
             let first = (SLOTS_OFFSET + index * SLOT_BYTES) / 8;
-            (word(bytes, first) == crate::region::SLOT_ACTIVE).then(|| Inflow {
+            crate::region::is_active(word(bytes, first)).then(|| Inflow {
                 from: identity(bytes, first + 1),
                 messages: word(bytes, first + 6),
                 bytes: word(bytes, first + 7),
@@ -226,8 +226,11 @@ mod tests {
             .expect("memfd");
         let identity = |port: u16| Identity {
             address: ([127, 0, 0, 1], port).into(),
-            incarnation: 5,
-            pid: 6,
+            incarnation: 8,
+            process: weft_os::process_id::ProcessId {
+                pid: 6,
+                ..Default::default()
+            },
         };
         let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("region");
         let slot = region.claim(&identity(2)).expect("slot");

@@ -2,79 +2,18 @@
 //! A region as a whole: its header, who owns it, and the slots that senders claim (docs/shm-layout.md, clauses
 //! 1 to 3). Made and attached by shm at setup and first contact.
 
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
-
 use weft_memory::{Mapping, SharedLayout};
 
 use weft_os::crash_point;
 
 use crate::doorbell::Doorbell;
+use crate::identity::{Identity, IdentityWords, STAGE_BITS};
 use crate::layout::{
     LAYOUT_FINGERPRINT, LAYOUT_VERSION, MAGIC, REGION_BYTES, SLOT_COUNT, SLOTS_OFFSET,
 };
 use crate::published::{Counters, Published};
 use crate::registrations::Registrations;
 use crate::sync::{AtomicU64, Ordering};
-
-/// Who an endpoint is, as its region and its claims say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Identity {
-    /// Its address.
-    pub address: SocketAddr,
-    /// Random; tells a restarted process from its predecessor at the same address.
-    pub incarnation: u64,
-    /// Its process id in its own namespace; a hint for messages only.
-    pub pid: u32,
-}
-
-impl Identity {
-    /// From its words, in the order of docs/shm-layout.md, clause 1a.
-    pub(crate) fn from_words([incarnation, pid, port, high, low]: [u64; 5]) -> Self {
-        let ip = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
-        let ip = ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4);
-        Self {
-            address: SocketAddr::new(ip, port as u16),
-            incarnation,
-            pid: pid as u32,
-        }
-    }
-}
-
-#[repr(C)]
-#[derive(Debug)]
-struct IdentityWords {
-    incarnation: AtomicU64,
-    pid: AtomicU64,
-    port: AtomicU64,
-    ip: [AtomicU64; 2],
-}
-
-impl IdentityWords {
-    fn store(&self, identity: &Identity) {
-        let ip = match identity.address.ip() {
-            IpAddr::V4(ip) => ip.to_ipv6_mapped().to_bits(),
-            IpAddr::V6(ip) => ip.to_bits(),
-        };
-        self.incarnation
-            .store(identity.incarnation, Ordering::Relaxed);
-        self.pid.store(u64::from(identity.pid), Ordering::Relaxed);
-        self.port
-            .store(u64::from(identity.address.port()), Ordering::Relaxed);
-        self.ip[0].store((ip >> 64) as u64, Ordering::Relaxed);
-        self.ip[1].store(ip as u64, Ordering::Relaxed);
-    }
-
-    fn load(&self) -> Identity {
-        let words = [
-            &self.incarnation,
-            &self.pid,
-            &self.port,
-            &self.ip[0],
-            &self.ip[1],
-        ];
-        Identity::from_words(words.map(|word| word.load(Ordering::Relaxed)))
-    }
-}
 
 /// The first page of a region.
 #[repr(C, align(128))]
@@ -129,8 +68,14 @@ const _: () = assert!(size_of::<Slot>() == crate::layout::SLOT_BYTES);
 unsafe impl SharedLayout for Slot {}
 
 const SLOT_FREE: u64 = 0;
-const SLOT_CLAIMED: u64 = 1;
-pub(crate) const SLOT_ACTIVE: u64 = 2;
+/// Stages of a claim, beside the claimant's incarnation.
+const STAGE_CLAIMED: u64 = 1;
+const STAGE_ACTIVE: u64 = 2;
+
+/// Whether the state of a slot says that its claimant is named.
+pub(crate) fn is_active(state: u64) -> bool {
+    state & STAGE_BITS == STAGE_ACTIVE
+}
 
 /// Why a file is not a region we can use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -198,10 +143,12 @@ impl RegionHeader {
 
 impl Slot {
     fn claim(&self, claimant: &Identity) -> bool {
+        let incarnation = claimant.incarnation & !STAGE_BITS;
+        // Whoever dies after this exchange has said who it was: its bell is named after its incarnation.
         // Pairs with the release store in `free`: the lane has been reset.
         let taken = self.state.compare_exchange(
             SLOT_FREE,
-            SLOT_CLAIMED,
+            incarnation | STAGE_CLAIMED,
             Ordering::Acquire,
             Ordering::Relaxed,
         );
@@ -211,14 +158,21 @@ impl Slot {
         crash_point!(8, "claim: a slot is taken, its claimant not named");
         self.claimant.store(claimant);
         // Pairs with the load in `claimant`.
-        self.state.store(SLOT_ACTIVE, Ordering::Release);
+        self.state
+            .store(incarnation | STAGE_ACTIVE, Ordering::Release);
         crash_point!(9, "claim: the claimant is named, nothing sent");
         true
     }
 
     fn claimant(&self) -> Option<Identity> {
         // Pairs with the last store in `claim`.
-        (self.state.load(Ordering::Acquire) == SLOT_ACTIVE).then(|| self.claimant.load())
+        is_active(self.state.load(Ordering::Acquire)).then(|| self.claimant.load())
+    }
+
+    /// The incarnation that holds it, named or not.
+    fn holder(&self) -> Option<u64> {
+        let state = self.state.load(Ordering::Acquire);
+        (state != SLOT_FREE).then_some(state & !STAGE_BITS)
     }
 
     fn free(&self) {
@@ -356,6 +310,11 @@ impl Region {
         self.slot(index)?.claimant()
     }
 
+    /// The incarnation of whoever has taken a slot of one's own region, even if the claim is not complete; None if it is free.
+    pub fn holder(&self, index: usize) -> Option<u64> {
+        self.slot(index)?.holder()
+    }
+
     /// Shows our counts to tools. Not for the fast path: a few dozen stores.
     pub fn publish(&self, counters: &Counters) {
         self.header().published.store(counters);
@@ -396,13 +355,19 @@ fn map(file: std::os::fd::BorrowedFd<'_>) -> Result<Mapping, AttachError> {
 mod tests {
     use super::*;
     use crate::layout::MAGIC;
+    use std::net::SocketAddr;
     use std::os::fd::AsFd;
+    use weft_os::process_id::{ProcessId, START_BITS};
 
     fn identity(port: u16) -> Identity {
         Identity {
             address: SocketAddr::from(([127, 0, 0, 1], port)),
-            incarnation: 77,
-            pid: 4,
+            incarnation: 76,
+            process: ProcessId {
+                pid: 4,
+                namespace: 5,
+                started_ticks: (1 << START_BITS) - 1,
+            },
         }
     }
 
@@ -428,6 +393,20 @@ mod tests {
         assert_ne!(slots[0], slots[1]);
         assert_eq!(own.claimant(slots[0]), Some(identity(2000)));
         assert_eq!(own.claimant(slots[1]), Some(v6));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
+    fn whoever_takes_a_slot_is_known_before_it_is_named() {
+        let file = new_file();
+        let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("create");
+        assert_eq!(region.holder(3), None);
+        let slot = region.slot(3).expect("a slot");
+        let state = identity(2).incarnation | STAGE_CLAIMED;
+        slot.state.store(state, Ordering::Relaxed);
+        assert_eq!((region.holder(3), region.claimant(3)), (Some(76), None));
+        region.free(3);
+        assert_eq!(region.holder(3), None);
     }
 
     #[test]

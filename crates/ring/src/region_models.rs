@@ -3,8 +3,11 @@
 //!
 //! Run by tests/loom/run.sh. Each says which change of the code it is there to catch.
 
+use std::net::SocketAddr;
+
 use loom::sync::Arc;
 use loom::thread;
+use weft_os::process_id::ProcessId;
 
 use super::*;
 
@@ -12,17 +15,16 @@ fn identity(number: u64) -> Identity {
     Identity {
         address: SocketAddr::from(([127, 0, 0, number as u8], number as u16)),
         incarnation: number * 1000,
-        pid: number as u32,
+        process: ProcessId {
+            pid: number as u32,
+            ..ProcessId::default()
+        },
     }
 }
 
 fn words() -> IdentityWords {
-    let zero = || AtomicU64::new(0);
     IdentityWords {
-        incarnation: zero(),
-        pid: zero(),
-        port: zero(),
-        ip: [zero(), zero()],
+        words: [0; 5].map(AtomicU64::new),
     }
 }
 
@@ -80,6 +82,21 @@ fn a_slot_has_one_claimant() {
         assert!(ours != theirs, "one of two gets it");
         let expected = identity(if ours { 2 } else { 1 });
         assert_eq!(slot.claimant(), Some(expected));
+    });
+}
+
+/// A claimant that dies at any step has said who it was. Catches: a slot taken first, and its holder written after.
+#[test]
+fn a_slot_that_is_taken_names_its_holder() {
+    loom::model(|| {
+        let slot = slot();
+        let other = slot.clone();
+        let claimant = thread::spawn(move || other.claim(&identity(7)));
+        if let Some(holder) = slot.holder() {
+            assert_eq!(holder, identity(7).incarnation);
+        }
+        claimant.join().expect("claimant");
+        assert_eq!(slot.holder(), Some(identity(7).incarnation));
     });
 }
 

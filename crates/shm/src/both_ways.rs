@@ -41,10 +41,9 @@ impl Transport {
     pub(crate) fn choose(&mut self, remote: RemoteId, bytes: u64, open: Open) -> (Method, Lesson) {
         let class = class_of(bytes);
         let goes_both_ways = self.goes_both_ways(remote, class);
+        let leads = self.who_is(remote).map(|theirs| theirs.incarnation);
         let entry = &mut self.remotes[remote.index()];
-        let leads = entry
-            .incarnation
-            .is_some_and(|theirs| self.own.identity.incarnation < theirs);
+        let leads = leads.is_some_and(|theirs| self.own.identity.incarnation < theirs);
         if goes_both_ways && !leads {
             let word = match &entry.link {
                 Link::Ready(attached) => attached.producer.both_ways(),

@@ -12,14 +12,30 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use weft_contract::{RemoteId, TransferError};
 use weft_os::local_socket::{Connection, Listener};
-use weft_os::{crash_point, interface, process};
+use weft_os::process_id::{self, ProcessId};
+use weft_os::{clock, crash_point, interface, process};
+use weft_ring::layout::SLOT_COUNT;
 use weft_ring::{AttachError, Pool, Producer, Region};
 
 use crate::backing;
-use crate::remote::{Attached, Link, warm_lane, warm_pipe};
+use crate::remote::{Attached, Attempt, Link, warm_lane, warm_pipe};
 use crate::send::WIDE_LANES;
 use crate::transport::{Transport, listener_name, region_name};
 use crate::views::Views;
+
+/// How long a remote whose slots are all taken is asked again. Chosen: an owner that makes progress looks after the dead ten
+/// times a second, and frees what they held.
+const FULL_LIMIT_NS: u64 = 2_000_000_000;
+
+/// Why a region that was found is not used now.
+enum Obstacle {
+    /// It never will be.
+    Lasting(TransferError),
+    /// All its slots are taken; some of them by the dead, perhaps.
+    Full,
+    /// Its owner is another process than the one that sends to us from its address: that one is to be lost first.
+    Replaced,
+}
 
 impl Transport {
     /// Makes sure that `remote` is in contact, or on the way there, or known to be out of reach. Cheap if it is
@@ -34,11 +50,12 @@ impl Transport {
     #[cold]
     fn make_contact(&mut self, remote: RemoteId) {
         let entry = &self.remotes[remote.index()];
-        if !matches!(entry.link, Link::Unknown) {
+        if !matches!(entry.link, Link::Unknown) || entry.attempt.is_replaced {
             return;
         }
         let link = if self.own.is_at(entry.address) {
             self.attach_file(remote, self.own.region.clone(), process::own_pid())
+                .unwrap_or_else(|why| self.put_off(remote, why))
         } else {
             self.reach(remote)
         };
@@ -63,11 +80,42 @@ impl Transport {
         });
     }
 
+    /// What becomes of a contact that cannot be made now.
+    fn put_off(&mut self, remote: RemoteId, why: Obstacle) -> Link {
+        let attempt = &mut self.remotes[remote.index()].attempt;
+        match why {
+            Obstacle::Lasting(why) => Link::Failed(why),
+            Obstacle::Replaced => {
+                attempt.is_replaced = true;
+                self.lost_again.push((remote, TransferError::RemoteLost));
+                Link::Unknown
+            }
+            Obstacle::Full => {
+                let now_ns = clock::monotonic_ns();
+                if attempt.full_since_ns == 0 {
+                    attempt.full_since_ns = now_ns;
+                }
+                if now_ns - attempt.full_since_ns < FULL_LIMIT_NS {
+                    return Link::Unknown;
+                }
+                (self.settings.report)(&format!(
+                    "all {SLOT_COUNT} places for senders at {} are taken by processes that live: as many of one machine can \
+                     send to one endpoint",
+                    self.remotes[remote.index()].address
+                ));
+                self.remotes[remote.index()].told = Some(TransferError::NoMemory);
+                Link::Failed(TransferError::NoMemory)
+            }
+        }
+    }
+
     fn set_link(&mut self, remote: RemoteId, link: Link) {
         match &link {
             Link::Ready(_) => {
                 self.statistics.remotes += 1;
-                self.remotes[remote.index()].told = None;
+                let entry = &mut self.remotes[remote.index()];
+                entry.told = None;
+                entry.attempt = Attempt::default();
             }
             Link::Failed(why) => self.report_failure(remote, *why),
             _ => {}
@@ -79,17 +127,11 @@ impl Transport {
             // Somebody waits for what now never comes, or its lane is to be freed.
             self.lost_again.push((remote, why));
         }
-        if let Link::Ready(attached) = &link
-            && let Some(known) = &mut entry.incarnation
-        {
-            // It may be another process than the one that was lost here, and is no news when it claims a slot of ours.
-            *known = attached.region.owner().incarnation;
-        }
         entry.link = link;
     }
 
     /// Connects to the remote and takes its region, with or without its help.
-    fn reach(&self, remote: RemoteId) -> Link {
+    fn reach(&mut self, remote: RemoteId) -> Link {
         let address = self.remotes[remote.index()].address;
         let connection = match Connection::open(&listener_name(address)) {
             Ok(connection) => connection,
@@ -114,28 +156,40 @@ impl Transport {
             return self.attach(remote, file, who.pid);
         }
         crash_point!(6, "contact: the region is asked for");
-        Link::Asking(connection, who.pid)
+        let process = ProcessId::of(who.pid, &self.own.identity.process);
+        if who.pid != 0 && process_id::has_ended(who.pid) {
+            // A child that it left behind still listens in its name.
+            return Link::Failed(TransferError::RemoteLost);
+        }
+        Link::Asking(connection, process)
     }
 
     /// Looks whether a remote that was asked for its region has sent it; true when the question is settled.
     pub(crate) fn continue_asking(&mut self, remote: RemoteId) -> bool {
-        let Link::Asking(connection, pid) = &self.remotes[remote.index()].link else {
+        let Link::Asking(connection, process) = &self.remotes[remote.index()].link else {
             return true;
         };
         let link = match connection.receive_file() {
             Ok(None) => return false,
-            Ok(Some(file)) => self.attach(remote, file, *pid),
+            Ok(Some(file)) => {
+                let pid = process.map_or(0, |process| process.pid);
+                self.attach(remote, file, pid)
+            }
             Err(_) => Link::Failed(TransferError::RemoteLost),
         };
         self.set_link(remote, link);
         true
     }
 
-    fn attach(&self, remote: RemoteId, file: OwnedFd, pid: u32) -> Link {
+    fn attach(&mut self, remote: RemoteId, file: OwnedFd, pid: u32) -> Link {
         match Region::attach(file.as_fd()) {
             Ok(region) => {
                 crash_point!(7, "contact: the region is mapped, no slot claimed");
-                let mut link = reserved(self.attach_file(remote, region, pid), file.as_fd());
+                let link = match self.attach_file(remote, region, pid) {
+                    Ok(link) => link,
+                    Err(why) => return self.put_off(remote, why),
+                };
+                let mut link = reserved(link, file.as_fd());
                 if let Link::Ready(attached) = &mut link
                     && self.housekeeping.has_few_ranks
                     && self.statistics.remotes < u64::from(WIDE_LANES)
@@ -153,25 +207,33 @@ impl Transport {
         }
     }
 
-    fn attach_file(&self, remote: RemoteId, region: Region, pid: u32) -> Link {
+    fn attach_file(&self, remote: RemoteId, region: Region, pid: u32) -> Result<Link, Obstacle> {
         let address = self.remotes[remote.index()].address;
-        if !is_same_endpoint(region.owner().address, address) {
-            return Link::Failed(TransferError::Corrupt);
+        let owner = region.owner();
+        if !is_same_endpoint(owner.address, address) {
+            return Err(Obstacle::Lasting(TransferError::Corrupt));
         }
-        let Some(slot) = region.claim(&self.own.facing(address)) else {
-            return Link::Failed(TransferError::NoMemory);
-        };
+        if self
+            .sender_at(remote)
+            .is_some_and(|known| known.incarnation != owner.incarnation)
+        {
+            return Err(Obstacle::Replaced);
+        }
+        let slot = region
+            .claim(&self.own.facing(address))
+            .ok_or(Obstacle::Full)?;
         let ends = (
             Producer::attach(region.mapping(), slot),
             Pool::attach(region.mapping(), slot),
         );
         let (Some(producer), Some(pool)) = ends else {
-            return Link::Failed(TransferError::Corrupt);
+            return Err(Obstacle::Lasting(TransferError::Corrupt));
         };
-        Link::Ready(Box::new(Attached {
+        Ok(Link::Ready(Box::new(Attached {
             producer,
             pool,
             region,
+            owner,
             slot,
             pid,
             single_copy: None,
@@ -181,7 +243,7 @@ impl Transport {
             long_bytes: 0,
             is_warm: false,
             views: Views::default(),
-        }))
+        })))
     }
 
     /// A remote that will send to us: the pages that long messages of its come through are made now, in this process, too, if there are few

@@ -13,7 +13,7 @@ use weft_ring::{Lease, Registrations};
 
 use crate::choice::prefers_single_copy;
 use crate::remote::Link;
-use crate::transport::{Transport, bell_name};
+use crate::transport::Transport;
 
 /// An owner that showed no sign of progress for so long is not waited for. Chosen: some of the ticks in which it shows one.
 const AWAY_NS: u64 = 5_000_000;
@@ -91,10 +91,9 @@ impl Transport {
             if now_ns >= next_look_ns {
                 next_look_ns = now_ns + LEAVE_LOOK_NS;
                 let is_dead = |slot: &usize| {
-                    region.claimant(*slot).is_none_or(|claimant| {
-                        !self.own.is_at(claimant.address)
-                            && !self.own.ringer.exists(&bell_name(claimant.address))
-                    })
+                    region
+                        .claimant(*slot)
+                        .is_none_or(|claimant| self.own.is_gone(&claimant))
                 };
                 let dead = users.into_iter().filter(is_dead);
                 dead.for_each(|slot| registrations.end(slot));
@@ -231,6 +230,7 @@ mod tests {
     use super::*;
     use crate::settings::Settings;
     use std::net::SocketAddr;
+    use weft_os::process_id::ProcessId;
     use weft_ring::Identity;
 
     fn open() -> Transport {
@@ -242,14 +242,9 @@ mod tests {
         .expect("transport")
     }
 
-    fn begin_as(owner: &Transport, address: SocketAddr, key: u64) -> (usize, Option<Lease>) {
+    fn begin_as(owner: &Transport, claimant: &Identity, key: u64) -> (usize, Option<Lease>) {
         let region = &owner.own.region;
-        let claimant = Identity {
-            address,
-            incarnation: 1,
-            pid: 1,
-        };
-        let slot = region.claim(&claimant).expect("a slot");
+        let slot = region.claim(claimant).expect("a slot");
         (slot, Registrations::of(region.mapping()).begin(slot, key))
     }
 
@@ -265,24 +260,28 @@ mod tests {
     fn memory_is_taken_back_from_an_initiator_that_died() {
         let mut owner = open();
         owner.publish_registration(&registration(3));
-        let dead = SocketAddr::from(([127, 0, 0, 1], 1));
-        let (_, lease) = begin_as(&owner, dead, 3);
+        let dead = Identity {
+            address: SocketAddr::from(([127, 0, 0, 1], 1)),
+            incarnation: 4,
+            process: ProcessId::default(),
+        };
+        let (_, lease) = begin_as(&owner, &dead, 3);
         assert!(lease.is_some());
         assert!(
             owner.withdraw_registration(3),
             "nobody is left who could touch it"
         );
-        assert!(begin_as(&owner, dead, 3).1.is_none());
+        assert!(begin_as(&owner, &dead, 3).1.is_none());
     }
 
     #[test]
     fn an_initiator_that_lives_is_waited_for_and_its_entry_not_used_again() {
         let (mut owner, initiator) = (open(), open());
         owner.publish_registration(&registration(3));
-        let (slot, lease) = begin_as(&owner, initiator.local_address(), 3);
+        let (slot, lease) = begin_as(&owner, &initiator.own.identity, 3);
         assert!(!owner.withdraw_registration(3), "it is still at it");
         owner.publish_registration(&registration(3));
-        let (_, other) = begin_as(&owner, initiator.local_address(), 3);
+        let (_, other) = begin_as(&owner, &initiator.own.identity, 3);
         assert_ne!(
             lease.map(|lease| lease.index),
             other.map(|lease| lease.index)

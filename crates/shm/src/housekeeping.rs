@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What must be done now and then and costs system calls: answering first contacts, noticing deaths (loss), ceasing to
+//! What must be done now and then and costs system calls: answering first contacts, noticing deaths (lives), ceasing to
 //! poll silent lanes, giving the processor away. Called by receive when a round found nothing, and every so
 //! many rounds that found something.
 
@@ -57,6 +57,8 @@ pub(crate) struct Housekeeping {
     busy_rounds_before: u32,
     next_tick_ns: u64,
     next_life_check_ns: u64,
+    /// The remote from which on silent ones are looked after next.
+    pub(crate) next_silent: usize,
     /// Empty rounds between offers of the processor.
     spin_rounds: u32,
     /// Whether the ranks of this node need more processors than there are.
@@ -84,6 +86,7 @@ impl Housekeeping {
             busy_rounds_before: 0,
             next_tick_ns: 0,
             next_life_check_ns: 0,
+            next_silent: 0,
             spin_rounds,
             shares_cores,
             has_few_ranks: !shares_cores && ranks.is_some_and(|ranks| ranks <= FEW_RANKS),

@@ -19,7 +19,7 @@
 //! - long messages: [`rendezvous`], [`fetch`], [`pipelined`], [`parted`], [`shares`], [`heap`], [`ways`], [`both_ways`] and [`choice`] (which of them), [`stores`]
 //!   (through the cache or past it)
 //! - [`direct`] and [`views`]: registered memory that is touched without its owner's help
-//! - [`housekeeping`] (what is done now and then), [`loss`] (who died, and what ends with it), [`sleep`], [`statistics`], [`published`] (what tools see of it),
+//! - [`housekeeping`] (what is done now and then), [`lives`] (who died), [`loss`] (what ends with it), [`sleep`], [`statistics`], [`published`] (what tools see of it),
 //!   [`protocol`] (kinds of cells, thresholds)
 //!
 //! The formats are specified in docs/shm-layout.md.
@@ -37,6 +37,7 @@ mod heap;
 mod housekeeping;
 #[cfg(test)]
 mod lanes_tests;
+mod lives;
 mod loss;
 mod manner;
 #[cfg(test)]

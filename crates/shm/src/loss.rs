@@ -1,76 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The end of a remote: noticing it, taking what it sent before, ending all that was under way with it, freeing its lane.
 //!
-//! Called by housekeeping, which looks after the living now and then, and by whoever finds a remote gone or its words broken (receive,
+//! Called by lives, which looks after the living now and then, and by whoever finds a remote gone or its words broken (receive,
 //! fetch, contact).
 
 use weft_contract::{Landing, Owner, RemoteId, TransferError};
 use weft_os::crash_point;
-use weft_ring::Consumer;
 
-use crate::remote::Link;
+use crate::remote::{Attempt, Link};
 use crate::rendezvous::Offer;
 use crate::stream::Target;
-use crate::transport::{Transport, bell_name};
+use crate::transport::Transport;
 
 impl Transport {
-    /// Asks for every remote that somebody waits for whether it still lives.
-    pub(crate) fn check_lives<O: Owner>(&mut self, owner: &mut O) {
-        for remote in self.cared_for() {
-            let entry = &self.remotes[remote.index()];
-            let is_open = match &entry.link {
-                Link::Failed(_) => continue,
-                Link::Ready(attached) => attached.region.is_open(),
-                Link::Unknown | Link::Asking(..) => true,
-            };
-            let is_self = self.own.is_at(entry.address);
-            if !is_open || !(is_self || self.own.ringer.exists(&bell_name(entry.address))) {
-                self.drain(remote, owner);
-                self.lose(remote, TransferError::RemoteLost, owner);
-            }
-        }
-    }
-
-    /// Frees slots whose claimants died before they rang for the first time: nobody adopted them.
-    pub(crate) fn free_abandoned_slots(&self) {
-        let region = &self.own.region;
-        for slot in 0..region.claimed_count() {
-            let is_adopted = self.inbound[slot].is_some();
-            let Some(claimant) = (!is_adopted).then(|| region.claimant(slot)).flatten() else {
-                continue;
-            };
-            // The order matters: who is dead now and has rung before is heard in the next round.
-            let is_dead = !self.own.ringer.exists(&bell_name(claimant.address));
-            if is_dead
-                && !region.doorbell().is_rung()
-                && let Some(mut lane) = Consumer::attach(region.mapping(), slot)
-            {
-                lane.reset();
-                region.free(slot);
-            }
-        }
-    }
-
-    /// Remotes with something under way, or watched.
-    fn cared_for(&self) -> Vec<RemoteId> {
-        let mut cared = vec![false; self.remotes.len()];
-        let transfers = &self.transfers;
-        let under_way = transfers
-            .outgoing
-            .iter()
-            .map(|(_, outgoing)| outgoing.remote);
-        let under_way = under_way.chain(transfers.fetches.iter().map(|fetch| fetch.offer.remote));
-        for remote in under_way.chain(transfers.streams.iter().map(|(_, stream)| stream.remote)) {
-            cared[remote.index()] = true;
-        }
-        let watched =
-            |index: usize| self.remotes[index].watched || self.remotes[index].has_waiting();
-        (0..cared.len())
-            .filter(|&index| cared[index] || watched(index))
-            .map(|index| RemoteId(index as u32))
-            .collect()
-    }
-
     /// Tells the owner of a remote that was given up where the owner could not be told. If it is dead, what it has sent is
     /// taken first, and its lane is freed.
     pub(crate) fn give_up<O: Owner>(
@@ -79,6 +21,9 @@ impl Transport {
         why: TransferError,
         owner: &mut O,
     ) {
+        if self.remotes[remote.index()].attempt.is_replaced {
+            return self.part(remote, owner);
+        }
         let entry = &mut self.remotes[remote.index()];
         if !matches!(entry.link, Link::Failed(_)) {
             return; // another process has taken its address over
@@ -95,7 +40,7 @@ impl Transport {
 
     /// Takes everything that a remote has sent so far, before it is given up. Its first word may have been its last: then its lane is
     /// not known yet, and its bell rings.
-    fn drain<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) {
+    pub(crate) fn drain<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) {
         if self.remotes[remote.index()].inbound.is_none() {
             self.answer_bells(owner);
         }
@@ -116,12 +61,16 @@ impl Transport {
         let entry = &mut self.remotes[remote.index()];
         entry.link = Link::Failed(why);
         entry.watched = false;
+        entry.attempt = Attempt::default();
         entry.controls.clear();
         let waiting = std::mem::take(&mut entry.waiting);
         let inbound = entry.inbound.take();
         self.sending.retain(|&other| other != remote);
         self.pipes.feeds.retain(|feed| feed.remote != remote);
         self.parts.retain(|parts| parts.remote != remote);
+        for (_, receipt) in &mut self.transfers.receipts {
+            receipt.is_void |= receipt.remote == remote;
+        }
         self.transfers.pushes.retain(|push| push.remote != remote);
         let mut lost_sends = Vec::new();
         self.transfers.outgoing.retain(|_, outgoing| {
@@ -144,16 +93,21 @@ impl Transport {
         for landing in self.take_landings_of(remote) {
             owner.on_landed(landing.token, Err(why));
         }
-        if let Some(slot) = inbound
-            && let Some(mut lane) = self.inbound[slot].take()
-        {
+        if let Some(slot) = inbound {
+            self.free_lane(slot);
+        }
+        owner.on_remote_lost(remote, why);
+    }
+
+    /// Gives the lane of one that is gone to whoever claims its slot next.
+    pub(crate) fn free_lane(&mut self, slot: usize) {
+        if let Some(mut lane) = self.inbound[slot].take() {
             crash_point!(45, "loss: noticed, the lane not reset");
             lane.consumer.reset();
             crash_point!(46, "loss: the lane is reset, its slot not free");
             self.polled.retain(|&other| other != slot);
             self.own.region.free(slot);
         }
-        owner.on_remote_lost(remote, why);
     }
 
     /// Receives of the owner that were being filled by a remote, and forgets its offers.

@@ -16,7 +16,7 @@ use crate::protocol::{
 use crate::published::Received;
 use crate::remote::Link;
 use crate::stores::{StoreTrial, TIMED_BYTES};
-use crate::transport::{Inbound, Transfers, Transport};
+use crate::transport::{Inbound, Receipt, Transfers, Transport};
 
 /// Messages taken from one lane before the next one's turn. Chosen: bounds the time of one call, while the
 /// cost of changing lanes is spread over many messages.
@@ -210,22 +210,20 @@ impl Transport {
             self.remotes
                 .push(crate::remote::Remote::new(claimant.address));
         }
-        let known = self.remotes[remote.index()].incarnation;
-        if known.is_some_and(|known| known != claimant.incarnation) {
-            // Another process at the same address: the one we knew is gone.
-            self.lose(remote, TransferError::RemoteLost, owner);
+        if !self.part_with_others(remote, &claimant, owner) {
+            return; // its slot is freed with the next look after the dead
         }
         crash_point!(19, "adopt: a claimant is known, its lane not attached");
         let entry = &mut self.remotes[remote.index()];
         if matches!(entry.link, Link::Failed(_)) {
             entry.link = Link::Unknown;
         }
-        entry.incarnation = Some(claimant.incarnation);
         entry.inbound = Some(slot);
         self.inbound[slot] = Some(Inbound {
             consumer,
             pool,
             remote,
+            claimant,
             stream: None,
             parted: 0,
             received: 0,
@@ -402,7 +400,11 @@ fn take_eager<O: Owner>(
         return (data_bytes, Request::None);
     }
     let send_id = arrival.word(3);
-    let receipt = transfers.receipts.insert((remote, send_id));
+    let receipt = transfers.receipts.insert(Receipt {
+        remote,
+        send_id,
+        is_void: false,
+    });
     if owner.on_message(
         &envelope(remote, arrival),
         payload,

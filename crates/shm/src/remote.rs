@@ -7,11 +7,12 @@ use std::net::SocketAddr;
 use weft_contract::{SendOp, TransferError};
 use weft_memory::{ForeignHeap, UserBuffer};
 use weft_os::local_socket::Connection;
+use weft_os::process_id::ProcessId;
 use weft_ring::layout::{
     CHUNK_BYTES, LANE_BYTES, LANE_DATA_BYTES, PAGE_BYTES, PIPE_BYTES, PIPE_CHUNKS,
     POOL_CHUNK_BYTES, POOL_CHUNKS, lane_offset, pipe_offset,
 };
-use weft_ring::{Full, Head, Pool, Producer, Region};
+use weft_ring::{Full, Head, Identity, Pool, Producer, Region};
 
 use crate::views::Views;
 
@@ -47,8 +48,8 @@ impl Laps {
 pub(crate) enum Link {
     /// Never tried.
     Unknown,
-    /// Waiting for the remote to hand us its region.
-    Asking(Connection, u32),
+    /// Waiting for the remote to hand us its region; the kernel's word for its process, if it is visible.
+    Asking(Connection, Option<ProcessId>),
     /// In contact.
     Ready(Box<Attached>),
     /// Given up.
@@ -62,6 +63,8 @@ pub(crate) struct Attached {
     /// The chunks of our lane.
     pub(crate) pool: Pool,
     pub(crate) region: Region,
+    /// Who it belongs to.
+    pub(crate) owner: Identity,
     /// Our slot in its region.
     pub(crate) slot: usize,
     /// Its process, in our namespace; 0 if not visible.
@@ -136,6 +139,17 @@ impl Waiting {
     }
 }
 
+/// What is known of a remote before contact, and in the way of it.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Attempt {
+    /// The process that listened at its address when somebody began to wait for it.
+    pub(crate) seen: Option<ProcessId>,
+    /// Since when all slots of its region are taken; 0 if they are not.
+    pub(crate) full_since_ns: u64,
+    /// Another process listens at its address than the one that sends to us: that one is to be lost first.
+    pub(crate) is_replaced: bool,
+}
+
 /// One remote.
 #[derive(Debug)]
 pub(crate) struct Remote {
@@ -156,8 +170,8 @@ pub(crate) struct Remote {
     pub(crate) waiting: VecDeque<Waiting>,
     /// The owner wants to know when it dies.
     pub(crate) watched: bool,
-    /// Its incarnation, once known; another one at the same address is another process.
-    pub(crate) incarnation: Option<u64>,
+    /// How far contact is.
+    pub(crate) attempt: Attempt,
     /// The size class of the last long message that we announced to it, since one of its came.
     pub(crate) announced: Option<usize>,
     /// The size class that goes both ways between us, and for how many more messages that is taken for granted.
@@ -179,7 +193,7 @@ impl Remote {
             parted: Laps::default(),
             waiting: VecDeque::new(),
             watched: false,
-            incarnation: None,
+            attempt: Attempt::default(),
             announced: None,
             both_ways: None,
             inbound: None,

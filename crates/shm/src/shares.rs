@@ -6,7 +6,6 @@
 //! Called by rendezvous (the receiver's part) and by receive's work (the sender's); calls ring's board. Nobody's memory is written once its
 //! owner has been told that the receive is over: what is free is taken back first, and a share that is being written is waited for.
 
-use std::net::SocketAddr;
 use std::ops::Range;
 use std::os::fd::AsFd;
 
@@ -21,7 +20,7 @@ use crate::fetch::{ESRCH, PULL_BYTES, Stage};
 use crate::pipelined::Accepted;
 use crate::protocol::{ACCEPT, SHARED};
 use crate::remote::Link;
-use crate::transport::{Transport, bell_name};
+use crate::transport::Transport;
 
 /// Boards lent to one remote at a time. Chosen: its sender goes on with the next message while the last share of one is copied.
 const BOARDS_PER_REMOTE: u32 = 2;
@@ -229,7 +228,7 @@ impl Transport {
         let pipe = match stage {
             Stage::Piped(pipe, _) => pipe,
             Stage::Shared(sharing) => {
-                self.await_helper(&sharing.board, self.remotes[remote.index()].address);
+                self.await_helper(&sharing.board, remote);
                 sharing.board.close();
                 sharing.pipe
             }
@@ -259,13 +258,17 @@ impl Transport {
     }
 
     /// Takes back what is free of a board, and waits for what the sender copies, unless it has died.
-    fn await_helper(&self, board: &Board, address: SocketAddr) {
+    fn await_helper(&self, board: &Board, remote: RemoteId) {
         let end_ns = clock::monotonic_ns() + LEAVE_LIMIT_NS;
+        // Not by its address, where another process may be now.
+        let mut lanes = self.inbound.iter().flatten();
+        let helper = lanes.find(|lane| lane.remote == remote);
         while !board.revoke() {
-            if !self.own.ringer.exists(&bell_name(address)) {
+            if helper.is_none_or(|lane| self.own.is_gone(&lane.claimant)) {
                 return;
             }
             if clock::monotonic_ns() > end_ns {
+                let address = self.remotes[remote.index()].address;
                 (self.settings.report)(&format!(
                     "the process at {address} was stopped while it wrote a message into memory of this one, which gives the message up"
                 ));

@@ -35,7 +35,6 @@ impl Sleeper {
 impl Sleeper {
     /// Wakes for a further address, too.
     pub(crate) fn learn(&self, alias: &Alias) -> io::Result<()> {
-        self.wait_set.add(alias.bell.as_fd())?;
         self.wait_set.add(alias.listener.as_fd())
     }
 }
@@ -62,7 +61,7 @@ impl Transport {
             return false;
         }
         self.answer_askers();
-        self.own.silence();
+        self.own.bell.silence();
         for slot in &self.polled {
             if let Some(lane) = self.inbound[*slot].as_mut() {
                 lane.consumer.set_polled(false);
@@ -93,7 +92,7 @@ impl Transport {
     pub fn after_sleep(&mut self) {
         crash_point!(44, "sleep: over, still announced");
         self.own.region.doorbell().end_sleep();
-        self.own.silence();
+        self.own.bell.silence();
         for slot in &self.polled {
             if let Some(lane) = self.inbound[*slot].as_mut() {
                 lane.consumer.set_polled(true);

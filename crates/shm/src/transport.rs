@@ -11,6 +11,7 @@ use weft_contract::{
 };
 use weft_memory::UserBuffer;
 use weft_os::local_socket::{Bell, Listener, Ringer};
+use weft_os::process_id::ProcessId;
 use weft_os::{clock, crash_point, interface, process};
 use weft_ring::layout::SLOT_COUNT;
 use weft_ring::{AttachError, Consumer, Head, Identity, Pool, Region};
@@ -38,7 +39,6 @@ use crate::stream::Stream;
 pub(crate) struct Alias {
     pub(crate) address: SocketAddr,
     pub(crate) listener: Listener,
-    pub(crate) bell: Bell,
 }
 
 /// What this endpoint shows the others.
@@ -65,6 +65,8 @@ pub(crate) struct Inbound {
     /// The chunks of this lane; ours are those that came with messages.
     pub(crate) pool: Pool,
     pub(crate) remote: RemoteId,
+    /// Who claimed it.
+    pub(crate) claimant: Identity,
     /// The streamed message that is arriving here, if one is.
     pub(crate) stream: Option<usize>,
     /// Messages whose rest is to come through it in parts.
@@ -93,6 +95,15 @@ impl Inbound {
     }
 }
 
+/// A receipt that the owner still has to ask for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Receipt {
+    pub(crate) remote: RemoteId,
+    pub(crate) send_id: u64,
+    /// Whoever waited for it is gone. Another process at its address may use the same number for a send of its own.
+    pub(crate) is_void: bool,
+}
+
 /// Transfers under way, by who names them.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
@@ -114,8 +125,8 @@ pub(crate) struct Transfers {
     pub(crate) rounds: u64,
     /// Boards lent so far.
     pub(crate) tickets: u64,
-    /// Receipts the owner still has to ask for; the index is the owner's `AckToken`.
-    pub(crate) receipts: Slab<(RemoteId, u64)>,
+    /// By index, which is the owner's `AckToken`.
+    pub(crate) receipts: Slab<Receipt>,
     /// Offered messages of ours that their receivers fetched by single copy.
     pub(crate) pulled: Count,
     /// The same out of our heap.
@@ -159,9 +170,10 @@ pub(crate) fn listener_name(address: SocketAddr) -> String {
     format!("weft/{address}")
 }
 
-/// The name of its bell.
-pub(crate) fn bell_name(address: SocketAddr) -> String {
-    format!("weft/{address}/bell")
+/// The name of the bell of an incarnation. Nobody can take it beforehand, since nobody knows it; and who comes after it
+/// at the same address has another one.
+pub(crate) fn bell_name(incarnation: u64) -> String {
+    format!("weft/bell/{incarnation:016x}")
 }
 
 /// The name of its region file.
@@ -173,11 +185,12 @@ impl Own {
     fn open(settings: &Settings) -> Result<Self, OpenError> {
         let (address, port) = take_port(settings)?;
         let file = backing::make_file(settings, address)?;
-        let incarnation = process::random_u64().map_err(OpenError::Sockets)?;
+        let random = process::random_u64().map_err(OpenError::Sockets)?;
+        let incarnation = Identity::incarnation_of(random);
         let identity = Identity {
             address,
             incarnation,
-            pid: process::own_pid(),
+            process: ProcessId::own(),
         };
         let probe = Box::new(incarnation);
         let probe_address = (&raw const *probe) as u64;
@@ -189,7 +202,7 @@ impl Own {
         process::allow_readers();
         crash_point!(2, "open: the region is published, no socket has a name");
         // The bell first: who finds the listener takes an endpoint without a bell for dead.
-        let bell = Bell::bind(&bell_name(address)).map_err(OpenError::Sockets)?;
+        let bell = Bell::bind(&bell_name(incarnation)).map_err(OpenError::Sockets)?;
         crash_point!(3, "open: the bell has its name, the listener has none");
         let listener = Listener::bind(&listener_name(address)).map_err(OpenError::Sockets)?;
         Ok(Self {
@@ -244,10 +257,16 @@ impl Own {
         std::iter::once(&self.listener).chain(aliases)
     }
 
-    /// Forgets all rings so far.
-    pub(crate) fn silence(&self) {
-        self.bell.silence();
-        self.aliases.iter().for_each(|alias| alias.bell.silence());
+    /// Whether an endpoint is known to be gone: closed, or its process has ended. That a name is there proves little (a child
+    /// that was made by a raw clone(2) may hold it, or anybody have taken it since); so the process is looked at, too. One system
+    /// call if it is gone, else some ten microseconds.
+    pub(crate) fn is_gone(&self, who: &Identity) -> bool {
+        self.has_closed(who.incarnation) || who.process.has_ended(&self.identity.process)
+    }
+
+    /// Whether the bell of an endpoint is gone. One system call.
+    pub(crate) fn has_closed(&self, incarnation: u64) -> bool {
+        incarnation != self.identity.incarnation && self.ringer.is_gone(&bell_name(incarnation))
     }
 }
 
@@ -302,15 +321,8 @@ impl Transport {
             if self.own.is_at(address) {
                 continue;
             }
-            if let (Ok(bell), Ok(listener)) = (
-                Bell::bind(&bell_name(address)),
-                Listener::bind(&listener_name(address)),
-            ) {
-                let alias = Alias {
-                    address,
-                    listener,
-                    bell,
-                };
+            if let Ok(listener) = Listener::bind(&listener_name(address)) {
+                let alias = Alias { address, listener };
                 if self.sleeper.learn(&alias).is_ok() {
                     self.own.aliases.push(alias);
                 }
@@ -407,7 +419,8 @@ impl Transport {
         if let Link::Ready(attached) = &entry.link
             && attached.region.doorbell().ring(attached.slot)
         {
-            self.own.ringer.ring(&bell_name(entry.address));
+            let bell = bell_name(attached.owner.incarnation);
+            self.own.ringer.ring(&bell);
         }
     }
 }
@@ -429,8 +442,10 @@ impl Peer for Transport {
     }
 
     fn acknowledge(&mut self, ack: AckToken) {
-        let (remote, send_id) = self.transfers.receipts.remove(ack.0 as usize);
-        self.finish(remote, send_id);
+        let receipt = self.transfers.receipts.remove(ack.0 as usize);
+        if !receipt.is_void {
+            self.finish(receipt.remote, receipt.send_id);
+        }
     }
 
     #[inline(always)]

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
 use weft_os::local_socket::{Bell, Listener};
+use weft_os::process_id::ProcessId;
 use weft_os::region_file::create_memfd;
 use weft_ring::layout::REGION_BYTES;
 use weft_ring::{Identity, Region};
@@ -73,14 +74,14 @@ impl Impostor {
         let file = create_memfd(&format!("weft {address}"), REGION_BYTES as u64).expect("memfd");
         let identity = Identity {
             address,
-            incarnation: 1,
-            pid: 1,
+            incarnation: 4,
+            process: ProcessId::default(),
         };
         Region::create(file.as_fd(), &identity, (0, 0)).expect("region");
         Self {
             address,
             file: file.into(),
-            _bell: Bell::bind(&format!("weft/{address}/bell")).expect("bell"),
+            _bell: Bell::bind(&format!("weft/bell/{:016x}", identity.incarnation)).expect("bell"),
             _listener: Listener::bind(&format!("weft/{address}")).expect("listener"),
             _port: port,
         }

@@ -68,7 +68,7 @@ pub fn timings(single_copy_works: bool) -> Option<Vec<Timing>> {
     let nobody = Identity {
         address: ([127, 0, 0, 1], 0).into(),
         incarnation: 0,
-        pid: 0,
+        process: weft_os::process_id::ProcessId::default(),
     };
     let region = Region::create(std::os::fd::AsFd::as_fd(&file), &nobody, (0, 0)).ok()?;
     let largest = SIZES[SIZES.len() - 1];

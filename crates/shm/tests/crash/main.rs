@@ -28,8 +28,6 @@ const NOTICE: Duration = Duration::from_secs(10);
 /// Descriptors of this process are counted: its tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A process that dies between taking a slot and naming itself leaves it taken (docs/shm-layout.md, clause 3).
-const UNNAMED_CLAIM: u32 = 8;
 
 /// What the victim is told: its own address, its parent's, the scenario, its part, and whether it takes an address over.
 fn victim_words() -> Option<Vec<String>> {
@@ -153,7 +151,7 @@ impl Run<'_> {
         let signal = victim.end();
         await_notice(&mut side, signal.is_some(), opened);
         self.succeed(&mut side, theirs, own);
-        await_free_slots(&mut side, self.step);
+        await_free_slots(&mut side);
         drop(side);
         before.compare();
         signal == Some(9)
@@ -232,10 +230,9 @@ fn taken_slots(side: &Side) -> usize {
         .count()
 }
 
-fn await_free_slots(side: &mut Side, step: Option<(u32, u32)>) {
-    let allowed = usize::from(step.is_some_and(|(number, _)| number == UNNAMED_CLAIM));
+fn await_free_slots(side: &mut Side) {
     let start = Instant::now();
-    while taken_slots(side) > allowed {
+    while taken_slots(side) > 0 {
         for _ in 0..1000 {
             side.progress();
         }

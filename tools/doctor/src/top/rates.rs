@@ -260,7 +260,7 @@ fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -
     };
     let remotes = reading.snapshot.inflows.iter().map(|inflow| RemoteRow {
         address: inflow.from.address,
-        pid: inflow.from.pid,
+        pid: inflow.from.process.pid,
         route: "shm",
         sent: None,
         received: Some(Flow::between(
@@ -357,7 +357,10 @@ mod tests {
         let owner = Identity {
             address: SocketAddr::from(([127, 0, 0, 1], 1)),
             incarnation: 1,
-            pid: 7,
+            process: weft_os::process_id::ProcessId {
+                pid: 7,
+                ..Default::default()
+            },
         };
         let counters = Counters {
             written_ns: 0,
