@@ -5,8 +5,9 @@
 
 use weft_contract::{Class, Envelope, RemoteId};
 use weft_matching::Matcher;
-use weft_memory::UserBuffer;
+use weft_memory::{Scratch, UserBuffer};
 
+use crate::backlog::Backlog;
 use crate::completion::{ReceiveEnd, Reporter};
 use crate::multi_receive::{MultiId, MultiReceive};
 use crate::one_sided::OneSided;
@@ -99,6 +100,13 @@ pub(crate) struct Core {
     pub(crate) claimed: Vec<Claimed>,
     pub(crate) pool: PayloadPool,
     pub(crate) min_multi_receive_bytes: usize,
+    /// Sends that found no room.
+    pub(crate) backlog: Backlog,
+    /// Where their copies lie while they are posted; taken at the first one.
+    pub(crate) scratch: Option<Scratch>,
+    /// Rounds of progress have more to do than to ask the transport: there are one-sided
+    /// operations, or a backlog.
+    pub(crate) has_chores: bool,
     /// Made at the first one-sided operation, ours or a remote's.
     pub(crate) one_sided: Option<Box<OneSided>>,
 }
@@ -118,6 +126,9 @@ impl Core {
             claimed: Vec::new(),
             pool: PayloadPool::new(),
             min_multi_receive_bytes: DEFAULT_MIN_MULTI_RECEIVE_BYTES,
+            backlog: Backlog::default(),
+            scratch: None,
+            has_chores: false,
             one_sided: None,
         }
     }
@@ -128,5 +139,12 @@ impl Core {
         let one_sided = self.one_sided.as_ref();
         one_sided.is_some_and(|one_sided| one_sided.outstanding(remote) > 0)
             || self.pending.any(|send| send.remote == remote)
+            || self.backlog.holds(remote)
+    }
+
+    /// The state of one-sided operations, made now if there is none yet.
+    pub(crate) fn begin_one_sided(&mut self) -> &mut OneSided {
+        self.has_chores = true;
+        self.one_sided.get_or_insert_with(OneSided::new)
     }
 }

@@ -32,6 +32,8 @@ pub(crate) struct Endpoint<P> {
     pub(crate) watched: Vec<RemoteId>,
     /// Rounds of progress without an event.
     pub(crate) idle_rounds_count: u32,
+    /// The process that opened it.
+    pub(crate) process: u32,
 }
 
 impl<P: LocalRoute> Endpoint<P> {
@@ -62,6 +64,7 @@ impl<P: LocalRoute> Domain<P> {
             sleepers_count: 0,
             watched: Vec::new(),
             idle_rounds_count: 0,
+            process: std::process::id(),
         }))
     }
 
@@ -267,11 +270,14 @@ impl<P: LocalRoute> Domain<P> {
         })
     }
 
-    /// Closes an endpoint with all that is under way on it; no completions are written for that. Setup.
+    /// Closes an endpoint with all that is under way on it; no completions are written for that.
+    /// Sends that wait for room are posted first, for two seconds at most. Setup.
     ///
     /// # Errors
     /// Only [`Error::NoSuch`].
     pub fn close_endpoint(&mut self, endpoint: EndpointId) -> Result<(), Error> {
+        let closing = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
+        closing.linger(&mut self.sinks);
         self.endpoints.remove(endpoint.0).ok_or(Error::NoSuch)?;
         self.sinks
             .queues

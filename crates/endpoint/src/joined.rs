@@ -420,6 +420,13 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
         self.ways.to(remote) == Way::Local && self.near.touch(remote, stretch, touch)
     }
 
+    fn wakes_for_room(&self, remote: RemoteId) -> bool {
+        match (self.ways.to(remote), &self.far) {
+            (Way::Network, Some(far)) => far.transport.wakes_for_room(remote),
+            _ => self.near.wakes_for_room(remote),
+        }
+    }
+
     fn statistics(&self) -> Self::Statistics {
         Statistics {
             local: self.near.statistics(),

@@ -13,6 +13,7 @@
 //! Modules, in the order a message meets them:
 //! - `settings`, `ids`, `domain`, `endpoint`: what there is, and how it is opened, bound and closed;
 //! - `address_vector`, [`route`], `send`: on the way down; `shm_route`: a transport as a route; [`joined`]: two as one;
+//! - `later`, `backlog`: sends that their route cannot take now;
 //! - `receive`, `multi_receive`, `peek`: what a receive may ask for; `watch`: whose death would leave it waiting;
 //! - `one_sided`: reads, writes and atomics of registered memory, carried by messages between the endpoints;
 //! - `foreign`: when somebody else matches;
@@ -23,6 +24,7 @@
 
 mod address_vector;
 mod alarm;
+mod backlog;
 mod completion;
 mod completion_queue;
 mod core;
@@ -35,6 +37,7 @@ mod foreign;
 mod ids;
 pub mod in_process;
 pub mod joined;
+mod later;
 mod multi_receive;
 mod one_sided;
 mod peek;
@@ -62,7 +65,7 @@ pub use one_sided::{
 pub use route::{LocalRoute, Place};
 pub use settings::{
     DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
-    Inject, QueueBinding, QueueSettings, Receive, Send, VectorKind,
+    Inject, QueueBinding, QueueSettings, Receive, SEND_DEPTH, Send, VectorKind,
 };
 pub use sleep::Waitable;
 pub use statistics::{Counts, Statistics, Waiting};

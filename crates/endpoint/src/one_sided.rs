@@ -159,7 +159,7 @@ pub(crate) struct OneSided {
 
 impl OneSided {
     /// Nothing is under way.
-    fn new() -> Box<Self> {
+    pub(crate) fn new() -> Box<Self> {
         Box::new(Self {
             operations: Slots::new(),
             outstanding: Vec::new(),

@@ -123,7 +123,7 @@ impl<P: LocalRoute> Endpoint<P> {
         let Some(local) = &mut self.local else {
             return true;
         };
-        if self.core.one_sided.is_some() || !local.pass() {
+        if self.core.has_chores || !local.pass() {
             return false;
         }
         self.count_idle_round();
@@ -149,8 +149,8 @@ impl<P: LocalRoute> Endpoint<P> {
             None => local.progress(&mut { own }),
             Some(foreign) => progress_foreign(local, own, foreign),
         };
-        if self.core.one_sided.is_some() {
-            count += send_parcels(local, &mut self.core, sinks);
+        if self.core.has_chores {
+            count += do_chores(local, &mut self.core, sinks);
         }
         if count == 0 {
             self.count_idle_round();
@@ -159,15 +159,21 @@ impl<P: LocalRoute> Endpoint<P> {
     }
 }
 
-/// Sends what one-sided operations have gathered.
+/// Posts sends that waited for room, and what one-sided operations have gathered.
 #[inline(never)]
-fn send_parcels<P: LocalRoute>(local: &mut P, core: &mut Core, sinks: &mut Sinks) -> usize {
-    match &mut core.one_sided {
-        Some(one_sided) if one_sided.has_parcels() => {
-            one_sided.send_parcels(local, &mut core.report, sinks)
-        }
-        _ => 0,
+fn do_chores<P: LocalRoute>(local: &mut P, core: &mut Core, sinks: &mut Sinks) -> usize {
+    let mut count = 0;
+    // Answers first: who queues sends without end must not keep its remotes from theirs.
+    if let Some(one_sided) = &mut core.one_sided
+        && one_sided.has_parcels()
+    {
+        count += one_sided.send_parcels(local, &mut core.report, sinks);
     }
+    if !core.backlog.is_empty() {
+        count += core.send_queued(local, sinks);
+    }
+    core.has_chores = core.one_sided.is_some() || !core.backlog.is_empty();
+    count
 }
 
 /// Progress of an endpoint whose messages somebody else matches.
@@ -277,6 +283,7 @@ impl Owner for Arrivals<'_> {
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
         let core = &mut *self.core;
         core.remotes.stop_watching(remote);
+        core.drop_queued(self.sinks, remote, why);
         if let Some(one_sided) = &mut core.one_sided {
             one_sided.lost(remote, why, &mut core.report, self.sinks);
         }

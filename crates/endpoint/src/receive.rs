@@ -101,8 +101,9 @@ impl<P: LocalRoute> Domain<P> {
         }
     }
 
-    /// Cancels the earliest receive posted under `context`; an error entry [`Error::Canceled`] follows. Sends,
-    /// and receives that were matched, cannot be canceled. Slow path.
+    /// Cancels the earliest receive posted under `context`, or else the earliest send that waits
+    /// for room; an error entry [`Error::Canceled`] follows. Other sends, and receives that were
+    /// matched, cannot be canceled. Slow path.
     ///
     /// # Errors
     /// [`Error::NoSuch`] if there is none.
@@ -121,6 +122,9 @@ impl<P: LocalRoute> Domain<P> {
                 core.abandon(&mut self.sinks, class, &posted, Error::Canceled);
                 return Ok(());
             }
+        }
+        if core.cancel_queued(&mut self.sinks, context) {
+            return Ok(());
         }
         Err(Error::NoSuch)
     }

@@ -94,6 +94,12 @@ pub trait LocalRoute: Peer + Sized {
         false
     }
 
+    /// Whether the transport's descriptor wakes a sleeper when `remote` has room again, after it
+    /// answered that it is busy.
+    fn wakes_for_room(&self, _: RemoteId) -> bool {
+        false
+    }
+
     /// What was counted so far.
     fn statistics(&self) -> Self::Statistics;
 }
@@ -105,6 +111,8 @@ struct Remote {
     name: FiAddr,
     /// Whether the transport was asked to notice its death.
     watched: bool,
+    /// Sends to it wait for room.
+    held: bool,
 }
 
 /// Marks a name that leads to no remote. Chosen: ids are dense, so the largest is never reached.
@@ -114,6 +122,8 @@ const NOBODY: RemoteId = RemoteId(u32::MAX);
 #[derive(Debug, Default)]
 pub(crate) struct Remotes {
     by_name: Vec<RemoteId>,
+    /// The same, but nobody where sends wait for room: others must go behind them.
+    open: Vec<RemoteId>,
     by_id: Vec<Remote>,
     by_address: HashMap<SocketAddr, RemoteId>,
 }
@@ -124,6 +134,37 @@ impl Remotes {
     pub(crate) fn named(&self, name: FiAddr) -> Option<RemoteId> {
         let found = *self.by_name.get(usize::try_from(name.0).ok()?)?;
         (found != NOBODY).then_some(found)
+    }
+
+    /// The same, if no sends to it wait. Fast path.
+    #[inline(always)]
+    pub(crate) fn open(&self, name: FiAddr) -> Option<RemoteId> {
+        let found = *self.open.get(usize::try_from(name.0).ok()?)?;
+        (found != NOBODY).then_some(found)
+    }
+
+    /// Sends to `remote` wait from now on. Slow path.
+    pub(crate) fn hold(&mut self, remote: RemoteId) {
+        self.set_held(remote, true);
+    }
+
+    /// Sends to `remote` wait no longer. Slow path.
+    pub(crate) fn release(&mut self, remote: RemoteId) {
+        self.set_held(remote, false);
+    }
+
+    fn set_held(&mut self, remote: RemoteId, held: bool) {
+        let Some(known) = self.by_id.get_mut(remote.index()) else {
+            return;
+        };
+        if std::mem::replace(&mut known.held, held) == held {
+            return;
+        }
+        for (open, &named) in self.open.iter_mut().zip(&self.by_name) {
+            if named == remote {
+                *open = if held { NOBODY } else { remote };
+            }
+        }
     }
 
     /// What the user calls `remote`. Fast path.
@@ -142,6 +183,7 @@ impl Remotes {
             self.by_id.push(Remote {
                 name: FiAddr::UNSPEC,
                 watched: false,
+                held: false,
             });
         }
         (found, found == next)
@@ -152,8 +194,11 @@ impl Remotes {
         let index = name.0 as usize;
         if index >= self.by_name.len() {
             self.by_name.resize(index + 1, NOBODY);
+            self.open.resize(index + 1, NOBODY);
         }
         self.by_name[index] = remote;
+        let held = self.by_id[remote.index()].held;
+        self.open[index] = if held { NOBODY } else { remote };
         self.by_id[remote.index()].name = first;
     }
 
@@ -161,6 +206,7 @@ impl Remotes {
     pub(crate) fn clear_name(&mut self, name: FiAddr, first: FiAddr) {
         if let Some(remote) = self.named(name) {
             self.by_name[name.0 as usize] = NOBODY;
+            self.open[name.0 as usize] = NOBODY;
             self.by_id[remote.index()].name = first;
         }
     }

@@ -12,6 +12,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::flags;
 use crate::ids::{EndpointId, FiAddr};
+use crate::later::Posting;
 use crate::route::LocalRoute;
 use crate::settings::{Inject, Send};
 
@@ -38,11 +39,12 @@ pub(crate) fn refused(error: PostError) -> Error {
 }
 
 impl<P: LocalRoute> Endpoint<P> {
-    /// The remote that the user calls `to`, and its transport. Fast path.
+    /// The remote that the user calls `to`, and its transport; none if a send cannot go straight
+    /// there. Fast path.
     #[inline(always)]
-    fn route(&mut self, to: FiAddr) -> Result<(RemoteId, &mut P), Error> {
-        let local = self.local.as_mut().ok_or(Error::BadState)?;
-        Ok((self.core.remotes.named(to).ok_or(Error::Invalid)?, local))
+    fn route(&mut self, to: FiAddr) -> Option<(RemoteId, &mut P)> {
+        let local = self.local.as_mut()?;
+        Some((self.core.remotes.open(to)?, local))
     }
 
     /// Sends a fenced operation back while earlier ones to the same remote are under way (FI_FENCE).
@@ -56,12 +58,40 @@ impl<P: LocalRoute> Endpoint<P> {
     }
 }
 
+/// A send for which there was no room, as it is queued.
+#[inline(always)]
+fn posting(send: &Send, flags: u64) -> Posting {
+    Posting {
+        class: send.class,
+        tag: send.tag,
+        cq_data: send.cq_data,
+        flags,
+        context: send.context,
+        silent: false,
+    }
+}
+
+/// The same of an inject.
+#[inline(always)]
+fn injected(inject: &Inject) -> Posting {
+    Posting {
+        class: inject.class,
+        tag: inject.tag,
+        cq_data: inject.cq_data,
+        flags: flags::INJECT,
+        context: 0,
+        silent: true,
+    }
+}
+
 impl<P: LocalRoute> Domain<P> {
-    /// Sends a message. The buffer stays ours until the completion, unless the flags have FI_INJECT. Fast
-    /// path for small messages.
+    /// Sends a message. The buffer stays ours until the completion, unless the flags have
+    /// FI_INJECT. A message for which its route has no room is queued. Fast path for small
+    /// messages.
     ///
     /// # Errors
-    /// [`Error::Again`] when there is no room now: nothing was sent; make progress and call again.
+    /// [`Error::Again`] when [`SEND_DEPTH`](crate::SEND_DEPTH) messages to the remote wait, or the
+    /// memory that they may take is used up: nothing was sent; make progress and call again.
     /// [`Error::Invalid`] if `to` names no remote, [`Error::BadState`] before the endpoint is enabled,
     /// [`Error::TooLong`] beyond the inject limit under FI_INJECT, [`Error::Transfer`] if the remote is gone
     /// or cannot be reached.
@@ -84,7 +114,9 @@ impl<P: LocalRoute> Domain<P> {
             endpoint.heed_fence(to, flags)?;
         }
         let token = endpoint.core.pending.next();
-        let (remote, local) = endpoint.route(to)?;
+        let Some((remote, local)) = endpoint.route(to) else {
+            return endpoint.send_behind(&mut self.sinks, to, posting(send, flags), payload);
+        };
         let op = SendOp {
             remote,
             class: send.class,
@@ -94,7 +126,13 @@ impl<P: LocalRoute> Domain<P> {
             token: SendToken(u64::from(token)),
             inject,
         };
-        let posted = local.post_send(&op, payload).map_err(refused)?;
+        let posted = match local.post_send(&op, payload) {
+            Ok(posted) => posted,
+            Err(PostError::Busy) => {
+                return endpoint.send_later(&mut self.sinks, remote, posting(send, flags), payload);
+            }
+            Err(failed) => return Err(refused(failed)),
+        };
         let core = &mut endpoint.core;
         core.report.count_sent(payload.length_bytes());
         match posted {
@@ -133,7 +171,9 @@ impl<P: LocalRoute> Domain<P> {
             return Err(Error::TooLong);
         }
         let token = endpoint.core.pending.next();
-        let (remote, local) = endpoint.route(to)?;
+        let Some((remote, local)) = endpoint.route(to) else {
+            return endpoint.send_behind(&mut self.sinks, to, injected(inject), payload);
+        };
         let op = SendOp {
             remote,
             class: inject.class,
@@ -143,7 +183,13 @@ impl<P: LocalRoute> Domain<P> {
             token: SendToken(u64::from(token)),
             inject: true,
         };
-        let posted = local.post_send(&op, payload).map_err(refused)?;
+        let posted = match local.post_send(&op, payload) {
+            Ok(posted) => posted,
+            Err(PostError::Busy) => {
+                return endpoint.send_later(&mut self.sinks, remote, injected(inject), payload);
+            }
+            Err(failed) => return Err(refused(failed)),
+        };
         let core = &mut endpoint.core;
         core.report.count_sent(payload.length_bytes());
         match posted {

@@ -12,6 +12,11 @@ pub const DEFAULT_INJECT_LIMIT_BYTES: usize = weft_shm::protocol::EAGER_BYTES;
 /// Chosen: as other providers for shared memory; users of multi-receive set their own.
 pub const DEFAULT_MIN_MULTI_RECEIVE_BYTES: usize = 4096;
 
+/// Sends to one remote that may wait for room before callers are told to come again; the depth that
+/// the provider reports (`fi_tx_attr.size`). Chosen: above what any MPI's own transport takes
+/// (docs/backlog.md).
+pub const SEND_DEPTH: usize = 4096;
+
 /// Settings of a domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DomainSettings {

@@ -46,6 +46,10 @@ impl<P: LocalRoute> Endpoint<P> {
         if one_sided.is_some_and(|one_sided| one_sided.has_parcels()) {
             return false;
         }
+        let mut waiting = self.core.backlog.active().iter();
+        if !waiting.all(|&remote| local.wakes_for_room(remote)) {
+            return false;
+        }
         if self.sleepers_count == 0 && !local.before_sleep() {
             return false;
         }
@@ -161,11 +165,12 @@ impl<P: LocalRoute> Domain<P> {
 
     /// Whether an endpoint has transfers under way that move only while somebody makes progress.
     pub fn is_busy(&self) -> bool {
-        let mut open = self
-            .endpoints
-            .iter()
-            .filter_map(|endpoint| endpoint.local.as_ref());
-        open.any(LocalRoute::is_busy)
+        self.endpoints.iter().any(|endpoint| {
+            endpoint.local.as_ref().is_some_and(|local| {
+                let mut waiting = endpoint.core.backlog.active().iter();
+                local.is_busy() || !waiting.all(|&remote| local.wakes_for_room(remote))
+            })
+        })
     }
 
     /// Whether a queue has an entry, or a counter differs from what was read last. Makes progress first, as

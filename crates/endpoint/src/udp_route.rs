@@ -57,6 +57,11 @@ impl<P: Ports> LocalRoute for Transport<P> {
         self.set_undisturbed(undisturbed);
     }
 
+    /// Room comes with datagrams, or when one is taken for lost.
+    fn wakes_for_room(&self, _: RemoteId) -> bool {
+        true
+    }
+
     fn statistics(&self) -> Statistics {
         self.statistics()
     }

@@ -52,6 +52,7 @@ impl<P: LocalRoute> Endpoint<P> {
             }
             let one_sided = core.one_sided.as_ref();
             let is_named = core.matching.names(remote)
+                || core.backlog.holds(remote)
                 || one_sided.is_some_and(|one_sided| one_sided.outstanding(remote) > 0);
             if !is_named {
                 core.remotes.stop_watching(remote);

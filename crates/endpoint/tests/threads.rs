@@ -280,3 +280,51 @@ fn messages_cross_in_order_and_unchanged_with_single_copy() {
 fn messages_cross_in_order_and_unchanged_through_lent_chunks() {
     both_ways_at_once(SingleCopy::Never);
 }
+
+/// A sender that closes its endpoint while most of what it sent waits for room, all of it complete.
+#[test]
+fn what_was_sent_before_a_close_arrives_though_it_waited_for_room() {
+    const COUNT: usize = 1500;
+    let (tell, told) = channel();
+    let (answer, answered) = channel();
+    let receiver = std::thread::spawn(move || {
+        let mut side = open(SingleCopy::Auto, &answer, &told);
+        // Posted before the first look, so that the sender closes while its lane is full.
+        let rooms: Vec<UserBuffer> = (0..COUNT).map(|_| UserBuffer::leaked(&[1024])).collect();
+        for (number, room) in rooms.iter().enumerate() {
+            let receive = Receive {
+                class: Class::Tagged,
+                source: FiAddr::UNSPEC,
+                tag: number as u64,
+                ignore: 0,
+                flags: None,
+                context: number,
+            };
+            side.domain
+                .receive(side.endpoint, &receive, room.clone())
+                .unwrap();
+        }
+        let (start, mut came) = (Instant::now(), 0);
+        while came < COUNT {
+            assert!(start.elapsed() < PATIENCE, "{came} of {COUNT} came");
+            match side.domain.read_queue(side.queue, 16, |_| came += 1) {
+                Ok(_) | Err(Error::Again) => {}
+                Err(error) => panic!("after {came} messages: {error}"),
+            }
+        }
+    });
+    let mut side = open(SingleCopy::Auto, &tell, &answered);
+    let payload = UserBuffer::leaked(&[1024]);
+    for number in 0..COUNT {
+        let inject = weft_endpoint::Inject {
+            class: Class::Tagged,
+            tag: number as u64,
+            cq_data: None,
+        };
+        side.domain
+            .inject(side.endpoint, side.other, &inject, &payload)
+            .unwrap();
+    }
+    side.domain.close_endpoint(side.endpoint).unwrap();
+    receiver.join().unwrap();
+}

@@ -4,7 +4,7 @@
 //! hints checks what an application asks for against this; info turns it into C. Source: fi_getinfo(3),
 //! fi_endpoint(3), fi_domain(3); the values are those that Open MPI, MPICH and Intel MPI all accept.
 
-use weft_endpoint::{ATOMIC_LIMIT_BYTES, RANGE_LIMIT};
+use weft_endpoint::{ATOMIC_LIMIT_BYTES, RANGE_LIMIT, SEND_DEPTH};
 use weft_fabric_sys::flags::*;
 use weft_fabric_sys::info::*;
 use weft_memory::IOV_LIMIT;
@@ -90,8 +90,9 @@ pub const PIECES: usize = IOV_LIMIT;
 pub const PIECES_REPORTED: usize = 4;
 /// Ranges of remote memory of one operation, at most.
 pub const RANGES: usize = RANGE_LIMIT;
-/// Operations that may be under way, reported to applications that size their windows by it. Chosen; there is no limit.
-pub const DEPTH: usize = 4096;
+/// Operations that may be under way, reported to applications that size their windows by it: so
+/// many sends to a remote that takes none are queued.
+pub const DEPTH: usize = SEND_DEPTH;
 /// Receives that may be under way, reported to other providers: lnx refuses links that say more (specified by its sources).
 pub const PEER_DEPTH: usize = 1024;
 /// Queues, endpoints, counters of one domain. Chosen; there is no limit but memory.

@@ -154,7 +154,8 @@ impl Transport {
             return Err(PostError::Failed(weft_contract::TransferError::NoMemory));
         }
         if !entry.waiting.is_empty() {
-            if op.inject || entry.waiting.len() >= WAITING_LIMIT {
+            // A short one is complete as soon as its owner has copied it.
+            if length_bytes <= EAGER_BYTES || entry.waiting.len() >= WAITING_LIMIT {
                 return Err(PostError::Busy);
             }
             let waiting = self.begin_send(op, payload);

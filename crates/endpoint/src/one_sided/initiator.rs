@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Posting one-sided operations. Called by the provider; calls the route to the remote. Their ends are in answer.rs.
 
-use weft_contract::{PostError, Posted, RemoteId};
+use weft_contract::{PostError, Posted, RemoteId, SendOp};
 use weft_memory::{Scratch, UserBuffer};
 
 use super::answer::{NOBODY, tell};
@@ -13,6 +13,7 @@ use super::{
     ATOMIC_LIMIT_BYTES, Access, AccessKind, Atomic, Ending, OURS, OUTSTANDING_LIMIT, OneSided,
     Operation, REQUEST_LIMIT_BYTES,
 };
+use crate::backlog::{Ending as QueuedEnding, Payload, Queued};
 use crate::completion::Sinks;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
@@ -58,6 +59,7 @@ impl<P: LocalRoute> Endpoint<P> {
         if flags & flags::FENCE != 0 && self.core.is_under_way(remote) {
             return Err(Error::Again);
         }
+        self.core.has_chores = true;
         let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
         if one_sided.outstanding(remote) >= OUTSTANDING_LIMIT {
             return Err(Error::Again);
@@ -103,7 +105,8 @@ impl<P: LocalRoute> Endpoint<P> {
         trailers: Trailers<'_>,
     ) -> Result<(), Error> {
         let local = self.local.as_mut().ok_or(Error::BadState)?;
-        let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
+        let core = &mut self.core;
+        let one_sided = core.one_sided.get_or_insert_with(OneSided::new);
         if one_sided.outbox.waits_for(remote) {
             // What waits for room comes first.
             return Err(Error::Again);
@@ -121,7 +124,34 @@ impl<P: LocalRoute> Endpoint<P> {
         let mut op = service(remote, tag, one_sided.nameless_token(), true);
         op.cq_data = access.cq_data;
         let payload = one_sided.scratch.payload(length);
-        local.post_send(&op, &payload).map(drop).map_err(refused)
+        let posted = if core.backlog.holds(remote) {
+            Err(PostError::Busy)
+        } else {
+            local.post_send(&op, &payload)
+        };
+        match posted {
+            // Its payload must come after it, and is not queued.
+            Err(PostError::Busy) if tag.kind == Kind::LongWrite => Err(Error::Again),
+            Err(PostError::Busy) => self.request_later(SendOp { ..op }, payload.clone()),
+            Err(failed) => Err(refused(failed)),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Queues a request behind what waits already.
+    #[cold]
+    fn request_later(&mut self, op: SendOp, payload: UserBuffer) -> Result<(), Error> {
+        let core = &mut self.core;
+        if !core.backlog.has_room(op.remote, payload.length_bytes()) {
+            return Err(Error::Again);
+        }
+        core.queue(Queued {
+            op,
+            payload: Payload::copy_of(&payload),
+            ending: QueuedEnding::Told,
+        });
+        self.watch(op.remote);
+        Ok(())
     }
 }
 

@@ -61,6 +61,7 @@ impl Core {
     /// A service message is at hand.
     #[inline(never)]
     pub(crate) fn serve(&mut self, sinks: &mut Sinks, envelope: &Envelope, payload: BytesView<'_>) {
+        self.has_chores = true;
         let one_sided = self.one_sided.get_or_insert_with(OneSided::new);
         let Some(tag) = Tag::parse(envelope.tag) else {
             return;
@@ -102,7 +103,7 @@ impl Core {
     /// A service message is announced.
     #[inline(never)]
     pub(crate) fn serve_offer(&mut self, envelope: &Envelope) -> Landing {
-        let one_sided = self.one_sided.get_or_insert_with(OneSided::new);
+        let one_sided = self.begin_one_sided();
         let found = Tag::parse(envelope.tag).and_then(|tag| match tag.kind {
             Kind::Result => {
                 let length = envelope.length_bytes;

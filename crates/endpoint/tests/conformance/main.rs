@@ -8,6 +8,7 @@
 mod access;
 mod address;
 mod atomic;
+mod backlog;
 mod cancel;
 mod completion;
 mod datagrams;
@@ -57,6 +58,13 @@ macro_rules! conformance {
                 additions_of_eight_initiators_are_all_counted,
                 a_compare_and_swap_elects_one,
                 what_has_no_meaning_is_refused_at_once_and_bad_keys_in_the_end,
+            ]);
+            crate::conformance!($fabric: backlog [
+                sends_both_ways_are_taken_though_nobody_makes_progress,
+                beyond_the_depth_senders_are_told_to_come_again_and_all_that_was_taken_arrives,
+                a_write_among_sends_that_wait_keeps_its_place,
+                sends_that_wait_for_the_dead_end_in_errors,
+                a_send_that_waits_can_be_canceled_and_only_it_is_missing,
             ]);
             crate::conformance!($fabric: cancel [
                 a_canceled_receive_ends_in_an_error_and_matches_nothing,

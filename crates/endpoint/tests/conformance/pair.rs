@@ -25,6 +25,8 @@ pub trait Fabric {
     const SETTLING_ROUNDS: usize = 60;
     /// Whether one-sided operations may be carried out without their target, which then cannot count them.
     const IS_DIRECT: bool = false;
+    /// Whether it takes any number of messages at once.
+    const HAS_ROOM_FOR_ALL: bool = false;
     /// A fabric of its own for one test.
     fn open() -> Self;
     /// How its transports are opened.
