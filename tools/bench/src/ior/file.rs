@@ -35,7 +35,17 @@ fn failed(what: &str, path: &Path, error: &io::Error, through: Through) -> Faile
         // ENOSPC, EDQUOT
         Some(28 | 122) => "; make room, or choose a smaller -b or -s",
         // ENOENT
-        Some(2) => "; write it first (-w, and -k to keep it), or correct -o",
+        Some(2) => match missing_folder(path) {
+            Some(folder) => {
+                let folder = folder.display();
+                &format!("; the folder {folder} is missing: make it first, or correct -o")
+            }
+            None => "; write it first (-w, and -k to keep it), or correct -o",
+        },
+        // EFBIG
+        Some(27) => {
+            "; `ulimit -f` allows no longer files (the shell's own counts KiB): raise it, or choose a smaller -b"
+        }
         // EACCES
         Some(13) => "; choose a place in -o that this user may use",
         _ => "",
@@ -44,6 +54,30 @@ fn failed(what: &str, path: &Path, error: &io::Error, through: Through) -> Faile
         "ERROR: cannot {what} {}: {error}{hint}",
         path.display()
     ))
+}
+
+/// The outermost folder above a file that is not there.
+fn missing_folder(path: &Path) -> Option<&Path> {
+    let above = path.ancestors().skip(1);
+    above
+        .filter(|folder| !folder.as_os_str().is_empty() && !folder.exists())
+        .last()
+}
+
+/// Makes the folder of a file for -u, as IOR does: one level, and one that is there is no error.
+///
+/// # Errors
+/// Path and reason.
+pub fn make_own_folder(path: &str) -> Result<(), Failed> {
+    let Some(folder) = Path::new(path).parent() else {
+        return Ok(());
+    };
+    match std::fs::create_dir(folder) {
+        Err(error) if !folder.is_dir() => {
+            Err(failed("make folder", folder, &error, Through::default()))
+        }
+        _ => Ok(()),
+    }
 }
 
 impl Target {
@@ -57,10 +91,6 @@ impl Target {
         options.read(true).write(write).create(write).mode(0o664);
         if through.direct {
             options.custom_flags(DIRECT);
-        }
-        if let Some(folder) = path.parent().filter(|_| write) {
-            // The folders of -u; one that is there is no error, and one that cannot be made shows when opening.
-            let _ = std::fs::create_dir_all(folder);
         }
         match options.open(&path) {
             Ok(file) => Ok(Self {
@@ -145,6 +175,30 @@ pub fn remove(path: &str) -> Result<(), Failed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_missing_folder_is_named_and_not_made_but_for_that_of_each_task() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = place.path().join("absent");
+        let path = folder.join("below/f").to_string_lossy().into_owned();
+        for write in [true, false] {
+            let open = Target::open(&path, write, Through::default());
+            let why = open.unwrap_err().to_string();
+            let words = format!("the folder {} is missing", folder.display());
+            assert!(why.contains(&words), "{why}");
+        }
+        assert!(
+            make_own_folder(&path)
+                .unwrap_err()
+                .to_string()
+                .contains("is missing")
+        );
+        assert!(!folder.exists());
+        std::fs::create_dir(&folder).unwrap();
+        make_own_folder(&path).unwrap();
+        make_own_folder(&path).unwrap();
+        Target::open(&path, true, Through::default()).unwrap();
+    }
 
     #[test]
     fn what_is_written_is_read_and_a_short_file_is_told() {

@@ -185,6 +185,10 @@ impl<'a> Phase<'a> {
         let since = || zero.elapsed().as_secs_f64();
         let mut times = Times::default();
         times.open_s.0 = since();
+        let files = &self.test.files;
+        if access == Access::Write && files.own_folder && files.per_process {
+            file::make_own_folder(&path)?;
+        }
         let target = Target::open(&path, access == Access::Write, self.test.through)?;
         times.open_s.1 = since();
         self.between()?;
