@@ -16,17 +16,20 @@ import sys
 def main() -> int:
     least, command = int(sys.argv[1]), sys.argv[2:]
     name = f"weft-carried-{os.getpid()}"
-    hears = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    hears = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     hears.bind("\0" + name)
+    hears.listen(1024)
     hears.setblocking(False)
     status = subprocess.run(command, env={**os.environ, "FI_WEFT_REPORT": name}, check=False).returncode
     carried: dict[str, int] = {}
     while True:
         try:
-            report = json.loads(hears.recv(65536))
+            connection, _ = hears.accept()
         except BlockingIOError:
             break
-        for way, count in report["sent"].items():
+        with connection, connection.makefile() as words:
+            report = json.load(words)
+        for way, count in report.get("sent", {}).items():
             carried[way] = carried.get(way, 0) + count["messages"]
     used = {way: count for way, count in carried.items() if count}
     print("carried by Weft:", ", ".join(f"{way} {count}" for way, count in used.items()) or "nothing")

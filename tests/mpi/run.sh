@@ -26,7 +26,7 @@ usage() {
 SUITES_FOLDER=tests/mpi/suites
 read_arguments "$@"
 [ ${#suites[@]} -gt 0 ] ||
-    suites=(driver standard local_sends bench windows applications imb mpi4py)
+    suites=(driver ends standard local_sends bench windows applications imb mpi4py)
 
 WEFT=${WEFT:-$ROOT/dist/bin/weft}
 [ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }

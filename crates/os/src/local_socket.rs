@@ -148,6 +148,29 @@ impl Connection {
         })
     }
 
+    /// Sends bytes that fit into the connection's buffer, whether or not the other end has accepted it: they lie there
+    /// also when this end is closed. One system call.
+    ///
+    /// # Errors
+    /// `WriteZero` if they did not fit, `BrokenPipe` if the other end is gone, else the errno of send(2).
+    pub fn send_bytes(&self, bytes: &[u8]) -> io::Result<()> {
+        // SAFETY: the buffer is valid for its length.
+        let sent = check_length(unsafe {
+            let start = bytes.as_ptr().cast();
+            libc::send(
+                self.socket.as_raw_fd(),
+                start,
+                bytes.len(),
+                libc::MSG_NOSIGNAL,
+            )
+        })?;
+        if sent == bytes.len() {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::WriteZero.into())
+        }
+    }
+
     /// Sends one byte and a descriptor beside it (SCM_RIGHTS).
     ///
     /// # Errors
@@ -390,6 +413,23 @@ mod tests {
         let mut text = String::new();
         received.read_to_string(&mut text).expect("read");
         assert_eq!(text, "weft");
+    }
+
+    #[test]
+    fn bytes_wait_for_a_listener_that_has_not_accepted_while_their_sender_is_gone() {
+        let name = unique("bytes");
+        let listener = Listener::bind(&name).expect("bind");
+        for text in ["one", "two"] {
+            let client = Connection::open(&name).expect("connect");
+            client.send_bytes(text.as_bytes()).expect("send");
+        }
+        for text in ["one", "two"] {
+            let connection = listener.accept().expect("waiting connection");
+            let mut stream = std::os::unix::net::UnixStream::from(connection.socket);
+            let mut found = String::new();
+            stream.read_to_string(&mut found).expect("read to the end");
+            assert_eq!(found, text);
+        }
     }
 
     #[test]

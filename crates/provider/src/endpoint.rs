@@ -261,6 +261,7 @@ impl<L: Lock> Endpoint<L> {
             }
         }
         self.wake_readers();
+        usage::opened();
         FI_SUCCESS
     }
 
@@ -360,7 +361,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
     // Told first: what is owed to remotes may keep the endpoint open for a while, and a launcher may not wait.
     if let Ok(carried) = endpoint.with(|guarded, id| guarded.statistics(id)) {
-        usage::send(&carried);
+        usage::closed(&carried);
     }
     let closed = errno::code(endpoint.with(|guarded, id| guarded.close_endpoint(id)));
     if closed == FI_SUCCESS {

@@ -137,7 +137,8 @@ pub fn define(provider: *const FiProvider) {
     define_one(
         provider,
         REPORT,
-        "Abstract unix datagram socket that is sent each endpoint's counts when it closes; weft run sets it (default: none)",
+        "Abstract unix socket that hears of each endpoint: that it is open, and its counts when it closes; weft run sets it \
+         (default: none)",
     );
     define_one(
         provider,

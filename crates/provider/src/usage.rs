@@ -1,31 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint has carried, told to whoever started the job: one datagram of JSON when it closes.
+//! What becomes of an endpoint, told to whoever started the job: a line of JSON when it is enabled, and one with what it
+//! has carried when it closes, each over a connection of its own.
 //!
-//! Called by endpoint. `weft run` names its socket in FI_WEFT_REPORT and adds the reports up. The text is put together by
-//! hand: numbers and fixed names need no library.
+//! Called by endpoint. `weft run` names its socket in FI_WEFT_REPORT and adds the reports up. A connection and its bytes
+//! wait in the listener's queue until they are taken, so that hundreds of ranks that close at once lose none; a datagram
+//! socket holds 10 (net.unix.max_dgram_qlen). The text is put together by hand: numbers and fixed names need no library.
 
 use std::fmt::Write;
+use std::io::ErrorKind;
+use std::thread::sleep;
+use std::time::Duration;
 
 use weft_endpoint::shm;
-use weft_os::local_socket::Ringer;
+use weft_os::local_socket::Connection;
 
 use crate::parameters;
 use crate::routes::Statistics;
 
-/// Sends the report, if one is asked for. Never waits, and never fails the caller: a job must not end differently because
-/// nobody listens.
-pub fn send(statistics: &Statistics) {
+/// How often a full queue is tried again, and after how long. Chosen: a listener that takes nothing for half a second is
+/// stopped, and thousands of ranks wait in its queue already.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Says that an endpoint was enabled. Setup.
+pub fn opened() {
+    tell(|pid| format!(r#"{{"weft":"{VERSION}","pid":{pid},"opened":true}}"#));
+}
+
+/// Says what an endpoint has carried.
+pub fn closed(statistics: &Statistics) {
+    tell(|pid| describe(statistics, pid));
+}
+
+/// Sends a report, if one is asked for. Waits only for a full queue, half a second at most, and never fails the caller: a
+/// job must not end differently because nobody listens.
+fn tell(text: impl FnOnce(u32) -> String) {
     let Some(socket) = parameters::settings().and_then(|settings| settings.report.as_deref())
     else {
         return;
     };
-    if let Ok(ringer) = Ringer::new() {
-        let _ = ringer.send(
-            socket,
-            describe(statistics, weft_os::process::own_pid()).as_bytes(),
-        );
+    let text = text(weft_os::process::own_pid());
+    for _ in 0..TRIES {
+        match Connection::open(socket) {
+            Ok(connection) => {
+                let _ = connection.send_bytes(text.as_bytes());
+                return;
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => sleep(PAUSE),
+            Err(_) => return,
+        }
     }
 }
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn describe(statistics: &Statistics, pid: u32) -> String {
     let counts = &statistics.counts;
@@ -62,7 +89,7 @@ fn describe(statistics: &Statistics, pid: u32) -> String {
     );
     format!(
         r#"{{"weft":"{}","pid":{pid},"sent":{{{sent}}},"received":{{"messages":{},"bytes":{}}},"unexpected":{},"remotes":{},"errors":{}}}"#,
-        env!("CARGO_PKG_VERSION"),
+        VERSION,
         counts.received_count,
         counts.received_bytes,
         counts.unexpected_count,

@@ -116,8 +116,8 @@ pub const EDGES: [Edges; 14] = [
 pub const TOOL_EDGES: [Edges; 3] = [
     Edges {
         from: "weft-launch",
-        to: &["weft-seal"],
-        reason: "makes the job's key, in the words that endpoints read",
+        to: &["weft-seal", "weft-os"],
+        reason: "makes the job's key, in the words that endpoints read; asks whether a file is in use",
     },
     Edges {
         from: "weft-doctor",

@@ -188,6 +188,29 @@ pub fn find(name: &str) -> Option<&'static Description> {
         .find(|description| description.name == name)
 }
 
+/// Commands of `weft bench` that are no entries of the catalogue.
+const COMMANDS: [&str; 7] = ["compare", "ior", "mdtest", "app", "figures", "ft", "is"];
+
+/// How alike two names must be for one to be suggested, of 1 (Jaro and Winkler's measure). Chosen: `latancy` and `latency`
+/// have 0.93, `gather` and `scatter` 0.75.
+const ALIKE: f64 = 0.85;
+
+/// A line that says that there is no such benchmark, and which name is nearest.
+pub fn unknown(name: &str) -> String {
+    let bare = name.strip_prefix("osu_").unwrap_or(name);
+    let likeness = |known: &str| strsim::jaro_winkler(known, bare);
+    let known = CATALOGUE.iter().map(|description| description.name);
+    let nearest = known
+        .chain(COMMANDS)
+        .filter(|known| likeness(known) >= ALIKE)
+        .max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
+    let suggestion = nearest.map_or_else(
+        || "`weft bench` lists them".to_owned(),
+        |known| format!("did you mean {known}?"),
+    );
+    format!("weft bench: no benchmark is called '{name}'; {suggestion}")
+}
+
 /// Whether a benchmark stands below a heading.
 type Belongs = fn(&Description) -> bool;
 

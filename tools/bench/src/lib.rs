@@ -90,17 +90,55 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
         "mdtest" => mdtest::run(rest),
         "app" => app::run(rest),
         "figures" => figures::run(rest),
-        _ => match name.split(',').map(find).collect::<Result<Vec<_>, _>>() {
+        _ => match find_all(&name) {
             Ok(descriptions) => runner::run(&descriptions, rest),
-            Err(unknown) => {
-                eprintln!(
-                    "weft bench: no benchmark is called '{unknown}'\n\n{}",
-                    catalogue::overview()
-                );
+            Err(text) => {
+                say!("{text}");
                 EXIT_USAGE
             }
         },
     }
+}
+
+/// What is wrong with the arguments after `bench`, before any MPI is started: `weft run` asks once, where each rank would
+/// say it. `None` when nothing is, or when the words ask for help.
+#[must_use]
+pub fn refusal(arguments: &[OsString]) -> Option<String> {
+    let (name, rest) = arguments.split_first()?;
+    let name = name.to_str()?;
+    let words = || -> Vec<String> {
+        let text = |one: &OsString| one.to_string_lossy().into_owned();
+        rest.iter().map(text).collect()
+    };
+    let titled = |refusal| match refusal {
+        options::Refusal::BadUsage(text) => Some(format!("weft bench {name}: {text}")),
+        options::Refusal::Answer(_) => None,
+    };
+    match name {
+        "-h" | "--help" | "help" | "compare" | "app" | "figures" | "ft" | "is" => None,
+        "ior" => ior::options::parse(&words()).err().and_then(titled),
+        "mdtest" => mdtest::options::parse(&words()).err().and_then(titled),
+        _ => {
+            match find_all(name) {
+                Ok(descriptions) => descriptions.into_iter().find_map(|description| {
+                    match options::parse(description, rest.to_vec()) {
+                        Err(options::Refusal::BadUsage(text)) => Some(text.trim_end().to_owned()),
+                        _ => None,
+                    }
+                }),
+                Err(text) => Some(text),
+            }
+        }
+    }
+}
+
+/// Benchmarks by their names, with commas in between.
+///
+/// # Errors
+/// A line that names the one that is not known, and the nearest that is.
+fn find_all(names: &str) -> Result<Vec<&'static catalogue::Description>, String> {
+    let known = |name| catalogue::find(name).ok_or_else(|| catalogue::unknown(name));
+    names.split(',').map(known).collect()
 }
 
 /// Prints what clap has to say instead of running, help among it; returns the exit code.
@@ -113,6 +151,40 @@ fn refuse(error: &clap::Error) -> u8 {
     }
 }
 
-fn find(name: &str) -> Result<&'static catalogue::Description, &str> {
-    catalogue::find(name).ok_or(name)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(line: &str) -> Option<String> {
+        let words: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
+        refusal(&words)
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_command_line_is_known_before_a_job_starts() {
+        for (line, words) in [
+            ("latancy", "'latancy'; did you mean latency?"),
+            ("osu_bcst", "did you mean bcast?"),
+            ("bw,latncy", "'latncy'; did you mean latency?"),
+            ("mdtst -n 5", "did you mean mdtest?"),
+            ("zzzz", "`weft bench` lists them"),
+            ("latency -i 0", "-i 0: must be at least 1"),
+            ("latency --sise 4", "--sise"),
+            ("ior -b x", "weft bench ior:"),
+            ("mdtest --nonsense", "weft bench mdtest:"),
+        ] {
+            let text = refused(line).unwrap();
+            assert!(text.contains(words), "{line}: {text}");
+        }
+        for line in [
+            "",
+            "--help",
+            "latency -m 1:8",
+            "latency --help",
+            "ior -h",
+            "ft -h",
+        ] {
+            assert_eq!(refused(line), None, "{line}");
+        }
+    }
 }

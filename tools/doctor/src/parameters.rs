@@ -108,7 +108,7 @@ pub const PARAMETERS: [Parameter; 11] = [
         name: "FI_WEFT_REPORT",
         default: "no report",
         values: Values::Internal,
-        meaning: "abstract unix datagram socket that gets each endpoint's counts when it closes; weft run sets it",
+        meaning: "abstract unix socket that hears of each endpoint: that it is open, and its counts when it closes; weft run sets it",
     },
     Parameter {
         name: "FI_WEFT_ROUTE",

@@ -50,6 +50,12 @@ pub struct Arguments {
     /// Set only what makes the MPI use the transport, as for a plain mpirun: no shared heap, and no rules for collectives
     #[arg(long, conflicts_with = "heap")]
     pub plain: bool,
+    /// Let more than 256 ranks share a core
+    #[arg(long)]
+    pub oversubscribe: bool,
+    /// Run in DIR; other paths of this line that are relative begin there, but for those of --json and --hostfile
+    #[arg(long = "wdir", value_name = "DIR")]
+    pub folder: Option<PathBuf>,
     /// Put the rank in front of each line of output
     #[arg(long)]
     pub label: bool,
@@ -109,8 +115,11 @@ Examples:
 MPIs are looked for in this order: $WEFT_MPI_PATH (a list of prefixes), .env/mpi/{openmpi,mpich,intel} of the checkout that weft was
 built in, $VIRTUAL_ENV, $PATH, /usr/bin/mpiexec.openmpi, /usr/bin/mpiexec.mpich, $I_MPI_ROOT.
 
-Exit codes: the program's own; 128+signal when it was killed; 124 timed out; 2 wrong usage; 3 Weft not used (--require-weft);
-4 a host was lost; 126 program not executable; 127 program not found; 1 anything else that kept the job from starting.";
+Exit codes: the program's own, as its MPI's launcher passes it on; 128+signal when weft run was sent it (130 after Ctrl-C);
+124 timed out; 2 wrong usage; 3 Weft not used (--require-weft); 4 a host was lost; 126 program not executable; 127 program
+not found; 1 anything else that kept the job from starting. docs/run.md says more, by MPI.
+
+Options as mpirun and mpiexec have them (-np, -x, -H, -hostfile, --oversubscribe, -genv and others) are understood.";
 
 /// Whether ranks are bound to cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -197,6 +206,10 @@ impl FromStr for Variable {
     }
 }
 
+/// Most ranks for each core without --oversubscribe: more is a slip of the keyboard. Chosen: 512 ranks on 2 cores have been
+/// tried; each takes some 30 MB and a place in every table of the MPI.
+const RANKS_PER_CORE: u32 = 256;
+
 /// The largest `--timeout`: ten years, far below what overflows a clock. Chosen.
 const LONGEST_TIMEOUT_SECONDS: f64 = 315_360_000.0;
 
@@ -222,6 +235,42 @@ impl Arguments {
             ))),
             _ => Ok(ranks),
         }
+    }
+
+    /// Goes where --wdir says; paths that are the user's stay as they were meant.
+    ///
+    /// # Errors
+    /// `Fault::Usage` when there is no such folder, or it may not be entered.
+    pub fn enter(&mut self) -> Result<(), Fault> {
+        let Some(folder) = &self.folder else {
+            return Ok(());
+        };
+        for path in [&mut self.json, &mut self.hosts.hostfile]
+            .into_iter()
+            .flatten()
+        {
+            *path =
+                std::path::absolute(&*path).map_err(Fault::system(path.display().to_string()))?;
+        }
+        let place = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+        std::env::set_current_dir(&place)
+            .map_err(|error| Fault::Usage(format!("--wdir {}: {error}", folder.display())))?;
+        self.folder = Some(place);
+        Ok(())
+    }
+
+    /// Whether so many ranks on a machine with `cores` are meant.
+    ///
+    /// # Errors
+    /// `Fault::Usage` where they are far more than its cores, and --oversubscribe does not say that this is meant.
+    pub fn check_crowd(&self, ranks: u32, cores: u32) -> Result<(), Fault> {
+        if self.oversubscribe || ranks <= cores.saturating_mul(RANKS_PER_CORE) {
+            return Ok(());
+        }
+        Err(Fault::Usage(format!(
+            "{ranks} ranks on a machine whose cores this job may use {cores} of are more than {RANKS_PER_CORE} for each; \
+             start fewer, or say --oversubscribe if this is meant"
+        )))
     }
 
     /// The ranks of each named host; `None` when no host was named.
@@ -335,6 +384,20 @@ mod tests {
             .rank_count(4)
             .unwrap_err();
         assert!(fault.to_string().contains("3 machines"), "{fault}");
+    }
+
+    #[test]
+    fn far_more_ranks_than_cores_must_be_meant() {
+        let plain = parse(&["-n", "100000", "a"]).unwrap();
+        let text = plain.check_crowd(100_000, 2).unwrap_err().to_string();
+        assert!(
+            text.contains("100000 ranks") && text.contains("--oversubscribe"),
+            "{text}"
+        );
+        assert!(plain.check_crowd(512, 2).is_ok() && plain.check_crowd(u32::MAX, u32::MAX).is_ok());
+        assert!(plain.check_crowd(513, 2).is_err());
+        let meant = parse(&["-n", "100000", "--oversubscribe", "a"]).unwrap();
+        assert!(meant.check_crowd(100_000, 2).is_ok());
     }
 
     #[test]

@@ -13,6 +13,9 @@ pub enum Fault {
     /// The command line asks for something impossible.
     #[error("{0}")]
     Usage(String),
+    /// The program itself says that its words are wrong; the text names it.
+    #[error("{0}")]
+    Words(String),
     /// No file of that name, neither as a path nor on PATH.
     #[error("program `{0}` was not found, neither as a path nor on PATH")]
     ProgramMissing(PathBuf),
@@ -54,7 +57,7 @@ impl Fault {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self {
-            Self::Usage(_) => 2,
+            Self::Usage(_) | Self::Words(_) => 2,
             Self::ProgramMissing(_) => 127,
             Self::ProgramNotExecutable { .. } => 126,
             Self::NotMpi(_)

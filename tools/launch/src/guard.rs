@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use crate::beat::Beat;
+use crate::leftovers::Leftovers;
 use crate::order::{Begin, Ended, MARK, Order, Ready, Word};
 use crate::report::Collector;
 use crate::{cores, signals};
@@ -33,7 +34,7 @@ pub fn serve() -> u8 {
     match watch() {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("weft guard: {error}");
+            crate::talk::say!("weft guard: {error}");
             1
         }
     }
@@ -54,14 +55,17 @@ fn watch() -> io::Result<()> {
         .report
         .as_deref()
         .and_then(|name| Collector::open(name).ok());
+    let leftovers = Leftovers::note(&begin.leftovers);
     say(&Word::Ready(ready(&begin)))?;
     let mut job = Job::new(&begin.job);
-    let ended_in_order = until_end(&orders, &begin, &mut job);
-    let ended_count = job.end(if ended_in_order {
+    let end = until_end(&orders, &begin, &mut job);
+    let ended_in_order = end != End::Gone;
+    let ended_count = job.end(if end == End::Asked {
         GRACE
     } else {
         Duration::ZERO
     });
+    leftovers.remove(|| job.marked().is_empty());
     let (reports, unreadable) = match collector {
         Some(collector) => collector.finish()?,
         None => (Vec::new(), 0),
@@ -118,8 +122,19 @@ fn ready(begin: &Begin) -> Ready {
     }
 }
 
-/// Waits; true when the other side said that the job has ended, false when it is gone.
-fn until_end(orders: &Receiver<Order>, begin: &Begin, job: &mut Job) -> bool {
+/// How the watch over a job ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The other side said that the job has ended.
+    Asked,
+    /// The same, and that nothing of it is to be waited for.
+    AtOnce,
+    /// The other side is gone.
+    Gone,
+}
+
+/// Waits for the end.
+fn until_end(orders: &Receiver<Order>, begin: &Begin, job: &mut Job) -> End {
     let patience =
         Duration::try_from_secs_f64(begin.patience_seconds).unwrap_or(Duration::from_secs(10));
     let mut heard = Instant::now();
@@ -128,13 +143,14 @@ fn until_end(orders: &Receiver<Order>, begin: &Begin, job: &mut Job) -> bool {
     let mut beat = Beat::new(TICK);
     loop {
         match orders.recv_timeout(beat.left()) {
-            Ok(Order::End) => return true,
+            Ok(Order::End) => return End::Asked,
+            Ok(Order::Kill) => return End::AtOnce,
             Ok(_) => heard = Instant::now(),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return false,
+            Err(RecvTimeoutError::Disconnected) => return End::Gone,
         }
         if heard.elapsed() > patience || (beat.is_due() && say(&Word::Tick).is_err()) {
-            return false;
+            return End::Gone;
         }
         if Instant::now() >= look {
             job.look();
@@ -304,6 +320,7 @@ mod tests {
             job: String::new(),
             report: None,
             files: vec!["/".into(), "/no/such/file".into()],
+            leftovers: Vec::new(),
             patience_seconds: 1.0,
         };
         let found = ready(&begin);

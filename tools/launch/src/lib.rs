@@ -8,7 +8,8 @@
 //!
 //! A run, in the order of the modules:
 //!
-//! - `arguments`: what the user wrote; `fault`: every reason not to start, with its exit code.
+//! - `spelling`: what the user wrote as for another launcher (`foreign`), in our words; `arguments`: what it asks for;
+//!   `fault`: every reason not to start, with its exit code.
 //! - `program`: the file, and how it comes to its MPI: `linkage` walks its libraries as the loader would (`elf` reads the files, `loader`
 //!   knows the order of search), `python` asks an interpreter for its mpi4py.
 //! - `discover`: the MPIs of this machine, told apart by `family`.
@@ -19,8 +20,9 @@
 //! - `command`: the whole command line, run or printed (`--dry-run`).
 //! - `heap`: the preloaded heap that receivers map (`--heap`).
 //! - `job_key`: what the ranks know each other by between hosts.
-//! - `report`: a socket for what the ranks' providers have to say.
+//! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the user.
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
+//! - `leftovers`: what ranks that were killed have left in /dev/shm, removed.
 //! - `outcome`: the exit code, the summary, the record for `--json`.
 //!
 //! The doctor and `weft info` use `discover`, `provider`, `elf` and `cores` too, so that they see what a run would see.
@@ -36,10 +38,12 @@ pub mod discover;
 pub mod elf;
 pub mod family;
 pub mod fault;
+mod foreign;
 pub mod guard;
 pub mod heap;
 pub mod hosts;
 pub mod job_key;
+mod leftovers;
 pub mod linkage;
 pub mod loader;
 pub mod order;
@@ -52,8 +56,10 @@ pub mod provider;
 pub mod python;
 pub mod report;
 pub mod signals;
+mod spelling;
 pub mod spread;
 pub mod supervise;
+mod talk;
 pub mod transport;
 
 use std::ffi::OsString;
@@ -65,43 +71,66 @@ use clap::Parser;
 
 use arguments::Arguments;
 use fault::Fault;
+use leftovers::Leftovers;
 use outcome::{Record, Usage};
 use plan::Plan;
 use report::{Collector, Report, Summary};
-use supervise::{Elsewhere, Ending};
+use supervise::{Elsewhere, Ending, Reason};
+use talk::say;
 use transport::{Shape, Transport};
 
-/// Runs `weft run` with the words that follow it and returns the exit code.
+/// What a program of ours has to say against its arguments before it is started.
+pub type Check = fn(&[OsString]) -> Option<String>;
+
+/// Runs `weft run` with the words that follow it and returns the exit code. `check` is asked about `weft` itself as the
+/// program, so that its ranks need not say all the same.
 ///
 /// Blocks until the job has ended. Changes the process: it takes signals and adopts orphans, so call it once, from `main`.
 #[must_use]
-pub fn run(arguments: Vec<OsString>) -> u8 {
-    let arguments = match Arguments::try_parse_from(arguments) {
+pub fn run(arguments: Vec<OsString>, check: Check) -> u8 {
+    let refuse = |fault: Fault| {
+        match &fault {
+            Fault::Words(text) => say!("{text}"),
+            fault => say!("weft run: {fault}"),
+        }
+        fault.exit_code()
+    };
+    let words = match spelling::in_ours(arguments, |name| std::env::var_os(name)) {
+        Ok(words) => words,
+        Err(fault) => return refuse(fault),
+    };
+    let mut arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             let _ = error.print();
             return u8::try_from(error.exit_code()).unwrap_or(2);
         }
     };
-    match plan::prepare(&arguments).and_then(|plan| execute(&arguments, plan)) {
-        Ok(code) => code,
-        Err(fault) => {
-            eprintln!("weft run: {fault}");
-            fault.exit_code()
-        }
-    }
+    arguments
+        .enter()
+        .and_then(|()| plan::prepare(&arguments, check))
+        .and_then(|plan| execute(&arguments, plan))
+        .unwrap_or_else(refuse)
 }
 
 fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
     if arguments.dry_run {
-        let mut line = plan
-            .launch
-            .shell_line(|name| std::env::var_os(name).is_some());
+        let mut line = OsString::new();
+        if let Some(folder) = &arguments.folder {
+            line.push("cd ");
+            line.push(command::quote(folder.as_os_str()));
+            line.push(" && ");
+        }
+        let is_set = |name: &str| std::env::var_os(name).is_some();
+        line.push(plan.launch.shell_line(is_set));
         line.push("\n");
-        std::io::stdout()
-            .write_all(line.as_bytes())
-            .map_err(Fault::system("writing to standard output"))?;
-        return Ok(0);
+        return match std::io::stdout().write_all(line.as_bytes()) {
+            // As a shell shows who ended by SIGPIPE.
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(141),
+            written => written
+                .map(|()| 0)
+                .map_err(Fault::system("writing to standard output")),
+        };
     }
     let mut record_file = match &arguments.json {
         Some(path) => Some(File::create(path).map_err(Fault::system(format!(
@@ -131,10 +160,7 @@ fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
             ranks: plan.ranks,
             hosts: plan.hosts(),
             bound: plan.shape.bound,
-            exit_code,
-            signal: ending.signal,
-            timed_out: ending.timed_out,
-            host_lost: ending.host_lost,
+            end: outcome::End::of(&ending, exit_code),
             elapsed_seconds: ending.elapsed.as_secs_f64(),
             weft: usage,
             summary: &summary,
@@ -161,18 +187,27 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
     };
     let patience = arguments.host_patience()?;
     let mut elsewhere = Elsewhere::default();
+    let mut spared = Vec::new();
     if let Some(posts) = &mut plan.posts {
         command.env(order::MARK, &plan.job);
         let (sender, receiver) = std::sync::mpsc::channel();
         posts.watch(patience, &sender);
+        spared = posts.agents();
         elsewhere = Elsewhere {
             losses: Some(receiver),
-            spared: posts.agents(),
+            spared: spared.clone(),
         };
     }
+    let family = plan.chosen.installation.family;
+    let leftovers = Leftovers::note(&leftovers::prefixes(family));
     let mut ending = supervise::run(command, arguments.time_limit()?, elsewhere).map_err(
         Fault::system(format!("starting {}", plan.launch.mpiexec.display())),
     )?;
+    let own = std::process::id();
+    leftovers.remove(|| signals::descendants(own, &spared).is_empty());
+    if ending.forced {
+        leftovers::remove_session(family, ending.launcher);
+    }
     let (mut reports, mut unreadable) = match collector {
         Some(collector) => collector
             .finish()
@@ -182,19 +217,19 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
     for (host, ended) in plan
         .posts
         .take()
-        .map(posts::Posts::finish)
+        .map(|posts| posts.finish(ending.forced))
         .unwrap_or_default()
     {
         let Some(ended) = ended else {
             // Open MPI's launcher ends with 0 when it loses a host.
-            ending.host_lost = true;
-            eprintln!(
+            ending.reason = ending.reason.or(Some(Reason::Host));
+            say!(
                 "weft: host {host} was lost; its guard ends what is left of the job there, if it still runs"
             );
             continue;
         };
         if ended.ended_count > 0 && !arguments.quiet {
-            eprintln!(
+            say!(
                 "weft: host {host}: ended {} processes that the launcher had left",
                 ended.ended_count
             );
@@ -235,30 +270,28 @@ fn announce(arguments: &Arguments, plan: &Plan) {
             plural(u32::try_from(count).unwrap_or(u32::MAX), "host")
         ),
     };
-    eprintln!(
+    say!(
         "weft: {}{place}, {binding}; {}; transport {}",
         plural(plan.ranks, "rank"),
         plan.chosen.installation.describe(),
         arguments.transport
     );
     if let Some(note) = &plan.chosen.note {
-        eprintln!("weft: note: {note}");
+        say!("weft: note: {note}");
     }
 }
 
 /// What went through Weft, and warnings; warnings come even with --quiet.
 fn conclude(arguments: &Arguments, plan: &Plan, summary: &Summary, usage: Usage, ending: &Ending) {
     let ranks = plan.ranks;
-    if ending.timed_out {
-        eprintln!(
-            "weft: the job was ended after {} seconds (--timeout)",
-            arguments.timeout.unwrap_or_default()
-        );
+    let is_news = !arguments.quiet || ending.reason == Some(Reason::Time);
+    if let Some(words) = outcome::end_in_words(ending, arguments.timeout).filter(|_| is_news) {
+        say!("weft: {words}");
     }
     if !arguments.quiet && summary.processes > 0 {
-        eprintln!("weft: {}", summary.line(ranks));
+        say!("weft: {}", summary.line(ranks));
     }
-    if let Some(warning) = outcome::warning(usage, summary, ranks, outcome::ended_well(ending)) {
-        eprintln!("weft: warning: {warning}");
+    if let Some(warning) = outcome::warning(usage, summary, ranks, ending) {
+        say!("weft: warning: {warning}");
     }
 }

@@ -21,8 +21,10 @@ pub enum Order {
     Begin(Begin),
     /// Every second: this side is alive.
     Tick,
-    /// The job has ended: tell what came in, end what is left, and go.
+    /// The job has ended: tell what came in, end what is left after a while, and go.
     End,
+    /// The same, but the user does not want to wait: end what is left at once.
+    Kill,
 }
 
 /// What a guard needs to know.
@@ -36,6 +38,8 @@ pub struct Begin {
     pub report: Option<String>,
     /// Files that must be there.
     pub files: Vec<PathBuf>,
+    /// How the names of the shared memory begin that ranks of this MPI leave when they are killed.
+    pub leftovers: Vec<String>,
     /// After how many seconds without a line the other side counts as gone.
     pub patience_seconds: f64,
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::command::Launch;
 use crate::discover::Installation;
 use crate::report::{Report, Summary};
-use crate::supervise::Ending;
+use crate::supervise::{Ending, GRACE, Reason};
 use crate::transport::Transport;
 
 /// Exit code when the time limit ended the job, as timeout(1) has it.
@@ -28,11 +28,11 @@ pub const WEFT_NOT_USED: u8 = 3;
 pub enum Usage {
     /// Another transport was asked for, or the job had one rank.
     NotExpected,
-    /// Every rank reported, and messages went through.
+    /// Every rank said at its end what it had sent, and messages went through.
     Full,
-    /// Fewer processes reported than there were ranks.
+    /// Fewer processes opened an endpoint than there were ranks, or not all of them closed it.
     Partial,
-    /// No process reported, or none sent a message.
+    /// No process opened an endpoint, or none sent a message.
     None,
 }
 
@@ -40,11 +40,12 @@ impl Usage {
     /// Judges by the reports.
     #[must_use]
     pub fn of(transport: &Transport, ranks: u32, summary: &Summary) -> Self {
+        let complete = summary.processes >= summary.opened;
         if *transport != Transport::Weft || ranks < 2 {
             Self::NotExpected
-        } else if summary.processes == 0 || summary.total().messages == 0 {
+        } else if summary.opened == 0 || (complete && summary.total().messages == 0) {
             Self::None
-        } else if summary.processes < ranks {
+        } else if summary.opened < ranks || !complete {
             Self::Partial
         } else {
             Self::Full
@@ -55,22 +56,20 @@ impl Usage {
 /// Whether the program itself ended with success.
 #[must_use]
 pub fn ended_well(ending: &Ending) -> bool {
-    ending.code == Some(0) && !ending.timed_out && !ending.host_lost
+    ending.code == Some(0) && ending.reason.is_none()
 }
 
-/// The exit code of `weft run`.
+/// The exit code of `weft run`. An end that was asked for is never a success, whatever the launcher makes of it.
 #[must_use]
 pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
-    if ending.timed_out {
-        return TIMED_OUT;
-    }
-    if ending.host_lost {
-        return HOST_LOST;
-    }
-    let own = match (ending.code, ending.signal) {
-        (Some(code), _) => u8::try_from(code & 0xff).unwrap_or(1),
-        (None, Some(signal)) => u8::try_from(128 + (signal & 0x7f)).unwrap_or(128),
-        (None, None) => 1,
+    let killed_by = |signal: i32| u8::try_from(128 + (signal & 0x7f)).unwrap_or(128);
+    let own = match (ending.reason, ending.code, ending.signal) {
+        (Some(Reason::Asked(signal)), ..) => killed_by(signal as i32),
+        (Some(Reason::Time), ..) => TIMED_OUT,
+        (Some(Reason::Host), ..) => HOST_LOST,
+        (None, Some(code), _) => u8::try_from(code & 0xff).unwrap_or(1),
+        (None, None, Some(signal)) => killed_by(signal),
+        (None, None, None) => 1,
     };
     if own == 0 && weft_is_required && matches!(usage, Usage::None) {
         WEFT_NOT_USED
@@ -79,32 +78,94 @@ pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
     }
 }
 
-/// The warning that fits, if one does. Ranks of a job that did not end well were killed, and do not report.
+/// Why the job was ended from here, in a sentence; `None` where it ended by itself, or the user knows already.
 #[must_use]
-pub fn warning(usage: Usage, summary: &Summary, ranks: u32, ended_well: bool) -> Option<String> {
+pub fn end_in_words(ending: &Ending, limit_seconds: Option<f64>) -> Option<String> {
+    let what = match ending.reason? {
+        Reason::Time => format!(
+            "the job was ended after {} seconds (--timeout)",
+            limit_seconds.unwrap_or_default()
+        ),
+        Reason::Asked(signal) => format!("the job was ended by {signal}"),
+        Reason::Host => return None,
+    };
+    Some(if ending.forced {
+        format!(
+            "{what}; what had not gone {} s later, or at a second Ctrl-C, was killed",
+            GRACE.as_secs()
+        )
+    } else {
+        what
+    })
+}
+
+/// The warning that fits, if one does. A job that was ended from here says nothing about Weft: its ranks were killed, and
+/// killed ranks do not say what they sent. Nor does one that failed while it used Weft: its own message says why.
+#[must_use]
+pub fn warning(usage: Usage, summary: &Summary, ranks: u32, ending: &Ending) -> Option<String> {
+    if ending.reason.is_some() {
+        return None;
+    }
+    let failed = !ended_well(ending);
+    let Summary {
+        opened, processes, ..
+    } = *summary;
     match usage {
         Usage::NotExpected | Usage::Full => None,
-        Usage::None if summary.processes == 0 && !ended_well => {
-            Some(
-                "no rank reported what went through Weft, and the job did not end normally; if its MPI found no provider, pml or mtl (see \
-                 above), run `weft doctor`"
-                    .into(),
-            )
-        }
-        Usage::None if summary.processes == 0 => Some(
-            "Weft was NOT used: no rank reported an endpoint of it. Either the program never called MPI_Init, or its MPI did not take the \
-             provider: run again with --env FI_LOG_LEVEL=warn to see libfabric's reasons, and see `weft doctor`"
+        Usage::None if opened == 0 && failed => Some(
+            "no rank had opened an endpoint of Weft when the job failed. If its MPI could not start (it says so above), \
+             `weft doctor` tells why; else the program failed before MPI_Init, and Weft has no part in it"
+                .into(),
+        ),
+        _ if failed => None,
+        Usage::None if opened == 0 => Some(
+            "Weft was NOT used: no rank opened an endpoint of it. Either the program never called MPI_Init, or its MPI did \
+             not take the provider: run again with --env FI_LOG_LEVEL=warn to see libfabric's reasons, and see `weft doctor`"
                 .into(),
         ),
         Usage::None => Some(format!(
-            "Weft was NOT used: {} processes opened an endpoint of it, but no message went through; the MPI used another way between its \
-             ranks, or the ranks sent each other nothing",
-            summary.processes
+            "Weft was NOT used: {opened} processes opened an endpoint of it, but no message went through; the MPI used \
+             another way between its ranks, or the ranks sent each other nothing"
+        )),
+        Usage::Partial if opened < ranks => Some(format!(
+            "only {opened} of {ranks} ranks opened an endpoint of Weft; the others used another way, or never called MPI_Init"
         )),
         Usage::Partial => Some(format!(
-            "only {} of {ranks} ranks reported; the others used another way, or ended without MPI_Finalize",
-            summary.processes
+            "only {processes} of {opened} ranks said at their end what they had sent; the others ended without \
+             MPI_Finalize, and what they sent is not in the sum"
         )),
+    }
+}
+
+/// How a job ended, in the record.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct End {
+    /// Exit code of `weft run`.
+    pub exit_code: u8,
+    /// The signal that killed the launcher.
+    pub signal: Option<i32>,
+    /// Whether the time limit ended the job.
+    pub timed_out: bool,
+    /// Whether it was ended because a host was lost.
+    pub host_lost: bool,
+    /// The signal by which somebody asked for the end, by its name.
+    pub ended_by: Option<&'static str>,
+}
+
+impl End {
+    /// From the ending, with the exit code of `weft run`.
+    #[must_use]
+    pub fn of(ending: &Ending, exit_code: u8) -> Self {
+        Self {
+            exit_code,
+            signal: ending.signal,
+            timed_out: ending.reason == Some(Reason::Time),
+            host_lost: ending.reason == Some(Reason::Host),
+            ended_by: match ending.reason {
+                Some(Reason::Asked(signal)) => Some(signal.as_str()),
+                _ => None,
+            },
+        }
     }
 }
 
@@ -125,14 +186,9 @@ pub struct Record<'a> {
     pub hosts: Vec<(String, u32)>,
     /// Whether each rank had a core of its own.
     pub bound: bool,
-    /// Exit code of `weft run`.
-    pub exit_code: u8,
-    /// The signal that killed the launcher.
-    pub signal: Option<i32>,
-    /// Whether the time limit ended the job.
-    pub timed_out: bool,
-    /// Whether it was ended because a host was lost.
-    pub host_lost: bool,
+    /// How it ended; its members stand beside the others.
+    #[serde(flatten)]
+    pub end: End,
     /// Wall-clock time of the launcher.
     pub elapsed_seconds: f64,
     /// Whether Weft was used.
@@ -165,20 +221,31 @@ pub fn write_record(file: &mut File, record: &Record<'_>) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::report::Traffic;
+    use nix::sys::signal::Signal;
     use std::time::Duration;
 
-    fn ending(code: Option<i32>, signal: Option<i32>, timed_out: bool) -> Ending {
+    fn ending(code: Option<i32>, signal: Option<i32>, reason: Option<Reason>) -> Ending {
         Ending {
             code,
             signal,
-            timed_out,
-            host_lost: false,
+            reason,
+            forced: false,
+            launcher: 1,
             elapsed: Duration::ZERO,
         }
     }
 
-    fn summary(processes: u32, messages: u64) -> Summary {
+    fn well() -> Ending {
+        ending(Some(0), None, None)
+    }
+
+    fn failed() -> Ending {
+        ending(Some(7), None, None)
+    }
+
+    fn summary(opened: u32, processes: u32, messages: u64) -> Summary {
         Summary {
+            opened,
             processes,
             sent: [("inline".to_owned(), Traffic { messages, bytes: 0 })].into(),
             ..Summary::default()
@@ -187,91 +254,135 @@ mod tests {
 
     #[test]
     fn exit_codes_are_the_programs_own_unless_it_was_killed_or_timed_out() {
-        assert_eq!(
-            exit_code(&ending(Some(7), None, false), Usage::None, true),
-            7
-        );
-        assert_eq!(
-            exit_code(&ending(None, Some(15), false), Usage::Full, false),
-            143
-        );
-        assert_eq!(
-            exit_code(&ending(Some(0), None, true), Usage::Full, false),
-            124
-        );
-        assert_eq!(
-            exit_code(&ending(None, Some(9), true), Usage::Full, false),
-            124
-        );
+        let time = Some(Reason::Time);
+        for (end, code) in [
+            (failed(), 7),
+            (ending(None, Some(15), None), 143),
+            (ending(Some(0), None, time), TIMED_OUT),
+            (ending(None, Some(9), time), TIMED_OUT),
+            (ending(Some(0), None, Some(Reason::Host)), HOST_LOST),
+        ] {
+            assert_eq!(exit_code(&end, Usage::Full, false), code, "{end:?}");
+        }
+        assert!(!ended_well(&ending(Some(0), None, Some(Reason::Host))));
     }
 
     #[test]
-    fn a_lost_host_counts_even_where_the_launcher_ended_well() {
-        let lost = Ending {
-            host_lost: true,
-            ..ending(Some(0), None, false)
+    fn an_end_that_was_asked_for_is_never_a_success() {
+        for (signal, code) in [
+            (Signal::SIGINT, 130),
+            (Signal::SIGTERM, 143),
+            (Signal::SIGHUP, 129),
+            (Signal::SIGQUIT, 131),
+        ] {
+            for own in [Some(0), Some(9), None] {
+                let end = ending(own, None, Some(Reason::Asked(signal)));
+                assert_eq!(exit_code(&end, Usage::Full, true), code);
+                assert!(!ended_well(&end));
+            }
+        }
+    }
+
+    #[test]
+    fn an_end_from_here_is_put_into_words_once() {
+        let asked = ending(Some(0), None, Some(Reason::Asked(Signal::SIGTERM)));
+        assert_eq!(
+            end_in_words(&asked, None).unwrap(),
+            "the job was ended by SIGTERM"
+        );
+        let forced = Ending {
+            forced: true,
+            ..ending(None, Some(9), Some(Reason::Time))
         };
-        assert_eq!(exit_code(&lost, Usage::Full, false), HOST_LOST);
-        assert!(!ended_well(&lost));
+        let words = end_in_words(&forced, Some(2.5)).unwrap();
+        assert!(
+            words.contains("after 2.5 seconds") && words.contains("was killed"),
+            "{words}"
+        );
+        assert_eq!(end_in_words(&failed(), Some(1.0)), None);
     }
 
     #[test]
     fn unused_weft_fails_the_job_only_where_it_is_required() {
-        assert_eq!(
-            exit_code(&ending(Some(0), None, false), Usage::None, true),
-            3
-        );
-        assert_eq!(
-            exit_code(&ending(Some(0), None, false), Usage::None, false),
-            0
-        );
-        assert_eq!(
-            exit_code(&ending(Some(0), None, false), Usage::Partial, true),
-            0
-        );
+        assert_eq!(exit_code(&well(), Usage::None, true), WEFT_NOT_USED);
+        assert_eq!(exit_code(&well(), Usage::None, false), 0);
+        assert_eq!(exit_code(&well(), Usage::Partial, true), 0);
+        assert_eq!(exit_code(&failed(), Usage::None, true), 7);
     }
 
     #[test]
     fn use_is_judged_by_who_reported_and_what() {
-        assert_eq!(Usage::of(&Transport::Weft, 4, &summary(4, 9)), Usage::Full);
-        assert_eq!(
-            Usage::of(&Transport::Weft, 4, &summary(3, 9)),
-            Usage::Partial
-        );
-        assert_eq!(Usage::of(&Transport::Weft, 4, &summary(4, 0)), Usage::None);
-        assert_eq!(Usage::of(&Transport::Weft, 4, &summary(0, 0)), Usage::None);
-        assert_eq!(
-            Usage::of(&Transport::Weft, 1, &summary(0, 0)),
-            Usage::NotExpected
-        );
-        assert_eq!(
-            Usage::of(&Transport::Native, 4, &summary(0, 0)),
-            Usage::NotExpected
-        );
+        for (summary, ranks, usage) in [
+            (summary(4, 4, 9), 4, Usage::Full),
+            (summary(3, 3, 9), 4, Usage::Partial),
+            (summary(4, 3, 9), 4, Usage::Partial),
+            (summary(4, 4, 0), 4, Usage::None),
+            // Nobody has said that nothing was sent.
+            (summary(4, 0, 0), 4, Usage::Partial),
+            (summary(0, 0, 0), 4, Usage::None),
+            (summary(0, 0, 0), 1, Usage::NotExpected),
+        ] {
+            assert_eq!(
+                Usage::of(&Transport::Weft, ranks, &summary),
+                usage,
+                "{summary:?}"
+            );
+        }
+        let none = summary(0, 0, 0);
+        assert_eq!(Usage::of(&Transport::Native, 4, &none), Usage::NotExpected);
     }
 
     #[test]
     fn warnings_tell_the_cases_apart() {
-        assert!(
-            warning(Usage::None, &summary(0, 0), 4, true)
-                .unwrap()
-                .contains("no rank reported an endpoint")
-        );
-        assert!(
-            warning(Usage::None, &summary(0, 0), 4, false)
-                .unwrap()
-                .contains("did not end normally")
-        );
-        assert!(
-            warning(Usage::None, &summary(2, 0), 4, true)
-                .unwrap()
-                .contains("no message went through")
-        );
-        assert!(
-            warning(Usage::Partial, &summary(3, 1), 4, true)
-                .unwrap()
-                .contains("3 of 4")
-        );
-        assert_eq!(warning(Usage::Full, &summary(4, 1), 4, true), None);
+        for (usage, found, end, words) in [
+            (
+                Usage::None,
+                summary(0, 0, 0),
+                well(),
+                "no rank opened an endpoint",
+            ),
+            (
+                Usage::None,
+                summary(0, 0, 0),
+                failed(),
+                "when the job failed",
+            ),
+            (
+                Usage::None,
+                summary(2, 2, 0),
+                well(),
+                "no message went through",
+            ),
+            (
+                Usage::Partial,
+                summary(3, 3, 1),
+                well(),
+                "only 3 of 4 ranks opened",
+            ),
+            (
+                Usage::Partial,
+                summary(4, 3, 1),
+                well(),
+                "only 3 of 4 ranks said",
+            ),
+        ] {
+            let text = warning(usage, &found, 4, &end).unwrap();
+            assert!(text.contains(words), "{text}");
+        }
+        assert_eq!(warning(Usage::Full, &summary(4, 4, 1), 4, &well()), None);
+    }
+
+    #[test]
+    fn a_crash_a_time_limit_and_ctrl_c_are_not_blamed_on_weft() {
+        for found in [summary(4, 0, 0), summary(4, 1, 3)] {
+            assert_eq!(warning(Usage::Partial, &found, 4, &failed()), None);
+        }
+        for reason in [Reason::Time, Reason::Host, Reason::Asked(Signal::SIGINT)] {
+            let end = ending(Some(0), None, Some(reason));
+            for found in [summary(0, 0, 0), summary(4, 0, 0)] {
+                let usage = Usage::of(&Transport::Weft, 4, &found);
+                assert_eq!(warning(usage, &found, 4, &end), None, "{reason:?}");
+            }
+        }
     }
 }

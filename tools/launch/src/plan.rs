@@ -4,7 +4,7 @@
 //! Called by `lib.rs` first, and calls nearly every other module, in the order in which that file lists them. With `--dry-run` no other host
 //! is spoken to.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::agent::Agent;
@@ -20,7 +20,7 @@ use crate::posts::Posts;
 use crate::program::{self, Binding, Program};
 use crate::spread::{self, Spread};
 use crate::transport::{self, Shape, Transport, openmpi};
-use crate::{cores, heap, job_key, provider, report};
+use crate::{Check, cores, heap, job_key, leftovers, provider, report};
 
 /// A job that is ready to start.
 pub(crate) struct Plan {
@@ -56,7 +56,7 @@ impl Plan {
 ///
 /// # Errors
 /// Whatever keeps the job from starting.
-pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
+pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault> {
     let own_cores = cores::allowed().usable_count;
     let shares = checked(arguments, own_cores)?;
     let (name, rest) = program_words(arguments)?;
@@ -65,7 +65,7 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
         std::env::var_os("PATH"),
     );
     let loader = Loader::of_this_machine(library_path.as_deref());
-    let program = program::inspect(name, path.as_deref(), &loader)?;
+    let program = inspected(name, rest, (path.as_deref(), &loader), check)?;
     let here = discover::installations(&candidates(arguments, &program));
     let wants_libfabric = arguments.transport.provider().is_some();
     let chosen = choose::choose(&arguments.mpi, &program, &here, wants_libfabric)?;
@@ -83,6 +83,7 @@ pub(crate) fn prepare(arguments: &Arguments) -> Result<Plan, Fault> {
         job: job.clone(),
         report: (arguments.transport == Transport::Weft).then(|| report_name.clone()),
         files: needed_files(&program, mpi, provider_folder.as_deref(), heap.as_ref()),
+        leftovers: leftovers::prefixes(mpi.family),
         patience_seconds: arguments.hosts.host_timeout,
     };
     let posts = match &spread {
@@ -132,6 +133,25 @@ fn program_words(arguments: &Arguments) -> Result<(&OsString, &[OsString]), Faul
     words.ok_or_else(|| Fault::Usage("no program was named".into()))
 }
 
+/// Looks at the program; one of ours is asked whether it can do with its arguments.
+fn inspected(
+    name: &OsStr,
+    arguments: &[OsString],
+    (path, loader): (Option<&OsStr>, &Loader),
+    check: Check,
+) -> Result<Program, Fault> {
+    let program = program::inspect(name, path, loader)?;
+    match check(arguments).filter(|_| is_this_program(&program.path)) {
+        Some(text) => Err(Fault::Words(text)),
+        None => Ok(program),
+    }
+}
+
+fn is_this_program(path: &Path) -> bool {
+    let own = std::env::current_exe().and_then(std::fs::canonicalize);
+    matches!((path.canonicalize(), own), (Ok(path), Ok(own)) if path == own)
+}
+
 /// What can be refused before anything is looked at; returns the ranks of each host where hosts were named.
 fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, Fault> {
     arguments.time_limit()?;
@@ -139,6 +159,7 @@ fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, 
     let shares = arguments.shares()?;
     if shares.is_none() {
         let ranks = arguments.rank_count(own_cores)?;
+        arguments.check_crowd(ranks, own_cores)?;
         arguments.bound(ranks, own_cores)?;
     }
     Ok(shares)
@@ -212,6 +233,7 @@ fn shape_of(
             (spread.most(), cores)
         }
     };
+    arguments.check_crowd(ranks, cores)?;
     Ok(Shape {
         ranks,
         cores,

@@ -103,11 +103,13 @@ impl Posts {
         }
     }
 
-    /// Tells all guards that the job has ended, and takes what they have to say, with the host of each; `None` for one that is lost.
+    /// Tells all guards that the job has ended, `at_once` that nothing of it is to be waited for, and takes what they have
+    /// to say, with the host of each; `None` for one that is lost.
     #[must_use]
-    pub fn finish(mut self) -> Vec<(String, Option<Ended>)> {
+    pub fn finish(mut self, at_once: bool) -> Vec<(String, Option<Ended>)> {
+        let order = if at_once { Order::Kill } else { Order::End };
         for post in &self.list {
-            post.tell(&Order::End);
+            post.tell(&order);
         }
         let deadline = Instant::now() + LAST_ANSWER;
         self.list

@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What went through Weft: each rank's provider sends one JSON datagram when an endpoint closes, and here they are collected and summed.
+//! What went through Weft: each rank's provider says when an endpoint opens, and what it has carried when it closes. Here
+//! the reports are collected and summed.
 //!
-//! Called by `lib.rs` around the job. The socket is an abstract unix one with a random name, which goes to the ranks in FI_WEFT_REPORT.
-//! What arrives is a claim by another process: it is parsed strictly, and it decides nothing but the text of a summary.
+//! Called by `lib.rs` around the job. The socket is an abstract unix one with a random name, which goes to the ranks in
+//! FI_WEFT_REPORT; each report is one JSON object on a connection of its own, which waits in the kernel's queue (4,096 by
+//! net.core.somaxconn) until it is taken. What arrives is a claim by another process: it is parsed strictly, and it decides
+//! nothing but the text of a summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::net::{SocketAddr, UnixListener, UnixStream};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 /// The variable that tells the provider where to report to: the name of the socket without the leading NUL.
 pub const VARIABLE: &str = "FI_WEFT_REPORT";
 /// Longest report that is read. Chosen: a report is a few hundred bytes.
-const LONGEST_BYTES: usize = 64 * 1024;
+const LONGEST_BYTES: u64 = 64 * 1024;
+/// How long who has connected may take to send. Chosen: it sends at once, unless it was stopped or killed in between.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A number of messages and of their bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +43,7 @@ impl Traffic {
 }
 
 /// One endpoint's report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Report {
     /// The provider's version.
     pub weft: String,
@@ -46,6 +52,9 @@ pub struct Report {
     /// The host it ran on, filled in by `weft run`; empty for its own.
     #[serde(default)]
     pub host: String,
+    /// Whether it only says that the endpoint is open; what was carried comes with the report of its end.
+    #[serde(default)]
+    pub opened: bool,
     /// Messages sent, by protocol.
     #[serde(default)]
     pub sent: BTreeMap<String, Traffic>,
@@ -66,7 +75,9 @@ pub struct Report {
 /// The sum over all reports of a job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Summary {
-    /// Processes that reported.
+    /// Processes that opened an endpoint of Weft.
+    pub opened: u32,
+    /// Those that closed it and said what it had carried.
     pub processes: u32,
     /// Messages sent, by protocol.
     pub sent: BTreeMap<String, Traffic>,
@@ -76,7 +87,7 @@ pub struct Summary {
     pub unexpected: u64,
     /// Operations that ended in an error.
     pub errors: u64,
-    /// Datagrams that were no reports.
+    /// Connections that brought no report.
     pub unreadable: u32,
 }
 
@@ -88,9 +99,12 @@ impl Summary {
             unreadable,
             ..Self::default()
         };
-        let mut processes = BTreeSet::new();
+        let (mut opened, mut closed) = (BTreeSet::new(), BTreeSet::new());
         for report in reports {
-            processes.insert((report.host.as_str(), report.pid));
+            opened.insert((report.host.as_str(), report.pid));
+            if !report.opened {
+                closed.insert((report.host.as_str(), report.pid));
+            }
             for (protocol, traffic) in &report.sent {
                 summary
                     .sent
@@ -102,7 +116,8 @@ impl Summary {
             summary.unexpected = summary.unexpected.saturating_add(report.unexpected);
             summary.errors = summary.errors.saturating_add(report.errors);
         }
-        summary.processes = u32::try_from(processes.len()).unwrap_or(u32::MAX);
+        let count = |set: BTreeSet<_>| u32::try_from(set.len()).unwrap_or(u32::MAX);
+        (summary.opened, summary.processes) = (count(opened), count(closed));
         summary
     }
 
@@ -140,8 +155,13 @@ impl Summary {
             many => format!(", {} errors", grouped(many)),
         };
         let ranks_word = if ranks == 1 { "rank" } else { "ranks" };
+        let counted = if self.processes < ranks {
+            format!(" by the {} that said so at their end", self.processes)
+        } else {
+            String::new()
+        };
         format!(
-            "{ranks} {ranks_word}, {} messages through Weft{parts}, {}{errors}",
+            "{ranks} {ranks_word}, {} messages through Weft{counted}{parts}, {}{errors}",
             grouped(total.messages),
             size(total.bytes)
         )
@@ -210,11 +230,11 @@ impl Collector {
     pub fn open(name: &str) -> io::Result<Self> {
         let name = name.to_owned();
         let end = random_hex()?.into_bytes();
-        let socket = UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
+        let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name)?)?;
         let last = end.clone();
         let thread = std::thread::Builder::new()
             .name("reports".into())
-            .spawn(move || receive(&socket, &last))?;
+            .spawn(move || receive(&listener, &last))?;
         Ok(Self { name, end, thread })
     }
 
@@ -224,34 +244,45 @@ impl Collector {
         &self.name
     }
 
-    /// Takes what has arrived. A report sent before this call is included, because datagrams to one socket keep their order.
+    /// Takes what has arrived. A report sent before this call is included, because connections are accepted in their order.
     ///
     /// # Errors
     /// When the receiving thread cannot be reached.
     pub fn finish(self) -> io::Result<(Vec<Report>, u32)> {
         let address = SocketAddr::from_abstract_name(&self.name)?;
-        UnixDatagram::unbound()?.send_to_addr(&self.end, &address)?;
+        UnixStream::connect_addr(&address)?.write_all(&self.end)?;
         self.thread
             .join()
             .map_err(|_| io::Error::other("the thread that receives reports panicked"))
     }
 }
 
-fn receive(socket: &UnixDatagram, end: &[u8]) -> (Vec<Report>, u32) {
-    let mut buffer = vec![0_u8; LONGEST_BYTES];
+fn receive(listener: &UnixListener, end: &[u8]) -> (Vec<Report>, u32) {
     let mut reports = Vec::new();
     let mut unreadable = 0_u32;
     loop {
-        match socket.recv(&mut buffer) {
-            Ok(length) if buffer[..length] == *end => return (reports, unreadable),
-            Ok(length) => match serde_json::from_slice(&buffer[..length]) {
+        let stream = match listener.accept() {
+            Ok((stream, _)) => stream,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(_) => return (reports, unreadable),
+        };
+        match text_of(stream) {
+            Ok(text) if text == end => return (reports, unreadable),
+            Ok(text) => match serde_json::from_slice(&text) {
                 Ok(report) => reports.push(report),
                 Err(_) => unreadable = unreadable.saturating_add(1),
             },
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return (reports, unreadable),
+            Err(_) => unreadable = unreadable.saturating_add(1),
         }
     }
+}
+
+/// All that one connection brings.
+fn text_of(stream: UnixStream) -> io::Result<Vec<u8>> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut text = Vec::new();
+    stream.take(LONGEST_BYTES).read_to_end(&mut text)?;
+    Ok(text)
 }
 
 /// A name for a socket that nobody can guess.
@@ -278,9 +309,9 @@ mod tests {
 
     fn send(name: &str, text: &str) {
         let address = SocketAddr::from_abstract_name(name).unwrap();
-        UnixDatagram::unbound()
+        UnixStream::connect_addr(&address)
             .unwrap()
-            .send_to_addr(text.as_bytes(), &address)
+            .write_all(text.as_bytes())
             .unwrap();
     }
 
@@ -290,7 +321,9 @@ mod tests {
         let one = r#"{"weft":"0.1.0","pid":7,"sent":{"inline":{"messages":10000,"bytes":100},"single_copy":{"messages":345,"bytes":1288490188}},
             "received":{"messages":3,"bytes":4},"unexpected":2,"remotes":1,"errors":0}"#;
         let two = r#"{"weft":"0.1.0","pid":7,"sent":{"inline":{"messages":1,"bytes":1},"later_protocol":{"messages":2}},"new_field":1}"#;
+        let open = r#"{"weft":"0.1.0","pid":7,"opened":true}"#;
         for text in [
+            open,
             one,
             two,
             r#"{"weft":"0.1.0","pid":8}"#,
@@ -303,7 +336,7 @@ mod tests {
         let summary = Summary::of(&reports, unreadable);
         assert_eq!(
             (reports.len(), summary.processes, summary.unreadable),
-            (3, 2, 2)
+            (4, 2, 2)
         );
         assert_eq!(
             summary.sent["inline"],
@@ -314,8 +347,24 @@ mod tests {
         );
         assert_eq!(summary.total().messages, 10_348);
         assert_eq!(
-            summary.line(4),
-            "4 ranks, 10,348 messages through Weft (inline 10,001, single copy 345, later protocol 2), 1.2 GiB"
+            summary.line(2),
+            "2 ranks, 10,348 messages through Weft (inline 10,001, single copy 345, later protocol 2), 1.2 GiB"
+        );
+    }
+
+    #[test]
+    fn who_opened_an_endpoint_and_did_not_close_it_is_told_apart() {
+        let report = |pid, opened| Report {
+            pid,
+            opened,
+            ..Report::default()
+        };
+        let all = [report(1, true), report(2, true), report(1, false)];
+        let summary = Summary::of(&all, 0);
+        assert_eq!((summary.opened, summary.processes), (2, 1));
+        assert_eq!(
+            summary.line(2),
+            "2 ranks, 0 messages through Weft by the 1 that said so at their end, 0 B"
         );
     }
 
@@ -339,7 +388,6 @@ mod tests {
         let huge = Report {
             weft: "x".into(),
             pid: 1,
-            host: String::new(),
             sent: [(
                 "inline".to_owned(),
                 Traffic {
@@ -348,10 +396,9 @@ mod tests {
                 },
             )]
             .into(),
-            received: Traffic::default(),
             unexpected: u64::MAX,
-            remotes: 0,
             errors: 1,
+            ..Report::default()
         };
         let summary = Summary::of(&[huge.clone(), huge], 0);
         assert_eq!(summary.total().messages, u64::MAX);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Signals: those that a user, a shell or a batch system sends to `weft run` go on to the launcher, and at the very end to every process
-//! that the launcher left behind.
+//! Signals: those that a user, a shell or a batch system sends to `weft run` go on to the launcher, and at the very end to
+//! every process that the launcher left behind.
 //!
-//! Called by `supervise.rs`. The launcher stays in the process group of `weft run`, so that a terminal's Ctrl-C, Ctrl-Z and standard input
-//! reach it as they would without Weft; signals that the terminal sends are therefore not sent a second time.
+//! Called by `supervise.rs` and `guard.rs`. The launcher stays in the process group of `weft run`, so that a terminal's
+//! Ctrl-C, Ctrl-Z and standard input reach it as they would without Weft; signals that the terminal sends are therefore not
+//! sent a second time.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,13 +12,30 @@ use std::thread::JoinHandle;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::exfiltrator::WithOrigin;
 use signal_hook::iterator::{Handle, SignalsInfo};
 use signal_hook::low_level::siginfo::Cause;
 
-/// The signals that are passed on.
-const FORWARDED: [i32; 5] = [SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2];
+/// The signals that are taken.
+const TAKEN: [i32; 6] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2];
+
+/// A signal that came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Arrival {
+    /// Which.
+    pub signal: Signal,
+    /// Whether the terminal sent it, which sends it to the launcher too.
+    pub from_terminal: bool,
+}
+
+impl Arrival {
+    /// Whether who sent it wants the job to end; the others are for the program.
+    #[must_use]
+    pub fn asks_to_end(self) -> bool {
+        !matches!(self.signal, Signal::SIGUSR1 | Signal::SIGUSR2)
+    }
+}
 
 /// A thread that reports signals as they come, until it is dropped.
 #[derive(Debug)]
@@ -27,23 +45,27 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to take signals in place of their default action; `deliver` gets each one that is to be passed on, until it returns false.
+    /// Starts to take signals in place of their default action; `deliver` gets each one, until it returns false.
     ///
     /// # Errors
     /// When handlers or the thread cannot be set up.
-    pub fn start(mut deliver: impl FnMut(Signal) -> bool + Send + 'static) -> io::Result<Self> {
-        let mut signals = SignalsInfo::<WithOrigin>::new(FORWARDED)?;
+    pub fn start(mut deliver: impl FnMut(Arrival) -> bool + Send + 'static) -> io::Result<Self> {
+        let mut signals = SignalsInfo::<WithOrigin>::new(TAKEN)?;
         let handle = signals.handle();
         let thread = std::thread::Builder::new()
             .name("signals".into())
             .spawn(move || {
                 for origin in signals.forever() {
+                    // A terminal that goes away tells its session's leader alone.
                     let from_terminal =
                         matches!(origin.cause, Cause::Kernel) && origin.signal != SIGHUP;
                     let Ok(signal) = Signal::try_from(origin.signal) else {
                         continue;
                     };
-                    if !from_terminal && !deliver(signal) {
+                    if !deliver(Arrival {
+                        signal,
+                        from_terminal,
+                    }) {
                         break;
                     }
                 }

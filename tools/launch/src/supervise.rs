@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One launcher from start to end: signals passed on, the time limit kept, nothing left behind when it was ended by force.
 //!
-//! Called by `lib.rs` with the composed command; uses `signals.rs`; gives an `Ending` to `outcome.rs`.
+//! Called by `lib.rs` with the composed command; uses `signals.rs`; gives an `Ending` to `outcome.rs`. However the end was
+//! asked for, the launcher gets a grace period, and after it every process of the job gets KILL: no end depends on a
+//! launcher or a program that behaves.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -12,10 +14,28 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 
 use crate::posts::Loss;
-use crate::signals::{self, Watch};
+use crate::signals::{self, Arrival, Watch};
+use crate::talk::say;
 
-/// How long the launcher has, after TERM, to end its ranks in its own way. Chosen: Hydra and PRRTE need well below one second.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long the launcher has to end its ranks in its own way. Chosen: Hydra and PRRTE need well below one second.
+pub const GRACE: Duration = Duration::from_secs(5);
+/// From one KILL to the next, for what was born in between.
+const AGAIN: Duration = Duration::from_secs(1);
+/// How often KILL is sent before the launcher is left alone: then it waits inside the kernel, where no signal reaches it.
+const KILLS: u32 = 10;
+/// A second Ctrl-C sooner than this is the first one, sent twice: by the terminal, and by a program that passes it on.
+const TWICE: Duration = Duration::from_millis(200);
+
+/// Why a job was ended from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    /// Its time was over.
+    Time,
+    /// A host was lost.
+    Host,
+    /// Somebody sent `weft run` this signal.
+    Asked(Signal),
+}
 
 /// How a launcher ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,10 +44,12 @@ pub struct Ending {
     pub code: Option<i32>,
     /// The signal that killed it, if one did.
     pub signal: Option<i32>,
-    /// Whether the time limit ended it.
-    pub timed_out: bool,
-    /// Whether it was ended because a host was lost.
-    pub host_lost: bool,
+    /// Why it was ended from here, if it was: the first reason.
+    pub reason: Option<Reason>,
+    /// Whether it took KILL.
+    pub forced: bool,
+    /// The launcher's process number; nobody has it any more.
+    pub launcher: u32,
     /// From start to end.
     pub elapsed: Duration,
 }
@@ -42,7 +64,7 @@ pub struct Elsewhere {
 }
 
 enum Event {
-    Signal(Signal),
+    Signal(Arrival),
     Lost(Loss),
     Ended(io::Result<ExitStatus>),
 }
@@ -72,82 +94,126 @@ pub fn run(
     }
     let from_signals = events.clone();
     // Before the start: a signal that comes in between must not end weft run alone.
-    let watch = Watch::start(move |signal| from_signals.send(Event::Signal(signal)).is_ok())?;
+    let watch = Watch::start(move |arrival| from_signals.send(Event::Signal(arrival)).is_ok())?;
     let started = Instant::now();
     let mut child = command.spawn()?;
-    let pid = child.id();
+    let mut job = Job {
+        launcher: child.id(),
+        spared,
+        deadline: time_limit.map(|limit| started + limit),
+        reason: None,
+        asked: started,
+        kills: 0,
+    };
     std::thread::Builder::new()
         .name("launcher".into())
         .spawn(move || {
             let _ = events.send(Event::Ended(child.wait()));
         })?;
-    let (status, reason) = until_end(
-        pid,
-        &arriving,
-        time_limit.map(|limit| started + limit),
-        &spared,
-    )?;
+    let status = job.until_end(&arriving)?;
     drop(watch);
-    if reason.is_some() || status.signal().is_some() {
-        signals::kill_descendants(&spared);
+    if job.reason.is_some() || status.signal().is_some() {
+        signals::kill_descendants(&job.spared);
     }
     Ok(Ending {
         code: status.code(),
         signal: status.signal(),
-        timed_out: reason == Some(Reason::Time),
-        host_lost: reason == Some(Reason::Host),
+        reason: job.reason,
+        forced: job.kills > 0,
+        launcher: job.launcher,
         elapsed: started.elapsed(),
     })
 }
 
-/// Why the launcher was ended from here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reason {
-    Time,
-    Host,
+/// A launcher that runs.
+struct Job {
+    launcher: u32,
+    spared: Vec<u32>,
+    /// When patience ends: with the time limit, with the grace period, or with the pause between two kills.
+    deadline: Option<Instant>,
+    reason: Option<Reason>,
+    /// When the user asked for the end; before that, when the job started.
+    asked: Instant,
+    /// How often KILL was sent.
+    kills: u32,
 }
 
-fn until_end(
-    pid: u32,
-    arriving: &Receiver<Event>,
-    mut deadline: Option<Instant>,
-    spared: &[u32],
-) -> io::Result<(ExitStatus, Option<Reason>)> {
-    let mut reason = None;
-    loop {
-        match next(arriving, deadline) {
-            Ok(Event::Ended(status)) => return Ok((status?, reason)),
-            Ok(Event::Signal(signal)) => signals::send(pid, signal),
-            Ok(Event::Lost(Loss(text))) => {
-                eprintln!("weft: {text}; ending the job");
-                if reason.is_none() {
-                    reason = Some(Reason::Host);
-                    deadline = Some(ask_to_end(pid));
+impl Job {
+    fn until_end(&mut self, arriving: &Receiver<Event>) -> io::Result<ExitStatus> {
+        loop {
+            match next(arriving, self.deadline) {
+                Ok(Event::Ended(status)) => return status,
+                Ok(Event::Signal(arrival)) if arrival.asks_to_end() => self.obey(arrival),
+                Ok(Event::Signal(arrival)) => self.pass_on(arrival),
+                Ok(Event::Lost(Loss(text))) => {
+                    say!("weft: {text}; ending the job");
+                    self.end(Reason::Host);
                 }
-            }
-            Err(RecvTimeoutError::Timeout) if reason.is_some() => {
-                signals::kill_descendants(spared);
-                deadline = None;
-            }
-            Err(RecvTimeoutError::Timeout) => {
-                reason = Some(Reason::Time);
-                deadline = Some(ask_to_end(pid));
-            }
-            Err(RecvTimeoutError::Disconnected) => {
-                return Err(io::Error::other(
-                    "the thread that waits for the launcher is gone",
-                ));
+                Err(RecvTimeoutError::Timeout) if self.kills == KILLS => {
+                    let pid = self.launcher;
+                    say!("weft: process {pid} cannot be ended: it waits inside the kernel");
+                    return Ok(ExitStatus::from_raw(Signal::SIGKILL as i32));
+                }
+                Err(RecvTimeoutError::Timeout) if self.reason.is_some() => self.kill(),
+                Err(RecvTimeoutError::Timeout) => self.end(Reason::Time),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(io::Error::other(
+                        "the thread that waits for the launcher is gone",
+                    ));
+                }
             }
         }
     }
-}
 
-/// Sends TERM, and returns when patience with the launcher ends.
-fn ask_to_end(pid: u32) -> Instant {
-    signals::send(pid, Signal::SIGTERM);
-    // A stopped launcher would not see TERM.
-    signals::send(pid, Signal::SIGCONT);
-    Instant::now() + GRACE
+    /// Ctrl-C asks, and a second time it insists, whatever the end was asked for by before; so does Ctrl-\ at once.
+    fn obey(&mut self, arrival: Arrival) {
+        let again = self.reason.is_some() && self.asked.elapsed() > TWICE;
+        let insists = match arrival.signal {
+            Signal::SIGQUIT => true,
+            Signal::SIGINT => again,
+            _ => false,
+        };
+        if self.reason.is_none() {
+            self.asked = Instant::now();
+            self.reason = Some(Reason::Asked(arrival.signal));
+            self.deadline = Some(self.asked + GRACE);
+        }
+        if insists {
+            self.kill();
+        } else {
+            self.pass_on(arrival);
+        }
+    }
+
+    fn pass_on(&self, arrival: Arrival) {
+        if !arrival.from_terminal {
+            signals::send(self.launcher, arrival.signal);
+        }
+        if arrival.asks_to_end() {
+            self.wake();
+        }
+    }
+
+    fn end(&mut self, reason: Reason) {
+        if self.reason.is_none() {
+            self.reason = Some(reason);
+            self.asked = Instant::now();
+            self.deadline = Some(self.asked + GRACE);
+            signals::send(self.launcher, Signal::SIGTERM);
+            self.wake();
+        }
+    }
+
+    /// A stopped launcher would not see what it was sent.
+    fn wake(&self) {
+        signals::send(self.launcher, Signal::SIGCONT);
+    }
+
+    fn kill(&mut self) {
+        self.kills += 1;
+        self.deadline = Some(Instant::now() + AGAIN);
+        signals::kill_descendants(&self.spared);
+    }
 }
 
 fn next(arriving: &Receiver<Event>, deadline: Option<Instant>) -> Result<Event, RecvTimeoutError> {

@@ -2,14 +2,18 @@
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
 //! Calls `weft_launch::run` and its `guard`, `weft_bench::run`, `weft_doctor::doctor`, `weft_doctor::top::run`,
-//! `weft_doctor::info` and `weft_netsim::run`; nothing
-//! is decided here.
+//! `weft_doctor::info` and `weft_netsim::run`; nothing is decided here but what the system's signals do.
+//! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use clap::{Parser, Subcommand};
+use signal_hook::consts::{SIGPIPE, SIGXFSZ};
+use signal_hook::flag;
 
 /// Carries the messages of unmodified MPI programs, and runs, measures and checks them
 #[derive(Debug, Parser)]
@@ -64,9 +68,28 @@ Examples:
 
 Each tool has its own --help.";
 
+/// Who writes into a pipe that nobody reads any more ends by SIGPIPE, without a word, as other programs do; Rust would
+/// panic. Not so where a job or the links to other hosts are at stake: there a write fails, and is answered. A limit on the
+/// length of files (`ulimit -f`) is an error of the write that meets it, and not the end of the process.
+fn arrange_signals(tool: &Tool) {
+    // Neither fails: both signals may be taken.
+    let _ = flag::register(SIGXFSZ, Arc::default());
+    if !matches!(tool, Tool::Run(_) | Tool::Guard) {
+        let _ = flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true)));
+    }
+}
+
+/// What `weft` itself says against being started with these words, `bench` first.
+fn check(words: &[OsString]) -> Option<String> {
+    let (tool, rest) = words.split_first()?;
+    (tool == "bench").then(|| weft_bench::refusal(rest))?
+}
+
 fn main() -> ExitCode {
-    ExitCode::from(match Command::parse().tool {
-        Tool::Run(Words { words }) => weft_launch::run(words),
+    let tool = Command::parse().tool;
+    arrange_signals(&tool);
+    ExitCode::from(match tool {
+        Tool::Run(Words { words }) => weft_launch::run(words, check),
         Tool::Guard => weft_launch::guard::serve(),
         Tool::Bench(Words { words }) => weft_bench::run(words),
         Tool::Doctor(Words { words }) => weft_doctor::doctor(words),

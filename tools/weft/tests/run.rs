@@ -52,24 +52,120 @@ fn standard_output_belongs_to_the_program_alone() {
     );
 }
 
+/// Starts a job that answers this signal with exit code 9, waits until it can, and sends it to `weft run`.
+fn job_that_answers(fake: &Fake, name: &str) -> std::process::Output {
+    let script = format!(
+        "trap 'echo got {name}; exit 9' {name}; touch {}; while :; do sleep 0.02; done",
+        fake.path("ready")
+    );
+    let child = fake.start(&["--quiet", "-n", "1"], &script);
+    wait_for(&fake.path("ready"));
+    signal(child.id(), name);
+    child.wait_with_output().unwrap()
+}
+
 #[test]
 fn signals_are_passed_on_to_the_launcher() {
-    for name in ["INT", "TERM", "HUP", "USR1", "USR2"] {
-        let fake = Fake::new();
-        let script = format!(
-            "trap 'echo got {name}; exit 9' {name}; touch {}; while :; do sleep 0.02; done",
-            fake.path("ready")
-        );
-        let child = fake.start(&["--quiet", "-n", "1"], &script);
-        wait_for(&fake.path("ready"));
-        signal(child.id(), name);
-        let output = child.wait_with_output().unwrap();
-        assert_eq!(output.status.code(), Some(9), "{name}: {output:?}");
-        assert_eq!(
-            String::from_utf8_lossy(&output.stdout),
-            format!("got {name}\n")
-        );
+    for (name, code) in [("USR1", 9), ("USR2", 9)] {
+        let output = job_that_answers(&Fake::new(), name);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{name}: {output:?}");
+        assert_eq!(said, format!("got {name}\n"));
     }
+}
+
+#[test]
+fn an_end_that_the_user_asks_for_has_the_signals_code_whatever_the_launcher_answers() {
+    for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let output = job_that_answers(&Fake::new(), name);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{name}: {output:?}");
+        assert_eq!(said, format!("got {name}\n"));
+    }
+}
+
+/// A job that ignores every signal it can, in the launcher and in a rank that has left the launcher's process group.
+fn stubborn(fake: &Fake) -> String {
+    format!(
+        "trap '' INT TERM HUP; setsid sh -c 'trap \"\" INT TERM HUP; echo $$ >{0}.new; mv {0}.new {0};
+        while :; do sleep 600; done' & while :; do sleep 600; done",
+        fake.path("rank")
+    )
+}
+
+fn assert_rank_is_gone(fake: &Fake) {
+    let rank = std::fs::read_to_string(fake.path("rank")).unwrap();
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", rank.trim())).unwrap_or_default();
+    let gone = state.is_empty() || state.contains(") Z ");
+    assert!(gone, "the rank still runs: {state}");
+}
+
+fn assert_killed_after_grace(name: &str, code: i32) {
+    let fake = Fake::new();
+    let child = fake.start(&["-n", "1"], &stubborn(&fake));
+    wait_for(&fake.path("rank"));
+    signal(child.id(), name);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(code), "{name}: {output:?}");
+    assert_rank_is_gone(&fake);
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = format!("weft: the job was ended by SIG{name}");
+    assert!(talk.contains(&words), "{talk}");
+    assert!(
+        talk.contains("was killed") && !talk.contains("warning"),
+        "{talk}"
+    );
+}
+
+#[test]
+fn who_ignores_the_end_is_killed_after_the_grace_period() {
+    std::thread::scope(|scope| {
+        for (name, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+            scope.spawn(move || assert_killed_after_grace(name, code));
+        }
+    });
+}
+
+#[test]
+fn a_second_ctrl_c_ends_the_job_at_once() {
+    // Without it the job has five seconds; a machine that stops for a while may make one try look like that, but not three.
+    let is_over_at_once = || {
+        let fake = Fake::new();
+        let child = fake.start(&["--quiet", "-n", "1"], &stubborn(&fake));
+        wait_for(&fake.path("rank"));
+        let started = Instant::now();
+        signal(child.id(), "INT");
+        std::thread::sleep(Duration::from_millis(400));
+        signal(child.id(), "INT");
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{output:?}");
+        assert_rank_is_gone(&fake);
+        started.elapsed() < Duration::from_secs(4)
+    };
+    assert!((0..3).any(|_| is_over_at_once()));
+}
+
+#[test]
+fn the_time_limit_holds_where_ranks_take_every_processor_and_ignore_all_signals() {
+    let fake = Fake::new();
+    let script = format!(
+        "trap '' INT TERM HUP; for i in $(seq 64); do setsid sh -c 'trap \"\" INT TERM HUP
+        while :; do :; done' & done; touch {}; while :; do :; done",
+        fake.path("rank")
+    );
+    let output = fake.run(&["-n", "1", "--timeout", "1"], &script);
+    assert_eq!(output.status.code(), Some(124), "{output:?}");
+    let folder = fake.path("");
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let words = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+        if String::from_utf8_lossy(&words)
+            .contains(&format!("WEFT_MPI_PATH={}", folder.trim_end_matches('/')))
+        {
+            found.push(entry.path());
+        }
+    }
+    assert!(found.is_empty(), "{found:?}");
 }
 
 #[test]
@@ -163,7 +259,7 @@ fn ranks_that_share_cores_get_the_rules_beside_the_provider_unless_collectives_a
     fake.add_provider();
     let script = "printf '%s' \"$OMPI_MCA_coll_tuned_dynamic_rules_filename\"";
     let rules_of = |more: &[&str]| {
-        let options = ["--quiet", "-n", CROWD];
+        let options = ["--quiet", "-n", CROWD, "--oversubscribe"];
         let output = fake.run(&[options.as_slice(), more].concat(), script);
         String::from_utf8(output.stdout).unwrap()
     };
@@ -269,7 +365,24 @@ fn refusals_say_what_is_wrong_and_have_their_codes() {
     let fake = Fake::new();
     std::fs::write(fake.path("plain"), "").unwrap();
     let plain = fake.path("plain");
-    let cases: [(&[&str], i32, &str); 10] = [
+    let cases: [(&[&str], i32, &str); 15] = [
+        (&["-n", "1000000", "--", "true"], 2, "--oversubscribe"),
+        (&["--timeot", "5", "true"], 2, "did you mean --timeout?"),
+        (
+            &["--map-by", "socket", "true"],
+            2,
+            "--map-by socket: weft run",
+        ),
+        (
+            &["--wdir", "/no/such/folder", "true"],
+            2,
+            "--wdir /no/such/folder",
+        ),
+        (
+            &["-x", "WEFT_IS_NOT_SET", "true"],
+            2,
+            "WEFT_IS_NOT_SET=VALUE",
+        ),
         (&["-n", "0", "--", "true"], 2, "at least 1 rank"),
         (&["-n", "4", "--ppn", "2", "--", "true"], 2, "2 machines"),
         (&["--transport", "pigeon", "--", "true"], 2, "pigeon"),
@@ -305,6 +418,63 @@ fn refusals_say_what_is_wrong_and_have_their_codes() {
         assert!(talk.contains(text), "{words:?}: {talk}");
         assert!(output.stdout.is_empty(), "{words:?}");
     }
+}
+
+#[test]
+fn options_of_other_launchers_reach_the_job() {
+    let fake = Fake::new();
+    let folder = fake.path("bin");
+    let options = [
+        "--quiet", "-np", "3", "-x", "A=1", "-genv", "B", "2", "-wdir", &folder,
+    ];
+    let output = fake.run(&options, "echo $RANKS $A $B $PWD");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said, format!("3 1 2 {folder}\n"), "{output:?}");
+}
+
+#[test]
+fn a_misspelled_benchmark_is_named_once_before_any_rank_starts() {
+    let fake = Fake::new();
+    let (launcher, weft) = (fake.path("bin/mpiexec"), env!("CARGO_BIN_EXE_weft"));
+    let options = ["--mpi", &launcher, "--transport", "native", "-n", "8", "--"];
+    let output = fake.weft(&[options.as_slice(), &[weft, "bench", "latancy"]].concat());
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    let line = "weft bench: no benchmark is called 'latancy'; did you mean latency?\n";
+    assert_eq!(talk, line);
+}
+
+/// Runs a line of shell with `weft` as $W; the status of each part of a pipe is what it prints last.
+fn piped(fake: &Fake, line: &str) -> (String, String) {
+    let script = format!("{line}; echo ${{PIPESTATUS[0]}}");
+    let output = std::process::Command::new("bash")
+        .args(["-c", &script])
+        .env("W", env!("CARGO_BIN_EXE_weft"))
+        .env("WEFT_MPI_PATH", fake.path(""))
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_every_tool_quietly() {
+    let fake = Fake::new();
+    // true reads nothing, and what is written at the end of a second finds nobody.
+    for tool in ["info", "bench --help", "sim incast --hosts 8"] {
+        let (said, talk) = piped(&fake, &format!("(sleep 0.3; exec \"$W\" {tool}) | true"));
+        assert_eq!((said.as_str(), talk.as_str()), ("141\n", ""), "{tool}");
+    }
+    let job = "\"$W\" run --dry-run --mpi openmpi --transport native -- /bin/true";
+    let (said, talk) = piped(&fake, &format!("(sleep 0.3; exec {job}) | true"));
+    assert_eq!((said.as_str(), talk.as_str()), ("141\n", ""));
+    // Nobody hears what weft run says either, and the job ends as it would.
+    let job = "\"$W\" run --mpi openmpi --transport native -- /bin/sh -c 'exit 7'";
+    let (said, _) = piped(
+        &fake,
+        &format!("(sleep 0.3; exec {job}) 2>&1 >/dev/null | true"),
+    );
+    assert_eq!(said, "7\n");
 }
 
 #[test]

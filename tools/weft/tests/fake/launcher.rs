@@ -3,7 +3,7 @@
 
 use std::io::Write;
 use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::os::unix::net::{SocketAddr, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -147,8 +147,8 @@ pub fn signal(pid: u32, name: &str) {
 /// Sends what a rank's provider would send.
 pub fn report(name: &str, text: &str) {
     let address = SocketAddr::from_abstract_name(name).unwrap();
-    UnixDatagram::unbound()
+    UnixStream::connect_addr(&address)
         .unwrap()
-        .send_to_addr(text.as_bytes(), &address)
+        .write_all(text.as_bytes())
         .unwrap();
 }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What ranks that were killed leave behind, removed at the end of the job: shared memory of their MPI in /dev/shm, and the
+//! session's folder of a launcher that was killed itself.
+//!
+//! Called by `lib.rs` and, on each other host, by `guard.rs`. A file of /dev/shm goes only if all of this holds: its name
+//! begins as this MPI's do, it was not there before the job, it is a plain file of this user, and nobody has it open or
+//! mapped, of which the kernel vouches by a lease (`weft_os::lease`). Each of these MPIs holds a file mapped from its
+//! making to its removal, so such a file is nobody's: its owners are dead. Names as seen with Open MPI 4.1.4 and 5.0.11,
+//! MPICH 5.0.2 and Intel MPI 2021.18; UCX may be below each.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::fcntl::OFlag;
+
+use crate::family::Family;
+
+const SHARED_MEMORY: &str = "/dev/shm";
+/// How long processes that were killed may take to go. Chosen: the kernel gives gigabytes back in less than a second.
+const PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// How the names of an MPI's files begin.
+#[must_use]
+pub(crate) fn prefixes(family: Family) -> Vec<String> {
+    let own: &[&str] = match family {
+        Family::OpenMpi => &["vader_segment.", "sm_segment.", "osc_sm.", "osc_rdma."],
+        Family::Mpich => &["mpich_shm_", "mpich_shar_tmp"],
+        Family::Intel => &["Intel_MPI_", "mpich_shm_", "mpich_shar_tmp"],
+    };
+    own.iter()
+        .chain(&["ucx_shm_"])
+        .map(|&one| one.to_owned())
+        .collect()
+}
+
+/// What was there before the job.
+#[derive(Debug)]
+pub(crate) struct Leftovers {
+    folder: PathBuf,
+    prefixes: Vec<String>,
+    /// Names with their inodes.
+    before: HashSet<(OsString, u64)>,
+}
+
+impl Leftovers {
+    /// Notes what is there.
+    pub(crate) fn note(prefixes: &[String]) -> Self {
+        Self::note_in(Path::new(SHARED_MEMORY), prefixes)
+    }
+
+    fn note_in(folder: &Path, prefixes: &[String]) -> Self {
+        let mut own = Self {
+            folder: folder.to_owned(),
+            prefixes: prefixes.to_vec(),
+            before: HashSet::new(),
+        };
+        own.before = own.present();
+        own
+    }
+
+    /// Files of this user whose names begin so.
+    fn present(&self) -> HashSet<(OsString, u64)> {
+        let user = nix::unistd::geteuid().as_raw();
+        let Ok(entries) = std::fs::read_dir(&self.folder) else {
+            return HashSet::new();
+        };
+        let named = |entry: &std::fs::DirEntry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            self.prefixes.iter().any(|start| name.starts_with(start))
+        };
+        entries
+            .flatten()
+            .filter(named)
+            .filter_map(|entry| {
+                let facts = entry.metadata().ok()?;
+                let is_own = facts.is_file() && facts.uid() == user;
+                is_own.then(|| (entry.file_name(), facts.ino()))
+            })
+            .collect()
+    }
+
+    /// Removes what is new and nobody's. While files are in use and processes of the job live still (`all_gone` is false),
+    /// it looks again for a while.
+    pub(crate) fn remove(&self, all_gone: impl Fn() -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            // Asked first: who goes in between has let go of his files when they are looked at.
+            let last = all_gone() || Instant::now() >= deadline;
+            let mut fresh = self.present();
+            fresh.retain(|known| !self.before.contains(known) && !self.remove_one(known));
+            if fresh.is_empty() || last {
+                return;
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+
+    /// Whether the file is gone.
+    fn remove_one(&self, (name, inode): &(OsString, u64)) -> bool {
+        let path = self.folder.join(name);
+        let mut options = OpenOptions::new();
+        let opened = options
+            .read(true)
+            .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
+            .open(&path);
+        let is_it = |file: &File| file.metadata().is_ok_and(|facts| facts.ino() == *inode);
+        match opened {
+            Ok(file)
+                if is_it(&file) && weft_os::lease::is_unused(file.as_fd()).unwrap_or(false) =>
+            {
+                std::fs::remove_file(&path).is_ok()
+            }
+            Ok(_) => false,
+            Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+        }
+    }
+}
+
+/// Removes the folder of an Open MPI launcher that was killed: it has the launcher's process number in its name.
+pub(crate) fn remove_session(family: Family, launcher: u32) {
+    let host = nix::unistd::gethostname().ok();
+    let Some(host) = host.and_then(|name| name.into_string().ok()) else {
+        return;
+    };
+    if family == Family::OpenMpi {
+        let user = nix::unistd::geteuid();
+        let short = host.split('.').next().unwrap_or(&host);
+        for (session, own) in [("ompi", "pid"), ("prte", "dvm"), ("prterun", "dvm")] {
+            for host in [host.as_str(), short] {
+                let above = std::env::temp_dir().join(format!("{session}.{host}.{user}"));
+                let _ = std::fs::remove_dir_all(above.join(format!("{own}.{launcher}")));
+                // Goes only if it is empty.
+                let _ = std::fs::remove_dir(above);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn only_new_files_of_this_mpi_that_nobody_holds_are_removed() {
+        let folder = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
+        let path = |name: &str| folder.path().join(name);
+        File::create(path("mpich_shm_before_0")).unwrap();
+        let leftovers = Leftovers::note_in(folder.path(), &prefixes(Family::Mpich));
+        File::create(path("mpich_shm_left_0")).unwrap();
+        File::create(path("of_others")).unwrap();
+        std::fs::create_dir(path("mpich_shm_folder")).unwrap();
+        std::os::unix::fs::symlink(path("of_others"), path("mpich_shm_link")).unwrap();
+        let held = File::create(path("mpich_shm_held_0")).unwrap();
+        leftovers.remove(|| true);
+        let mut kept = vec!["mpich_shm_before_0", "mpich_shm_folder", "mpich_shm_held_0"];
+        kept.extend(["mpich_shm_link", "of_others"]);
+        assert_eq!(names(folder.path()), kept);
+        drop(held);
+        leftovers.remove(|| true);
+        assert!(!path("mpich_shm_held_0").exists());
+    }
+
+    #[test]
+    fn a_file_that_a_dying_process_still_holds_is_waited_for() {
+        let folder = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
+        let leftovers = Leftovers::note_in(folder.path(), &prefixes(Family::OpenMpi));
+        let path = folder.path().join("sm_segment.vm.0");
+        let held = std::cell::RefCell::new(Some(File::create(&path).unwrap()));
+        // It goes at the third question.
+        let asked = std::cell::Cell::new(0);
+        leftovers.remove(|| {
+            asked.set(asked.get() + 1);
+            if asked.get() == 3 {
+                held.take();
+            }
+            asked.get() >= 3
+        });
+        assert!(!path.exists());
+    }
+}
