@@ -14,8 +14,8 @@ help:
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
 	  'make bench   the full side-by-side comparison, some twenty minutes (QUICK=1: some minutes); page and data in report/' \
-	  'make readme  latency and bandwidth in turns on this machine, some minutes; writes README.md'\''s table and figure' \
-  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
+	  'make readme  latency and bandwidth in turns, some minutes; writes README'\''s tables and figure' \
+	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
 	@scripts/setup.sh build
@@ -41,7 +41,8 @@ bench: setup-demo build
 	dist/bin/weft bench compare --out report $(if $(QUICK),--quick)
 
 readme: setup-demo build
-	dist/bin/weft bench compare --mpi openmpi,mpich,intel --transport weft,native --benchmarks latency,bw -r 10 --repeat-scale 0.1 --out report/readme
+	dist/bin/weft bench compare --mpi openmpi,mpich,intel --transport weft,native,weft+plain \
+	  --benchmarks latency,bw -r 10 --repeat-scale 0.1 --out report/readme
 	@scripts/readme-results.py report/readme
 
 test: setup-test build

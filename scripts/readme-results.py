@@ -1,23 +1,33 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Writes the results of a comparison into README.md: the table between its two marks, and docs/figures/one-node.svg. `make readme` calls it.
+"""Writes the results of a comparison into README.md: the text and tables between its two marks, and
+docs/figures/one-node.svg. `make readme` calls it.
 
-    scripts/readme-results.py FOLDER      FOLDER is what `weft bench compare --benchmarks latency,bw --out FOLDER` left
-    scripts/readme-results.py --check     whether README.md has both marks and a table between them; changes nothing
+    scripts/readme-results.py FOLDER    FOLDER is what `weft bench compare --benchmarks latency,bw
+                                        --out FOLDER` left
+    scripts/readme-results.py --print FOLDER    prints the section, and writes nothing
+    scripts/readme-results.py --check   whether README.md has both marks and a table between them
 
-Figures are medians over the rounds; a ratio is Weft under an MPI over that MPI's own transport with its 95 % interval, in which a machine that
-changes its speed shows. Nothing is left out: where Weft is behind, the table says so."""
+Nothing is left out: where Weft is behind, the table says so."""
 
 import json
 import pathlib
+import re
 import shutil
 import sys
+import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
-BEGIN, END = "<!-- results: written by scripts/readme-results.py -->", "<!-- end of results -->"
+BEGIN = "<!-- results: written by scripts/readme-results.py -->"
+END = "<!-- end of results -->"
 SIZES = [8, 512, 4096, 32768, 262144, 2097152]
-NAMES = {"openmpi": "Open MPI 5", "mpich": "MPICH", "intel": "Intel MPI", "debian-openmpi": "Open MPI 4.1"}
+NAMES = {"openmpi": "Open MPI 5", "mpich": "MPICH", "intel": "Intel MPI",
+         "debian-openmpi": "Open MPI 4.1"}
+BENCHMARKS = (("latency", "Latency, us", "smaller is better, and below 1 Weft is ahead"),
+              ("bw", "Bandwidth, MB/s", "greater is better, and above 1 Weft is ahead"))
+WEFT, PLAIN, NATIVE = "weft", "weft+plain", "native"
+COLUMNS = 100
 
 
 def size_name(size):
@@ -31,65 +41,143 @@ def digits(value):
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
 
+def percent(confidence):
+    return f"{100 * confidence:.1f} %"
+
+
 def cells(results, benchmark, mpi, transport):
-    rows = [row for row in results if (row["benchmark"], row["mpi"], row["transport"]) == (benchmark, mpi, transport) and row["ranks"] == 2]
-    return {row["size_bytes"]: row for row in rows}
+    """The results of two ranks on this machine, by size."""
+    key = (benchmark, mpi, transport)
+    return {row["size_bytes"]: row for row in results
+            if (row["benchmark"], row["mpi"], row["transport"]) == key
+            and row["ranks"] == 2 and not row["hosts"]}
 
 
-def table(summary):
-    lines = ["| | " + " | ".join(map(size_name, SIZES)) + " |", "|---" * (len(SIZES) + 1) + "|"]
-    mpis = [mpi for mpi in NAMES if any(row["mpi"] == mpi and row["transport"] == "weft" for row in summary["results"])]
-    for benchmark, title in (("latency", "latency, us"), ("bw", "bandwidth, MB/s")):
-        for mpi in mpis:
-            ours, own = (cells(summary["results"], benchmark, mpi, transport) for transport in ("weft", "native"))
-            pick = lambda rows, show: " | ".join(show(rows[size]) if rows.get(size) else "-" for size in SIZES)
-            median = lambda row: f"{digits(row['figure']['median'])}"
-            ratio = lambda row: "{value:.2f} ({low:.2f} to {high:.2f})".format(**row["ratio_to_own"]) if row["ratio_to_own"] else "-"
-            lines.append(f"| **{title}**, {NAMES[mpi]} over Weft | {pick(ours, median)} |")
-            lines.append(f"| over its own transport | {pick(own, median)} |")
-            lines.append(f"| ratio | {pick(ours, ratio)} |")
-    return "\n".join(lines)
+def middle(side):
+    """A median, and the mean behind it."""
+    return f"{digits(side['median'])} ({digits(side['mean'])})"
+
+
+HEAD = "| size | started by | Weft | native | Weft / native | confidence | means |"
+RULE = "|---:|---|---:|---:|---:|---:|---:|"
+
+
+def line(size, started_by, row):
+    """One configuration of Weft over its baseline at one size."""
+    ratio = row["ratio_to_native"]
+    of = ratio["of_medians"]
+    words = [size, started_by, middle(ratio["figure"]), middle(ratio["baseline"]),
+             f"**{of['value']:.2f}** [{of['low']:.2f} to {of['high']:.2f}]",
+             percent(of["confidence"]), f"{ratio['of_means']['value']:.2f}"]
+    return "| " + " | ".join(words) + " |"
+
+
+def rows(ours, plain, sizes):
+    """For each size Weft under `weft run`, and under a plain mpirun where that was measured."""
+    lines = []
+    for size in sizes:
+        lines.append(line(size_name(size), "`weft run`", ours[size]))
+        if size in plain:
+            lines.append(line("", "`mpirun`", plain[size]))
+    return lines
+
+
+def tables(summary):
+    text = []
+    results = [row for row in summary["results"] if row["ratio_to_native"]]
+    for benchmark, title, good in BENCHMARKS:
+        for mpi, name in NAMES.items():
+            ours, plain = (cells(results, benchmark, mpi, one) for one in (WEFT, PLAIN))
+            sizes = [size for size in SIZES if size in ours]
+            if sizes:
+                text += [f"**{title}, {name}**: {good}", "", HEAD, RULE,
+                         *rows(ours, plain, sizes), ""]
+    if not text:
+        sys.exit("readme-results.py: nothing was measured over Weft and over the native transport")
+    return "\n".join(text).rstrip()
+
+
+def excluded(summary):
+    count, runs = len(summary["excluded"]), summary["run_count"]
+    if count == 0:
+        return f"0 of {runs} runs were excluded: the machine kept its speed."
+    were = "was" if count == 1 else "were"
+    return f"{count} of {runs} runs {were} excluded: the machine's speed changed during them."
+
+
+def filled(words):
+    """Lines of a paragraph; what stands in backquotes stays on one line."""
+    kept = re.sub(r"`[^`]*`", lambda code: code[0].replace(" ", "\u00a0"), words)
+    lines = textwrap.fill(kept, COLUMNS, break_on_hyphens=False, break_long_words=False)
+    return lines.replace("\u00a0", " ")
 
 
 def text(summary):
     here = summary["environment"]
     machine = here["machine"]
-    cores = ", ".join(map(str, here["cores"]["numbers"]))
-    kind = f"a virtual machine with {machine['core_count']} cores" if machine["hypervisor"] else f"a machine with {machine['core_count']} cores"
-    confidence = 100 * max(row["figure"]["interval"]["confidence"] for row in summary["results"])
-    return (
-        f"One node, two ranks, each pinned to a core of its own (cores {cores}) of {kind}, {machine['processor']}, Linux {machine['kernel']}. "
-        f"Medians of {summary['rounds']} rounds in which all MPIs and transports took turns. The ratio is Weft under that MPI over the MPI's own "
-        f"transport, with its {confidence:.0f} % interval: below 1 Weft is ahead in latency, above 1 in bandwidth. {len(summary['excluded'])} runs do not count, because the "
-        f"machine's speed around them was another.\n\n{table(summary)}\n\n"
-        "![Latency and bandwidth by message size, Weft and each MPI's own transport](docs/figures/one-node.svg)\n\n"
-        "Again on another machine: `make readme`."
-    )
+    cores = " and ".join(map(str, here["cores"]["numbers"]))
+    kind = "a virtual machine" if machine["hypervisor"] else "a machine"
+    paragraphs = [
+        f"Two ranks on one node, each bound to a core of its own (cores {cores}), on {kind} with "
+        f"{machine['core_count']} cores ({machine['processor']}, Linux {machine['kernel']}). "
+        f"In {summary['rounds']} rounds all MPIs and transports took turns. {excluded(summary)}",
+        "*Native* is the MPI's own transport, the baseline. Each figure is a median with a mean "
+        "in parentheses: the median over the rounds of a run's middle block of iterations, which "
+        "hides what is rare, and of a run's mean over all its iterations.",
+        "*Weft / native* is the median of the ratios round by round. In brackets is the interval "
+        "in which the true ratio lies; *confidence* says with what probability. *Means* is the "
+        "same ratio of the means. Both figures of a row are from the same rounds as its ratio.",
+        "`mpirun`: as the MPI's own launcher starts the ranks, with nothing but the settings that "
+        "make it use Weft (`weft run --plain`). Then the ranks have no shared heap, and long "
+        "messages are copied by the kernel.",
+    ]
+    prose = "\n\n".join(map(filled, paragraphs))
+    return (f"{prose}\n\n{tables(summary)}\n\n"
+            "![Latency and bandwidth by message size](docs/figures/one-node.svg)\n\n"
+            "In the figure bands are P10 to P90 over the rounds. To measure on another machine: "
+            "`make readme`.\nHow it is measured: [docs/report.md](docs/report.md).")
 
 
 def parts():
     whole = README.read_text()
     if whole.count(BEGIN) != 1 or whole.count(END) != 1:
-        sys.exit(f"readme-results.py: {README} must have each of these lines once: {BEGIN} and {END}")
+        sys.exit(f"readme-results.py: {README} must have each of these lines once: "
+                 f"{BEGIN} and {END}")
     before, rest = whole.split(BEGIN)
     inside, after = rest.split(END)
     return before, inside, after
 
 
-def main(argument):
-    before, inside, after = parts()
-    if argument == "--check":
-        sys.exit(0 if "| ratio |" in inside else "readme-results.py: there is no table between the marks of README.md")
-    folder = pathlib.Path(argument)
+def summary_of(folder):
+    path = folder / "summary.json"
     try:
-        summary = json.loads((folder / "summary.json").read_text())
+        summary = json.loads(path.read_text())
     except (OSError, ValueError) as reason:
-        sys.exit(f"readme-results.py: {folder / 'summary.json'} cannot be read: {reason}. `weft bench compare --out {folder}` writes it")
-    README.write_text(before + BEGIN + "\n" + text(summary) + "\n" + END + after)
+        sys.exit(f"readme-results.py: {path} cannot be read: {reason}. "
+                 f"`weft bench compare --out {folder}` writes it")
+    if summary.get("schema") != 3:
+        sys.exit(f"readme-results.py: {path} has schema {summary.get('schema')}, this script reads "
+                 f"3; `weft bench compare --render --out {folder}` writes it anew")
+    return summary
+
+
+def main(words):
+    if words == ["--check"]:
+        _, inside, _ = parts()
+        missing = "readme-results.py: there is no table between README's marks"
+        sys.exit(0 if "|---" in inside else missing)
+    folder = pathlib.Path(words[-1])
+    section = text(summary_of(folder))
+    if words[0] == "--print":
+        print(section)
+        return
+    before, _, after = parts()
+    README.write_text(before + BEGIN + "\n" + section + "\n" + END + after)
     shutil.copyfile(folder / "compare.svg", ROOT / "docs/figures/one-node.svg")
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 2:
+    arguments = sys.argv[1:]
+    if len(arguments) not in (1, 2) or (len(arguments) == 2) != (arguments[0] == "--print"):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    main(arguments)

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# `weft bench compare` when things go wrong: interrupted and resumed, a rank killed, a full disk, an MPI that cannot be bound, odd ranks.
-# What was measured must be kept, nothing counted twice, and the exit code must say what happened. Takes some 25 seconds.
-# WEFT names another weft command.
+# `weft bench compare`: that runs differ in their transport alone, that it can try its own method,
+# and what happens when things go wrong: interrupted and resumed, a rank killed, a full disk, an MPI
+# that cannot be bound, odd ranks. What was measured must be kept, nothing counted twice, and the
+# exit code must say what happened. Takes some 40 seconds. WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 WEFT=$(realpath "${WEFT:-dist/bin/weft}")
@@ -28,10 +29,12 @@ exits() {
 
 # In an array and not in a function, so that $! is its process and SIGINT meets nobody else.
 compare=("$WEFT" bench compare --transport "native,tcp" --benchmarks latency -m 8:64 --repeat-scale 0.01)
-turns() { grep -c '"type":"turn"' "$1/runs.jsonl" 2>/dev/null || true; }
+turns() { grep -c '"type":"run"' "$1/runs.jsonl" 2>/dev/null || true; }
 
 check 'an MPI that cannot be bound is named' exits 1 /nowhere/mpiexec "${compare[@]}" --mpi /nowhere/mpiexec --out "$work/nowhere"
 check 'no ranks are wrong usage' exits 2 'must be 2 to' "${compare[@]}" -n 0 --out "$work/none"
+check 'an unknown variant of a transport is wrong usage' \
+    exits 2 'plain' "$WEFT" bench compare --transport weft+fast --out "$work/none"
 check 'an unknown benchmark is wrong usage' exits 2 latncy "$WEFT" bench compare --benchmarks latncy --out "$work/none"
 touch "$work/file"
 check 'a folder that cannot be made is named' exits 1 "$work/file/in" "${compare[@]}" --out "$work/file/in"
@@ -45,6 +48,30 @@ if [ -z "$mpi" ]; then
     summary
     exit
 fi
+
+# Every MPI here, with and without enough cores: what `weft run` sets must be the same but for the
+# transport.
+alike() {
+    "$WEFT" bench compare --dry-run --json --benchmarks latency,bcast -n 2,64 \
+        --transport weft,native,tcp,weft+plain,native+plain >"$work/matrix" || return 1
+    python3 tests/compare/alike.py <"$work/matrix"
+}
+check 'runs of one MPI differ in their transport alone, and plain ones in heap and rules' alike
+
+# Only that it is done and counted: how often the intervals hold 1 is tried with many made-up
+# comparisons (tools/bench).
+calibrated() {
+    exits 0 'hold the ratio 1' "$WEFT" bench compare --calibrate --mpi "$mpi" --benchmarks latency \
+        -m 8:64 --repeat-scale 0.01 -r 6 --out "$work/same" || return 1
+    python3 - "$work/same/summary.json" <<'PYTHON'
+import json, sys
+found = json.load(open(sys.argv[1]))["calibration"]
+assert found["intervals"] == 2 * 4, found
+assert 0 < found["expected"] <= found["intervals"], found
+assert 0 <= found["hold"] <= found["intervals"], found
+PYTHON
+}
+check 'the native transport is compared with itself under another name' calibrated
 
 # wait_for SECONDS COMMAND...
 wait_for() {
@@ -61,7 +88,7 @@ has_turns() { [ "$(turns "$1")" -ge "$2" ]; }
 once() {
     python3 - "$1/runs.jsonl" "$2" <<'PYTHON'
 import json, sys
-turns = [row for row in map(json.loads, open(sys.argv[1])) if row["type"] == "turn"]
+turns = [row for row in map(json.loads, open(sys.argv[1])) if row["type"] == "run"]
 keys = [(t["mpi"], t["transport"], t["benchmark"], t["round"], t["attempt"]) for t in turns]
 assert len(set(keys)) == len(keys), f"twice: {sorted(key for key in keys if keys.count(key) > 1)}"
 runs = {key[:4] for key in keys}

@@ -69,7 +69,7 @@ class Browser:
 
 
 def table_column(browser, column):
-    return browser.js("const rows = document.querySelector('#aims table').tBodies[0].rows;"
+    return browser.js("const rows = document.querySelector('#goals table').tBodies[0].rows;"
                       "return [...rows].map((row) => row.cells[arguments[0]].dataset.v).filter((value) => value !== undefined).map(Number)", column)
 
 
@@ -147,7 +147,7 @@ def contrast(browser):
 def answers(browser):
     """Sorting, the theme, saving."""
     column = 3
-    head = f"#aims th:nth-child({column + 1})"
+    head = f"#goals th:nth-child({column + 1})"
     browser.click(f"{head} button")
     values = table_column(browser, column)
     check("table sorts upwards by a click", len(values) > 3 and values == sorted(values)

@@ -10,6 +10,12 @@ weft=${WEFT:-dist/bin/weft}
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
 
+# limits AGAINST MOST: a threshold for latency.
+limits() {
+    printf '{"thresholds":[{"benchmark":"latency","against":"%s","at_most":%s}]}' "$1" "$2" \
+        >"$work/limits.json"
+}
+
 # rendered: a page, its tables and its pictures from a journal, without measuring; the exit code says what crossed a threshold.
 rendered() {
     local code
@@ -30,11 +36,19 @@ rendered() {
         not_ok 'JUnit and SVG are well-formed XML'
     fi
     if grep -q 'geometric mean' "$work/text" && grep -q 'at most 0.8' "$work/text"; then
-        ok 'the table of aims is printed'
+        ok 'the table of goals is printed'
     else
-        not_ok 'the table of aims is printed'
+        not_ok 'the table of goals is printed'
     fi
-    printf '{"thresholds":[{"benchmark":"latency","against":"own","at_most":0.5}]}' >"$work/limits.json"
+    check "what README and the page say is complete" python3 tests/report/words.py "$work"
+    # A journal of an earlier version, with the words of that time.
+    sed -e 's/"type": "run"/"type": "turn"/' -e 's/"configurations":/"entrants":/' \
+        -e 's/"benchmarks":/"disciplines":/' \
+        "$work/runs.jsonl" >"$work/old.jsonl"
+    limits "previous" 1
+    check 'a journal of an earlier version is read' "$weft" bench compare --render --out "$work" \
+        --thresholds "$work/limits.json" --previous "$work/old.jsonl"
+    limits "native" 0.5
     "$weft" bench compare --render --out "$work" --thresholds "$work/limits.json" >/dev/null 2>"$work/talk"
     code=$?
     if [ "$code" = 1 ] && grep -q 'worse than allowed: openmpi over weft: latency, 2 ranks' "$work/talk"; then

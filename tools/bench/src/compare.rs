@@ -9,25 +9,33 @@
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line
-//! - [`plan`]: which MPIs and transports are here, and every run with its command line
+//! - [`configuration`]: what is compared, and in what
+//! - [`plan`]: which MPIs and transports are here, and every run with its command line;
+//!   [`launches`]: how `weft run` starts them
 //! - [`environment`] and [`cores`]: the machine, and its speed beside every run
-//! - [`measure`]: the rounds; [`leg`]: one run: start it, read its rows
+//! - [`measure`]: the rounds; [`run`]: one run: start it, read its rows
 //! - [`record`]: all that was found out; [`journal`]: the file that keeps it from run to run
-//! - [`analysis`]: which runs count, medians, ratios, confidence; [`reach`]: the aims; [`thresholds`]: what must not get worse
-//! - [`table`] and [`pages`]: for people; [`files`]: for programs
+//! - [`analysis`]: which runs count, medians, means, confidence; [`ratio`]: one configuration over
+//!   another; [`reach`]: the goals; [`thresholds`]: what must not get worse
+//! - [`caveats`]: what a reader must know; [`table`] and [`pages`]: for people; [`files`]: for
+//!   programs
 
 pub mod analysis;
 pub mod arguments;
+pub mod caveats;
+pub mod configuration;
 pub mod cores;
 pub mod environment;
 pub mod files;
 pub mod journal;
-pub mod leg;
+pub mod launches;
 pub mod measure;
 pub mod pages;
 pub mod plan;
+pub mod ratio;
 pub mod reach;
 pub mod record;
+pub mod run;
 pub mod table;
 pub mod thresholds;
 
@@ -90,6 +98,9 @@ fn compare(settings: &Settings) -> Result<u8, Fault> {
         thresholds::check(rules, &Analysis::of(&Record::default()), previous.as_ref())
             .map_err(Fault::Usage)?;
     }
+    if settings.dry_run {
+        return show_plan(settings);
+    }
     let interrupt = Interrupt::catch();
     let (record, trouble) = if settings.render {
         (journal::read(&settings.out).map_err(Fault::Failed)?, None)
@@ -124,8 +135,8 @@ fn compare(settings: &Settings) -> Result<u8, Fault> {
     )
 }
 
-/// Plans and measures; what was measured, and what ended it early.
-fn measured(settings: &Settings, interrupt: &Interrupt) -> Result<(Record, Option<String>), Fault> {
+/// What could start, laid out; says why the rest could not.
+fn planned(settings: &Settings) -> Result<Plan, Fault> {
     let program = match &settings.weft {
         Some(path) => path.clone(),
         None => std::env::current_exe()
@@ -135,10 +146,30 @@ fn measured(settings: &Settings, interrupt: &Interrupt) -> Result<(Record, Optio
     for reason in &plan.matrix.left_out {
         eprintln!("weft bench compare: left out: {reason}");
     }
-    if plan.legs.is_empty() {
+    if plan.runs.is_empty() {
         let reason = "no MPI and transport could be started; `weft doctor` says what is missing";
         return Err(Fault::Failed(reason.to_owned()));
     }
+    Ok(plan)
+}
+
+/// Prints how each run would be started.
+fn show_plan(settings: &Settings) -> Result<u8, Fault> {
+    let plan = planned(settings)?;
+    if settings.json {
+        println!("{}", serde_json::json!(plan.matrix));
+        return Ok(EXIT_OK);
+    }
+    for command in &plan.matrix.commands {
+        println!("# {}: {}", command.configuration, command.workload);
+        println!("{}\n{}", command.command, command.launch);
+    }
+    Ok(EXIT_OK)
+}
+
+/// Plans and measures; what was measured, and what ended it early.
+fn measured(settings: &Settings, interrupt: &Interrupt) -> Result<(Record, Option<String>), Fault> {
+    let plan = planned(settings)?;
     let (mut journal, mut record) = if settings.resume {
         journal::Journal::resume(&settings.out, &plan.matrix).map_err(Fault::Failed)?
     } else {

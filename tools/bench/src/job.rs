@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A job of `weft run` as `compare` and `app` see it: waiting for its end within a limit, and what its exit status says.
 //!
-//! Called by `compare/leg.rs` and `app/job.rs`, which differ in where the job's output goes.
+//! Called by `compare/run.rs` and `app/job.rs`, which differ in where the job's output goes.
 
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};

@@ -3,11 +3,11 @@
 //!
 //! Called by the benchmarks for -z (nearest rank, as OSU does) and by compare (interpolated). Source: Hyndman and Fan, "Sample
 //! Quantiles in Statistical Packages", 1996: types 1 and 7.
-//! - [`bootstrap`]: how sure a median or a ratio is
+//! - [`interval`]: how sure a median or a ratio is
 //! - [`spread`]: values far from the rest, and how many repetitions a spread asks for
 //! - [`speed`]: whether the machine kept its speed
 
-pub mod bootstrap;
+pub mod interval;
 pub mod speed;
 pub mod spread;
 

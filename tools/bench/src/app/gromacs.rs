@@ -5,7 +5,7 @@
 //! the domains from being balanced while running. Source: the GROMACS manual, "gmx solvate", "gmx grompp", "gmx mdrun", "gmx energy".
 
 use super::program::{Measured, Outcome, Program, Size, helper, left, write};
-use crate::statistics::bootstrap::Better;
+use crate::statistics::interval::Better;
 use std::path::Path;
 
 /// GROMACS.

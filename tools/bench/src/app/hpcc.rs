@@ -5,7 +5,7 @@
 //! Source of the input's lines: the package's own example and README.
 
 use super::program::{Measured, Outcome, Program, Size, left, write};
-use crate::statistics::bootstrap::Better;
+use crate::statistics::interval::Better;
 use std::path::Path;
 
 /// HPC Challenge.

@@ -5,7 +5,7 @@
 //! input's words and the log's form: the LAMMPS documentation, "Commands" and "Screen and logfile output".
 
 use super::program::{Measured, Outcome, Program, Size, left, write};
-use crate::statistics::bootstrap::Better;
+use crate::statistics::interval::Better;
 use std::path::Path;
 
 /// LAMMPS.

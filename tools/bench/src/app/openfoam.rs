@@ -11,7 +11,7 @@ pub mod examples;
 
 use super::job::{OUTPUT, SECONDS};
 use super::program::{Measured, Outcome, helper, left, write};
-use crate::statistics::bootstrap::Better;
+use crate::statistics::interval::Better;
 use std::path::Path;
 
 /// Seconds of a day.

@@ -3,7 +3,7 @@
 //!
 //! Called by app and rounds; implemented by hpcc, lammps, gromacs and openfoam.
 
-use crate::statistics::bootstrap::Better;
+use crate::statistics::interval::Better;
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, Stdio};

@@ -7,9 +7,10 @@
 use super::arguments::{Entrant, Settings};
 use super::job;
 use super::program::{Measured, Outcome, Program, copy};
+use crate::compare::configuration::Configuration;
+use crate::compare::launches::dry_run;
 use crate::compare::measure::Interrupt;
-use crate::compare::plan::{Contender, dry_run};
-use crate::statistics::bootstrap::Column;
+use crate::statistics::interval::Column;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -99,11 +100,11 @@ pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<
     };
     let mut entrants = settings.entrants();
     entrants.retain(|entrant| {
-        let contender = Contender {
+        let configuration = Configuration {
             mpi: settings.mpi.clone(),
             transport: entrant.transport.clone(),
         };
-        let can = dry_run(&weft, &contender, "");
+        let can = dry_run(&weft, &configuration, ("", 2));
         match &can {
             Ok(_) => record.transports.push(entrant.name.clone()),
             Err(reason) => record.left_out.push(format!("{}: {reason}", entrant.name)),

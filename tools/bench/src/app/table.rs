@@ -7,7 +7,7 @@ use super::program::Measured;
 use super::rounds::Record;
 use crate::report::axis::figure as digits;
 use crate::statistics::Summary;
-use crate::statistics::bootstrap::{self, Better, Interval};
+use crate::statistics::interval::{self, Better, Interval, percent};
 use serde_json::json;
 use std::fmt::Write;
 
@@ -16,8 +16,8 @@ pub fn speed_up(record: &Record, transport: &str, figure: &Measured) -> Option<I
     let ours = record.column(transport, figure.name);
     let base = record.column(record.base()?, figure.name);
     match figure.better {
-        Better::More => bootstrap::of_ratio(&ours, &base),
-        Better::Less => bootstrap::of_ratio(&base, &ours),
+        Better::More => interval::of_ratio(&ours, &base),
+        Better::Less => interval::of_ratio(&base, &ours),
     }
 }
 
@@ -40,7 +40,7 @@ pub fn text(record: &Record) -> String {
     if let Some(base) = record.base() {
         let _ = write!(
             text,
-            "; speed-up over {base}, round by round, with its 95 % interval"
+            "; speed-up over {base}, round by round, with its interval and how sure that is"
         );
     }
     text.push('\n');
@@ -69,7 +69,11 @@ pub fn text(record: &Record) -> String {
             let ratio = speed_up(record, transport, figure)
                 .filter(|_| record.base() != Some(transport))
                 .map_or("-".to_owned(), |ratio| {
-                    format!("{:.2} ({:.2} to {:.2})", ratio.value, ratio.low, ratio.high)
+                    let sure = percent(ratio.confidence);
+                    format!(
+                        "{:.2} ({:.2} to {:.2}, {sure})",
+                        ratio.value, ratio.low, ratio.high
+                    )
                 });
             let _ = writeln!(
                 text,
@@ -169,7 +173,7 @@ mod tests {
             "{text}"
         );
         assert!(
-            text.contains("2.00 (2.00 to 2.00)") && text.contains("are the same"),
+            text.contains("2.00 (2.00 to 2.00, 50.0 %)") && text.contains("are the same"),
             "{text}"
         );
         let lines: Vec<serde_json::Value> = json(&record)

@@ -1,22 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From runs to figures: which runs count, medians with their confidence, ratios to the own transport and to the best peer.
+//! From runs to figures: which runs count, medians and means with their confidence.
 //!
-//! Called by compare once measuring is over; read by table, reach, thresholds, files and pages. A run counts unless the machine's speed
-//! around it was another than usual; the figure it measured is never looked at for that. Where so many runs would fall out that
-//! fewer than half of the rounds remain, all are kept and the series is called doubtful.
+//! Called by compare once measuring is over; read by ratio, table, reach, thresholds, files and
+//! pages. A run counts unless the machine's speed around it was another than usual; the figure it
+//! measured is never looked at for that. Where so many runs would fall out that fewer than half of
+//! the rounds remain, all are kept and the series is called doubtful.
 
-use super::plan::{Contender, Discipline};
-use super::record::{Record, Turn, better};
-use crate::statistics::bootstrap::{self, Column, Interval};
+use super::configuration::{Configuration, Workload};
+use super::record::{Record, Turn};
+use crate::statistics::interval::{self, Column, Interval};
 use crate::statistics::speed::{Speed, Usual};
 use crate::statistics::{Summary, spread};
 use std::collections::BTreeMap;
 
-/// Half width of the interval that recommended rounds aim at (chosen: differences below are rarely worth a decision).
-pub const AIM: f64 = 0.05;
+/// Half width of the interval that the recommended rounds give (chosen: differences below are
+/// rarely worth a decision).
+const WANTED: f64 = 0.05;
 
-/// A contender in a discipline.
-pub type Series = (Discipline, Contender);
+/// A configuration in a workload.
+pub type Series = (Workload, Configuration);
+
+/// Figures at one size, round by round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Of each run's median block of iterations, which an interruption does not move.
+    pub medians: Column,
+    /// Of each run's mean over all its iterations, which holds what a median hides.
+    pub means: Column,
+}
 
 /// What is compared.
 pub struct Analysis<'a> {
@@ -24,7 +35,7 @@ pub struct Analysis<'a> {
     pub record: &'a Record,
     /// Usual speed of the machine; `None` without runs.
     pub usual: Option<Usual>,
-    columns: BTreeMap<Series, BTreeMap<usize, Column>>,
+    figures: BTreeMap<Series, BTreeMap<usize, Figures>>,
     excluded: Vec<&'a Turn>,
     doubtful: Vec<Series>,
 }
@@ -37,6 +48,8 @@ pub struct Cell {
     pub summary: Summary,
     /// Where the median lies.
     pub interval: Interval,
+    /// Median over the rounds of the runs' means, and where it lies.
+    pub mean: Interval,
     /// Values far from the rest; they count.
     pub far_count: usize,
     /// Rounds that this spread asks for.
@@ -55,7 +68,7 @@ impl<'a> Analysis<'a> {
         let mut by_series: BTreeMap<Series, Vec<&Turn>> = BTreeMap::new();
         for turn in record.turns.iter().filter(|turn| turn.failure.is_none()) {
             by_series
-                .entry((turn.discipline.clone(), turn.contender.clone()))
+                .entry((turn.workload.clone(), turn.configuration.clone()))
                 .or_default()
                 .push(turn);
         }
@@ -68,7 +81,7 @@ impl<'a> Analysis<'a> {
         let mut analysis = Self {
             record,
             usual,
-            columns: BTreeMap::new(),
+            figures: BTreeMap::new(),
             excluded: Vec::new(),
             doubtful: Vec::new(),
         };
@@ -92,19 +105,21 @@ impl<'a> Analysis<'a> {
             let left_out = turns.iter().filter(|turn| !sound(turn)).copied();
             self.excluded.extend(left_out);
         }
-        let mut columns: BTreeMap<usize, Column> = BTreeMap::new();
+        let mut figures: BTreeMap<usize, Figures> = BTreeMap::new();
         for (round, turn) in counted {
             for row in turn.rows.iter().filter(|row| row.median > 0.0) {
-                let column = columns
-                    .entry(row.size_bytes)
-                    .or_insert_with(|| vec![None; rounds]);
-                column[round] = Some(row.median);
+                let figures = figures.entry(row.size_bytes).or_insert_with(|| Figures {
+                    medians: vec![None; rounds],
+                    means: vec![None; rounds],
+                });
+                figures.medians[round] = Some(row.median);
+                figures.means[round] = (row.value > 0.0).then_some(row.value);
             }
         }
-        self.columns.insert(series, columns);
+        self.figures.insert(series, figures);
     }
 
-    /// Runs that do not count, since the machine had another speed.
+    /// Runs that were excluded: the machine's speed changed during them.
     pub fn excluded(&self) -> &[&'a Turn] {
         &self.excluded
     }
@@ -114,19 +129,19 @@ impl<'a> Analysis<'a> {
         &self.doubtful
     }
 
-    /// Sizes at which a contender has figures.
-    pub fn sizes(&self, discipline: &Discipline, contender: &Contender) -> Vec<usize> {
-        self.of_series(discipline, contender)
+    /// Sizes at which a configuration has figures.
+    pub fn sizes(&self, workload: &Workload, configuration: &Configuration) -> Vec<usize> {
+        self.of_series(workload, configuration)
             .map_or(Vec::new(), |columns| columns.keys().copied().collect())
     }
 
     /// Sizes at which anybody has figures.
-    pub fn all_sizes(&self, discipline: &Discipline) -> Vec<usize> {
+    pub fn all_sizes(&self, workload: &Workload) -> Vec<usize> {
         let mut sizes: Vec<usize> = self
             .record
-            .contenders(discipline)
+            .configurations(workload)
             .into_iter()
-            .flat_map(|contender| self.sizes(discipline, contender))
+            .flat_map(|configuration| self.sizes(workload, configuration))
             .collect();
         sizes.sort_unstable();
         sizes.dedup();
@@ -135,143 +150,70 @@ impl<'a> Analysis<'a> {
 
     fn of_series(
         &self,
-        discipline: &Discipline,
-        contender: &Contender,
-    ) -> Option<&BTreeMap<usize, Column>> {
-        self.columns.get(&(discipline.clone(), contender.clone()))
+        workload: &Workload,
+        configuration: &Configuration,
+    ) -> Option<&BTreeMap<usize, Figures>> {
+        self.figures.get(&(workload.clone(), configuration.clone()))
     }
 
-    /// Figures of a contender, round by round.
-    pub fn column(
+    /// Figures of a configuration, round by round.
+    pub fn figures(
         &self,
-        discipline: &Discipline,
-        contender: &Contender,
+        workload: &Workload,
+        configuration: &Configuration,
         size: usize,
-    ) -> Option<&Column> {
-        self.of_series(discipline, contender)?.get(&size)
+    ) -> Option<&Figures> {
+        self.of_series(workload, configuration)?.get(&size)
+    }
+
+    /// Runs that ended well: those that count and those that were excluded.
+    pub fn run_count(&self) -> usize {
+        let turns = self.record.turns.iter();
+        turns.filter(|turn| turn.failure.is_none()).count()
     }
 
     /// All that is known of a figure.
     pub fn cell(
         &self,
-        discipline: &Discipline,
-        contender: &Contender,
+        workload: &Workload,
+        configuration: &Configuration,
         size: usize,
     ) -> Option<Cell> {
-        let column = self.column(discipline, contender, size)?;
-        let values: Vec<f64> = column.iter().flatten().copied().collect();
+        let figures = self.figures(workload, configuration, size)?;
+        let values: Vec<f64> = figures.medians.iter().flatten().copied().collect();
         Some(Cell {
             summary: Summary::of(&values)?,
-            interval: bootstrap::of_median(column)?,
+            interval: interval::of_median(&figures.medians)?,
+            mean: interval::of_median(&figures.means)?,
             far_count: spread::far_count(&values),
-            rounds_wanted: spread::rounds_wanted(&values, AIM),
+            rounds_wanted: spread::rounds_wanted(&values, WANTED),
         })
     }
 
-    /// A contender over another, paired by round.
-    pub fn ratio(
-        &self,
-        discipline: &Discipline,
-        (ours, base): (&Contender, &Contender),
-        size: usize,
-    ) -> Option<Interval> {
-        bootstrap::of_ratio(
-            self.column(discipline, ours, size)?,
-            self.column(discipline, base, size)?,
-        )
+    /// Weft as `weft run` sets it up under each MPI, or all that it is compared with.
+    pub fn side(&self, workload: &Workload, ours: bool) -> impl Iterator<Item = &'a Configuration> {
+        let all = self.record.configurations(workload).into_iter();
+        all.filter(move |one| if ours { one.is_ours() } else { one.is_rival() })
     }
 
-    /// Columns of all that are Weft, or of all that are not.
-    pub fn columns(&self, discipline: &Discipline, ours: bool, size: usize) -> Vec<&Column> {
-        self.record
-            .contenders(discipline)
-            .into_iter()
-            .filter(|contender| contender.is_ours() == ours)
-            .filter_map(|contender| self.column(discipline, contender, size))
+    /// Figures of one side at a size.
+    pub fn figures_of(&self, workload: &Workload, ours: bool, size: usize) -> Vec<&Figures> {
+        self.side(workload, ours)
+            .filter_map(|configuration| self.figures(workload, configuration, size))
             .collect()
-    }
-
-    /// The best of Weft over the best of all others, over all MPIs.
-    pub fn ratio_to_best(&self, discipline: &Discipline, size: usize) -> Option<Interval> {
-        let (ours, theirs) = (
-            self.columns(discipline, true, size),
-            self.columns(discipline, false, size),
-        );
-        bootstrap::of_best_ratio(&ours, &theirs, better(&discipline.benchmark))
-    }
-
-    /// One contender over the best of all that are not Weft.
-    pub fn against_best(
-        &self,
-        discipline: &Discipline,
-        contender: &Contender,
-        size: usize,
-    ) -> Option<Interval> {
-        let theirs = self.columns(discipline, false, size);
-        bootstrap::of_best_ratio(
-            &[self.column(discipline, contender, size)?],
-            &theirs,
-            better(&discipline.benchmark),
-        )
-    }
-
-    /// Geometric mean of [`Self::ratio_to_best`] over the sizes where both have figures.
-    pub fn mean_to_best(&self, discipline: &Discipline) -> Option<Interval> {
-        let sides: Vec<_> = self
-            .all_sizes(discipline)
-            .into_iter()
-            .map(|size| {
-                (
-                    self.columns(discipline, true, size),
-                    self.columns(discipline, false, size),
-                )
-            })
-            .filter(|(ours, theirs)| !ours.is_empty() && !theirs.is_empty())
-            .collect();
-        bootstrap::of_geometric_mean(&sides, better(&discipline.benchmark))
-    }
-
-    /// Who is best at a size among Weft's or among the others, with its median.
-    pub fn leader(
-        &self,
-        discipline: &Discipline,
-        ours: bool,
-        size: usize,
-    ) -> Option<(&'a Contender, f64)> {
-        let better = better(&discipline.benchmark);
-        self.record
-            .contenders(discipline)
-            .into_iter()
-            .filter(|contender| contender.is_ours() == ours)
-            .filter_map(|contender| {
-                let values: Vec<f64> = self
-                    .column(discipline, contender, size)?
-                    .iter()
-                    .flatten()
-                    .copied()
-                    .collect();
-                Some((contender, Summary::of(&values)?.median))
-            })
-            .reduce(|first, second| {
-                if better.of(first.1, second.1) == first.1 {
-                    first
-                } else {
-                    second
-                }
-            })
     }
 
     /// The most rounds that any series asks for, and which.
     pub fn rounds_wanted(&self) -> Option<(usize, String)> {
         let mut wanted: Vec<usize> = Vec::new();
         let mut most = (0, String::new());
-        for ((discipline, contender), columns) in &self.columns {
-            for (size, column) in columns {
-                let values: Vec<f64> = column.iter().flatten().copied().collect();
-                let rounds = spread::rounds_wanted(&values, AIM);
+        for ((workload, configuration), figures) in &self.figures {
+            for (size, figures) in figures {
+                let values: Vec<f64> = figures.medians.iter().flatten().copied().collect();
+                let rounds = spread::rounds_wanted(&values, WANTED);
                 wanted.push(rounds);
                 if rounds > most.0 {
-                    most = (rounds, format!("{contender}: {discipline}, {size} bytes"));
+                    most = (rounds, format!("{configuration}: {workload}, {size} bytes"));
                 }
             }
         }
@@ -285,41 +227,24 @@ impl<'a> Analysis<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::record::tests::{contender, discipline, filled, leg, turn};
+    use crate::compare::record::tests::{configuration, filled, run, turn, workload};
 
     #[test]
     fn figures_are_medians_and_ratios_are_paired() {
         let record = filled();
         let analysis = Analysis::of(&record);
-        let latency = discipline("latency");
-        let (ours, own) = (contender("mpich", "weft"), contender("mpich", "native"));
+        let latency = workload("latency");
+        let ours = configuration("mpich", "weft");
         let cell = analysis.cell(&latency, &ours, 8).expect("measured");
         assert_eq!((cell.summary.median, cell.summary.count), (0.3, 7));
-        let ratio = analysis.ratio(&latency, (&ours, &own), 8).expect("both");
+        let ratio = analysis.to_native(&latency, &ours, 8).expect("both");
+        let ratio = ratio.of_medians;
         assert_eq!((ratio.low, ratio.value, ratio.high), (0.5, 0.5, 0.5));
         assert!(
             analysis
-                .cell(&latency, &contender("intel", "weft"), 8)
+                .cell(&latency, &configuration("intel", "weft"), 8)
                 .is_none()
         );
-    }
-
-    #[test]
-    fn best_peer_is_the_least_latency_and_the_greatest_bandwidth() {
-        let record = filled();
-        let analysis = Analysis::of(&record);
-        for (benchmark, expected) in [("latency", 1.0 / 1.5), ("bw", 1.5)] {
-            let discipline = discipline(benchmark);
-            let ratio = analysis.ratio_to_best(&discipline, 8).expect("both sides");
-            assert!(
-                (ratio.value - expected).abs() < 1e-9,
-                "{benchmark}: {ratio:?}"
-            );
-            let mean = analysis.mean_to_best(&discipline).expect("both sides");
-            assert!((mean.value - expected).abs() < 1e-9);
-            let (best, _) = analysis.leader(&discipline, false, 8).expect("peers");
-            assert_eq!(best, &contender("openmpi", "native"));
-        }
     }
 
     #[test]
@@ -329,19 +254,20 @@ mod tests {
             copy_ns: 400_000.0,
             handover_ns: Some(80.0),
         };
-        let own = leg("mpich", "weft", "latency");
+        let own = run("mpich", "weft", "latency");
         let index = record
             .turns
             .iter()
-            .position(|turn| turn.contender == own.contender && turn.round == 1)
+            .position(|turn| turn.configuration == own.configuration && turn.round == 1)
             .expect("there");
         (record.turns[index].before, record.turns[index].after) = (slow, slow);
         let analysis = Analysis::of(&record);
         assert_eq!(analysis.excluded().len(), 1);
         assert_eq!(
             analysis
-                .column(&own.discipline, &own.contender, 8)
-                .expect("there")[1],
+                .figures(&own.workload, &own.configuration, 8)
+                .expect("there")
+                .medians[1],
             None
         );
         let mut again = record.clone();
@@ -352,8 +278,9 @@ mod tests {
         let analysis = Analysis::of(&again);
         assert_eq!(
             analysis
-                .column(&own.discipline, &own.contender, 8)
-                .expect("there")[1],
+                .figures(&own.workload, &own.configuration, 8)
+                .expect("there")
+                .medians[1],
             Some(0.77)
         );
     }
@@ -361,11 +288,11 @@ mod tests {
     #[test]
     fn series_measured_mostly_at_another_speed_is_kept_and_called_doubtful() {
         let mut record = filled();
-        let own = contender("mpich", "weft");
+        let own = configuration("mpich", "weft");
         for turn in record
             .turns
             .iter_mut()
-            .filter(|turn| turn.contender == own && turn.round > 1)
+            .filter(|turn| turn.configuration == own && turn.round > 1)
         {
             turn.before.handover_ns = Some(300.0);
             turn.after.handover_ns = Some(300.0);
@@ -377,7 +304,7 @@ mod tests {
         );
         assert_eq!(
             analysis
-                .cell(&discipline("latency"), &own, 8)
+                .cell(&workload("latency"), &own, 8)
                 .expect("kept")
                 .summary
                 .count,

@@ -3,7 +3,7 @@
 //!
 //! Called by compare; read by plan, files and pages.
 
-use super::plan::Contender;
+use super::configuration::{Configuration, has_known_variant};
 use crate::catalogue;
 use crate::options::check_repeats;
 use clap::error::ErrorKind;
@@ -17,6 +17,27 @@ const DEFAULT_SCALE: f64 = 0.1;
 /// What a message size may take in a run, in seconds for a factor of 1 on OSU's iterations (chosen: with two ranks on two cores hardly a size takes as
 /// long, so that only what waits for its turns on a core is shortened, whose times are milliseconds and need no hundreds).
 const SIZE_SECONDS: f64 = 1.0;
+/// What the whole comparison compares. Where a plain mpirun and `weft run` start the same, it is
+/// measured once.
+const ALL_TRANSPORTS: [&str; 5] = [
+    "weft",
+    "native",
+    "weft+plain",
+    "native+plain",
+    "intel/ofi:shm",
+];
+/// And in what.
+const ALL_BENCHMARKS: [&str; 9] = [
+    "latency",
+    "bw",
+    "bibw",
+    "mbw_mr",
+    "barrier",
+    "bcast",
+    "allreduce",
+    "alltoall",
+    "alltoallw",
+];
 /// Rounds at most (chosen: an accident, not a wish, lies above).
 const MOST_ROUNDS: usize = 1000;
 /// Ranks at most (chosen likewise).
@@ -26,7 +47,7 @@ const MOST_RANKS: usize = 4096;
 #[derive(Parser, Clone, Debug)]
 #[command(
     name = "weft bench compare",
-    about = "Compare Weft with each MPI's own transport and with others: interleaved, with confidence, as table, page and data",
+    about = "Compare Weft with each MPI's native transport and with others, in turns",
     after_help = AFTER_HELP
 )]
 // structure: allow struct-fields because each is an option, and clap wants them in one place
@@ -39,7 +60,10 @@ pub struct Settings {
         default_value = "openmpi,mpich,intel,debian-openmpi,debian-mpich"
     )]
     pub mpi: Vec<String>,
-    /// Transports, as `weft run --transport` knows them; MPI/TRANSPORT for one MPI only [default: weft,native,intel/ofi:shm; with --quick: weft,native]
+    /// Transports, as `weft run --transport` knows them; MPI/TRANSPORT for one MPI only;
+    /// TRANSPORT+plain as a plain mpirun starts it (weft run --plain), TRANSPORT+again once more
+    /// under another name [default: weft,native,weft+plain,native+plain,intel/ofi:shm; with
+    /// --quick: weft,native]
     #[arg(
         long = "transport",
         value_delimiter = ',',
@@ -81,6 +105,14 @@ pub struct Settings {
     /// Few and short rounds, for a first look
     #[arg(long)]
     pub quick: bool,
+    /// Try the method itself: each MPI's native transport against itself under another name, whose
+    /// ratio is 1. Says how many of the intervals hold 1, and how many should [sets --transport
+    /// native,native+again, and 10 rounds of latency and bw]
+    #[arg(long, conflicts_with = "transports")]
+    pub calibrate: bool,
+    /// Print how each run would be started, and measure nothing
+    #[arg(long, conflicts_with_all = ["render", "resume"])]
+    pub dry_run: bool,
     /// Folder for the results; made when missing
     #[arg(long, value_name = "FOLDER", default_value = "report")]
     pub out: PathBuf,
@@ -90,8 +122,9 @@ pub struct Settings {
     /// Measure nothing: write the reports in --out anew from its runs.jsonl
     #[arg(long)]
     pub render: bool,
-    /// What Weft is divided by in the pictures: own (the same MPI's own transport), best (of all others), or MPI/TRANSPORT
-    #[arg(long, value_name = "WHICH", default_value = "own")]
+    /// What Weft is divided by in the pictures: native (the same MPI's own transport), best (of all
+    /// others), or MPI/TRANSPORT
+    #[arg(long, value_name = "WHICH", default_value = "native")]
     pub baseline: Baseline,
     /// Fail when a figure is worse than this file allows (docs/report.md)
     #[arg(long, value_name = "FILE")]
@@ -115,6 +148,7 @@ Examples:
   weft bench compare --quick                                       a first look, a few minutes
   weft bench compare --mpi mpich --benchmarks allreduce -n 4,16    one collective with 4 and 16 ranks
   weft bench compare --resume                                      go on after an interruption
+  weft bench compare --calibrate                                   do intervals hold as often as said?
   weft bench compare --thresholds limits.json --previous old/      in CI: what got worse, by how much, how surely
 
 Results go to --out: index.html (all of it), runs.jsonl (every run, as it ends), summary.json, results.csv, junit.xml, compare.svg.
@@ -124,12 +158,12 @@ Exit codes: 0 all ran and no threshold was crossed; 1 a run failed or a threshol
 /// What Weft is divided by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Baseline {
-    /// The same MPI's own transport.
-    Own,
+    /// The same MPI's native transport.
+    Native,
     /// The best of all that are not Weft.
     Best,
     /// This one.
-    Fixed(Contender),
+    Fixed(Configuration),
 }
 
 impl FromStr for Baseline {
@@ -137,15 +171,13 @@ impl FromStr for Baseline {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match (text, text.split_once('/')) {
-            ("own", _) => Ok(Self::Own),
+            // "own" is how it was called at first.
+            ("native" | "own", _) => Ok(Self::Native),
             ("best", _) => Ok(Self::Best),
             (_, Some((mpi, transport))) if !mpi.is_empty() && !transport.is_empty() => {
-                Ok(Self::Fixed(Contender {
-                    mpi: mpi.to_owned(),
-                    transport: transport.to_owned(),
-                }))
+                Ok(Self::Fixed(Configuration::new(mpi, transport)))
             }
-            _ => Err("must be own, best or MPI/TRANSPORT, as openmpi/native".to_owned()),
+            _ => Err("must be native, best or MPI/TRANSPORT, as openmpi/native".to_owned()),
         }
     }
 }
@@ -177,44 +209,36 @@ fn known_benchmark(name: &str) -> Result<String, String> {
 pub fn parse(arguments: Vec<OsString>) -> Result<Settings, clap::Error> {
     let mut settings =
         Settings::try_parse_from(std::iter::once("weft bench compare".into()).chain(arguments))?;
-    let quick = settings.quick;
-    let words = |list: &[&str]| {
-        list.iter()
-            .map(|word| (*word).to_owned())
-            .collect::<Vec<_>>()
+    let short = settings.quick || settings.calibrate;
+    let fill = |list: &mut Vec<String>, words: &[&str]| {
+        if list.is_empty() {
+            *list = words.iter().map(|word| (*word).to_owned()).collect();
+        }
     };
-    if settings.transports.is_empty() {
-        settings.transports = words(if quick {
-            &["weft", "native"]
-        } else {
-            &["weft", "native", "intel/ofi:shm"]
-        });
-    }
-    if settings.benchmarks.is_empty() {
-        settings.benchmarks = words(if quick {
-            &["latency", "bw"]
-        } else {
-            &[
-                "latency",
-                "bw",
-                "bibw",
-                "mbw_mr",
-                "barrier",
-                "bcast",
-                "allreduce",
-                "alltoall",
-                "alltoallw",
-            ]
-        });
-    }
+    let transports: &[&str] = match (settings.calibrate, settings.quick) {
+        (true, _) => &["native", "native+again"],
+        (_, true) => &["weft", "native"],
+        _ => &ALL_TRANSPORTS,
+    };
+    fill(&mut settings.transports, transports);
+    let benchmarks: &[&str] = if short {
+        &["latency", "bw"]
+    } else {
+        &ALL_BENCHMARKS
+    };
+    fill(&mut settings.benchmarks, benchmarks);
     if settings.rounds == 0 {
-        settings.rounds = if quick { 3 } else { 6 };
+        settings.rounds = match (settings.calibrate, settings.quick) {
+            (true, _) => 10,
+            (_, true) => 3,
+            _ => 6,
+        };
     }
     if settings.scale == 0.0 {
         settings.scale = DEFAULT_SCALE;
     }
     if settings.ranks.is_empty() {
-        settings.ranks = if quick { vec![2] } else { vec![2, 4, 8] };
+        settings.ranks = if short { vec![2] } else { vec![2, 4, 8] };
     }
     if settings.hosts.is_empty() {
         settings.hosts = vec![String::new()];
@@ -254,6 +278,16 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
     {
         return refuse(format!(
             "--transport '{transport}': must be TRANSPORT or MPI/TRANSPORT"
+        ));
+    }
+    if let Some(transport) = settings
+        .transports
+        .iter()
+        .find(|name| !has_known_variant(name))
+    {
+        return refuse(format!(
+            "--transport '{transport}': behind the + stands plain (as a plain mpirun starts it) \
+             or again (once more)"
         ));
     }
     Ok(())
@@ -296,7 +330,8 @@ mod tests {
             (["--size-time", "0"], "at most 3600"),
             (["--timeout", "0"], "at least 1"),
             (["--transport", "mpich/"], "MPI/TRANSPORT"),
-            (["--baseline", "nobody"], "own, best or MPI/TRANSPORT"),
+            (["--transport", "weft+fast"], "plain"),
+            (["--baseline", "nobody"], "native, best or MPI/TRANSPORT"),
         ] {
             let spelled = format!("{}={}", words[0], words[1]);
             let spelled = if words[0].starts_with("--") {
@@ -313,6 +348,14 @@ mod tests {
     }
 
     #[test]
+    fn calibration_compares_the_native_transport_with_itself() {
+        let said = parsed(&["--calibrate"]);
+        assert_eq!(said.transports, ["native", "native+again"]);
+        assert_eq!((said.rounds, said.benchmarks.len()), (10, 2));
+        assert!(parse(vec!["--calibrate".into(), "--transport=weft".into()]).is_err());
+    }
+
+    #[test]
     fn this_machine_is_the_only_place_unless_others_are_named() {
         assert_eq!(parsed(&[]).hosts, [""]);
         assert_eq!(
@@ -321,7 +364,7 @@ mod tests {
         );
         assert_eq!(
             parsed(&["--baseline", "openmpi/native"]).baseline,
-            "openmpi/native".parse().expect("a contender")
+            "openmpi/native".parse().expect("a configuration")
         );
     }
 

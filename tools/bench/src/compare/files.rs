@@ -5,12 +5,13 @@
 
 use super::analysis::Analysis;
 use super::arguments::Settings;
+use super::configuration::{Configuration, Workload};
 use super::environment::libfabric_beside;
-use super::plan::{Contender, Discipline};
+use super::ratio::Ratio;
 use super::reach;
-use super::record::unit;
+use super::record::{Entrant, Turn, unit};
 use super::thresholds::Outcome;
-use super::{journal, pages, table};
+use super::{caveats, journal, pages};
 use crate::report::draw;
 use crate::report::html::escaped;
 use serde_json::{Value, json};
@@ -19,13 +20,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Version of the form of summary.json; it grows when fields change their meaning or vanish.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
 
 /// Where they are.
 pub struct Files {
     /// Every run.
     pub runs: PathBuf,
-    /// Medians, spread, ratios, aims.
+    /// Medians, means, spread, ratios, goals.
     pub summary: PathBuf,
     /// The same as a table.
     pub csv: PathBuf,
@@ -88,11 +89,11 @@ fn save(path: &Path, text: &str) -> Result<(), String> {
 }
 
 /// Every measured figure in the order of the matrix.
-fn for_each(analysis: &Analysis<'_>, mut visit: impl FnMut(&Discipline, &Contender, usize)) {
-    for discipline in &analysis.record.matrix.disciplines {
-        for contender in analysis.record.contenders(discipline) {
-            for size in analysis.sizes(discipline, contender) {
-                visit(discipline, contender, size);
+fn for_each(analysis: &Analysis<'_>, mut visit: impl FnMut(&Workload, &Configuration, usize)) {
+    for workload in &analysis.record.matrix.workloads {
+        for configuration in analysis.record.configurations(workload) {
+            for size in analysis.sizes(workload, configuration) {
+                visit(workload, configuration, size);
             }
         }
     }
@@ -100,72 +101,114 @@ fn for_each(analysis: &Analysis<'_>, mut visit: impl FnMut(&Discipline, &Contend
 
 fn summary(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Value {
     let record = analysis.record;
-    let contenders: Vec<Value> = record
+    let goals: Vec<_> = record
         .matrix
-        .entrants
+        .workloads
         .iter()
-        .map(|entrant| {
-            let (version, library) = record.version(&entrant.contender.mpi).unwrap_or_default();
-            json!({ "mpi": entrant.contender.mpi, "transport": entrant.contender.transport, "hosts": entrant.hosts, "version": version,
-                    "library": library, "libfabric": libfabric_beside(library), "dry_run": entrant.launch })
-        })
+        .flat_map(|workload| reach::checks(analysis, workload))
         .collect();
+    let threshold = |outcome: &Outcome| {
+        let (rule, checked, crossed) = (&outcome.rule, outcome.checked, &outcome.crossed);
+        json!({ "rule": rule, "checked": checked, "crossed": crossed })
+    };
+    json!({
+        "schema": SCHEMA,
+        "environment": record.environment,
+        "rounds": record.matrix.rounds,
+        "repeat_scale": record.matrix.repeat_scale,
+        "speed": analysis.usual,
+        "configurations": configurations(analysis),
+        "left_out": record.matrix.left_out,
+        "failures": record.failures(),
+        "run_count": analysis.run_count(),
+        "excluded": excluded(analysis),
+        "calibration": analysis.calibration(),
+        "caveats": caveats::lines(analysis),
+        "commands": record.matrix.commands,
+        "goals": goals,
+        "thresholds": outcomes.iter().map(threshold).collect::<Vec<_>>(),
+        "results": results(analysis),
+    })
+}
+
+fn configurations(analysis: &Analysis<'_>) -> Vec<Value> {
+    let record = analysis.record;
+    let one = |entrant: &Entrant| {
+        let configuration = &entrant.configuration;
+        let (version, library) = record.version(&configuration.mpi).unwrap_or_default();
+        json!({
+            "mpi": configuration.mpi,
+            "transport": configuration.transport,
+            "hosts": entrant.hosts,
+            "version": version,
+            "library": library,
+            "libfabric": libfabric_beside(library),
+            "dry_run": entrant.launch,
+        })
+    };
+    record.matrix.entrants.iter().map(one).collect()
+}
+
+fn results(analysis: &Analysis<'_>) -> Vec<Value> {
     let mut results = Vec::new();
-    for_each(analysis, |discipline, contender, size| {
-        let Some(cell) = analysis.cell(discipline, contender, size) else {
+    for_each(analysis, |workload, configuration, size| {
+        let Some(cell) = analysis.cell(workload, configuration, size) else {
             return;
         };
         results.push(json!({
-            "benchmark": discipline.benchmark, "ranks": discipline.ranks, "hosts": discipline.hosts, "mpi": contender.mpi,
-            "transport": contender.transport, "size_bytes": size, "unit": unit(&discipline.benchmark), "figure": cell,
-            "ratio_to_own": analysis.ratio(discipline, (contender, &contender.own()), size),
-            "ratio_to_best": analysis.against_best(discipline, contender, size),
+            "benchmark": workload.benchmark,
+            "ranks": workload.ranks,
+            "hosts": workload.hosts,
+            "mpi": configuration.mpi,
+            "transport": configuration.transport,
+            "size_bytes": size,
+            "unit": unit(&workload.benchmark),
+            "figure": cell,
+            "baseline": analysis.baseline(workload, configuration).map(|one| one.transport),
+            "ratio_to_native": analysis.to_native(workload, configuration, size),
+            "ratio_to_best": analysis.to_best(workload, configuration, size),
         }));
     });
-    let aims: Vec<_> = record
-        .matrix
-        .disciplines
-        .iter()
-        .flat_map(|discipline| reach::checks(analysis, discipline))
-        .collect();
-    let thresholds: Vec<Value> = outcomes
-        .iter()
-        .map(|outcome| json!({ "rule": outcome.rule, "checked": outcome.checked, "crossed": outcome.crossed }))
-        .collect();
-    let excluded: Vec<Value> = analysis
-        .excluded()
-        .iter()
-        .map(|turn| json!({ "mpi": turn.contender.mpi, "transport": turn.contender.transport, "benchmark": turn.discipline.benchmark,
-                            "ranks": turn.discipline.ranks, "round": turn.round, "attempt": turn.attempt }))
-        .collect();
-    json!({
-        "schema": SCHEMA, "environment": record.environment, "rounds": record.matrix.rounds,
-        "repeat_scale": record.matrix.repeat_scale, "speed": analysis.usual, "contenders": contenders,
-        "left_out": record.matrix.left_out, "failures": record.failures(), "excluded": excluded,
-        "caveats": table::caveat_lines(analysis), "commands": record.matrix.commands, "aims": aims, "thresholds": thresholds,
-        "results": results,
-    })
+    results
+}
+
+fn excluded(analysis: &Analysis<'_>) -> Vec<Value> {
+    let one = |turn: &&Turn| {
+        json!({
+            "mpi": turn.configuration.mpi,
+            "transport": turn.configuration.transport,
+            "benchmark": turn.workload.benchmark,
+            "ranks": turn.workload.ranks,
+            "round": turn.round,
+            "attempt": turn.attempt,
+        })
+    };
+    analysis.excluded().iter().map(one).collect()
 }
 
 fn csv(analysis: &Analysis<'_>) -> String {
     let mut text = String::from(
-        "benchmark,ranks,hosts,mpi,transport,size_bytes,unit,rounds,median,p10,p90,low,high,confidence,far,ratio_to_own,ratio_to_own_low,\
-         ratio_to_own_high,ratio_to_best,ratio_to_best_low,ratio_to_best_high\n",
+        "benchmark,ranks,hosts,mpi,transport,size_bytes,unit,rounds,median,p10,p90,low,high,\
+         confidence,mean,mean_low,mean_high,far",
     );
-    for_each(analysis, |discipline, contender, size| {
-        let Some(cell) = analysis.cell(discipline, contender, size) else {
+    for to in ["native", "best"] {
+        for column in RATIO_COLUMNS {
+            let _ = write!(text, ",{to}_{column}");
+        }
+    }
+    text.push('\n');
+    for_each(analysis, |workload, configuration, size| {
+        let Some(cell) = analysis.cell(workload, configuration, size) else {
             return;
         };
-        let own = analysis.ratio(discipline, (contender, &contender.own()), size);
-        let best = analysis.against_best(discipline, contender, size);
         let mut line: Vec<String> = vec![
-            field(&discipline.benchmark),
-            discipline.ranks.to_string(),
-            field(&discipline.hosts),
-            field(&contender.mpi),
-            field(&contender.transport),
+            field(&workload.benchmark),
+            workload.ranks.to_string(),
+            field(&workload.hosts),
+            field(&configuration.mpi),
+            field(&configuration.transport),
             size.to_string(),
-            unit(&discipline.benchmark).to_owned(),
+            unit(&workload.benchmark).to_owned(),
             cell.summary.count.to_string(),
         ];
         let interval = cell.interval;
@@ -176,22 +219,58 @@ fn csv(analysis: &Analysis<'_>) -> String {
             interval.low,
             interval.high,
             interval.confidence,
+            cell.mean.value,
+            cell.mean.low,
+            cell.mean.high,
         ];
         line.extend(numbers.iter().map(ToString::to_string));
         line.push(cell.far_count.to_string());
-        for ratio in [own, best] {
-            match ratio {
-                Some(ratio) => line.extend(
-                    [ratio.value, ratio.low, ratio.high]
-                        .iter()
-                        .map(ToString::to_string),
-                ),
-                None => line.extend(["", "", ""].map(str::to_owned)),
-            }
-        }
+        line.extend(ratio_fields(analysis.to_native(
+            workload,
+            configuration,
+            size,
+        )));
+        line.extend(ratio_fields(analysis.to_best(
+            workload,
+            configuration,
+            size,
+        )));
         let _ = writeln!(text, "{}", line.join(","));
     });
     text
+}
+
+/// What stands of a ratio in a line, each with what is divided by in front.
+const RATIO_COLUMNS: [&str; 10] = [
+    "rounds",
+    "ratio",
+    "ratio_low",
+    "ratio_high",
+    "ratio_confidence",
+    "ratio_of_means",
+    "figure_median",
+    "figure_mean",
+    "baseline_median",
+    "baseline_mean",
+];
+
+fn ratio_fields(ratio: Option<Ratio>) -> Vec<String> {
+    let Some(ratio) = ratio else {
+        return vec![String::new(); RATIO_COLUMNS.len()];
+    };
+    let numbers = [
+        ratio.of_medians.rounds as f64,
+        ratio.of_medians.value,
+        ratio.of_medians.low,
+        ratio.of_medians.high,
+        ratio.of_medians.confidence,
+        ratio.of_means.value,
+        ratio.figure.median,
+        ratio.figure.mean,
+        ratio.baseline.median,
+        ratio.baseline.mean,
+    ];
+    numbers.iter().map(ToString::to_string).collect()
 }
 
 /// A field of a CSV line. Source: RFC 4180.
@@ -203,19 +282,19 @@ fn field(text: &str) -> String {
     }
 }
 
-/// One test for each leg that ran, one for each threshold.
+/// One test for each run that ran, one for each threshold.
 fn junit(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> String {
     let record = analysis.record;
     let mut runs = Vec::new();
     for command in &record.matrix.commands {
         let mine = || {
             record.turns.iter().filter(|turn| {
-                turn.contender == command.contender && turn.discipline == command.discipline
+                turn.configuration == command.configuration && turn.workload == command.workload
             })
         };
         let seconds: f64 = mine().map(|turn| turn.wall_seconds).sum();
         let reasons: Vec<&str> = mine().filter_map(|turn| turn.failure.as_deref()).collect();
-        let name = format!("{}: {}", command.contender, command.discipline);
+        let name = format!("{}: {}", command.configuration, command.workload);
         runs.push(test(("weft.compare.runs", &name), seconds, &reasons));
     }
     let rules: Vec<(bool, String)> = outcomes
@@ -264,7 +343,7 @@ mod tests {
     use super::*;
     use crate::compare::arguments;
     use crate::compare::record::Command;
-    use crate::compare::record::tests::{contender, discipline, filled};
+    use crate::compare::record::tests::{configuration, filled, workload};
 
     fn written() -> (tempfile::TempDir, Files) {
         let folder = tempfile::tempdir().expect("temporary folder");
@@ -276,9 +355,10 @@ mod tests {
             .left_out
             .push("intel over weft: <none>".into());
         record.matrix.commands.push(Command {
-            contender: contender("mpich", "weft"),
-            discipline: discipline("latency"),
+            configuration: configuration("mpich", "weft"),
+            workload: workload("latency"),
             command: "weft run".into(),
+            launch: String::new(),
         });
         let outcomes = [Outcome {
             rule: "a < b".into(),
@@ -294,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn summary_holds_figures_ratios_and_aims() {
+    fn summary_holds_figures_ratios_and_goals() {
         let (_folder, files) = written();
         let summary: Value = serde_json::from_str(&text(&files.summary)).expect("JSON");
         let first = &summary["results"][0];
@@ -306,9 +386,19 @@ mod tests {
             ),
             (&"weft".into(), &8.into(), &7.into())
         );
-        assert!((first["ratio_to_own"]["value"].as_f64().expect("a number") - 0.5).abs() < 1e-9);
+        let ratio = &first["ratio_to_native"];
+        for of in ["of_medians", "of_means"] {
+            let value = ratio[of]["value"].as_f64().expect("a number");
+            assert!((value - 0.5).abs() < 1e-9, "{ratio}");
+        }
+        assert_eq!(ratio["of_medians"]["confidence"], 0.984375);
+        assert_eq!(first["figure"]["mean"]["value"], 0.3);
+        assert_eq!(
+            (&summary["run_count"], &first["baseline"]),
+            (&42.into(), &"native".into())
+        );
         assert_eq!(summary["left_out"][0], "intel over weft: <none>");
-        assert_eq!(summary["aims"][0]["verdict"], "met");
+        assert_eq!(summary["goals"][0]["verdict"], "met");
         assert_eq!(summary["thresholds"][0]["checked"], 1);
     }
 
@@ -316,7 +406,7 @@ mod tests {
     fn csv_has_a_line_for_each_figure_and_as_many_fields_as_its_head() {
         let (_folder, files) = written();
         let text = text(&files.csv);
-        // 3 contenders, 2 disciplines, 2 sizes, and the head.
+        // 3 configurations, 2 workloads, 2 sizes, and the head.
         assert_eq!(text.lines().count(), 13);
         let fields = |line: &str| line.split(',').count();
         assert!(

@@ -22,6 +22,8 @@ const OLD_NAME: &str = "runs.before.jsonl";
 enum Line {
     Environment(Box<Environment>),
     Matrix(Box<Matrix>),
+    /// Earlier comparisons called it a turn.
+    #[serde(rename = "run", alias = "turn")]
     Turn(Box<Turn>),
 }
 
@@ -194,22 +196,23 @@ fn difference(earlier: &Matrix, now: &Matrix) -> Option<String> {
             .iter()
             .find(|command| {
                 !other.commands.iter().any(|known| {
-                    known.contender == command.contender && known.discipline == command.discipline
+                    known.configuration == command.configuration
+                        && known.workload == command.workload
                 })
             })
-            .map(|command| format!("{}: {}", command.contender, command.discipline))
+            .map(|command| format!("{}: {}", command.configuration, command.workload))
     };
-    if let Some(leg) = missing(earlier, now) {
-        return Some(format!("{leg} takes part in it and no longer does"));
+    if let Some(run) = missing(earlier, now) {
+        return Some(format!("{run} takes part in it and no longer does"));
     }
-    missing(now, earlier).map(|leg| format!("{leg} takes no part in it"))
+    missing(now, earlier).map(|run| format!("{run} takes no part in it"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::compare::record::Command;
-    use crate::compare::record::tests::{contender, discipline, filled};
+    use crate::compare::record::tests::{configuration, filled, workload};
 
     fn begun() -> (tempfile::TempDir, Record) {
         let folder = tempfile::tempdir().expect("temporary folder");
@@ -255,9 +258,10 @@ mod tests {
         );
         let mut more = record.matrix.clone();
         more.commands.push(Command {
-            contender: contender("intel", "weft"),
-            discipline: discipline("bw"),
+            configuration: configuration("intel", "weft"),
+            workload: workload("bw"),
             command: String::new(),
+            launch: String::new(),
         });
         let reason = Journal::resume(folder.path(), &more)
             .err()

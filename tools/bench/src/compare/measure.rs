@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The rounds of a comparison: every run takes its turn, the machine's speed beside it, and goes into the journal at once.
 //!
-//! Called by compare; calls leg. What fails is recorded with its message and does not end the rest.
+//! Called by compare; calls run. What fails is recorded with its message and does not end the rest.
 // structure: allow atomics because a signal handler may only set a flag
 
 use super::cores::Calibration;
 use super::journal::Journal;
-use super::plan::{Leg, Plan};
+use super::plan::{Plan, Run};
 use super::record::{Record, Turn};
-use super::{environment, leg};
+use super::{environment, run};
 use crate::statistics::speed::{Speed, Usual};
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Arc;
@@ -57,7 +57,7 @@ pub fn all(
         plan,
         journal,
         calibration: Calibration::on(&record.environment.cores),
-        bar: bar((plan.legs.len() * plan.matrix.rounds) as u64),
+        bar: bar((plan.runs.len() * plan.matrix.rounds) as u64),
         interrupt,
     };
     let result = rounds.run(record);
@@ -83,20 +83,20 @@ impl Rounds<'_> {
                 eprintln!(
                     "weft bench compare: round {} of {count}, {} runs{}",
                     round + 1,
-                    self.plan.legs.len(),
+                    self.plan.runs.len(),
                     left(begin, round, count)
                 );
             }
-            for leg in self.plan.legs_of_round(round) {
+            for run in self.plan.runs_of_round(round) {
                 if self.interrupt.came() {
                     return Ok(());
                 }
-                let over =
-                    record.gave_up_on(leg) || record.has_enough_of(&leg.contender, &leg.discipline);
-                if !record.has(leg, round) && !over {
+                let over = record.gave_up_on(run)
+                    || record.has_enough_of(&run.configuration, &run.workload);
+                if !record.has(run, round) && !over {
                     self.bar
-                        .set_message(format!("round {} of {count}: {leg}", round + 1));
-                    self.turn(record, leg, (round, 0))?;
+                        .set_message(format!("round {} of {count}: {run}", round + 1));
+                    self.turn(record, run, (round, 0))?;
                 }
                 self.bar.inc(1);
             }
@@ -108,13 +108,13 @@ impl Rounds<'_> {
     fn turn(
         &mut self,
         record: &mut Record,
-        leg: &Leg,
+        run: &Run,
         (round, attempt): (usize, usize),
     ) -> Result<(), String> {
         let before = self.calibration.measure();
         let unix_seconds = environment::now();
         let start = Instant::now();
-        let result = leg::run(leg);
+        let result = run::run(run);
         let wall_seconds = start.elapsed().as_secs_f64();
         // What is cut off by the signal that ends us has not failed.
         if self.interrupt.came() && result.is_err() {
@@ -122,7 +122,7 @@ impl Rounds<'_> {
         }
         let after = self.calibration.measure();
         let turn = made(
-            (leg, round, attempt),
+            (run, round, attempt),
             (unix_seconds, wall_seconds),
             (before, after),
             result,
@@ -135,34 +135,37 @@ impl Rounds<'_> {
     /// Runs again what ran while the machine had another speed, once.
     fn repeat(&mut self, record: &mut Record, round: usize) -> Result<(), String> {
         let again = to_repeat(record, round);
-        let most = self.plan.legs.len().div_ceil(REPEATED_PART);
-        let legs: Vec<&Leg> = self
+        let most = self.plan.runs.len().div_ceil(REPEATED_PART);
+        let runs: Vec<&Run> = self
             .plan
-            .legs
+            .runs
             .iter()
-            .filter(|leg| {
-                again.iter().any(|(contender, discipline)| {
-                    *contender == leg.contender && *discipline == leg.discipline
+            .filter(|run| {
+                again.iter().any(|(configuration, workload)| {
+                    *configuration == run.configuration && *workload == run.workload
                 })
             })
-            .filter(|leg| !record.has_enough_of(&leg.contender, &leg.discipline))
+            .filter(|run| !record.has_enough_of(&run.configuration, &run.workload))
             .take(most)
             .collect();
-        for leg in legs {
+        for run in runs {
             if self.interrupt.came() {
                 return Ok(());
             }
             self.bar.set_message(format!(
-                "round {}: again, at the machine's usual speed: {leg}",
+                "round {}: again, at the machine's usual speed: {run}",
                 round + 1
             ));
-            self.turn(record, leg, (round, 1))?;
+            self.turn(record, run, (round, 1))?;
         }
         Ok(())
     }
 }
 
-type Who = (super::plan::Contender, super::plan::Discipline);
+type Who = (
+    super::configuration::Configuration,
+    super::configuration::Workload,
+);
 
 /// The runs of a round that took place at another speed than usual, and were not repeated yet.
 fn to_repeat(record: &Record, round: usize) -> Vec<Who> {
@@ -183,29 +186,29 @@ fn to_repeat(record: &Record, round: usize) -> Vec<Who> {
     let repeated = |turn: &Turn| {
         mine().any(|other| {
             other.attempt > 0
-                && other.contender == turn.contender
-                && other.discipline == turn.discipline
+                && other.configuration == turn.configuration
+                && other.workload == turn.workload
         })
     };
     mine()
         .filter(|turn| turn.attempt == 0 && usual.differs(&turn.speed()) && !repeated(turn))
-        .map(|turn| (turn.contender.clone(), turn.discipline.clone()))
+        .map(|turn| (turn.configuration.clone(), turn.workload.clone()))
         .collect()
 }
 
 fn made(
-    (leg, round, attempt): (&Leg, usize, usize),
+    (run, round, attempt): (&Run, usize, usize),
     (unix_seconds, wall_seconds): (u64, f64),
     (before, after): (Speed, Speed),
-    result: Result<leg::Outcome, String>,
+    result: Result<run::Outcome, String>,
 ) -> Turn {
     let (outcome, failure) = match result {
         Ok(outcome) => (outcome, None),
-        Err(reason) => (leg::Outcome::default(), Some(reason)),
+        Err(reason) => (run::Outcome::default(), Some(reason)),
     };
     Turn {
-        contender: leg.contender.clone(),
-        discipline: leg.discipline.clone(),
+        configuration: run.configuration.clone(),
+        workload: run.workload.clone(),
         round,
         attempt,
         unix_seconds,
@@ -238,10 +241,10 @@ fn left(begin: Instant, done: usize, count: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::record::tests::{SPEED, filled, leg as named};
+    use crate::compare::record::tests::{SPEED, filled, run as named};
 
-    fn scripted(name: &str, script: &str) -> Leg {
-        Leg {
+    fn scripted(name: &str, script: &str) -> Run {
+        Run {
             command: ["sh", "-c", script].map(Into::into).to_vec(),
             limit: Duration::from_secs(30),
             ..named(name, "native", "latency")
@@ -257,7 +260,7 @@ mod tests {
         record.matrix.rounds = 3;
         let plan = Plan {
             matrix: record.matrix.clone(),
-            legs: vec![
+            runs: vec![
                 scripted("bad", "echo broken >&2; kill -9 $$"),
                 scripted("good", GOOD),
             ],
@@ -270,7 +273,7 @@ mod tests {
             record
                 .turns
                 .iter()
-                .filter(|turn| turn.contender.mpi == name && turn.attempt == 0)
+                .filter(|turn| turn.configuration.mpi == name && turn.attempt == 0)
                 .count()
         };
         assert_eq!(
@@ -294,7 +297,7 @@ mod tests {
         record.matrix.rounds = 3;
         let plan = Plan {
             matrix: record.matrix.clone(),
-            legs: vec![scripted("good", GOOD)],
+            runs: vec![scripted("good", GOOD)],
         };
         let mut journal =
             Journal::begin(folder.path(), &record.environment, &plan.matrix).expect("begun");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The comparison as a page: what it comes to, curves for every benchmark, every aim, the machine, how to repeat it.
+//! The comparison as a page: what it comes to, curves for every benchmark, every goal, the machine,
+//! how to repeat it.
 //!
 //! Called by files; fills report's figures and tables from analysis and reach. `pages/` holds the parts.
 
@@ -9,14 +10,71 @@ mod tables;
 
 use super::analysis::Analysis;
 use super::arguments::{Baseline, Settings};
-use super::plan::Discipline;
+use super::caveats;
+use super::configuration::Workload;
 use super::reach::{self, Check, Verdict};
+use super::record::{quantity, unit};
 use super::table;
 use super::thresholds::Outcome;
 use crate::report::figure::Figure;
 use crate::report::html::identifier;
 use crate::report::page::{Block, Page, Section, Tile};
 use crate::report::table::Tone;
+use crate::statistics::interval::{Better, percent};
+
+/// How it was measured, in a few sentences.
+const METHOD: &str = "Each benchmark ran in several short rounds, in which all MPIs and transports \
+    took turns. A figure is the median over the rounds. Ratios are taken within each round, \
+    because what disturbs one run of a round disturbs its neighbours too; the ratio shown is their median. \
+    No run is excluded for what it measured. A run is excluded when the machine itself changed its \
+    speed during it.";
+/// What the table of goals shows.
+const GOALS: &str = "Weft's figure divided by the other's: of times less is better, of bandwidths \
+    more. met and missed: the whole interval says so. likely met and likely missed: the goal lies \
+    within the interval. Best of the others: in each round the best MPI over Weft against the best \
+    MPI without Weft.";
+/// Words that a newcomer needs, and those that figures use.
+const WORDS: [(&str, &str); 7] = [
+    (
+        "native",
+        "the MPI's own transport within a machine; the baseline: what Weft is divided by",
+    ),
+    ("best", "the best MPI and transport here without Weft"),
+    (
+        "median, mean",
+        "of a run: the middle one of 25 blocks of iterations, and the mean of all iterations, \
+         which holds what happens rarely. Of a comparison: the median over the rounds of either",
+    ),
+    (
+        "band",
+        "P10 to P90: a tenth of the rounds lies below it, a tenth above",
+    ),
+    (
+        "interval, confidence",
+        "whiskers, and ranges behind a ratio: where the true median lies, and with what \
+         probability. It follows from how many rounds count, not from an assumption about noise",
+    ),
+    (
+        "excluded",
+        "not used, because the machine had another speed around the run than it usually has",
+    ),
+    (
+        "goal",
+        "what this project wants to reach; not a measured figure",
+    ),
+];
+/// One more where something was started so.
+const PLAIN: (&str, &str) = (
+    "plain",
+    "started as by a plain mpirun (weft run --plain): no shared heap, no rules for collectives",
+);
+
+fn words(analysis: &Analysis<'_>) -> Vec<(String, String)> {
+    let plain = table::has_plain(analysis).then_some(PLAIN);
+    let list = WORDS.into_iter().chain(plain);
+    list.map(|(word, meaning)| (word.to_owned(), meaning.to_owned()))
+        .collect()
+}
 
 /// The whole page.
 pub fn page(analysis: &Analysis<'_>, settings: &Settings, outcomes: &[Outcome]) -> Page {
@@ -27,11 +85,11 @@ pub fn page(analysis: &Analysis<'_>, settings: &Settings, outcomes: &[Outcome]) 
     let checks = all_checks(analysis);
     if !checks.is_empty() {
         sections.push(Section {
-            id: "aims".into(),
-            title: "Every aim".into(),
+            id: "goals".into(),
+            title: "Every goal".into(),
             blocks: vec![
-                Block::Paragraph("Weft's figure over the other's. The aim lies within the interval where it says likely.".into()),
-                Block::Table(tables::aims(&checks)),
+                Block::Paragraph(GOALS.into()),
+                Block::Table(tables::goals(&checks)),
             ],
         });
     }
@@ -46,31 +104,31 @@ pub fn page(analysis: &Analysis<'_>, settings: &Settings, outcomes: &[Outcome]) 
 
 /// The figures that a picture alone shows: the best of all, for each benchmark with two ranks.
 pub fn overview(analysis: &Analysis<'_>, baseline: &Baseline) -> Vec<Figure> {
-    let disciplines = analysis.record.matrix.disciplines.iter();
-    let curves = disciplines.filter(|discipline| analysis.all_sizes(discipline).len() > 1);
+    let workloads = analysis.record.matrix.workloads.iter();
+    let curves = workloads.filter(|workload| analysis.all_sizes(workload).len() > 1);
     let all: Vec<Figure> = curves
-        .map(|discipline| curves::best(analysis, discipline))
+        .map(|workload| curves::best(analysis, workload))
         .collect();
     let of_mpis = analysis
         .record
         .matrix
-        .disciplines
+        .workloads
         .iter()
-        .filter(|discipline| reach::pairs(discipline));
-    let mpis = of_mpis.flat_map(|discipline| curves::of_mpis(analysis, discipline, baseline));
+        .filter(|workload| reach::pairs(workload));
+    let mpis = of_mpis.flat_map(|workload| curves::of_mpis(analysis, workload, baseline));
     all.into_iter().chain(mpis).collect()
 }
 
 /// Disciplines of one benchmark on one set of hosts belong together.
-fn groups<'a>(analysis: &Analysis<'a>) -> Vec<Vec<&'a Discipline>> {
-    let mut groups: Vec<Vec<&Discipline>> = Vec::new();
-    for discipline in &analysis.record.matrix.disciplines {
+fn groups<'a>(analysis: &Analysis<'a>) -> Vec<Vec<&'a Workload>> {
+    let mut groups: Vec<Vec<&Workload>> = Vec::new();
+    for workload in &analysis.record.matrix.workloads {
         let known = groups.iter_mut().find(|group| {
-            group[0].benchmark == discipline.benchmark && group[0].hosts == discipline.hosts
+            group[0].benchmark == workload.benchmark && group[0].hosts == workload.hosts
         });
         match known {
-            Some(group) => group.push(discipline),
-            None => groups.push(vec![discipline]),
+            Some(group) => group.push(workload),
+            None => groups.push(vec![workload]),
         }
     }
     groups
@@ -80,32 +138,28 @@ fn all_checks(analysis: &Analysis<'_>) -> Vec<Check> {
     analysis
         .record
         .matrix
-        .disciplines
+        .workloads
         .iter()
-        .flat_map(|discipline| reach::checks(analysis, discipline))
+        .flat_map(|workload| reach::checks(analysis, workload))
         .collect()
 }
 
 /// What it comes to.
 fn short(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Section {
     let mut blocks = vec![Block::Tiles(tiles(analysis))];
-    blocks.push(Block::Paragraph(
-        "Each benchmark ran in several short rounds in which all MPIs and transports took turns. A figure is the median over the rounds; \
-         bands are its tenth and ninetieth percentile, whiskers and ranges of ratios are 95 % bootstrap intervals over rounds. Ratios are taken round by \
-         round. No figure is dropped for its value; a run does not count when the machine itself had another speed beside it."
-            .into(),
-    ));
-    for line in table::caveat_lines(analysis) {
+    blocks.push(Block::Paragraph(METHOD.into()));
+    blocks.push(Block::Facts(words(analysis)));
+    for line in caveats::lines(analysis) {
         blocks.push(Block::Paragraph(line));
     }
     let doubtful: Vec<String> = analysis
         .doubtful()
         .iter()
-        .map(|(discipline, contender)| format!("{contender}: {discipline}"))
+        .map(|(workload, configuration)| format!("{configuration}: {workload}"))
         .collect();
     if !doubtful.is_empty() {
         blocks.push(Block::Folded(
-            "Doubtful series".into(),
+            "Series whose figures are doubtful".into(),
             vec![Block::Lines(doubtful)],
         ));
     }
@@ -126,7 +180,7 @@ fn short(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Section {
     }
     if !analysis.record.matrix.left_out.is_empty() {
         blocks.push(Block::Folded(
-            "Left out, since it cannot run here".into(),
+            "MPIs and transports that were not measured here, and why".into(),
             vec![Block::Lines(analysis.record.matrix.left_out.clone())],
         ));
     }
@@ -148,14 +202,14 @@ fn tone(verdict: Verdict) -> Tone {
 /// The means and the limits, and for collectives how many sizes are met.
 fn tiles(analysis: &Analysis<'_>) -> Vec<Tile> {
     let mut tiles = Vec::new();
-    for discipline in &analysis.record.matrix.disciplines {
-        let checks = reach::checks(analysis, discipline);
+    for workload in &analysis.record.matrix.workloads {
+        let checks = reach::checks(analysis, workload);
         let single = checks
             .iter()
-            .filter(|check| check.size_bytes.is_none() || check.against.starts_with("one "));
+            .filter(|check| check.size_bytes.is_none() || check.is_limit());
         let mut mine: Vec<Tile> = single.map(tile).collect();
         if mine.is_empty() && !checks.is_empty() {
-            mine.push(count_tile(discipline, &checks));
+            mine.push(count_tile(workload, &checks));
         }
         tiles.extend(mine);
     }
@@ -163,49 +217,40 @@ fn tiles(analysis: &Analysis<'_>) -> Vec<Tile> {
 }
 
 fn tile(check: &Check) -> Tile {
-    let name = match check.size_bytes {
-        Some(size) => format!(
-            "{}, {} over {}",
-            check.group,
-            tables::size_text(size),
-            check.against
-        ),
-        None => format!("{} over the {}", check.group, check.against),
+    let size = match check.size_bytes {
+        Some(size) => format!(", {}", tables::size_text(size)),
+        None => String::new(),
     };
-    let more = if reach_up(check) {
-        "at least"
-    } else {
-        "at most"
+    let good = match check.better {
+        Better::Less => "less",
+        Better::More => "more",
     };
     Tile {
-        name,
+        name: format!("{}{size}: Weft / {}", check.group, check.against),
         value: format!("{:.2}", check.ratio.value),
         note: format!(
-            "{:.2} to {:.2}; aim {more} {}: {}",
+            "{good} is better; {:.2} to {:.2} with {} confidence; means {:.2}; goal: {} {}, {}",
             check.ratio.low,
             check.ratio.high,
-            check.aim,
+            percent(check.ratio.confidence),
+            check.ratio_of_means.value,
+            check.bound(),
+            check.goal,
             check.verdict.words()
         ),
         tone: tone(check.verdict),
     }
 }
 
-/// Whether the aim is a lower bound: those above 1 that are not about the hardware's limits.
-fn reach_up(check: &Check) -> bool {
-    check.aim > 1.0 && !check.against.starts_with("one ")
-}
-
-fn count_tile(discipline: &Discipline, checks: &[Check]) -> Tile {
-    let met = checks.iter().filter(|check| check.verdict.is_met()).count();
-    let sure = checks
-        .iter()
-        .filter(|check| check.verdict == Verdict::Met)
-        .count();
+fn count_tile(workload: &Workload, checks: &[Check]) -> Tile {
+    let count = |is_one: fn(&Check) -> bool| checks.iter().filter(|check| is_one(check)).count();
+    let met = count(|check| check.verdict.is_met());
+    let sure = count(|check| check.verdict == Verdict::Met);
+    let of_means = count(|check| check.verdict_of_means.is_met());
     Tile {
-        name: format!("{discipline}: no worse than the best peer"),
+        name: format!("{workload}: Weft no worse than the best of the others"),
         value: format!("{met} of {}", checks.len()),
-        note: format!("sizes; {sure} of them surely"),
+        note: format!("sizes; {sure} of them surely; {of_means} by the means"),
         tone: match (met, sure) {
             (_, sure) if sure == checks.len() => Tone::Good,
             (met, _) if met == checks.len() => Tone::Unsure,
@@ -214,7 +259,7 @@ fn count_tile(discipline: &Discipline, checks: &[Check]) -> Tile {
     }
 }
 
-fn benchmark(analysis: &Analysis<'_>, baseline: &Baseline, group: &[&Discipline]) -> Section {
+fn benchmark(analysis: &Analysis<'_>, baseline: &Baseline, group: &[&Workload]) -> Section {
     let first = group[0];
     let place = if first.hosts.is_empty() {
         String::new()
@@ -224,19 +269,19 @@ fn benchmark(analysis: &Analysis<'_>, baseline: &Baseline, group: &[&Discipline]
     let mut blocks = vec![Block::Figures(
         group
             .iter()
-            .map(|discipline| curves::best(analysis, discipline))
+            .map(|workload| curves::best(analysis, workload))
             .collect(),
     )];
-    for discipline in group {
-        let figures = curves::of_mpis(analysis, discipline, baseline);
+    for workload in group {
+        let figures = curves::of_mpis(analysis, workload, baseline);
         if figures.is_empty() {
             continue;
         }
-        if reach::pairs(discipline) {
+        if reach::pairs(workload) {
             blocks.push(Block::Figures(figures));
         } else {
             blocks.push(Block::Folded(
-                format!("Each MPI by itself, {} ranks", discipline.ranks),
+                format!("Each MPI by itself, {} ranks", workload.ranks),
                 vec![Block::Figures(figures)],
             ));
         }
@@ -247,7 +292,12 @@ fn benchmark(analysis: &Analysis<'_>, baseline: &Baseline, group: &[&Discipline]
     ));
     Section {
         id: identifier(&format!("{}{place}", first.benchmark)),
-        title: format!("{}{place}", first.benchmark),
+        title: format!(
+            "{}{place}: {} in {}",
+            first.benchmark,
+            quantity(&first.benchmark),
+            unit(&first.benchmark)
+        ),
         blocks,
     }
 }
@@ -272,16 +322,16 @@ mod tests {
             titles,
             [
                 "In short",
-                "latency",
-                "bw",
-                "Every aim",
+                "latency: one-way latency in us",
+                "bw: bandwidth in MB/s",
+                "Every goal",
                 "The machine",
                 "How to repeat it"
             ]
         );
         let text = page.html();
         for words in [
-            "latency, 2 ranks over the best peer, geometric mean",
+            "latency, 2 ranks: Weft / best of the others, geometric mean",
             "0.67",
             "Weft faster",
             "env A=1 mpiexec",
@@ -304,7 +354,7 @@ mod tests {
     fn picture_alone_shows_best_and_each_mpi() {
         let record = filled();
         assert_eq!(
-            overview(&Analysis::of(&record), &Baseline::Own).len(),
+            overview(&Analysis::of(&record), &Baseline::Native).len(),
             2 + 2
         );
     }

@@ -5,58 +5,25 @@
 //! with the reason before the clock runs.
 
 use super::arguments::Settings;
+use super::configuration::{Configuration, PLAIN, Workload};
+use super::launches::{Launches, dry_run, run_options};
 use super::record::{Command as Written, Entrant, Matrix};
 use crate::catalogue::{self, Description};
-use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// An MPI over a transport.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Contender {
-    /// As `weft run --mpi` knows it.
-    pub mpi: String,
-    /// As `weft run --transport` knows it.
-    pub transport: String,
-}
-
-impl Contender {
-    /// Whether it is Weft.
-    pub fn is_ours(&self) -> bool {
-        self.transport == "weft"
-    }
-
-    /// The same MPI over its own transport.
-    pub fn own(&self) -> Self {
-        Self {
-            mpi: self.mpi.clone(),
-            transport: "native".to_owned(),
-        }
-    }
-}
-
-/// What contenders are compared in: figures of different disciplines have nothing to do with each other.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Discipline {
-    /// The benchmark.
-    pub benchmark: String,
-    /// Ranks of the job.
-    pub ranks: usize,
-    /// Hosts as `weft run --hosts` takes them; empty for this machine.
-    #[serde(default)]
-    pub hosts: String,
-}
+/// Ranks of the smallest job, with which it is tried whether an MPI can be started at all.
+const FEWEST_RANKS: usize = 2;
 
 /// One run.
 #[derive(Clone, Debug)]
-pub struct Leg {
+pub struct Run {
     /// Who runs.
-    pub contender: Contender,
+    pub configuration: Configuration,
     /// What runs.
-    pub discipline: Discipline,
+    pub workload: Workload,
     /// The whole command line.
     pub command: Vec<OsString>,
     /// When to end it.
@@ -68,62 +35,46 @@ pub struct Plan {
     /// What takes part, as it is written down.
     pub matrix: Matrix,
     /// The runs of one round.
-    pub legs: Vec<Leg>,
+    pub runs: Vec<Run>,
 }
 
-impl fmt::Display for Contender {
+impl fmt::Display for Run {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{} over {}", self.mpi, self.transport)
-    }
-}
-
-impl fmt::Display for Discipline {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}, {} ranks", self.benchmark, self.ranks)?;
-        if self.hosts.is_empty() {
-            Ok(())
-        } else {
-            write!(formatter, " on {}", self.hosts)
-        }
-    }
-}
-
-impl fmt::Display for Leg {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.contender, self.discipline)
+        write!(formatter, "{}: {}", self.configuration, self.workload)
     }
 }
 
 impl Plan {
-    /// Finds out what can run and lays the runs out: discipline by discipline, MPI by MPI, the transports next to each other.
+    /// Finds out what can run and lays the runs out: workload by workload, MPI by MPI, the
+    /// transports next to each other.
     pub fn make(settings: &Settings, program: &Path) -> Self {
         let mut matrix = Matrix {
             rounds: settings.rounds,
             repeat_scale: settings.scale,
             size_seconds: settings.size_seconds(),
             sizes: settings.sizes.clone(),
-            disciplines: disciplines(settings),
+            workloads: workloads(settings),
             ..Matrix::default()
         };
-        let mut legs = Vec::new();
         for hosts in &settings.hosts {
-            for contender in contenders(settings) {
-                match dry_run(program, &contender, hosts) {
-                    Ok(shown) => admit(&mut matrix, contender, shown, hosts),
+            for configuration in configurations(settings) {
+                match dry_run(program, &configuration, (hosts, FEWEST_RANKS)) {
+                    Ok(shown) => admit(&mut matrix, configuration, shown, hosts),
                     Err(reason) => matrix
                         .left_out
-                        .push(format!("{contender}{}: {reason}", on(hosts))),
+                        .push(format!("{configuration}{}: {reason}", on(hosts))),
                 }
             }
         }
-        for discipline in &matrix.disciplines {
-            for entrant in matrix
-                .entrants
-                .iter()
-                .filter(|entrant| entrant.hosts == discipline.hosts)
-            {
-                let Some(command) = command(settings, program, &entrant.contender, discipline)
-                else {
+        let mut launches = Launches::of(program);
+        let mut runs = Vec::new();
+        for workload in &matrix.workloads {
+            for entrant in &matrix.entrants {
+                let configuration = &entrant.configuration;
+                if entrant.hosts != workload.hosts || launches.repeats(configuration, workload) {
+                    continue;
+                }
+                let Some(command) = command(settings, program, configuration, workload) else {
                     continue;
                 };
                 let words: Vec<_> = command
@@ -131,51 +82,82 @@ impl Plan {
                     .map(|word| quoted(&word.to_string_lossy()))
                     .collect();
                 matrix.commands.push(Written {
-                    contender: entrant.contender.clone(),
-                    discipline: discipline.clone(),
+                    configuration: configuration.clone(),
+                    workload: workload.clone(),
                     command: words.join(" "),
+                    launch: launches.line(configuration, workload),
                 });
-                legs.push(Leg {
-                    contender: entrant.contender.clone(),
-                    discipline: discipline.clone(),
+                runs.push(Run {
+                    configuration: configuration.clone(),
+                    workload: workload.clone(),
                     command,
                     // `weft run` ends the job itself; this limit is for the case that it does not.
                     limit: Duration::from_secs(settings.timeout + 30),
                 });
             }
         }
-        Self { matrix, legs }
+        leave_out_repeats(&mut matrix);
+        Self { matrix, runs }
     }
 
     /// The runs of a round, every other round backwards, so that nobody always comes first.
-    pub fn legs_of_round(&self, round: usize) -> Box<dyn Iterator<Item = &Leg> + '_> {
+    pub fn runs_of_round(&self, round: usize) -> Box<dyn Iterator<Item = &Run> + '_> {
         if round % 2 == 0 {
-            Box::new(self.legs.iter())
+            Box::new(self.runs.iter())
         } else {
-            Box::new(self.legs.iter().rev())
+            Box::new(self.runs.iter().rev())
         }
     }
 }
 
-/// Adds a contender unless it is one already there by another name (`openmpi` may well be Debian's).
-fn admit(matrix: &mut Matrix, contender: Contender, launch: String, hosts: &str) {
+/// Adds a configuration unless it is one already there by another name (`openmpi` may well be
+/// Debian's).
+fn admit(matrix: &mut Matrix, configuration: Configuration, launch: String, hosts: &str) {
     let same = |other: &&Entrant| {
         other.launch == launch
-            && other.contender.transport == contender.transport
+            && other.configuration.transport == configuration.transport
             && other.hosts == hosts
             && !launch.is_empty()
     };
     match matrix.entrants.iter().find(same) {
         Some(other) => {
-            let reason = format!("{contender}: is the same MPI as {}", other.contender.mpi);
+            let reason = format!(
+                "{configuration}: is the same MPI as {}",
+                other.configuration.mpi
+            );
             matrix.left_out.push(reason);
         }
         None => matrix.entrants.push(Entrant {
-            contender,
+            configuration,
             hosts: hosts.to_owned(),
             launch,
         }),
     }
+}
+
+/// Takes out those for which no run remains.
+fn leave_out_repeats(matrix: &mut Matrix) {
+    let Matrix {
+        entrants,
+        commands,
+        left_out,
+        ..
+    } = matrix;
+    entrants.retain(|entrant| {
+        let runs = commands.iter().any(|command| {
+            command.configuration == entrant.configuration
+                && command.workload.hosts == entrant.hosts
+        });
+        if !runs && entrant.configuration.variant() == Some(PLAIN) {
+            left_out.push(format!(
+                "{}{}: it is started as without +{PLAIN}, which is measured",
+                entrant.configuration,
+                on(&entrant.hosts)
+            ));
+            return false;
+        }
+        true
+    });
 }
 
 fn on(hosts: &str) -> String {
@@ -187,7 +169,7 @@ fn on(hosts: &str) -> String {
 }
 
 /// Every MPI over every transport; a transport written `MPI/TRANSPORT` belongs to that MPI alone.
-fn contenders(settings: &Settings) -> Vec<Contender> {
+fn configurations(settings: &Settings) -> Vec<Configuration> {
     let mut list = Vec::new();
     for mpi in &settings.mpi {
         for transport in &settings.transports {
@@ -196,7 +178,7 @@ fn contenders(settings: &Settings) -> Vec<Contender> {
                 Some(_) => continue,
                 None => transport,
             };
-            list.push(Contender {
+            list.push(Configuration {
                 mpi: mpi.clone(),
                 transport: transport.to_owned(),
             });
@@ -206,7 +188,7 @@ fn contenders(settings: &Settings) -> Vec<Contender> {
 }
 
 /// Every benchmark on every set of hosts with every number of ranks that it can use.
-fn disciplines(settings: &Settings) -> Vec<Discipline> {
+fn workloads(settings: &Settings) -> Vec<Workload> {
     let mut list = Vec::new();
     for hosts in &settings.hosts {
         let benchmarks = settings
@@ -218,7 +200,7 @@ fn disciplines(settings: &Settings) -> Vec<Discipline> {
                 catalogue::Ranks::All => &settings.ranks,
                 _ => &[2],
             };
-            list.extend(ranks.iter().map(|ranks| Discipline {
+            list.extend(ranks.iter().map(|ranks| Workload {
                 benchmark: benchmark.name.to_owned(),
                 ranks: *ranks,
                 hosts: hosts.clone(),
@@ -238,71 +220,22 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// How `weft run` would start it, without starting it.
-///
-/// # Errors
-/// Why it cannot: the MPI or the transport is not here.
-pub fn dry_run(program: &Path, contender: &Contender, hosts: &str) -> Result<String, String> {
-    let mut command = Command::new(program);
-    command.args([
-        "run",
-        "--mpi",
-        &contender.mpi,
-        "--transport",
-        &contender.transport,
-        "-n",
-        "2",
-    ]);
-    if !hosts.is_empty() {
-        command.args(["--hosts", hosts]);
-    }
-    let output = command
-        .args(["--dry-run", "--"])
-        .arg(program)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    }
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    match complaint
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-    {
-        Some(line) => Err(line
-            .trim_start_matches("weft run: ")
-            .trim_start_matches("error: ")
-            .to_owned()),
-        None => Err(format!("weft run: {}", output.status)),
-    }
-}
-
 /// `None` for a benchmark that no longer exists.
 fn command(
     settings: &Settings,
     program: &Path,
-    contender: &Contender,
-    discipline: &Discipline,
+    configuration: &Configuration,
+    workload: &Workload,
 ) -> Option<Vec<OsString>> {
-    let benchmark: &Description = catalogue::find(&discipline.benchmark)?;
+    let benchmark: &Description = catalogue::find(&workload.benchmark)?;
     let mut words: Vec<OsString> = vec![program.into(), "run".into()];
+    words.extend(run_options(
+        configuration,
+        (&workload.hosts, workload.ranks),
+    ));
     let mut say = |text: &[&str]| words.extend(text.iter().map(OsString::from));
-    say(&[
-        "--mpi",
-        &contender.mpi,
-        "--transport",
-        &contender.transport,
-        "-n",
-        &discipline.ranks.to_string(),
-        "--quiet",
-    ]);
-    if !discipline.hosts.is_empty() {
-        say(&["--hosts", &discipline.hosts]);
-    }
-    say(&["--timeout", &settings.timeout.to_string()]);
-    if contender.is_ours() {
+    say(&["--quiet", "--timeout", &settings.timeout.to_string()]);
+    if configuration.is_weft() {
         say(&["--require-weft"]);
     }
     say(&["--"]);
@@ -333,17 +266,17 @@ mod tests {
     }
 
     fn words(settings: &Settings, transport: &str, benchmark: &str) -> String {
-        let contender = Contender {
+        let configuration = Configuration {
             mpi: "mpich".into(),
             transport: transport.into(),
         };
-        let all = disciplines(settings);
-        let discipline = all
+        let all = workloads(settings);
+        let workload = all
             .iter()
-            .find(|discipline| discipline.benchmark == benchmark)
+            .find(|workload| workload.benchmark == benchmark)
             .expect("listed");
-        let command =
-            command(settings, Path::new("/bin/weft"), &contender, discipline).expect("a benchmark");
+        let command = command(settings, Path::new("/bin/weft"), &configuration, workload)
+            .expect("a benchmark");
         command
             .iter()
             .map(|word| word.to_string_lossy())
@@ -380,7 +313,7 @@ mod tests {
             "-m",
             "8",
         ]);
-        let shown: Vec<String> = disciplines(&settings)
+        let shown: Vec<String> = workloads(&settings)
             .iter()
             .map(ToString::to_string)
             .collect();
@@ -395,15 +328,15 @@ mod tests {
                 "barrier, 4 ranks on a,b"
             ]
         );
-        let contender = Contender {
+        let configuration = Configuration {
             mpi: "mpich".into(),
             transport: "weft".into(),
         };
         let far = command(
             &settings,
             Path::new("w"),
-            &contender,
-            &disciplines(&settings)[4],
+            &configuration,
+            &workloads(&settings)[4],
         )
         .expect("listed");
         assert!(
@@ -415,7 +348,7 @@ mod tests {
 
     #[test]
     fn transport_of_one_mpi_takes_part_under_that_one_only() {
-        let list = contenders(&settings(&[
+        let list = configurations(&settings(&[
             "--mpi",
             "mpich,intel",
             "--transport",
@@ -436,11 +369,16 @@ mod tests {
     fn same_mpi_by_two_names_takes_part_once() {
         let mut matrix = Matrix::default();
         for mpi in ["openmpi", "debian-openmpi"] {
-            let contender = Contender {
+            let configuration = Configuration {
                 mpi: mpi.into(),
                 transport: "native".into(),
             };
-            admit(&mut matrix, contender, "mpiexec.openmpi -n 2 x".into(), "");
+            admit(
+                &mut matrix,
+                configuration,
+                "mpiexec.openmpi -n 2 x".into(),
+                "",
+            );
         }
         assert_eq!((matrix.entrants.len(), matrix.left_out.len()), (1, 1));
     }

@@ -1,36 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What Weft aims at inside a node, and how far it is: every size against the best of all others and against each MPI's own transport,
-//! and the shortest and the longest message against what the hardware allows.
+//! The goals of Weft inside a node, and how far it is: every size against the best of all others
+//! and against each MPI's native transport, and the shortest and the longest message against what
+//! the hardware allows.
 //!
-//! Called by table, files and pages. The aims are this project's own (chosen): nothing slower than the best there is, and clearly
-//! faster on average.
+//! Called by table, files and pages. The goals are this project's own (chosen): nothing slower than
+//! the best there is, and clearly faster on average. Each is held against the ratio of medians and
+//! against that of means.
 
 use super::analysis::Analysis;
-use super::plan::{Contender, Discipline};
+use super::analysis::Figures;
+use super::configuration::{Configuration, Workload};
+use super::ratio::Ratio;
 use super::record::{Turn, better};
 use crate::catalogue::{self, Ranks};
-use crate::statistics::bootstrap::{Better, Column, Interval, of_median};
+use crate::statistics::interval::{Better, Interval};
 use crate::statistics::speed::Speed;
 use serde::Serialize;
 
 /// Latency and collectives at most this much of the best peer's, at every size.
-const AIM_LATENCY: f64 = 1.0;
+const GOAL_LATENCY: f64 = 1.0;
 /// Geometric mean of latency over all sizes.
-const AIM_LATENCY_MEAN: f64 = 0.8;
+const GOAL_LATENCY_MEAN: f64 = 0.8;
 /// Bandwidth and message rate at least this much of the best peer's, at every size.
-const AIM_BANDWIDTH: f64 = 1.0;
+const GOAL_BANDWIDTH: f64 = 1.0;
 /// Geometric mean of bandwidth over all sizes.
-const AIM_BANDWIDTH_MEAN: f64 = 1.25;
+const GOAL_BANDWIDTH_MEAN: f64 = 1.25;
 /// 8 bytes one way, in hand-overs of a cache line.
-const AIM_HANDOVERS: f64 = 1.8;
+const GOAL_HANDOVERS: f64 = 1.8;
 /// 4 MiB one way, in copies of as much memory.
-const AIM_COPIES: f64 = 1.5;
+const GOAL_COPIES: f64 = 1.5;
 /// Message of the first limit, in bytes.
 const SMALL_BYTES: usize = 8;
 /// Message of the second limit, in bytes.
 const LARGE_BYTES: usize = super::cores::COPY_BYTES;
 
-/// How an aim stands.
+/// How a goal stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
@@ -46,8 +50,8 @@ pub enum Verdict {
 
 impl Verdict {
     /// Of a ratio.
-    pub fn of(ratio: &Interval, aim: f64, better: Better) -> Self {
-        let reaches = |value| better.reaches(value, aim);
+    pub fn of(ratio: &Interval, goal: f64, better: Better) -> Self {
+        let reaches = |value| better.reaches(value, goal);
         match (
             reaches(ratio.value),
             reaches(ratio.low) && reaches(ratio.high),
@@ -69,13 +73,13 @@ impl Verdict {
         }
     }
 
-    /// Whether the figure itself reaches the aim.
+    /// Whether the figure itself reaches the goal.
     pub fn is_met(self) -> bool {
         matches!(self, Self::Met | Self::LikelyMet)
     }
 }
 
-/// One aim.
+/// One goal.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     /// What it is about, as `latency, 2 ranks`.
@@ -86,169 +90,209 @@ pub struct Check {
     pub size_bytes: Option<usize>,
     /// Who was the best of Weft's, and who of the others; empty for a mean.
     pub who: String,
-    /// The ratio.
+    /// The ratio of medians.
     pub ratio: Interval,
-    /// The aim.
-    pub aim: f64,
-    /// How it stands.
+    /// The ratio of means.
+    pub ratio_of_means: Interval,
+    /// The goal.
+    pub goal: f64,
+    /// Which side of it is the good one.
+    #[serde(skip)]
+    pub better: Better,
+    /// How it stands by the ratio of medians.
     pub verdict: Verdict,
+    /// How it stands by the ratio of means.
+    pub verdict_of_means: Verdict,
 }
 
-/// All aims of a discipline that figures are there for.
-pub fn checks(analysis: &Analysis<'_>, discipline: &Discipline) -> Vec<Check> {
-    let mut list = against_best(analysis, discipline);
-    list.extend(mean(analysis, discipline));
-    if pairs(discipline) {
-        let ours = analysis.record.contenders(discipline);
-        for contender in ours.into_iter().filter(|contender| contender.is_ours()) {
-            list.extend(against_own(analysis, discipline, contender));
+impl Check {
+    /// A goal held against both ratios; about a workload, with nobody named yet.
+    fn of(workload: &Workload, (ratio, ratio_of_means): (Interval, Interval), goal: f64) -> Self {
+        let better = better(&workload.benchmark);
+        Self {
+            group: workload.to_string(),
+            against: String::new(),
+            size_bytes: None,
+            who: String::new(),
+            verdict: Verdict::of(&ratio, goal, better),
+            verdict_of_means: Verdict::of(&ratio_of_means, goal, better),
+            goal,
+            better,
+            ratio,
+            ratio_of_means,
         }
     }
-    if discipline.benchmark == "latency" && discipline.hosts.is_empty() {
-        list.extend(limits(analysis, discipline));
+
+    /// Whether it is about the hardware, which has no better and no worse transport.
+    pub fn is_limit(&self) -> bool {
+        self.against.starts_with("one ")
+    }
+
+    /// Whether it is about an MPI's native transport.
+    pub fn is_native(&self) -> bool {
+        self.against.ends_with(NATIVELY)
+    }
+
+    /// Whether the goal is an upper or a lower bound.
+    pub fn bound(&self) -> &'static str {
+        match self.better {
+            Better::Less => "at most",
+            Better::More => "at least",
+        }
+    }
+}
+
+/// What a check is against begins with the MPI and ends so.
+const NATIVELY: &str = " native";
+
+fn both(ratio: &Ratio) -> (Interval, Interval) {
+    (ratio.of_medians, ratio.of_means)
+}
+
+/// All goals of a workload that figures are there for.
+pub fn checks(analysis: &Analysis<'_>, workload: &Workload) -> Vec<Check> {
+    let mut list = against_best(analysis, workload);
+    list.extend(mean(analysis, workload));
+    if pairs(workload) {
+        let ours = analysis.record.configurations(workload);
+        for configuration in ours
+            .into_iter()
+            .filter(|configuration| configuration.is_ours())
+        {
+            list.extend(against_native(analysis, workload, configuration));
+        }
+    }
+    if workload.benchmark == "latency" && workload.hosts.is_empty() {
+        list.extend(limits(analysis, workload));
     }
     list
 }
 
 /// Whether it is one of the point-to-point benchmarks.
-pub fn pairs(discipline: &Discipline) -> bool {
-    catalogue::find(&discipline.benchmark).is_some_and(|benchmark| benchmark.ranks != Ranks::All)
+pub fn pairs(workload: &Workload) -> bool {
+    catalogue::find(&workload.benchmark).is_some_and(|benchmark| benchmark.ranks != Ranks::All)
 }
 
-fn aim(discipline: &Discipline) -> f64 {
-    match better(&discipline.benchmark) {
-        Better::Less => AIM_LATENCY,
-        Better::More => AIM_BANDWIDTH,
+fn goal(workload: &Workload) -> f64 {
+    match better(&workload.benchmark) {
+        Better::Less => GOAL_LATENCY,
+        Better::More => GOAL_BANDWIDTH,
     }
 }
 
-/// The aim for the mean; collectives have none.
-pub fn aim_of_mean(discipline: &Discipline) -> Option<f64> {
-    pairs(discipline).then(|| match better(&discipline.benchmark) {
-        Better::Less => AIM_LATENCY_MEAN,
-        Better::More => AIM_BANDWIDTH_MEAN,
+/// The goal for the mean; collectives have none.
+pub fn goal_of_mean(workload: &Workload) -> Option<f64> {
+    pairs(workload).then(|| match better(&workload.benchmark) {
+        Better::Less => GOAL_LATENCY_MEAN,
+        Better::More => GOAL_BANDWIDTH_MEAN,
     })
 }
 
-fn against_best(analysis: &Analysis<'_>, discipline: &Discipline) -> Vec<Check> {
+fn against_best(analysis: &Analysis<'_>, workload: &Workload) -> Vec<Check> {
     let of_size = |size| {
-        let ratio = analysis.ratio_to_best(discipline, size)?;
-        let (ours, _) = analysis.leader(discipline, true, size)?;
-        let (theirs, _) = analysis.leader(discipline, false, size)?;
+        let ratio = analysis.best_to_best(workload, size)?;
+        let ours = analysis.leader(workload, true, size)?;
+        let theirs = analysis.leader(workload, false, size)?;
         Some(Check {
-            group: discipline.to_string(),
-            against: "best peer".to_owned(),
+            against: "best of the others".to_owned(),
             size_bytes: Some(size),
             who: format!("{} against {theirs}", ours.mpi),
-            verdict: Verdict::of(&ratio, aim(discipline), better(&discipline.benchmark)),
-            aim: aim(discipline),
-            ratio,
+            ..Check::of(workload, both(&ratio), goal(workload))
         })
     };
     analysis
-        .all_sizes(discipline)
+        .all_sizes(workload)
         .into_iter()
         .filter_map(of_size)
         .collect()
 }
 
-fn mean(analysis: &Analysis<'_>, discipline: &Discipline) -> Option<Check> {
-    let aim = aim_of_mean(discipline)?;
-    let ratio = analysis.mean_to_best(discipline)?;
+fn mean(analysis: &Analysis<'_>, workload: &Workload) -> Option<Check> {
+    let ratios = analysis.mean_to_best(workload)?;
     Some(Check {
-        group: discipline.to_string(),
-        against: "best peer, geometric mean".to_owned(),
-        size_bytes: None,
-        who: String::new(),
-        verdict: Verdict::of(&ratio, aim, better(&discipline.benchmark)),
-        aim,
-        ratio,
+        against: "best of the others, geometric mean".to_owned(),
+        ..Check::of(workload, ratios, goal_of_mean(workload)?)
     })
 }
 
-fn against_own(analysis: &Analysis<'_>, discipline: &Discipline, ours: &Contender) -> Vec<Check> {
-    let own = ours.own();
+fn against_native(
+    analysis: &Analysis<'_>,
+    workload: &Workload,
+    ours: &Configuration,
+) -> Vec<Check> {
+    let native = ours.native();
     let of_size = |size| {
-        let ratio = analysis.ratio(discipline, (ours, &own), size)?;
+        let ratio = analysis.ratio(workload, (ours, &native), size)?;
         Some(Check {
-            group: discipline.to_string(),
-            against: format!("{}'s own transport", ours.mpi),
+            against: format!("{}{NATIVELY}", ours.mpi),
             size_bytes: Some(size),
-            who: format!("{ours} against {own}"),
-            verdict: Verdict::of(&ratio, aim(discipline), better(&discipline.benchmark)),
-            aim: aim(discipline),
-            ratio,
+            who: format!("{ours} against {native}"),
+            ..Check::of(workload, both(&ratio), goal(workload))
         })
     };
     analysis
-        .sizes(discipline, ours)
+        .sizes(workload, ours)
         .into_iter()
         .filter_map(of_size)
         .collect()
 }
 
-fn limits(analysis: &Analysis<'_>, discipline: &Discipline) -> Vec<Check> {
+fn limits(analysis: &Analysis<'_>, workload: &Workload) -> Vec<Check> {
     let handover = |speed: Speed| speed.handover_ns;
     let copy = |speed: Speed| Some(speed.copy_ns);
-    [
-        limit(analysis, discipline, SMALL_BYTES, &handover).map(|(who, ratio)| {
-            (
-                "one hand-over of a cache line",
-                AIM_HANDOVERS,
-                who,
-                ratio,
-                SMALL_BYTES,
-            )
-        }),
-        limit(analysis, discipline, LARGE_BYTES, &copy).map(|(who, ratio)| {
-            (
-                "one copy of as much memory",
-                AIM_COPIES,
-                who,
-                ratio,
-                LARGE_BYTES,
-            )
-        }),
-    ]
-    .into_iter()
-    .flatten()
-    .map(|(against, aim, who, ratio, size)| Check {
-        group: discipline.to_string(),
-        against: against.to_owned(),
-        size_bytes: Some(size),
-        who,
-        verdict: Verdict::of(&ratio, aim, Better::Less),
-        aim,
-        ratio,
-    })
-    .collect()
+    let of = |against: &str, goal, size, limit_ns: &dyn Fn(Speed) -> Option<f64>| {
+        let (who, ratio) = limit(analysis, workload, size, limit_ns)?;
+        Some(Check {
+            against: against.to_owned(),
+            size_bytes: Some(size),
+            who,
+            ..Check::of(workload, both(&ratio), goal)
+        })
+    };
+    let handover = of(
+        "one hand-over of a cache line",
+        GOAL_HANDOVERS,
+        SMALL_BYTES,
+        &handover,
+    );
+    let copy = of(
+        "one copy of as much memory",
+        GOAL_COPIES,
+        LARGE_BYTES,
+        &copy,
+    );
+    handover.into_iter().chain(copy).collect()
 }
 
 /// Weft's best MPI over what was measured beside each of its runs.
 fn limit(
     analysis: &Analysis<'_>,
-    discipline: &Discipline,
+    workload: &Workload,
     size: usize,
     limit_ns: &dyn Fn(Speed) -> Option<f64>,
-) -> Option<(String, Interval)> {
-    let (leader, _) = analysis.leader(discipline, true, size)?;
-    let figures = analysis.column(discipline, leader, size)?;
+) -> Option<(String, Ratio)> {
+    let leader = analysis.leader(workload, true, size)?;
+    let figures = analysis.figures(workload, leader, size)?;
     let beside = |turn: &&Turn| {
-        turn.discipline == *discipline && turn.contender == *leader && turn.failure.is_none()
+        turn.workload == *workload && turn.configuration == *leader && turn.failure.is_none()
     };
-    let mut ratios: Column = vec![None; figures.len()];
+    let mut limits = vec![None; figures.medians.len()];
     for turn in analysis.record.turns.iter().filter(beside) {
-        if let (Some(Some(us)), Some(limit)) = (figures.get(turn.round), limit_ns(turn.speed())) {
-            ratios[turn.round] = Some(us * 1000.0 / limit);
+        if let (Some(place), Some(limit)) = (limits.get_mut(turn.round), limit_ns(turn.speed())) {
+            *place = Some(limit / 1000.0);
         }
     }
-    Some((leader.to_string(), of_median(&ratios)?))
+    let limits = Figures {
+        means: limits.clone(),
+        medians: limits,
+    };
+    Some((leader.to_string(), Ratio::of(figures, &limits)?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compare::record::tests::{discipline, filled};
+    use crate::compare::record::tests::{filled, workload};
 
     fn interval(low: f64, value: f64, high: f64) -> Interval {
         Interval {
@@ -256,6 +300,7 @@ mod tests {
             low,
             high,
             confidence: 0.95,
+            rounds: 10,
         }
     }
 
@@ -273,9 +318,9 @@ mod tests {
     }
 
     #[test]
-    fn latency_is_held_against_best_peer_own_transport_and_hardware() {
+    fn latency_is_held_best_and_hardware() {
         let record = filled();
-        let list = checks(&Analysis::of(&record), &discipline("latency"));
+        let list = checks(&Analysis::of(&record), &workload("latency"));
         let shown: Vec<String> = list
             .iter()
             .map(|check| {
@@ -291,11 +336,11 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "Some(8) best peer 0.67 met",
-                "Some(4096) best peer 0.67 met",
-                "None best peer, geometric mean 0.67 met",
-                "Some(8) mpich's own transport 0.50 met",
-                "Some(4096) mpich's own transport 0.50 met",
+                "Some(8) best of the others 0.67 met",
+                "Some(4096) best of the others 0.67 met",
+                "None best of the others, geometric mean 0.67 met",
+                "Some(8) mpich native 0.50 met",
+                "Some(4096) mpich native 0.50 met",
                 // 0.3 us in hand-overs of 80 ns
                 "Some(8) one hand-over of a cache line 3.75 missed",
             ]

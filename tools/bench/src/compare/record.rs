@@ -3,21 +3,22 @@
 //!
 //! Filled by compare, kept by journal, read by analysis and by everything that is written. docs/report.md describes the fields.
 
+use super::configuration::{Configuration, Workload};
 use super::environment::Environment;
-use super::plan::{Contender, Discipline, Leg};
+use super::plan::Run;
 use crate::catalogue::{self, Measure};
-use crate::statistics::bootstrap::Better;
+use crate::statistics::interval::Better;
 use crate::statistics::median;
 use crate::statistics::speed::{Speed, around};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Runs of one leg that may fail before it is left alone (chosen: one accident is forgiven).
+/// Runs of one run that may fail before it is left alone (chosen: one accident is forgiven).
 const FAILURES_FORGIVEN: usize = 1;
 
 /// A run that takes longer than this, in seconds, and [`SLOW_FACTOR`] times as long as those that it is compared with, is slow (chosen).
 const SLOW_SECONDS: f64 = 5.0;
-/// Times the median run of the same discipline (chosen).
+/// Times the median run of the same workload (chosen).
 const SLOW_FACTOR: f64 = 4.0;
 /// Rounds in which a slow series takes part (chosen: what is so far behind needs no narrow interval, and would take most of the time).
 const SLOW_ROUNDS: usize = 2;
@@ -35,11 +36,13 @@ pub struct Matrix {
     /// Message sizes, as -m takes them.
     pub sizes: Option<String>,
     /// Who takes part.
+    #[serde(rename = "configurations", alias = "entrants")]
     pub entrants: Vec<Entrant>,
     /// Why others do not.
     pub left_out: Vec<String>,
     /// What they are compared in.
-    pub disciplines: Vec<Discipline>,
+    #[serde(rename = "benchmarks", alias = "disciplines")]
+    pub workloads: Vec<Workload>,
     /// The command line of each run.
     pub commands: Vec<Command>,
 }
@@ -49,7 +52,7 @@ pub struct Matrix {
 pub struct Entrant {
     /// Who.
     #[serde(flatten)]
-    pub contender: Contender,
+    pub configuration: Configuration,
     /// Where; empty for this machine.
     #[serde(default)]
     pub hosts: String,
@@ -62,12 +65,16 @@ pub struct Entrant {
 pub struct Command {
     /// Who runs.
     #[serde(flatten)]
-    pub contender: Contender,
+    pub configuration: Configuration,
     /// What runs.
     #[serde(flatten)]
-    pub discipline: Discipline,
+    pub workload: Workload,
     /// The words, quoted for a shell.
     pub command: String,
+    /// How `weft run` starts the launcher for it, as its dry run printed it; empty in comparisons
+    /// from before it was kept.
+    #[serde(default)]
+    pub launch: String,
 }
 
 /// One run.
@@ -75,10 +82,10 @@ pub struct Command {
 pub struct Turn {
     /// Who ran.
     #[serde(flatten)]
-    pub contender: Contender,
+    pub configuration: Configuration,
     /// What ran.
     #[serde(flatten)]
-    pub discipline: Discipline,
+    pub workload: Workload,
     /// Round, from 0.
     pub round: usize,
     /// 0, or 1 for a run again because the machine had another speed.
@@ -160,23 +167,24 @@ pub fn quantity(benchmark: &str) -> &'static str {
 }
 
 impl Record {
-    /// Whether a leg has failed too often to try it again.
-    pub fn gave_up_on(&self, leg: &Leg) -> bool {
+    /// Whether a run has failed too often to try it again.
+    pub fn gave_up_on(&self, run: &Run) -> bool {
         let failed = |turn: &&Turn| {
             turn.failure.is_some()
-                && turn.contender == leg.contender
-                && turn.discipline == leg.discipline
+                && turn.configuration == run.configuration
+                && turn.workload == run.workload
         };
         self.turns.iter().filter(failed).count() > FAILURES_FORGIVEN
     }
 
-    /// Whether a leg is so much slower than what it is compared with that the rounds it has had are enough.
-    pub fn has_enough_of(&self, contender: &Contender, discipline: &Discipline) -> bool {
+    /// Whether a run is so much slower than what it is compared with that the rounds it has had are
+    /// enough.
+    pub fn has_enough_of(&self, configuration: &Configuration, workload: &Workload) -> bool {
         let walls = |mine: bool| -> Vec<f64> {
             let ran = self.turns.iter().filter(|turn| {
                 turn.failure.is_none()
-                    && turn.discipline == *discipline
-                    && (!mine || turn.contender == *contender)
+                    && turn.workload == *workload
+                    && (!mine || turn.configuration == *configuration)
             });
             ran.map(|turn| turn.wall_seconds).collect()
         };
@@ -190,44 +198,45 @@ impl Record {
 
     /// The series that are measured in fewer rounds for that.
     pub fn slow_series(&self) -> Vec<String> {
-        let series: BTreeSet<(&Discipline, &Contender)> = self
+        let series: BTreeSet<(&Workload, &Configuration)> = self
             .turns
             .iter()
-            .map(|turn| (&turn.discipline, &turn.contender))
+            .map(|turn| (&turn.workload, &turn.configuration))
             .collect();
         let slow = series
             .into_iter()
-            .filter(|(discipline, contender)| self.has_enough_of(contender, discipline));
-        slow.map(|(discipline, contender)| format!("{contender}: {discipline}"))
+            .filter(|(workload, configuration)| self.has_enough_of(configuration, workload));
+        slow.map(|(workload, configuration)| format!("{configuration}: {workload}"))
             .collect()
     }
 
-    /// Whether a leg has had its turn in a round.
-    pub fn has(&self, leg: &Leg, round: usize) -> bool {
+    /// Whether a run has had its turn in a round.
+    pub fn has(&self, run: &Run, round: usize) -> bool {
         self.turns.iter().any(|turn| {
             turn.round == round
-                && turn.contender == leg.contender
-                && turn.discipline == leg.discipline
+                && turn.configuration == run.configuration
+                && turn.workload == run.workload
         })
     }
 
-    /// One sentence for each leg that failed: the rounds, and the last reason.
+    /// One sentence for each run that failed: the rounds, and the last reason.
     pub fn failures(&self) -> Vec<String> {
-        let mut by_leg: BTreeMap<(&Discipline, &Contender), (Vec<String>, &str)> = BTreeMap::new();
+        let mut by_run: BTreeMap<(&Workload, &Configuration), (Vec<String>, &str)> =
+            BTreeMap::new();
         for turn in &self.turns {
             if let Some(reason) = &turn.failure {
-                let entry = by_leg
-                    .entry((&turn.discipline, &turn.contender))
+                let entry = by_run
+                    .entry((&turn.workload, &turn.configuration))
                     .or_default();
                 entry.0.push((turn.round + 1).to_string());
                 entry.1 = reason;
             }
         }
-        by_leg
+        by_run
             .into_iter()
-            .map(|((discipline, contender), (rounds, reason))| {
+            .map(|((workload, configuration), (rounds, reason))| {
                 format!(
-                    "{contender}: {discipline}, round {}: {reason}",
+                    "{configuration}: {workload}, round {}: {reason}",
                     rounds.join(" and ")
                 )
             })
@@ -238,7 +247,7 @@ impl Record {
     pub fn version(&self, mpi: &str) -> Option<(&str, &str)> {
         self.turns
             .iter()
-            .find(|turn| turn.contender.mpi == mpi && !turn.mpi_version.is_empty())
+            .find(|turn| turn.configuration.mpi == mpi && !turn.mpi_version.is_empty())
             .map(|turn| (turn.mpi_version.as_str(), turn.library.as_str()))
     }
 
@@ -246,20 +255,20 @@ impl Record {
     pub fn mpis(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for entrant in &self.matrix.entrants {
-            if !names.contains(&entrant.contender.mpi.as_str()) {
-                names.push(&entrant.contender.mpi);
+            if !names.contains(&entrant.configuration.mpi.as_str()) {
+                names.push(&entrant.configuration.mpi);
             }
         }
         names
     }
 
-    /// Contenders of a discipline, in the order in which they were named.
-    pub fn contenders(&self, discipline: &Discipline) -> Vec<&Contender> {
+    /// Configurations of a workload, in the order in which they were named.
+    pub fn configurations(&self, workload: &Workload) -> Vec<&Configuration> {
         self.matrix
             .entrants
             .iter()
-            .filter(|entrant| entrant.hosts == discipline.hosts)
-            .map(|entrant| &entrant.contender)
+            .filter(|entrant| entrant.hosts == workload.hosts)
+            .map(|entrant| &entrant.configuration)
             .collect()
     }
 }

@@ -1,94 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The comparison as text for a terminal: for each MPI Weft beside its own transport, then every aim and how it stands.
+//! The comparison as text for a terminal: for each MPI Weft beside its native transport, then every
+//! goal and how it stands.
 //!
-//! Called by compare; reads analysis and reach. All figures are in the page and the files; here is a choice of sizes.
+//! Called by compare; reads analysis, ratio and reach. All figures are in the page and the files;
+//! here is a choice of sizes.
 
 use super::analysis::Analysis;
-use super::plan::{Contender, Discipline};
+use super::caveats;
+use super::configuration::{Configuration, Workload};
+use super::ratio::Ratio;
 use super::reach::{self, Check};
 use super::record::{better, unit};
 use crate::report::axis::{bytes, figure};
-use crate::statistics::bootstrap::{Better, Interval, attainable};
-use crate::statistics::spread;
+use crate::statistics::interval::{Better, Interval, percent};
 use std::fmt::Write;
 
 /// Sizes are shown in steps of this factor, and the largest (chosen: a screenful per MPI).
 const STEP: usize = 8;
 
+/// What the columns mean.
+const LEGEND: &str = "
+Weft beside each MPI's native transport
+For each size the median over the rounds, and in parentheses the median of the runs' means.
+Weft/native, Weft/best: the median of the ratios round by round, * where Weft is ahead; in brackets
+the interval in which the true ratio lies, then with what confidence; in parentheses the ratio of
+the means. Figures and ratio are from the same rounds.
+native: the MPI's own transport. best: the best of all MPIs and transports here without Weft.
+";
+/// Said where something was started as by a plain mpirun.
+const PLAIN: &str = "plain: as a plain mpirun starts it (weft run --plain): no shared heap, no rules
+for collectives. It is divided by native, plain where that was measured, and else by native, which is then the same.
+";
+
 /// The whole text.
 pub fn all(analysis: &Analysis<'_>) -> String {
-    let mut text = String::from("\nWeft against this MPI's own transport\n");
-    text.push_str("Medians over the rounds, in brackets P10-P90. The ratio is Weft's figure over the other's; * marks where Weft is ahead.\n");
-    text.push_str("own: the MPI's own transport. best: the best of all MPIs and transports here without Weft.\n");
+    let mut text = LEGEND.to_owned();
+    if has_plain(analysis) {
+        text.push_str(PLAIN);
+    }
     for mpi in analysis.record.mpis() {
         let version = analysis
             .record
             .version(mpi)
             .map_or("no run of it worked", |(version, _)| version);
         let _ = writeln!(text, "\n{mpi}: {version}");
-        for discipline in &analysis.record.matrix.disciplines {
-            text.push_str(&one(analysis, mpi, discipline));
+        for workload in &analysis.record.matrix.workloads {
+            text.push_str(&one(analysis, mpi, workload));
         }
     }
-    text.push_str(&aims(analysis));
+    text.push_str(&goals(analysis));
     text
 }
 
-fn one(analysis: &Analysis<'_>, mpi: &str, discipline: &Discipline) -> String {
-    let mine: Vec<&Contender> = analysis
+/// Whether something was started as by a plain mpirun.
+pub fn has_plain(analysis: &Analysis<'_>) -> bool {
+    let mut entrants = analysis.record.matrix.entrants.iter();
+    entrants.any(|entrant| entrant.configuration.variant() == Some(super::configuration::PLAIN))
+}
+
+fn one(analysis: &Analysis<'_>, mpi: &str, workload: &Workload) -> String {
+    let mine: Vec<&Configuration> = analysis
         .record
-        .contenders(discipline)
+        .configurations(workload)
         .into_iter()
-        .filter(|contender| contender.mpi == mpi)
+        .filter(|configuration| configuration.mpi == mpi)
+        .filter(|configuration| !analysis.sizes(workload, configuration).is_empty())
         .collect();
     let mut sizes: Vec<usize> = mine
         .iter()
-        .flat_map(|contender| analysis.sizes(discipline, contender))
+        .flat_map(|configuration| analysis.sizes(workload, configuration))
         .collect();
     sizes.sort_unstable();
     sizes.dedup();
     if sizes.is_empty() {
         return String::new();
     }
-    let mut text = format!(
-        "  {:<26}",
-        format!("{discipline} ({})", unit(&discipline.benchmark))
-    );
-    for contender in &mine {
-        let name = match contender.transport.as_str() {
-            "weft" => "Weft",
-            "native" => "own",
-            other => other,
-        };
-        let _ = write!(text, "{name:>26}");
+    let unit = unit(&workload.benchmark);
+    let mut text = format!("  {workload} ({unit})\n  {:<8}", "size");
+    for configuration in &mine {
+        let _ = write!(text, "{:>16}", configuration.short());
     }
-    let _ = writeln!(text, "{:>12}{:>12}", "Weft/own", "Weft/best");
-    let ours = mine.iter().find(|contender| contender.is_ours());
+    for configuration in compared(&mine) {
+        let _ = write!(text, "{:>33}", format!("{}/native", configuration.short()));
+    }
+    let ours = mine.iter().find(|configuration| configuration.is_ours());
+    let best = if ours.is_some() { "Weft/best" } else { "" };
+    let _ = writeln!(text, "{best:>33}");
     for size in shown(&sizes) {
-        let _ = write!(text, "  {size:<26}");
-        for contender in &mine {
-            let cell = analysis.cell(discipline, contender, size);
-            let cell = cell.map_or("-".to_owned(), |cell| {
-                format!(
-                    "{} [{}-{}]",
-                    figure(cell.summary.median),
-                    figure(cell.summary.p10),
-                    figure(cell.summary.p90)
-                )
+        let _ = write!(text, "  {:<8}", bytes(size as f64));
+        for configuration in &mine {
+            let middle = analysis.middle(workload, configuration, size);
+            let cell = middle.map_or("-".to_owned(), |middle| {
+                format!("{} ({})", figure(middle.median), figure(middle.mean))
             });
-            let _ = write!(text, "{cell:>26}");
+            let _ = write!(text, "{cell:>16}");
         }
-        let better = better(&discipline.benchmark);
-        let own = ours.and_then(|ours| analysis.ratio(discipline, (ours, &ours.own()), size));
-        let best = ours.and_then(|ours| analysis.against_best(discipline, ours, size));
-        let _ = writeln!(
-            text,
-            "{:>12}{:>12}",
-            ratio(own, better),
-            ratio(best, better)
-        );
+        let better = better(&workload.benchmark);
+        for configuration in compared(&mine) {
+            let native = analysis.to_native(workload, configuration, size);
+            let _ = write!(text, "{:>33}", ratio(native, better));
+        }
+        let best = ours.and_then(|ours| analysis.to_best(workload, ours, size));
+        let best = ours.map(|_| ratio(best, better)).unwrap_or_default();
+        let _ = writeln!(text, "{best:>33}");
     }
     text
+}
+
+/// Those that are shown with their ratio to the native transport.
+fn compared<'a>(mine: &[&'a Configuration]) -> impl Iterator<Item = &'a Configuration> {
+    let is_one = |one: &&Configuration| one.is_weft() || !one.is_rival();
+    mine.iter()
+        .copied()
+        .filter(is_one)
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 /// The smallest, every one that is [`STEP`] times the last or more, and the largest.
@@ -111,21 +137,52 @@ fn shown(sizes: &[usize]) -> Vec<usize> {
     chosen
 }
 
-fn ratio(interval: Option<Interval>, better: Better) -> String {
-    let Some(interval) = interval else {
+/// `0.50* [0.45-0.55] 96.9 % (0.52)`.
+fn ratio(ratio: Option<Ratio>, better: Better) -> String {
+    let Some(Ratio {
+        of_medians,
+        of_means,
+        ..
+    }) = ratio
+    else {
         return "-".to_owned();
     };
     // Judged by what is shown: 0.999 is printed as 1.00 and is no lead.
-    let ratio = (interval.value * 100.0).round() / 100.0;
-    let ahead = better.of(ratio, 1.0) == ratio && ratio != 1.0;
-    format!("{ratio:.2}{}", if ahead { "*" } else { " " })
+    let shown = (of_medians.value * 100.0).round() / 100.0;
+    let ahead = better.of(shown, 1.0) == shown && shown != 1.0;
+    format!(
+        "{shown:.2}{} [{:.2}-{:.2}] {} ({:.2})",
+        if ahead { "*" } else { " " },
+        of_medians.low,
+        of_medians.high,
+        percent(of_medians.confidence),
+        of_means.value
+    )
 }
 
-/// Every aim with its figure, its confidence and how it stands.
-pub fn aims(analysis: &Analysis<'_>) -> String {
-    let mut text = String::from("\nWhat Weft aims at, and how it stands\n");
-    text.push_str("Weft's figure over the other's, in brackets where it lies with 95 % confidence (less where noted below). Best over all MPIs on both sides.\n");
-    text.push_str("met and missed are sure; likely met and likely missed: the aim lies within the brackets.\n");
+/// Every goal with its figure, its confidence and how it stands.
+pub fn goals(analysis: &Analysis<'_>) -> String {
+    if !analysis
+        .record
+        .matrix
+        .entrants
+        .iter()
+        .any(|entrant| entrant.configuration.is_ours())
+    {
+        return caveats(analysis);
+    }
+    let mut text = String::from("\nWeft's goals, and how they stand\n");
+    text.push_str(
+        "Weft's figure over the other's: of the medians, in brackets the interval, and \
+                   behind it of the means.\n",
+    );
+    text.push_str(
+        "met and missed: the whole interval says so. likely: the goal lies within the interval.\n",
+    );
+    text.push_str(
+        "Against the best of the others: in each round the best MPI over Weft and the \
+                   best without Weft.\n",
+    );
     if let Some(usual) = analysis.usual {
         let handover = usual.handover_ns.map_or("not measured".to_owned(), |time| {
             format!("{:.0} ns", time.median)
@@ -136,10 +193,10 @@ pub fn aims(analysis: &Analysis<'_>) -> String {
             usual.copy_ns.median / 1000.0
         );
     }
-    for discipline in &analysis.record.matrix.disciplines {
-        let checks = reach::checks(analysis, discipline);
+    for workload in &analysis.record.matrix.workloads {
+        let checks = reach::checks(analysis, workload);
         if !checks.is_empty() {
-            text.push_str(&group(discipline, &checks));
+            text.push_str(&group(workload, &checks));
         }
     }
     text.push_str(&caveats(analysis));
@@ -147,60 +204,67 @@ pub fn aims(analysis: &Analysis<'_>) -> String {
     text
 }
 
-fn group(discipline: &Discipline, checks: &[Check]) -> String {
+fn group(workload: &Workload, checks: &[Check]) -> String {
     let mut text = String::new();
     let met = checks.iter().filter(|check| check.verdict.is_met()).count();
-    let _ = writeln!(text, "\n  {discipline}: {met} of {} met", checks.len());
-    for check in checks
+    let of_means = checks
         .iter()
-        .filter(|check| !check.against.ends_with("own transport"))
-    {
+        .filter(|check| check.verdict_of_means.is_met())
+        .count();
+    let _ = writeln!(
+        text,
+        "\n  {workload}: {met} of {} met, by the means {of_means}",
+        checks.len()
+    );
+    for check in checks.iter().filter(|check| !check.is_native()) {
         let size = check
             .size_bytes
             .map_or("all".to_owned(), |size| bytes(size as f64));
         let _ = writeln!(
             text,
-            "    {size:>6}  {:<30}{:>22}   {} {:<5} {:<14} {}",
+            "    {size:>6}  {:<36}{:>18} {:>7}  means {:.2}   {} {:<5} {:<14} {}",
             check.against,
             in_brackets(&check.ratio),
-            if better(&discipline.benchmark) == Better::Less {
-                "at most"
-            } else {
-                "at least"
-            },
-            check.aim,
+            percent(check.ratio.confidence),
+            check.ratio_of_means.value,
+            check.bound(),
+            check.goal,
             check.verdict.words(),
             check.who
         );
     }
-    let mut own: Vec<&str> = checks
+    let mut natives: Vec<&str> = checks
         .iter()
-        .filter(|check| check.against.ends_with("own transport"))
+        .filter(|check| check.is_native())
         .map(|check| check.against.as_str())
         .collect();
-    own.dedup();
-    for against in own {
-        text.push_str(&against_own(discipline, against, checks));
+    natives.dedup();
+    for against in natives {
+        text.push_str(&against_native(workload, against, checks));
     }
     text
 }
 
-/// One line for an MPI's own transport: how many sizes, the ratio at each, the worst.
-fn against_own(discipline: &Discipline, against: &str, checks: &[Check]) -> String {
-    let better = better(&discipline.benchmark);
+/// One line for an MPI's native transport: how many sizes, the ratio at each, the worst.
+fn against_native(workload: &Workload, against: &str, checks: &[Check]) -> String {
+    let better = better(&workload.benchmark);
     let list: Vec<&Check> = checks
         .iter()
         .filter(|check| check.against == against)
         .collect();
     let met = list.iter().filter(|check| check.verdict.is_met()).count();
-    let mut text = format!("    {against}: {met} of {} sizes met:", list.len());
+    let mut text = format!(
+        "    {against}: {met} of {} sizes met (means in parentheses, ! where missed):",
+        list.len()
+    );
     for check in &list {
         let mark = if check.verdict.is_met() { "" } else { "!" };
         let _ = write!(
             text,
-            " {} {:.2}{mark}",
+            " {} {:.2}{mark} ({:.2})",
             bytes(check.size_bytes.unwrap_or(0) as f64),
-            check.ratio.value
+            check.ratio.value,
+            check.ratio_of_means.value
         );
     }
     let worst = list.into_iter().reduce(|one, other| {
@@ -228,64 +292,10 @@ pub fn in_brackets(interval: &Interval) -> String {
 /// What a reader must know before believing it.
 pub fn caveats(analysis: &Analysis<'_>) -> String {
     let mut text = String::from("\n");
-    for line in caveat_lines(analysis) {
+    for line in caveats::lines(analysis) {
         let _ = writeln!(text, "  {line}");
     }
     text
-}
-
-/// The same as sentences.
-pub fn caveat_lines(analysis: &Analysis<'_>) -> Vec<String> {
-    let record = analysis.record;
-    let mut lines = Vec::new();
-    let rounds = record
-        .turns
-        .iter()
-        .map(|turn| turn.round + 1)
-        .max()
-        .unwrap_or(0);
-    if rounds < spread::FEWEST_ROUNDS {
-        lines.push(format!(
-            "{rounds} rounds carry a confidence of {:.0} % at most; 95 % need {} rounds.",
-            attainable(rounds) * 100.0,
-            spread::FEWEST_ROUNDS
-        ));
-    }
-    let slow = record.slow_series();
-    if !slow.is_empty() {
-        lines.push(format!(
-            "{} took many times as long as the others, and took part in the first two rounds only: {}.",
-            if slow.len() == 1 { "One series".to_owned() } else { format!("{} series", slow.len()) },
-            slow.join("; ")
-        ));
-    }
-    if let Some((wanted, most)) = analysis
-        .rounds_wanted()
-        .filter(|(wanted, _)| *wanted > rounds)
-    {
-        let or_more = if wanted >= spread::MOST_ROUNDS {
-            " or more, and wants quieting instead"
-        } else {
-            ""
-        };
-        lines.push(format!(
-            "For medians within 5 % in nine tenths of the series this machine needs {wanted} rounds{or_more}; the widest is {most}."
-        ));
-    }
-    if !analysis.excluded().is_empty() {
-        lines.push(format!(
-            "{} of {} runs do not count, since the machine's speed around them was another by more than a quarter; see the page for which.",
-            analysis.excluded().len(),
-            record.turns.len()
-        ));
-    }
-    if !analysis.doubtful().is_empty() {
-        lines.push(format!(
-            "{} series are doubtful: the machine had another speed in most of their runs, so all of these count.",
-            analysis.doubtful().len()
-        ));
-    }
-    lines
 }
 
 #[cfg(test)]
@@ -294,10 +304,10 @@ mod tests {
     use crate::compare::record::tests::filled;
 
     #[test]
-    fn table_shows_medians_spread_and_both_ratios() {
+    fn table_shows_medians_means_and_both_ratios_with_their_confidence() {
         let record = filled();
         let text = all(&Analysis::of(&record));
-        assert!(text.contains("Weft against this MPI's own transport"));
+        assert!(text.contains("Weft beside each MPI's native transport"));
         let line = text
             .lines()
             .find(|line| line.starts_with("  8 "))
@@ -308,31 +318,31 @@ mod tests {
             [
                 "8",
                 "0.30",
-                "[0.23-0.37]",
+                "(0.30)",
                 "0.60",
-                "[0.46-0.74]",
+                "(0.60)",
                 "0.50*",
-                "0.67*"
+                "[0.50-0.50]",
+                "98.4",
+                "%",
+                "(0.50)",
+                "0.67*",
+                "[0.67-0.67]",
+                "98.4",
+                "%",
+                "(0.67)"
             ]
         );
         assert!(
-            text.contains("best peer, geometric mean") && text.contains("at most 0.8"),
+            text.contains("best of the others, geometric mean") && text.contains("at most 0.8"),
             "{text}"
         );
         assert!(
-            text.contains("mpich's own transport: 2 of 2 sizes met: 8 0.50 4K 0.50; worst at"),
+            text.contains(
+                "mpich native: 2 of 2 sizes met (means in parentheses, ! where missed): \
+                           8 0.50 (0.50) 4K"
+            ),
             "{text}"
-        );
-    }
-
-    #[test]
-    fn few_rounds_are_called_few() {
-        let mut record = filled();
-        record.turns.retain(|turn| turn.round < 3);
-        let lines = caveat_lines(&Analysis::of(&record)).join("\n");
-        assert!(
-            lines.contains("3 rounds carry a confidence of 75 %"),
-            "{lines}"
         );
     }
 

@@ -5,10 +5,10 @@
 //! the rule asks for the figure itself; a rule for which nothing was measured is crossed too, so that nothing passes by being absent.
 
 use super::analysis::Analysis;
-use super::plan::{Contender, Discipline};
+use super::configuration::{Configuration, Workload};
 use super::record::{Record, unit};
 use crate::report::axis::{bytes, figure};
-use crate::statistics::bootstrap::{self, Interval};
+use crate::statistics::interval::{self, Interval, percent};
 use serde::Deserialize;
 use std::path::Path;
 
@@ -38,7 +38,8 @@ pub struct Rule {
     pub from_bytes: Option<usize>,
     /// Largest message size in bytes.
     pub to_bytes: Option<usize>,
-    /// What the figure is divided by: `own`, `best`, `previous` or MPI/TRANSPORT; absent for the figure itself.
+    /// What the figure is divided by: `native`, `best`, `previous` or MPI/TRANSPORT; absent for the
+    /// figure itself.
     pub against: Option<String>,
     /// The figure, or the ratio, may be at most this.
     pub at_most: Option<f64>,
@@ -117,10 +118,10 @@ pub fn read(path: &Path) -> Result<Thresholds, String> {
             return complaint("limits must be numbers above 0");
         }
         if let Some(against) = rule.against.as_deref().filter(|against| {
-            !matches!(*against, "own" | "best" | "previous") && !against.contains('/')
+            !matches!(*against, "native" | "own" | "best" | "previous") && !against.contains('/')
         }) {
             return complaint(&format!(
-                "against \"{against}\" must be own, best, previous or MPI/TRANSPORT"
+                "against \"{against}\" must be native, best, previous or MPI/TRANSPORT"
             ));
         }
     }
@@ -161,25 +162,25 @@ fn one(rule: &Rule, analysis: &Analysis<'_>, earlier: Option<&Analysis<'_>>) -> 
         checked: 0,
         crossed: Vec::new(),
     };
-    for discipline in &analysis.record.matrix.disciplines {
-        for contender in analysis.record.contenders(discipline) {
-            if !rule.is_about(discipline, contender) {
+    for workload in &analysis.record.matrix.workloads {
+        for configuration in analysis.record.configurations(workload) {
+            if !rule.is_about(workload, configuration) {
                 continue;
             }
             for size in analysis
-                .sizes(discipline, contender)
+                .sizes(workload, configuration)
                 .into_iter()
                 .filter(|size| rule.holds_size(*size))
             {
                 let Some(interval) =
-                    rule.interval((discipline, contender), size, analysis, earlier)
+                    rule.interval((workload, configuration), size, analysis, earlier)
                 else {
                     continue;
                 };
                 outcome.checked += 1;
                 outcome
                     .crossed
-                    .extend(rule.crossed((discipline, contender), size, &interval));
+                    .extend(rule.crossed((workload, configuration), size, &interval));
             }
         }
     }
@@ -192,12 +193,12 @@ fn one(rule: &Rule, analysis: &Analysis<'_>, earlier: Option<&Analysis<'_>>) -> 
 }
 
 impl Rule {
-    fn is_about(&self, discipline: &Discipline, contender: &Contender) -> bool {
+    fn is_about(&self, workload: &Workload, configuration: &Configuration) -> bool {
         let fits = |pattern: &str, name: &str| pattern == "*" || pattern == name;
-        fits(&self.benchmark, &discipline.benchmark)
-            && fits(&self.mpi, &contender.mpi)
-            && fits(&self.transport, &contender.transport)
-            && self.ranks.is_none_or(|ranks| ranks == discipline.ranks)
+        fits(&self.benchmark, &workload.benchmark)
+            && fits(&self.mpi, &configuration.mpi)
+            && fits(&self.transport, &configuration.transport)
+            && self.ranks.is_none_or(|ranks| ranks == workload.ranks)
     }
 
     fn holds_size(&self, size: usize) -> bool {
@@ -206,34 +207,34 @@ impl Rule {
 
     fn interval(
         &self,
-        (discipline, contender): (&Discipline, &Contender),
+        (workload, configuration): (&Workload, &Configuration),
         size: usize,
         analysis: &Analysis<'_>,
         earlier: Option<&Analysis<'_>>,
     ) -> Option<Interval> {
-        let column = analysis.column(discipline, contender, size)?;
-        match self.against.as_deref() {
-            None => bootstrap::of_median(column),
-            Some("own") => analysis.ratio(discipline, (contender, &contender.own()), size),
-            Some("best") => analysis.against_best(discipline, contender, size),
+        let figures = analysis.figures(workload, configuration, size)?;
+        let ratio = match self.against.as_deref() {
+            None => return interval::of_median(&figures.medians),
             Some("previous") => {
-                bootstrap::of_unpaired_ratio(column, earlier?.column(discipline, contender, size)?)
+                let before = earlier?.figures(workload, configuration, size)?;
+                return interval::of_unpaired_ratio(&figures.medians, &before.medians);
             }
+            // "own" is how it was called at first.
+            Some("native" | "own") => analysis.to_native(workload, configuration, size),
+            Some("best") => analysis.to_best(workload, configuration, size),
             Some(other) => {
                 let (mpi, transport) = other.split_once('/')?;
-                let other = Contender {
-                    mpi: mpi.to_owned(),
-                    transport: transport.to_owned(),
-                };
-                analysis.ratio(discipline, (contender, &other), size)
+                let other = Configuration::new(mpi, transport);
+                analysis.ratio(workload, (configuration, &other), size)
             }
-        }
+        };
+        Some(ratio?.of_medians)
     }
 
     /// What is wrong, by how much, how surely.
     fn crossed(
         &self,
-        (discipline, contender): (&Discipline, &Contender),
+        (workload, configuration): (&Workload, &Configuration),
         size: usize,
         interval: &Interval,
     ) -> Option<String> {
@@ -251,7 +252,7 @@ impl Rule {
         };
         let what = match &self.against {
             Some(against) => format!("times {against}"),
-            None => unit(&discipline.benchmark).to_owned(),
+            None => unit(&workload.benchmark).to_owned(),
         };
         let size = if size == 0 {
             String::new()
@@ -259,11 +260,12 @@ impl Rule {
             format!(", {} bytes", bytes(size as f64))
         };
         Some(format!(
-            "{contender}: {discipline}{size}: {} {what} ({} to {} with {:.0} % confidence), allowed is {words} {limit}: {:.0} % beyond",
+            "{configuration}: {workload}{size}: {} {what} ({} to {} with {} confidence), allowed \
+             is {words} {limit}: {:.0} % beyond",
             figure(interval.value),
             figure(interval.low),
             figure(interval.high),
-            interval.confidence * 100.0,
+            percent(interval.confidence),
             (interval.value / limit - 1.0).abs() * 100.0
         ))
     }

@@ -2,8 +2,8 @@
 //! Figures from two hosts in network namespaces of this machine, joined by four equal-cost paths that the kernel picks: what losses and a path
 //! that fails do to Weft and to TCP.
 //!
-//! Called by figures. Brings the testbed's scripts along (tests/testbed), which need root, and removes what they made. Each contender has a run per
-//! round, in turn.
+//! Called by figures. Brings the testbed's scripts along (tests/testbed), which need root, and
+//! removes what they made. Each configuration has a run per round, in turn.
 
 use super::measured::order;
 use super::study::{Fault, Study};
@@ -26,7 +26,7 @@ const SCRIPTS: [(&str, &str); 2] = [
     ("host.py", include_str!("../../../../tests/testbed/host.py")),
 ];
 /// Who takes part: name, transport. Hosts of one machine's own: nobody is on the network to keep out.
-const CONTENDERS: [(&str, &str); 2] = [("Weft (SRD)", "weft"), ("TCP", "tcp")];
+const CONFIGURATIONS: [(&str, &str); 2] = [("Weft (SRD)", "weft"), ("TCP", "tcp")];
 /// Losses in percent (chosen: none, one of a thousand, and one of a hundred packets).
 const LOSSES: [f64; 3] = [0.0, 0.1, 1.0];
 /// Rounds, and for a quick look (chosen).
@@ -60,7 +60,7 @@ pub fn missing() -> Option<String> {
 /// Measures and fills it.
 ///
 /// # Errors
-/// Why no run of a contender ended well.
+/// Why no run of a configuration ended well.
 pub fn figure(
     settings: &Settings,
     study: &Study,
@@ -73,26 +73,28 @@ pub fn figure(
         Fault::Loss => &LOSSES,
         Fault::Hole => &[0.0],
     };
-    let mut found = vec![vec![Vec::new(); places.len()]; CONTENDERS.len()];
+    let mut found = vec![vec![Vec::new(); places.len()]; CONFIGURATIONS.len()];
     let mut lost = Vec::new();
     for round in 0..rounds {
         for (at, place) in places.iter().enumerate() {
             bed.tell(&["loss", "all", &place.to_string()])?;
-            for who in order(CONTENDERS.len(), round) {
+            for who in order(CONFIGURATIONS.len(), round) {
                 let one = match fault {
                     Fault::Loss => stream(settings, &bed, weft, who),
                     Fault::Hole => pause(settings, &bed, weft, who),
                 };
                 match one {
                     Ok(value) => found[who][at].push(value),
-                    Err(reason) => lost.push(format!("{}: {reason}", CONTENDERS[who].0)),
+                    Err(reason) => lost.push(format!("{}: {reason}", CONFIGURATIONS[who].0)),
                 }
             }
         }
     }
     for (who, runs) in found.iter().enumerate() {
         if runs.iter().all(Vec::is_empty) {
-            let reason = lost.iter().find(|line| line.starts_with(CONTENDERS[who].0));
+            let reason = lost
+                .iter()
+                .find(|line| line.starts_with(CONFIGURATIONS[who].0));
             return Err(reason.cloned().unwrap_or_default());
         }
     }
@@ -213,7 +215,7 @@ impl Bed {
         // The hosts keep their ranks to their own processors; an MPI that bound them would count those of the whole machine.
         let options = format!(
             "run --hosts a0,b1 -n 2 --mpi {} --transport {} --quiet --bind none --timeout {LIMIT_SECONDS} --launcher {} --",
-            settings.mpi, CONTENDERS[who].1, self.agent
+            settings.mpi, CONFIGURATIONS[who].1, self.agent
         );
         command
             .args(options.split(' '))
@@ -285,7 +287,7 @@ fn filled(
     let roles = [Role::Ours, Role::Peer];
     let series = found
         .iter()
-        .zip(CONTENDERS)
+        .zip(CONFIGURATIONS)
         .zip(roles)
         .map(|((runs, (name, _)), role)| {
             let point = |(values, place): (&Vec<f64>, &f64)| {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A figure from a kernel of the NAS Parallel Benchmarks with several settings, in turn: bars of its rate.
 //!
-//! Called by figures; starts runs through compare's leg, each of which repeats the kernel in one job, and leaves the bars to whole.
+//! Called by figures; starts runs through compare's run, each of which repeats the kernel in one
+//! job, and leaves the bars to whole.
 
 use super::study::{Study, Variant, Whole};
 use super::{Settings, measured, whole};
-use crate::compare::leg;
-use crate::compare::plan::{Contender, Discipline, Leg};
+use crate::compare::configuration::{Configuration, Workload};
+use crate::compare::plan::Run;
+use crate::compare::run;
 use crate::report::figure::Figure;
 use crate::statistics::Summary;
 use serde_json::json;
@@ -37,12 +39,12 @@ pub fn figure(
     } else {
         (ROUNDS, kernel.case)
     };
-    let leg = |variant| leg_of(settings, (kernel.program, class), variant, weft);
-    let legs: Vec<Leg> = kernel.variants.iter().map(leg).collect();
-    let mut columns = vec![Vec::new(); legs.len()];
+    let run = |variant| run_of(settings, (kernel.program, class), variant, weft);
+    let runs: Vec<Run> = kernel.variants.iter().map(run).collect();
+    let mut columns = vec![Vec::new(); runs.len()];
     for round in 0..rounds {
-        for which in measured::order(legs.len(), round) {
-            let outcome = leg::run(&legs[which])
+        for which in measured::order(runs.len(), round) {
+            let outcome = run::run(&runs[which])
                 .map_err(|reason| format!("{}: {reason}", kernel.variants[which].name))?;
             let rates: Vec<f64> = outcome.rows.iter().map(|row| row.median).collect();
             columns[which].push(Summary::of(&rates).map(|summary| summary.median));
@@ -55,22 +57,22 @@ pub fn figure(
     rows.extend(bars.map(|(variant, values)| {
         json!({"unit": kernel.unit, "transport": variant.name, "values": values})
     }));
-    let words = |leg: &Leg| {
-        let words = leg.command.iter().map(|word| word.to_string_lossy());
+    let words = |run: &Run| {
+        let words = run.command.iter().map(|word| word.to_string_lossy());
         words.collect::<Vec<_>>().join(" ")
     };
     Ok(Figure {
-        commands: legs.iter().map(words).collect(),
+        commands: runs.iter().map(words).collect(),
         ..whole::filled(study, kernel, &rows)?
     })
 }
 
-fn leg_of(
+fn run_of(
     settings: &Settings,
     (program, class): (&str, &str),
     variant: &Variant,
     weft: &Path,
-) -> Leg {
+) -> Run {
     let seconds = settings.timeout.to_string();
     let mut command: Vec<OsString> = vec![weft.into(), "run".into()];
     let options = ["--mpi", &settings.mpi, "--transport", variant.transport];
@@ -84,12 +86,12 @@ fn leg_of(
         "bench", program, "--json", "--class", class, "--repeat", REPEATS,
     ];
     command.extend(kernel.map(OsString::from));
-    Leg {
-        contender: Contender {
+    Run {
+        configuration: Configuration {
             mpi: settings.mpi.clone(),
             transport: variant.transport.into(),
         },
-        discipline: Discipline {
+        workload: Workload {
             benchmark: program.into(),
             ranks: 2,
             hosts: String::new(),
@@ -117,13 +119,13 @@ mod tests {
         use clap::Parser;
         let settings =
             Settings::try_parse_from(["x", "--out", "/tmp", "--mpi", "mpich"]).expect("good");
-        let leg = leg_of(
+        let run = run_of(
             &settings,
             (kernel.program, "A"),
             &kernel.variants[0],
             Path::new("weft"),
         );
-        let words: Vec<_> = leg
+        let words: Vec<_> = run
             .command
             .iter()
             .map(|word| word.to_string_lossy())

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A figure from a benchmark with several settings of the provider, in turn.
 //!
-//! Called by figures; starts runs through compare's leg. Curves are medians over the rounds with tenth and ninetieth percentile, ratios are paired
-//! by round with their bootstrap interval.
+//! Called by figures; starts runs through compare's run. Curves are medians over the rounds with
+//! tenth and ninetieth percentile, ratios are paired by round with their interval.
 
 use super::Settings;
 use super::study::{Measured, Study, Variant};
-use crate::compare::leg;
-use crate::compare::plan::{Contender, Discipline, Leg};
+use crate::compare::configuration::{Configuration, Workload};
+use crate::compare::plan::Run;
+use crate::compare::run;
 use crate::report::axis::Scale;
 use crate::report::figure::{Axis, Figure, Point, Ratio, Role, Series, Shape};
 use crate::statistics::Summary;
-use crate::statistics::bootstrap::{self, Column};
+use crate::statistics::interval::{self, Column};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -40,15 +41,15 @@ pub fn figure(
     weft: &Path,
 ) -> Result<Figure, String> {
     let rounds = if settings.quick { QUICK_ROUNDS } else { ROUNDS };
-    let legs: Vec<Leg> = measured
+    let runs: Vec<Run> = measured
         .variants
         .iter()
-        .map(|variant| leg_of(settings, measured, variant, weft))
+        .map(|variant| run_of(settings, measured, variant, weft))
         .collect();
-    let mut columns = vec![Columns::new(); legs.len()];
+    let mut columns = vec![Columns::new(); runs.len()];
     for round in 0..rounds {
-        for which in order(legs.len(), round) {
-            let outcome = leg::run(&legs[which])
+        for which in order(runs.len(), round) {
+            let outcome = run::run(&runs[which])
                 .map_err(|reason| format!("{}: {reason}", measured.variants[which].name))?;
             for row in outcome.rows {
                 let column = columns[which]
@@ -58,8 +59,8 @@ pub fn figure(
             }
         }
     }
-    let commands = legs.iter().map(|leg| {
-        let words: Vec<_> = leg
+    let commands = runs.iter().map(|run| {
+        let words: Vec<_> = run
             .command
             .iter()
             .map(|word| word.to_string_lossy())
@@ -81,7 +82,7 @@ pub fn order(count: usize, round: usize) -> Vec<usize> {
     }
 }
 
-fn leg_of(settings: &Settings, measured: &Measured, variant: &Variant, weft: &Path) -> Leg {
+fn run_of(settings: &Settings, measured: &Measured, variant: &Variant, weft: &Path) -> Run {
     let seconds = settings.timeout.to_string();
     let mut command: Vec<OsString> = vec![weft.into(), "run".into()];
     let options = [
@@ -115,12 +116,12 @@ fn leg_of(settings: &Settings, measured: &Measured, variant: &Variant, weft: &Pa
         sizes,
     ];
     command.extend(benchmark.map(OsString::from));
-    Leg {
-        contender: Contender {
+    Run {
+        configuration: Configuration {
             mpi: settings.mpi.clone(),
             transport: variant.transport.into(),
         },
-        discipline: Discipline {
+        workload: Workload {
             benchmark: measured.benchmark.into(),
             ranks: 2,
             hosts: String::new(),
@@ -157,6 +158,7 @@ fn filled(study: &Study, measured: &Measured, columns: &[Columns], rounds: usize
         ratio: Some(Ratio {
             label: "ratio".into(),
             ahead: format!("{} ahead", first.name),
+            note: String::new(),
             less_is_ahead: measured.unit == "us",
             target: None,
             series: ratios.collect(),
@@ -166,10 +168,10 @@ fn filled(study: &Study, measured: &Measured, columns: &[Columns], rounds: usize
     }
 }
 
-/// Paired by round, with their bootstrap interval.
+/// Paired by round, with their interval.
 fn ratios(ours: &Columns, other: &Columns) -> Vec<Point> {
     let ratio = |(size, column): (&usize, &Column)| {
-        let ratio = bootstrap::of_ratio(column, other.get(size)?)?;
+        let ratio = interval::of_ratio(column, other.get(size)?)?;
         Some(Point {
             x: *size as f64,
             y: ratio.value,

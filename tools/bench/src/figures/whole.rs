@@ -8,7 +8,7 @@ use super::{Settings, talk};
 use crate::report::axis::Scale;
 use crate::report::figure::{Axis, Figure, Point, Ratio, Role, Series, Shape};
 use crate::statistics::Summary;
-use crate::statistics::bootstrap;
+use crate::statistics::interval;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -111,7 +111,7 @@ pub(super) fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Fig
             }],
         });
     }
-    let ratio = bootstrap::of_ratio(
+    let ratio = interval::of_ratio(
         &column(whole.variants[0].name),
         &column(whole.variants[1].name),
     );

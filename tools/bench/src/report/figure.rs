@@ -81,7 +81,7 @@ pub enum Role {
     Peer,
     /// One of many in the background: thin, without a label.
     Faint,
-    /// A limit or a model, not a contender: a thin dotted line.
+    /// A limit or a model, not a configuration: a thin dotted line.
     Limit,
 }
 
@@ -135,9 +135,11 @@ pub struct Ratio {
     pub label: String,
     /// Said in the half where ours is ahead, as `Weft faster`.
     pub ahead: String,
+    /// How to tell the series apart, said in the other half; may be empty.
+    pub note: String,
     /// Whether ours is ahead below 1.
     pub less_is_ahead: bool,
-    /// A line at the ratio aimed at, beside the one at 1.
+    /// A line at the ratio that is the goal, beside the one at 1.
     pub target: Option<f64>,
     /// The ratios; their spread is drawn as bars.
     pub series: Vec<Series>,

@@ -199,7 +199,7 @@ fn figure_html(figure: &Figure) -> String {
     );
     let _ = write!(
         text,
-        "<details><summary>Figures</summary>{}</details>",
+        "<details><summary>Figures as a table</summary>{}</details>",
         figures_table(figure).html()
     );
     if !figure.commands.is_empty() {

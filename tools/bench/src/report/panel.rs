@@ -216,8 +216,17 @@ impl Panel {
             Anchor::Start,
             &ratio.ahead,
         );
+        if !ratio.note.is_empty() {
+            let note = if ratio.less_is_ahead {
+                top + size * 1.1
+            } else {
+                bottom - size * 0.45
+            };
+            let right = self.area.right() - 4.0;
+            canvas.text("side", (right, note), Anchor::End, &ratio.note);
+        }
         if let (Some(y), Some(target)) = (self.target(ratio), ratio.target) {
-            let text = format!("aim {}", axis::number(target));
+            let text = format!("goal {}", axis::number(target));
             // On the side away from 1, whose line would run through it.
             let beside = if target < 1.0 { y + size } else { y - 4.0 };
             canvas.text(

@@ -5,42 +5,46 @@
 
 use crate::compare::analysis::Analysis;
 use crate::compare::arguments::Baseline;
-use crate::compare::plan::{Contender, Discipline};
+use crate::compare::configuration::{Configuration, Workload};
+use crate::compare::ratio::Ratio as RatioOf;
 use crate::compare::reach;
 use crate::compare::record::{better, quantity, unit};
 use crate::report::axis::Scale;
 use crate::report::figure::{Axis, Figure, Point, Ratio, Role, Series, Shape};
 use crate::report::html::identifier;
-use crate::statistics::bootstrap::{Better, Interval};
+use crate::statistics::interval::Better;
+
+/// What is drawn beside the medians.
+const BANDS: &str = "Bands: P10 to P90. Below: Weft divided by the other; whiskers: the interval.";
 
 /// Weft under its best MPI beside the best of all others, everybody else in the background.
-pub fn best(analysis: &Analysis<'_>, discipline: &Discipline) -> Figure {
-    let sizes = analysis.all_sizes(discipline);
+pub fn best(analysis: &Analysis<'_>, workload: &Workload) -> Figure {
+    let sizes = analysis.all_sizes(workload);
     if sizes.len() <= 1 {
-        return bars(analysis, discipline);
+        return bars(analysis, workload);
     }
     let leader = |ours: bool| -> Vec<Point> {
         sizes
             .iter()
             .filter_map(|size| {
-                let (contender, _) = analysis.leader(discipline, ours, *size)?;
-                point(analysis, (discipline, contender), *size)
+                let configuration = analysis.leader(workload, ours, *size)?;
+                point(analysis, (workload, configuration), *size)
             })
             .collect()
     };
     let mut series: Vec<Series> = analysis
         .record
-        .contenders(discipline)
+        .configurations(workload)
         .into_iter()
-        .filter(|contender| !contender.is_ours())
-        .map(|contender| Series {
-            name: contender.to_string(),
+        .filter(|configuration| configuration.is_rival())
+        .map(|configuration| Series {
+            name: configuration.to_string(),
             role: Role::Faint,
-            points: points(analysis, discipline, contender),
+            points: points(analysis, workload, configuration),
         })
         .collect();
     series.push(Series {
-        name: "best peer".into(),
+        name: "best of the others".into(),
         role: Role::Peer,
         points: leader(false),
     });
@@ -51,152 +55,143 @@ pub fn best(analysis: &Analysis<'_>, discipline: &Discipline) -> Figure {
     });
     let ratios = sizes
         .iter()
-        .filter_map(|size| {
-            Some(ratio_point(
-                *size,
-                analysis.ratio_to_best(discipline, *size)?,
-            ))
-        })
+        .filter_map(|size| Some((*size, analysis.best_to_best(workload, *size)?)))
         .collect();
     Figure {
-        id: identifier(&format!("{discipline} best")),
-        title: format!("{}: best of Weft, best of all others", shown(discipline)),
-        note: "Thin lines: every other MPI and transport.".into(),
+        id: identifier(&format!("{workload} best")),
+        title: format!("{}: best of Weft, best of the others", shown(workload)),
+        note: format!("Medians. Thin lines: every other MPI and transport. {BANDS}"),
         ratio: Some(ratio(
-            discipline,
+            workload,
             "Weft / best",
-            reach::aim_of_mean(discipline),
+            reach::goal_of_mean(workload),
             ratios,
         )),
-        commands: commands(analysis, discipline, None),
-        ..blank(discipline, series)
+        commands: commands(analysis, workload, None),
+        ..blank(workload, series)
     }
 }
 
 /// A figure for each MPI with Weft and its other transports.
-pub fn of_mpis(
-    analysis: &Analysis<'_>,
-    discipline: &Discipline,
-    baseline: &Baseline,
-) -> Vec<Figure> {
-    if analysis.all_sizes(discipline).len() <= 1 {
+pub fn of_mpis(analysis: &Analysis<'_>, workload: &Workload, baseline: &Baseline) -> Vec<Figure> {
+    if analysis.all_sizes(workload).len() <= 1 {
         return Vec::new();
     }
     let mpis = analysis.record.mpis();
     let figures = mpis
         .into_iter()
-        .filter_map(|mpi| of_mpi(analysis, discipline, (mpi, baseline)));
+        .filter_map(|mpi| of_mpi(analysis, workload, (mpi, baseline)));
     figures.collect()
 }
 
 fn of_mpi(
     analysis: &Analysis<'_>,
-    discipline: &Discipline,
+    workload: &Workload,
     (mpi, baseline): (&str, &Baseline),
 ) -> Option<Figure> {
-    let contenders: Vec<&Contender> = analysis
+    let configurations: Vec<&Configuration> = analysis
         .record
-        .contenders(discipline)
+        .configurations(workload)
         .into_iter()
-        .filter(|contender| contender.mpi == mpi)
+        .filter(|configuration| configuration.mpi == mpi)
         .collect();
-    let ours = contenders
+    let ours = configurations
         .iter()
         .copied()
-        .find(|contender| contender.is_ours())?;
-    let mut series: Vec<Series> = contenders
+        .find(|configuration| configuration.is_ours())?;
+    let mut series: Vec<Series> = configurations
         .iter()
-        .map(|contender| Series {
-            name: name(contender),
-            role: if contender.is_ours() {
+        .map(|configuration| Series {
+            name: configuration.short(),
+            role: if configuration.is_weft() {
                 Role::Ours
             } else {
                 Role::Peer
             },
-            points: points(analysis, discipline, contender),
+            points: points(analysis, workload, configuration),
         })
         .collect();
     let base = match baseline {
-        Baseline::Own => Some(ours.own()),
-        Baseline::Fixed(contender) => Some(contender.clone()),
+        Baseline::Native => Some(ours.native()),
+        Baseline::Fixed(configuration) => Some(configuration.clone()),
         Baseline::Best => None,
     };
-    if let Some(base) = base.as_ref().filter(|base| !contenders.contains(base)) {
+    if let Some(base) = base.as_ref().filter(|base| !configurations.contains(base)) {
         series.push(Series {
             name: base.to_string(),
             role: Role::Peer,
-            points: points(analysis, discipline, base),
+            points: points(analysis, workload, base),
         });
     }
     series.retain(|series| !series.points.is_empty());
     if series.is_empty() {
         return None;
     }
-    let ratios: Vec<Point> = analysis
-        .sizes(discipline, ours)
+    let ratios: Vec<(usize, RatioOf)> = analysis
+        .sizes(workload, ours)
         .into_iter()
         .filter_map(|size| {
-            let interval = match &base {
-                Some(base) => analysis.ratio(discipline, (ours, base), size)?,
-                None => analysis.against_best(discipline, ours, size)?,
+            let ratio = match &base {
+                Some(base) => analysis.ratio(workload, (ours, base), size)?,
+                None => analysis.to_best(workload, ours, size)?,
             };
-            Some(ratio_point(size, interval))
+            Some((size, ratio))
         })
         .collect();
     let label = match baseline {
-        Baseline::Own => "Weft / own".to_owned(),
+        Baseline::Native => "Weft / native".to_owned(),
         Baseline::Best => "Weft / best".to_owned(),
-        Baseline::Fixed(contender) => format!("Weft / {}", contender.transport),
+        Baseline::Fixed(configuration) => format!("Weft / {}", configuration.transport),
     };
     let (version, _) = analysis.record.version(mpi).unwrap_or((mpi, ""));
     Some(Figure {
-        id: identifier(&format!("{discipline} {mpi}")),
-        title: format!("{}: {mpi}", shown(discipline)),
-        note: version.to_owned(),
-        ratio: (!ratios.is_empty()).then(|| ratio(discipline, &label, None, ratios)),
-        commands: commands(analysis, discipline, Some(mpi)),
-        ..blank(discipline, series)
+        id: identifier(&format!("{workload} {mpi}")),
+        title: format!("{}: {mpi}", shown(workload)),
+        note: format!("{version}. Medians. {BANDS}"),
+        ratio: (!ratios.is_empty()).then(|| ratio(workload, &label, None, ratios)),
+        commands: commands(analysis, workload, Some(mpi)),
+        ..blank(workload, series)
     })
 }
 
-/// A benchmark with a single figure for each contender, as barrier.
-fn bars(analysis: &Analysis<'_>, discipline: &Discipline) -> Figure {
+/// A benchmark with a single figure for each configuration, as barrier.
+fn bars(analysis: &Analysis<'_>, workload: &Workload) -> Figure {
     let series = analysis
         .record
-        .contenders(discipline)
+        .configurations(workload)
         .into_iter()
-        .map(|contender| Series {
-            name: contender.to_string(),
-            role: if contender.is_ours() {
+        .map(|configuration| Series {
+            name: configuration.to_string(),
+            role: if configuration.is_weft() {
                 Role::Ours
             } else {
                 Role::Peer
             },
-            points: points(analysis, discipline, contender),
+            points: points(analysis, workload, configuration),
         })
         .filter(|series| !series.points.is_empty())
         .collect();
     Figure {
-        id: identifier(&format!("{discipline} best")),
-        title: shown(discipline),
+        id: identifier(&format!("{workload} best")),
+        title: shown(workload),
         shape: Shape::Bars,
         x: Axis::new(
-            quantity(&discipline.benchmark),
-            unit(&discipline.benchmark),
+            quantity(&workload.benchmark),
+            unit(&workload.benchmark),
             Scale::Linear,
         ),
-        commands: commands(analysis, discipline, None),
+        commands: commands(analysis, workload, None),
         series,
         ..Figure::default()
     }
 }
 
-fn blank(discipline: &Discipline, series: Vec<Series>) -> Figure {
+fn blank(workload: &Workload, series: Vec<Series>) -> Figure {
     Figure {
         x: Axis::new("message size", "bytes", Scale::Bytes),
         y: Axis::new(
-            quantity(&discipline.benchmark),
-            unit(&discipline.benchmark),
+            quantity(&workload.benchmark),
+            unit(&workload.benchmark),
             Scale::Logarithmic,
         ),
         series,
@@ -204,36 +199,32 @@ fn blank(discipline: &Discipline, series: Vec<Series>) -> Figure {
     }
 }
 
-fn shown(discipline: &Discipline) -> String {
-    if reach::pairs(discipline) && discipline.hosts.is_empty() {
-        discipline.benchmark.clone()
+fn shown(workload: &Workload) -> String {
+    if reach::pairs(workload) && workload.hosts.is_empty() {
+        workload.benchmark.clone()
     } else {
-        discipline.to_string()
+        workload.to_string()
     }
 }
 
-fn name(contender: &Contender) -> String {
-    match contender.transport.as_str() {
-        "weft" => "Weft".to_owned(),
-        "native" => "own transport".to_owned(),
-        other => other.to_owned(),
-    }
-}
-
-fn points(analysis: &Analysis<'_>, discipline: &Discipline, contender: &Contender) -> Vec<Point> {
+fn points(
+    analysis: &Analysis<'_>,
+    workload: &Workload,
+    configuration: &Configuration,
+) -> Vec<Point> {
     analysis
-        .sizes(discipline, contender)
+        .sizes(workload, configuration)
         .into_iter()
-        .filter_map(|size| point(analysis, (discipline, contender), size))
+        .filter_map(|size| point(analysis, (workload, configuration), size))
         .collect()
 }
 
 fn point(
     analysis: &Analysis<'_>,
-    (discipline, contender): (&Discipline, &Contender),
+    (workload, configuration): (&Workload, &Configuration),
     size: usize,
 ) -> Option<Point> {
-    let cell = analysis.cell(discipline, contender, size)?;
+    let cell = analysis.cell(workload, configuration, size)?;
     Some(Point {
         x: size as f64,
         y: cell.summary.median,
@@ -242,38 +233,47 @@ fn point(
     })
 }
 
-fn ratio_point(size: usize, interval: Interval) -> Point {
-    Point {
-        x: size as f64,
-        y: interval.value,
-        low: interval.low,
-        high: interval.high,
-    }
-}
-
-fn ratio(discipline: &Discipline, label: &str, target: Option<f64>, points: Vec<Point>) -> Ratio {
-    let less = better(&discipline.benchmark) == Better::Less;
+/// The ratios of medians with their intervals, and those of means beside them.
+fn ratio(
+    workload: &Workload,
+    label: &str,
+    target: Option<f64>,
+    ratios: Vec<(usize, RatioOf)>,
+) -> Ratio {
+    let less = better(&workload.benchmark) == Better::Less;
+    let interval = |(size, ratio): &(usize, RatioOf)| Point {
+        x: *size as f64,
+        y: ratio.of_medians.value,
+        low: ratio.of_medians.low,
+        high: ratio.of_medians.high,
+    };
+    let mean = |(size, ratio): &(usize, RatioOf)| Point::plain(*size as f64, ratio.of_means.value);
+    let series = |name: String, points| Series {
+        name,
+        role: Role::Ours,
+        points,
+    };
     Ratio {
         label: label.to_owned(),
         ahead: if less { "Weft faster" } else { "Weft ahead" }.to_owned(),
+        note: "solid: medians, dashed: means".to_owned(),
         less_is_ahead: less,
         target,
-        series: vec![Series {
-            name: label.to_owned(),
-            role: Role::Ours,
-            points,
-        }],
+        series: vec![
+            series(label.to_owned(), ratios.iter().map(interval).collect()),
+            series(format!("{label}, means"), ratios.iter().map(mean).collect()),
+        ],
     }
 }
 
-fn commands(analysis: &Analysis<'_>, discipline: &Discipline, mpi: Option<&str>) -> Vec<String> {
+fn commands(analysis: &Analysis<'_>, workload: &Workload, mpi: Option<&str>) -> Vec<String> {
     analysis
         .record
         .matrix
         .commands
         .iter()
         .filter(|command| {
-            command.discipline == *discipline && mpi.is_none_or(|mpi| command.contender.mpi == mpi)
+            command.workload == *workload && mpi.is_none_or(|mpi| command.configuration.mpi == mpi)
         })
         .map(|command| command.command.clone())
         .collect()

@@ -186,7 +186,7 @@ fn group(here: &Environment) -> String {
     format!("{cpu}, {memory}")
 }
 
-/// How a known task's time went, run by run, with the limits beyond which a run does not count.
+/// How a known task's time went, run by run, with the limits beyond which a run is excluded.
 fn speed(
     analysis: &Analysis<'_>,
     (id, title, unit): (&str, &str, &str),
@@ -213,7 +213,8 @@ fn speed(
         id: format!("speed-{id}"),
         title: title.to_owned(),
         note: format!(
-            "A known task, timed before and after every run. Beyond the dotted lines ({:.0} % slower or as much faster than the median) a run does not count.",
+            "A known task, timed before and after every run. Beyond the dotted lines ({:.0} % \
+             slower or as much faster than the median) a run is excluded.",
             (TOLERANCE - 1.0) * 100.0
         ),
         x: Axis::new("run", "", Scale::Linear),
@@ -238,7 +239,7 @@ pub fn repeat(analysis: &Analysis<'_>) -> Section {
         .matrix
         .entrants
         .iter()
-        .map(|entrant| format!("# {}\n{}", entrant.contender, entrant.launch))
+        .map(|entrant| format!("# {}\n{}", entrant.configuration, entrant.launch))
         .collect();
     let commands = record
         .matrix
@@ -264,15 +265,19 @@ pub fn repeat(analysis: &Analysis<'_>) -> Section {
                 .map_or(1.0, |usual| usual.slowdown(&turn.speed()));
             format!(
                 "{}: {}, round {}: {slowdown:.2} times the usual time",
-                turn.contender,
-                turn.discipline,
+                turn.configuration,
+                turn.workload,
                 turn.round + 1
             )
         })
         .collect();
     if !excluded.is_empty() {
         blocks.push(Block::Folded(
-            "Runs that do not count, since the machine had another speed".into(),
+            format!(
+                "Excluded runs ({} of {}): the machine's speed changed during them",
+                excluded.len(),
+                analysis.run_count()
+            ),
             vec![Block::Lines(excluded)],
         ));
     }

@@ -4,12 +4,12 @@
 //! Called by pages.
 
 use crate::compare::analysis::Analysis;
-use crate::compare::plan::Discipline;
-use crate::compare::reach::Check;
+use crate::compare::configuration::{Configuration, Workload};
+use crate::compare::reach::{Check, Verdict};
 use crate::compare::record::unit;
 use crate::report::axis::figure;
 use crate::report::table::{Cell, Table};
-use crate::statistics::bootstrap::Interval;
+use crate::statistics::interval::{Interval, percent};
 
 /// A message size with its unit: 8 B, 64 KiB, 4 MiB.
 pub fn size_text(size: usize) -> String {
@@ -20,91 +20,104 @@ pub fn size_text(size: usize) -> String {
     }
 }
 
-/// Every figure of some disciplines.
-pub fn all(analysis: &Analysis<'_>, group: &[&Discipline]) -> Table {
+/// Heads of the columns of [`all`]: first what a reader looks for, so that it is in sight on a
+/// small screen.
+const COLUMNS: [&str; 14] = [
+    "MPI",
+    "transport",
+    "ranks",
+    "size",
+    "median",
+    "mean",
+    "to native",
+    "to native, means",
+    "to best",
+    "to best, means",
+    "P10\u{2013}P90",
+    "interval of the median",
+    "rounds",
+    "far values",
+];
+
+/// Every figure of some workloads.
+pub fn all(analysis: &Analysis<'_>, group: &[&Workload]) -> Table {
     let first = group[0];
-    let columns = [
-        "MPI",
-        "transport",
-        "ranks",
-        "size",
-        "median",
-        "P10\u{2013}P90",
-        "95 % interval",
-        "rounds",
-        "far",
-        "over own",
-        "over best",
-    ];
     let mut rows = Vec::new();
-    for discipline in group {
-        for contender in analysis.record.contenders(discipline) {
-            for size in analysis.sizes(discipline, contender) {
-                let Some(cell) = analysis.cell(discipline, contender, size) else {
-                    continue;
-                };
-                let own = analysis.ratio(discipline, (contender, &contender.own()), size);
-                let best = analysis.against_best(discipline, contender, size);
-                rows.push(vec![
-                    Cell::text(&contender.mpi),
-                    Cell::text(&contender.transport),
-                    Cell::number(discipline.ranks.to_string(), discipline.ranks as f64),
-                    Cell::number(size_text(size), size as f64),
-                    Cell::number(figure(cell.summary.median), cell.summary.median),
-                    Cell::number(
-                        format!(
-                            "{}\u{2013}{}",
-                            figure(cell.summary.p10),
-                            figure(cell.summary.p90)
-                        ),
-                        cell.summary.p90 / cell.summary.p10,
-                    ),
-                    Cell::number(
-                        format!(
-                            "{}\u{2013}{}",
-                            figure(cell.interval.low),
-                            figure(cell.interval.high)
-                        ),
-                        cell.interval.high / cell.interval.low,
-                    ),
-                    Cell::number(cell.summary.count.to_string(), cell.summary.count as f64),
-                    Cell::number(cell.far_count.to_string(), cell.far_count as f64),
-                    ratio(own),
-                    ratio(best),
-                ]);
+    for workload in group {
+        for configuration in analysis.record.configurations(workload) {
+            for size in analysis.sizes(workload, configuration) {
+                rows.extend(row(analysis, (workload, configuration), size));
             }
         }
     }
     Table {
         caption: format!("{} ({})", first.benchmark, unit(&first.benchmark)),
-        columns: columns.map(str::to_owned).to_vec(),
+        columns: COLUMNS.map(str::to_owned).to_vec(),
         rows,
     }
+}
+
+fn row(
+    analysis: &Analysis<'_>,
+    (workload, configuration): (&Workload, &Configuration),
+    size: usize,
+) -> Option<Vec<Cell>> {
+    let cell = analysis.cell(workload, configuration, size)?;
+    let native = analysis.to_native(workload, configuration, size);
+    let best = analysis.to_best(workload, configuration, size);
+    let range = |low: f64, high: f64| format!("{}\u{2013}{}", figure(low), figure(high));
+    let (summary, interval) = (cell.summary, cell.interval);
+    let sure = percent(interval.confidence);
+    Some(vec![
+        Cell::text(&configuration.mpi),
+        Cell::text(configuration.short()),
+        Cell::number(workload.ranks.to_string(), workload.ranks as f64),
+        Cell::number(size_text(size), size as f64),
+        Cell::number(figure(summary.median), summary.median),
+        Cell::number(figure(cell.mean.value), cell.mean.value),
+        ratio(native.map(|ratio| ratio.of_medians)),
+        ratio(native.map(|ratio| ratio.of_means)),
+        ratio(best.map(|ratio| ratio.of_medians)),
+        ratio(best.map(|ratio| ratio.of_means)),
+        Cell::number(range(summary.p10, summary.p90), summary.p90 / summary.p10),
+        Cell::number(
+            format!("{}, {sure}", range(interval.low, interval.high)),
+            interval.high / interval.low,
+        ),
+        Cell::number(summary.count.to_string(), summary.count as f64),
+        Cell::number(cell.far_count.to_string(), cell.far_count as f64),
+    ])
 }
 
 fn ratio(interval: Option<Interval>) -> Cell {
     interval.map_or(Cell::text("-"), |interval| {
         Cell::number(
             format!(
-                "{:.2} ({:.2}\u{2013}{:.2})",
-                interval.value, interval.low, interval.high
+                "{:.2} ({:.2}\u{2013}{:.2}, {})",
+                interval.value,
+                interval.low,
+                interval.high,
+                percent(interval.confidence)
             ),
             interval.value,
         )
     })
 }
 
-/// Every aim.
-pub fn aims(checks: &[Check]) -> Table {
+/// Every goal.
+pub fn goals(checks: &[Check]) -> Table {
     let columns = [
-        "what",
+        "benchmark",
         "size",
-        "against",
-        "ratio",
-        "95 % interval",
-        "aim",
+        "Weft divided by",
+        "ratio of medians",
+        "interval",
+        "confidence",
+        "goal",
         "",
-        "who",
+        "ratio of means",
+        "",
+        "which",
     ];
     let rows = checks
         .iter()
@@ -113,23 +126,28 @@ pub fn aims(checks: &[Check]) -> Table {
                 Some(size) => Cell::number(size_text(size), size as f64),
                 None => Cell::number("all", f64::MAX),
             };
+            let (ratio, means) = (check.ratio, check.ratio_of_means);
+            let stands = |verdict: Verdict| Cell::text(verdict.words()).toned(super::tone(verdict));
             vec![
                 Cell::text(&check.group),
                 size,
                 Cell::text(&check.against),
-                Cell::number(format!("{:.2}", check.ratio.value), check.ratio.value),
+                Cell::number(format!("{:.2}", ratio.value), ratio.value),
                 Cell::number(
-                    format!("{:.2}\u{2013}{:.2}", check.ratio.low, check.ratio.high),
-                    check.ratio.high / check.ratio.low,
+                    format!("{:.2}\u{2013}{:.2}", ratio.low, ratio.high),
+                    ratio.high / ratio.low,
                 ),
-                Cell::number(check.aim.to_string(), check.aim),
-                Cell::text(check.verdict.words()).toned(super::tone(check.verdict)),
+                Cell::number(percent(ratio.confidence), ratio.confidence),
+                Cell::number(format!("{} {}", check.bound(), check.goal), check.goal),
+                stands(check.verdict),
+                Cell::number(format!("{:.2}", means.value), means.value),
+                stands(check.verdict_of_means),
                 Cell::text(&check.who),
             ]
         })
         .collect();
     Table {
-        caption: "Aims and how they stand".into(),
+        caption: "Goals and how they stand".into(),
         columns: columns.map(str::to_owned).to_vec(),
         rows,
     }

@@ -9,41 +9,38 @@ pub const SPEED: Speed = Speed {
     handover_ns: Some(80.0),
 };
 
-pub fn contender(mpi: &str, transport: &str) -> Contender {
-    Contender {
-        mpi: mpi.into(),
-        transport: transport.into(),
-    }
+pub fn configuration(mpi: &str, transport: &str) -> Configuration {
+    Configuration::new(mpi, transport)
 }
 
-pub fn discipline(benchmark: &str) -> Discipline {
-    Discipline {
+pub fn workload(benchmark: &str) -> Workload {
+    Workload {
         benchmark: benchmark.into(),
         ranks: 2,
         hosts: String::new(),
     }
 }
 
-pub fn leg(mpi: &str, transport: &str, benchmark: &str) -> Leg {
-    Leg {
-        contender: contender(mpi, transport),
-        discipline: discipline(benchmark),
+pub fn run(mpi: &str, transport: &str, benchmark: &str) -> Run {
+    Run {
+        configuration: configuration(mpi, transport),
+        workload: workload(benchmark),
         command: Vec::new(),
         limit: Duration::ZERO,
     }
 }
 
-pub fn turn(leg: &Leg, round: usize, rows: &[(usize, f64)]) -> Turn {
+pub fn turn(run: &Run, round: usize, rows: &[(usize, f64)]) -> Turn {
     Turn {
-        contender: leg.contender.clone(),
-        discipline: leg.discipline.clone(),
+        configuration: run.configuration.clone(),
+        workload: run.workload.clone(),
         round,
         attempt: 0,
         unix_seconds: 1_700_000_000,
         wall_seconds: 1.0,
         before: SPEED,
         after: SPEED,
-        mpi_version: format!("{} 1.0", leg.contender.mpi),
+        mpi_version: format!("{} 1.0", run.configuration.mpi),
         library: "/lib/libmpi.so".into(),
         rows: rows
             .iter()
@@ -61,14 +58,14 @@ pub fn turn(leg: &Leg, round: usize, rows: &[(usize, f64)]) -> Turn {
 pub fn filled() -> Record {
     let mut record = Record::default();
     record.matrix.rounds = 7;
-    record.matrix.disciplines = vec![discipline("latency"), discipline("bw")];
+    record.matrix.workloads = vec![workload("latency"), workload("bw")];
     for (mpi, transport, factor) in [
         ("mpich", "weft", 1.0),
         ("mpich", "native", 2.0),
         ("openmpi", "native", 1.5),
     ] {
         record.matrix.entrants.push(Entrant {
-            contender: contender(mpi, transport),
+            configuration: configuration(mpi, transport),
             hosts: String::new(),
             launch: "env A=1 mpiexec".into(),
         });
@@ -80,11 +77,11 @@ pub fn filled() -> Record {
             let rows = [(8, figure), (4096, figure * 4.0)];
             record
                 .turns
-                .push(turn(&leg(mpi, transport, "latency"), round, &rows));
+                .push(turn(&run(mpi, transport, "latency"), round, &rows));
             let rows = [(8, 10.0 / figure), (4096, 1000.0 / figure)];
             record
                 .turns
-                .push(turn(&leg(mpi, transport, "bw"), round, &rows));
+                .push(turn(&run(mpi, transport, "bw"), round, &rows));
         }
     }
     record
@@ -92,16 +89,16 @@ pub fn filled() -> Record {
 
 #[test]
 fn leg_is_given_up_after_its_second_failure() {
-    let (mut record, leg) = (Record::default(), leg("mpich", "weft", "bw"));
+    let (mut record, run) = (Record::default(), run("mpich", "weft", "bw"));
     let failed = |round| Turn {
         failure: Some("died".into()),
         rows: Vec::new(),
-        ..turn(&leg, round, &[])
+        ..turn(&run, round, &[])
     };
     record.turns.push(failed(0));
-    assert!(!record.gave_up_on(&leg) && record.has(&leg, 0) && !record.has(&leg, 1));
+    assert!(!record.gave_up_on(&run) && record.has(&run, 0) && !record.has(&run, 1));
     record.turns.push(failed(1));
-    assert!(record.gave_up_on(&leg));
+    assert!(record.gave_up_on(&run));
     assert_eq!(
         record.failures(),
         ["mpich over weft: bw, 2 ranks, round 1 and 2: died"]
@@ -112,14 +109,17 @@ fn leg_is_given_up_after_its_second_failure() {
 fn what_takes_many_times_as_long_as_the_others_takes_part_in_two_rounds() {
     let mut record = filled();
     let turns = |seconds: f64, count: usize| {
-        let leg = leg("debian-mpich", "native", "latency");
+        let run = run("debian-mpich", "native", "latency");
         (0..count).map(move |round| Turn {
             wall_seconds: seconds,
-            ..turn(&leg, round, &[(8, 1.0)])
+            ..turn(&run, round, &[(8, 1.0)])
         })
     };
     let enough = |record: &Record| {
-        record.has_enough_of(&contender("debian-mpich", "native"), &discipline("latency"))
+        record.has_enough_of(
+            &configuration("debian-mpich", "native"),
+            &workload("latency"),
+        )
     };
     record.turns.extend(turns(20.0, 1));
     assert!(!enough(&record), "one round is too few");
@@ -141,7 +141,7 @@ fn what_takes_many_times_as_long_as_the_others_takes_part_in_two_rounds() {
 
 #[test]
 fn run_survives_its_json() {
-    let turn = turn(&leg("mpich", "weft", "bw"), 3, &[(8, 0.5)]);
+    let turn = turn(&run("mpich", "weft", "bw"), 3, &[(8, 0.5)]);
     let text = serde_json::to_string(&turn).expect("JSON");
     assert!(
         text.contains("\"benchmark\":\"bw\"") && !text.contains("failure"),

@@ -21,13 +21,14 @@ fn outcome(rule: &str, previous: Option<&Record>) -> Outcome {
 #[test]
 fn ratio_beyond_its_limit_is_named_with_amount_and_confidence() {
     let crossed = outcome(
-        r#"{"benchmark":"latency","against":"own","at_most":0.4}"#,
+        r#"{"benchmark":"latency","against":"native","at_most":0.4}"#,
         None,
     );
     assert_eq!((crossed.checked, crossed.crossed.len()), (2, 2));
     assert_eq!(
         crossed.crossed[0],
-        "mpich over weft: latency, 2 ranks, 8 bytes: 0.50 times own (0.50 to 0.50 with 95 % confidence), allowed is at most 0.4: 25 % beyond"
+        "mpich over weft: latency, 2 ranks, 8 bytes: 0.50 times native (0.50 to 0.50 with 98.4 % \
+         confidence), allowed is at most 0.4: 25 % beyond"
     );
     assert!(
         outcome(
@@ -105,7 +106,7 @@ fn unclear_files_are_refused() {
         ),
         (
             r#"{"thresholds":[{"benchmark":"bw","at_most":1,"against":"me"}]}"#,
-            "own, best, previous",
+            "native, best, previous",
         ),
         (
             r#"{"thresholds":[{"benchmark":"bw","atmost":1}]}"#,

@@ -34,6 +34,7 @@ fn sample() -> Figure {
         ratio: Some(Ratio {
             label: "Weft / own".into(),
             ahead: "Weft faster".into(),
+            note: "solid: medians".into(),
             less_is_ahead: true,
             target: Some(0.8),
             series: vec![series("ratio", Role::Ours, &[(8.0, 1.05), (4096.0, 0.4)])],
@@ -51,7 +52,7 @@ fn drawing_names_its_series_and_escapes_them() {
             "Weft faster",
             "message size (bytes)",
             "latency (us)",
-            "aim 0.8",
+            "goal 0.8",
             "class=\"band ours\"",
         ] {
             assert!(text.contains(word), "{word} is missing from {text}");

@@ -3,7 +3,7 @@
 //!
 //! Called by compare; starts `weft run`, which starts the MPI job.
 
-use super::plan::Leg;
+use super::plan::Run;
 use super::record::Row;
 use crate::job;
 use serde::Deserialize;
@@ -34,10 +34,10 @@ const COMPLAINT_LIMIT: usize = 600;
 
 /// Runs it to its end.
 ///
-/// # Errors
-/// Why it could not be started, its complaint when it failed or printed no row, or that it took too long.
-pub fn run(leg: &Leg) -> Result<Outcome, String> {
-    let (program, arguments) = leg.command.split_first().ok_or("an empty command line")?;
+/// # Errors Why it could not be started, its complaint when it failed or printed no row, or that it
+/// took too long.
+pub fn run(run: &Run) -> Result<Outcome, String> {
+    let (program, arguments) = run.command.split_first().ok_or("an empty command line")?;
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -47,7 +47,7 @@ pub fn run(leg: &Leg) -> Result<Outcome, String> {
         .map_err(|error| format!("cannot start {}: {error}", program.to_string_lossy()))?;
     let stdout = child.stdout.take().map(reader);
     let stderr = child.stderr.take().map(reader);
-    let status = job::wait(&mut child, leg.limit)?;
+    let status = job::wait(&mut child, run.limit)?;
     let text = |reader: Option<std::thread::JoinHandle<String>>| {
         reader
             .and_then(|thread| thread.join().ok())
@@ -109,11 +109,11 @@ mod tests {
     use crate::compare::record::tests;
     use std::time::Duration;
 
-    fn leg(script: &str, limit: Duration) -> Leg {
-        Leg {
+    fn scripted(script: &str, limit: Duration) -> Run {
+        Run {
             command: ["sh", "-c", script].map(Into::into).to_vec(),
             limit,
-            ..tests::leg("mpich", "weft", "latency")
+            ..tests::run("mpich", "weft", "latency")
         }
     }
 
@@ -132,21 +132,21 @@ mod tests {
             mpi: "M".into(),
             library: "/l".into(),
         };
-        assert_eq!(run(&leg(script, PATIENT)), Ok(expected));
+        assert_eq!(run(&scripted(script, PATIENT)), Ok(expected));
     }
 
     #[test]
     fn failed_run_is_reported_in_its_own_words() {
-        let reason = run(&leg("echo no fabric >&2; exit 1", PATIENT)).unwrap_err();
+        let reason = run(&scripted("echo no fabric >&2; exit 1", PATIENT)).unwrap_err();
         assert!(reason.contains("no fabric"), "{reason}");
-        let reason = run(&leg("exit 3", PATIENT)).unwrap_err();
+        let reason = run(&scripted("exit 3", PATIENT)).unwrap_err();
         assert!(reason.contains("did not go through Weft"), "{reason}");
     }
 
     #[test]
     fn run_without_rows_has_failed() {
         assert!(
-            run(&leg("echo hello", PATIENT))
+            run(&scripted("echo hello", PATIENT))
                 .unwrap_err()
                 .contains("no row")
         );
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn endless_run_is_ended() {
-        let reason = run(&leg("exec sleep 60", Duration::from_millis(50))).unwrap_err();
+        let reason = run(&scripted("exec sleep 60", Duration::from_millis(50))).unwrap_err();
         assert!(reason.contains("did not end"), "{reason}");
     }
 }

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is compared (an MPI over a transport, set up in some way) and in what (a benchmark with
+//! ranks and hosts).
+//!
+//! Called by plan, record and everything that reads them. A transport may carry a variant behind a
+//! `+`: `weft+plain` is Weft as a plain mpirun would use it (`weft run --plain`: no shared heap, no
+//! rules for collectives), `native+again` is the native transport once more under another name, to
+//! try whether intervals hold as often as they say.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Stands between a transport and its variant.
+const BETWEEN: char = '+';
+/// As a plain mpirun would start it.
+pub const PLAIN: &str = "plain";
+/// The same once more, under another name.
+pub const AGAIN: &str = "again";
+/// The transport that an MPI has of its own.
+pub const NATIVE: &str = "native";
+/// Ours.
+const WEFT: &str = "weft";
+
+/// An MPI over a transport.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Configuration {
+    /// As `weft run --mpi` knows it.
+    pub mpi: String,
+    /// As `weft run --transport` knows it, with its variant: `weft`, `native+plain`.
+    pub transport: String,
+}
+
+impl Configuration {
+    /// Of an MPI and a transport with its variant.
+    pub fn new(mpi: &str, transport: &str) -> Self {
+        Self {
+            mpi: mpi.to_owned(),
+            transport: transport.to_owned(),
+        }
+    }
+
+    /// What carries the messages, as `weft run --transport` takes it.
+    pub fn carrier(&self) -> &str {
+        self.transport
+            .split_once(BETWEEN)
+            .map_or(self.transport.as_str(), |(carrier, _)| carrier)
+    }
+
+    /// What is behind the `+`.
+    pub fn variant(&self) -> Option<&str> {
+        Some(self.transport.split_once(BETWEEN)?.1)
+    }
+
+    /// Whether it is Weft as `weft run` sets it up.
+    pub fn is_ours(&self) -> bool {
+        self.transport == WEFT
+    }
+
+    /// Whether Weft carries the messages, in whatever variant.
+    pub fn is_weft(&self) -> bool {
+        self.carrier() == WEFT
+    }
+
+    /// Whether it is one of those that Weft's best is compared with.
+    pub fn is_rival(&self) -> bool {
+        !self.is_weft() && self.variant() != Some(AGAIN)
+    }
+
+    /// The same MPI over its native transport, set up by `weft run`.
+    pub fn native(&self) -> Self {
+        Self::new(&self.mpi, NATIVE)
+    }
+
+    /// Weft under the same MPI, set up alike.
+    pub fn weft(&self) -> Self {
+        let variant = self.transport.find(BETWEEN);
+        let behind = variant.map_or("", |place| &self.transport[place..]);
+        Self::new(&self.mpi, &format!("{WEFT}{behind}"))
+    }
+
+    /// What it may be divided by, best first: the native transport set up alike, so that only the
+    /// transport differs, then the native one as `weft run` sets it up. Where nothing is set up
+    /// besides the transport, there is only the second.
+    pub fn baselines(&self) -> Vec<Self> {
+        let alike = self
+            .variant()
+            .map(|variant| Self::new(&self.mpi, &format!("{NATIVE}{BETWEEN}{variant}")));
+        let list = alike.into_iter().chain([self.native()]);
+        list.filter(|baseline| baseline != self).collect()
+    }
+
+    /// As people read it beside the MPI's name: `Weft`, `native`, `Weft, plain`.
+    pub fn short(&self) -> String {
+        let carrier = if self.is_weft() {
+            "Weft"
+        } else {
+            self.carrier()
+        };
+        match self.variant() {
+            Some(variant) => format!("{carrier}, {variant}"),
+            None => carrier.to_owned(),
+        }
+    }
+}
+
+/// Whether a transport has no variant, or one that there is.
+pub fn has_known_variant(transport: &str) -> bool {
+    transport
+        .split_once(BETWEEN)
+        .is_none_or(|(_, variant)| [PLAIN, AGAIN].contains(&variant))
+}
+
+/// What configurations are compared in: figures of different workloads have nothing to do with each
+/// other.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Workload {
+    /// The benchmark.
+    pub benchmark: String,
+    /// Ranks of the job.
+    pub ranks: usize,
+    /// Hosts as `weft run --hosts` takes them; empty for this machine.
+    #[serde(default)]
+    pub hosts: String,
+}
+
+impl fmt::Display for Configuration {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} over {}", self.mpi, self.transport)
+    }
+}
+
+impl fmt::Display for Workload {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}, {} ranks", self.benchmark, self.ranks)?;
+        if self.hosts.is_empty() {
+            Ok(())
+        } else {
+            write!(formatter, " on {}", self.hosts)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_is_divided_by_plain_and_else_by_what_weft_run_sets_up() {
+        let baselines = |transport: &str| -> Vec<String> {
+            let list = Configuration::new("m", transport).baselines();
+            list.into_iter().map(|one| one.transport).collect()
+        };
+        assert_eq!(baselines("weft"), ["native"]);
+        assert_eq!(baselines("weft+plain"), ["native+plain", "native"]);
+        assert_eq!(baselines("native+plain"), ["native"]);
+        assert_eq!(baselines("native+again"), ["native"]);
+        assert!(baselines("native").is_empty());
+    }
+
+    #[test]
+    fn variant_is_told_from_what_carries_the_messages() {
+        let shm = Configuration::new("intel", "ofi:shm+plain");
+        assert_eq!((shm.carrier(), shm.variant()), ("ofi:shm", Some(PLAIN)));
+        let plain = Configuration::new("mpich", "weft+plain");
+        assert!(plain.is_weft() && !plain.is_ours() && !plain.is_rival());
+        assert_eq!(plain.short(), "Weft, plain");
+        assert!(!Configuration::new("mpich", "native+again").is_rival());
+        let alike = |transport| Configuration::new("mpich", transport).weft().transport;
+        assert_eq!(
+            (alike("native"), alike("native+plain")),
+            ("weft".into(), "weft+plain".into())
+        );
+        assert!(has_known_variant("ofi:shm") && has_known_variant("weft+plain"));
+        assert!(!has_known_variant("weft+fast") && !has_known_variant("weft+"));
+    }
+}

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How `weft run` starts the runs of a comparison: what it is told, and what it makes of it.
+//!
+//! Called by plan and app. The transports of one MPI are told the same but for the transport; a
+//! test (tests/compare) holds the whole lines and environments against each other.
+
+use super::configuration::{Configuration, PLAIN, Workload};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// The lines by which launchers are started, asked for once.
+pub struct Launches<'a> {
+    program: &'a Path,
+    known: BTreeMap<(Configuration, String, usize), String>,
+}
+
+impl<'a> Launches<'a> {
+    /// None known yet; `program` is weft.
+    pub fn of(program: &'a Path) -> Self {
+        Self {
+            program,
+            known: BTreeMap::new(),
+        }
+    }
+
+    /// Empty where it could not be found out.
+    pub fn line(&mut self, configuration: &Configuration, workload: &Workload) -> String {
+        let key = (
+            configuration.clone(),
+            workload.hosts.clone(),
+            workload.ranks,
+        );
+        let ask = || {
+            dry_run(
+                self.program,
+                configuration,
+                (&workload.hosts, workload.ranks),
+            )
+        };
+        let line = self
+            .known
+            .entry(key)
+            .or_insert_with(|| ask().unwrap_or_default());
+        line.clone()
+    }
+
+    /// Whether a plain configuration is started as the one that `weft run` sets up: then it would
+    /// be measured twice.
+    pub fn repeats(&mut self, configuration: &Configuration, workload: &Workload) -> bool {
+        if configuration.variant() != Some(PLAIN) {
+            return false;
+        }
+        let full = Configuration::new(&configuration.mpi, configuration.carrier());
+        let line = self.line(configuration, workload);
+        !line.is_empty() && line == self.line(&full, workload)
+    }
+}
+
+/// How `weft run` would start it on these hosts with so many ranks, without starting it.
+///
+/// # Errors
+/// Why it cannot: the MPI or the transport is not here.
+pub fn dry_run(
+    program: &Path,
+    configuration: &Configuration,
+    (hosts, ranks): (&str, usize),
+) -> Result<String, String> {
+    let output = Command::new(program)
+        .arg("run")
+        .args(run_options(configuration, (hosts, ranks)))
+        .args(["--dry-run", "--"])
+        .arg(program)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    match complaint
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+    {
+        Some(line) => Err(line
+            .trim_start_matches("weft run: ")
+            .trim_start_matches("error: ")
+            .to_owned()),
+        None => Err(format!("weft run: {}", output.status)),
+    }
+}
+
+/// What `weft run` is told of a job: the runs of one workload differ in these words for their
+/// configuration, and else only in whether a run over Weft must really go over Weft.
+pub fn run_options(configuration: &Configuration, (hosts, ranks): (&str, usize)) -> Vec<OsString> {
+    let ranks = ranks.to_string();
+    let mut words = vec![
+        "--mpi",
+        &configuration.mpi,
+        "--transport",
+        configuration.carrier(),
+        "-n",
+        &ranks,
+    ];
+    if configuration.variant() == Some(PLAIN) {
+        words.push("--plain");
+    }
+    if !hosts.is_empty() {
+        words.extend(["--hosts", hosts]);
+    }
+    words.into_iter().map(OsString::from).collect()
+}
