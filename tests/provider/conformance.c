@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 {
     const struct test_case *const all[] = {info_cases,       object_cases,  vector_cases,  transfer_cases, matching_cases,
                                            completion_cases, waiting_cases, polling_cases, wait_set_cases, progress_cases,
-                                           remote_cases,     atomic_cases,  peer_cases,    process_cases};
+                                           remote_cases,     atomic_cases,  peer_cases,    process_cases, fork_cases};
     int counts[3] = {0};
     for (size_t group = 0; group < sizeof(all) / sizeof(all[0]); group++) {
         for (const struct test_case *test = all[group]; test->name; test++) {

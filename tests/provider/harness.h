@@ -148,6 +148,6 @@ struct test_case {
 
 extern const struct test_case info_cases[], object_cases[], vector_cases[], transfer_cases[], matching_cases[],
     completion_cases[], waiting_cases[], polling_cases[], wait_set_cases[], progress_cases[], remote_cases[],
-    atomic_cases[], peer_cases[], process_cases[];
+    atomic_cases[], peer_cases[], process_cases[], fork_cases[];
 
 #endif

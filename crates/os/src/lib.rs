@@ -16,11 +16,13 @@
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together; [`route`]: where packets leave.
+//! - [`at_fork`]: what a child process must part with.
 //! - [`crash`]: numbered steps at which the crash tests end a process; nothing in other builds.
 //!
 //! Errors are `std::io::Error` with the errno of the call; callers above turn them into their own words.
 
 pub mod alike;
+pub mod at_fork;
 pub mod clock;
 pub mod cpu;
 pub mod crash;

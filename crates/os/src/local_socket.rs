@@ -5,6 +5,7 @@
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use crate::at_fork::OwnOnly;
 use crate::{check, check_length};
 
 /// The process at the other end of a connection, as the kernel vouches for it (SO_PEERCRED).
@@ -62,7 +63,7 @@ fn connect(socket: &OwnedFd, name: &str) -> io::Result<()> {
 /// Where others make first contact.
 #[derive(Debug)]
 pub struct Listener {
-    socket: OwnedFd,
+    socket: OwnOnly,
 }
 
 impl Listener {
@@ -75,7 +76,9 @@ impl Listener {
         bind(&socket, name)?;
         // SAFETY: plain call on a descriptor we own.
         check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) })?;
-        Ok(Self { socket })
+        Ok(Self {
+            socket: OwnOnly::new(socket),
+        })
     }
 
     /// Takes one waiting connection, if there is one. One system call.
@@ -266,7 +269,7 @@ impl ControlBuffer {
 /// A datagram socket under a name: while it exists its process lives, and a datagram to it wakes a sleeper.
 #[derive(Debug)]
 pub struct Bell {
-    socket: OwnedFd,
+    socket: OwnOnly,
 }
 
 impl Bell {
@@ -277,7 +280,9 @@ impl Bell {
     pub fn bind(name: &str) -> io::Result<Self> {
         let socket = new_socket(libc::SOCK_DGRAM)?;
         bind(&socket, name)?;
-        Ok(Self { socket })
+        Ok(Self {
+            socket: OwnOnly::new(socket),
+        })
     }
 
     /// Forgets all rings so far. One system call and one per ring.

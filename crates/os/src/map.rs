@@ -19,7 +19,7 @@ unsafe impl Send for RawMap {}
 unsafe impl Sync for RawMap {}
 
 impl RawMap {
-    /// Maps the first `length_bytes` of `file`, shared, readable and writable. Setup.
+    /// Maps the first `length_bytes` of `file`, shared, readable and writable; child processes do not inherit it. Setup.
     ///
     /// # Errors
     /// The errno of fstat(2) or mmap(2); `UnexpectedEof` if the file is shorter than asked for, since touching
@@ -52,21 +52,21 @@ impl RawMap {
         // A core file is about the program; regions are large and mostly other processes' business.
         // SAFETY: the range is the mapping just made; the advice changes no bytes.
         unsafe { libc::madvise(base, length_bytes, libc::MADV_DONTDUMP) };
+        // A child has no business in it, and would keep the memory of the dead.
+        // SAFETY: as above.
+        unsafe { libc::madvise(base, length_bytes, libc::MADV_DONTFORK) };
         Ok(Self {
             base: base.cast(),
             length_bytes,
         })
     }
 
-    /// Maps the first `length_bytes` of `file`, shared and for reading only; not inherited by child processes. Setup.
+    /// Maps the first `length_bytes` of `file`, shared and for reading only. Setup.
     ///
     /// # Errors
     /// As [`Self::new`].
     pub fn read_only(file: BorrowedFd<'_>, length_bytes: usize) -> io::Result<Self> {
-        let map = Self::map(file, length_bytes, libc::PROT_READ)?;
-        // SAFETY: the range is the mapping just made; the advice changes no bytes.
-        unsafe { libc::madvise(map.base.cast(), length_bytes, libc::MADV_DONTFORK) };
-        Ok(map)
+        Self::map(file, length_bytes, libc::PROT_READ)
     }
 
     /// Has the pages of a stretch made at once, where the system can (Linux 5.14); else they are made when they are touched, as they are

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who a process is: its number alone is given to another process after its end, its number and start
-//! time together never. Made by shm for what an endpoint says of itself; asked by shm's care for the
-//! dead. Sources: proc_pid_stat(5), namespaces(7), time_namespaces(7), kill(2).
+//! Who a process is: its number alone is given to another process after its end, its number and
+//! start time together never. Made by shm for what an endpoint says of itself; asked by shm's care
+//! for the dead. Sources: proc_pid_stat(5), namespaces(7), time_namespaces(7), kill(2).
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-/// Bits of a start time that are kept. Specified: docs/shm-layout.md, clause 1a. At 100 ticks a second
-/// they last for tens of thousands of years.
+/// Bits of a start time that are kept. Specified: docs/shm-layout.md, clause 1a. At 100 ticks a
+/// second they last for tens of thousands of years.
 pub const START_BITS: u32 = 48;
 
 /// A process, told from every other one that has or had its number.
@@ -16,8 +16,8 @@ pub const START_BITS: u32 = 48;
 pub struct ProcessId {
     /// Its number, as its own namespace counts.
     pub pid: u32,
-    /// Which namespaces the number and the time belong to; 0 if that is not known, and then nothing can
-    /// be found out about the process.
+    /// Which namespaces the number and the time belong to; 0 if that is not known, and then nothing
+    /// can be found out about the process.
     pub namespace: u32,
     /// When it started, in clock ticks since the machine did, the lowest [`START_BITS`] bits.
     pub started_ticks: u64,
@@ -32,7 +32,8 @@ struct Status {
 }
 
 impl Status {
-    /// Reads `pid (name) state ...`; the name may hold anything, so the fields are counted after it.
+    /// Reads `pid (name) state ...`; the name may hold anything, so the fields are counted after
+    /// it.
     fn parse(text: &str) -> Option<Self> {
         let (front, rest) = text.rsplit_once(')')?;
         let fields: Vec<&str> = rest.split_ascii_whitespace().take(20).collect();
@@ -60,7 +61,8 @@ impl Status {
 }
 
 impl ProcessId {
-    /// This process; without namespace if /proc is missing or another namespace's. Setup: reads /proc.
+    /// This process; without namespace if /proc is missing or another namespace's. Setup: reads
+    /// /proc.
     pub fn own() -> Self {
         let pid = std::process::id();
         let found = Status::of("self").filter(|status| status.pid == pid);
@@ -75,8 +77,8 @@ impl ProcessId {
         })
     }
 
-    /// The process that has a number now, as this process's namespace counts; None if it has ended or
-    /// cannot be seen. Slow path: reads /proc.
+    /// The process that has a number now, as this process's namespace counts; None if it has ended
+    /// or cannot be seen. Slow path: reads /proc.
     pub fn of(pid: u32, own: &Self) -> Option<Self> {
         let status = Status::of(&pid.to_string()).filter(|status| !status.is_zombie())?;
         (own.namespace != 0 && pid != 0).then_some(Self {
@@ -86,9 +88,9 @@ impl ProcessId {
         })
     }
 
-    /// Whether it is known to have ended; `own` is the process that asks. False for a process of another
-    /// namespace, or one that cannot be seen. Slow path: a system call, and a look into /proc if it has
-    /// not ended, some ten microseconds.
+    /// Whether it is known to have ended; `own` is the process that asks. False for a process of
+    /// another namespace, or one that cannot be seen. Slow path: a system call, and a look into
+    /// /proc if it has not ended, some ten microseconds.
     pub fn has_ended(&self, own: &Self) -> bool {
         let is_comparable = self.namespace != 0 && self.namespace == own.namespace;
         let Some(pid) = i32::try_from(self.pid).ok().filter(|&pid| pid > 0) else {
@@ -104,8 +106,8 @@ impl ProcessId {
     }
 }
 
-/// Whether no process that lives has a number now, as this process's namespace counts. Slow path, as
-/// [`ProcessId::has_ended`].
+/// Whether no process that lives has a number now, as this process's namespace counts. Slow path,
+/// as [`ProcessId::has_ended`].
 pub fn has_ended(pid: u32) -> bool {
     let Some(number) = i32::try_from(pid).ok().filter(|&number| number > 0) else {
         return false;
@@ -121,8 +123,8 @@ fn is_unknown(pid: i32) -> bool {
     answer != 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
 }
 
-/// A number for the namespaces in which this process counts processes and time: not 0, unless it cannot
-/// be told.
+/// A number for the namespaces in which this process counts processes and time: not 0, unless it
+/// cannot be told.
 fn own_namespace() -> u32 {
     let number = |kind: &str| fs::metadata(format!("/proc/self/ns/{kind}")).map(|file| file.ino());
     let Ok(processes) = number("pid") else {

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
+use crate::at_fork::OwnOnly;
 use crate::socket_address::RawAddress;
 use crate::{check, check_length};
 
@@ -97,7 +98,7 @@ impl SendFailure {
 /// A bound socket.
 #[derive(Debug)]
 pub struct UdpSocket {
-    descriptor: OwnedFd,
+    descriptor: OwnOnly,
     is_v6: bool,
     /// The one it talks to, if it is connected.
     peer: Option<SocketAddr>,
@@ -171,7 +172,7 @@ impl UdpSocket {
         let raw = check(unsafe { libc::socket(family, kind, 0) })?;
         let socket = Self {
             // SAFETY: the call just returned this descriptor and nobody else owns it.
-            descriptor: unsafe { OwnedFd::from_raw_fd(raw) },
+            descriptor: OwnOnly::new(unsafe { OwnedFd::from_raw_fd(raw) }),
             is_v6: address.is_ipv6(),
             peer: None,
         };

@@ -23,7 +23,7 @@ use crate::domain::Domain;
 use crate::eq::{EventQueue, Failure};
 use crate::errno;
 use crate::lock::Lock;
-use crate::object::{class_of, hand_out, head, no_control, table};
+use crate::object::{class_of, hand_out, head, no_control, table, take_back};
 use crate::peer;
 
 /// An address vector.
@@ -358,7 +358,11 @@ pub unsafe fn copy_out(address: &SocketAddr, buffer: *mut c_void, length: *mut u
     }
 }
 
-unsafe extern "C" fn print(
+/// `fi_av_straddr`.
+///
+/// # Safety
+/// The arguments must be those of fi_av_straddr(3); the vector is not looked at.
+pub unsafe extern "C" fn print(
     _: *mut FidAv,
     address: *const c_void,
     buffer: *mut c_char,
@@ -433,7 +437,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
         }
         vector.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
-        drop(unsafe { Box::from_raw(fid.cast::<AddressVector<L>>()) });
+        drop(unsafe { take_back(fid.cast::<AddressVector<L>>()) });
     }
     closed
 }

@@ -15,7 +15,7 @@ use weft_fabric_sys::fid::{FI_CLASS_CNTR, Fid};
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::{Lock, Locked, Unlocked};
-use crate::object::{hand_out, head, no_bind, table};
+use crate::object::{hand_out, head, no_bind, table, take_back};
 use crate::routes::Guarded;
 use crate::wait::{Deadline, Pace};
 use crate::wait_set::{Calls, Membership};
@@ -282,7 +282,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
         counter.set.end(fid);
         counter.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
-        drop(unsafe { Box::from_raw(fid.cast::<Counter<L>>()) });
+        drop(unsafe { take_back(fid.cast::<Counter<L>>()) });
     }
     closed
 }

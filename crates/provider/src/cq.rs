@@ -21,7 +21,7 @@ use crate::cq_wait;
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::{Lock, Locked, Unlocked};
-use crate::object::{hand_out, head, no_bind, table};
+use crate::object::{hand_out, head, no_bind, table, take_back};
 use crate::peer_queue;
 use crate::wait_set::Membership;
 use crate::waiter::{WAITER_OFFSET, Waiter};
@@ -333,7 +333,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
         queue.set.end(fid);
         queue.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
-        drop(unsafe { Box::from_raw(fid.cast::<Queue<L>>()) });
+        drop(unsafe { take_back(fid.cast::<Queue<L>>()) });
     }
     closed
 }

@@ -23,7 +23,7 @@ use crate::fabric::Fabric;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::log::{Subsystem, info as log_info};
 use crate::mr::{self, RegionMode};
-use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table};
+use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table, take_back};
 use crate::routes::{self, Guarded};
 use crate::{atomic_offer, av, counter, cq, endpoint, hints, parameters, peer, poll, report};
 
@@ -230,7 +230,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
     unsafe {
         (*domain).fabric().remove_child();
-        drop(Box::from_raw(domain));
+        drop(take_back(domain));
     }
     FI_SUCCESS
 }

@@ -24,7 +24,7 @@ use crate::domain::Domain;
 use crate::hints::Hints;
 use crate::lock::Lock;
 use crate::log::{Subsystem, warn};
-use crate::object::{class_of, hand_out, head, table};
+use crate::object::{class_of, hand_out, head, table, take_back};
 use crate::peer::SharedReceives;
 use crate::routes::Guarded;
 use crate::{
@@ -373,7 +373,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
         }
         endpoint.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
-        drop(unsafe { Box::from_raw(fid.cast::<Endpoint<L>>()) });
+        drop(unsafe { take_back(fid.cast::<Endpoint<L>>()) });
     }
     closed
 }

@@ -17,7 +17,7 @@ use weft_fabric_sys::flags::{FI_PEEK, FI_WRITE};
 
 use crate::errno;
 use crate::fabric::Fabric;
-use crate::object::{Dependents, hand_out, head, no_bind, table};
+use crate::object::{Dependents, hand_out, head, no_bind, table, take_back};
 use crate::wait::{Bell, Deadline};
 use crate::wait_set::{Calls, Membership};
 
@@ -228,7 +228,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
     unsafe {
         (*(*queue).fabric).remove_child();
-        drop(Box::from_raw(queue));
+        drop(take_back(queue));
     }
     FI_SUCCESS
 }

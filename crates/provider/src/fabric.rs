@@ -14,7 +14,9 @@ use weft_fabric_sys::fid::{
 };
 use weft_fabric_sys::info::{FiFabricAttr, FiInfo};
 
-use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_bind, no_control, table};
+use crate::object::{
+    Dependents, OpenList, class_of, hand_out, head, no_bind, no_control, table, take_back,
+};
 use crate::{domain, eq, host, offer, wait_set, waiter};
 
 /// A fabric.
@@ -118,7 +120,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     }
     OPEN.remove(fabric);
     // SAFETY: it came from `hand_out`, and nothing refers to it any more.
-    drop(unsafe { Box::from_raw(fabric) });
+    drop(unsafe { take_back(fabric) });
     FI_SUCCESS
 }
 

@@ -14,7 +14,8 @@
 //!
 //! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`];
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`interfaces`], [`c_memory`];
-//! - opening: [`fabric`], [`eq`], [`domain`], [`routes`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`];
+//! - opening: [`fabric`], [`eq`], [`domain`], [`routes`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`],
+//!   and in child processes [`inherited`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`],
 //!   [`atomic_call`], [`atomic_offer`];
 //! - completing: [`cq`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`], [`counter`], [`poll`], [`errno`]; without
@@ -39,6 +40,7 @@ pub mod fabric;
 pub mod hints;
 pub mod host;
 pub mod info;
+pub mod inherited;
 pub mod interfaces;
 pub mod lock;
 pub mod log;

@@ -20,7 +20,7 @@ use crate::counter::Counter;
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::Lock;
-use crate::object::{class_of, hand_out, head, table};
+use crate::object::{class_of, hand_out, head, table, take_back};
 use crate::post::several;
 
 /// How long a close waits for messages at the memory while nothing moves at all. Chosen: many times the pause of a process
@@ -226,7 +226,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
         return errno::code(closed);
     }
     // SAFETY: made by `hand_out` from a box, and the application closes an object once.
-    drop(unsafe { Box::from_raw(region) });
+    drop(unsafe { take_back(region) });
     domain.remove_child();
     errno::code(closed)
 }

@@ -8,6 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use weft_fabric_sys::errno::FI_ENOSYS;
 use weft_fabric_sys::fid::{FiOps, Fid};
+use weft_os::at_fork;
+
+use crate::inherited;
 
 /// The head of a new object.
 pub const fn head(class: usize, context: *mut c_void, ops: &'static FiOps) -> Fid {
@@ -75,15 +78,26 @@ unsafe extern "C" fn ops_set(
     -FI_ENOSYS
 }
 
-/// Stores an opened object where the application wants it.
+/// Stores an opened object where the application wants it; in child processes it is disabled.
 ///
 /// # Safety
-/// `place` must be valid for writing.
+/// `place` must be valid for writing; the object must be `repr(C)` and begin with the structure of C's that its class names.
 pub unsafe fn hand_out<T, F>(object: T, place: *mut *mut F) -> *mut T {
     let object = Box::into_raw(Box::new(object));
+    at_fork::in_child(object as usize, inherited::disable);
     // SAFETY: the contract.
     unsafe { *place = object.cast::<F>() };
     object
+}
+
+/// Takes an object back that its application closes.
+///
+/// # Safety
+/// It must come from [`hand_out`], and nothing may refer to it any more.
+pub unsafe fn take_back<T>(object: *mut T) -> Box<T> {
+    at_fork::forget(object as usize, inherited::disable);
+    // SAFETY: the contract.
+    unsafe { Box::from_raw(object) }
 }
 
 /// The class of an object that the application passed, or `None` for null.

@@ -27,7 +27,7 @@ use weft_fabric_sys::{FI_ADDR_UNSPEC, FiAddr as RawFiAddr};
 
 use crate::domain::Domain;
 use crate::lock::Lock;
-use crate::object::{hand_out, head, no_bind, no_control, table};
+use crate::object::{hand_out, head, no_bind, no_control, table, take_back};
 use crate::{errno, host, offer};
 
 /// Whether the running library's Peer API is the one we know.
@@ -102,7 +102,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // know the owner's structure only.
     unsafe {
         (*(*receives).domain).remove_child();
-        drop(Box::from_raw(receives));
+        drop(take_back(receives));
     }
     FI_SUCCESS
 }

@@ -18,7 +18,7 @@ use crate::cq::Queue;
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::Lock;
-use crate::object::{class_of, hand_out, head, no_bind, no_control, table};
+use crate::object::{class_of, hand_out, head, no_bind, no_control, table, take_back};
 
 /// A poll set.
 #[repr(C)]
@@ -194,6 +194,6 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
         .domain()
         .remove_child();
     // SAFETY: it came from `hand_out`, and nothing refers to it any more.
-    drop(unsafe { Box::from_raw(fid.cast::<PollSet<L>>()) });
+    drop(unsafe { take_back(fid.cast::<PollSet<L>>()) });
     FI_SUCCESS
 }

@@ -19,7 +19,7 @@ use weft_fabric_sys::wait::{FiOpsWait, FiWaitAttr, FidWait};
 use weft_os::sleep::{WaitSet as Descriptors, wait_readable};
 
 use crate::fabric::Fabric;
-use crate::object::{class_of, hand_out, head, no_bind, table};
+use crate::object::{class_of, hand_out, head, no_bind, table, take_back};
 use crate::wait::{Deadline, Pace};
 use crate::waiter::LONGEST_SLEEP_MS;
 
@@ -250,7 +250,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
     unsafe {
         (*(*set).fabric).remove_child();
-        drop(Box::from_raw(set));
+        drop(take_back(set));
     }
     FI_SUCCESS
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Who lives: looking after remotes that somebody waits for, after those that are silent, and after
-//! whoever took a slot of ours and was never heard; and telling a new process from the one that was at
-//! its address before. Called by housekeeping, receive and contact; what ends with a remote is in loss.
+//! whoever took a slot of ours and was never heard; and telling a new process from the one that was
+//! at its address before. Called by housekeeping, receive and contact; what ends with a remote is
+//! in loss.
 
 use std::io::ErrorKind;
 
@@ -15,16 +16,17 @@ use weft_ring::{Consumer, Identity};
 use crate::remote::Link;
 use crate::transport::{Transport, listener_name};
 
-/// Lanes and remotes nobody waits for that are looked after at a time. Chosen: ten looks in a second
-/// then see to 640, at some ten microseconds each.
+/// Lanes and remotes nobody waits for that are looked after at a time. Chosen: ten looks in a
+/// second then see to 640, at some ten microseconds each.
 const SILENT_COUNT: usize = 64;
 
-/// Slots in use from which on all of them are looked after at a time. Chosen: a server that many short
-/// clients visit has room for the next ones within a tenth of a second.
+/// Slots in use from which on all of them are looked after at a time. Chosen: a server that many
+/// short clients visit has room for the next ones within a tenth of a second.
 const CROWDED_COUNT: usize = SLOT_COUNT / 2;
 
 impl Transport {
-    /// Asks for every remote that somebody waits for whether it still lives, and for some of the others.
+    /// Asks for every remote that somebody waits for whether it still lives, and for some of the
+    /// others.
     pub(crate) fn check_lives<O: Owner>(&mut self, owner: &mut O) {
         for remote in self.cared_for() {
             if self.is_lost(remote) {
@@ -59,8 +61,9 @@ impl Transport {
         }
     }
 
-    /// Looks who listens at the address of a remote that was never in contact. Its process is looked
-    /// after from then on; one whose process cannot be seen is brought into contact for that.
+    /// Looks who listens at the address of a remote that was never in contact. Its process is
+    /// looked after from then on; one whose process cannot be seen is brought into contact for
+    /// that.
     fn is_nobody_at(&mut self, remote: RemoteId) -> bool {
         let address = self.remotes[remote.index()].address;
         let who = match Connection::open(&listener_name(address)) {
@@ -79,8 +82,8 @@ impl Transport {
         false
     }
 
-    /// Remotes with something under way, or watched; and some of the others that hold a slot of ours, or
-    /// in whose region we hold one: they might be gone, or have been replaced.
+    /// Remotes with something under way, or watched; and some of the others that hold a slot of
+    /// ours, or in whose region we hold one: they might be gone, or have been replaced.
     fn cared_for(&mut self) -> Vec<RemoteId> {
         let mut cared = vec![false; self.remotes.len()];
         let transfers = &self.transfers;
@@ -162,9 +165,9 @@ impl Transport {
         Some(&self.inbound[slot].as_ref()?.claimant)
     }
 
-    /// Somebody sends to us from the address of a remote: if that is another process than the one we
-    /// know there, that one is gone, and nothing of it must meet the new one. False if the one that
-    /// sends was there before, and only its bell is heard late.
+    /// Somebody sends to us from the address of a remote: if that is another process than the one
+    /// we know there, that one is gone, and nothing of it must meet the new one. False if the one
+    /// that sends was there before, and only its bell is heard late.
     pub(crate) fn part_with_others<O: Owner>(
         &mut self,
         remote: RemoteId,
@@ -188,7 +191,8 @@ impl Transport {
         true
     }
 
-    /// Loses the process that was at the address of a remote, so that the one that is there now can be reached.
+    /// Loses the process that was at the address of a remote, so that the one that is there now can
+    /// be reached.
     pub(crate) fn part<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) {
         let entry = &mut self.remotes[remote.index()];
         if matches!(entry.link, Link::Failed(_)) {

@@ -3,13 +3,14 @@
 //! each call on to the file that does the work.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 
 use slab::Slab;
 use weft_contract::{
     AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp, TransferError,
 };
 use weft_memory::UserBuffer;
+use weft_os::at_fork::OwnOnly;
 use weft_os::local_socket::{Bell, Listener, Ringer};
 use weft_os::process_id::ProcessId;
 use weft_os::{clock, crash_point, interface, process};
@@ -45,7 +46,7 @@ pub(crate) struct Alias {
 #[derive(Debug)]
 pub(crate) struct Own {
     pub(crate) region: Region,
-    pub(crate) file: OwnedFd,
+    pub(crate) file: OwnOnly,
     pub(crate) identity: Identity,
     pub(crate) listener: Listener,
     pub(crate) bell: Bell,
@@ -53,7 +54,7 @@ pub(crate) struct Own {
     pub(crate) aliases: Vec<Alias>,
     pub(crate) ringer: Ringer,
     /// Keeps the port ours, unless the endpoint does.
-    _port: Option<UdpSocket>,
+    _port: Option<OwnOnly>,
     /// The word others try single copy on; boxed, so that its address stays.
     _probe: Box<u64>,
 }
@@ -184,7 +185,7 @@ pub(crate) fn region_name(address: SocketAddr) -> String {
 impl Own {
     fn open(settings: &Settings) -> Result<Self, OpenError> {
         let (address, port) = take_port(settings)?;
-        let file = backing::make_file(settings, address)?;
+        let file = OwnOnly::new(backing::make_file(settings, address)?);
         let random = process::random_u64().map_err(OpenError::Sockets)?;
         let incarnation = Identity::incarnation_of(random);
         let identity = Identity {
@@ -220,7 +221,7 @@ impl Own {
 }
 
 /// The address to be known by, and what keeps its port ours.
-fn take_port(settings: &Settings) -> Result<(SocketAddr, Option<UdpSocket>), OpenError> {
+fn take_port(settings: &Settings) -> Result<(SocketAddr, Option<OwnOnly>), OpenError> {
     let wanted = settings
         .address
         .unwrap_or_else(|| SocketAddr::new(interface::default_address(), 0));
@@ -229,7 +230,8 @@ fn take_port(settings: &Settings) -> Result<(SocketAddr, Option<UdpSocket>), Ope
     }
     let taken = |error| OpenError::Address(wanted, error);
     let port = UdpSocket::bind(wanted).map_err(taken)?;
-    Ok((port.local_addr().map_err(taken)?, Some(port)))
+    let address = port.local_addr().map_err(taken)?;
+    Ok((address, Some(OwnOnly::new(port.into()))))
 }
 
 impl Own {
@@ -255,6 +257,11 @@ impl Own {
     pub(crate) fn listeners(&self) -> impl Iterator<Item = &Listener> {
         let aliases = self.aliases.iter().map(|alias| &alias.listener);
         std::iter::once(&self.listener).chain(aliases)
+    }
+
+    /// Whether this is a child process of the one that opened it.
+    pub(crate) fn is_inherited(&self) -> bool {
+        self.identity.process.pid != process::own_pid()
     }
 
     /// Whether an endpoint is known to be gone: closed, or its process has ended. That a name is there proves little (a child
@@ -464,6 +471,9 @@ impl Drop for Transport {
     /// deliverable: they lie in their receivers' memory. The region is closed after that: whoever sees it closed frees our
     /// slot, and a goodbye would then be written into the lane of whoever claimed it next.
     fn drop(&mut self) {
+        if self.own.is_inherited() {
+            return; // what there is to close is its parent's
+        }
         self.withdraw_all();
         self.abandon_all();
         crash_point!(47, "close: begun, the region still open");

@@ -7,7 +7,7 @@ use weft_contract::{
     AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp, TransferError,
 };
 use weft_memory::UserBuffer;
-use weft_os::sleep;
+use weft_os::{process, sleep};
 use weft_srd::{Config, Machine};
 
 use crate::arrivals::Arrivals;
@@ -60,6 +60,8 @@ pub struct Transport<P: Ports = SocketPorts> {
     published: Option<Published>,
     /// So many of the machine's remotes are known to need datagrams of which size.
     sized_count: usize,
+    /// The process that opened it.
+    opened_by: u32,
 }
 
 fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
@@ -106,6 +108,7 @@ impl<P: Ports> Transport<P> {
             address: list.address,
             published: list.asks_hosts.then(Published::default),
             sized_count: 0,
+            opened_by: process::own_pid(),
         })
     }
 
@@ -392,6 +395,9 @@ impl<P: Ports> Peer for Transport<P> {
 
 impl<P: Ports> Drop for Transport<P> {
     fn drop(&mut self) {
-        self.close();
+        // A child process has nothing to say in its parent's name.
+        if self.opened_by == process::own_pid() {
+            self.close();
+        }
     }
 }
