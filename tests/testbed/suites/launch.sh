@@ -73,7 +73,7 @@ in_the_middle() {
     shift
     rm -f "$WORK"/here-*
     # shellcheck disable=SC2016 # the ranks expand
-    launched a0,b1 "${before[@]}" -n 2 -- sh -c "touch $WORK/here-\$(hostname); exec sleep 157" &
+    launched a0,b1 "${before[@]}" -n 2 -- sh -c "trap '' ${RANK_IGNORES:-}; touch $WORK/here-\$(hostname); exec sleep 157" &
     local runner=$! begin=$SECONDS
     until [ -e "$WORK/here-a0" ] && [ -e "$WORK/here-b1" ]; do
         sleep 0.1
@@ -94,7 +94,23 @@ weft_run_process() {
 
 signal_weft_run() { kill "-$1" "$(weft_run_process)"; }
 
-an_interrupt_ends_all_ranks() { ends_within 50 '130 1 2 255 143' '' in_the_middle "$1" -- signal_weft_run INT; }
+an_interrupt_ends_all_ranks() { ends_within 50 130 '' in_the_middle "$1" -- signal_weft_run INT; }
+
+twice() { signal_weft_run INT; sleep 1; signal_weft_run INT; }
+
+# The ranks ignore all signals; after the grace period, or at a second Ctrl-C, they are killed on both hosts. case.sh sees to it.
+who_ignores_the_end_is_killed() {
+    RANK_IGNORES='INT TERM HUP' ends_within 50 143 '' in_the_middle "$1" -- signal_weft_run TERM &&
+        RANK_IGNORES='INT TERM HUP' ends_within 50 130 '' in_the_middle "$1" -- twice
+}
+
+# The hosts of the testbed are one machine, and each has some of its processors.
+one_machine_binds_nobody_to_a_core_of_another() {
+    launched a0,b1 "$1" --bind auto -n 2 -- sh -c 'grep Cpus_allowed_list /proc/self/status' >"$WORK/out" || return 1
+    cat "$WORK/out"
+    [ "$(nproc)" = 1 ] || [ "$(sort -u "$WORK/out" | wc -l)" = 2 ] || { echo 'both ranks have the same core'; return 1; }
+    refused 2 'a0 and b1 are one machine' --hosts a0,b1 --bind core -- hostname
+}
 
 # Nobody is left to clean up here; the guards and the launchers' daemons must. case.sh waits for that.
 killing_weft_run_leaves_nothing() { ends_within 50 '137 255' '' in_the_middle "$1" -- signal_weft_run KILL; }
@@ -160,7 +176,9 @@ launch_suite() {
         run_case "launch: a killed rank ends the job, $mpi" 60 a_killed_rank_ends_the_job "$mpi"
         run_case "launch: an interrupt ends all ranks, $mpi" 60 an_interrupt_ends_all_ranks "$mpi"
         run_case "launch: a crashed host ends the job, $mpi" 60 a_crashed_host_ends_the_job "$mpi"
+        run_case "launch: hosts of one machine share no core, $mpi" 60 one_machine_binds_nobody_to_a_core_of_another "$mpi"
         [ "$FULL" = yes ] || [ "$mpi" = mpich ] || [ "$mpi" = openmpi ] || continue
+        run_case "launch: who ignores the end is killed, $mpi" 90 who_ignores_the_end_is_killed "$mpi"
         run_case "launch: exit codes come back, $mpi" 60 codes_come_back "$mpi"
         run_case "launch: killing weft run leaves nothing, $mpi" 60 killing_weft_run_leaves_nothing "$mpi"
         run_case "launch: a silent host ends the job, $mpi" 60 a_silent_host_ends_the_job "$mpi"

@@ -40,6 +40,21 @@ pub fn allowed() -> Cores {
     }
 }
 
+/// The names of the cores that this process may use: the same in every namespace of a machine.
+#[must_use]
+pub fn names() -> BTreeSet<String> {
+    let mut names: BTreeSet<String> = allowed().processors.into_iter().map(siblings).collect();
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// What tells one start of one kernel from all others; `None` where it cannot be read.
+#[must_use]
+pub fn boot_id() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
 /// The list of the hardware threads that share a core with this one: the same text for each of them.
 fn siblings(processor: usize) -> String {
     let path = format!("/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list");

@@ -118,6 +118,8 @@ fn ready(begin: &Begin) -> Ready {
     Ready {
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         cores: cores::allowed().usable_count,
+        core_names: cores::names(),
+        boot: cores::boot_id(),
         missing,
     }
 }

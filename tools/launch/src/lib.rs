@@ -15,7 +15,8 @@
 //! - `discover`: the MPIs of this machine, told apart by `family`.
 //! - `choose`: the one that runs this program. `provider`: where libweft-fi.so is. `cores`: how many ranks find a core.
 //! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks, `agent` is the way there (ssh or what takes its
-//!   place), `posts` starts a `guard` on each and speaks `order` with it at every `beat`, `spread` tells each MPI.
+//!   place), `posts` starts a `guard` on each and speaks `order` with it at every `beat`, `spread` tells each MPI;
+//!   `machines` finds hosts that are one machine.
 //! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of this together.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
 //! - `heap`: the preloaded heap that receivers map (`--heap`).
@@ -46,6 +47,7 @@ pub mod job_key;
 mod leftovers;
 pub mod linkage;
 pub mod loader;
+pub mod machines;
 pub mod order;
 pub mod outcome;
 pub mod placement;
@@ -258,6 +260,9 @@ fn announce(arguments: &Arguments, plan: &Plan) {
     };
     let binding = if plan.shape.bound {
         "each bound to a core".to_owned()
+    } else if !plan.one_machine.is_empty() {
+        let hosts = plan.one_machine.join(" and ");
+        format!("not bound, as {hosts} are one machine")
     } else if plan.shape.crowded() {
         format!("not bound, as they share {}", plural(cores, "core"))
     } else {

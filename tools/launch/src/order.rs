@@ -4,6 +4,7 @@
 //! Used by `posts.rs` (here) and `guard.rs` (there). A guard is ours and started by us, but its host's shell may print a greeting first:
 //! lines that do not parse are passed over.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -63,6 +64,10 @@ pub struct Ready {
     pub weft: String,
     /// Ranks that find a core there.
     pub cores: u32,
+    /// The names of the cores.
+    pub core_names: BTreeSet<String>,
+    /// The kernel's boot id.
+    pub boot: Option<String>,
     /// Those of the files that are not there.
     pub missing: Vec<PathBuf>,
 }

@@ -4,16 +4,18 @@
 //! Called by `lib.rs` first, and calls nearly every other module, in the order in which that file lists them. With `--dry-run` no other host
 //! is spoken to.
 
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::agent::Agent;
-use crate::arguments::{Arguments, MpiChoice};
+use crate::arguments::{Arguments, CoreBinding, MpiChoice};
 use crate::choose::{self, Chosen};
 use crate::command::{Launch, Request};
 use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
 use crate::loader::Loader;
+use crate::machines::{self, Place, Room};
 use crate::order::{self, Begin};
 use crate::placement::Share;
 use crate::posts::Posts;
@@ -32,6 +34,8 @@ pub(crate) struct Plan {
     pub shape: Shape,
     /// Ranks in all.
     pub ranks: u32,
+    /// The named hosts that are one machine, if there are such.
+    pub one_machine: Vec<String>,
     /// The socket for reports, the same name on each host.
     pub report_name: String,
     /// The mark of the job's processes.
@@ -60,20 +64,16 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
     let own_cores = cores::allowed().usable_count;
     let shares = checked(arguments, own_cores)?;
     let (name, rest) = program_words(arguments)?;
-    let (library_path, path) = (
-        std::env::var_os("LD_LIBRARY_PATH"),
-        std::env::var_os("PATH"),
-    );
+    let library_path = std::env::var_os("LD_LIBRARY_PATH");
+    let path = std::env::var_os("PATH");
     let loader = Loader::of_this_machine(library_path.as_deref());
     let program = inspected(name, rest, (path.as_deref(), &loader), check)?;
-    let here = discover::installations(&candidates(arguments, &program));
-    let wants_libfabric = arguments.transport.provider().is_some();
-    let chosen = choose::choose(&arguments.mpi, &program, &here, wants_libfabric)?;
+    let chosen = chosen_mpi(arguments, &program)?;
     let mpi = &chosen.installation;
-    let provider_folder = match arguments.transport {
-        Transport::Weft => Some(provider::find_for_this_process()?),
-        _ => None,
-    };
+    let over_weft = arguments.transport == Transport::Weft;
+    let provider_folder = over_weft
+        .then(provider::find_for_this_process)
+        .transpose()?;
     let heap = heap::library(arguments, provider_folder.as_deref(), &program.path)?;
     let random = || report::random_hex().map_err(Fault::system("taking random bytes"));
     let (job, report_name) = (random()?, format!("weft-report-{}", random()?));
@@ -81,7 +81,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
     let begin = || Begin {
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         job: job.clone(),
-        report: (arguments.transport == Transport::Weft).then(|| report_name.clone()),
+        report: over_weft.then(|| report_name.clone()),
         files: needed_files(&program, mpi, provider_folder.as_deref(), heap.as_ref()),
         leftovers: leftovers::prefixes(mpi.family),
         patience_seconds: arguments.hosts.host_timeout,
@@ -92,7 +92,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         }
         _ => None,
     };
-    let shape = shape_of(
+    let (shape, one_machine) = shape_of(
         arguments,
         spread.as_ref(),
         posts.as_ref(),
@@ -103,7 +103,6 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
     if let Some(spread) = &spread {
         spread::add(&mut settings, mpi, &arguments.transport, spread);
     }
-    let later = set_later(posts.is_some(), arguments);
     let ranks = spread.as_ref().map_or(shape.ranks, Spread::ranks);
     let request = Request {
         program: &program,
@@ -111,7 +110,9 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         ranks,
         variables: &arguments.variables,
         library_path: library_path.as_deref(),
-        elsewhere: spread.is_some().then_some(later),
+        elsewhere: spread
+            .is_some()
+            .then(|| set_later(posts.is_some(), arguments)),
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
     heap::preload(&mut launch, heap.as_ref(), rest.len(), heap::inherited());
@@ -120,11 +121,19 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         launch,
         shape,
         ranks,
+        one_machine,
         report_name,
         job,
         spread,
         posts,
     })
+}
+
+/// The MPI that runs the program.
+fn chosen_mpi(arguments: &Arguments, program: &Program) -> Result<Chosen, Fault> {
+    let here = discover::installations(&candidates(arguments, program));
+    let wants_libfabric = arguments.transport.provider().is_some();
+    choose::choose(&arguments.mpi, program, &here, wants_libfabric)
 }
 
 /// The program and its arguments.
@@ -209,41 +218,63 @@ fn spread_over(
     }))
 }
 
-/// What the MPI must know of the job. In a dry run the other hosts are taken to have as many cores as this machine.
+/// What the MPI must know of the job, and the hosts that are one machine. In a dry run the other hosts are taken to have as
+/// many cores as this machine.
 fn shape_of(
     arguments: &Arguments,
     spread: Option<&Spread>,
     posts: Option<&Posts>,
     own_cores: u32,
     provider_folder: Option<PathBuf>,
-) -> Result<Shape, Fault> {
-    let (ranks, cores) = match spread {
-        None => (arguments.rank_count(own_cores)?, own_cores),
-        Some(spread) => {
-            let elsewhere = posts.and_then(Posts::fewest_cores);
-            let here = spread
-                .shares
-                .iter()
-                .any(|share| is_this_machine(&share.host));
-            let cores = match elsewhere {
-                Some(cores) if here => cores.min(own_cores),
-                Some(cores) => cores,
-                None => own_cores,
-            };
-            (spread.most(), cores)
-        }
+) -> Result<(Shape, Vec<String>), Fault> {
+    let room = match spread {
+        None => Room {
+            ranks: arguments.rank_count(own_cores)?,
+            cores: own_cores,
+            one_machine: Vec::new(),
+        },
+        Some(spread) => machines::room(&places(spread, posts, own_cores)),
     };
-    arguments.check_crowd(ranks, cores)?;
-    Ok(Shape {
-        ranks,
-        cores,
+    arguments.check_crowd(room.ranks, room.cores)?;
+    let shape = Shape {
+        ranks: room.ranks,
+        cores: room.cores,
         spread: spread.is_some(),
-        bound: arguments.bound(ranks, cores)?,
+        bound: room.one_machine.is_empty() && arguments.bound(room.ranks, room.cores)?,
         label: arguments.label,
         root: nix::unistd::geteuid().is_root(),
         shared_core_rules: shared_core_rules(arguments),
         provider_folder,
-    })
+    };
+    if arguments.bind == CoreBinding::Core && !shape.bound {
+        return Err(Fault::Usage(format!(
+            "--bind core: the hosts {} are one machine, and each MPI would bind the first rank of every host to the same core; \
+             use --bind auto or none",
+            room.one_machine.join(" and ")
+        )));
+    }
+    Ok((shape, room.one_machine))
+}
+
+/// The hosts as their guards found them; this machine, and every host in a dry run, as this process finds itself.
+fn places(spread: &Spread, posts: Option<&Posts>, own_cores: u32) -> Vec<Place> {
+    let place = |share: &Share| {
+        let found = posts.and_then(|posts| posts.found_on(&share.host));
+        let is_own = is_this_machine(&share.host);
+        let (usable, cores, boot) = match found {
+            Some(ready) => (ready.cores, ready.core_names.clone(), ready.boot.clone()),
+            None if is_own => (own_cores, cores::names(), cores::boot_id()),
+            None => (own_cores, BTreeSet::new(), None),
+        };
+        Place {
+            host: share.host.clone(),
+            ranks: share.ranks,
+            boot,
+            usable,
+            cores,
+        }
+    };
+    spread.shares.iter().map(place).collect()
 }
 
 /// The rules for collectives of ranks that share cores, for every transport: if they are beside the provider, and the user

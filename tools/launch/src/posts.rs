@@ -83,11 +83,11 @@ impl Posts {
         }
     }
 
-    /// Ranks that find a core on the host that has fewest.
+    /// What the guard of a host found there; `None` for a host without one.
     #[must_use]
-    pub fn fewest_cores(&self) -> Option<u32> {
-        let others = self.list.iter().filter(|post| post.host != HERE);
-        others.map(|post| post.ready.cores).min()
+    pub fn found_on(&self, host: &str) -> Option<&Ready> {
+        let mut named = self.list.iter().filter(|post| post.host == host);
+        named.next().map(|post| &post.ready)
     }
 
     /// The processes of the agents.
