@@ -5,7 +5,7 @@
 //! - [`region_file`]: memfd_create and O_TMPFILE, sealed so that nobody can shrink them under us.
 //! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact, credentials,
 //!   passing of region files, wake-ups, and the question whether a process still lives.
-//! - [`lease`]: whether anybody has a file open.
+//! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how long its files may be.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory; [`process_id`]: which process
 //!   it is, and whether it has ended.
 //! - [`udp_socket`], [`datagrams`]: sockets between hosts, many datagrams to a system call.
@@ -32,6 +32,7 @@ pub mod heap;
 pub mod host_check;
 pub mod interface;
 pub mod lease;
+pub mod limits;
 pub mod local_socket;
 pub mod map;
 pub mod process;

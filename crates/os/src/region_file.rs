@@ -8,12 +8,12 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use crate::check;
+use crate::{check, limits};
 
 /// Makes an anonymous file of `length_bytes`, listed in /proc as `memfd:NAME`, and seals its length.
 ///
 /// # Errors
-/// The errno of memfd_create(2), ftruncate(2) or fcntl(2); `InvalidInput` for a name with a NUL.
+/// EFBIG where `ulimit -f` forbids so long a file; the errno of memfd_create(2), ftruncate(2) or fcntl(2); `InvalidInput` for a name with a NUL.
 pub fn create_memfd(name: &str, length_bytes: u64) -> io::Result<OwnedFd> {
     let name = CString::new(name)?;
     // SAFETY: the name is a NUL-terminated string that outlives the call.
@@ -79,7 +79,11 @@ pub fn is_length_sealed(file: BorrowedFd<'_>) -> bool {
 
 const LENGTH_SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
 
+/// A file longer than `ulimit -f` would end the process by SIGXFSZ; anonymous files count too.
 fn set_length(file: &OwnedFd, length_bytes: u64) -> io::Result<()> {
+    if limits::file_bytes().is_some_and(|most| length_bytes > most) {
+        return Err(io::Error::from_raw_os_error(libc::EFBIG));
+    }
     // SAFETY: plain call on a descriptor we own.
     check(unsafe { libc::ftruncate(file.as_raw_fd(), length_bytes as i64) })?;
     Ok(())
@@ -96,6 +100,26 @@ mod tests {
         assert!(is_length_sealed(file.as_fd()));
         // SAFETY: plain call on a descriptor we own.
         assert_eq!(unsafe { libc::ftruncate(file.as_raw_fd(), 0) }, -1);
+    }
+
+    /// Runs as a process of its own, since a limit holds for all threads and SIGXFSZ would end them.
+    #[test]
+    fn a_file_longer_than_the_limit_is_an_error_and_no_signal() {
+        const INSIDE: &str = "WEFT_TEST_FILE_LIMIT";
+        if std::env::var_os(INSIDE).is_some() {
+            let error = create_memfd("weft-test", 2 << 20).expect_err("too long");
+            assert_eq!(error.raw_os_error(), Some(libc::EFBIG));
+            assert!(limits::in_words().contains("`ulimit -f` is 1024"));
+            return;
+        }
+        let own = std::env::current_exe().expect("path");
+        let name = "region_file::tests::a_file_longer_than_the_limit_is_an_error_and_no_signal";
+        // dash counts 512 bytes.
+        let line = format!("ulimit -f 2048 && exec '{}' --exact {name}", own.display());
+        let mut shell = std::process::Command::new("dash");
+        let output = shell.args(["-c", &line]).env(INSIDE, "1").output();
+        let output = output.expect("a shell");
+        assert!(output.status.success(), "{output:?}");
     }
 
     #[test]

@@ -69,14 +69,19 @@ impl Transport {
             return;
         }
         let address = entry.address;
-        (self.settings.report)(&if why == TransferError::VersionMismatch {
-            format!(
+        (self.settings.report)(&match why {
+            TransferError::VersionMismatch => format!(
                 "the process at {address} loaded another version of libweft-fi.so, with another memory layout (ours is {}); \
                  let all ranks of the job load the same file",
                 weft_ring::layout::LAYOUT_VERSION
-            )
-        } else {
-            format!("no contact with {address}: {why}")
+            ),
+            TransferError::NoMemory => format!(
+                "no contact with {address}: its region, {} MiB of addresses, cannot be mapped; see the limits of this job \
+                 on memory (ulimit -v, cgroup) and on mappings (vm.max_map_count){}",
+                weft_ring::layout::REGION_BYTES >> 20,
+                weft_os::limits::in_words()
+            ),
+            _ => format!("no contact with {address}: {why}"),
         });
     }
 

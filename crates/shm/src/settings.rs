@@ -88,8 +88,9 @@ impl fmt::Display for OpenError {
             Self::Region(error) => write!(
                 f,
                 "no memory for the shared region ({} MiB of address space, pages as they are used): {error}; \
-                 see the memory limits of this job (ulimit -v, cgroup)",
-                weft_ring::layout::REGION_BYTES >> 20
+                 see the limits of this job on memory and files (ulimit -v, ulimit -f, cgroup){}",
+                weft_ring::layout::REGION_BYTES >> 20,
+                weft_os::limits::in_words()
             ),
             Self::Directory(path, error) => write!(
                 f,
