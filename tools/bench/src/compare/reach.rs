@@ -196,7 +196,7 @@ fn against_best(analysis: &Analysis<'_>, workload: &Workload) -> Vec<Check> {
         Some(Check {
             against: "best of the others".to_owned(),
             size_bytes: Some(size),
-            who: format!("{} against {theirs}", ours.mpi),
+            who: format!("{ours} against {theirs}"),
             ..Check::of(workload, both(&ratio), goal(workload))
         })
     };

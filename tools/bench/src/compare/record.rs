@@ -251,6 +251,13 @@ impl Record {
             .map(|turn| (turn.mpi_version.as_str(), turn.library.as_str()))
     }
 
+    /// Name and version of an MPI, without what it says besides: release dates, packages.
+    pub fn short_version(&self, mpi: &str) -> Option<&str> {
+        let (whole, _) = self.version(mpi)?;
+        let ends = [",", " MPICH ", "\n"].map(|end| whole.find(end).unwrap_or(whole.len()));
+        ends.into_iter().min().map(|end| whole[..end].trim_end())
+    }
+
     /// MPIs in the order in which they were named.
     pub fn mpis(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();

@@ -41,8 +41,8 @@ pub fn all(analysis: &Analysis<'_>) -> String {
     for mpi in analysis.record.mpis() {
         let version = analysis
             .record
-            .version(mpi)
-            .map_or("no run of it worked", |(version, _)| version);
+            .short_version(mpi)
+            .unwrap_or("no run of it worked");
         let _ = writeln!(text, "\n{mpi}: {version}");
         for workload in &analysis.record.matrix.workloads {
             text.push_str(&one(analysis, mpi, workload));
@@ -78,14 +78,18 @@ fn one(analysis: &Analysis<'_>, mpi: &str, workload: &Workload) -> String {
     let unit = unit(&workload.benchmark);
     let mut text = format!("  {workload} ({unit})\n  {:<8}", "size");
     for configuration in &mine {
-        let _ = write!(text, "{:>16}", configuration.short());
+        let _ = write!(text, " {:>16}", configuration.short());
     }
     for configuration in compared(&mine) {
-        let _ = write!(text, "{:>33}", format!("{}/native", configuration.short()));
+        let _ = write!(
+            text,
+            "  {:>32}",
+            format!("{}/native", configuration.short())
+        );
     }
     let ours = mine.iter().find(|configuration| configuration.is_ours());
     let best = if ours.is_some() { "Weft/best" } else { "" };
-    let _ = writeln!(text, "{best:>33}");
+    let _ = writeln!(text, "  {best:>32}");
     for size in shown(&sizes) {
         let _ = write!(text, "  {:<8}", bytes(size as f64));
         for configuration in &mine {
@@ -93,16 +97,16 @@ fn one(analysis: &Analysis<'_>, mpi: &str, workload: &Workload) -> String {
             let cell = middle.map_or("-".to_owned(), |middle| {
                 format!("{} ({})", figure(middle.median), figure(middle.mean))
             });
-            let _ = write!(text, "{cell:>16}");
+            let _ = write!(text, " {cell:>16}");
         }
         let better = better(&workload.benchmark);
         for configuration in compared(&mine) {
             let native = analysis.to_native(workload, configuration, size);
-            let _ = write!(text, "{:>33}", ratio(native, better));
+            let _ = write!(text, "  {:>32}", ratio(native, better));
         }
         let best = ours.and_then(|ours| analysis.to_best(workload, ours, size));
         let best = ours.map(|_| ratio(best, better)).unwrap_or_default();
-        let _ = writeln!(text, "{best:>33}");
+        let _ = writeln!(text, "  {best:>32}");
     }
     text
 }

@@ -143,7 +143,7 @@ fn of_mpi(
         Baseline::Best => "Weft / best".to_owned(),
         Baseline::Fixed(configuration) => format!("Weft / {}", configuration.transport),
     };
-    let (version, _) = analysis.record.version(mpi).unwrap_or((mpi, ""));
+    let version = analysis.record.short_version(mpi).unwrap_or(mpi);
     Some(Figure {
         id: identifier(&format!("{workload} {mpi}")),
         title: format!("{}: {mpi}", shown(workload)),

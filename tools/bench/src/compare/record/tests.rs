@@ -149,3 +149,25 @@ fn run_survives_its_json() {
     );
     assert_eq!(serde_json::from_str::<Turn>(&text).expect("JSON"), turn);
 }
+
+#[test]
+fn version_is_shown_without_dates_and_packages() {
+    let mut record = filled();
+    for (whole, short) in [
+        ("Open MPI v5.0.11, package: Open MPI x", "Open MPI v5.0.11"),
+        (
+            "MPICH Version: 5.0.2 MPICH Release date: x",
+            "MPICH Version: 5.0.2",
+        ),
+        (
+            "Intel(R) MPI Library 2021.18",
+            "Intel(R) MPI Library 2021.18",
+        ),
+    ] {
+        for turn in &mut record.turns {
+            turn.mpi_version = whole.into();
+        }
+        assert_eq!(record.short_version("mpich"), Some(short));
+    }
+    assert_eq!(record.short_version("nobody"), None);
+}
