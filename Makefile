@@ -13,7 +13,7 @@ help:
 	  'make build   builds dist/bin/weft and dist/lib/weft/libweft-fi.so, libweft-heap.so and rules for Open MPI' \
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
-	  'make bench   the full side-by-side comparison, some twenty minutes (QUICK=1: some minutes); page and data in report/' \
+	  'make bench   the full comparison, some half an hour (QUICK=1: some minutes); page and data in report/' \
 	  'make readme  latency and bandwidth in turns, some minutes; writes README'\''s tables and figure' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 

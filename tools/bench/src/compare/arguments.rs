@@ -39,7 +39,7 @@ const ALL_BENCHMARKS: [&str; 9] = [
     "alltoallw",
 ];
 /// Rounds at most (chosen: an accident, not a wish, lies above).
-const MOST_ROUNDS: usize = 1000;
+pub const MOST_ROUNDS: usize = 1000;
 /// Ranks at most (chosen likewise).
 const MOST_RANKS: usize = 4096;
 

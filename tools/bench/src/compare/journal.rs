@@ -4,6 +4,7 @@
 //! Called by compare. Read back to go on with a comparison (--resume), to write the reports anew (--render), and to compare with an
 //! earlier one (--previous).
 
+use super::arguments::MOST_ROUNDS;
 use super::environment::Environment;
 use super::record::{Matrix, Record, Turn};
 use serde::{Deserialize, Serialize};
@@ -156,6 +157,16 @@ fn parsed(text: &str, path: &Path) -> Result<Record, String> {
         match line {
             Line::Environment(environment) => record.environment = *environment,
             Line::Matrix(matrix) => (record.matrix, described) = (*matrix, true),
+            // Figures have a place for each round: a wild number would ask for all memory.
+            Line::Turn(turn) if turn.round >= MOST_ROUNDS => {
+                return Err(format!(
+                    "{}, line {}: round {}; rounds go from 0 to {}",
+                    path.display(),
+                    number + 1,
+                    turn.round,
+                    MOST_ROUNDS - 1
+                ));
+            }
             Line::Turn(turn) => record.turns.push(*turn),
         }
     }
@@ -306,6 +317,20 @@ mod tests {
         for words in ["/dev/full", "no space left", "--resume"] {
             assert!(reason.contains(words), "{words}: {reason}");
         }
+    }
+
+    #[test]
+    fn round_that_nobody_asked_for_is_refused() {
+        let (folder, mut record) = begun();
+        let mut journal = Journal::begin(folder.path(), &record.environment, &record.matrix)
+            .expect("begun again");
+        record.turns[0].round = usize::MAX;
+        journal.add(&record.turns[0]).expect("added");
+        let reason = read(folder.path()).expect_err("too many rounds");
+        assert!(
+            reason.contains("line 3") && reason.contains("0 to 999"),
+            "{reason}"
+        );
     }
 
     #[test]
