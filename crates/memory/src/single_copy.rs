@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Single copy between a user's buffer and another process's memory, in pieces. Called by shm; calls os.
+//! Single copy between a user's buffer and another process's memory, in pieces. Called by shm;
+//! calls os.
 
 use std::io;
 
@@ -7,13 +8,23 @@ use weft_os::single_copy::{LocalPiece, PIECE_LIMIT, read_from, write_to};
 
 use crate::UserBuffer;
 
-/// Copies up to `length_bytes` bytes from `address` in process `pid` into `target` at `offset_bytes`; answers
-/// how many were copied. One system call.
+/// The memory of another process, and a word in it that tells that process from a later one that
+/// was given its number.
+#[derive(Clone, Copy, Debug)]
+pub struct ProcessMemory {
+    /// Its number, in our namespace.
+    pub pid: u32,
+    /// Address and value of the word.
+    pub probe: (u64, u64),
+}
+
+/// Copies up to `length_bytes` bytes from `address` in the memory `of` a process into `target` at
+/// `offset_bytes`; answers how many were copied. One system call.
 ///
 /// # Errors
 /// EPERM, ENOSYS, ESRCH or EFAULT, as process_vm_readv(2).
 pub fn pull(
-    pid: u32,
+    of: &ProcessMemory,
     address: u64,
     target: &UserBuffer,
     offset_bytes: usize,
@@ -21,16 +32,16 @@ pub fn pull(
 ) -> io::Result<usize> {
     let (pieces, count) = pieces_of(target, offset_bytes, length_bytes);
     // SAFETY: the pieces lie inside a user buffer that is ours to write until its completion.
-    unsafe { read_from(pid, address, &pieces[..count]) }
+    unsafe { read_from(of.pid, of.probe, address, &pieces[..count]) }
 }
 
-/// Copies up to `length_bytes` bytes of `source` from `offset_bytes` on to `address` in process `pid`; answers how many
-/// were copied. One system call.
+/// Copies up to `length_bytes` bytes of `source` from `offset_bytes` on to `address` in the memory
+/// `of` a process; answers how many were copied. Two system calls.
 ///
 /// # Errors
 /// EPERM, ENOSYS, ESRCH or EFAULT, as process_vm_writev(2).
 pub fn push(
-    pid: u32,
+    of: &ProcessMemory,
     address: u64,
     source: &UserBuffer,
     offset_bytes: usize,
@@ -38,19 +49,14 @@ pub fn push(
 ) -> io::Result<usize> {
     let (pieces, count) = pieces_of(source, offset_bytes, length_bytes);
     // SAFETY: the pieces lie inside a user buffer that is ours to read until its completion.
-    unsafe { write_to(pid, address, &pieces[..count]) }
+    unsafe { write_to(of.pid, of.probe, address, &pieces[..count]) }
 }
 
-/// Whether this process may read the memory of `pid`: reads one word at `address` and compares it.
+/// Whether this process may read the memory of `pid`, and a word at `address` in it is as
+/// `expected`.
 pub fn can_read(pid: u32, address: u64, expected: u64) -> bool {
-    let mut word = 0u64;
-    let piece = LocalPiece {
-        address: (&raw mut word) as usize,
-        length_bytes: size_of::<u64>(),
-    };
-    // SAFETY: the piece is a local variable that lives through the call.
-    let result = unsafe { read_from(pid, address, &[piece]) };
-    matches!(result, Ok(8)) && word == expected
+    // SAFETY: nothing is copied but the probe.
+    unsafe { read_from(pid, (address, expected), address, &[]) }.is_ok()
 }
 
 fn pieces_of(
@@ -87,8 +93,7 @@ mod tests {
         // SAFETY: the parts outlive the buffer and are not touched meanwhile.
         let target =
             unsafe { UserBuffer::from_pieces(parts.iter_mut().map(|p| (p.as_mut_ptr(), p.len()))) };
-        let pid = std::process::id();
-        match pull(pid, source.as_ptr() as u64, &target, 0, 100) {
+        match pull(&own(), source.as_ptr() as u64, &target, 0, 100) {
             Ok(count) => {
                 assert_eq!(count, 100);
                 assert_eq!(parts.concat(), source);
@@ -106,13 +111,48 @@ mod tests {
         let source =
             unsafe { UserBuffer::from_pieces(parts.iter_mut().map(|p| (p.as_mut_ptr(), p.len()))) };
         let target = std::hint::black_box(Box::new(target));
-        match push(std::process::id(), target.as_ptr() as u64, &source, 10, 90) {
+        match push(&own(), target.as_ptr() as u64, &source, 10, 90) {
             Ok(count) => {
                 assert_eq!(count, 90);
                 assert_eq!(std::hint::black_box(&target)[..90], parts.concat()[10..]);
             }
             Err(error) => eprintln!("skip: single copy is not permitted here: {error}"),
         }
+    }
+
+    static PROBE: u64 = 0x5eed;
+
+    fn own() -> ProcessMemory {
+        ProcessMemory {
+            pid: std::process::id(),
+            probe: ((&raw const PROBE) as u64, PROBE),
+        }
+    }
+
+    /// As when the number of a process that has ended is another one's.
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no process_vm_readv(2)")]
+    fn a_process_whose_word_is_another_one_is_taken_for_gone_and_not_written_to() {
+        let meant = own();
+        if !can_read(meant.pid, meant.probe.0, meant.probe.1) {
+            eprintln!("skip: single copy is not permitted here");
+            return;
+        }
+        let other = ProcessMemory {
+            probe: (meant.probe.0, 0xdead),
+            ..meant
+        };
+        let bytes = std::hint::black_box(Box::new([1u8; 64]));
+        let mut part = vec![7u8; 64];
+        let address = bytes.as_ptr() as u64;
+        // SAFETY: the part outlives the buffer and is not touched meanwhile.
+        let buffer = unsafe { UserBuffer::from_pieces([(part.as_mut_ptr(), 64)].into_iter()) };
+        let gone = Some(3); // ESRCH
+        let pulled = pull(&other, address, &buffer, 0, 64);
+        assert_eq!(pulled.expect_err("another process").raw_os_error(), gone);
+        let pushed = push(&other, address, &buffer, 0, 64);
+        assert_eq!(pushed.expect_err("another process").raw_os_error(), gone);
+        assert_eq!(std::hint::black_box(&bytes)[..], [1u8; 64]);
     }
 
     #[test]

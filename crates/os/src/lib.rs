@@ -4,7 +4,8 @@
 //! - [`map`]: mmap of shared regions.
 //! - [`region_file`]: memfd_create and O_TMPFILE, sealed so that nobody can shrink them under us.
 //! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact, credentials,
-//!   passing of region files, wake-ups, and the question whether a process still lives.
+//!   passing of region files (`handing_over`), names that others have taken (`own_listener`), wake-ups,
+//!   and the question whether a process still lives.
 //! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how long its files may be.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory; [`process_id`]: which process
 //!   it is, and whether it has ended.
@@ -28,6 +29,7 @@ pub mod cpu;
 pub mod crash;
 pub mod datagrams;
 pub mod file_of;
+mod handing_over;
 pub mod heap;
 pub mod host_check;
 pub mod interface;
@@ -35,6 +37,7 @@ pub mod lease;
 pub mod limits;
 pub mod local_socket;
 pub mod map;
+mod own_listener;
 pub mod process;
 pub mod process_id;
 pub mod region_file;

@@ -109,7 +109,7 @@ impl AsFd for Listener {
 /// One connection between two processes; both ends are non-blocking.
 #[derive(Debug)]
 pub struct Connection {
-    socket: OwnedFd,
+    pub(crate) socket: OwnedFd,
 }
 
 impl Connection {
@@ -172,97 +172,6 @@ impl Connection {
         } else {
             Err(io::ErrorKind::WriteZero.into())
         }
-    }
-
-    /// Sends one byte and a descriptor beside it (SCM_RIGHTS).
-    ///
-    /// # Errors
-    /// The errno of sendmsg(2).
-    pub fn send_file(&self, file: BorrowedFd<'_>) -> io::Result<()> {
-        let mut control = ControlBuffer::default();
-        let mut byte = [1u8];
-        let mut vector = libc::iovec {
-            iov_base: byte.as_mut_ptr().cast(),
-            iov_len: 1,
-        };
-        let message = control.message(&mut vector);
-        // SAFETY: the control buffer has room for exactly one descriptor, so the first header lies inside it.
-        unsafe {
-            let header = libc::CMSG_FIRSTHDR(&message);
-            (*header).cmsg_level = libc::SOL_SOCKET;
-            (*header).cmsg_type = libc::SCM_RIGHTS;
-            (*header).cmsg_len = libc::CMSG_LEN(size_of::<libc::c_int>() as u32) as usize;
-            libc::CMSG_DATA(header)
-                .cast::<libc::c_int>()
-                .write_unaligned(file.as_raw_fd());
-        }
-        // SAFETY: message, vector and control buffer live through the call.
-        check_length(unsafe {
-            libc::sendmsg(self.socket.as_raw_fd(), &message, libc::MSG_NOSIGNAL)
-        })?;
-        Ok(())
-    }
-
-    /// Takes the descriptor that the other end sent; None if it has not answered yet.
-    ///
-    /// # Errors
-    /// `ConnectionReset` if it closed without sending one; the errno of recvmsg(2).
-    pub fn receive_file(&self) -> io::Result<Option<OwnedFd>> {
-        let mut control = ControlBuffer::default();
-        let mut byte = [0u8];
-        let mut vector = libc::iovec {
-            iov_base: byte.as_mut_ptr().cast(),
-            iov_len: 1,
-        };
-        let mut message = control.message(&mut vector);
-        // SAFETY: message, vector and control buffer live through the call.
-        let result = unsafe {
-            libc::recvmsg(
-                self.socket.as_raw_fd(),
-                &mut message,
-                libc::MSG_CMSG_CLOEXEC,
-            )
-        };
-        match check_length(result) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-            Err(error) => return Err(error),
-            Ok(0) => return Err(io::ErrorKind::ConnectionReset.into()),
-            Ok(_) => {}
-        }
-        // SAFETY: the kernel filled the control buffer; a header is read only if it lies inside it, and a
-        // descriptor that arrived by SCM_RIGHTS is ours alone.
-        unsafe {
-            let header = libc::CMSG_FIRSTHDR(&message);
-            if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
-                return Err(io::ErrorKind::InvalidData.into());
-            }
-            let raw = libc::CMSG_DATA(header)
-                .cast::<libc::c_int>()
-                .read_unaligned();
-            Ok(Some(OwnedFd::from_raw_fd(raw)))
-        }
-    }
-}
-
-/// Room for one descriptor in a message's control part, aligned as cmsg(3) wants it.
-#[derive(Default)]
-#[repr(C, align(8))]
-struct ControlBuffer {
-    bytes: [u8; 32],
-}
-
-impl ControlBuffer {
-    fn message(&mut self, vector: &mut libc::iovec) -> libc::msghdr {
-        // SAFETY: msghdr is plain data, for which zero is valid.
-        let mut message: libc::msghdr = unsafe { std::mem::zeroed() };
-        message.msg_iov = vector;
-        message.msg_iovlen = 1;
-        message.msg_control = self.bytes.as_mut_ptr().cast();
-        // SAFETY: CMSG_SPACE only computes.
-        message.msg_controllen =
-            unsafe { libc::CMSG_SPACE(size_of::<libc::c_int>() as u32) } as usize;
-        debug_assert!(message.msg_controllen <= self.bytes.len());
-        message
     }
 }
 

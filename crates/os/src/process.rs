@@ -18,12 +18,13 @@ pub fn own_uid() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Opens the memfd called `name` that process `pid` holds, without that process's help. Slow path: reads the
-/// links of its descriptors, `likely` first: ranks of one program tend to use the same numbers.
+/// Opens the memfd called `name` that process `pid` holds, without that process's help. Slow path:
+/// reads the links of its descriptors, `likely` first: ranks of one program tend to use the same
+/// numbers.
 ///
 /// # Errors
-/// `NotFound` if the process is gone or holds no such file, `PermissionDenied` if we may not look (another
-/// user, a hidden /proc, a process that is not dumpable).
+/// `NotFound` if the process is gone or holds no such file, `PermissionDenied` if we may not look
+/// (another user, a hidden /proc, a process that is not dumpable).
 pub fn open_memfd_of(pid: u32, name: &str, likely: RawFd) -> io::Result<OwnedFd> {
     let wanted = format!("/memfd:{name} (deleted)");
     let folder = format!("/proc/{pid}/fd");
@@ -51,11 +52,26 @@ pub fn open_memfd_of(pid: u32, name: &str, likely: RawFd) -> io::Result<OwnedFd>
     ))
 }
 
-/// Lets every process of this user read our memory where Yama's ptrace_scope would forbid it among siblings.
-/// Harmless where there is no Yama.
+/// Lets every process of this user read our memory where Yama's ptrace_scope would forbid it among
+/// siblings, and only there: it opens this process to debuggers of the same user, too
+/// (docs/threat-model.md). Setup: reads a file.
 pub fn allow_readers() {
+    let scope = fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope").ok();
+    if !needs_permission(scope.as_deref(), Path::new("/proc/sys/kernel").exists()) {
+        return;
+    }
     // SAFETY: prctl with PR_SET_PTRACER takes plain numbers and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_PTRACER, libc::PR_SET_PTRACER_ANY, 0, 0, 0) };
+}
+
+/// Whether this ptrace_scope asks for a permission, and honours it; `None` if there is none to be
+/// read.
+fn needs_permission(scope: Option<&str>, is_proc_there: bool) -> bool {
+    match scope.map(str::trim) {
+        Some(scope) => scope == "1",
+        // Without /proc nobody can tell; without Yama it does no harm.
+        None => !is_proc_there,
+    }
 }
 
 /// 64 random bits from the kernel.
@@ -71,5 +87,19 @@ pub fn random_u64() -> io::Result<u64> {
         Ok(u64::from_ne_bytes(bytes))
     } else {
         Err(io::ErrorKind::UnexpectedEof.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::needs_permission;
+
+    #[test]
+    fn only_a_yama_that_asks_for_it_is_given_a_permission() {
+        assert!(needs_permission(Some("1\n"), true));
+        for scope in [Some("0\n"), Some("2\n"), Some("3\n"), None] {
+            assert!(!needs_permission(scope, true));
+        }
+        assert!(needs_permission(None, false));
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Files that hold regions and have no name anybody could leave behind: memfd_create(2), or O_TMPFILE in a
-//! directory of the user's choice. Used by shm when it makes or checks a region.
+//! Files that hold regions and have no name anybody could leave behind: memfd_create(2), or
+//! O_TMPFILE in a directory of the user's choice. Used by shm when it makes or checks a region.
 
 use std::ffi::CString;
 use std::io;
@@ -10,7 +10,8 @@ use std::path::Path;
 
 use crate::{check, limits};
 
-/// Makes an anonymous file of `length_bytes`, listed in /proc as `memfd:NAME`, and seals its length.
+/// Makes an anonymous file of `length_bytes`, listed in /proc as `memfd:NAME`, and seals its
+/// length.
 ///
 /// # Errors
 /// EFBIG where `ulimit -f` forbids so long a file; the errno of memfd_create(2), ftruncate(2) or fcntl(2); `InvalidInput` for a name with a NUL.
@@ -37,7 +38,8 @@ pub fn create_memfd(name: &str, length_bytes: u64) -> io::Result<OwnedFd> {
 /// Makes a nameless file of `length_bytes` in `directory`.
 ///
 /// # Errors
-/// The errno of open(2) (not writable, no such directory, no O_TMPFILE there) or posix_fallocate(3) (full).
+/// The errno of open(2) (not writable, no such directory, no O_TMPFILE there) or posix_fallocate(3)
+/// (full).
 pub fn create_in(directory: &Path, length_bytes: u64) -> io::Result<OwnedFd> {
     let path = CString::new(directory.as_os_str().as_bytes())?;
     // SAFETY: the path is a NUL-terminated string that outlives the call.
@@ -75,6 +77,24 @@ pub fn is_length_sealed(file: BorrowedFd<'_>) -> bool {
     // SAFETY: plain fcntl on a descriptor that is open while borrowed.
     let seals = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GET_SEALS) };
     seals >= 0 && seals & libc::F_SEAL_SHRINK != 0
+}
+
+/// Whether a file that another process of our user made may be mapped: nobody can shorten it under
+/// us; or it cannot be sealed, and nobody but our user can reach it, by no name.
+pub fn may_be_mapped(file: BorrowedFd<'_>) -> bool {
+    // SAFETY: both are plain data, for which zero is valid.
+    let (mut status, mut system): (libc::stat, libc::statfs) = unsafe { std::mem::zeroed() };
+    let raw = file.as_raw_fd();
+    // SAFETY: the descriptor is open while borrowed, and both structures are ours to write.
+    if unsafe { libc::fstat(raw, &mut status) != 0 || libc::fstatfs(raw, &mut system) != 0 } {
+        return false;
+    }
+    // Huge pages may be lacking when they are touched.
+    if status.st_mode & libc::S_IFMT != libc::S_IFREG || system.f_type == libc::HUGETLBFS_MAGIC {
+        return false;
+    }
+    let is_private = status.st_nlink == 0 && status.st_mode & 0o077 == 0;
+    is_length_sealed(file) || (is_private && status.st_uid == crate::process::own_uid())
 }
 
 const LENGTH_SEALS: libc::c_int = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW;
@@ -120,6 +140,29 @@ mod tests {
         let output = shell.args(["-c", &line]).env(INSIDE, "1").output();
         let output = output.expect("a shell");
         assert!(output.status.success(), "{output:?}");
+    }
+
+    #[test]
+    fn only_what_nobody_else_can_shorten_may_be_mapped() {
+        assert!(may_be_mapped(
+            create_memfd("weft-test", 4096).expect("memfd").as_fd()
+        ));
+        // SAFETY: the name is a string that outlives the call; the descriptor is nobody else's.
+        let unsealed = unsafe {
+            OwnedFd::from_raw_fd(libc::memfd_create(c"weft-test".as_ptr(), libc::MFD_CLOEXEC))
+        };
+        assert!(!may_be_mapped(unsealed.as_fd()), "its mode is 0777");
+        let folder = std::env::temp_dir();
+        match create_in(&folder, 4096) {
+            Ok(file) => assert!(may_be_mapped(file.as_fd()), "nameless, and ours"),
+            Err(error) => eprintln!("skip: no nameless files in {}: {error}", folder.display()),
+        }
+        let path = folder.join(format!("weft-test-{}", std::process::id()));
+        let named = std::fs::File::create(&path).expect("a file");
+        std::fs::remove_file(&path).expect("removed");
+        assert!(!may_be_mapped(named.as_fd()), "others may have it open");
+        let null = std::fs::File::open("/dev/null").expect("open");
+        assert!(!may_be_mapped(null.as_fd()), "no file");
     }
 
     #[test]

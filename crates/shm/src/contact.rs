@@ -12,8 +12,8 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use weft_contract::{RemoteId, TransferError};
 use weft_os::local_socket::{Connection, Listener};
-use weft_os::process_id::{self, ProcessId};
-use weft_os::{clock, crash_point, interface, process};
+use weft_os::process_id::ProcessId;
+use weft_os::{clock, crash_point, interface, process, region_file};
 use weft_ring::layout::SLOT_COUNT;
 use weft_ring::{AttachError, Pool, Producer, Region};
 
@@ -26,6 +26,9 @@ use crate::views::Views;
 /// How long a remote whose slots are all taken is asked again. Chosen: an owner that makes progress looks after the dead ten
 /// times a second, and frees what they held.
 const FULL_LIMIT_NS: u64 = 2_000_000_000;
+
+/// Askers that are answered at one address at a time. Chosen: a thousand wait some tens of milliseconds.
+const ANSWERED_COUNT: usize = 64;
 
 /// Why a region that was found is not used now.
 enum Obstacle {
@@ -138,8 +141,11 @@ impl Transport {
     /// Connects to the remote and takes its region, with or without its help.
     fn reach(&mut self, remote: RemoteId) -> Link {
         let address = self.remotes[remote.index()].address;
-        let connection = match Connection::open(&listener_name(address)) {
-            Ok(connection) => connection,
+        let (connection, who) = match Connection::open_own(&listener_name(address)) {
+            Ok(found) => found,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+                return Link::Failed(TransferError::NotPermitted);
+            }
             // Too many wait for it at this moment: try again with the next send.
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Link::Unknown,
             Err(_) if interface::is_own(address.ip()) => {
@@ -148,12 +154,6 @@ impl Transport {
             Err(_) => return Link::Failed(TransferError::Unreachable),
         };
         crash_point!(5, "contact: connected, the region not opened");
-        let Ok(who) = connection.credentials() else {
-            return Link::Failed(TransferError::RemoteLost);
-        };
-        if who.uid != process::own_uid() {
-            return Link::Failed(TransferError::NotPermitted);
-        }
         if who.pid != 0
             && let Ok(file) =
                 process::open_memfd_of(who.pid, &region_name(address), self.own.file.as_raw_fd())
@@ -162,10 +162,6 @@ impl Transport {
         }
         crash_point!(6, "contact: the region is asked for");
         let process = ProcessId::of(who.pid, &self.own.identity.process);
-        if who.pid != 0 && process_id::has_ended(who.pid) {
-            // A child that it left behind still listens in its name.
-            return Link::Failed(TransferError::RemoteLost);
-        }
         Link::Asking(connection, process)
     }
 
@@ -187,6 +183,9 @@ impl Transport {
     }
 
     fn attach(&mut self, remote: RemoteId, file: OwnedFd, pid: u32) -> Link {
+        if !region_file::may_be_mapped(file.as_fd()) {
+            return Link::Failed(TransferError::Corrupt);
+        }
         match Region::attach(file.as_fd()) {
             Ok(region) => {
                 crash_point!(7, "contact: the region is mapped, no slot claimed");
@@ -269,7 +268,8 @@ impl Transport {
         entry.parted.skip_first();
     }
 
-    /// Hands our region to those who asked for it; forgets those who only looked who we are.
+    /// Hands our region to those who asked for it; forgets those who only looked who we are. Some at a time: whoever connects
+    /// again and again must not keep us here.
     pub(crate) fn answer_askers(&self) {
         self.own
             .listeners()
@@ -277,7 +277,7 @@ impl Transport {
     }
 
     fn answer_at(&self, listener: &Listener) {
-        while let Some(connection) = listener.accept() {
+        for connection in std::iter::from_fn(|| listener.accept()).take(ANSWERED_COUNT) {
             if connection
                 .credentials()
                 .is_ok_and(|who| who.uid == process::own_uid())

@@ -7,6 +7,7 @@
 
 use weft_contract::{Registration, RemoteId, Stretch, Touch};
 use weft_memory::atomic::apply;
+use weft_memory::single_copy::ProcessMemory;
 use weft_memory::{ForeignMemory, single_copy};
 use weft_os::{clock, sleep};
 use weft_ring::{Lease, Registrations};
@@ -132,7 +133,10 @@ impl Transport {
             let is_current = |index, generation| registrations.is_current(index, generation);
             attached.views.forget(is_current);
         }
-        if let Some(memory) = attached.views.memory(&lease, attached.pid) {
+        if let Some(memory) = attached
+            .views
+            .memory(&lease, (attached.pid, &attached.owner.process))
+        {
             let done = load_and_store(memory, (offset_bytes, length_bytes), touch);
             registrations.end(slot);
             if done {
@@ -160,7 +164,7 @@ impl Transport {
         let Link::Ready(attached) = &self.remotes[remote.index()].link else {
             return false;
         };
-        let (pid, last_ns) = (attached.pid, attached.region.last_progress_ns());
+        let (memory, last_ns) = (attached.memory(), attached.region.last_progress_ns());
         let is_away = || clock::monotonic_ns().saturating_sub(last_ns) > AWAY_NS;
         let shares_cores = self.housekeeping.shares_cores;
         let pays = !matches!(touch, Touch::Change(..))
@@ -168,7 +172,7 @@ impl Transport {
                 || prefers_single_copy(self.settings.single_copy, shares_cores)
                 || is_away())
             && self.may_single_copy(remote);
-        let done = pays && copy(pid, address, length_bytes, touch);
+        let done = pays && copy(&memory, address, length_bytes, touch);
         if done {
             self.statistics.copied.add(length_bytes as u64);
         }
@@ -208,13 +212,13 @@ fn load_and_store(
 }
 
 /// Copies between the two processes; false if it was refused, and the owner must be asked after all.
-fn copy(pid: u32, address: u64, length_bytes: usize, touch: &Touch<'_>) -> bool {
+fn copy(memory: &ProcessMemory, address: u64, length_bytes: usize, touch: &Touch<'_>) -> bool {
     let mut done = 0;
     while done < length_bytes {
         let (there, left) = (address.wrapping_add(done as u64), length_bytes - done);
         let copied = match touch {
-            Touch::Read(here) => single_copy::pull(pid, there, here, done, left),
-            Touch::Write(here) => single_copy::push(pid, there, here, done, left),
+            Touch::Read(here) => single_copy::pull(memory, there, here, done, left),
+            Touch::Write(here) => single_copy::push(memory, there, here, done, left),
             Touch::Change(..) => return false,
         };
         match copied {

@@ -306,7 +306,7 @@ impl Transport {
         let count = (fetch.wanted_bytes - fetch.done_bytes).min(PULL_BYTES);
         let address = fetch.offer.address.wrapping_add(fetch.done_bytes as u64);
         match single_copy::pull(
-            attached.pid,
+            &attached.memory(),
             address,
             &fetch.landing.buffer,
             fetch.done_bytes,

@@ -8,6 +8,7 @@
 use weft_contract::RemoteId;
 use weft_memory::{ForeignHeap, UserBuffer};
 use weft_os::heap::Heap;
+use weft_os::process_id::ProcessId;
 use weft_os::{clock, crash_point};
 
 use crate::choice::Method;
@@ -29,7 +30,10 @@ impl Attached {
             };
             let may_be = self.pid != 0 && length_bytes != 0;
             let mapped = may_be.then(|| ForeignHeap::map(self.pid, &claimed));
-            self.heap = Some(mapped.and_then(Result::ok));
+            // What was mapped is the owner's only if its number is still its own.
+            let owner = &self.owner.process;
+            let is_its = |_: &ForeignHeap| !owner.has_ended(&ProcessId::own());
+            self.heap = Some(mapped.and_then(Result::ok).filter(is_its));
         }
         self.heap.as_ref()?.as_ref()
     }

@@ -8,7 +8,6 @@ use std::io::ErrorKind;
 
 use weft_contract::{Owner, RemoteId, TransferError};
 use weft_os::local_socket::Connection;
-use weft_os::process;
 use weft_os::process_id::ProcessId;
 use weft_ring::layout::SLOT_COUNT;
 use weft_ring::{Consumer, Identity};
@@ -66,16 +65,11 @@ impl Transport {
     /// that.
     fn is_nobody_at(&mut self, remote: RemoteId) -> bool {
         let address = self.remotes[remote.index()].address;
-        let who = match Connection::open(&listener_name(address)) {
-            Ok(connection) => connection.credentials(),
+        let who = match Connection::open_own(&listener_name(address)) {
+            Ok((_, who)) => who,
             Err(error) => return error.kind() == ErrorKind::ConnectionRefused,
         };
-        let own = &self.own.identity.process;
-        let seen = who
-            .ok()
-            .filter(|who| who.uid == process::own_uid())
-            .and_then(|who| ProcessId::of(who.pid, own));
-        match seen {
+        match ProcessId::of(who.pid, &self.own.identity.process) {
             Some(process) => self.remotes[remote.index()].attempt.seen = Some(process),
             None => self.contact(remote),
         }

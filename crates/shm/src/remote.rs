@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use weft_contract::{SendOp, TransferError};
+use weft_memory::single_copy::ProcessMemory;
 use weft_memory::{ForeignHeap, UserBuffer};
 use weft_os::local_socket::Connection;
 use weft_os::process_id::ProcessId;
@@ -103,6 +104,14 @@ pub(crate) struct Waiting {
 }
 
 impl Attached {
+    /// Its memory, as single copy reaches it.
+    pub(crate) fn memory(&self) -> ProcessMemory {
+        ProcessMemory {
+            pid: self.pid,
+            probe: self.region.probe(),
+        }
+    }
+
     /// Has the pages made that our lane uses when it is wide. Slow path: about a millisecond for each MiB.
     pub(crate) fn warm(&mut self) {
         if std::mem::replace(&mut self.is_warm, true) {

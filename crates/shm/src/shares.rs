@@ -190,9 +190,9 @@ impl Transport {
             };
             crash_point!(57, "board: a share is taken, not read");
             copied_bytes += stretch.len();
-            let pid = attached.pid;
+            let memory = attached.memory();
             match copy_all(stretch, |at, count| {
-                single_copy::pull(pid, address.wrapping_add(at as u64), &buffer, at, count)
+                single_copy::pull(&memory, address.wrapping_add(at as u64), &buffer, at, count)
             }) {
                 // A test that kills either side needs both of them at work, on a busy machine, too.
                 Copied::All if cfg!(crash_points) => {
@@ -339,9 +339,9 @@ impl Transport {
         push.left = index;
         crash_point!(58, "board: a share is taken to help, not written");
         let stretch = stretch_of(&push.bytes, push.share_bytes, index);
-        let (pid, target, payload) = (attached.pid, push.target, &push.payload);
+        let (memory, target, payload) = (attached.memory(), push.target, &push.payload);
         let copied = copy_all(stretch, |at, count| {
-            single_copy::push(pid, target.wrapping_add(at as u64), payload, at, count)
+            single_copy::push(&memory, target.wrapping_add(at as u64), payload, at, count)
         });
         if matches!(copied, Copied::All) {
             push.board.hand_over(index);

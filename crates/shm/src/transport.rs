@@ -28,7 +28,7 @@ use crate::protocol::{BYE, FINISH};
 use crate::published::Received;
 use crate::remote::{Link, Remote};
 use crate::rendezvous::{Offer, Outgoing};
-use crate::settings::{OpenError, Settings};
+use crate::settings::{OpenError, Settings, SingleCopy};
 use crate::shares::Push;
 use crate::sleep::Sleeper;
 use crate::statistics::{Count, Statistics};
@@ -200,12 +200,15 @@ impl Own {
         if let Some(heap) = settings.heap {
             region.show_heap([heap.base, heap.length_bytes, heap.descriptor, heap.inode]);
         }
-        process::allow_readers();
+        if settings.single_copy != SingleCopy::Never {
+            process::allow_readers();
+        }
         crash_point!(2, "open: the region is published, no socket has a name");
         // The bell first: who finds the listener takes an endpoint without a bell for dead.
         let bell = Bell::bind(&bell_name(incarnation)).map_err(OpenError::Sockets)?;
         crash_point!(3, "open: the bell has its name, the listener has none");
-        let listener = Listener::bind(&listener_name(address)).map_err(OpenError::Sockets)?;
+        let listener =
+            Listener::bind_or_beside(&listener_name(address)).map_err(OpenError::Sockets)?;
         Ok(Self {
             region,
             file,

@@ -3,6 +3,7 @@
 //! Asked by direct for every access.
 
 use weft_memory::ForeignMemory;
+use weft_os::process_id::ProcessId;
 use weft_ring::Lease;
 
 /// Registrations in a row that were in no shared file, after which the next ones are looked up later. Chosen: memory of a
@@ -32,14 +33,19 @@ pub(crate) struct Views {
 }
 
 impl Views {
-    /// The memory of a registration, if it can be mapped here; `pid` is its owner's process, 0 if that is not visible.
+    /// The memory of a registration, if it can be mapped here; `pid` is its owner's process, 0 if that is not visible, and
+    /// what the owner says of it.
     /// Fast path but for first accesses.
     #[inline]
-    pub(crate) fn memory(&mut self, lease: &Lease, pid: u32) -> Option<&ForeignMemory> {
+    pub(crate) fn memory(
+        &mut self,
+        lease: &Lease,
+        owner: (u32, &ProcessId),
+    ) -> Option<&ForeignMemory> {
         let is_known =
             |view: &View| view.generation == lease.generation && view.to_look_up.is_none();
         if !self.view(lease.index).is_some_and(is_known) {
-            self.meet(lease, pid);
+            self.meet(lease, owner);
         }
         self.view(lease.index)?.memory.as_ref()
     }
@@ -50,7 +56,7 @@ impl Views {
     }
 
     #[cold]
-    fn meet(&mut self, lease: &Lease, pid: u32) {
+    fn meet(&mut self, lease: &Lease, (pid, process): (u32, &ProcessId)) {
         let patient = self.private_count < PATIENCE_COUNT;
         let fresh = || View {
             generation: lease.generation,
@@ -77,7 +83,10 @@ impl Views {
         let registration = &lease.registration;
         let mapped = (pid != 0)
             .then(|| ForeignMemory::map(pid, registration.address, registration.length_bytes));
-        view.memory = mapped.and_then(Result::ok);
+        // What was mapped is the owner's only if its number is still its own.
+        view.memory = mapped
+            .and_then(Result::ok)
+            .filter(|_| !process.has_ended(&ProcessId::own()));
         match view.memory {
             Some(_) => self.private_count = 0,
             None => self.private_count = self.private_count.saturating_add(1),

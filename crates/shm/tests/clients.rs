@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! More clients than there are slots, each killed after it has sent once, or between taking a slot and
-//! naming itself: their slots are given back, and the next one makes contact. Clients are endpoints of
-//! this test binary, started again.
+//! More clients than there are slots, each killed after it has sent once, or between taking a slot
+//! and naming itself: their slots are given back, and the next one makes contact. Clients are
+//! endpoints of this test binary, started again.
 
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
@@ -122,8 +122,8 @@ impl Clients {
     }
 }
 
-/// Takes the first slots that are free as whoever dies before it has named itself: with a bell, which
-/// is gone at the end of this call.
+/// Takes the first slots that are free as whoever dies before it has named itself: with a bell,
+/// which is gone at the end of this call.
 fn take_slots_unnamed(server: &Transport) {
     let name = format!("weft {}", server.local_address());
     let own = std::process::id();
@@ -154,7 +154,8 @@ fn clients_that_are_killed_give_their_slots_back() {
         return;
     }
     let (mut transport, mut server) = (open(), Server::default());
-    // Nobody looks after the dead until every slot is taken; some of them were heard before they died.
+    // Nobody looks after the dead until every slot is taken; some of them were heard before they
+    // died.
     let mut sent_count = 0;
     for number in 0..PROCESS_COUNT {
         let clients = Clients::start(transport.local_address());

@@ -74,7 +74,7 @@ impl Impostor {
         let file = create_memfd(&format!("weft {address}"), REGION_BYTES as u64).expect("memfd");
         let identity = Identity {
             address,
-            incarnation: 4,
+            incarnation: Identity::incarnation_of(4 * u64::from(address.port())),
             process: ProcessId::default(),
         };
         Region::create(file.as_fd(), &identity, (0, 0)).expect("region");

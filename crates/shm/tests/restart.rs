@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A process is killed and another one starts at its address: nothing of the first one meets the second,
-//! and the second is not taken for the first. The other process is this test binary, started again.
+//! A process is killed and another one starts at its address: nothing of the first one meets the
+//! second, and the second is not taken for the first. The other process is this test binary,
+//! started again.
 
 use std::io::{BufRead, BufReader, Lines, Write};
 use std::net::{SocketAddr, UdpSocket};
@@ -267,7 +268,8 @@ fn a_successor_that_is_sent_to_first_hears_and_is_heard() {
     second.kill();
 }
 
-/// Nobody waits for anything, and we only ever send: the end of the first one is noticed nevertheless.
+/// Nobody waits for anything, and we only ever send: the end of the first one is noticed
+/// nevertheless.
 #[test]
 fn whoever_only_sends_learns_of_a_death_within_a_second() {
     if std::env::var_os(ROLE_VARIABLE).is_some() {

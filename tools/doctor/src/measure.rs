@@ -99,11 +99,14 @@ fn best(mut transfer: impl FnMut() -> Option<f64>) -> Option<f64> {
 
 fn pull(source: &UserBuffer, target: &UserBuffer, bytes: usize) -> Option<f64> {
     let start = Instant::now();
-    let mut done = 0;
+    let (mut done, word) = (0, 77u64);
     while done < bytes {
         let address = (source.address() + done) as u64;
-        let pid = std::process::id();
-        match single_copy::pull(pid, address, target, done, bytes - done) {
+        let own = single_copy::ProcessMemory {
+            pid: std::process::id(),
+            probe: ((&raw const word) as u64, word),
+        };
+        match single_copy::pull(&own, address, target, done, bytes - done) {
             Ok(count) if count > 0 => done += count,
             _ => return None,
         }

@@ -137,7 +137,12 @@ fn listeners(text: &str) -> Vec<SocketAddr> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         let (flags, name) = (fields.get(3)?, fields.get(7)?);
         (*flags == LISTENS).then_some(())?;
-        name.strip_prefix("@weft/")?.parse().ok()
+        let name = name.strip_prefix("@weft/")?;
+        // An endpoint whose name was taken listens beside it (docs/shm-layout.md, clause 8).
+        name.split_once('/')
+            .map_or(name, |(name, _)| name)
+            .parse()
+            .ok()
     };
     let mut found: Vec<SocketAddr> = text.lines().filter_map(address).collect();
     found.sort_unstable();
@@ -147,15 +152,9 @@ fn listeners(text: &str) -> Vec<SocketAddr> {
 
 /// The endpoint at an address; none if it is gone or another user's.
 fn find(address: SocketAddr) -> Result<Option<Found>, String> {
-    let Ok(connection) = Connection::open(&format!("weft/{address}")) else {
+    let Ok((connection, who)) = Connection::open_own(&format!("weft/{address}")) else {
         return Ok(None);
     };
-    let Ok(who) = connection.credentials() else {
-        return Ok(None);
-    };
-    if who.uid != process::own_uid() {
-        return Ok(None);
-    }
     let name = format!("weft {address}");
     let opened = process::open_memfd_of(who.pid, &name, -1).ok();
     let region = match opened {
@@ -193,7 +192,7 @@ mod tests {
             0000000000000000: 00000002 00000000 00010000 0001 01 1 @weft/127.0.0.1:4000\n\
             0000000000000000: 00000003 00000000 00000000 0001 03 1 @weft/127.0.0.1:4000\n\
             0000000000000000: 00000002 00000000 00000000 0002 01 2 @weft/127.0.0.1:4000/bell\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 3 @weft/[::1]:5\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 3 @weft/[::1]:5/12ab\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 4 /run/weft/127.0.0.1:9\n";
         let expected: Vec<SocketAddr> = ["127.0.0.1:4000", "[::1]:5"]
             .iter()

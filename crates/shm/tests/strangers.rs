@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Another user of the host takes the names that first contact goes by, before us and after our
+//! death: endpoints open, meet, and miss their dead as ever. Needs root, to become another user.
+
+use std::io::{BufRead, BufReader, Lines};
+use std::net::{SocketAddr, UdpSocket};
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use weft_contract::*;
+use weft_memory::{BytesView, UserBuffer};
+use weft_os::local_socket::{Bell, Listener};
+use weft_os::process;
+use weft_ring::layout::SLOTS_OFFSET;
+use weft_shm::{Settings, Transport};
+
+const ROLE_VARIABLE: &str = "WEFT_TEST_STRANGER";
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Nobody (passwd(5)).
+const STRANGER: u32 = 65534;
+
+#[derive(Default)]
+struct Ear {
+    message_count: usize,
+    lost: Vec<TransferError>,
+}
+
+impl Owner for Ear {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        self.message_count += 1;
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        None
+    }
+    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+    fn on_remote_lost(&mut self, _: RemoteId, why: TransferError) {
+        self.lost.push(why);
+    }
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
+
+fn open(address: SocketAddr) -> Transport {
+    Transport::open(Settings {
+        address: Some(address),
+        ..Settings::default()
+    })
+    .expect("a transport, whoever has its names")
+}
+
+fn send(transport: &mut Transport) -> Result<Posted, PostError> {
+    let op = SendOp {
+        remote: RemoteId(0),
+        class: Class::Message,
+        tag: 0,
+        cq_data: None,
+        level: CompletionLevel::Inject,
+        token: SendToken(0),
+        inject: true,
+    };
+    transport.post_send(&op, &UserBuffer::leaked(&[8]))
+}
+
+/// Does what its first word says.
+#[test]
+fn other_role() {
+    let Ok(words) = std::env::var(ROLE_VARIABLE) else {
+        return;
+    };
+    let words: Vec<&str> = words.split(' ').collect();
+    let _held: Box<dyn std::any::Any> = match words[..] {
+        ["listen", name] => Box::new(Listener::bind(name).expect("the name is free")),
+        ["ring", name] => loop {
+            if let Ok(bell) = Bell::bind(name) {
+                break Box::new(bell);
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        },
+        ["endpoint", own, other] => {
+            let mut endpoint = open(own.parse().expect("an address"));
+            endpoint.add_remote(RemoteId(0), other.parse().expect("an address"));
+            while send(&mut endpoint).is_err() {
+                endpoint.progress(&mut Ear::default());
+            }
+            Box::new(endpoint)
+        }
+        _ => panic!("{words:?}?"),
+    };
+    println!("\ndone");
+    loop {
+        std::thread::park();
+    }
+}
+
+struct Other {
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Other {
+    /// Another process; as another user if that is asked for and may be.
+    fn start(words: &str, is_stranger: bool) -> Option<Self> {
+        let mut command = Command::new(std::env::current_exe().expect("own path"));
+        command
+            .args(["other_role", "--exact", "--nocapture", "--test-threads=1"])
+            .env(ROLE_VARIABLE, words)
+            .current_dir("/")
+            .stdout(Stdio::piped());
+        if is_stranger {
+            command.uid(STRANGER).gid(STRANGER);
+        }
+        match command.spawn() {
+            Ok(mut child) => {
+                let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
+                Some(Self { child, lines })
+            }
+            Err(error) => {
+                eprintln!("skip: nobody cannot run this program: {error}");
+                None
+            }
+        }
+    }
+
+    fn await_done(&mut self) {
+        let mut lines = self.lines.by_ref().map_while(Result::ok);
+        assert!(lines.any(|line| line == "done"), "the other process ended");
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_address() -> SocketAddr {
+    let socket = UdpSocket::bind("127.0.0.1:0").expect("port");
+    socket.local_addr().expect("address")
+}
+
+/// Whether this test is to be run: not as the other process, and by somebody who may become another
+/// user.
+fn may_run() -> bool {
+    if process::own_uid() != 0 {
+        eprintln!("skip: only root can become another user");
+    }
+    std::env::var_os(ROLE_VARIABLE).is_none() && process::own_uid() == 0
+}
+
+fn meet(sender: &mut Transport, receiver: &mut Transport) {
+    let (mut ear, end) = (Ear::default(), Instant::now() + PATIENCE);
+    loop {
+        match send(sender) {
+            Ok(_) => break,
+            Err(error) => assert_eq!(error, PostError::Busy, "no contact"),
+        }
+        receiver.progress(&mut ear);
+        sender.progress(&mut Ear::default());
+        assert!(Instant::now() < end, "no contact");
+    }
+    while ear.message_count == 0 {
+        receiver.progress(&mut ear);
+        assert!(Instant::now() < end, "not heard");
+    }
+}
+
+#[test]
+fn an_endpoint_whose_name_a_stranger_has_is_reached_nevertheless() {
+    if !may_run() {
+        return;
+    }
+    let address = free_address();
+    let Some(mut stranger) = Other::start(&format!("listen weft/{address}"), true) else {
+        return;
+    };
+    stranger.await_done();
+    let mut receiver = open(address);
+    let mut sender = open(free_address());
+    sender.add_remote(RemoteId(0), address);
+    meet(&mut sender, &mut receiver);
+    // The stranger goes: nobody has the name now.
+    drop(stranger);
+    let mut second = open(free_address());
+    second.add_remote(RemoteId(0), address);
+    meet(&mut second, &mut receiver);
+}
+
+#[test]
+fn a_stranger_where_no_endpoint_is_is_named_and_not_waited_for() {
+    if !may_run() {
+        return;
+    }
+    let address = free_address();
+    let Some(mut stranger) = Other::start(&format!("listen weft/{address}"), true) else {
+        return;
+    };
+    stranger.await_done();
+    let mut sender = open(free_address());
+    sender.add_remote(RemoteId(0), address);
+    let refused = Err(PostError::Failed(TransferError::NotPermitted));
+    assert_eq!(send(&mut sender), refused);
+}
+
+/// The incarnation that has claimed the first slot of an endpoint (docs/shm-layout.md, clause 3).
+fn first_claimant(endpoint: &Transport) -> u64 {
+    let name = format!("weft {}", endpoint.local_address());
+    let file = process::open_memfd_of(std::process::id(), &name, -1).expect("the region");
+    let mut words = [0; 16];
+    std::fs::File::from(file)
+        .read_exact_at(&mut words, SLOTS_OFFSET as u64)
+        .expect("a slot");
+    u64::from_le_bytes(words[8..].try_into().expect("eight bytes"))
+}
+
+#[test]
+fn the_dead_are_missed_though_a_stranger_takes_their_names() {
+    if !may_run() {
+        return;
+    }
+    let (own, theirs) = (free_address(), free_address());
+    let mut survivor = open(own);
+    survivor.add_remote(RemoteId(0), theirs);
+    let words = format!("endpoint {theirs} {own}");
+    let mut victim = Other::start(&words, false).expect("an endpoint");
+    victim.await_done();
+    let mut ear = Ear::default();
+    let end = Instant::now() + PATIENCE;
+    while ear.message_count == 0 {
+        survivor.progress(&mut ear);
+        assert!(Instant::now() < end, "the victim is not heard");
+    }
+    let bell = format!("weft/bell/{:016x}", first_claimant(&survivor));
+    let Some(mut stranger) = Other::start(&format!("ring {bell}"), true) else {
+        return;
+    };
+    drop(victim);
+    stranger.await_done();
+    while ear.lost.is_empty() {
+        survivor.progress(&mut ear);
+        assert!(Instant::now() < end, "the death is not noticed");
+    }
+    assert_eq!(ear.lost, [TransferError::RemoteLost]);
+}
