@@ -39,6 +39,9 @@ pub enum Fault {
     /// libweft-fi.so is in none of the places where it should be.
     #[error("{0}")]
     ProviderMissing(String),
+    /// A limit of this shell leaves no room for the job.
+    #[error("{0}")]
+    Limit(String),
     /// A host of the list cannot take part.
     #[error("{0}")]
     Host(String),
@@ -64,6 +67,7 @@ impl Fault {
             | Self::MpiMissing(_)
             | Self::Mismatch(_)
             | Self::ProviderMissing(_)
+            | Self::Limit(_)
             | Self::Host(_)
             | Self::System { .. } => 1,
         }

@@ -24,6 +24,7 @@
 //! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the user.
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
 //! - `leftovers`: what ranks that were killed have left in /dev/shm, removed.
+//! - `limits`: those that a job that failed may have met.
 //! - `outcome`: the exit code, the summary, the record for `--json`.
 //!
 //! The doctor and `weft info` use `discover`, `provider`, `elf` and `cores` too, so that they see what a run would see.
@@ -45,6 +46,7 @@ pub mod heap;
 pub mod hosts;
 pub mod job_key;
 mod leftovers;
+pub mod limits;
 pub mod linkage;
 pub mod loader;
 pub mod machines;
@@ -142,11 +144,16 @@ fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
         None => None,
     };
     announce(arguments, &plan);
+    let limits = limits::Limits::here();
     let (ending, reports, unreadable) = run_job(arguments, &mut plan)?;
     let summary = Summary::of(&reports, unreadable);
     let usage = Usage::of(&arguments.transport, plan.ranks, &summary);
     let exit_code = outcome::exit_code(&ending, usage, arguments.require_weft);
     conclude(arguments, &plan, &summary, usage, &ending);
+    let failed = ending.reason.is_none() && !outcome::ended_well(&ending);
+    if let Some(words) = limits.in_words().filter(|_| failed) {
+        say!("weft: note: {words}");
+    }
     if let Some(file) = &mut record_file {
         let text = |value: &OsString| value.to_string_lossy().into_owned();
         let record = Record {

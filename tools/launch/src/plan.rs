@@ -22,7 +22,7 @@ use crate::posts::Posts;
 use crate::program::{self, Binding, Program};
 use crate::spread::{self, Spread};
 use crate::transport::{self, Shape, Transport, openmpi};
-use crate::{Check, cores, heap, job_key, leftovers, provider, report};
+use crate::{Check, cores, heap, job_key, leftovers, limits, provider, report};
 
 /// A job that is ready to start.
 pub(crate) struct Plan {
@@ -169,6 +169,7 @@ fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, 
     if shares.is_none() {
         let ranks = arguments.rank_count(own_cores)?;
         arguments.check_crowd(ranks, own_cores)?;
+        limits::check_processes(ranks)?;
         arguments.bound(ranks, own_cores)?;
     }
     Ok(shares)

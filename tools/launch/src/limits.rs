@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The limits that a job may have met: named, with their values, when it failed by itself. Launchers and MPIs say "Cannot
+//! allocate memory" or "Resource temporarily unavailable", and not why.
+//!
+//! Called by `plan.rs` before, and by `lib.rs` before and after the job. Sources: getrlimit(2); cgroups(7), memory.events of version 2 and
+//! memory.oom_control of version 1; proc(5), max_map_count.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use nix::sys::resource::{Resource, getrlimit};
+
+use crate::fault::Fault;
+
+/// Descriptors below which ranks on one machine may miss some: each remote and each library takes some. Chosen.
+const FEW_FILES: u64 = 256;
+/// Processes and threads below which a job may not start. Chosen: a rank has up to four threads.
+const FEW_PROCESSES: u64 = 1024;
+/// With more processes left than that, those that run are not counted. Chosen.
+const MANY_PROCESSES: u64 = 50_000;
+/// Most mappings of a process by default. Specified by the kernel (DEFAULT_MAX_MAP_COUNT).
+const USUAL_MAPPINGS: u64 = 65530;
+
+/// What the machine's shell and control group allow.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Limits {
+    addresses_bytes: Option<u64>,
+    file_bytes: Option<u64>,
+    files: Option<u64>,
+    processes: Option<u64>,
+    locked_bytes: Option<u64>,
+    mappings: Option<u64>,
+    group: Option<Group>,
+}
+
+/// A control group with a limit on memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Group {
+    folder: PathBuf,
+    limit_bytes: u64,
+    kills: u64,
+}
+
+impl Limits {
+    /// Those of this process, which its children have too.
+    #[must_use]
+    pub fn here() -> Self {
+        let of = |which| match getrlimit(which) {
+            Ok((soft, _)) if soft != nix::sys::resource::RLIM_INFINITY => Some(soft),
+            _ => None,
+        };
+        Self {
+            addresses_bytes: of(Resource::RLIMIT_AS),
+            file_bytes: of(Resource::RLIMIT_FSIZE),
+            files: of(Resource::RLIMIT_NOFILE).filter(|&most| most < FEW_FILES),
+            processes: of(Resource::RLIMIT_NPROC).filter(|&most| most < FEW_PROCESSES),
+            locked_bytes: of(Resource::RLIMIT_MEMLOCK).filter(|&most| most == 0),
+            mappings: number(Path::new("/proc/sys/vm/max_map_count"))
+                .filter(|&most| most < USUAL_MAPPINGS),
+            group: std::fs::read_to_string("/proc/self/cgroup")
+                .ok()
+                .and_then(|text| Group::of(&text, Path::new("/sys/fs/cgroup"))),
+        }
+    }
+
+    /// What a job that failed may have met, in a sentence; `None` where nothing is limited. A kernel that killed for want of
+    /// memory is a fact, the rest may be.
+    #[must_use]
+    pub fn in_words(&self) -> Option<String> {
+        if let Some(group) = &self.group {
+            let now = group.count_kills();
+            if now > group.kills {
+                return Some(format!(
+                    "the kernel killed {} of the job's processes: its control group may use {} MiB of memory (memory.max of {}); \
+                     raise that, or start fewer ranks",
+                    now - group.kills,
+                    group.limit_bytes >> 20,
+                    group.folder.display()
+                ));
+            }
+        }
+        let kib = |bytes: Option<u64>| bytes.map(|bytes| bytes >> 10);
+        let set = [
+            ("ulimit -v", kib(self.addresses_bytes), "KiB of addresses"),
+            ("ulimit -f", kib(self.file_bytes), "KiB a file"),
+            ("ulimit -n", self.files, "open files"),
+            ("ulimit -u", self.processes, "processes of this user"),
+            ("ulimit -l", kib(self.locked_bytes), "KiB of locked memory"),
+            ("vm.max_map_count", self.mappings, "mappings"),
+        ];
+        let words: Vec<String> = set
+            .into_iter()
+            .filter_map(|(name, value, unit)| Some(format!("`{name}` allows {} {unit}", value?)))
+            .collect();
+        (!words.is_empty()).then(|| {
+            format!(
+                "the job failed under limits that MPI programs may meet: {}; raise them if its own message tells of none else",
+                words.join(", ")
+            )
+        })
+    }
+}
+
+/// What `weft run` needs beside the ranks: three threads of its own, the launcher and its daemon. Counted.
+const BESIDE: u64 = 5;
+
+/// Whether this user may start so many ranks here: MPICH's launcher waits for ever for those that it could not start.
+///
+/// # Errors
+/// `Fault::Limit` where `ulimit -u` leaves fewer processes.
+pub fn check_processes(ranks: u32) -> Result<(), Fault> {
+    // Root may have as many as it likes (setrlimit(2)).
+    let limit = match getrlimit(Resource::RLIMIT_NPROC) {
+        Ok((soft, _)) if !nix::unistd::getuid().is_root() => soft,
+        _ => return Ok(()),
+    };
+    let wanted = u64::from(ranks) + BESIDE;
+    if limit.saturating_sub(wanted) > MANY_PROCESSES {
+        return Ok(());
+    }
+    fits(limit, own_tasks(), ranks)
+}
+
+fn fits(limit: u64, running: u64, ranks: u32) -> Result<(), Fault> {
+    let wanted = u64::from(ranks) + BESIDE;
+    if running + wanted <= limit {
+        return Ok(());
+    }
+    Err(Fault::Limit(format!(
+        "`ulimit -u` allows this user {limit} processes and threads, of which {running} run: {ranks} ranks and their launcher \
+         need {wanted} more; raise it, or start fewer ranks"
+    )))
+}
+
+/// Threads of all processes of this user.
+fn own_tasks() -> u64 {
+    let user = nix::unistd::getuid().as_raw();
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return 0;
+    };
+    let own = entries.flatten().filter(|entry| {
+        let is_process = entry.file_name().to_string_lossy().parse::<u32>().is_ok();
+        is_process && entry.metadata().is_ok_and(|facts| facts.uid() == user)
+    });
+    own.filter_map(|entry| std::fs::read_dir(entry.path().join("task")).ok())
+        .map(|tasks| tasks.count() as u64)
+        .sum()
+}
+
+impl Group {
+    /// The group that /proc/self/cgroup names, if its memory is limited.
+    fn of(text: &str, root: &Path) -> Option<Self> {
+        let path = |line: &str, start: &str| line.strip_prefix(start).map(str::to_owned);
+        let own = text.lines().find_map(|line| {
+            let (_, named) = line.split_once(':')?;
+            path(named, "memory:").map(|at| (root.join("memory"), at))
+        });
+        let unified = || {
+            text.lines()
+                .find_map(|line| path(line, "0::"))
+                .map(|at| (root.to_owned(), at))
+        };
+        let (above, at) = own.or_else(unified)?;
+        let folder = above.join(at.trim_start_matches('/'));
+        let limit_bytes = ["memory.max", "memory.limit_in_bytes"]
+            .iter()
+            .find_map(|name| number(&folder.join(name)))
+            // Version 1 says so when there is none.
+            .filter(|&bytes| bytes < 1 << 60)?;
+        let mut group = Self {
+            folder,
+            limit_bytes,
+            kills: 0,
+        };
+        group.kills = group.count_kills();
+        Some(group)
+    }
+
+    fn count_kills(&self) -> u64 {
+        let files = ["memory.events", "memory.oom_control"];
+        let texts = files
+            .iter()
+            .map(|name| std::fs::read_to_string(self.folder.join(name)));
+        texts
+            .flatten()
+            .find_map(|text| {
+                let mut lines = text.lines();
+                lines.find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+            })
+            .unwrap_or(0)
+    }
+}
+
+fn number(path: &Path) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_limits_that_are_set_are_named_with_their_values() {
+        assert_eq!(Limits::default().in_words(), None);
+        let some = Limits {
+            addresses_bytes: Some(1 << 30),
+            files: Some(64),
+            ..Limits::default()
+        };
+        let text = some.in_words().unwrap();
+        assert!(text.contains("`ulimit -v` allows 1048576 KiB"), "{text}");
+        assert!(
+            text.contains("`ulimit -n` allows 64 open files") && !text.contains("-f"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn ranks_for_whom_no_process_is_left_are_refused_with_the_numbers() {
+        assert!(fits(14, 1, 8).is_ok() && fits(u64::MAX, 1000, u32::MAX).is_ok());
+        let text = fits(13, 1, 8).unwrap_err().to_string();
+        assert!(text.contains("`ulimit -u` allows this user 13"), "{text}");
+        assert!(text.contains("of which 1 run: 8 ranks"), "{text}");
+        assert!(own_tasks() > 0);
+    }
+
+    #[test]
+    fn a_control_group_that_killed_is_named_in_both_versions() {
+        for (line, below, limit, events) in [
+            ("0::/a/b", "a/b", "memory.max", "memory.events"),
+            (
+                "4:memory:/a/b",
+                "memory/a/b",
+                "memory.limit_in_bytes",
+                "memory.oom_control",
+            ),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            let folder = root.path().join(below);
+            std::fs::create_dir_all(&folder).unwrap();
+            std::fs::write(folder.join(limit), "67108864\n").unwrap();
+            std::fs::write(folder.join(events), "oom 5\noom_kill 3\n").unwrap();
+            let group = Group::of(&format!("9:cpu:/x\n{line}\n"), root.path()).unwrap();
+            assert_eq!(group.kills, 3);
+            let limits = Limits {
+                group: Some(group),
+                ..Limits::default()
+            };
+            assert_eq!(limits.in_words(), None);
+            std::fs::write(folder.join(events), "oom 5\noom_kill 5\n").unwrap();
+            let text = limits.in_words().unwrap();
+            assert!(
+                text.contains("killed 2") && text.contains("64 MiB"),
+                "{text}"
+            );
+            std::fs::write(folder.join(limit), "max\n").unwrap();
+            assert_eq!(Group::of(line, root.path()), None);
+        }
+    }
+}
