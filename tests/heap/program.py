@@ -41,6 +41,15 @@ def fork_amid(count):
     assert os.waitpid(child, 0)[1] == 0, f"rank {rank}: the child did not find its memory"
 
 
+def again(count, times):
+    """Sends out of one array again and again, as most programs do; its bytes change each time."""
+    sent, got = numpy.empty(count, dtype=numpy.uint32), numpy.zeros(count, dtype=numpy.uint32)
+    for index in range(times):
+        sent[:] = pattern(index + rank, count)
+        world.Sendrecv(sent, right, 3, got, left, 3)
+        assert (got == pattern(index + left, count)).all(), f"rank {rank}: wrong bytes, time {index}"
+
+
 def windows(count):
     memory = pattern(100 + rank, count)
     window = MPI.Win.Create(memory, memory.itemsize, comm=world)
@@ -60,6 +69,7 @@ def main():
         for count in (10_000, 20_000, 65_536, 262_144, 1_000_003):
             exchange(round_number * 1000 + count, count)
             growing.extend(bytes(count))
+    again(100_000, 120)
     fork_amid(300_000)
     said = subprocess.run(["echo", "from a child"], capture_output=True, text=True, check=True).stdout
     assert said == "from a child\n"

@@ -1,138 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! fork(2): the child gets a copy of the heap of its own, so that neither sees what the other writes. Called by the C library's fork()
-//! through pthread_atfork(3); vfork, posix_spawn, system and popen share the parent's memory until they execute and need none of it.
+//! fork(2): the child gets a copy of its own of what is shared; all other memory is the system's to
+//! copy, page by page, as it is written. Called by the C library's fork() through
+//! pthread_atfork(3); vfork, posix_spawn, system and popen share the parent's memory until they
+//! execute and need none.
 //!
-//! The heap's mapping is not inherited (a child that is made by a raw clone(2) finds nothing there, rather than its parent's
-//! memory). The child maps private memory in its place and reads into it what the file holds, which is only what was ever used; the
-//! parent waits for that, and so does every other thread of it that allocates. Cost: a copy of the heap in use for each fork.
+//! Shared mappings are not inherited, so a child made by a raw clone(2) finds nothing there rather
+//! than its parent's memory. The parent copies them into private memory before it forks, which the
+//! child inherits and moves to where it belongs. No descriptor is needed for that, and nobody
+//! waits.
 
-use std::ffi::{c_int, c_void};
+use std::cell::UnsafeCell;
 use std::sync::OnceLock;
 
-use crate::arena::{Arena, arena};
+use crate::real;
+use crate::spans::Span;
+use crate::table::{SHARED_SPANS, TABLE};
 
-/// The descriptors by which a parent waits for its child: the end to read, the end to write. -1 while there are none.
-struct Wait(std::cell::UnsafeCell<[c_int; 2]>);
+/// Copies of shared spans, each with the address where it lies now; 0 if there was no memory for
+/// it.
+struct Copies(UnsafeCell<([(Span, usize); SHARED_SPANS], usize)>);
 
-// SAFETY: used by the thread that forks, under the heap's lock.
-unsafe impl Sync for Wait {}
+// SAFETY: used by the thread that forks, under the table's lock.
+unsafe impl Sync for Copies {}
 
-static WAIT: Wait = Wait(std::cell::UnsafeCell::new([-1; 2]));
+static COPIES: Copies = Copies(UnsafeCell::new((
+    [(Span { start: 0, end: 0 }, 0); SHARED_SPANS],
+    0,
+)));
+
 static REGISTERED: OnceLock<()> = OnceLock::new();
 
 /// Registers what is to be done at a fork. Setup, once.
 pub fn register() {
     REGISTERED.get_or_init(|| {
-        // SAFETY: the three functions live as long as the process: a preloaded library is never unloaded.
+        // SAFETY: the functions live as long as the process: a preloaded library is never unloaded.
         unsafe { libc::pthread_atfork(Some(prepare), Some(in_parent), Some(in_child)) };
     });
 }
 
 extern "C" fn prepare() {
-    let Some(arena) = arena() else { return };
-    arena.lock();
+    TABLE.lock();
     // SAFETY: under the lock.
-    let wait = unsafe { &mut *WAIT.0.get() };
-    let is_private = arena.with(|state| state.file < 0);
-    // SAFETY: the array is ours to write.
-    if is_private || unsafe { libc::pipe2(wait.as_mut_ptr(), libc::O_CLOEXEC) } != 0 {
-        *wait = [-1; 2];
-    }
+    let (copies, count) = unsafe { &mut *COPIES.0.get() };
+    *count = TABLE.with(|state| {
+        for (copy, span) in copies.iter_mut().zip(state.shared()) {
+            *copy = (*span, state.copy_of(*span).unwrap_or(0));
+        }
+        state.shared().len()
+    });
+}
+
+fn copies() -> &'static [(Span, usize)] {
+    // SAFETY: under the lock, or in a child, which has one thread.
+    let (copies, count) = unsafe { &*COPIES.0.get() };
+    &copies[..*count]
 }
 
 extern "C" fn in_parent() {
-    let Some(arena) = arena() else { return };
-    // SAFETY: under the lock, since `prepare`.
-    let [read, write] = std::mem::replace(unsafe { &mut *WAIT.0.get() }, [-1; 2]);
-    if read >= 0 {
-        let mut byte = 0_u8;
-        // The child's end closes when its copy is made, or when it dies.
-        // SAFETY: both descriptors are ours; the byte is ours to write.
-        unsafe {
-            libc::close(write);
-            while libc::read(read, (&raw mut byte).cast(), 1) < 0
-                && *libc::__errno_location() == libc::EINTR
-            {}
-            libc::close(read);
+    for &(span, fresh) in copies() {
+        if fresh != 0 {
+            // SAFETY: the copy is ours.
+            unsafe { real::unmap(fresh, span.bytes()) };
         }
     }
-    arena.unlock();
+    TABLE.unlock();
 }
 
 extern "C" fn in_child() {
-    let Some(arena) = arena() else { return };
-    arena.renew_lock();
-    // SAFETY: the child has one thread.
-    let [read, write] = std::mem::replace(unsafe { &mut *WAIT.0.get() }, [-1; 2]);
-    arena.with(|state| {
-        if state.file < 0 {
-            return;
+    TABLE.renew_lock();
+    TABLE.with(|state| {
+        for &(span, fresh) in copies() {
+            // Other handlers may have freed some of it since.
+            let mut rest = span;
+            while let Some(part) = first_of(state.shared(), rest) {
+                let from = fresh + (part.start - span.start);
+                // SAFETY: nothing is mapped there in a child, and the copy is ours.
+                if fresh == 0 || !unsafe { real::move_to(from, part.bytes(), part.start) } {
+                    give_up();
+                }
+                rest.start = part.end;
+                if rest.start >= rest.end {
+                    break;
+                }
+            }
         }
-        if read < 0 || copy(arena, state.file).is_none() {
-            give_up();
-        }
-        // SAFETY: the child's own descriptor; its memory is its own from now on.
-        unsafe { libc::close(state.file) };
-        state.file = -1;
+        state.begin_anew();
     });
-    if read >= 0 {
-        // SAFETY: the child's own descriptors.
-        unsafe {
-            libc::close(read);
-            libc::close(write);
-        }
-    }
+}
+
+/// The first pages of a span that are shared.
+fn first_of(shared: &[Span], span: Span) -> Option<Span> {
+    shared.iter().find_map(|held| held.common(&span))
 }
 
 /// A child without its memory cannot go on.
 fn give_up() -> ! {
-    const WHY: &str = "weft-heap: a child process could not get its copy of the heap (no descriptor left for fork, or the program closed the heap's; \
-                       ulimit -n, or run with --heap private)\n";
+    const WHY: &str = "weft-heap: a child process could not get its copy of shared \
+                       memory: there is no more \
+                       for it (see the job's limits, or run with --heap private)\n";
     // SAFETY: plain system calls on a constant.
     unsafe {
         libc::write(2, WHY.as_ptr().cast(), WHY.len());
         libc::_exit(127);
-    }
-}
-
-/// Maps private memory where the heap was and fills it with what the file holds.
-fn copy(arena: &Arena, file: c_int) -> Option<()> {
-    let length_bytes = arena.length_bytes();
-    let flags =
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    let base: *mut c_void = arena.base().cast();
-    // SAFETY: the parent's mapping is not inherited, so the range is free; if it is not, the call fails.
-    let mapped = unsafe {
-        libc::mmap(
-            base,
-            length_bytes,
-            libc::PROT_READ | libc::PROT_WRITE,
-            flags,
-            -1,
-            0,
-        )
-    };
-    if mapped != base {
-        return None;
-    }
-    let mut at: libc::off_t = 0;
-    loop {
-        // SAFETY: plain calls; the position of the file is nobody else's business. What lies between `at` and `end` is inside the
-        // mapping just made, since the file is as long as the heap and sealed.
-        unsafe {
-            at = libc::lseek(file, at, libc::SEEK_DATA);
-            if at < 0 {
-                return (*libc::__errno_location() == libc::ENXIO).then_some(());
-            }
-            let end = libc::lseek(file, at, libc::SEEK_HOLE);
-            while at < end {
-                let target = base.byte_add(at as usize);
-                let read = libc::pread(file, target, (end - at) as usize, at);
-                if read <= 0 {
-                    return None;
-                }
-                at += read as libc::off_t;
-            }
-        }
     }
 }

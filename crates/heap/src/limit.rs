@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How large the heap may become: address space, of which memory is taken only where it is used. Asked by arena when the library is
-//! loaded. Source: sysconf(3).
+//! How much memory may be shared. Asked by face when the provider first asks. Source: sysconf(3).
 
 use std::ffi::CStr;
-
-use crate::process;
 
 /// The variable that names another limit, in bytes.
 pub const LIMIT_VARIABLE: &CStr = c"WEFT_HEAP_LIMIT";
@@ -12,29 +9,25 @@ pub const LIMIT_VARIABLE: &CStr = c"WEFT_HEAP_LIMIT";
 /// Least limit, and the step of all: there is no use in less.
 pub const LEAST_BYTES: u64 = 1 << 20;
 
-/// Greatest limit. Chosen: remotes map it whole, and some hundreds of heaps find room in the 128 TiB of a process.
+/// Greatest limit. Chosen: more than any process of today sends out of.
 const GREATEST_BYTES: u64 = 256 << 30;
 
 /// Why there is no limit to go by.
 #[derive(Debug, PartialEq, Eq)]
 pub struct BadLimit;
 
-/// The limit in bytes: what the variable says, else the memory of the machine; no more than files may have.
+/// The limit in bytes: what the variable says, else a quarter of the machine's memory: a child of
+/// fork(2) gets a copy of what is shared.
 ///
 /// # Errors
 /// [`BadLimit`] if the variable holds no number of at least 1 MiB and at most 256 GiB.
-pub fn limit_bytes(
-    asked: Option<&[u8]>,
-    machine_bytes: u64,
-    file_bytes: u64,
-) -> Result<u64, BadLimit> {
-    let wanted = match asked {
-        None | Some([]) => machine_bytes.clamp(LEAST_BYTES, GREATEST_BYTES),
+pub fn limit_bytes(asked: Option<&[u8]>, machine_bytes: u64) -> Result<u64, BadLimit> {
+    match asked {
+        None | Some([]) => Ok((machine_bytes / 4).clamp(LEAST_BYTES, GREATEST_BYTES)),
         Some(text) => number(text)
             .filter(|bytes| (LEAST_BYTES..=GREATEST_BYTES).contains(bytes))
-            .ok_or(BadLimit)?,
-    };
-    Ok(wanted.min(file_bytes) / LEAST_BYTES * LEAST_BYTES)
+            .ok_or(BadLimit),
+    }
 }
 
 fn number(text: &[u8]) -> Option<u64> {
@@ -53,24 +46,17 @@ pub fn machine_bytes() -> u64 {
     u64::try_from(pages).unwrap_or(0) * u64::try_from(page_bytes).unwrap_or(0)
 }
 
-/// How long a file of this process may become in bytes; a longer one would be a fatal signal.
-pub fn file_bytes() -> u64 {
-    process::limit(libc::RLIMIT_FSIZE).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_limit_is_what_was_asked_for_else_the_memory_of_the_machine() {
-        let none = u64::MAX;
-        assert_eq!(limit_bytes(None, 5 << 30, none), Ok(5 << 30));
-        assert_eq!(limit_bytes(Some(b""), 5 << 30, none), Ok(5 << 30));
-        assert_eq!(limit_bytes(Some(b" 2097152 "), 5 << 30, none), Ok(2 << 20));
-        assert_eq!(limit_bytes(None, u64::MAX, none), Ok(GREATEST_BYTES));
-        assert_eq!(limit_bytes(None, 5 << 30, (3 << 20) + 5), Ok(3 << 20));
-        assert_eq!(limit_bytes(None, 5 << 30, 4096), Ok(0), "no heap at all");
+    fn the_limit_is_what_was_asked_for_else_a_quarter_of_the_machines_memory() {
+        assert_eq!(limit_bytes(None, 20 << 30), Ok(5 << 30));
+        assert_eq!(limit_bytes(Some(b""), 20 << 30), Ok(5 << 30));
+        assert_eq!(limit_bytes(Some(b" 2097152 "), 5 << 30), Ok(2 << 20));
+        assert_eq!(limit_bytes(None, u64::MAX), Ok(GREATEST_BYTES));
+        assert_eq!(limit_bytes(None, 4096), Ok(LEAST_BYTES));
     }
 
     #[test]
@@ -83,7 +69,7 @@ mod tests {
             b"999999999999999",
             &[0xff],
         ] {
-            assert_eq!(limit_bytes(Some(text), 5 << 30, u64::MAX), Err(BadLimit));
+            assert_eq!(limit_bytes(Some(text), 5 << 30), Err(BadLimit));
         }
     }
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What this process was given: its variables and its limits. Asked by arena, limit and unasked when the library is loaded; allocates nothing.
+//! What this process was given: its variables and its limits. Asked when the provider first asks.
 //! Sources: getenv(3), getrlimit(2).
 
 use std::ffi::CStr;
 
-/// The value of a variable. Only while libraries are loaded: nobody changes the environment then.
+/// The value of a variable. Only when the provider asks: within MPI_Init nobody changes them.
 pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: getenv reads the environment, which lives as long as the process; see above for who changes it.
+    // SAFETY: getenv reads the environment; see above for who changes it.
     unsafe {
         let text = libc::getenv(name.as_ptr());
         (!text.is_null()).then(|| CStr::from_ptr(text))

@@ -1,138 +1,275 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The heap of another process, mapped here for reading. Made by shm for a remote that shows its heap; long messages are copied
-//! straight out of it.
+//! The shared memory of another process, mapped here for reading (docs/shm-layout.md, clause 11).
+//! Made by shm for a remote that shows its file; long messages are copied straight out of it.
+//!
+//! The file is as long as a process's addresses go, so it is mapped in windows, each when a message
+//! first lies there.
 
 use std::io;
+use std::ops::Range;
 
-use weft_os::heap::{Heap, map_heap_of};
+use weft_os::heap::{EDGES_AT, Heap, PLACES_EACH, map_edges_of, map_heap_of};
 use weft_os::map::RawMap;
 
 use crate::UserBuffer;
 use crate::view::BytesView;
 
-/// Another process's heap. Unmapped when dropped.
+/// Specified: clause 11.
+pub(crate) const PAGE_BYTES: usize = 4096;
+
+/// Bytes of a place for the ends of a message: a page for either. Specified: clause 11.
+pub(crate) const PLACE_BYTES: usize = 2 * PAGE_BYTES;
+
+/// How many an endpoint has.
+pub(crate) const PLACES: usize = PLACES_EACH as usize;
+
+/// Bytes of a window. Chosen: most programs have their buffers in a few of them.
+const WINDOW_BYTES: u64 = 1 << 30;
+
+/// Windows of one process at a time. Chosen: a remote costs 16 GiB of addresses at most.
+const WINDOWS: usize = 16;
+
+/// A message in another process's shared memory, as that process says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lying {
+    /// Its address there.
+    pub address: u64,
+    /// Its length.
+    pub length_bytes: u64,
+    /// The place of its endpoint's that holds its ends.
+    pub place: u64,
+}
+
+/// What lies before and behind the whole pages of a message: offsets into the message.
+pub(crate) fn edges(address: u64, length_bytes: u64) -> (Range<u64>, Range<u64>) {
+    let page = PAGE_BYTES as u64;
+    let before = (address.wrapping_neg() % page).min(length_bytes);
+    let behind = (address.wrapping_add(length_bytes) % page).min(length_bytes - before);
+    (0..before, length_bytes - behind..length_bytes)
+}
+
+/// A part of the file, mapped.
+#[derive(Debug)]
+struct Window {
+    index: u64,
+    map: RawMap,
+}
+
+/// Another process's shared memory. Unmapped when dropped.
 #[derive(Debug)]
 pub struct ForeignHeap {
-    map: RawMap,
+    pid: u32,
     heap: Heap,
+    edges: RawMap,
+    /// The one used last stands last.
+    windows: Vec<Window>,
 }
 
 impl ForeignHeap {
-    /// Maps the heap that process `pid` claims to have. Slow path.
+    /// Maps what process `pid` claims to have, first the ends of messages. Slow path.
     ///
     /// # Errors
-    /// `PermissionDenied` if we may not look; `NotFound` if there is no such heap; the errno of mmap(2).
+    /// `PermissionDenied` if we may not look; `NotFound` if there is no such file; the errno of
+    /// mmap(2).
     pub fn map(pid: u32, heap: &Heap) -> io::Result<Self> {
         Ok(Self {
-            map: map_heap_of(pid, heap)?,
+            pid,
             heap: *heap,
+            edges: map_edges_of(pid, heap)?,
+            windows: Vec::new(),
         })
     }
 
-    /// Whether all of a stretch of the other process's memory lies in its heap. Fast path.
+    /// The window that holds an address. Fast path if it was the last one, too.
     #[inline]
-    pub fn holds(&self, address: u64, length_bytes: u64) -> bool {
-        self.heap.offset_of(address, length_bytes).is_some()
+    fn window(&mut self, address: u64) -> Option<&RawMap> {
+        let index = address / WINDOW_BYTES;
+        if self.windows.last().is_none_or(|last| last.index != index) {
+            self.turn_to(index)?;
+        }
+        self.windows.last().map(|window| &window.map)
     }
 
-    /// Copies `length_bytes` bytes that the other process has at `address` into `target` at `offset_bytes`; answers how many that
-    /// were: none if they do not all lie in its heap. Stores go past this processor's cache if so wanted. What it changes meanwhile arrives as any mix of old and new.
+    #[cold]
+    fn turn_to(&mut self, index: u64) -> Option<()> {
+        let known = self.windows.iter().position(|window| window.index == index);
+        let window = match known {
+            Some(known) => self.windows.remove(known),
+            None => {
+                let offset_bytes = index * WINDOW_BYTES;
+                let length_bytes = WINDOW_BYTES as usize;
+                let map = map_heap_of(self.pid, &self.heap, offset_bytes, length_bytes).ok()?;
+                if self.windows.len() == WINDOWS {
+                    self.windows.remove(0);
+                }
+                Window { index, map }
+            }
+        };
+        self.windows.push(window);
+        Some(())
+    }
+
+    /// Where bytes of a message from an offset on are mapped, and how many in a row.
     #[inline]
+    fn place_of(&mut self, message: &Lying, offset: u64) -> Option<(*const u8, u64)> {
+        let (first, last) = edges(message.address, message.length_bytes);
+        let address = message.address.checked_add(offset)?;
+        let page = PAGE_BYTES as u64;
+        if first.contains(&offset) || last.contains(&offset) {
+            let place = usize::try_from(message.place)
+                .ok()
+                .filter(|&at| at < PLACES)?;
+            let base = self.edges.base().wrapping_add(place * PLACE_BYTES);
+            let (skipped, end) = if first.contains(&offset) {
+                (address % page, first.end)
+            } else {
+                (page + (offset - last.start), last.end)
+            };
+            return Some((base.wrapping_add(skipped as usize), end - offset));
+        }
+        // All of what is mapped of the file lies below its end, whatever the message claims.
+        let end = message.address.checked_add(last.start)?;
+        if address >= end || end > EDGES_AT {
+            return None;
+        }
+        let skipped = address % WINDOW_BYTES;
+        let left = (end - address).min(WINDOW_BYTES - skipped);
+        let window = self.window(address)?;
+        Some((window.base().wrapping_add(skipped as usize), left))
+    }
+
+    /// Copies `length_bytes` bytes of a message from `offset_bytes` on into `target` at the same
+    /// offset; answers how many that were: fewer if the rest is not mapped. Stores go past this
+    /// processor's cache if so wanted. What the other process changes meanwhile arrives as any mix
+    /// of old and new.
     pub fn pull(
-        &self,
-        address: u64,
+        &mut self,
+        message: &Lying,
         target: &UserBuffer,
         (offset_bytes, length_bytes): (usize, usize),
         past_cache: bool,
     ) -> usize {
-        let Some(offset) = self.heap.offset_of(address, length_bytes as u64) else {
-            return 0;
-        };
-        let base = self.map.base().wrapping_add(offset as usize);
-        // SAFETY: the stretch was just checked to lie in the heap, all of which is mapped while self lives; its file cannot
-        // become shorter.
-        let view = unsafe { BytesView::from_raw(base, length_bytes) };
-        if past_cache {
-            target.fill_past_cache(offset_bytes, view)
-        } else {
-            target.fill(offset_bytes, view)
+        let mut done = 0;
+        while done < length_bytes {
+            let offset = offset_bytes + done;
+            let Some((base, left)) = self.place_of(message, offset as u64) else {
+                break;
+            };
+            let count = (length_bytes - done).min(left as usize);
+            // SAFETY: the stretch was just found in a mapping that lives while self does; its file
+            // cannot become shorter.
+            let view = unsafe { BytesView::from_raw(base, count) };
+            let copied = if past_cache {
+                target.fill_past_cache(offset, view)
+            } else {
+                target.fill(offset, view)
+            };
+            done += copied;
+            if copied < count {
+                break;
+            }
         }
+        done
     }
-}
-
-/// A heap of this process's own, and a buffer that is all of it, neither ever freed: for tests.
-///
-/// # Errors
-/// The error of memfd_create(2) or mmap(2).
-pub fn leaked(length_bytes: usize) -> io::Result<(Heap, UserBuffer)> {
-    use std::os::fd::AsFd;
-    let file = weft_os::region_file::create_memfd("weft-heap", length_bytes as u64)?;
-    let map = RawMap::new(file.as_fd(), length_bytes)?;
-    let heap = Heap::of_file(file.as_fd(), map.base() as u64, length_bytes as u64)?;
-    // SAFETY: the mapping lives as long as the process, and no reference to it remains.
-    let buffer = unsafe { UserBuffer::from_raw(map.base(), length_bytes) };
-    std::mem::forget(map);
-    std::mem::forget(file);
-    Ok((heap, buffer))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::own_heap::leaked;
+
+    fn lying(message: &UserBuffer, place: u64) -> Lying {
+        Lying {
+            address: message.address() as u64,
+            length_bytes: message.length_bytes() as u64,
+            place,
+        }
+    }
+
+    fn bytes_of(buffer: &UserBuffer) -> Vec<u8> {
+        let mut read = vec![0; buffer.length_bytes()];
+        buffer.drain(0, &mut crate::BytesViewMut::from_slice(&mut read));
+        read
+    }
 
     #[test]
-    #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
-    fn bytes_are_pulled_out_of_the_heap_and_nothing_beside_it() {
-        let (heap, own) = leaked(8192).expect("a heap");
-        let bytes: Vec<u8> = (0..8192_u32)
-            .map(|index| (index * 7 + index / 256) as u8)
-            .collect();
-        own.fill(0, BytesView::from_slice(&bytes));
-        let foreign = ForeignHeap::map(std::process::id(), &heap).expect("it is ours");
-        for (past_cache, offset, length) in [
-            (false, 1, 4),
-            (true, 1, 4),
-            (true, 0, 64),
-            (true, 5, 3000),
-            (false, 64, 4000),
-            (true, 64, 4000),
+    fn what_is_no_whole_page_of_a_message_is_an_end() {
+        for (address, length, first, last) in [
+            (0x1000, 0x2000, 0..0, 0x2000..0x2000),
+            (0x1001, 0x2000, 0..0xfff, 0x1fff..0x2000),
+            (0x1ff0, 0x2000, 0..16, 0x1010..0x2000),
+            (0x1ff0, 8, 0..8, 8..8),
+            (0x1010, 100, 0..100, 100..100),
         ] {
-            let target = UserBuffer::leaked(&[8192]);
-            let copied = foreign.pull(heap.base + 100, &target, (offset, length), past_cache);
-            assert_eq!(copied, length);
-            let mut read = vec![0; 8192];
-            target.drain(0, &mut crate::BytesViewMut::from_slice(&mut read));
-            assert_eq!(read[offset..offset + length], bytes[100..100 + length]);
-            assert!(
-                read[..offset]
-                    .iter()
-                    .chain(&read[offset + length..])
-                    .all(|&byte| byte == 0)
-            );
-        }
-        assert!(foreign.holds(heap.base + 8190, 2));
-        let target = UserBuffer::leaked(&[8192]);
-        for (address, length) in [(heap.base + 8190, 3), (heap.base - 1, 2), (u64::MAX, 4)] {
-            assert!(!foreign.holds(address, length));
             assert_eq!(
-                foreign.pull(address, &target, (0, length as usize), false),
-                0
+                edges(address, length),
+                (first, last),
+                "{address:x} {length:x}"
             );
         }
     }
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
-    fn scattered_targets_are_filled_past_the_cache_too() {
-        let (heap, own) = leaked(4096).expect("a heap");
-        own.fill(0, BytesView::from_slice(&[7; 4096]));
-        let foreign = ForeignHeap::map(std::process::id(), &heap).expect("it is ours");
-        let target = UserBuffer::leaked(&[100, 1000, 5]);
-        assert_eq!(foreign.pull(heap.base, &target, (50, 1055), true), 1055);
-        let mut read = [0; 1105];
-        target.drain(0, &mut crate::BytesViewMut::from_slice(&mut read));
+    fn a_message_is_pulled_with_its_ends_and_nothing_beside_it() {
+        let (own, whole) = leaked(65536).expect("shared memory");
+        let bytes: Vec<u8> = (0..65536_u32).map(|i| (i * 7 + i / 256) as u8).collect();
+        whole.fill(0, BytesView::from_slice(&bytes));
+        let mut foreign = ForeignHeap::map(std::process::id(), &own.shown()).expect("it is ours");
+        for (place, past_cache, begin, length) in [
+            (0, false, 16, 20000),
+            (255, true, 4095, 40000),
+            (7, true, 4096, 8192),
+            (7, false, 5000, 9000),
+        ] {
+            let message = whole.part(begin, length);
+            assert!(own.offers(&message) && own.put_edges(&message, place));
+            let target = UserBuffer::leaked(&[30000, 5, 35531]);
+            let (there, third) = (lying(&message, place as u64), length / 3);
+            // In pieces, as it comes.
+            for piece in [(0, third), (third, third), (2 * third, length - 2 * third)] {
+                assert_eq!(foreign.pull(&there, &target, piece, past_cache), piece.1);
+            }
+            let read = bytes_of(&target);
+            assert_eq!(
+                read[..length],
+                bytes[begin..begin + length],
+                "{begin} {length}"
+            );
+            assert!(read[length..].iter().all(|&byte| byte == 0));
+        }
         assert!(
-            read[..50].iter().all(|&byte| byte == 0) && read[50..].iter().all(|&byte| byte == 7)
+            !own.put_edges(&whole.part(1, 20000), PLACES),
+            "there is no such place"
         );
+        assert!(
+            own.put_edges(&whole.part(0, 8192), PLACES),
+            "nor is it needed"
+        );
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
+    fn of_a_message_that_cannot_be_there_nothing_is_read() {
+        let (own, _) = leaked(8192).expect("shared memory");
+        let mut foreign = ForeignHeap::map(std::process::id(), &own.shown()).expect("it is ours");
+        let target = UserBuffer::leaked(&[20000]);
+        for (address, length_bytes, place) in [
+            (EDGES_AT - 4096, 20000, 0),
+            (u64::MAX - 4095, 20000, 0),
+            (0x10010, 20000, 256),
+            (0x10010, 20000, u64::MAX),
+        ] {
+            let message = Lying {
+                address,
+                length_bytes,
+                place,
+            };
+            assert_eq!(
+                foreign.pull(&message, &target, (0, 20000), false),
+                0,
+                "{message:?}"
+            );
+        }
     }
 }

@@ -14,7 +14,7 @@
 //! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in), [`tray`] (completions
 //! in C's layout), [`copy`] (copy routines
 //! by size), [`single_copy`] (CMA), [`foreign`] (memory of another process,
-//! mapped), [`foreign_heap`] (all of its heap), [`gather`] (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
+//! mapped), [`own_heap`] and [`foreign_heap`] (memory that processes share when it is offered), [`gather`] (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
 
 pub mod atomic;
 pub mod copy;
@@ -23,6 +23,7 @@ pub mod foreign;
 pub mod foreign_heap;
 pub mod gather;
 pub mod mapping;
+pub mod own_heap;
 pub mod scratch;
 pub mod single_copy;
 pub mod tray;
@@ -34,6 +35,7 @@ pub use foreign::ForeignMemory;
 pub use foreign_heap::ForeignHeap;
 pub use gather::{Gather, GatherSpace};
 pub use mapping::{Mapping, SharedLayout};
+pub use own_heap::OwnHeap;
 pub use scratch::{SCRATCH_BYTES, Scratch};
 pub use tray::{ENTRY_WORDS, Tray};
 pub use user_buffer::{IOV_LIMIT, UserBuffer};

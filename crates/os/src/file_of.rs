@@ -38,7 +38,10 @@ impl Stretch {
         let offset = hex(words.next()?)?;
         let (major, minor) = words.next()?.split_once(':')?;
         let inode: u64 = words.next()?.parse().ok()?;
-        if !rights.starts_with("rw") || !rights.ends_with('s') || inode == 0 {
+        let name = words.next().unwrap_or_default();
+        // What is shared when it is offered becomes private again when its process frees it.
+        let may_change = name.starts_with("/memfd:weft-heap");
+        if !rights.starts_with("rw") || !rights.ends_with('s') || inode == 0 || may_change {
             return None;
         }
         Some(Self {
@@ -201,6 +204,7 @@ mod tests {
             "7f00a000-7f00c000 rw-p 00002000 00:1b 77 /x",
             "7f00a000-7f00c000 r--s 00002000 00:1b 77 /x",
             "7f00a000-7f00c000 rw-s 00000000 00:00 0",
+            "7f00a000-7f00c000 rw-s 7f00a000 00:01 9 /memfd:weft-heap (deleted)",
             "",
             "x-y rw-s 0 0:0 1",
         ] {

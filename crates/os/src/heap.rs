@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The heap of a process that others may map (docs/shm-layout.md, clause 11): asking the preloaded `libweft-heap.so` for one's own, and
-//! mapping that of another process. Called by the provider when it opens a domain, and by memory. Sources: dlsym(3), proc_pid_fd(5),
-//! fcntl(2) on seals.
+//! The file of a process's shared memory, which others may map (docs/shm-layout.md, clause 11):
+//! asking the preloaded `libweft-heap.so` for one's own, and mapping a stretch of another
+//! process's. Called by memory. Sources: dlsym(3), proc_pid_fd(5), fcntl(2) on seals.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::fs::{self, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -12,84 +12,144 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use crate::map::RawMap;
 use crate::region_file::is_length_sealed;
 
-/// Where a heap lies, as its process sees it. Of another process's, a claim.
+/// Where the part for the ends of messages begins; below, each byte lies at the offset of its own
+/// address. Specified: clause 11.
+pub const EDGES_AT: u64 = 1 << 47;
+
+/// Bytes of a place for the ends of a message: a page for either. Specified: clause 11.
+pub const PLACE_BYTES: u64 = 8192;
+
+/// Places in the file. Specified: clause 11.
+pub const PLACES: u64 = 1 << 16;
+
+/// Places of one endpoint. Specified: clause 11.
+pub const PLACES_EACH: u64 = 256;
+
+/// Length of the file. Specified: clause 11.
+pub const FILE_BYTES: u64 = EDGES_AT + PLACES * PLACE_BYTES;
+
+/// Length of an endpoint's places.
+const EDGES_BYTES: usize = (PLACES_EACH * PLACE_BYTES) as usize;
+
+/// The file of a process's shared memory. Of another process's, a claim.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Heap {
-    /// The address of its first byte.
-    pub base: u64,
-    /// Its length in bytes.
+    /// Its length in bytes; 0 if there is none.
     pub length_bytes: u64,
-    /// The descriptor of its file.
+    /// Its descriptor, in that process.
     pub descriptor: u64,
-    /// The number of its file.
+    /// Its number.
     pub inode: u64,
+    /// The first place of the endpoint that shows it.
+    pub first_place: u64,
 }
 
 impl Heap {
-    /// How far into the heap a stretch of its process's memory begins, if all of it lies in the heap.
-    #[inline]
-    pub fn offset_of(&self, address: u64, length_bytes: u64) -> Option<u64> {
-        let offset = address.checked_sub(self.base)?;
-        let end = offset.checked_add(length_bytes)?;
-        (end <= self.length_bytes).then_some(offset)
-    }
-
-    /// A heap in a file of ours that is mapped at `base`.
+    /// A file of ours.
     ///
     /// # Errors
     /// The errno of fstat(2).
-    pub fn of_file(file: BorrowedFd<'_>, base: u64, length_bytes: u64) -> io::Result<Self> {
+    pub fn of_file(file: BorrowedFd<'_>) -> io::Result<Self> {
         let descriptor = file.as_raw_fd();
         let status = fs::metadata(format!("/proc/self/fd/{descriptor}"))?;
         Ok(Self {
-            base,
-            length_bytes,
+            length_bytes: status.len(),
             descriptor: descriptor as u64,
             inode: status.ino(),
+            first_place: 0,
         })
+    }
+
+    /// As a region's header says it: length, descriptor, number and first place.
+    pub fn words(&self) -> [u64; 4] {
+        [
+            self.length_bytes,
+            self.descriptor,
+            self.inode,
+            self.first_place,
+        ]
+    }
+
+    /// What a region's header says.
+    pub fn of_words([length_bytes, descriptor, inode, first_place]: [u64; 4]) -> Self {
+        Self {
+            length_bytes,
+            descriptor,
+            inode,
+            first_place,
+        }
+    }
+
+    /// Where the places of its endpoint begin in the file.
+    fn edges_at(&self) -> io::Result<u64> {
+        let is_there = self.first_place <= PLACES - PLACES_EACH;
+        let at = || EDGES_AT + self.first_place * PLACE_BYTES;
+        is_there.then(at).ok_or(io::ErrorKind::NotFound.into())
     }
 }
 
-type Ask = unsafe extern "C" fn(*mut u64, *mut u64) -> c_int;
+/// Asks whether all whole pages of a stretch of memory that is offered, given by address and
+/// length, lie in the file. Of the preloaded library.
+pub type Offer = extern "C" fn(u64, u64) -> c_int;
 
-/// The function by which the preloaded library tells where its heap lies. Specified: clause 11.
-const ASK: &CStr = c"weft_heap_v1";
+/// What the preloaded library tells. Specified: clause 11.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct Face {
+    descriptor: u64,
+    inode: u64,
+    length_bytes: u64,
+    first_place: u64,
+    offer: Option<Offer>,
+}
 
-/// The heap of this process, if `libweft-heap.so` is preloaded and made one. Setup.
-pub fn own() -> Option<Heap> {
+/// The function by which the preloaded library tells it. Specified: clause 11.
+const ASK: &CStr = c"weft_heap_v2";
+
+/// This process's file and whom to ask, if `libweft-heap.so` is preloaded and memory may be shared.
+/// Setup.
+pub fn own() -> Option<(Heap, Offer)> {
     // SAFETY: the name is a constant; dlsym looks through what is loaded.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, ASK.as_ptr()) };
     if found.is_null() {
         return None;
     }
+    type Ask = unsafe extern "C" fn(*mut Face) -> c_int;
     // SAFETY: whoever defines that name defines it with this type.
     let ask = unsafe { std::mem::transmute::<*mut c_void, Ask>(found) };
-    let (mut base, mut length_bytes) = (0, 0);
-    // SAFETY: both places are ours to write.
-    let descriptor = unsafe { ask(&mut base, &mut length_bytes) };
-    if descriptor < 0 {
-        return None;
-    }
-    // SAFETY: the library keeps it open; and it is only looked at.
-    let file = unsafe { BorrowedFd::borrow_raw(descriptor) };
-    Heap::of_file(file, base, length_bytes).ok()
+    let mut face = Face {
+        descriptor: 0,
+        inode: 0,
+        length_bytes: 0,
+        first_place: 0,
+        offer: None,
+    };
+    // SAFETY: the place is ours to write.
+    let answer = unsafe { ask(&mut face) };
+    let heap = Heap {
+        length_bytes: face.length_bytes,
+        descriptor: face.descriptor,
+        inode: face.inode,
+        first_place: face.first_place,
+    };
+    face.offer
+        .filter(|_| answer == 0)
+        .map(|offer| (heap, offer))
 }
 
-/// Maps the heap of process `pid` for reading. Its file is opened through the process's descriptor, which takes the same user and the
-/// right to look (PTRACE_MODE_READ), and must be what was claimed: a regular file of ours of that number, as long as it was
-/// said, whose length nobody can change any more, so that no read of the mapping is fatal. Slow path.
-///
-/// # Errors
-/// `PermissionDenied` if we may not look; `NotFound` if the file is not what was claimed; the errno of mmap(2).
-pub fn map_heap_of(pid: u32, heap: &Heap) -> io::Result<RawMap> {
-    let length_bytes = usize::try_from(heap.length_bytes).map_err(|_| io::ErrorKind::NotFound)?;
+/// The file that process `pid` claims to have, opened through its descriptor, which takes the same
+/// user and the right to look (PTRACE_MODE_READ). It must be what was claimed: a regular file of
+/// ours of that number, as long as it was said, whose length nobody can change any more, so that no
+/// read of a mapping is fatal.
+fn open(pid: u32, heap: &Heap, is_to_write: bool) -> io::Result<File> {
     let path = format!("/proc/{pid}/fd/{}", heap.descriptor);
     // SAFETY: takes nothing.
     let user = unsafe { libc::geteuid() };
     let fits = |status: &fs::Metadata| {
         status.is_file()
             && (status.ino(), status.uid()) == (heap.inode, user)
-            && status.len() >= heap.length_bytes
+            && status.len() >= FILE_BYTES
+            && heap.length_bytes >= FILE_BYTES
     };
     // Looked at before it is opened: to open a pipe or a device is not without consequences.
     if !fits(&fs::metadata(&path)?) {
@@ -97,12 +157,71 @@ pub fn map_heap_of(pid: u32, heap: &Heap) -> io::Result<RawMap> {
     }
     let file = OpenOptions::new()
         .read(true)
+        .write(is_to_write)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY)
         .open(&path)?;
     if !fits(&file.metadata()?) || !is_length_sealed(file.as_fd()) {
         return Err(io::ErrorKind::NotFound.into());
     }
-    RawMap::read_only(file.as_fd(), length_bytes)
+    Ok(file)
+}
+
+/// Maps a stretch of the file of process `pid` for reading: `offset_bytes` is a multiple of the
+/// page size. Slow path.
+///
+/// # Errors
+/// `PermissionDenied` if we may not look; `NotFound` if the file is not what was claimed; the errno
+/// of mmap(2).
+pub fn map_heap_of(
+    pid: u32,
+    heap: &Heap,
+    offset_bytes: u64,
+    length_bytes: usize,
+) -> io::Result<RawMap> {
+    let file = open(pid, heap, false)?;
+    RawMap::read_only(file.as_fd(), offset_bytes as usize, length_bytes)
+}
+
+/// Maps the places of an endpoint of ours. Setup.
+///
+/// # Errors
+/// As [`map_heap_of`].
+pub fn map_own_edges(heap: &Heap) -> io::Result<RawMap> {
+    let file = open(crate::process::own_pid(), heap, true)?;
+    RawMap::part(file.as_fd(), heap.edges_at()? as usize, EDGES_BYTES)
+}
+
+/// Maps the places of an endpoint of process `pid` for reading. Slow path.
+///
+/// # Errors
+/// As [`map_heap_of`].
+pub fn map_edges_of(pid: u32, heap: &Heap) -> io::Result<RawMap> {
+    map_heap_of(pid, heap, heap.edges_at()?, EDGES_BYTES)
+}
+
+/// Shared memory of ours, and the file it lies in, each byte at the offset of its own address.
+///
+/// # Errors
+/// The errno of memfd_create(2) or mmap(2).
+pub fn make(length_bytes: usize) -> io::Result<(std::os::fd::OwnedFd, RawMap)> {
+    let file = crate::region_file::create_memfd("weft-heap", FILE_BYTES)?;
+    let place = RawMap::read_only(file.as_fd(), 0, length_bytes)?;
+    let base = place.base();
+    // SAFETY: the range is the mapping just made, in whose place another one comes.
+    let mapped = unsafe {
+        libc::mmap(
+            base.cast(),
+            length_bytes,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_FIXED,
+            file.as_raw_fd(),
+            base as libc::off_t,
+        )
+    };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok((file, place))
 }
 
 #[cfg(test)]
@@ -110,45 +229,29 @@ mod tests {
     use super::*;
     use crate::process::own_pid;
     use crate::region_file::{create_in, create_memfd};
-    use std::os::fd::OwnedFd;
 
-    const LENGTH: u64 = 16384;
-
-    fn heap(file: &OwnedFd) -> Heap {
-        Heap::of_file(file.as_fd(), 0x10000, LENGTH).expect("it is open")
-    }
-
-    #[test]
-    fn only_stretches_inside_a_heap_have_an_offset() {
-        let heap = Heap {
-            base: 0x10000,
-            length_bytes: 100,
-            ..Heap::default()
-        };
-        assert_eq!(heap.offset_of(0x10000, 100), Some(0));
-        assert_eq!(heap.offset_of(0x10010, 84), Some(16));
-        for (address, length) in [(0xffff, 1), (0x10000, 101), (0x10064, 1), (u64::MAX, 2)] {
-            assert_eq!(
-                heap.offset_of(address, length),
-                None,
-                "{address:x} {length}"
-            );
-        }
-    }
+    const LENGTH: usize = 16384;
 
     #[test]
     fn a_heap_is_mapped_as_it_was_claimed_and_in_no_other_way() {
-        let file = create_memfd("weft-heap-test", LENGTH).expect("memfd");
-        let own = RawMap::new(file.as_fd(), LENGTH as usize).expect("map");
-        let claimed = heap(&file);
-        let map = map_heap_of(own_pid(), &claimed).expect("as claimed");
-        // SAFETY: both mappings live here, and nobody else touches them.
+        let (file, own) = make(LENGTH).expect("a heap");
+        let claimed = Heap {
+            first_place: PLACES - PLACES_EACH,
+            ..Heap::of_file(file.as_fd()).expect("it is open")
+        };
+        let at = own.base() as u64;
+        let map = map_heap_of(own_pid(), &claimed, at, LENGTH).expect("as claimed");
+        let edges = map_own_edges(&claimed).expect("ours");
+        let ends = map_edges_of(own_pid(), &claimed).expect("as claimed");
+        // SAFETY: all mappings live here, and nobody else touches them.
         unsafe {
             *own.base().add(777) = 9;
             assert_eq!(*map.base().add(777), 9);
+            *edges.base().add(5) = 8;
+            assert_eq!(*ends.base().add(5), 8);
         }
-        let longer = Heap {
-            length_bytes: LENGTH + 1,
+        let shorter = Heap {
+            length_bytes: FILE_BYTES - 1,
             ..claimed
         };
         let another = Heap {
@@ -159,14 +262,34 @@ mod tests {
             descriptor: 999_999,
             ..claimed
         };
-        for wrong in [longer, another, none] {
-            assert!(map_heap_of(own_pid(), &wrong).is_err(), "{wrong:?}");
+        for wrong in [shorter, another, none] {
+            assert!(
+                map_heap_of(own_pid(), &wrong, at, LENGTH).is_err(),
+                "{wrong:?}"
+            );
+        }
+        assert!(map_heap_of(own_pid(), &claimed, FILE_BYTES, 4096).is_err());
+        for first_place in [PLACES - PLACES_EACH + 1, u64::MAX] {
+            let beyond = Heap {
+                first_place,
+                ..claimed
+            };
+            assert!(map_edges_of(own_pid(), &beyond).is_err());
         }
     }
 
     #[test]
-    fn a_file_that_could_be_shortened_is_no_heap() {
-        let file = create_in(std::path::Path::new("/tmp"), LENGTH).expect("a file");
-        assert!(map_heap_of(own_pid(), &heap(&file)).is_err());
+    fn a_file_that_is_too_short_or_could_become_so_is_no_heap() {
+        let short = create_memfd("weft-heap-test", 16384).expect("memfd");
+        let claimed = Heap {
+            length_bytes: FILE_BYTES,
+            ..Heap::of_file(short.as_fd()).expect("it is open")
+        };
+        assert!(map_heap_of(own_pid(), &claimed, 0, 4096).is_err());
+        let Ok(file) = create_in(std::path::Path::new("/dev/shm"), FILE_BYTES) else {
+            return;
+        };
+        let claimed = Heap::of_file(file.as_fd()).expect("it is open");
+        assert!(map_heap_of(own_pid(), &claimed, 0, 4096).is_err());
     }
 }

@@ -25,11 +25,30 @@ impl RawMap {
     /// The errno of fstat(2) or mmap(2); `UnexpectedEof` if the file is shorter than asked for, since touching
     /// pages past its end would kill the process.
     pub fn new(file: BorrowedFd<'_>, length_bytes: usize) -> io::Result<Self> {
-        Self::map(file, length_bytes, libc::PROT_READ | libc::PROT_WRITE)
+        Self::map(file, (0, length_bytes), libc::PROT_READ | libc::PROT_WRITE)
     }
 
-    fn map(file: BorrowedFd<'_>, length_bytes: usize, protection: libc::c_int) -> io::Result<Self> {
-        if file_length_bytes(file)? < length_bytes as u64 {
+    /// Maps `length_bytes` from `offset_bytes` (whole pages) on, shared, readable and writable.
+    /// Setup.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn part(
+        file: BorrowedFd<'_>,
+        offset_bytes: usize,
+        length_bytes: usize,
+    ) -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        Self::map(file, (offset_bytes, length_bytes), protection)
+    }
+
+    fn map(
+        file: BorrowedFd<'_>,
+        (offset_bytes, length_bytes): (usize, usize),
+        protection: libc::c_int,
+    ) -> io::Result<Self> {
+        let end_bytes = offset_bytes as u64 + length_bytes as u64;
+        if file_length_bytes(file)? < end_bytes {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,
                 "region file is shorter than its layout says",
@@ -43,7 +62,7 @@ impl RawMap {
                 protection,
                 libc::MAP_SHARED,
                 file.as_raw_fd(),
-                0,
+                offset_bytes as libc::off_t,
             )
         };
         if base == libc::MAP_FAILED {
@@ -61,12 +80,16 @@ impl RawMap {
         })
     }
 
-    /// Maps the first `length_bytes` of `file`, shared and for reading only. Setup.
+    /// Maps `length_bytes` from `offset_bytes` (whole pages) on, shared and for reading only. Setup.
     ///
     /// # Errors
     /// As [`Self::new`].
-    pub fn read_only(file: BorrowedFd<'_>, length_bytes: usize) -> io::Result<Self> {
-        Self::map(file, length_bytes, libc::PROT_READ)
+    pub fn read_only(
+        file: BorrowedFd<'_>,
+        offset_bytes: usize,
+        length_bytes: usize,
+    ) -> io::Result<Self> {
+        Self::map(file, (offset_bytes, length_bytes), libc::PROT_READ)
     }
 
     /// Has the pages of a stretch made at once, where the system can (Linux 5.14); else they are made when they are touched, as they are

@@ -23,7 +23,7 @@ pub fn settings(settings: &Settings) -> <Route as LocalRoute>::Settings {
     let local = shm::Settings {
         single_copy: settings.single_copy,
         directory: settings.region_directory.clone(),
-        heap: weft_os::heap::own(),
+        heap: weft_memory::OwnHeap::find(),
         report: report::line,
         ..shm::Settings::default()
     };

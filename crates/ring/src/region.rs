@@ -29,7 +29,7 @@ struct RegionHeader {
     state: AtomicU64,
     /// Where the next claim starts to look.
     claim_hint: AtomicU64,
-    /// Where the owner's heap lies (clause 11).
+    /// The file of the owner's shared memory (clause 11).
     heap: [AtomicU64; 4],
     doorbell: Doorbell,
     published: Published,
@@ -264,14 +264,16 @@ impl Region {
         )
     }
 
-    /// Says where the owner's heap lies; by the owner, before anybody can find the region. Setup.
+    /// Says where the owner's shared memory lies; by the owner, before anybody can find the region.
+    /// Setup.
     pub fn show_heap(&self, words: [u64; 4]) {
         for (word, value) in self.header().heap.iter().zip(words) {
             word.store(value, Ordering::Relaxed);
         }
     }
 
-    /// Where the owner's heap lies: first address, length, descriptor and number of its file; zeros if it shows none.
+    /// The file of the owner's shared memory: length, descriptor, number and the owner's first
+    /// place; zeros if it shows none.
     pub fn heap(&self) -> [u64; 4] {
         let heap = &self.header().heap;
         core::array::from_fn(|index| heap[index].load(Ordering::Relaxed))

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Copying an offered message straight out of its sender's heap (docs/shm-layout.md, clause 11), which is mapped once for each remote.
-//! Called by rendezvous, beside single copy and pipes.
+//! Copying an offered message straight out of what its sender shares (docs/shm-layout.md, clause
+//! 11), and saying of our own messages that they lie there. Called by send, and by fetch, beside
+//! single copy and pipes.
 //!
-//! What the sender says of its heap is a claim: memory checks the file before it is mapped, and each stretch before it is copied. The
-//! worst that a liar gains is that its own message holds other bytes of its own heap.
+//! What the sender says of its memory is a claim: memory checks the file before it is mapped, and
+//! each stretch before it is copied. The worst that a liar gains is that its own message holds
+//! other bytes that it shares.
 
 use weft_contract::RemoteId;
+use weft_memory::foreign_heap::Lying;
 use weft_memory::{ForeignHeap, UserBuffer};
 use weft_os::heap::Heap;
 use weft_os::process_id::ProcessId;
@@ -13,38 +16,34 @@ use weft_os::{clock, crash_point};
 
 use crate::choice::Method;
 use crate::fetch::{PULL_BYTES, Stage};
-use crate::remote::{Attached, Link};
+use crate::protocol::SHARED_ADDRESS;
+use crate::remote::{Attached, Link, Waiting};
 use crate::settings::SingleCopy;
 use crate::transport::Transport;
 
 impl Attached {
-    /// The remote's heap, if it shows one that can be mapped; found out once.
-    pub(crate) fn heap(&mut self) -> Option<&ForeignHeap> {
+    /// The remote's shared memory, if it shows some that can be mapped; found out once.
+    pub(crate) fn heap(&mut self) -> Option<&mut ForeignHeap> {
         if self.heap.is_none() {
-            let [base, length_bytes, descriptor, inode] = self.region.heap();
-            let claimed = Heap {
-                base,
-                length_bytes,
-                descriptor,
-                inode,
-            };
-            let may_be = self.pid != 0 && length_bytes != 0;
+            let claimed = Heap::of_words(self.region.heap());
+            let may_be = self.pid != 0 && claimed.length_bytes != 0;
             let mapped = may_be.then(|| ForeignHeap::map(self.pid, &claimed));
             // What was mapped is the owner's only if its number is still its own.
             let owner = &self.owner.process;
             let is_its = |_: &ForeignHeap| !owner.has_ended(&ProcessId::own());
             self.heap = Some(mapped.and_then(Result::ok).filter(is_its));
         }
-        self.heap.as_ref()?.as_ref()
+        self.heap.as_mut()?.as_mut()
     }
 }
 
-/// A message has a row before it if so many went to its remote, and none came from it meanwhile. Chosen: the least that an exchange in
-/// both directions does not look like.
+/// A message has a row before it if so many went to its remote, and none came from it meanwhile.
+/// Chosen: the least that an exchange in both directions does not look like.
 const ROW: u32 = 2;
 
 impl Transport {
-    /// Whether a long message that is about to go to a remote is one of a row. To be asked once for each.
+    /// Whether a long message that is about to go to a remote is one of a row. To be asked once for
+    /// each.
     pub(crate) fn is_in_a_row(&mut self, remote: RemoteId) -> bool {
         let entry = &mut self.remotes[remote.index()];
         let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_ref());
@@ -60,25 +59,35 @@ impl Transport {
         attached.row >= ROW
     }
 
-    /// Whether a remote can copy a message of ours out of our heap, as far as we can tell: it lies there, and we can map the remote's. Fast path
-    /// after the first call.
+    /// Whether a remote can copy a message of ours out of what we share, as far as we can tell: it
+    /// lies there, and we can map what the remote shares. To be asked once for each message, since
+    /// memory is shared when it was offered often enough. Fast path after the first call, but for
+    /// that one.
     pub(crate) fn shows(&mut self, remote: RemoteId, payload: &UserBuffer) -> bool {
-        let Some(own) = self.settings.heap else {
+        let entry = &mut self.remotes[remote.index()];
+        let (Some(own), Link::Ready(attached)) = (&self.settings.heap, &mut entry.link) else {
             return false;
         };
-        let may_be = self.settings.single_copy != SingleCopy::Always;
-        let address = payload.address() as u64;
-        let is_there = payload.is_contiguous()
-            && own
-                .offset_of(address, payload.length_bytes() as u64)
-                .is_some();
-        match &mut self.remotes[remote.index()].link {
-            Link::Ready(attached) => may_be && is_there && attached.heap().is_some(),
-            _ => false,
+        if self.settings.single_copy == SingleCopy::Always || !payload.is_contiguous() {
+            return false;
         }
+        // What we send to ourselves is copied from one buffer to the other.
+        self.own.is_at(entry.address) || (attached.heap().is_some() && own.offers(payload))
     }
 
-    /// One stretch out of the sender's heap. Should the heap be gone, the rest comes through a pipe.
+    /// What a remote is told of where a message lies; its ends are then where it finds them.
+    /// `index` is that of the send.
+    pub(crate) fn address_to_tell(&self, waiting: &Waiting, index: usize) -> u64 {
+        let address = waiting.address();
+        let own = self.settings.heap.as_ref();
+        let is_there = address != 0
+            && waiting.is_shown
+            && own.is_some_and(|own| own.put_edges(&waiting.payload, index));
+        address | if is_there { SHARED_ADDRESS } else { 0 }
+    }
+
+    /// One stretch out of what the sender shares. Should that be gone, the rest comes through a
+    /// pipe.
     pub(crate) fn copy_mapped(&mut self, index: usize) {
         let fetch = &mut self.transfers.fetches[index];
         if fetch.started_ns == 0 {
@@ -86,11 +95,15 @@ impl Transport {
         }
         crash_point!(51, "mapped heap: about to copy");
         let count = (fetch.wanted_bytes - fetch.done_bytes).min(PULL_BYTES);
-        let address = fetch.offer.address.wrapping_add(fetch.done_bytes as u64);
+        let message = Lying {
+            address: fetch.offer.address,
+            length_bytes: fetch.offer.length_bytes,
+            place: fetch.offer.send_id,
+        };
         let copied = match &mut self.remotes[fetch.offer.remote.index()].link {
             Link::Ready(attached) => attached.heap().map_or(0, |heap| {
                 heap.pull(
-                    address,
+                    &message,
                     &fetch.landing.buffer,
                     (fetch.done_bytes, count),
                     fetch.method == Method::MappedPastCache,

@@ -18,8 +18,7 @@ use weft_ring::{Arrival, Head};
 use crate::choice::{Lesson, Method, class_of};
 use crate::pipelined::Accepted;
 use crate::protocol::{
-    ACCEPT, BEGIN_BYTES, BEGIN_CELLS, BEGIN_LIMIT_BYTES, BY_LANE, FLAG_RECEIPT, PART, PIECE_BYTES,
-    STREAM_BYTES,
+    ACCEPT, BEGIN_BYTES, BEGIN_CELLS, BEGIN_LIMIT_BYTES, BY_LANE, PART, PIECE_BYTES, STREAM_BYTES,
 };
 use crate::receive::{Piece, Request};
 use crate::remote::{LANE_LAP_BYTES, Link, Waiting};
@@ -43,13 +42,7 @@ impl Rest {
     pub(crate) fn of(remote: RemoteId, arrival: &Arrival<'_>) -> Self {
         let [_, _, _, send_id, address, length_bytes, _] = arrival.words();
         Self {
-            offer: RemoteOffer {
-                remote,
-                send_id,
-                address,
-                length_bytes,
-                wants_receipt: arrival.head.flags & FLAG_RECEIPT != 0,
-            },
+            offer: RemoteOffer::of(remote, [send_id, address, length_bytes], arrival.head.flags),
             way: None,
             started_ns: 0,
         }
@@ -86,7 +79,7 @@ impl Transport {
         let is_middle =
             (STREAM_BYTES + 1..=BEGIN_LIMIT_BYTES).contains(&waiting.payload.length_bytes());
         let may_begin = is_middle && self.may_begin(waiting.op.remote);
-        let is_mapped = self.shows(waiting.op.remote, &waiting.payload);
+        let is_mapped = waiting.is_shown;
         waiting.is_streamed_on = may_begin && is_mapped && self.is_faster_streamed(waiting);
         if may_begin && (!is_mapped || waiting.is_streamed_on) {
             self.begin(waiting)

@@ -32,6 +32,10 @@ pub const BY_LANE: u64 = PIPE_COUNT as u64;
 /// What an ACCEPT says in place of how to store: both processes copy (docs/shm-layout.md, clause 7a).
 pub const SHARED: u64 = 2;
 
+/// Set in the address of an offered message whose whole pages lie in what its sender shares. Specified:
+/// clause 11; no address of a program has it.
+pub(crate) const SHARED_ADDRESS: u64 = 1 << 63;
+
 /// The message has a tag.
 pub const FLAG_TAGGED: u8 = 1;
 /// The message carries remote completion data.

@@ -99,6 +99,8 @@ pub(crate) struct Waiting {
     pub(crate) outgoing: Option<usize>,
     /// It is announced, and the receiver fetches it or its rest; else it is streamed.
     pub(crate) is_offered: bool,
+    /// Its receiver can copy it out of our shared memory.
+    pub(crate) is_shown: bool,
     /// It is announced as if it lay where its receiver cannot copy it: it begins at once, and its rest goes through the lane or a pipe.
     pub(crate) is_streamed_on: bool,
 }

@@ -8,7 +8,7 @@ use weft_os::crash_point;
 use weft_ring::{Arrival, Head};
 
 use crate::pipelined::Accepted;
-use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, SHARED, message_flags};
+use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, SHARED, SHARED_ADDRESS, message_flags};
 use crate::receive::{Request, envelope, offer_id};
 use crate::remote::{Link, Waiting};
 use crate::stream::StreamEnd;
@@ -56,8 +56,28 @@ pub(crate) struct RemoteOffer {
     pub(crate) send_id: u64,
     /// Where it lies in the sender's memory, in one stretch; 0 if it does not.
     pub(crate) address: u64,
+    /// Its whole pages lie in what its sender shares, and its ends in the place of that send id.
+    pub(crate) is_shared: bool,
     pub(crate) length_bytes: u64,
     pub(crate) wants_receipt: bool,
+}
+
+impl RemoteOffer {
+    /// As a cell tells.
+    pub(crate) fn of(
+        remote: RemoteId,
+        [send_id, address, length_bytes]: [u64; 3],
+        flags: u8,
+    ) -> Self {
+        Self {
+            remote,
+            send_id,
+            address: address & !SHARED_ADDRESS,
+            is_shared: address & SHARED_ADDRESS != 0,
+            length_bytes,
+            wants_receipt: flags & FLAG_RECEIPT != 0,
+        }
+    }
 }
 
 impl Transfers {
@@ -72,14 +92,8 @@ impl Transfers {
         if length_bytes > MESSAGE_BYTES {
             return Request::Corrupt;
         }
-        let wants_receipt = arrival.head.flags & FLAG_RECEIPT != 0;
-        let offer = Offer::Remote(RemoteOffer {
-            remote,
-            send_id,
-            address,
-            length_bytes,
-            wants_receipt,
-        });
+        let described = [send_id, address, length_bytes];
+        let offer = Offer::Remote(RemoteOffer::of(remote, described, arrival.head.flags));
         crash_point!(29, "offer: taken");
         let index = self.offers.insert(offer);
         let envelope = weft_contract::Envelope {
@@ -158,9 +172,6 @@ impl Transport {
     /// Offers a message; true if the cell went.
     pub(crate) fn offer(&mut self, waiting: &mut Waiting) -> bool {
         let op = &waiting.op;
-        let Link::Ready(attached) = &mut self.remotes[op.remote.index()].link else {
-            return false;
-        };
         let wants_receipt = op.level == CompletionLevel::Delivery;
         let index = self.transfers.outgoing.insert(Outgoing {
             remote: op.remote,
@@ -170,7 +181,7 @@ impl Transport {
             length_bytes: waiting.payload.length_bytes() as u64,
         });
         let length_bytes = waiting.payload.length_bytes();
-        let address = waiting.address();
+        let address = self.address_to_tell(waiting, index);
         let flags = message_flags(op.class, op.cq_data.is_some())
             | if wants_receipt { FLAG_RECEIPT } else { 0 };
         let head = Head {
@@ -187,7 +198,11 @@ impl Transport {
             0,
             0,
         ];
-        if attached.producer.push_words(head, words).is_err() {
+        let pushed = match &mut self.remotes[op.remote.index()].link {
+            Link::Ready(attached) => attached.producer.push_words(head, words).is_ok(),
+            _ => false,
+        };
+        if !pushed {
             self.transfers.outgoing.remove(index);
             return false;
         }

@@ -247,24 +247,26 @@ impl Transport {
 
     /// A send of which nothing has gone yet. To be made once for each.
     fn begin_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Waiting {
+        let is_shown = payload.length_bytes() >= MAPPED_BYTES && self.shows(op.remote, payload);
         Waiting {
             op: *op,
             payload: payload.clone(),
             sent_bytes: 0,
             outgoing: None,
-            is_offered: self.is_offered(op, payload),
+            is_offered: self.is_offered(op, payload, is_shown),
+            is_shown,
             is_streamed_on: false,
         }
     }
 
     /// Whether a message is offered, for its receiver to fetch: what is too long to be streamed, and what the receiver can copy out of our heap, if it
     /// is one of a row, or that has been found to be faster.
-    fn is_offered(&mut self, op: &SendOp, payload: &UserBuffer) -> bool {
+    fn is_offered(&mut self, op: &SendOp, payload: &UserBuffer, is_shown: bool) -> bool {
         let length_bytes = payload.length_bytes();
         if length_bytes > STREAM_BYTES {
             return true;
         }
-        if length_bytes < MAPPED_BYTES || !self.shows(op.remote, payload) {
+        if !is_shown {
             return false;
         }
         if self.is_in_a_row(op.remote) {
@@ -343,6 +345,7 @@ impl Transport {
     /// Pushes pieces until the lane is full or all has gone that may go unasked; true if anything went.
     pub(crate) fn push_pieces(&mut self, waiting: &mut Waiting) -> bool {
         let op = &waiting.op;
+        let address = self.address_to_tell(waiting, waiting.outgoing.unwrap_or(usize::MAX));
         let entry = &mut self.remotes[op.remote.index()];
         let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
         let mut back = inbound.map(|lane| &mut lane.pool);
@@ -353,7 +356,6 @@ impl Transport {
         let (length_bytes, first_kind, rest) = if whole_bytes <= STREAM_BYTES {
             (whole_bytes, STREAM, [0; 2])
         } else {
-            let address = waiting.address();
             (BEGIN_BYTES, BEGIN, [address, whole_bytes as u64])
         };
         let mut pushed = false;

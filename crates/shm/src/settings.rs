@@ -6,7 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use weft_os::heap::Heap;
+use weft_memory::OwnHeap;
 
 /// Whether large messages may be fetched from the sender's memory (Cross Memory Attach).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -32,8 +32,8 @@ pub struct Settings {
     pub single_copy: SingleCopy,
     /// A directory for the region's file, where memfd_create is not wanted; the file has no name in it.
     pub directory: Option<PathBuf>,
-    /// Where our heap lies, if others may map it.
-    pub heap: Option<Heap>,
+    /// Our memory that others may map, if there is any.
+    pub heap: Option<OwnHeap>,
     /// Tells the user something that is wrong and that no completion can explain, in one sentence.
     pub report: fn(&str),
 }

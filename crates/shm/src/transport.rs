@@ -197,8 +197,8 @@ impl Own {
         let probe_address = (&raw const *probe) as u64;
         let region = Region::create(file.as_fd(), &identity, (probe_address, incarnation))
             .map_err(not_mapped)?;
-        if let Some(heap) = settings.heap {
-            region.show_heap([heap.base, heap.length_bytes, heap.descriptor, heap.inode]);
+        if let Some(heap) = &settings.heap {
+            region.show_heap(heap.shown().words());
         }
         if settings.single_copy != SingleCopy::Never {
             process::allow_readers();

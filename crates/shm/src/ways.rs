@@ -23,7 +23,7 @@ impl Transport {
         buffer: &UserBuffer,
         bytes: u64,
     ) -> (Method, Lesson) {
-        let may_map = self.settings.single_copy != SingleCopy::Always && self.may_map(offer, bytes);
+        let may_map = self.settings.single_copy != SingleCopy::Always && self.may_map(offer);
         // As single copy is taken without measuring where ranks share processors.
         if may_map && (bytes <= MAPPED_PLAIN_BYTES || self.housekeeping.shares_cores) {
             return (Method::Mapped, Lesson::OneWay);
@@ -57,16 +57,15 @@ impl Transport {
         })
     }
 
-    /// Whether the first `bytes` bytes of an offered message lie where we can map them.
-    pub(crate) fn may_map(&mut self, offer: &RemoteOffer, bytes: u64) -> bool {
-        if offer.address == 0 {
+    /// Whether an offered message lies where we can map it.
+    pub(crate) fn may_map(&mut self, offer: &RemoteOffer) -> bool {
+        if !offer.is_shared {
             return false;
         }
         self.contact(offer.remote);
         let Link::Ready(attached) = &mut self.remotes[offer.remote.index()].link else {
             return false;
         };
-        let heap = attached.heap();
-        heap.is_some_and(|heap| heap.holds(offer.address, bytes))
+        attached.heap().is_some()
     }
 }

@@ -8,8 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use weft_contract::*;
-use weft_memory::{BytesView, UserBuffer, foreign_heap};
-use weft_os::heap::Heap;
+use weft_memory::{BytesView, OwnHeap, UserBuffer, own_heap};
 use weft_shm::{Settings, SingleCopy, Transport};
 
 const PARENT_VARIABLE: &str = "WEFT_TEST_PARENT";
@@ -65,7 +64,7 @@ impl Owner for Counter {
 thread_local! {
     static LANDING: UserBuffer = UserBuffer::leaked(&[LENGTHS[3]]);
     /// In a heap that receivers may map, if the transport says so.
-    static SOURCE: (Heap, UserBuffer) = foreign_heap::leaked(LENGTHS[3]).expect("a heap");
+    static SOURCE: (OwnHeap, UserBuffer) = own_heap::leaked(LENGTHS[3]).expect("a heap");
 }
 
 fn open(method: &str) -> Transport {
@@ -73,7 +72,7 @@ fn open(method: &str) -> Transport {
         "single copy" => SingleCopy::Always,
         _ => SingleCopy::Never,
     };
-    let heap = (method == "mapped").then(|| SOURCE.with(|(heap, _)| *heap));
+    let heap = (method == "mapped").then(|| SOURCE.with(|(heap, _)| heap.clone()));
     let address = Some(([127, 0, 0, 1], 0).into());
     Transport::open(Settings {
         address,

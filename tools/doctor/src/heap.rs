@@ -14,8 +14,8 @@ use weft_launch::{heap, provider};
 use crate::check::{Check, Status};
 
 const NAME: &str = "shared heap";
-const WHY: &str = "weft run keeps ranks' long buffers where receivers copy messages straight out of them, once, without a system call; without \
-                   that they are copied twice, or by the kernel";
+const WHY: &str = "buffers that ranks send again and again become memory that receivers copy straight out of, once, \
+                   without a system call; without that messages are copied twice, or by the kernel";
 
 /// The check.
 #[must_use]
@@ -39,7 +39,8 @@ fn judge(attempt: io::Result<()>) -> Check {
     match attempt {
         Ok(()) => Check::ok(
             NAME,
-            "works: a preloaded program has one, and other processes of this user can map it; weft run uses it, unless told --heap private",
+            "works: other processes of this user can map what a preloaded program shares; weft run uses it, \
+             unless told --heap private",
             WHY,
         ),
         Err(why) => Check::ok(NAME, why.to_string(), WHY).but(
@@ -53,6 +54,7 @@ fn judge(attempt: io::Result<()>) -> Check {
 fn attempt(library: &Path) -> io::Result<()> {
     let mut program = Command::new("cat")
         .env("LD_PRELOAD", library)
+        .env("WEFT_HEAP", "at-load")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

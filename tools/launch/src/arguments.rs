@@ -44,7 +44,9 @@ pub struct Arguments {
     /// Whether each rank gets a core of its own: auto (if there are enough), core, none (wise when several jobs share the machine)
     #[arg(long, value_enum, default_value_t = CoreBinding::Auto, value_name = "HOW")]
     pub bind: CoreBinding,
-    /// Where the ranks' long buffers lie: shared (in a heap that receivers on the same host map and copy from directly), private (the C library's), or auto: shared where nothing speaks against it
+    /// Whether buffers that ranks send become memory that receivers on the same host map and copy from
+    /// directly: shared (when they are sent for the first time), private (never), or auto (when they are
+    /// sent again, where nothing speaks against it)
     #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
     pub heap: Heap,
     /// Set only what makes the MPI use the transport, as for a plain mpirun: no shared heap, and no rules for collectives
@@ -132,14 +134,15 @@ pub enum CoreBinding {
     None,
 }
 
-/// Where allocations of 16 KiB and more lie.
+/// Whether buffers that are sent become memory that receivers map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Heap {
-    /// In the shared heap, but for programs with an allocator of their own, and for what would lose its large pages there.
+    /// When they are sent again and again, but for programs with an allocator of their own, and for what
+    /// would lose its large pages.
     Auto,
-    /// Where the program puts them.
+    /// Never.
     Private,
-    /// In a heap of libweft-heap.so, preloaded into the ranks.
+    /// When they are sent for the first time.
     Shared,
 }
 

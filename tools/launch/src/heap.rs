@@ -22,7 +22,8 @@ const ENV: &str = "/usr/bin/env";
 /// The variable that names preloaded libraries.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Tells the library to leave alone what would lose its large pages (crates/heap).
+/// Tells the library to share what is sent again and again, and to leave alone what would lose its large
+/// pages (crates/heap).
 const AS_IT_SEES_FIT: &str = "WEFT_HEAP=auto";
 
 /// Whoever says by this variable how long messages are copied has `auto` keep out of it.
@@ -45,7 +46,8 @@ const ALLOCATORS: [&str; 8] = [
 pub struct Library {
     /// The file.
     pub path: PathBuf,
-    /// All that is long lies in it; else it leaves alone what would lose its large pages.
+    /// It shares all that is long at the first send; else it waits, and leaves alone what would lose its
+    /// large pages.
     pub is_for_all: bool,
 }
 

@@ -66,7 +66,7 @@ macro_rules! shared_memory {
             }
 
             fn settings() -> Settings {
-                Settings { single_copy: $single_copy, heap: weft_os::heap::own(), report: |what| println!("{what}"), ..Settings::default() }
+                Settings { single_copy: $single_copy, heap: weft_memory::OwnHeap::find(), report: |what| println!("{what}"), ..Settings::default() }
             }
 
             fn address(&self) -> Option<SocketAddr> {

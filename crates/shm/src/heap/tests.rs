@@ -2,8 +2,7 @@
 //! Which messages are offered out of the heap though they might be streamed.
 
 use weft_contract::*;
-use weft_memory::{BytesView, BytesViewMut, UserBuffer, foreign_heap};
-use weft_os::heap::Heap;
+use weft_memory::{BytesView, BytesViewMut, OwnHeap, UserBuffer, own_heap};
 
 use crate::manner::{Manner, Manners};
 use crate::protocol::STREAM_BYTES;
@@ -13,7 +12,7 @@ use crate::{Protocol, Settings, Transport};
 
 const LONG: usize = 32 << 10;
 
-fn open(heap: Option<Heap>, single_copy: SingleCopy) -> Transport {
+fn open(heap: Option<OwnHeap>, single_copy: SingleCopy) -> Transport {
     let settings = Settings {
         address: Some(([127, 0, 0, 1], 0).into()),
         single_copy,
@@ -24,7 +23,7 @@ fn open(heap: Option<Heap>, single_copy: SingleCopy) -> Transport {
 }
 
 /// Two transports in contact, each remote 0 of the other.
-fn pair(heaps: [Option<Heap>; 2], single_copy: SingleCopy) -> [Transport; 2] {
+fn pair(heaps: [Option<OwnHeap>; 2], single_copy: SingleCopy) -> [Transport; 2] {
     let [mut a, mut b] = heaps.map(|heap| open(heap, single_copy));
     a.add_remote(RemoteId(0), b.local_address());
     b.add_remote(RemoteId(0), a.local_address());
@@ -55,19 +54,40 @@ fn send(pair: &mut [Transport; 2], from: usize, payload: &UserBuffer) -> Posted 
 #[test]
 #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
 fn what_is_shown_lies_in_our_heap_and_goes_to_one_that_has_a_heap_too() {
-    let (heap, inside) = foreign_heap::leaked(LONG).expect("a heap");
-    let (other, outside) = foreign_heap::leaked(LONG).expect("a heap");
+    let (heap, inside) = own_heap::leaked(LONG).expect("a heap");
+    let (other, outside) = own_heap::leaked(LONG).expect("a heap");
     for (heaps, single_copy, shares_cores, expected) in [
-        ([Some(heap), Some(other)], SingleCopy::Auto, false, true),
-        ([Some(heap), Some(other)], SingleCopy::Never, false, true),
-        ([Some(heap), Some(other)], SingleCopy::Always, false, false),
-        ([Some(heap), Some(other)], SingleCopy::Auto, true, true),
-        ([Some(heap), None], SingleCopy::Auto, false, false),
-        ([None, Some(other)], SingleCopy::Auto, false, false),
+        (
+            [Some(heap.clone()), Some(other.clone())],
+            SingleCopy::Auto,
+            false,
+            true,
+        ),
+        (
+            [Some(heap.clone()), Some(other.clone())],
+            SingleCopy::Never,
+            false,
+            true,
+        ),
+        (
+            [Some(heap.clone()), Some(other.clone())],
+            SingleCopy::Always,
+            false,
+            false,
+        ),
+        (
+            [Some(heap.clone()), Some(other.clone())],
+            SingleCopy::Auto,
+            true,
+            true,
+        ),
+        ([Some(heap.clone()), None], SingleCopy::Auto, false, false),
+        ([None, Some(other.clone())], SingleCopy::Auto, false, false),
     ] {
+        let names = format!("{heaps:?}");
         let [mut a, _b] = pair(heaps, single_copy);
         a.housekeeping.shares_cores = shares_cores;
-        assert_eq!(a.shows(RemoteId(0), &inside), expected, "{heaps:?}");
+        assert_eq!(a.shows(RemoteId(0), &inside), expected, "{names}");
         assert!(!a.shows(RemoteId(0), &outside));
     }
 }
@@ -75,8 +95,8 @@ fn what_is_shown_lies_in_our_heap_and_goes_to_one_that_has_a_heap_too() {
 #[test]
 #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
 fn the_third_message_in_a_row_is_offered_and_an_answer_ends_the_row() {
-    let (heap, inside) = foreign_heap::leaked(LONG).expect("a heap");
-    let mut pair = pair([Some(heap), Some(heap)], SingleCopy::Auto);
+    let (heap, inside) = own_heap::leaked(LONG).expect("a heap");
+    let mut pair = pair([Some(heap.clone()), Some(heap.clone())], SingleCopy::Auto);
     for _ in 0..2 {
         assert_eq!(send(&mut pair, 0, &inside), Posted::Complete);
         assert_eq!(send(&mut pair, 0, &inside), Posted::Complete);
@@ -100,8 +120,8 @@ fn the_third_message_in_a_row_is_offered_and_an_answer_ends_the_row() {
 #[test]
 #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
 fn where_ranks_share_cores_a_lone_message_is_offered_too() {
-    let (heap, inside) = foreign_heap::leaked(LONG).expect("a heap");
-    let mut pair = pair([Some(heap), Some(heap)], SingleCopy::Auto);
+    let (heap, inside) = own_heap::leaked(LONG).expect("a heap");
+    let mut pair = pair([Some(heap.clone()), Some(heap.clone())], SingleCopy::Auto);
     for (shares_cores, expected) in [(false, Posted::Complete), (true, Posted::Pending)] {
         pair[0].housekeeping.shares_cores = shares_cores;
         assert_eq!(send(&mut pair, 0, &inside), expected);
@@ -157,8 +177,8 @@ fn a_lone_message_leaves_as_its_sender_has_found_to_be_faster() {
         (LONG, true, Manner::Offered),
         (4 * LONG, false, Manner::Offered),
     ] {
-        let (heap, inside) = foreign_heap::leaked(length_bytes).expect("a heap");
-        let mut pair = pair([Some(heap), Some(heap)], SingleCopy::Never);
+        let (heap, inside) = own_heap::leaked(length_bytes).expect("a heap");
+        let mut pair = pair([Some(heap.clone()), Some(heap.clone())], SingleCopy::Never);
         pair[0].housekeeping.shares_cores = shares_cores;
         // So that its lane is wide where lanes are.
         (0..40).for_each(|_| {

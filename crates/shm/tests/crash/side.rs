@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use weft_contract::*;
-use weft_memory::{BytesView, BytesViewMut, UserBuffer, foreign_heap};
-use weft_os::heap::Heap;
+use weft_memory::{BytesView, BytesViewMut, OwnHeap, UserBuffer, own_heap};
 use weft_shm::{Settings, Transport};
 
 /// The tag of the word that a receiver says when it has everything.
@@ -142,12 +141,12 @@ const HEAP_BYTES: usize = 8 * LONG;
 thread_local! {
     /// Messages to send, by tag and length: they must stay as they are until they are delivered.
     static SOURCES: RefCell<HashMap<(u64, usize), UserBuffer>> = RefCell::default();
-    static HEAP: (Heap, UserBuffer) = foreign_heap::leaked(HEAP_BYTES).expect("a heap");
+    static HEAP: (OwnHeap, UserBuffer) = own_heap::leaked(HEAP_BYTES).expect("a heap");
 }
 
 /// Where the long messages of this process lie; made once.
-pub fn heap() -> Heap {
-    HEAP.with(|(heap, _)| *heap)
+pub fn heap() -> OwnHeap {
+    HEAP.with(|(heap, _)| heap.clone())
 }
 
 /// The place of a long message in the heap. Only those of one length, so that none lie over each other.

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What the provider asks (docs/shm-layout.md, clause 11): where the file of shared memory is, and,
+//! for each long message, whether its pages lie there. Its first question is also what makes a
+//! process a rank: from then on its children do not preload this library any more.
+
+use std::ffi::{CStr, CString, c_int};
+use std::sync::OnceLock;
+
+use crate::file::{FILE_BYTES, File, PLACES, PLACES_EACH};
+use crate::fork;
+use crate::limit::{self, LIMIT_VARIABLE};
+use crate::place;
+use crate::process;
+use crate::spans::Span;
+use crate::table::{Step, TABLE};
+use crate::unasked;
+
+/// Messages with fewer bytes of whole pages are not worth two mappings. Chosen.
+const LEAST_BYTES: usize = 8 << 10;
+
+/// What the provider is told. Specified: clause 11.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Face {
+    /// The descriptor of the file.
+    pub descriptor: u64,
+    /// Its number.
+    pub inode: u64,
+    /// Its length in bytes.
+    pub length_bytes: u64,
+    /// The first of the places for the ends of messages that are the asker's from now on.
+    pub first_place: u64,
+    /// Notes that a message of that address and length is offered to a remote that can map the
+    /// file; 1 if all of its whole pages are in the file, each at the offset of its address, and
+    /// stay there until the program frees them; else 0.
+    pub offer: extern "C" fn(u64, u64) -> c_int,
+}
+
+/// Tells the user, once, why nothing is shared.
+fn say(parts: &[&[u8]]) {
+    static SAID: OnceLock<()> = OnceLock::new();
+    if SAID.set(()).is_err() {
+        return;
+    }
+    for part in parts {
+        // SAFETY: the bytes are readable for their length.
+        unsafe { libc::write(2, part.as_ptr().cast(), part.len()) };
+    }
+}
+
+/// Makes the file, if it is to be and is not there yet; answers what the provider is told.
+fn open() -> Option<Face> {
+    let terms = unasked::terms();
+    let asked = process::variable(LIMIT_VARIABLE).map(CStr::to_bytes);
+    let limit = limit::limit_bytes(asked, limit::machine_bytes());
+    let Ok(most_bytes) = limit else {
+        say(&[
+            b"weft-heap: memory stays private: WEFT_HEAP_LIMIT must be a number of bytes from ",
+            b"1048576 (1 MiB) to 274877906944 (256 GiB)\n",
+        ]);
+        return None;
+    };
+    if terms.to_bytes == 0 {
+        return None;
+    }
+    let file = TABLE.with(|state| {
+        let closed = state.file.is_some_and(|file| !file.is_open());
+        if state.file.is_none() {
+            (state.file, state.most_bytes) = (File::make(), most_bytes as usize);
+            state.to_bytes = terms.to_bytes;
+            state.offers.first = terms.first_offers;
+        }
+        state.file.filter(|_| !closed)
+    });
+    let Some(file) = file else {
+        say(&[
+            b"weft-heap: memory stays private: no anonymous file; ",
+            b"see the limits of this job (ulimit -f, ulimit -n)\n",
+        ]);
+        return None;
+    };
+    fork::register();
+    let first_place = TABLE.with(|state| {
+        let first = state.next_place;
+        let is_left = first + PLACES_EACH <= PLACES;
+        state.next_place += if is_left { PLACES_EACH } else { 0 };
+        is_left.then_some(first)
+    })?;
+    let (descriptor, inode) = file.shown();
+    Some(Face {
+        descriptor: u64::try_from(descriptor).ok()?,
+        inode,
+        length_bytes: FILE_BYTES,
+        first_place,
+        offer,
+    })
+}
+
+/// Makes the file now, if the environment says so.
+pub fn open_at_load() {
+    if unasked::is_at_load() {
+        open();
+    }
+}
+
+extern "C" fn offer(address: u64, length_bytes: u64) -> c_int {
+    c_int::from(is_offered_shared(address as usize, length_bytes as usize))
+}
+
+/// What is to be done about an offered buffer.
+enum Found {
+    Shared,
+    Private,
+    /// It was offered often enough.
+    Due(u64),
+}
+
+fn is_offered_shared(address: usize, length_bytes: usize) -> bool {
+    let inside = Span::inside(address, length_bytes);
+    let Some(span) = inside.filter(|span| span.bytes() >= LEAST_BYTES) else {
+        return false;
+    };
+    let found = TABLE.with(|state| {
+        if state.holds(span) {
+            state.offers.use_shared(span.start);
+            return Found::Shared;
+        }
+        let inode = state.file.map(|file| file.inode());
+        match inode.filter(|_| state.may_share(span)) {
+            Some(inode) if state.offers.note(span.start) => Found::Due(inode),
+            _ => Found::Private,
+        }
+    });
+    let Found::Due(inode) = found else {
+        return matches!(found, Found::Shared);
+    };
+    let mut step = if place::may_be_shared(span, inode) {
+        Step::More
+    } else {
+        Step::Private
+    };
+    // Others get the lock between two pieces.
+    while step == Step::More {
+        step = TABLE.change(|state| state.share_next(span));
+    }
+    let is_shared = step == Step::Shared;
+    TABLE.with(|state| {
+        if is_shared {
+            state.offers.begin(span.start);
+        } else {
+            state.offers.refuse(span.start);
+        }
+    });
+    is_shared
+}
+
+/// Tells the provider what it needs to know; -1 if memory stays private.
+///
+/// # Safety
+/// The place must be writable.
+// SAFETY: nobody else has a function of that name.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn weft_heap_v2(face: *mut Face) -> c_int {
+    leave_children_alone();
+    match open() {
+        Some(opened) => {
+            // SAFETY: the caller's promise.
+            unsafe { face.write(opened) };
+            0
+        }
+        None => -1,
+    }
+}
+
+/// What is left of a list of preloaded libraries without this one.
+fn without_this(list: &str) -> String {
+    let is_other = |name: &&str| !name.is_empty() && !name.ends_with("/libweft-heap.so");
+    let others: Vec<&str> = list.split([' ', ':']).filter(is_other).collect();
+    others.join(":")
+}
+
+/// Has this process's children preload what they would without this library.
+fn leave_children_alone() {
+    const PRELOAD: &CStr = c"LD_PRELOAD";
+    let Some(list) = process::variable(PRELOAD).and_then(|list| list.to_str().ok()) else {
+        return;
+    };
+    let left = without_this(list);
+    if left == list {
+        return;
+    }
+    // SAFETY: names and values are C strings. The provider asks from within MPI_Init, before which
+    // programs do not read their variables in other threads.
+    unsafe {
+        match CString::new(left) {
+            Ok(left) if !left.is_empty() => {
+                libc::setenv(PRELOAD.as_ptr(), left.as_ptr(), 1);
+            }
+            _ => {
+                libc::unsetenv(PRELOAD.as_ptr());
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_what_is_preloaded_all_but_this_library_is_left() {
+        for (list, left) in [
+            ("/w/libweft-heap.so", ""),
+            ("/a.so:/w/libweft-heap.so", "/a.so"),
+            ("/a.so /b.so:/w/libweft-heap.so:/c.so", "/a.so:/b.so:/c.so"),
+            ("/a.so", "/a.so"),
+            ("", ""),
+        ] {
+            assert_eq!(without_this(list), left, "{list}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! This process's shared memory (docs/shm-layout.md, clause 11): asking whether a message lies
+//! there, and putting its ends where a receiver finds them. Made by the provider; used by shm for
+//! long messages.
+
+use std::io;
+use std::sync::Arc;
+
+use weft_os::heap::{self, Heap, Offer};
+use weft_os::map::RawMap;
+
+use crate::foreign_heap::{PAGE_BYTES, PLACE_BYTES, PLACES};
+use crate::view::BytesViewMut;
+use crate::{UserBuffer, foreign_heap};
+
+/// Who knows what is shared.
+#[derive(Clone, Debug)]
+enum Judge {
+    /// The preloaded library.
+    Library(Offer),
+    /// One buffer is, for good.
+    Buffer { start: u64, end: u64 },
+}
+
+/// Our shared memory.
+#[derive(Clone, Debug)]
+pub struct OwnHeap {
+    shown: Heap,
+    judge: Judge,
+    edges: Arc<RawMap>,
+}
+
+impl OwnHeap {
+    /// That of the preloaded library, if it is there and has some. Setup.
+    pub fn find() -> Option<Self> {
+        let (shown, offer) = heap::own()?;
+        let edges = heap::map_own_edges(&shown).ok()?;
+        Some(Self {
+            shown,
+            judge: Judge::Library(offer),
+            edges: Arc::new(edges),
+        })
+    }
+
+    /// What remotes are shown of it.
+    pub fn shown(&self) -> Heap {
+        self.shown
+    }
+
+    /// Notes that a message is offered to a remote that can map our memory; whether its whole pages
+    /// are shared. Tens of nanoseconds, unless it is the time at which they become so.
+    #[inline]
+    pub fn offers(&self, message: &UserBuffer) -> bool {
+        let address = message.address() as u64;
+        let length_bytes = message.length_bytes() as u64;
+        match &self.judge {
+            Judge::Library(offer) => offer(address, length_bytes) == 1,
+            Judge::Buffer { start, end } => {
+                *start <= address && address.saturating_add(length_bytes) <= *end
+            }
+        }
+    }
+
+    /// Puts what lies before and behind the whole pages of a message into a place, which is the
+    /// caller's while the message is under way; false if there is no such place.
+    pub fn put_edges(&self, message: &UserBuffer, place: usize) -> bool {
+        let (address, length_bytes) = (message.address(), message.length_bytes());
+        let (first, last) = foreign_heap::edges(address as u64, length_bytes as u64);
+        if first.is_empty() && last.is_empty() {
+            return true;
+        }
+        if place >= PLACES {
+            return false;
+        }
+        let base = self.edges.base().wrapping_add(place * PLACE_BYTES);
+        let targets = [
+            base.wrapping_add(address % PAGE_BYTES),
+            base.wrapping_add(PAGE_BYTES),
+        ];
+        for (bytes, target) in [first, last].into_iter().zip(targets) {
+            let length = (bytes.end - bytes.start) as usize;
+            // SAFETY: either end is shorter than the page of the place that it comes to lie in.
+            let mut view = unsafe { BytesViewMut::from_raw(target, length) };
+            message.drain(bytes.start as usize, &mut view);
+        }
+        true
+    }
+}
+
+/// Memory that is shared for good, and a buffer that is all of it, neither ever freed: for tests.
+///
+/// # Errors
+/// The error of memfd_create(2) or mmap(2).
+pub fn leaked(length_bytes: usize) -> io::Result<(OwnHeap, UserBuffer)> {
+    use std::os::fd::AsFd;
+    let (file, map) = heap::make(length_bytes)?;
+    let shown = Heap::of_file(file.as_fd())?;
+    let start = map.base() as u64;
+    let own = OwnHeap {
+        shown,
+        judge: Judge::Buffer {
+            start,
+            end: start + length_bytes as u64,
+        },
+        edges: Arc::new(heap::map_own_edges(&shown)?),
+    };
+    // SAFETY: the mapping lives as long as the process, and no reference to it remains.
+    let buffer = unsafe { UserBuffer::from_raw(map.base(), length_bytes) };
+    std::mem::forget(map);
+    std::mem::forget(file);
+    Ok((own, buffer))
+}
