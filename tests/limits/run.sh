@@ -111,7 +111,7 @@ limits_of() {
     run_case "limits: ulimit -f 1 MiB, $mpi" 60 under 'ulimit -f' 8 "$mpi" 'ulimit -f 1024'
     run_case "limits: ulimit -l 0, $mpi" 60 under 'ulimit -l' 8 "$mpi" 'ulimit -l 0'
     run_case "limits: 200 mappings left, $mpi" 60 under 'max_map_count' 8 "$mpi" true 200
-    run_case "limits: 12 mappings left, $mpi" 60 under 'max_map_count' 8 "$mpi" true 12
+    run_case "limits: 20 mappings left, $mpi" 60 under 'max_map_count' 8 "$mpi" true 20
     # Root may have as many processes as it likes.
     if [ "$(id -u)" = 0 ] && "${OTHER_USER[@]}" test -x "$WEFT" 2>/dev/null; then
         AS=("${OTHER_USER[@]}" env HOME="$WORK/here")
