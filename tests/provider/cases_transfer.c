@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 // Messages between two endpoints of one process: every form of every call, lengths, limits, threads.
+#include <rdma/fi_rma.h>
 #include "forms.h"
 
 #include <pthread.h>
@@ -54,6 +55,22 @@ static void a_long_inject_is_refused(void)
     char *buffer = calloc(1, length);
     ANSWERS(-FI_EMSGSIZE, fi_inject(a.ep, buffer, length, a.other));
     ANSWERS(-FI_EMSGSIZE, fi_tinjectdata(a.ep, buffer, length, 0, a.other, 0));
+    close_pair(&host, &a, &b);
+}
+
+/* Before first contact and after it; the memory does not exist, and is not looked at. */
+static void what_is_longer_than_any_message_is_refused(void)
+{
+    open_pair(&host, &a, &b, NULL);
+    char buffer[8] = {0};
+    size_t length = host.info->ep_attr->max_msg_size + 1;
+    for (int contact = 0; contact < 2; contact++) {
+        ANSWERS(-FI_EMSGSIZE, fi_send(a.ep, buffer, length, NULL, a.other, NULL));
+        ANSWERS(-FI_EMSGSIZE, fi_tsend(a.ep, buffer, length, NULL, a.other, 0, NULL));
+        ANSWERS(-FI_EMSGSIZE, fi_write(a.ep, buffer, length, NULL, a.other, 0, 1, NULL));
+        ANSWERS(-FI_EMSGSIZE, fi_read(a.ep, buffer, length, NULL, a.other, 0, 1, NULL));
+        OK(fi_inject(a.ep, buffer, 8, a.other));
+    }
     close_pair(&host, &a, &b);
 }
 
@@ -201,6 +218,7 @@ const struct test_case transfer_cases[] = {
     {"every_form_arrives_with_a_lock", every_form_arrives_with_a_lock},
     {"an_endpoint_sends_to_itself", an_endpoint_sends_to_itself},
     {"a_long_inject_is_refused", a_long_inject_is_refused},
+    {"what_is_longer_than_any_message_is_refused", what_is_longer_than_any_message_is_refused},
     {"wrong_arguments_are_refused", wrong_arguments_are_refused},
     {"a_message_may_be_empty_and_without_pieces", a_message_may_be_empty_and_without_pieces},
     {"pieces_of_any_length_arrive_whole", pieces_of_any_length_arrive_whole},

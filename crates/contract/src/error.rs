@@ -27,6 +27,8 @@ pub enum TransferError {
     Corrupt,
     /// Memory for the transfer could not be had.
     NoMemory,
+    /// The message is longer than any route carries ([`crate::MESSAGE_LIMIT_BYTES`]).
+    TooLong,
     /// The operation was canceled by the user.
     Canceled,
 }
@@ -40,6 +42,9 @@ impl fmt::Display for TransferError {
             Self::NotPermitted => "the remote belongs to another user",
             Self::Corrupt => "the remote broke the protocol",
             Self::NoMemory => "no memory for the transfer",
+            Self::TooLong => {
+                "the message is longer than 1 TiB, the longest there can be (max_msg_size)"
+            }
             Self::Canceled => "the operation was canceled",
         })
     }

@@ -29,4 +29,4 @@ pub use envelope::{Class, Envelope};
 pub use error::{PostError, TransferError};
 pub use peer::{AckToken, Landing, LandingToken, OfferId, Owner, Peer, Posted};
 pub use remote::RemoteId;
-pub use send::{CompletionLevel, SendOp, SendToken};
+pub use send::{CompletionLevel, MESSAGE_LIMIT_BYTES, SendOp, SendToken};

@@ -3,6 +3,10 @@
 
 use crate::{Class, RemoteId};
 
+/// Longest message of every route. Chosen: more than any host's memory, and few enough bits that no
+/// sum of lengths overflows.
+pub const MESSAGE_LIMIT_BYTES: u64 = 1 << 40;
+
 /// The owner's name for a send that is under way; handed back in [`crate::Owner::on_sent`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SendToken(pub u64);

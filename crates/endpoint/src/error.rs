@@ -22,7 +22,7 @@ pub enum Error {
     BadState,
     /// The endpoint lacks the binding that the call needs (FI_ENOCQ, FI_ENOAV).
     NotBound,
-    /// The message is longer than the limit for its form, as for inject (FI_EMSGSIZE).
+    /// The message is longer than the limit for its form: that of inject, or 1 TiB (FI_EMSGSIZE).
     TooLong,
     /// The place for the answer is too small (FI_ETOOSMALL).
     TooSmall,

@@ -8,7 +8,8 @@
 use std::time::{Duration, Instant};
 
 use weft_contract::{
-    Class, CompletionLevel, Peer, PostError, Posted, RemoteId, SendOp, SendToken, TransferError,
+    Class, CompletionLevel, MESSAGE_LIMIT_BYTES, Peer, PostError, Posted, RemoteId, SendOp,
+    SendToken, TransferError,
 };
 use weft_memory::{Scratch, UserBuffer};
 
@@ -100,6 +101,9 @@ impl<P: LocalRoute> Endpoint<P> {
         posting: Posting,
         payload: &UserBuffer,
     ) -> Result<(), Error> {
+        if payload.length_bytes() as u64 > MESSAGE_LIMIT_BYTES {
+            return Err(Error::TooLong);
+        }
         let local = self.local.as_mut().ok_or(Error::BadState)?;
         let core = &mut self.core;
         core.send_queued_to(local, sinks, remote);

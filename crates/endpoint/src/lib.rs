@@ -69,7 +69,7 @@ pub use settings::{
 };
 pub use sleep::Waitable;
 pub use statistics::{Counts, Statistics, Waiting};
-pub use weft_contract::{Class, TransferError};
+pub use weft_contract::{Class, MESSAGE_LIMIT_BYTES, TransferError};
 pub use weft_memory::{Element, IOV_LIMIT, Operator, UserBuffer};
 /// The local transport: its settings and what it counts.
 pub use weft_shm as shm;

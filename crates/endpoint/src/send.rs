@@ -3,7 +3,9 @@
 //!
 //! Called by the provider; calls route.rs for the remote and its transport for the rest.
 
-use weft_contract::{CompletionLevel, PostError, Posted, RemoteId, SendOp, SendToken};
+use weft_contract::{
+    CompletionLevel, PostError, Posted, RemoteId, SendOp, SendToken, TransferError,
+};
 use weft_memory::UserBuffer;
 
 use crate::core::PendingSend;
@@ -34,6 +36,7 @@ pub(crate) fn level(flags: u64) -> CompletionLevel {
 pub(crate) fn refused(error: PostError) -> Error {
     match error {
         PostError::Busy => Error::Again,
+        PostError::Failed(TransferError::TooLong) => Error::TooLong,
         PostError::Failed(error) => Error::Transfer(error),
     }
 }
@@ -93,7 +96,8 @@ impl<P: LocalRoute> Domain<P> {
     /// [`Error::Again`] when [`SEND_DEPTH`](crate::SEND_DEPTH) messages to the remote wait, or the
     /// memory that they may take is used up: nothing was sent; make progress and call again.
     /// [`Error::Invalid`] if `to` names no remote, [`Error::BadState`] before the endpoint is enabled,
-    /// [`Error::TooLong`] beyond the inject limit under FI_INJECT, [`Error::Transfer`] if the remote is gone
+    /// [`Error::TooLong`] beyond the inject limit under FI_INJECT, and beyond 1 TiB,
+    /// [`Error::Transfer`] if the remote is gone
     /// or cannot be reached.
     #[inline(always)]
     pub fn send(

@@ -19,7 +19,7 @@ pub fn number(error: Error) -> c_int {
         Error::Busy => FI_EBUSY,
         Error::BadState => FI_EOPBADSTATE,
         Error::NotBound => FI_ENOCQ,
-        Error::TooLong => FI_EMSGSIZE,
+        Error::TooLong | Error::Transfer(TransferError::TooLong) => FI_EMSGSIZE,
         Error::TooSmall => FI_ETOOSMALL,
         Error::NoMessage => FI_ENOMSG,
         Error::Truncated => FI_ETRUNC,

@@ -4,7 +4,7 @@
 //! hints checks what an application asks for against this; info turns it into C. Source: fi_getinfo(3),
 //! fi_endpoint(3), fi_domain(3); the values are those that Open MPI, MPICH and Intel MPI all accept.
 
-use weft_endpoint::{ATOMIC_LIMIT_BYTES, RANGE_LIMIT, SEND_DEPTH};
+use weft_endpoint::{ATOMIC_LIMIT_BYTES, MESSAGE_LIMIT_BYTES, RANGE_LIMIT, SEND_DEPTH};
 use weft_fabric_sys::flags::*;
 use weft_fabric_sys::info::*;
 use weft_memory::IOV_LIMIT;
@@ -75,8 +75,8 @@ pub const PROTOCOL: u32 = 0x8000_5745;
 /// The protocol's version.
 pub const PROTOCOL_VERSION: u32 = 1;
 
-/// Longest message in bytes. Chosen: the longest piece of memory there can be.
-pub const MESSAGE_SIZE_BYTES: usize = isize::MAX as usize;
+/// Longest message in bytes.
+pub const MESSAGE_SIZE_BYTES: usize = MESSAGE_LIMIT_BYTES as usize;
 /// All bits of a tag are matched (specified: FI_TAG_GENERIC).
 pub const TAG_FORMAT: u64 = 0xAAAA_AAAA_AAAA_AAAA;
 /// Bytes of data in a remote completion.

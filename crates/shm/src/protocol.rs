@@ -78,8 +78,8 @@ pub(crate) const BEGIN_LIMIT_BYTES: usize = POOL_CHUNKS * POOL_CHUNK_BYTES;
 /// Cells of it: its pieces double from [`FIRST_PIECE_BYTES`] to [`PIECE_BYTES`].
 pub(crate) const BEGIN_CELLS: usize = 5;
 
-/// Longest message. Specified by the provider: lengths are kept in 64 bits, offers in one word.
-pub const MESSAGE_BYTES: u64 = 1 << 40;
+/// Longest message. Specified by the contract: lengths are kept in 64 bits, offers in one word.
+pub const MESSAGE_BYTES: u64 = weft_contract::MESSAGE_LIMIT_BYTES;
 
 /// The flags that a message's class and data set.
 #[inline(always)]

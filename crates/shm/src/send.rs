@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sending: one protocol by size, one lane, in order. Called through `Peer::post_send`; calls ring's producer.
 
-use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp};
+use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp, TransferError};
 use weft_memory::UserBuffer;
 use weft_os::{clock, crash_point};
 use weft_ring::{Full, Head, Pool};
@@ -80,6 +80,7 @@ impl Transport {
             && length_bytes <= CELL_BYTES
             && op.level != CompletionLevel::Delivery
             && entry.waiting.is_empty()
+            && attached.producer.knows_of_room()
         {
             let flags = message_flags(op.class, op.cq_data.is_some());
             let head = Head {
@@ -108,7 +109,8 @@ impl Transport {
         self.send_longer(&op, payload)
     }
 
-    /// A message that takes several cells, if it is of the kind that most are; else as all others.
+    /// A message that takes several cells, or one of which it is not known whether it is free, if
+    /// it is of the kind that most are; else as all others.
     #[inline(never)]
     fn send_run(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
         let entry = &mut self.remotes[op.remote.index()];
@@ -125,7 +127,12 @@ impl Transport {
             length_bytes: length_bytes as u32,
         };
         let data = op.cq_data.unwrap_or(0);
-        let pushed = attached.producer.push_run(head, op.tag, data, payload);
+        let producer = &mut attached.producer;
+        let pushed = if length_bytes <= CELL_BYTES {
+            producer.push_inline(head, op.tag, data, payload)
+        } else {
+            producer.push_run(head, op.tag, data, payload)
+        };
         if pushed.is_err() {
             // One cell may be free, and room in the data area.
             return self.send_longer(op, payload);
@@ -139,8 +146,11 @@ impl Transport {
 
     #[inline(never)]
     fn send_longer(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
-        self.contact(op.remote);
         let length_bytes = payload.length_bytes();
+        if length_bytes as u64 > MESSAGE_BYTES {
+            return Err(PostError::Failed(TransferError::TooLong));
+        }
+        self.contact(op.remote);
         let entry = &self.remotes[op.remote.index()];
         match &entry.link {
             Link::Ready(_) => {}
@@ -149,9 +159,6 @@ impl Transport {
                 self.housekeeping.hurry();
                 return Err(PostError::Busy);
             }
-        }
-        if length_bytes as u64 > MESSAGE_BYTES {
-            return Err(PostError::Failed(weft_contract::TransferError::NoMemory));
         }
         if !entry.waiting.is_empty() {
             // A short one is complete as soon as its owner has copied it.
@@ -299,7 +306,7 @@ impl Transport {
     fn send_in_parts(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
         if op.inject {
             // Longer than the provider's inject size; it has refused such a call already.
-            return Err(PostError::Failed(weft_contract::TransferError::NoMemory));
+            return Err(PostError::Failed(TransferError::TooLong));
         }
         let mut waiting = self.begin_send(op, payload);
         if self.advance(&mut waiting) {

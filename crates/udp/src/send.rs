@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Starting a send: who, where its payload lies, and off to the machine. Called through `Peer::post_send`.
 
-use weft_contract::{Class, CompletionLevel, PostError, Posted, SendOp, TransferError};
+use weft_contract::{
+    Class, CompletionLevel, MESSAGE_LIMIT_BYTES, PostError, Posted, SendOp, TransferError,
+};
 use weft_memory::UserBuffer;
 use weft_srd::{Failure, Send};
 
@@ -29,6 +31,9 @@ impl Driver {
             return Err(PostError::Failed(TransferError::NoMemory));
         };
         let length_bytes = payload.length_bytes();
+        if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
+            return Err(PostError::Failed(TransferError::TooLong));
+        }
         let early = op.level == CompletionLevel::Inject && length_bytes <= self.copy_limit_bytes;
         let copies = op.inject || early;
         if copies && !self.sends.may_copy(length_bytes) {

@@ -4,7 +4,8 @@
 use std::net::SocketAddr;
 
 use weft_contract::{
-    AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp, TransferError,
+    AckToken, Landing, MESSAGE_LIMIT_BYTES, OfferId, Owner, Peer, PostError, Posted, RemoteId,
+    SendOp, TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::{process, sleep};
@@ -305,6 +306,9 @@ impl<P: Ports> Peer for Transport<P> {
     #[inline]
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
         if self.driver.myself == Some(op.remote) {
+            if payload.length_bytes() as u64 > MESSAGE_LIMIT_BYTES {
+                return Err(PostError::Failed(TransferError::TooLong));
+            }
             return self.driver.own.post(op, payload);
         }
         let now_ns = self.ports.now_ns();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Posting one-sided operations. Called by the provider; calls the route to the remote. Their ends are in answer.rs.
 
-use weft_contract::{PostError, Posted, RemoteId, SendOp};
+use weft_contract::{MESSAGE_LIMIT_BYTES, PostError, Posted, RemoteId, SendOp};
 use weft_memory::{Scratch, UserBuffer};
 
 use super::answer::{NOBODY, tell};
@@ -53,6 +53,9 @@ impl<P: LocalRoute> Endpoint<P> {
             .try_fold(0_u64, |sum, range| sum.checked_add(range.length_bytes));
         if remote_bytes != Some(length_bytes as u64) {
             return Err(Error::Invalid);
+        }
+        if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
+            return Err(Error::TooLong);
         }
         let default_flags = self.settings.transmit_flags;
         let flags = access.flags.unwrap_or(default_flags);

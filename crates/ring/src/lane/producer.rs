@@ -62,6 +62,12 @@ impl Producer {
         }
     }
 
+    /// Whether a cell is known to be free without a look at what the consumer has taken. Fast path.
+    #[inline(always)]
+    pub fn knows_of_room(&self) -> bool {
+        self.produced - self.consumed < LANE_CELLS as u64
+    }
+
     /// Publishes a message whose payload fits beside tag and data: one cache line in all. Fast path.
     ///
     /// # Errors
