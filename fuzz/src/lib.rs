@@ -9,9 +9,11 @@
 //!
 //! A finding becomes a test beside the code it was found in.
 //!
-//! Modules: [`input`]: bytes as decisions; [`wire`], [`seal`], [`machine`]: the targets; [`driver`]: runs one for some time.
+//! Modules: [`input`]: bytes as decisions; [`wire`], [`seal`], [`cells`], [`machine`]: the targets;
+//! [`driver`]: runs one for some time.
 #![forbid(unsafe_code)]
 
+pub mod cells;
 pub mod driver;
 pub mod input;
 pub mod machine;
@@ -22,9 +24,10 @@ pub mod wire;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 4] = [
+pub const TARGETS: [Target; 5] = [
     ("wire", wire::run),
     ("seal", seal::run),
+    ("cells", cells::run),
     ("machine", machine::run_honest),
     ("hostile", machine::run_hostile),
 ];

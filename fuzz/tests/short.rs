@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weft_fuzz::{TARGETS, driver};
 
-/// For each target and seed: 8 runs, so 16 s in all, side by side where there are cores.
+/// For each target and seed: 10 runs, so 20 s in all, side by side where there are cores.
 const TIME: Duration = Duration::from_secs(2);
 
 fn both_seeds(name: &str) {
@@ -29,6 +29,11 @@ fn packets_of_anything_are_read_as_they_are_or_refused() {
 #[test]
 fn a_guard_lets_in_what_its_job_has_made_and_nothing_else() {
     both_seeds("seal");
+}
+
+#[test]
+fn a_sender_gone_mad_is_cut_off_and_harms_nobody() {
+    both_seeds("cells");
 }
 
 #[test]

@@ -34,6 +34,10 @@ impl Transport {
             self.lose(remote, why, owner);
         } else {
             entry.watched = false;
+            // It may live and go on sending, but what needs an answer of ours never comes.
+            for landing in self.take_landings_of(remote, true) {
+                owner.on_landed(landing.token, Err(why));
+            }
             owner.on_remote_lost(remote, why);
         }
     }
@@ -90,7 +94,7 @@ impl Transport {
         for token in lost_sends {
             owner.on_sent(token, Err(why));
         }
-        for landing in self.take_landings_of(remote) {
+        for landing in self.take_landings_of(remote, false) {
             owner.on_landed(landing.token, Err(why));
         }
         if let Some(slot) = inbound {
@@ -111,7 +115,8 @@ impl Transport {
     }
 
     /// Receives of the owner that were being filled by a remote, and forgets its offers.
-    fn take_landings_of(&mut self, remote: RemoteId) -> Vec<Landing> {
+    /// If its lane stays, pieces that still come are dropped.
+    fn take_landings_of(&mut self, remote: RemoteId, lane_stays: bool) -> Vec<Landing> {
         let transfers = &mut self.transfers;
         let mut landings = Vec::new();
         let streams = &transfers.streams;
@@ -136,7 +141,12 @@ impl Transport {
             .map(|(index, _)| index)
             .collect();
         for index in indices {
-            if let Target::Landing(landing) = transfers.streams.remove(index).target {
+            let target = if lane_stays {
+                std::mem::replace(&mut transfers.streams[index].target, Target::Nowhere)
+            } else {
+                transfers.streams.remove(index).target
+            };
+            if let Target::Landing(landing) = target {
                 landings.push(landing);
             }
         }
@@ -161,11 +171,12 @@ mod tests {
     use weft_contract::*;
     use weft_memory::{BytesView, UserBuffer};
 
-    use crate::{Settings, Transport};
+    use crate::remote::Link;
+    use crate::{Settings, SingleCopy, Transport};
 
-    /// What it was told, in order.
+    /// What it was told, in order; offers go into its buffer.
     #[derive(Default)]
-    struct Told(Vec<&'static str>);
+    struct Told(Vec<&'static str>, Option<UserBuffer>);
 
     impl Owner for Told {
         fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
@@ -173,9 +184,14 @@ mod tests {
             true
         }
         fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
-            None
+            self.0.push("offer");
+            let (token, buffer) = (LandingToken(1), self.1.take()?);
+            Some(Landing { token, buffer })
         }
-        fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+        fn on_landed(&mut self, _: LandingToken, outcome: Result<(), TransferError>) {
+            self.0
+                .push(if outcome.is_ok() { "landed" } else { "failed" });
+        }
         fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
         fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {
             self.0.push("lost");
@@ -222,5 +238,41 @@ mod tests {
         let mut told = Told::default();
         ours.check_lives(&mut told);
         assert_eq!(told.0, ["word", "lost"]);
+    }
+
+    /// Its lane to us works, but we can reach it no more: it has no slot left, or we no addresses.
+    #[test]
+    fn a_receive_that_needs_our_answer_ends_when_its_sender_cannot_be_answered() {
+        const LONG: usize = 3_000_000;
+        let settings = || Settings {
+            address: Some(([127, 0, 0, 1], 0).into()),
+            single_copy: SingleCopy::Never,
+            ..Settings::default()
+        };
+        let [mut ours, mut theirs] = [(), ()].map(|()| Transport::open(settings()).expect("open"));
+        theirs.add_remote(RemoteId(0), ours.local_address());
+        ours.add_remote(RemoteId(0), theirs.local_address());
+        let op = SendOp {
+            remote: RemoteId(0),
+            class: Class::Tagged,
+            tag: 1,
+            cq_data: None,
+            level: CompletionLevel::Transmit,
+            token: SendToken(1),
+            inject: false,
+        };
+        let payload = UserBuffer::leaked(&[LONG]);
+        assert_eq!(theirs.post_send(&op, &payload), Ok(Posted::Pending));
+        let mut told = Told(Vec::new(), Some(UserBuffer::leaked(&[LONG])));
+        while told.0.is_empty() {
+            ours.progress(&mut told);
+        }
+        ours.remotes[0].link = Link::Failed(TransferError::NoMemory);
+        ours.lost_again.push((RemoteId(0), TransferError::NoMemory));
+        for _ in 0..100 {
+            ours.progress(&mut told);
+            theirs.progress(&mut Told::default());
+        }
+        assert_eq!(told.0, ["offer", "failed", "lost"]);
     }
 }
