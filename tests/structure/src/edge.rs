@@ -113,7 +113,7 @@ pub const EDGES: [Edges; 14] = [
 ];
 
 /// The few edges from tools down into crates/: tools talk to a job from outside it.
-pub const TOOL_EDGES: [Edges; 3] = [
+pub const TOOL_EDGES: [Edges; 4] = [
     Edges {
         from: "weft-launch",
         to: &["weft-seal", "weft-os"],
@@ -128,6 +128,11 @@ pub const TOOL_EDGES: [Edges; 3] = [
         from: "weft-netsim",
         to: &["weft-srd", "weft-wire"],
         reason: "runs the SRD machine on simulated hosts",
+    },
+    Edges {
+        from: "weft-soak",
+        to: &["weft-fabric-sys"],
+        reason: "talks to the provider through libfabric's tables, as a program does",
     },
 ];
 

@@ -17,7 +17,7 @@ pub struct Room {
 }
 
 /// The only crates with `unsafe` code.
-pub const UNSAFE: [Room; 8] = [
+pub const UNSAFE: [Room; 9] = [
     Room {
         folder: "crates/fabric-sys",
         reason: "C structures, and reading through the pointers in them",
@@ -47,13 +47,17 @@ pub const UNSAFE: [Room; 8] = [
         reason: "an MPI library is bound when the program runs",
     },
     Room {
+        folder: "tools/soak",
+        reason: "libfabric is bound when the program runs; fork(2) and network devices have no safe call",
+    },
+    Room {
         folder: "tools/mount",
         reason: "file system callbacks",
     },
 ];
 
 /// The only crates that name libc.
-pub const LIBC: [Room; 5] = [
+pub const LIBC: [Room; 6] = [
     Room {
         folder: "crates/os",
         reason: "the only caller of the system",
@@ -73,6 +77,10 @@ pub const LIBC: [Room; 5] = [
     Room {
         folder: "tools/mpi",
         reason: "dlopen and C types",
+    },
+    Room {
+        folder: "tools/soak",
+        reason: "dlopen and C types, fork(2), network devices",
     },
 ];
 

@@ -2,7 +2,8 @@
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
 //! Calls `weft_launch::run` and its `guard`, `weft_bench::run`, `weft_doctor::doctor`, `weft_doctor::top::run`,
-//! `weft_doctor::info` and `weft_netsim::run`; nothing is decided here but what the system's signals do.
+//! `weft_doctor::info`, `weft_netsim::run` and `weft_soak::run`; nothing is decided here but what the
+//! system's signals do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
@@ -40,6 +41,9 @@ enum Tool {
     /// Simulate the protocol between nodes on thousands of hosts: incast, permutation, failures
     #[command(disable_help_flag = true)]
     Sim(Words),
+    /// Send random messages under faults, for as long as you like, and check every one of them
+    #[command(disable_help_flag = true)]
+    Soak(Words),
     /// Show what the jobs of this user on this machine carry at present
     #[command(disable_help_flag = true)]
     Top(Words),
@@ -63,18 +67,19 @@ Examples:
   weft run --hosts a,b --ppn 2 -- ./code         two hosts
   weft run -n 2 -- weft bench latency            measure
   weft sim incast --plot incast.svg              many hosts send to one, simulated
+  weft soak --minutes 10                         random messages under faults, all checked
   weft top                                       what do the jobs on this machine carry?
   weft info --json                               what is here, for scripts
 
 Each tool has its own --help.";
 
 /// Who writes into a pipe that nobody reads any more ends by SIGPIPE, without a word, as other programs do; Rust would
-/// panic. Not so where a job or the links to other hosts are at stake: there a write fails, and is answered. A limit on the
+/// panic. Not so where a job, its workers or the links to other hosts are at stake: there a write fails, and is answered. A limit on the
 /// length of files (`ulimit -f`) is an error of the write that meets it, and not the end of the process.
 fn arrange_signals(tool: &Tool) {
     // Neither fails: both signals may be taken.
     let _ = flag::register(SIGXFSZ, Arc::default());
-    if !matches!(tool, Tool::Run(_) | Tool::Guard) {
+    if !matches!(tool, Tool::Run(_) | Tool::Guard | Tool::Soak(_)) {
         let _ = flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true)));
     }
 }
@@ -94,6 +99,7 @@ fn main() -> ExitCode {
         Tool::Bench(Words { words }) => weft_bench::run(words),
         Tool::Doctor(Words { words }) => weft_doctor::doctor(words),
         Tool::Sim(Words { words }) => weft_netsim::run(words),
+        Tool::Soak(Words { words }) => weft_soak::run(words),
         Tool::Top(Words { words }) => weft_doctor::top::run(words),
         Tool::Info(Words { words }) => weft_doctor::info(words),
     })

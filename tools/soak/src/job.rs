@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One job of a soak: starts hosts and workers, runs rounds of traffic under the schedule's faults,
+//! and has the checker
+//! judge each round.
+//!
+//! Called by the run. `crew` owns the processes; `events` carries out the schedule.
+
+mod crew;
+mod events;
+
+use std::collections::HashMap;
+use std::io;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use crate::checker::{Checker, Round};
+use crate::control::{Beat, Order, Role};
+use crate::fault::FaultSet;
+use crate::finding::{Finding, Kind};
+use crate::ledger::{self, Ledger};
+use crate::network::{Counts, Host, Relay, Weather};
+use crate::plan::{Life, Stream};
+use crate::schedule::{self, DEAD_AFTER_S};
+use crew::Crew;
+use events::Events;
+
+/// A round ends when all is sent, and after this time anyhow. Chosen.
+const ROUND_MOST: Duration = Duration::from_secs(10);
+/// Nothing has moved for so long: it hangs. Chosen: far more than the death of a remote takes.
+const PATIENCE: Duration = Duration::from_secs(30 + 2 * DEAD_AFTER_S);
+
+/// What every job needs to know.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Folder of the provider.
+    pub provider_dir: PathBuf,
+    /// libfabric, if not the one that the loader finds.
+    pub libfabric: Option<PathBuf>,
+    /// Processes.
+    pub ranks: u8,
+    /// Faults that may come.
+    pub faults: FaultSet,
+    /// Where ledgers go.
+    pub folder: PathBuf,
+    /// Hosts can be made here.
+    pub is_divided: bool,
+}
+
+/// What a job did.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// What was found, with the round.
+    pub findings: Vec<(u16, Finding)>,
+    /// Rounds that ended.
+    pub rounds: u64,
+    /// What its processes did, together.
+    pub beat: Beat,
+    /// What was done to packets.
+    pub packets: Counts,
+    /// How often each fault of processes was injected, by its word.
+    pub faults: HashMap<&'static str, u64>,
+    /// What the workers said on standard error, if something was found.
+    pub talk: String,
+}
+
+/// Runs a job.
+///
+/// # Errors
+/// It could not be set up: no process, no namespace, no file.
+pub fn run(setting: &Setting, job: &schedule::Job) -> io::Result<Outcome> {
+    let folder = tempfile::tempdir_in(&setting.folder)?;
+    let (hosts, relay) = hosts(setting, job)?;
+    let mut setting = setting.clone();
+    setting.folder = folder.path().to_owned();
+    let mut crew = Crew::new(setting, job.clone(), hosts);
+    let mut outcome = Outcome::default();
+    let mut checker = Checker::new(job.traffic());
+    crew.start_all()?;
+    for number in job.rounds() {
+        let ended = run_round(&mut crew, relay.as_ref(), number, &mut outcome)?;
+        let round = read_round(&crew, number, ended.posted)?;
+        let found = checker.check(&round).into_iter().chain(crew.complaints());
+        outcome.findings.extend(found.map(|one| (number, one)));
+        outcome.rounds += 1;
+        if ended.is_hung || !outcome.findings.is_empty() {
+            break;
+        }
+    }
+    crew.quit();
+    let last = job.rounds().end;
+    let found = crew.complaints().into_iter();
+    outcome.findings.extend(found.map(|one| (last, one)));
+    outcome.beat = crew.total();
+    outcome.packets = relay.map(|relay| relay.counts()).unwrap_or_default();
+    if !outcome.findings.is_empty() {
+        outcome.talk = crew.talk();
+    }
+    Ok(outcome)
+}
+
+/// The hosts of a job, and what joins them.
+fn hosts(setting: &Setting, job: &schedule::Job) -> io::Result<(Vec<Host>, Option<Relay>)> {
+    if !setting.is_divided {
+        return Ok((vec![Host::loopback()?], None));
+    }
+    let mut hosts = Vec::new();
+    let mut devices = Vec::new();
+    for number in 0..job.hosts {
+        let (host, device) = Host::start(number, job.mtu)?;
+        devices.push((host.address, device));
+        hosts.push(host);
+    }
+    Ok((hosts, Some(Relay::start(devices, job.seed)?)))
+}
+
+/// How a round ended.
+struct Ended {
+    posted: HashMap<Stream, u32>,
+    is_hung: bool,
+}
+
+fn run_round(
+    crew: &mut Crew,
+    relay: Option<&Relay>,
+    number: u16,
+    outcome: &mut Outcome,
+) -> io::Result<Ended> {
+    let list = schedule::round(&crew.job, number, crew.setting.ranks, &crew.setting.faults);
+    let mut events = Events::new(list, relay);
+    crew.begin(number);
+    let mut is_hung = !settle(crew, Crew::all_begun);
+    crew.send_all(&Order::Go);
+    let begin = Instant::now();
+    // Traffic, until all is sent and all events are over.
+    loop {
+        crew.listen(events.pause());
+        events.fire(crew, begin.elapsed())?;
+        let is_over = crew.all_idle() || begin.elapsed() > ROUND_MOST;
+        if (is_over && events.are_over() && crew.all_alive()) || crew.has_failed() {
+            break;
+        }
+        if begin.elapsed() > ROUND_MOST + PATIENCE {
+            break;
+        }
+    }
+    for (word, count) in events.counts() {
+        *outcome.faults.entry(word).or_default() += count;
+    }
+    if let Some(relay) = relay {
+        // What is under way comes to its end under faults that leave a way through.
+        let calm = Weather {
+            dead_paths: 0,
+            ..events.weather()
+        };
+        relay.set(calm);
+    }
+    crew.send_all(&Order::Stop);
+    is_hung |= !settle(crew, Crew::all_have_posted);
+    let posted = crew.posted();
+    if !is_hung {
+        crew.drain(&posted);
+        is_hung = !settle(crew, Crew::all_quiet);
+    }
+    if is_hung {
+        give_up(crew, number, outcome);
+    }
+    Ok(Ended { posted, is_hung })
+}
+
+/// Waits until something is reached; false when nothing has moved for too long.
+fn settle(crew: &mut Crew, is_reached: impl Fn(&Crew) -> bool) -> bool {
+    let (mut moved, mut steps) = (Instant::now(), 0);
+    while !is_reached(crew) && !crew.has_failed() {
+        crew.listen(Duration::from_millis(20));
+        if crew.steps() != steps {
+            steps = crew.steps();
+            moved = Instant::now();
+        }
+        if moved.elapsed() > PATIENCE {
+            return false;
+        }
+    }
+    true
+}
+
+/// Notes what everybody waits for, and has them write down what did not end.
+fn give_up(crew: &mut Crew, number: u16, outcome: &mut Outcome) {
+    crew.send_all(&Order::Describe);
+    let until = Instant::now() + Duration::from_secs(3);
+    while Instant::now() < until {
+        crew.listen(Duration::from_millis(50));
+    }
+    let states = crew.states();
+    let silent = if states.is_empty() {
+        "no process answers".to_owned()
+    } else {
+        states.join("\n    ")
+    };
+    let text = format!(
+        "nothing has moved for {} s:\n    {silent}",
+        PATIENCE.as_secs()
+    );
+    outcome
+        .findings
+        .push((number, Finding::new(Kind::Hung, text)));
+    crew.send_all(&Order::Abandon);
+    let until = Instant::now() + Duration::from_secs(5);
+    while Instant::now() < until && !crew.all_quiet() {
+        crew.listen(Duration::from_millis(50));
+    }
+}
+
+fn read_round(crew: &Crew, number: u16, posted: HashMap<Stream, u32>) -> io::Result<Round> {
+    let mut ledgers = Vec::new();
+    for (life, is_cut_short) in crew.lives_of_round() {
+        let path = Role::ledger(&crew.setting.folder, life, number);
+        // One that was killed before it began has none.
+        let entries = match ledger::read(&path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let _ = std::fs::remove_file(path);
+        ledgers.push(Ledger {
+            life,
+            is_cut_short,
+            entries,
+        });
+    }
+    Ok(Round {
+        number,
+        ledgers,
+        posted,
+    })
+}
+
+/// A process by its rank and start.
+pub(crate) fn first(rank: u8) -> Life {
+    Life {
+        rank,
+        generation: 0,
+    }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Carries out the schedule of a round: weather, signals, orders, and the ends of what lasts.
+//!
+//! Called by the job while traffic runs.
+
+use std::collections::HashMap;
+use std::io;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::crew::Crew;
+use crate::control::Order;
+use crate::network::{Relay, Weather};
+use crate::schedule::{Event, What};
+
+/// Something to be done at a time.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Begin(What),
+    Continue(u8),
+    Restart(u8),
+}
+
+/// What is still to come in a round.
+pub(super) struct Events<'a> {
+    left: Vec<(Duration, Act)>,
+    relay: Option<&'a Relay>,
+    weather: Weather,
+    counts: HashMap<&'static str, u64>,
+}
+
+impl<'a> Events<'a> {
+    pub(super) fn new(list: Vec<Event>, relay: Option<&'a Relay>) -> Self {
+        let left = list
+            .into_iter()
+            .map(|event| (Duration::from_millis(event.at_ms), Act::Begin(event.what)));
+        Self {
+            left: left.collect(),
+            relay,
+            weather: Weather::default(),
+            counts: HashMap::new(),
+        }
+    }
+
+    /// How long nothing need be done. Short, so that the end of a round is seen.
+    pub(super) fn pause(&self) -> Duration {
+        Duration::from_millis(10)
+    }
+
+    pub(super) fn are_over(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    pub(super) fn weather(&self) -> Weather {
+        self.weather
+    }
+
+    pub(super) fn counts(&self) -> HashMap<&'static str, u64> {
+        self.counts.clone()
+    }
+
+    /// Does what is due at this time of the round.
+    pub(super) fn fire(&mut self, crew: &mut Crew, now: Duration) -> io::Result<()> {
+        let (due, left) = self.left.iter().copied().partition(|(at, _)| *at <= now);
+        self.left = left;
+        let due: Vec<(Duration, Act)> = due;
+        for (_, act) in due {
+            match act {
+                Act::Begin(what) => self.begin(crew, now, what),
+                Act::Continue(rank) => crew.signal(rank, Signal::SIGCONT),
+                Act::Restart(rank) => crew.restart(rank)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, crew: &mut Crew, now: Duration, what: What) {
+        let later = |milliseconds| now + Duration::from_millis(milliseconds);
+        let word = match what {
+            What::Weather(weather) => {
+                self.weather = weather;
+                if let Some(relay) = self.relay {
+                    relay.set(weather);
+                }
+                return;
+            }
+            What::Pause(rank, length) => {
+                crew.signal(rank, Signal::SIGSTOP);
+                self.left.push((later(length), Act::Continue(rank)));
+                "pause"
+            }
+            What::Suspend(length) => {
+                for rank in 0..crew.setting.ranks {
+                    crew.signal(rank, Signal::SIGSTOP);
+                    self.left.push((later(length), Act::Continue(rank)));
+                }
+                "suspend"
+            }
+            What::Kill(rank, after) => {
+                crew.kill(rank);
+                self.left.push((later(after), Act::Restart(rank)));
+                "kill"
+            }
+            What::Fork(rank, length, closes) => {
+                crew.send(rank, &Order::Fork(length, closes));
+                if closes { "close" } else { "fork" }
+            }
+            What::Away(rank, length) => {
+                crew.send(rank, &Order::Away(length));
+                "away"
+            }
+            What::Deaf(rank, length) => {
+                crew.send(rank, &Order::Deaf(length));
+                "deaf"
+            }
+            What::Lazy(rank, length) => {
+                crew.send(rank, &Order::Lazy(length));
+                "lazy"
+            }
+        };
+        *self.counts.entry(word).or_default() += 1;
+    }
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `weft soak`: random messages between processes over both routes, under faults, each message
+//! checked (docs/soak.md).
+//!
+//! In the order of a run: [`options`] and [`fault`] say what is wanted, `run` goes from job to job,
+//! [`schedule`] draws each
+//! job's settings and faults from the seed, `job` starts its processes and `network` its hosts.
+//! Each process is a `worker`,
+//! which sends what [`plan`] says over libfabric (`fabric`) and writes a [`ledger`]; [`checker`]
+//! judges the ledgers of a
+//! round.
+
+pub mod checker;
+mod control;
+mod fabric;
+pub mod fault;
+pub mod finding;
+mod job;
+pub mod ledger;
+mod network;
+pub mod options;
+pub mod plan;
+mod random;
+mod report;
+mod run;
+pub mod schedule;
+mod system;
+mod worker;
+
+use std::ffi::OsString;
+
+use clap::Parser;
+
+use options::Options;
+
+/// Runs `weft soak` with the words behind it; returns the exit code.
+#[must_use]
+pub fn run(words: Vec<OsString>) -> u8 {
+    let words = std::iter::once(OsString::from("weft soak")).chain(words);
+    let options = match Options::try_parse_from(words) {
+        Ok(options) => options,
+        Err(error) => {
+            let _ = error.print();
+            return u8::try_from(error.exit_code()).unwrap_or(2);
+        }
+    };
+    if let Some(role) = &options.worker {
+        return worker::serve(role);
+    }
+    match run::run(&options) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("weft soak: {error}");
+            1
+        }
+    }
+}
