@@ -4,13 +4,17 @@
 //! Called by flow.
 
 use weft_wire::acknowledgement::NO_SEQUENCE;
-use weft_wire::{Acknowledgement, BITMAP_WORDS, Header, Path};
+use weft_wire::{Acknowledgement, BITMAP_WORDS, Header, PATH_COUNT, Path};
 
 use crate::config::SEQUENCE_LIMIT;
 use crate::timers::NEVER;
 
 /// Packets after which an acknowledgement waits no longer (srd-protocol 7.3; specified: REPS).
 const ACKNOWLEDGE_AFTER: u32 = 8;
+
+/// Times of paths are kept in steps of so many bits of nanoseconds: 128 ns, which 32 bits count for nine minutes. What is
+/// newer than all before it counts as new whatever they say (chosen).
+const STEP_BITS: u32 = 7;
 
 /// What a sequence is to the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,6 +42,12 @@ pub(crate) struct Received {
     probe: Option<Echo>,
     heard: u64,
     heard_before: u64,
+    /// Of each path the time of its newest packet, in steps of [`STEP_BITS`] (srd-protocol 14.7); `None` where all have
+    /// `newest_step`.
+    newest: Option<Box<[u32; PATH_COUNT]>>,
+    newest_step: u32,
+    /// The path and the sequence of the packet that came last for the first time: a batch leaves at one time.
+    last: (Path, u64),
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +67,8 @@ pub(crate) struct Limits {
 }
 
 impl Received {
-    /// Goes on from `cumulative`, which is 0 for a new flow.
-    pub(crate) fn new(cumulative: u64, received_bytes: u64) -> Self {
+    /// Goes on from `cumulative`, which is 0 for a new flow, with a remote that was heard up to its `newest_ns`.
+    pub(crate) fn new(cumulative: u64, received_bytes: u64, newest_ns: u64) -> Self {
         Self {
             cumulative,
             end: cumulative,
@@ -76,6 +86,9 @@ impl Received {
             probe: None,
             heard: 0,
             heard_before: 0,
+            newest: None,
+            newest_step: (newest_ns >> STEP_BITS) as u32,
+            last: (Path::from_ports(0, 0), u64::MAX),
         }
     }
 
@@ -123,6 +136,37 @@ impl Received {
             self.bits[(bit / 64) as usize] &= !(1 << (bit % 64));
             self.cumulative += 1;
         }
+    }
+
+    /// Whether a packet comes for the first time, as far as its path tells, which keeps order: else the network has doubled
+    /// it, or somebody plays it back (srd-protocol 14.7). Fast path.
+    #[inline]
+    pub(crate) fn is_first(&mut self, header: &Header, reliable: bool, is_news: bool) -> bool {
+        let sequence = if reliable { header.sequence } else { u64::MAX };
+        let time = (header.sent_ns >> STEP_BITS) as u32;
+        let step = self.newest_step;
+        let all = self
+            .newest
+            .get_or_insert_with(|| Box::new([step; PATH_COUNT]));
+        let newest = &mut all[usize::from(header.path.number())];
+        let later = time.wrapping_sub(*newest) as i32;
+        let follows = later == 0 && self.last.0 == header.path && sequence > self.last.1;
+        let is_first = is_news || later > 0 || follows;
+        if is_first {
+            *newest = time;
+            self.last = (header.path, sequence);
+        }
+        is_first
+    }
+
+    /// Gives memory back: nothing is newer than `newest_ns`.
+    pub(crate) fn trim(&mut self, newest_ns: u64) {
+        self.newest = None;
+        self.newest_step = (newest_ns >> STEP_BITS) as u32;
+    }
+
+    pub(crate) fn footprint_bytes(&self) -> usize {
+        self.newest.as_ref().map_or(0, |all| size_of_val(&**all))
     }
 
     /// Something arrived on a path; the answer's echo names the newest packet.
@@ -260,7 +304,7 @@ mod tests {
     #[test]
     fn what_arrived_in_any_order_is_acknowledged_and_nothing_else() {
         let mut random = Random::new(11);
-        let mut received = Received::new(0, 0);
+        let mut received = Received::new(0, 0, 0);
         let mut arrived = std::collections::BTreeSet::new();
         for _ in 0..20_000 {
             let sequence = received.cumulative() + random.below(1100).saturating_sub(40);
@@ -297,7 +341,7 @@ mod tests {
 
     #[test]
     fn the_eighth_packet_is_acknowledged_at_once_and_fewer_after_the_delay() {
-        let mut received = Received::new(0, 0);
+        let mut received = Received::new(0, 0, 0);
         for _ in 0..7 {
             received.want(false, false, 1000, 20_000);
             assert_eq!(received.due_ns(), 21_000);

@@ -3,14 +3,15 @@
 
 use core::fmt;
 use core::ops::RangeInclusive;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use weft_wire::{PATH_COUNT, PORT_COUNT, PortAddresses};
 
-/// Sequences under way per flow (srd-protocol 15, part of version 1).
+/// Sequences under way per flow (srd-protocol 15, part of version 2).
 pub const SEQUENCE_LIMIT: u64 = 1024;
-/// Messages under way per flow and direction (srd-protocol 15, part of version 1).
+/// Messages under way per flow and direction (srd-protocol 15, part of version 2).
 pub const MESSAGE_LIMIT: usize = 64;
-/// What may be sent before a remote's limit is known, and the least window (srd-protocol 11.3, part of version 1).
+/// What may be sent before a remote's limit is known, and the least window (srd-protocol 11.3, part of version 2).
 pub const FIRST_CONTACT_BYTES: u64 = 64 << 10;
 /// Grants and slack are counted in these (srd-protocol 10.8, 11.1; chosen).
 pub const BATCH_BYTES: u32 = 16 << 10;
@@ -20,12 +21,17 @@ pub const PATH_BATCH_BYTES: u32 = 65_507;
 /// After so much of one message another one of the same flow has its turn (chosen: a message in a row is done sooner
 /// than two side by side, and nobody waits longer than a millisecond for it).
 pub const TURN_BYTES: u64 = 1 << 20;
-/// The least that a message counts against a limit (srd-protocol 11.3, part of version 1).
+/// The least that a message counts against a limit (srd-protocol 11.3, part of version 2).
 pub const MESSAGE_COST_LEAST: u64 = 64;
 
 /// Everything that can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
+    /// The address of our first port, by which remotes know us; unspecified where a simulation has no need of it. Who
+    /// answers for an address says which one it has (srd-protocol 14.9).
+    pub address: IpAddr,
+    /// Where heartbeats to us are answered, at that address (srd-protocol 13.6); 0 for nowhere.
+    pub heartbeat_port: u16,
     /// Our own ports; the first one is that of our address. As many as counted are not 0.
     pub ports: [u16; PORT_COUNT],
     /// 1 to 8.
@@ -37,7 +43,8 @@ pub struct Config {
     /// How many of the 64 paths to use; 1 shows what the others are worth.
     pub path_count: u8,
     /// Takes nothing of a remote before it has proved that it lives now, at its address: one round trip more at first
-    /// contact. For networks where packets may be played back, so whenever there is a job key (srd-protocol 14.6).
+    /// contact (srd-protocol 14.6). For every network on which somebody may play packets back or lie about where they
+    /// are from.
     pub fresh_contact: bool,
     /// Times.
     pub timing: Timing,
@@ -91,6 +98,8 @@ pub struct Memory {
 impl Default for Config {
     fn default() -> Self {
         Self {
+            address: IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            heartbeat_port: 0,
             ports: [1, 2, 3, 4, 5, 6, 7, 8],
             port_count: PORT_COUNT as u8,
             addresses: PortAddresses::ONE,
@@ -160,6 +169,11 @@ fn within(
 const MOST: u64 = u64::MAX / 4;
 
 impl Config {
+    /// The address that we are known by.
+    pub(crate) fn home(&self) -> SocketAddr {
+        SocketAddr::new(self.address, self.ports[0])
+    }
+
     /// Checks every value. Setup.
     ///
     /// # Errors

@@ -4,24 +4,28 @@
 use std::net::SocketAddr;
 
 use weft_wire::hello::DATAGRAM_BYTES_LEAST;
-use weft_wire::{Body, Head, Header, Packet, Path, Stale};
+use weft_wire::stale::STALE_BYTES;
+use weft_wire::{Body, Head, Header, Hello, Packet, Path, Stale};
 
 use crate::events::{Failure, Remote, Transmit};
 use crate::flow::{Identity, Rest};
 use crate::machine::{Machine, Slot};
 use crate::receive::may_begin;
-use crate::timers::NEVER;
 
 /// At most one stale answer in this time (srd-protocol 6.5).
 const STALE_EVERY_NS: u64 = 10_000_000;
-/// Refused datagrams that end a flow (srd-protocol 13.3).
-const REFUSED_LIMIT: u32 = 3;
+/// What answers something older is played back (chosen: more than any network keeps a packet).
+pub(crate) const ECHO_LIMIT_NS: u64 = 8_000_000_000;
 /// Farewell packets to each remote, on paths that have no port in common (chosen: two losses in a row are rare).
 const FAREWELLS: u8 = 2;
 
-/// A remote that was never heard is waited for so many times `dead_after`, if its host lives (srd-protocol 13.5; chosen:
-/// most programs speak within a minute of their start).
-const STRANGER_PATIENCE: u64 = 10;
+/// Where a datagram came from, when, and how long it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Came {
+    pub(crate) from: SocketAddr,
+    pub(crate) now_ns: u64,
+    pub(crate) bytes: usize,
+}
 
 impl Slot {
     pub(crate) fn identity(&self) -> &Identity {
@@ -30,7 +34,7 @@ impl Slot {
     }
 
     /// Of the remote; 0 if not known.
-    fn incarnation(&self) -> u64 {
+    pub(crate) fn incarnation(&self) -> u64 {
         self.identity().incarnation
     }
 }
@@ -53,32 +57,20 @@ impl Machine {
     }
 
     /// Finds or creates the flow of a packet (srd-protocol 6.3 to 6.5).
-    pub(crate) fn locate(
-        &mut self,
-        packet: &Packet<'_>,
-        from: SocketAddr,
-        now_ns: u64,
-    ) -> Option<u32> {
+    pub(crate) fn locate(&mut self, packet: &Packet<'_>, came: Came) -> Option<u32> {
         let header = &packet.header;
         let own = self.shared.incarnation;
-        match &packet.body {
-            // Nobody else can be told that this one is gone, and no other answer is for us.
-            Body::Stale(_) | Body::Greeting(_) if header.target != own => return None,
-            Body::Stale(stale) => {
-                self.take_stale(stale, packet, from, now_ns);
-                return None;
-            }
-            Body::Greeting(greeting) => {
-                self.take_greeting(header, greeting, from, now_ns);
-                return None;
-            }
-            _ => {}
-        }
-        if header.target != 0 && header.target != own {
-            self.answer_stale(header, from, now_ns);
+        if header.source == own && !self.is_for_ourselves(header) {
             return None;
         }
-        let found = self.find(packet, from)?;
+        if self.take_word(packet, came) {
+            return None;
+        }
+        if header.target != 0 && header.target != own {
+            self.answer_stale(header, came);
+            return None;
+        }
+        let found = self.find(packet, came.from)?;
         let known = found.map_or(0, |index| self.slots[index as usize].incarnation());
         if let Some(slot) = found.map(|index| &self.slots[index as usize]) {
             if slot.former.contains(&header.source) {
@@ -87,7 +79,7 @@ impl Machine {
             // It knows a flow of ours that has ended: tell it. One that knows nothing of us may begin.
             let knows = header.target != 0 && !self.shared.config.fresh_contact;
             if slot.ended.is_some() && (knows || known == header.source) {
-                self.answer_stale(header, from, now_ns);
+                self.answer_stale(header, came);
                 return None;
             }
         }
@@ -96,10 +88,10 @@ impl Machine {
             return found;
         }
         let hello = packet.hello.as_ref()?;
-        let address = SocketAddr::new(from.ip(), hello.ports[0]);
+        let address = address_of(hello, came.from)?;
         if fresh_contact {
-            if !self.is_fresh(address, packet, now_ns) {
-                self.greet(header, hello, from, now_ns);
+            if !self.is_fresh(address, packet, came.now_ns) {
+                self.greet(header, hello, (came.from, address), came.now_ns);
                 return None;
             }
             // A process may know us under two addresses, and then calls us by two numbers.
@@ -122,13 +114,38 @@ impl Machine {
         Some(index)
     }
 
+    /// Takes what is no packet of a flow but speaks of one; whether it was such a word. Nobody else can be told that this one
+    /// is gone, and no other answer is for us.
+    fn take_word(&mut self, packet: &Packet<'_>, came: Came) -> bool {
+        let for_us = packet.header.target == self.shared.incarnation;
+        match &packet.body {
+            Body::Stale(stale) if for_us => self.take_stale(stale, packet, came),
+            Body::Greeting(greeting) if for_us => {
+                self.take_greeting(&packet.header, greeting, came);
+            }
+            Body::Alive(alive) if for_us => self.take_alive(alive, came),
+            Body::Stale(_) | Body::Greeting(_) | Body::Alive(_) => {}
+            _ => return false,
+        }
+        true
+    }
+
+    /// Whether a packet of our own may come back to us: only if we are a remote of ourselves, and it is for that one. All
+    /// others are thrown back by somebody (srd-protocol 14.9).
+    #[cold]
+    fn is_for_ourselves(&self, header: &Header) -> bool {
+        let own = self.by_address.get(&self.shared.config.home());
+        let for_own = header.target == 0 || header.target == self.shared.incarnation;
+        for_own && own.is_some_and(|own| header.context == 0 || header.context == own + 1)
+    }
+
     /// The slot that a packet names, by number or by address; `None` for a packet that names none, `Some(None)` for a
     /// stranger.
     fn find(&self, packet: &Packet<'_>, from: SocketAddr) -> Option<Option<u32>> {
         let index = match packet.header.context {
             0 => {
                 let hello = packet.hello.filter(|_| may_begin(packet.body.kind()))?;
-                let address = SocketAddr::new(from.ip(), hello.ports[0]);
+                let address = address_of(&hello, from)?;
                 return Some(self.by_address.get(&address).copied());
             }
             context => context - 1,
@@ -148,7 +165,7 @@ impl Machine {
     }
 
     /// srd-protocol 6.5. Slow path; a scan, since the answer comes from a process that does not know our context.
-    fn take_stale(&mut self, stale: &Stale, packet: &Packet<'_>, from: SocketAddr, now_ns: u64) {
+    fn take_stale(&mut self, stale: &Stale, packet: &Packet<'_>, came: Came) {
         let incarnation = stale.incarnation;
         let named = |slot: &Slot| slot.incarnation() == incarnation;
         let Some(index) = self.slots.iter().position(named) else {
@@ -157,36 +174,45 @@ impl Machine {
         if packet.header.source == incarnation {
             // The same process has ended its flow with us, after it took what it acknowledges.
             if let Some(flow) = &mut self.slots[index].flow {
-                flow.on_farewell(&mut self.shared, packet, now_ns);
+                flow.on_farewell(&mut self.shared, packet, came.now_ns);
             }
             self.end(index as u32, Failure::Lost);
             return;
         }
-        // Whoever is given a packet that was for another process answers so: it must be the one at the same address.
-        let address = self.slots[index].rest.identity.address;
-        if address == SocketAddr::new(from.ip(), stale.port) {
+        // Whoever is given a packet that was for another process answers so: it must be the one that has the same address,
+        // by its own word, and it must have come after what it answers had left.
+        let home = said_home(stale.home, came.from);
+        let lately = came.is_answer_to(stale.echo_sent_ns);
+        if lately && self.slots[index].rest.identity.address == home {
             self.restart(index as u32, incarnation);
         }
     }
 
-    /// srd-protocol 6.5, 14.3: shorter than any packet it answers that has more than a header.
-    fn answer_stale(&mut self, header: &Header, from: SocketAddr, now_ns: u64) {
-        if self.stale_ns != 0 && now_ns < self.stale_ns + STALE_EVERY_NS {
+    /// srd-protocol 6.5, 14.3: never longer than what it answers.
+    fn answer_stale(&mut self, header: &Header, came: Came) {
+        let now_ns = came.now_ns;
+        let soon = self.stale_ns != 0 && now_ns < self.stale_ns + STALE_EVERY_NS;
+        if soon || came.bytes < STALE_BYTES {
             return;
         }
         self.stale_ns = now_ns;
-        let stale = if header.target == 0 {
+        let incarnation = if header.target == 0 {
             self.shared.incarnation
         } else {
             header.target
         };
         let path = header.path.reverse();
-        self.stale = Some(self.write_stale(stale, header.source, (from, path), now_ns));
+        let stale = Stale {
+            incarnation,
+            echo_sent_ns: header.sent_ns,
+            home: self.shared.config.home(),
+        };
+        self.stale = Some(self.write_stale(stale, header.source, (came.from, path), now_ns));
     }
 
     fn write_stale(
         &self,
-        incarnation: u64,
+        stale: Stale,
         target: u64,
         (to, path): (SocketAddr, Path),
         now_ns: u64,
@@ -205,10 +231,7 @@ impl Machine {
             },
             hello: None,
             acknowledgement: None,
-            body: Body::Stale(Stale {
-                incarnation,
-                port: self.shared.config.ports[0],
-            }),
+            body: Body::Stale(stale),
             payload: &[],
         };
         let mut head = Head::new();
@@ -241,7 +264,12 @@ impl Machine {
                     Some(flow) => flow.write_farewell(&mut self.shared, path, now_ns),
                     None => {
                         let to = self.slots[index].rest.identity.target(path);
-                        self.write_stale(own, target, (to, path), now_ns)
+                        let stale = Stale {
+                            incarnation: own,
+                            echo_sent_ns: 0,
+                            home: self.shared.config.home(),
+                        };
+                        self.write_stale(stale, target, (to, path), now_ns)
                     }
                 };
                 self.farewells.push(farewell);
@@ -289,11 +317,11 @@ impl Machine {
 
     /// The system said that a host refuses our datagrams (srd-protocol 13.3).
     pub fn handle_refused(&mut self, now_ns: u64, remote: Remote) {
-        let Ok((flow, _)) = self.known_flow(remote.0) else {
+        let Ok((flow, shared)) = self.known_flow(remote.0) else {
             return;
         };
-        flow.silence.refused_count += 1;
-        if flow.silence.refused_count >= REFUSED_LIMIT {
+        let dead_after_ns = shared.config.timing.dead_after_ns;
+        if flow.silence.on_refused(now_ns, dead_after_ns) {
             self.end(remote.0, Failure::Lost);
         } else {
             self.settle(remote.0, now_ns, true);
@@ -322,19 +350,14 @@ impl Machine {
             .collect()
     }
 
-    /// The host of a silent remote has answered: the process computes, or its host would refuse our datagrams. Its
-    /// silence counts from now on (srd-protocol 13.5).
+    /// The host of a silent remote has answered: the process may compute, or be stopped; else its host would refuse our
+    /// datagrams. Its silence counts from now on, for a while (srd-protocol 13.5).
     pub fn handle_host_alive(&mut self, now_ns: u64, remote: Remote) {
         let Ok((flow, shared)) = self.known_flow(remote.0) else {
             return;
         };
-        // Who never said a word may as well be of another job, and turn away all we send.
-        let stranger = flow.identity.incarnation == 0;
-        let patience_ns = STRANGER_PATIENCE * shared.config.timing.dead_after_ns;
-        let patient = !stranger || now_ns < flow.silence.heard_ns.saturating_add(patience_ns);
-        if patient && flow.silence.unanswered_ns != NEVER {
-            flow.silence.unanswered_ns = now_ns;
-        }
+        let dead_after_ns = shared.config.timing.dead_after_ns;
+        flow.silence.on_host_alive(now_ns, dead_after_ns);
         self.settle(remote.0, now_ns, false);
     }
 
@@ -349,4 +372,26 @@ impl Machine {
             slot.rest.identity.incarnation = identity.incarnation;
         }
     }
+}
+
+impl Came {
+    /// Whether something that answers what we sent then answers it soon (srd-protocol 14.9).
+    pub(crate) fn is_answer_to(&self, sent_ns: u64) -> bool {
+        let age_ns = self.now_ns.checked_sub(sent_ns);
+        age_ns.is_some_and(|age_ns| age_ns <= ECHO_LIMIT_NS)
+    }
+}
+
+/// Where a stranger says it is; `None` if that is not where it writes from. Who says nothing is where it writes from.
+fn address_of(hello: &Hello, from: SocketAddr) -> Option<SocketAddr> {
+    let said = said_home(SocketAddr::new(hello.address, hello.ports[0]), from);
+    (said.ip() == from.ip()).then_some(said)
+}
+
+/// The address that a writer has by its own word. A simulated one may say nothing.
+pub(crate) fn said_home(home: SocketAddr, from: SocketAddr) -> SocketAddr {
+    if home.ip().is_unspecified() {
+        return SocketAddr::new(from.ip(), home.port());
+    }
+    home
 }

@@ -121,6 +121,7 @@ impl Flow {
             && sender.urgent.is_none()
             && !sender.ring.has_lost()
             && sender.sizing.due_ns() > now_ns
+            && self.heartbeat_ns(&shared.config) > now_ns
             && sender.paths.next_probe_ns() > now_ns
             && self.quiet_ask_ns(shared) > now_ns
     }

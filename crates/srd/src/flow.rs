@@ -86,7 +86,7 @@ impl Identity {
         Self {
             address,
             life: 0,
-            reach: Reach::new(config),
+            reach: Reach::new(config, address.port()),
             context: 0,
             incarnation: 0,
             ports: [0; PORT_COUNT],
@@ -205,7 +205,7 @@ impl Flow {
             remote,
             identity,
             sender,
-            received: Received::new(rest.cumulative, rest.received_bytes),
+            received: Received::new(rest.cumulative, rest.received_bytes, rest.newest_ns),
             outgoing: OutgoingTable::default(),
             next_message_id: rest.next_message_id,
             allowance: rest.allowance,
@@ -346,6 +346,7 @@ impl Flow {
         };
         let leaving = [
             self.received.due_ns(),
+            self.heartbeat_ns(&shared.config),
             ask_ns,
             probe_ns,
             self.sender.pacing.due_ns(),
@@ -409,6 +410,7 @@ impl Flow {
         self.sender.ring.trim();
         self.outgoing.trim();
         self.order.trim();
+        self.received.trim(self.silence.newest_ns);
         self.landings = Landings::default();
         self.controls = VecDeque::new();
         Outcome::Lives
@@ -453,6 +455,7 @@ impl Flow {
             + self.sender.paths.footprint_bytes()
             + self.outgoing.footprint_bytes()
             + self.order.footprint_bytes()
+            + self.received.footprint_bytes()
             + self.landings.footprint_bytes()
             + self.controls.capacity() * size_of::<Piece>()
     }

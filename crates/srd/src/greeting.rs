@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 use weft_wire::{Body, Greeting, Head, Header, Hello, Packet};
 
+use crate::contact::{Came, said_home};
 use crate::events::Transmit;
 use crate::flow::{Flow, Shared};
 use crate::loss;
@@ -16,8 +17,6 @@ use crate::machine::Machine;
 
 /// A cookie holds for this long, and for as long again (chosen: longer than a lost greeting and its repetition).
 const COOKIE_NS: u64 = 4_000_000_000;
-/// A greeting that answers something older is played back (chosen: more than any network keeps a packet).
-const ECHO_LIMIT_NS: u64 = 8_000_000_000;
 /// Greetings that wait to leave; strangers beyond them ask again (chosen: 24 KiB).
 const WAITING_LIMIT: usize = 64;
 
@@ -67,16 +66,22 @@ impl Machine {
             && (hello.cookie == now || hello.cookie == before)
     }
 
-    /// Answers a stranger: shorter than any packet with a hello (srd-protocol 14.3).
-    pub(crate) fn greet(&mut self, header: &Header, hello: &Hello, from: SocketAddr, now_ns: u64) {
+    /// Answers a stranger, who writes from one address and is known by another port of it: shorter than any packet with a
+    /// hello (srd-protocol 14.3).
+    pub(crate) fn greet(
+        &mut self,
+        header: &Header,
+        hello: &Hello,
+        (from, stranger): (SocketAddr, SocketAddr),
+        now_ns: u64,
+    ) {
         if self.greetings.len() >= WAITING_LIMIT {
             return;
         }
-        let stranger = SocketAddr::new(from.ip(), hello.ports[0]);
         let greeting = Greeting {
             echo_sent_ns: header.sent_ns,
             cookie: self.cookie(stranger, header.source, now_ns / COOKIE_NS),
-            port: self.shared.config.ports[0],
+            home: self.shared.config.home(),
         };
         let path = header.path.reverse();
         let packet = Packet {
@@ -108,19 +113,12 @@ impl Machine {
     }
 
     /// Heeds a greeting that answers what we have said lately to a remote we do not know yet.
-    pub(crate) fn take_greeting(
-        &mut self,
-        header: &Header,
-        greeting: &Greeting,
-        from: SocketAddr,
-        now_ns: u64,
-    ) {
+    pub(crate) fn take_greeting(&mut self, header: &Header, greeting: &Greeting, came: Came) {
         let index = header.context.wrapping_sub(1);
         let Some(slot) = self.slots.get_mut(index as usize) else {
             return;
         };
-        let age_ns = now_ns.checked_sub(greeting.echo_sent_ns);
-        let lately = age_ns.is_some_and(|age_ns| age_ns <= ECHO_LIMIT_NS);
+        let lately = came.is_answer_to(greeting.echo_sent_ns);
         let gone = slot.ended.is_some() || slot.former.contains(&header.source);
         let Some(flow) = slot.flow.as_mut().filter(|_| lately && !gone) else {
             return;
@@ -129,9 +127,18 @@ impl Machine {
         let unknown = identity.incarnation == 0;
         let again = identity.incarnation == header.source && identity.port_count == 0;
         let wanted = unknown || (again && identity.cookie != greeting.cookie);
-        if wanted && identity.address == SocketAddr::new(from.ip(), greeting.port) {
-            flow.on_greeting(&mut self.shared, header.source, greeting.cookie, now_ns);
-            self.settle(index, now_ns, true);
+        // Of several the newest counts: an older one that is played back does not bring its cookie back.
+        if wanted
+            && identity.address == said_home(greeting.home, came.from)
+            && flow.silence.is_news(header.sent_ns)
+        {
+            flow.on_greeting(
+                &mut self.shared,
+                header.source,
+                greeting.cookie,
+                came.now_ns,
+            );
+            self.settle(index, came.now_ns, true);
         }
     }
 }

@@ -11,6 +11,7 @@ use weft_wire::Packet;
 use weft_wire::refusal::Reason;
 
 use crate::config::{BATCH_BYTES, BadConfig, Config};
+use crate::contact::Came;
 use crate::credit::Pool;
 use crate::departures::Departures;
 use crate::events::{
@@ -278,7 +279,12 @@ impl Machine {
             self.shared.statistics.malformed_count += 1;
             return Arrival::Nothing;
         };
-        let Some(index) = self.locate(&packet, origin.from, now_ns) else {
+        let came = Came {
+            from: origin.from,
+            now_ns,
+            bytes: datagram.len(),
+        };
+        let Some(index) = self.locate(&packet, came) else {
             self.shared.statistics.foreign_count += 1;
             return Arrival::Nothing;
         };

@@ -26,12 +26,15 @@ pub(crate) struct Reach {
     several: bool,
     /// Of the remote's addresses, as bits: something has come from there.
     heard_from: u8,
+    /// Where the remote answers heartbeats, at its first address; 0 for nowhere (srd-protocol 13.6).
+    pub(crate) heartbeat_port: u16,
     /// Of our own hello.
     pub(crate) hello_bytes: u16,
 }
 
 impl Reach {
-    pub(crate) fn new(config: &Config) -> Self {
+    /// Of a remote of which only its first port is known.
+    pub(crate) fn new(config: &Config, first_port: u16) -> Self {
         let own = &config.addresses;
         Self {
             addresses: PortAddresses::ONE,
@@ -39,6 +42,7 @@ impl Reach {
             routed: 0,
             several: !own.is_one(),
             heard_from: 0,
+            heartbeat_port: first_port.checked_add(1).unwrap_or(0),
             hello_bytes: (HELLO_BYTES + own.bytes()) as u16,
         }
     }
@@ -48,6 +52,7 @@ impl Reach {
         self.addresses = hello.addresses;
         self.first = config.addresses.first_paths(&hello.addresses);
         self.routed = 0;
+        self.heartbeat_port = hello.heartbeat_port;
         self.several = !(config.addresses.is_one() && hello.addresses.is_one());
         self.several
     }

@@ -71,20 +71,24 @@ impl Flow {
         self.take_section(shared, packet, &moment);
         let header = &packet.header;
         let delay_ns = shared.config.timing.acknowledgement_delay_ns;
+        let reliable = packet.body.kind().is_reliable();
+        let is_first = self.received.is_first(header, reliable, is_news);
         match packet.body {
-            Body::Acknowledgement | Body::Stale(_) | Body::Greeting(_) => return Arrival::Nothing,
-            Body::Probe => {
+            Body::Probe if is_first => {
                 self.received.on_probe(header, arrived_ns);
                 return Arrival::Nothing;
             }
+            _ if !reliable => return Arrival::Nothing,
             _ => {}
         }
-        self.touch(now_ns);
         match self.received.standing(header.sequence) {
             Standing::Duplicate => {
                 shared.statistics.duplicate_count += 1;
-                self.received.on_heard(header, true, arrived_ns);
-                self.received.want(true, true, now_ns, delay_ns);
+                if is_first {
+                    self.touch(now_ns);
+                    self.received.on_heard(header, true, arrived_ns);
+                    self.received.want(true, true, now_ns, delay_ns);
+                }
                 Arrival::Nothing
             }
             Standing::Beyond => {
@@ -93,6 +97,7 @@ impl Flow {
             }
             Standing::Fresh => match self.check(shared, packet) {
                 Ok(()) => {
+                    self.touch(now_ns);
                     self.received.on_heard(header, true, arrived_ns);
                     self.received.insert(header.sequence, datagram_bytes as u64);
                     self.received
@@ -240,7 +245,11 @@ impl Flow {
             }
             Body::Receipt(receipt) => require(self.outgoing.awaits_receipt(receipt.message_id)),
             Body::Refusal(refusal) => require(self.outgoing.is_offered(refusal.message_id, 0)),
-            Body::Acknowledgement | Body::Probe | Body::Stale(_) | Body::Greeting(_) => Ok(()),
+            Body::Acknowledgement
+            | Body::Probe
+            | Body::Stale(_)
+            | Body::Greeting(_)
+            | Body::Alive(_) => Ok(()),
         }
     }
 
@@ -399,5 +408,5 @@ fn require(holds: bool) -> Result<(), Reject> {
 
 /// Whether packets of this kind may create a flow (srd-protocol 6.3): everything a remote may begin with.
 pub(crate) fn may_begin(kind: Kind) -> bool {
-    !matches!(kind, Kind::Stale | Kind::Greeting)
+    !matches!(kind, Kind::Stale | Kind::Greeting | Kind::Alive)
 }

@@ -9,6 +9,18 @@ const TRIES_BEFORE_DEATH: u32 = 3;
 /// Who looks at what is due later than this part of `dead_after` was away (srd-protocol 13.1; chosen).
 const AWAY_PART: u64 = 5;
 
+/// Refused datagrams that end a flow, and how long a remote may contradict them (srd-protocol 13.3; chosen: a process that
+/// computes on a crowded host answers within some milliseconds).
+const REFUSED_LIMIT: u32 = 3;
+/// See [`REFUSED_LIMIT`].
+const GRACE_PART: u64 = 10;
+/// See [`REFUSED_LIMIT`].
+const GRACE_MOST_NS: u64 = 300_000_000;
+
+/// For so many times `dead_after` a host's word stands for its process (srd-protocol 13.5; chosen: most programs speak
+/// within a minute of their start, and who stops one to look at it looks for longer).
+const VOUCHED_MOST: u64 = 10;
+
 /// What is known of a remote's silence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silence {
@@ -24,8 +36,15 @@ pub(crate) struct Silence {
     /// Last probe after something, and how many since credit or limit last grew.
     pub(crate) asked_ns: u64,
     pub(crate) asked_count: u32,
-    /// Refusals of our datagrams by the host with nothing heard between.
-    pub(crate) refused_count: u32,
+    /// The last heartbeat that was asked for.
+    pub(crate) heartbeat_ns: u64,
+    /// One is to be asked for at once: the host says that nobody is there.
+    pub(crate) wants_heartbeat: bool,
+    /// Since when only the host vouches for the process; [`NEVER`] if it did not since the process spoke itself.
+    vouched_ns: u64,
+    /// Refusals of our datagrams by the host with nothing heard between, and when the first one came.
+    refused_count: u32,
+    refused_ns: u64,
     pub(crate) active_ns: u64,
     pub(crate) trimmed: bool,
     /// The owner wants to hear of the end even if nothing is under way (srd-protocol 13.2).
@@ -43,7 +62,11 @@ impl Silence {
             excused: false,
             asked_ns: now_ns,
             asked_count: 0,
+            heartbeat_ns: 0,
+            wants_heartbeat: false,
+            vouched_ns: NEVER,
             refused_count: 0,
+            refused_ns: 0,
             active_ns: now_ns,
             trimmed: false,
             watched: false,
@@ -53,9 +76,48 @@ impl Silence {
     /// Something of the remote has arrived that it cannot have sent before.
     pub(crate) fn on_heard(&mut self, now_ns: u64) {
         self.heard_ns = now_ns;
+        self.vouched_ns = NEVER;
         self.refused_count = 0;
         self.tried_count = 0;
         self.excused = false;
+    }
+
+    /// The process has said that it lives, in answer to what we asked at `asked_ns`: its silence counts from then on
+    /// (srd-protocol 13.6). An answer that is played back says nothing new.
+    pub(crate) fn on_alive(&mut self, asked_ns: u64) {
+        if asked_ns >= self.refused_ns {
+            self.refused_count = 0;
+        }
+        if self.unanswered_ns != NEVER && asked_ns > self.unanswered_ns {
+            self.unanswered_ns = asked_ns;
+            self.vouched_ns = NEVER;
+        }
+    }
+
+    /// The host lives, and does not say that the process is gone. Anybody could say so in its name: it is believed for some
+    /// times `dead_after`, unless the process speaks meanwhile (srd-protocol 13.5).
+    pub(crate) fn on_host_alive(&mut self, now_ns: u64, dead_after_ns: u64) {
+        if self.unanswered_ns == NEVER {
+            return;
+        }
+        self.vouched_ns = self.vouched_ns.min(self.unanswered_ns);
+        let patience_ns = VOUCHED_MOST.saturating_mul(dead_after_ns);
+        if now_ns < self.vouched_ns.saturating_add(patience_ns) {
+            self.unanswered_ns = now_ns;
+        }
+    }
+
+    /// The host has refused a datagram. Answers whether that ends the flow (srd-protocol 13.3).
+    pub(crate) fn on_refused(&mut self, now_ns: u64, dead_after_ns: u64) -> bool {
+        if self.refused_count == 0 {
+            self.refused_ns = now_ns;
+            // Whoever lives says so now.
+            self.wants_heartbeat = true;
+            self.unanswered_ns = self.unanswered_ns.min(now_ns);
+        }
+        self.refused_count = self.refused_count.saturating_add(1);
+        let grace_ns = (dead_after_ns / GRACE_PART).min(GRACE_MOST_NS);
+        self.refused_count >= REFUSED_LIMIT && now_ns >= self.refused_ns + grace_ns
     }
 
     /// When the remote was last heard, or asked for a word.

@@ -103,31 +103,6 @@ impl Flow {
         self.poll_questions(shared, now_ns, place)
     }
 
-    /// What is asked of the remote where nothing else leaves, and an acknowledgement that found no packet to go with.
-    fn poll_questions(&mut self, shared: &mut Shared, now_ns: u64, place: &mut Transmit) -> bool {
-        if self.ask_ns(shared) <= now_ns {
-            self.silence.asked_ns = now_ns;
-            self.silence.asked_count += 1;
-            self.silence.tried_count += 1;
-            self.silence.unanswered_ns = self.silence.unanswered_ns.min(now_ns);
-            let path = self.sender.paths.pick(now_ns, None);
-            self.send_probe(shared, path, now_ns, place);
-            return true;
-        }
-        if self.is_busy() {
-            let srtt_ns = self.sender.round_trip.srtt_ns();
-            if let Some(path) = self.sender.paths.take_probe(now_ns, srtt_ns) {
-                self.send_path_probe(shared, path, now_ns, place);
-                return true;
-            }
-        }
-        if self.received.due_ns() <= now_ns {
-            self.send_acknowledgement(shared, now_ns, place);
-            return true;
-        }
-        false
-    }
-
     /// Whether the next packet can carry a due acknowledgement.
     fn next_is_small(&self) -> bool {
         if self.sender.ring.has_lost() || !self.sender.ring.has_room() {
@@ -322,7 +297,12 @@ impl Flow {
     }
 
     /// srd-protocol 7.4.
-    fn send_acknowledgement(&mut self, shared: &mut Shared, now_ns: u64, place: &mut Transmit) {
+    pub(crate) fn send_acknowledgement(
+        &mut self,
+        shared: &mut Shared,
+        now_ns: u64,
+        place: &mut Transmit,
+    ) {
         let path = self.received.lone_path();
         // What came over an address that our own routes do not lead to is answered where they lead (srd-protocol 17.4).
         let path = if self.sender.paths.may_use(path) {
@@ -345,7 +325,8 @@ impl Flow {
         let departure = Departure::unreliable(path, now_ns);
         let stale = Stale {
             incarnation: shared.incarnation,
-            port: shared.config.ports[0],
+            echo_sent_ns: 0,
+            home: shared.config.home(),
         };
         self.received.want_now();
         let mut farewell = Transmit::blank();
@@ -458,6 +439,8 @@ impl Flow {
             addresses: shared.config.addresses,
             receive_limit: self.inbox.limit(),
             cookie: identity.cookie,
+            address: shared.config.address,
+            heartbeat_port: shared.config.heartbeat_port,
         });
         let fixed = HEADER_BYTES + self.hello_bytes() + MESSAGE_BYTES + SECTION_ROOM;
         let fits = fixed + self.payload_room(body) <= usize::from(identity.datagram_bytes);

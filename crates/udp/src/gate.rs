@@ -54,11 +54,6 @@ impl Gate {
         self.guard.as_ref().map(Guard::incarnation)
     }
 
-    /// Whether there is a job key.
-    pub(crate) fn has_key(&self) -> bool {
-        self.guard.as_ref().is_some_and(Guard::has_key)
-    }
-
     /// By how much datagrams get longer.
     pub(crate) fn overhead_bytes(&self) -> usize {
         self.guard.as_ref().map_or(0, Guard::overhead_bytes)

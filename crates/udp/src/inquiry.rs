@@ -2,9 +2,9 @@
 //! Remotes that are silent while something is expected of them: is the host gone, or does the process compute?
 //! Asked now and then by transport.rs (srd-protocol 13.5).
 //!
-//! A process that computes answers nothing, for minutes perhaps, and must not be taken for dead. Its host answers in its
-//! stead: that it lives, to a TCP connection attempt; that the process is gone, to our datagrams (ICMP). Only when the
-//! host is silent too does `dead_after` run out.
+//! A process that computes answers heartbeats itself (srd-protocol 13.6). For one that cannot, since it is stopped or has no
+//! thread for that, its host may answer in its stead: that it lives, to a TCP connection attempt; that the process is
+//! gone, to our datagrams (ICMP). No answer means nothing: many a host swallows such attempts.
 
 use weft_os::host_check::{HostAnswer, HostCheck};
 use weft_srd::{Machine, Remote};
@@ -12,12 +12,18 @@ use weft_srd::{Machine, Remote};
 /// Looks in the time of `dead_after`. Chosen: the answer is there well before the end.
 const LOOKS: u64 = 20;
 
+/// Hosts that are asked at a time: each takes a descriptor, and a switch that breaks makes a thousand remotes silent at
+/// once (srd-protocol 13.5; chosen).
+const OPEN_MOST: usize = 16;
+
 /// Questions to hosts.
 #[derive(Debug)]
 pub(crate) struct Inquiry {
     every_ns: u64,
     next_ns: u64,
     open: Vec<(Remote, HostCheck)>,
+    /// Where to go on asking when more are silent than may be asked at once.
+    turn: usize,
 }
 
 impl Inquiry {
@@ -27,6 +33,7 @@ impl Inquiry {
             every_ns: (dead_after_ns / LOOKS).max(1),
             next_ns: 0,
             open: Vec::new(),
+            turn: 0,
         }
     }
 
@@ -52,12 +59,55 @@ impl Inquiry {
         let silent = machine.silent(now_ns);
         self.open
             .retain(|(remote, _)| silent.iter().any(|(other, _)| other == remote));
-        for (remote, address) in silent {
+        let count = silent.len();
+        for step in 0..count {
+            if self.open.len() >= OPEN_MOST {
+                break;
+            }
+            let (remote, address) = silent[(self.turn + step) % count];
             if self.open.iter().all(|(asked, _)| *asked != remote)
                 && let Ok(check) = HostCheck::ask(address)
             {
                 self.open.push((remote, check));
             }
+        }
+        self.turn = self.turn.wrapping_add(OPEN_MOST);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use weft_srd::{Config, Send};
+
+    use super::*;
+
+    /// The attempts go to an address of documentation, which nobody answers for.
+    #[test]
+    fn a_thousand_silent_remotes_take_a_few_descriptors() {
+        let mut machine = Machine::new(Config::default(), 7).expect("a machine");
+        for number in 0..1_000u16 {
+            let address = std::net::SocketAddr::from(([192, 0, 2, 1], 1_000 + number));
+            let remote = machine.remote(address).expect("room");
+            let send = Send {
+                remote,
+                tag: None,
+                cq_data: None,
+                length_bytes: 0,
+                wants_receipt: false,
+                is_service: false,
+                token: 0,
+            };
+            machine.post_send(1, &send).expect("room");
+        }
+        while machine.poll_transmit(1).is_some() {}
+        let mut inquiry = Inquiry::new(5_000_000_000);
+        for second in 3..5 {
+            inquiry.turn(second * 1_000_000_000, &mut machine);
+            assert!(
+                (1..=OPEN_MOST).contains(&inquiry.open.len()),
+                "{}",
+                inquiry.open.len()
+            );
         }
     }
 }

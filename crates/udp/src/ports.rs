@@ -25,8 +25,8 @@ pub struct PortList {
     pub incarnation: u64,
     /// The largest datagram that can leave, without IP and UDP headers.
     pub datagram_bytes: u16,
-    /// Whether a job key is in use, so that packets may be played back to us but not made up.
-    pub has_key: bool,
+    /// Where heartbeats to this endpoint are answered, at its address; 0 for nowhere.
+    pub heartbeat_port: u16,
 }
 
 /// What ports have counted.

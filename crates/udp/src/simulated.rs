@@ -175,7 +175,7 @@ impl Ports for SimulatedPorts {
             addresses: PortAddresses::ONE,
             asks_hosts: false,
             datagram_bytes: settings.datagram_limit_bytes.unwrap_or(1400),
-            has_key: false,
+            heartbeat_port: 0,
         };
         Ok(Self {
             wire,

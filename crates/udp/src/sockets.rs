@@ -153,7 +153,7 @@ impl SocketPorts {
                 address,
                 gate.overhead_bytes() as u16,
             ),
-            has_key: gate.has_key(),
+            heartbeat_port: 0,
         };
         Ok((sockets, list))
     }

@@ -67,12 +67,15 @@ pub struct Transport<P: Ports = SocketPorts> {
 
 fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
     let mut config = Config {
+        address: list.address.ip(),
+        heartbeat_port: list.heartbeat_port,
         ports: list.ports,
         port_count: list.count,
         datagram_bytes: list.datagram_bytes,
         addresses: list.addresses,
         path_count: settings.path_count,
-        fresh_contact: list.has_key,
+        // Whoever is not on the path cannot make us send anything anywhere, key or no key.
+        fresh_contact: true,
         ..Config::default()
     };
     config.timing.dead_after_ns = u64::try_from(settings.dead_after.as_nanos()).unwrap_or(u64::MAX);

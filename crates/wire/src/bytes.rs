@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Reading and writing little-endian numbers within bounds. Used by every format of this crate.
 
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+
 use crate::malformed::Malformed;
 
 /// The longest a packet can be without its payload: header, a hello with all further addresses, an acknowledgement with a
 /// full bitmap, the longest body.
-pub const HEAD_BYTES: usize = 48 + (48 + 48) + (64 + 128) + 44;
+pub const HEAD_BYTES: usize = 48 + (72 + 48) + (64 + 128) + 44;
 
 /// Everything of a packet but its payload, in a fixed array.
 #[derive(Clone, Copy)]
@@ -78,6 +80,22 @@ impl Head {
     #[inline]
     pub(crate) fn put_u64(&mut self, value: u64) {
         self.put(&value.to_le_bytes());
+    }
+
+    /// An address of 16 bytes; of IPv4 mapped into IPv6 (RFC 4291, 2.5.5.2).
+    pub(crate) fn put_address(&mut self, address: IpAddr) {
+        let octets = match address {
+            IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+            IpAddr::V6(address) => address.octets(),
+        };
+        self.put(&octets);
+    }
+
+    /// The address that an endpoint is known by, with its first port: 24 bytes.
+    pub(crate) fn put_home(&mut self, home: SocketAddr) {
+        self.put_address(home.ip());
+        self.put_u16(home.port());
+        self.put(&[0; 6]);
     }
 }
 
@@ -190,6 +208,20 @@ impl<'a> Reader<'a> {
     #[inline(always)]
     pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, Malformed> {
         Ok(u64::from_le_bytes(self.take(field)?))
+    }
+
+    /// See [`Head::put_address`].
+    pub(crate) fn address(&mut self, field: &'static str) -> Result<IpAddr, Malformed> {
+        let octets = self.take::<16>(field)?;
+        Ok(Ipv6Addr::from(octets).to_canonical())
+    }
+
+    /// See [`Head::put_home`].
+    pub(crate) fn home(&mut self, field: &'static str) -> Result<SocketAddr, Malformed> {
+        let address = self.address(field)?;
+        let port = self.u16(field)?;
+        self.zeros::<6>(field)?;
+        Ok(SocketAddr::new(address, port))
     }
 
     /// Reads bytes that must all be 0.

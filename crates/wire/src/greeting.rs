@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Greeting (srd-protocol 5, kind 11; 14.6): the answer to a stranger, who is to come again with the cookie. Called by packet.
 
+use std::net::SocketAddr;
+
 use crate::bytes::{Head, Reader};
 use crate::malformed::Malformed;
 
@@ -11,25 +13,22 @@ pub struct Greeting {
     pub echo_sent_ns: u64,
     /// To be repeated in the hello.
     pub cookie: u64,
-    /// The first port of who answers.
-    pub port: u16,
+    /// The address and the first port of who answers.
+    pub home: SocketAddr,
 }
 
 impl Greeting {
     pub(crate) fn write(&self, head: &mut Head) {
         head.put_u64(self.echo_sent_ns);
         head.put_u64(self.cookie);
-        head.put_u16(self.port);
-        head.put(&[0; 6]);
+        head.put_home(self.home);
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let greeting = Self {
+        Ok(Self {
             echo_sent_ns: reader.u64("echo_sent_ns of the greeting")?,
             cookie: reader.u64("cookie of the greeting")?,
-            port: reader.u16("port of the greeting")?,
-        };
-        reader.zeros::<6>("reserved bytes of the greeting")?;
-        Ok(greeting)
+            home: reader.home("address of the greeting")?,
+        })
     }
 }

@@ -6,7 +6,7 @@ use crate::malformed::{Malformed, require};
 use crate::path::Path;
 
 /// The protocol version in the first nibble (srd-protocol 2).
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
 /// Size of the header (srd-protocol 2).
 pub const HEADER_BYTES: usize = 48;
 
@@ -49,6 +49,8 @@ pub enum Kind {
     Stale = 10,
     /// An answer to a stranger: say again, so that I know it is you, and now.
     Greeting = 11,
+    /// An answer to a heartbeat: the process lives, and computes.
+    Alive = 12,
 }
 
 impl Kind {
@@ -66,6 +68,7 @@ impl Kind {
             9 => Self::Probe,
             10 => Self::Stale,
             11 => Self::Greeting,
+            12 => Self::Alive,
             _ => return None,
         })
     }
@@ -152,11 +155,11 @@ impl Header {
             version == VERSION,
             "version",
             u64::from(version),
-            "this Weft speaks version 1",
+            "this Weft speaks version 2",
         )?;
         let number = first & 15;
         let kind = Kind::from_number(number)
-            .ok_or_else(|| Malformed::new("kind", u64::from(number), "kinds are 1 to 11"))?;
+            .ok_or_else(|| Malformed::new("kind", u64::from(number), "kinds are 1 to 12"))?;
         let flags = reader.u8("flags")?;
         require(
             flags & !flag::ALL == 0,

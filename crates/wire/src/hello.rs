@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The hello section (srd-protocol 3): how to reach the writer. Rides on packets until the remote knows us.
 
+use std::net::IpAddr;
+
 use crate::bytes::{Head, Reader};
 use crate::malformed::{Malformed, require};
 use crate::path::PORT_COUNT;
 use crate::port_addresses::PortAddresses;
 
 /// Size of the section without further addresses (srd-protocol 3).
-pub const HELLO_BYTES: usize = 48;
+pub const HELLO_BYTES: usize = 72;
 /// What every endpoint takes, and every network carries that QUIC can use (RFC 9000, 14).
 pub const DATAGRAM_BYTES_LEAST: u16 = 1200;
 
@@ -33,6 +35,10 @@ pub struct Hello {
     pub receive_limit: u64,
     /// From the remote's greeting (srd-protocol 14.6); 0 if there was none.
     pub cookie: u64,
+    /// The address of its first port: the one it is known by; unspecified if it does not say.
+    pub address: IpAddr,
+    /// Where heartbeats are answered, at that address (srd-protocol 13.6); 0 for nowhere.
+    pub heartbeat_port: u16,
 }
 
 impl Hello {
@@ -48,6 +54,9 @@ impl Hello {
         head.put_u32(self.addresses.numbers());
         head.put_u64(self.receive_limit);
         head.put_u64(self.cookie);
+        head.put_address(self.address);
+        head.put_u16(self.heartbeat_port);
+        head.put(&[0; 6]);
         self.addresses.write(head);
     }
 
@@ -83,6 +92,9 @@ impl Hello {
         let numbers = reader.u32("addresses of the ports")?;
         let receive_limit = reader.u64("receive_limit of the hello")?;
         let cookie = reader.u64("cookie of the hello")?;
+        let address = reader.address("address of the hello")?;
+        let heartbeat_port = reader.u16("heartbeat port")?;
+        reader.zeros::<6>("reserved bytes of the hello")?;
         let addresses = PortAddresses::read(reader, further_count, numbers, port_count)?;
         Ok(Self {
             context,
@@ -93,6 +105,8 @@ impl Hello {
             addresses,
             receive_limit,
             cookie,
+            address,
+            heartbeat_port,
         })
     }
 }

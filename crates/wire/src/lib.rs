@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The packet formats of scalable reliable datagrams, version 1, as `docs/srd-protocol.md` specifies them.
+//! The packet formats of scalable reliable datagrams, version 2, as `docs/srd-protocol.md` specifies them.
 //!
 //! A datagram is parsed once, with every bound and rule checked, into a [`Packet`]: plain values and the payload as a
 //! slice of the datagram. What did not parse is a [`Malformed`] that names the field, its value and the rule; nothing
@@ -14,13 +14,14 @@
 //! - [`hello`] with [`port_addresses`], [`acknowledgement`]: the two optional sections
 //! - [`message`]: what three kinds say about a user's message
 //! - [`eager`], [`segment`], [`offer`], [`accept`], [`data`], [`receipt`], [`refusal`], [`stale`],
-//!   [`greeting`]: one body each
-//!   (a lone acknowledgement and a probe have none)
+//!   [`greeting`], [`alive`]: one body each
+//!   (a lone acknowledgement has none, a probe zeros)
 //! - [`packet`]: all of it together
 #![forbid(unsafe_code)]
 
 pub mod accept;
 pub mod acknowledgement;
+pub mod alive;
 pub mod bytes;
 pub mod data;
 pub mod eager;
@@ -40,6 +41,7 @@ pub mod stale;
 
 pub use accept::Accept;
 pub use acknowledgement::{Acknowledgement, BITMAP_WORDS};
+pub use alive::Alive;
 pub use bytes::Head;
 pub use data::Data;
 pub use greeting::Greeting;

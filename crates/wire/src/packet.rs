@@ -5,8 +5,8 @@ use crate::bytes::{Head, Reader};
 use crate::header::{Header, Kind, Opening, flag};
 use crate::malformed::{Malformed, require};
 use crate::{
-    Accept, Acknowledgement, Data, Greeting, Hello, Message, Receipt, Refusal, Segment, Stale,
-    eager, offer,
+    Accept, Acknowledgement, Alive, Data, Greeting, Hello, Message, Receipt, Refusal, Segment,
+    Stale, eager, offer,
 };
 
 /// What a packet is about; one variant per kind (srd-protocol 5).
@@ -34,7 +34,12 @@ pub enum Body {
     Stale(Stale),
     /// Come again.
     Greeting(Greeting),
+    /// The process lives.
+    Alive(Alive),
 }
+
+/// What a probe has for a body, so that nothing that answers it is longer (srd-protocol 14.3).
+const PROBE_BYTES: usize = 40;
 
 impl Body {
     /// Its kind.
@@ -52,6 +57,7 @@ impl Body {
             Self::Probe => Kind::Probe,
             Self::Stale(_) => Kind::Stale,
             Self::Greeting(_) => Kind::Greeting,
+            Self::Alive(_) => Kind::Alive,
         }
     }
 
@@ -65,7 +71,9 @@ impl Body {
             Self::Refusal(refusal) => refusal.write(head),
             Self::Stale(stale) => stale.write(head),
             Self::Greeting(greeting) => greeting.write(head),
-            Self::Acknowledgement | Self::Probe => {}
+            Self::Alive(alive) => alive.write(head),
+            Self::Probe => head.put(&[0; PROBE_BYTES]),
+            Self::Acknowledgement => {}
         }
     }
 
@@ -87,9 +95,13 @@ impl Body {
             Kind::Receipt => Self::Receipt(Receipt::read(reader)?),
             Kind::Refusal => Self::Refusal(Refusal::read(reader)?),
             Kind::Acknowledgement => Self::Acknowledgement,
-            Kind::Probe => Self::Probe,
+            Kind::Probe => {
+                reader.zeros::<PROBE_BYTES>("room of a probe")?;
+                Self::Probe
+            }
             Kind::Stale => Self::Stale(Stale::read(reader)?),
             Kind::Greeting => Self::Greeting(Greeting::read(reader)?),
+            Kind::Alive => Self::Alive(Alive::read(reader)?),
         })
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! At which of its host's addresses each port of an endpoint is (srd-protocol 3, 17). Part of the hello.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr};
 
 use crate::bytes::{Head, Reader};
 use crate::malformed::{Malformed, require};
@@ -103,11 +103,7 @@ impl PortAddresses {
 
     pub(crate) fn write(&self, head: &mut Head) {
         for address in self.further() {
-            let octets = match address {
-                IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
-                IpAddr::V6(address) => address.octets(),
-            };
-            head.put(&octets);
+            head.put_address(*address);
         }
     }
 
@@ -141,12 +137,15 @@ impl PortAddresses {
             )?;
         }
         for place in &mut all.further[..usize::from(count)] {
-            let octets = reader.take::<ADDRESS_BYTES>("further address")?;
-            *place = Ipv6Addr::from(octets).to_canonical();
+            *place = reader.address("further address")?;
+            let last = match place {
+                IpAddr::V4(address) => address.octets()[3],
+                IpAddr::V6(address) => address.octets()[15],
+            };
             require(
                 is_of_one_host(*place),
                 "further address",
-                u64::from(octets[15]),
+                u64::from(last),
                 "it must be the address of one interface of one host (the value is its last byte)",
             )?;
         }

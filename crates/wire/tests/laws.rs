@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The laws of the formats: what is written is read back; what is not a packet is told apart, and never panics.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use proptest::prelude::*;
 use weft_wire::*;
@@ -81,6 +81,8 @@ fn hello() -> impl Strategy<Value = Hello> {
             addresses: (list.len()..8).fold(dealt, PortAddresses::with_first),
             receive_limit: numbers.3,
             cookie: numbers.3.rotate_left(9),
+            address: IpAddr::from(numbers.0.to_be_bytes()),
+            heartbeat_port: numbers.2,
         }
     })
 }
@@ -119,6 +121,16 @@ fn acknowledgement() -> impl Strategy<Value = Acknowledgement> {
                 bitmap,
             }
         })
+}
+
+fn home() -> impl Strategy<Value = SocketAddr> {
+    let v4 = (any::<[u8; 4]>(), any::<u16>()).prop_map(SocketAddr::from);
+    let v6 = (any::<[u8; 15]>(), any::<u16>()).prop_map(|(rest, port)| {
+        let mut octets = [0xfd; 16];
+        octets[1..].copy_from_slice(&rest);
+        SocketAddr::from((octets, port))
+    });
+    prop_oneof![v4, v6]
 }
 
 fn body_and_payload() -> impl Strategy<Value = (Body, Vec<u8>)> {
@@ -162,13 +174,25 @@ fn body_and_payload() -> impl Strategy<Value = (Body, Vec<u8>)> {
             }),
             Just(Body::Probe),
             Just(Body::Acknowledgement),
-            (1..=u64::MAX, any::<u16>())
-                .prop_map(|(incarnation, port)| Body::Stale(Stale { incarnation, port })),
-            (any::<u64>(), any::<u64>(), any::<u16>()).prop_map(|(echo_sent_ns, cookie, port)| {
+            (1..=u64::MAX, any::<u64>(), home()).prop_map(|(incarnation, echo_sent_ns, home)| {
+                Body::Stale(Stale {
+                    incarnation,
+                    echo_sent_ns,
+                    home,
+                })
+            }),
+            (any::<u64>(), any::<u64>(), home()).prop_map(|(echo_sent_ns, cookie, home)| {
                 Body::Greeting(Greeting {
                     echo_sent_ns,
                     cookie,
-                    port,
+                    home,
+                })
+            }),
+            (1..=u64::MAX, any::<u64>(), home()).prop_map(|(incarnation, echo_sent_ns, home)| {
+                Body::Alive(Alive {
+                    incarnation,
+                    echo_sent_ns,
+                    home,
                 })
             }),
         ]
@@ -259,16 +283,16 @@ proptest! {
 
 #[test]
 fn errors_name_the_field_the_value_and_the_rule() {
-    let error = Packet::parse(&[0x21]).unwrap_err();
+    let error = Packet::parse(&[0x31]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "not an SRD packet: version is 2, but this Weft speaks version 1"
+        "not an SRD packet: version is 3, but this Weft speaks version 2"
     );
-    let error = Packet::parse(&[0x1f, 0]).unwrap_err();
+    let error = Packet::parse(&[0x2f, 0]).unwrap_err();
     assert_eq!((error.field, error.value), ("kind", 15));
-    let error = Packet::parse(&[0x11, 0, 64]).unwrap_err();
+    let error = Packet::parse(&[0x21, 0, 64]).unwrap_err();
     assert_eq!((error.field, error.value), ("path", 64));
-    let error = Packet::parse(&[0x11, 0, 1]).unwrap_err();
+    let error = Packet::parse(&[0x21, 0, 1]).unwrap_err();
     assert_eq!(
         (error.field, error.value),
         ("reserved byte of the header", 0)
@@ -299,6 +323,8 @@ fn with_addresses(addresses: PortAddresses) -> Packet<'static> {
             addresses,
             receive_limit: 0,
             cookie: 1,
+            address: IpAddr::from([10, 0, 0, 9]),
+            heartbeat_port: 7,
         }),
         acknowledgement: Some(Acknowledgement {
             cumulative: 0,

@@ -13,6 +13,9 @@ pub const SECOND: u64 = 1_000_000_000;
 
 /// Ports of every host: 1000 to 1007.
 pub const FIRST_PORT: u16 = 1000;
+/// Where every host answers heartbeats, if anybody does: next to the first port, whose place
+/// a stranger's has (srd-protocol 13.6). Others are ports of messages.
+pub const HEARTBEAT_PORT: u16 = FIRST_PORT + 100;
 
 /// Seeds of a random test: those given, or `WEFT_SEED=7` or `WEFT_SEED=100..500` from the environment.
 pub fn seeds(default: Range<u64>) -> Range<u64> {
@@ -77,6 +80,16 @@ impl Got {
     }
 }
 
+/// What an owner does with offers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Policy {
+    Accept,
+    /// At most this many bytes.
+    Truncate(u64),
+    Refuse,
+    Keep,
+}
+
 /// A stand-in for the keyed tag of weft-seal (srd-protocol 14.1): finds damage.
 fn tag(datagram: &[u8]) -> [u8; 8] {
     let bytes = datagram[..24].iter().chain(&datagram[32..]);
@@ -125,6 +138,8 @@ pub fn config_of(host: usize, mut config: Config) -> Config {
     let links = 1..=config.addresses.further().len() as u8;
     let further: Vec<IpAddr> = links.map(|link| link_ip(host, link)).collect();
     config.addresses = PortAddresses::dealt(&further);
+    config.address = ip(host);
+    config.heartbeat_port = HEARTBEAT_PORT;
     config
 }
 

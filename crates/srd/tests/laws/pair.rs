@@ -13,17 +13,9 @@ use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Origin, Remote, 
 use weft_wire::{Message, Path};
 
 use crate::links::{FIRST_PORT, config_of, is_whole, link_ip, place_of, routes, sealed};
-pub use crate::links::{Got, MS, SECOND, US, Weather, address, config, pattern, seeds};
-
-/// What an owner does with offers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Policy {
-    Accept,
-    /// At most this many bytes.
-    Truncate(u64),
-    Refuse,
-    Keep,
-}
+pub use crate::links::{
+    Got, HEARTBEAT_PORT, MS, Policy, SECOND, US, Weather, address, config, pattern, seeds,
+};
 
 pub struct Landing {
     slot: usize,
@@ -84,6 +76,8 @@ pub struct World {
     datagrams: BTreeMap<u64, (SocketAddr, Vec<u8>)>,
     next_datagram: u64,
     pub sent_per_host: Vec<u64>,
+    /// Heartbeats that were asked for; nobody answers them.
+    pub heartbeats: usize,
 }
 
 impl Host {
@@ -133,6 +127,7 @@ impl World {
             datagrams: BTreeMap::new(),
             next_datagram: 0,
             sent_per_host: vec![0; host_count],
+            heartbeats: 0,
         }
     }
 
@@ -193,6 +188,10 @@ impl World {
         let mut bytes = sealed(&transmit.head, &payload);
         let most = self.datagram_limit_bytes;
         assert!(bytes.len() <= most, "{} bytes in a datagram", bytes.len());
+        if transmit.to.port() == HEARTBEAT_PORT {
+            self.heartbeats += 1;
+            return;
+        }
         self.sent_per_host[from] += 1;
         let (to, link) = place_of(transmit.to.ip());
         let index = transmit.path.source_port_index();

@@ -249,16 +249,21 @@ fn a_remote_that_dies_while_it_holds_an_offer_is_found_dead() {
 }
 
 #[test]
-fn refused_datagrams_end_a_flow_at_once() {
+fn refused_datagrams_end_a_flow_unless_its_process_contradicts_soon() {
     let mut world = acquainted(10);
     world.swallow = Box::new(|_, _, _, _| true);
     world.post(0, 1, 1, 100);
     world.run_for(MS);
     let remote = world.remote(0, 1);
-    let now = world.now;
     for _ in 0..3 {
+        let now = world.now;
         world.hosts[0].machine.handle_refused(now, remote);
     }
+    world.run_for(US);
+    assert_eq!(world.hosts[0].failed, [], "anybody may have said so");
+    world.run_for(400 * MS);
+    let now = world.now;
+    world.hosts[0].machine.handle_refused(now, remote);
     world.run_for(US);
     assert_eq!(world.hosts[0].failed, [(1, Failure::Lost)]);
 }
