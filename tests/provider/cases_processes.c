@@ -211,7 +211,47 @@ static void a_blocking_read_sleeps_until_another_process_sends(void)
     join();
 }
 
+// What a child closes, sends and reads after fork is its parent's: the two that talk hear nothing of it. A child would also encrypt
+// under the nonces that its parent uses next.
+static void a_child_that_sends_and_closes_leaves_its_parents_connections_alone(void)
+{
+    struct side first, second;
+    int status = -1;
+    uint32_t in = 0, out = 7;
+    if (!over_datagrams())
+        return; // shared memory has cases of its own
+    open_pair(&host, &first, &second, NULL);
+    for (int round = 0; round < 3; round++) {
+        OK(fi_recv(second.ep, &in, 4, NULL, second.other, NULL));
+        POST(&first, NULL, fi_inject(first.ep, &out, 4, first.other));
+        for (in = 0; in != out; progress(&first))
+            progress(&second);
+        out++;
+        pid_t forked = fork();
+        CHECK(forked >= 0, "no child");
+        if (forked == 0) {
+            uint32_t stolen = 99;
+            fi_inject(first.ep, &stolen, 4, first.other);
+            for (int count = 0; count < 100; count++) {
+                progress(&first);
+                progress(&second);
+            }
+            close_pair(&host, &first, &second);
+            _exit(0);
+        }
+        CHECK(waitpid(forked, &status, 0) == forked && status == 0, "the child ended with %#x", status);
+    }
+    OK(fi_recv(second.ep, &in, 4, NULL, second.other, NULL));
+    POST(&first, NULL, fi_inject(first.ep, &out, 4, first.other));
+    for (in = 0; in == 0; progress(&first))
+        progress(&second);
+    CHECK(in == out, "%u came instead of %u", in, out);
+    close_pair(&host, &first, &second);
+}
+
 const struct test_case process_cases[] = {
+    {"a_child_that_sends_and_closes_leaves_its_parents_connections_alone",
+     a_child_that_sends_and_closes_leaves_its_parents_connections_alone},
     {"every_form_crosses_processes", every_form_crosses_processes},
     {"first_contact_from_both_sides_at_once", first_contact_from_both_sides_at_once},
     {"a_computing_target_does_not_stop_the_first_send", a_computing_target_does_not_stop_the_first_send},

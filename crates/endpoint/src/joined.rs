@@ -190,6 +190,7 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
                 && self.ways.to(remote) == Way::Network
             {
                 far.turn.start_using();
+                far.transport.expect_remotes();
             }
             match &mut self.far {
                 Some(far) if near_knows => far.transport.add_remote(remote, address),
@@ -346,6 +347,7 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
             far.transport.add_remote(remote, address);
             if self.ways.to(remote) == Way::Network {
                 far.turn.start_using();
+                far.transport.expect_remotes();
             }
         }
     }

@@ -78,6 +78,10 @@ pub trait LocalRoute: Peer + Sized {
         false
     }
 
+    /// A remote is known that this transport leads to: from now on whoever asks whether this process lives gets an answer,
+    /// as far as the transport can, while its program computes. Setup; nothing when it was called before.
+    fn expect_remotes(&mut self) {}
+
     /// Says whether who makes progress waits for nothing that comes another way: then one call may look several times. Fast path.
     fn set_undisturbed(&mut self, _: bool) {}
 

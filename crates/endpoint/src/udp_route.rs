@@ -32,6 +32,10 @@ impl<P: Ports> LocalRoute for Transport<P> {
         self.name_again(remote);
     }
 
+    fn expect_remotes(&mut self) {
+        self.expect_remotes();
+    }
+
     fn local_address(&self) -> SocketAddr {
         self.local_address()
     }

@@ -18,6 +18,7 @@
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together; [`route`]: where packets leave.
 //! - [`at_fork`]: what a child process must part with.
+//! - [`fork_mark`]: whether a process is a child after fork; [`thread`]: threads beside the program's.
 //! - [`crash`]: numbered steps at which the crash tests end a process; nothing in other builds.
 //!
 //! Errors are `std::io::Error` with the errno of the call; callers above turn them into their own words.
@@ -29,6 +30,7 @@ pub mod cpu;
 pub mod crash;
 pub mod datagrams;
 pub mod file_of;
+pub mod fork_mark;
 mod handing_over;
 pub mod heap;
 pub mod host_check;
@@ -45,6 +47,7 @@ pub mod route;
 pub mod single_copy;
 pub mod sleep;
 mod socket_address;
+pub mod thread;
 pub mod udp_socket;
 #[cfg(test)]
 mod udp_socket_tests;

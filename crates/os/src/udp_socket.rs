@@ -22,6 +22,9 @@ pub const PIECE_LIMIT: usize = 512;
 /// asm-generic/sockios.h; for programs of 64 bits.
 const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 
+/// Datagrams thrown away when a socket is connected: more than its buffer holds before it is made larger.
+const THROWN_AWAY_MOST: usize = 4096;
+
 /// Room for the ancillary data of one sent datagram: the segment size.
 const CONTROL_BYTES: usize = 32;
 
@@ -130,9 +133,25 @@ impl UdpSocket {
         self.share_port(false)?;
         bound?;
         second.share_port(false)?;
-        second.connect(to)?;
-        second.peer = Some(to);
+        second.connect_empty(to)?;
         Ok(second)
+    }
+
+    /// Talks to one address from now on. What came from anybody before, while the socket had a port and no remote, waits in it
+    /// and would be taken for that one's: it is thrown away, and sent again.
+    pub(crate) fn connect_empty(&mut self, to: SocketAddr) -> io::Result<()> {
+        self.connect(to)?;
+        self.peer = Some(to);
+        let mut nothing = [0_u8; 1];
+        for _ in 0..THROWN_AWAY_MOST {
+            let (at, flags) = (nothing.as_mut_ptr().cast(), libc::MSG_DONTWAIT);
+            // SAFETY: the buffer is local, and its size is given; what does not fit is cut off.
+            if unsafe { libc::recv(self.raw(), at, nothing.len(), flags) } < 0 {
+                return Ok(());
+            }
+        }
+        // Its remote floods it: then nobody else's are left.
+        Ok(())
     }
 
     /// The largest IP packet that the kernel sends from here to an address without taking it apart: what the interface on

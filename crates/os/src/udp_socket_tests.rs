@@ -180,3 +180,25 @@ fn what_has_left_a_wait_set_is_not_named_any_more() {
     set.add(b.as_fd()).expect("added again");
     assert!(wait_readable(set.descriptor(), 0));
 }
+
+/// Anybody may send to a port in the moment between bind(2) and connect(2).
+#[test]
+fn a_connected_socket_has_nothing_that_came_before_it_was_connected() {
+    let home: std::net::SocketAddr = "127.0.0.1:0".parse().expect("address");
+    let remote = std::net::UdpSocket::bind(home).expect("a socket");
+    let stranger = std::net::UdpSocket::bind(home).expect("a socket");
+    let mut socket = UdpSocket::bind(home).expect("a socket");
+    let at = socket.local_address().expect("bound");
+    for _ in 0..3 {
+        stranger.send_to(b"mine", at).expect("loopback takes all");
+    }
+    let to = remote.local_addr().expect("bound");
+    socket.connect_empty(to).expect("connected");
+    stranger.send_to(b"late", at).expect("loopback takes all");
+    remote.send_to(b"yours", at).expect("loopback takes all");
+    let mut batch = crate::datagrams::ReceiveBatch::new(4, 2048);
+    let count = batch.receive(&socket).expect("no error waits");
+    let got: Vec<_> = (0..count).filter_map(|index| batch.get(index)).collect();
+    assert_eq!(got.len(), 1);
+    assert_eq!((got[0].from, got[0].bytes), (to, &b"yours"[..]));
+}

@@ -17,6 +17,7 @@ use std::thread::{self, JoinHandle};
 
 use weft_endpoint::Waitable;
 use weft_os::sleep::{WaitSet, wait_readable, yield_now};
+use weft_os::thread::without_signals;
 
 use crate::lock::Lock;
 use crate::log::{Subsystem, info};
@@ -246,18 +247,5 @@ impl Shared {
         self.bell.raise();
         // It ends with an error only if it panicked, and then it has ended too.
         let _ = thread.join();
-    }
-}
-
-/// Starts a thread that gets none of the application's signals.
-fn without_signals<R>(start: impl FnOnce() -> R) -> R {
-    // SAFETY: signal sets are plain data, filled by the calls; the mask of this thread is put back.
-    unsafe {
-        let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
-        libc::sigfillset(&mut all);
-        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        let started = start();
-        libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
-        started
     }
 }

@@ -50,4 +50,5 @@ pub extern "C" fn fi_prov_ini() -> *mut FiProvider {
 /// Every object belongs to the application until it closes it; but no thread may outlive this library.
 unsafe extern "C" fn cleanup() {
     attendant::end_all();
+    weft_endpoint::srd::end_heartbeats();
 }

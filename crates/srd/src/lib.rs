@@ -90,6 +90,7 @@ pub use events::{
     Statistics, Transmit,
 };
 pub use machine::Machine;
+pub use questions::Living;
 pub use weft_wire::port_addresses::FURTHER_ADDRESSES;
 pub use weft_wire::refusal::Reason;
 pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT, PortAddresses};

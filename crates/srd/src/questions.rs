@@ -2,7 +2,9 @@
 //! What is asked of a remote of which nothing is heard: probes (srd-protocol 13.2), and heartbeats at the port where its
 //! process answers while its program computes (13.6). Called by transmit and contact; silence judges.
 
-use weft_wire::Alive;
+use std::net::SocketAddr;
+
+use weft_wire::{Alive, Body, Head, Header, Packet};
 
 use crate::config::Config;
 use crate::contact::{Came, said_home};
@@ -95,5 +97,54 @@ impl Machine {
             flow.silence.on_alive(alive.echo_sent_ns);
             self.settle(index as u32, came.now_ns, false);
         }
+    }
+}
+
+/// Who answers heartbeats of an endpoint while its program computes: what a thread beside the machine needs to know.
+#[derive(Clone, Copy, Debug)]
+pub struct Living {
+    /// The endpoint's incarnation.
+    pub incarnation: u64,
+    /// Its address and first port.
+    pub home: SocketAddr,
+    /// The incarnation under which the answers leave: nobody else's, so that their counts are no others' either.
+    pub speaker: u64,
+}
+
+impl Living {
+    /// The answer to a datagram, if it asks whether this endpoint lives: no longer than the question (srd-protocol 13.6, 14.3).
+    pub fn answer(&self, datagram: &[u8]) -> Option<Head> {
+        let packet = Packet::parse(datagram).ok()?;
+        let header = &packet.header;
+        let stranger = header.target == 0 && packet.hello.is_some();
+        let asks = matches!(packet.body, Body::Probe) && header.source != self.incarnation;
+        if !asks || !(stranger || header.target == self.incarnation) {
+            return None;
+        }
+        let answer = Packet {
+            header: Header {
+                path: header.path.reverse(),
+                acknowledge_now: false,
+                retransmission: false,
+                sealed: false,
+                context: 0,
+                source: self.speaker,
+                target: header.source,
+                // Nothing of it counts as heard: it speaks of the time of the question.
+                sent_ns: 0,
+                sequence: 0,
+            },
+            hello: None,
+            acknowledgement: None,
+            body: Body::Alive(Alive {
+                incarnation: self.incarnation,
+                echo_sent_ns: header.sent_ns,
+                home: self.home,
+            }),
+            payload: &[],
+        };
+        let mut head = Head::new();
+        answer.write(&mut head);
+        Some(head)
     }
 }

@@ -49,6 +49,11 @@ impl Gate {
         }
     }
 
+    /// The guard itself, for who sends and hears under an incarnation of its own.
+    pub(crate) fn into_guard(self) -> Option<Guard> {
+        self.guard
+    }
+
     /// What the machine must be made with, if there is a guard.
     pub(crate) fn incarnation(&self) -> Option<u64> {
         self.guard.as_ref().map(Guard::incarnation)

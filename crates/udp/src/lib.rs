@@ -3,7 +3,8 @@
 //!
 //! This crate drives the sans-IO machine of weft-srd: it owns the sockets, the clock and the payloads, and the machine
 //! decides what is sent when and where. An endpoint has eight ports whatever the number of its remotes; a pair of
-//! ports, ours and theirs, is one path through the network. No threads; everything happens in the caller's calls.
+//! ports, ours and theirs, is one path through the network. Everything happens in the caller's calls, but for one thread that
+//! sleeps until somebody asks whether this process lives ([`Transport::expect_remotes`]).
 //!
 //! One message down: [`Transport`]'s `post_send` (send.rs) -> the machine -> outbox.rs -> [`Ports`], gathered from the
 //! user's memory, or from a copy if the buffer has to be free at once (sends.rs).
@@ -19,7 +20,7 @@
 //! remote after three such answers; a remote that closes says so.
 //!
 //! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`, `own`; `receive`, `arrivals`, `inquiry`,
-//! `remotes`; [`ports`], [`sockets`] with `attention`, `homes`, `favourite`, `departures` and `gate`, [`simulated`]; [`statistics`], `published`.
+//! `remotes`; [`ports`], [`sockets`] with `attention`, `homes`, `favourite`, `departures`, `gate` and `heartbeats`, [`simulated`]; [`statistics`], `published`.
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -27,6 +28,7 @@ mod attention;
 mod departures;
 mod favourite;
 mod gate;
+mod heartbeats;
 mod homes;
 mod inquiry;
 mod lone;
@@ -44,6 +46,7 @@ pub mod sockets;
 pub mod statistics;
 pub mod transport;
 
+pub use heartbeats::end_all as end_heartbeats;
 pub use ports::Ports;
 pub use settings::{OpenError, Settings};
 pub use simulated::SimulatedPorts;

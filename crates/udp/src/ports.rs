@@ -102,6 +102,15 @@ pub trait Ports: Sized {
     /// Somebody will sleep on the descriptor, until this time at most. `with_room`: also until datagrams can leave.
     fn before_sleep(&mut self, until_ns: Option<u64>, with_room: bool);
 
+    /// From now on heartbeats are answered while the program computes (srd-protocol 13.6). Setup; nothing the second time.
+    fn answer_heartbeats(&mut self) {}
+
+    /// False in a child after fork(2): the sockets, and what they send, are its parent's. Fast path.
+    #[inline]
+    fn are_ours(&self) -> bool {
+        true
+    }
+
     /// What was counted so far.
     fn counts(&self) -> PortCounts;
 }

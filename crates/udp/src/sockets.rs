@@ -11,6 +11,7 @@ use std::os::fd::AsFd;
 
 use weft_memory::GatherSpace;
 use weft_os::datagrams::ReceiveBatch;
+use weft_os::fork_mark::ForkMark;
 use weft_os::sleep::{Timer, WaitSet};
 use weft_os::udp_socket::{SEGMENTS_BYTES, SendFailure, UdpSocket};
 use weft_os::{clock, interface, process};
@@ -20,6 +21,7 @@ use crate::attention::Attention;
 use crate::departures::{Run, Source, alone, socket_index};
 use crate::favourite::Favourite;
 use crate::gate::Gate;
+use crate::heartbeats::Heartbeats;
 use crate::homes;
 use crate::lone::Lone;
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
@@ -88,6 +90,8 @@ pub struct SocketPorts {
     gathered: Vec<u8>,
     /// What the user allows.
     datagram_limit_bytes: u16,
+    heartbeats: Option<Heartbeats>,
+    mark: ForkMark,
 }
 
 /// The largest datagram for an IP packet of this size, within the user's limit; `None` stands for an unknown size.
@@ -314,7 +318,9 @@ impl SocketPorts {
 impl Ports for SocketPorts {
     fn open(settings: &Settings) -> Result<Self, OpenError> {
         let gate = Gate::open(settings)?;
-        let (sockets, list) = Self::open_all(settings, &gate)?;
+        let (sockets, mut list) = Self::open_all(settings, &gate)?;
+        let heartbeats = Heartbeats::reserve(settings, &list);
+        list.heartbeat_port = heartbeats.as_ref().map_or(0, Heartbeats::port);
         let wait_set = WaitSet::new().map_err(OpenError::Sockets)?;
         let timer = Timer::new().map_err(OpenError::Sockets)?;
         for socket in &sockets {
@@ -347,6 +353,8 @@ impl Ports for SocketPorts {
                 reported: false,
             },
             gate,
+            heartbeats,
+            mark: ForkMark::new().map_err(OpenError::Sockets)?,
             gathered: Vec::new(),
             datagram_limit_bytes: settings.datagram_limit_bytes.unwrap_or(u16::MAX),
             sockets,
@@ -411,7 +419,23 @@ impl Ports for SocketPorts {
         self.look_for_rest(visit)
     }
 
+    fn answer_heartbeats(&mut self) {
+        if let Some(heartbeats) = &mut self.heartbeats {
+            heartbeats.start();
+        }
+    }
+
+    #[inline]
+    fn are_ours(&self) -> bool {
+        self.mark.is_maker()
+    }
+
     fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed {
+        // A child has the counts of its parent, and would encrypt under the same nonces (srd-protocol 14.5).
+        if !self.mark.is_maker() {
+            let (count, blocked) = (batch.len(), false);
+            return Departed { count, blocked };
+        }
         self.gate.prepare(batch, sends);
         let mut count = 0;
         let mut blocked = false;
@@ -428,6 +452,9 @@ impl Ports for SocketPorts {
     }
 
     fn before_sleep(&mut self, until_ns: Option<u64>, with_room: bool) {
+        if !self.mark.is_maker() {
+            return;
+        }
         // There is no word when a socket has room again: look soon.
         let soon_ns = with_room.then(|| clock::monotonic_ns() + ROOM_NS);
         let at_ns = match (until_ns, soon_ns) {

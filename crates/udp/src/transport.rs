@@ -161,6 +161,12 @@ impl<P: Ports> Transport<P> {
         self.ports.set_undisturbed(undisturbed);
     }
 
+    /// A remote is known with which there will be messages: from now on its question whether this process lives is answered
+    /// while the program computes (srd-protocol 13.6). Setup; nothing when it was called before.
+    pub fn expect_remotes(&mut self) {
+        self.ports.answer_heartbeats();
+    }
+
     /// What was counted so far.
     pub fn statistics(&self) -> Statistics {
         let counts = self.ports.counts();
@@ -314,6 +320,9 @@ impl<P: Ports> Peer for Transport<P> {
             }
             return self.driver.own.post(op, payload);
         }
+        if !self.ports.are_ours() {
+            return Err(PostError::Failed(TransferError::Unreachable));
+        }
         let now_ns = self.ports.now_ns();
         let posted = self.driver.post(op, payload, now_ns)?;
         self.flush(now_ns);
@@ -357,6 +366,9 @@ impl<P: Ports> Peer for Transport<P> {
 
     #[inline]
     fn progress<O: Owner>(&mut self, owner: &mut O) -> usize {
+        if !self.ports.are_ours() {
+            return 0;
+        }
         let driver = &mut self.driver;
         let (mut events, mut heard_ns) = (0, 0);
         let count = self.ports.receive(&mut |now_ns, incoming| {

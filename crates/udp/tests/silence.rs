@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Remotes that say nothing: one that computes is waited for, one whose host is silent too is given up.
+//! Remotes that say nothing: one that computes is waited for, one that nobody answers for is given up.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -9,6 +9,7 @@ use weft_contract::{
     RemoteId, SendOp, SendToken, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
+use weft_udp::seal::{JobKey, Trust};
 use weft_udp::simulated::{Manner, Wire};
 use weft_udp::{Ports, Settings, SimulatedPorts, SocketPorts, Transport};
 
@@ -85,6 +86,55 @@ fn a_process_that_computes_for_longer_than_dead_after_is_waited_for() {
         a.progress(&mut at_a);
     }
     assert_eq!((at_a.sent, at_a.failed, at_b.received), (1, 0, 1));
+}
+
+/// Three times as long as a host's word stands for a process: this one answers itself.
+#[test]
+fn a_process_that_computes_for_long_is_waited_for_before_and_after_it_was_heard_key_or_not() {
+    let loopback = IpAddr::from([127, 0, 0, 1]);
+    let key = JobKey::generate().expect("random numbers");
+    let trusts = [(None, false), (Some(&key), false), (Some(&key), true)].map(|(key, encrypt)| {
+        key.map(|key| Trust {
+            job_key: Some(key.clone()),
+            encrypt,
+            ..Trust::default()
+        })
+    });
+    // All at once, for they take seconds of silence.
+    std::thread::scope(|scope| {
+        for trust in trusts {
+            scope.spawn(move || {
+                let open = || {
+                    let settings = Settings {
+                        address: Some(SocketAddr::new(loopback, 0)),
+                        dead_after: DEAD_AFTER,
+                        trust: trust.clone(),
+                        ..Settings::default()
+                    };
+                    Transport::<SocketPorts>::open(&settings).expect("sockets")
+                };
+                let (mut a, mut b) = (open(), open());
+                b.expect_remotes();
+                a.add_remote(RemoteId(0), b.local_address());
+                let (mut at_a, mut at_b) = (Counts::default(), Counts::default());
+                for sent in 1..3 {
+                    post(&mut a);
+                    let start = Instant::now();
+                    while start.elapsed() < 30 * DEAD_AFTER {
+                        a.progress(&mut at_a);
+                        std::thread::yield_now();
+                    }
+                    assert_eq!((at_a.sent, at_a.failed, at_a.lost), (sent - 1, 0, 0));
+                    let start = Instant::now();
+                    while at_a.sent < sent && start.elapsed() < Duration::from_secs(100) {
+                        b.progress(&mut at_b);
+                        a.progress(&mut at_a);
+                    }
+                    assert_eq!((at_a.sent, at_a.failed, at_b.received), (sent, 0, sent));
+                }
+            });
+        }
+    });
 }
 
 #[test]
