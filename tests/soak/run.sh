@@ -23,7 +23,7 @@ if [ ! -x "$weft" ] || [ ! -f "$folder/libweft-fi.so" ]; then
     summary
     exit
 fi
-if ! ldconfig -p | grep -q 'libfabric\.so\.1 '; then
+if ! /sbin/ldconfig -p | grep 'libfabric\.so\.1 ' >/dev/null; then
     skip 'soak' 'libfabric is not installed (Debian: libfabric1)'
     summary
     exit
