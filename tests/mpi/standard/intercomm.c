@@ -64,21 +64,6 @@ static void messages(void) {
     drop();
 }
 
-static void matched_probe(void) {
-    if (!is_even()) return;
-    make();
-    int value = rank, got = -1;
-    MPI_Message message;
-    MPI_Status status;
-    MPI_Request request;
-    succeeds(MPI_Isend(&value, 1, MPI_INT, here % there, DATA, across, &request));
-    succeeds(MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, across, &message, &status));
-    succeeds(MPI_Mrecv(&got, 1, MPI_INT, &message, &status));
-    expect(got == status.MPI_SOURCE * 2 + is_low);
-    succeeds(MPI_Wait(&request, MPI_STATUS_IGNORE));
-    drop();
-}
-
 // The same tags on the own communicator and across do not meet.
 static void apart_from_others(void) {
     if (!is_even()) return;
@@ -137,7 +122,6 @@ static void merged(void) {
 static const struct test tests[] = {
     {"groups", groups, 2},
     {"messages", messages, 2},
-    {"matched_probe", matched_probe, 2},
     {"apart_from_others", apart_from_others, 2},
     {"collectives", collectives, 2},
     {"merged", merged, 2},

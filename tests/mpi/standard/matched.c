@@ -203,6 +203,26 @@ static void truncated(void) {
     }
 }
 
+// Ranks 0 and 1 are a group each.
+static void across_groups(void) {
+    MPI_Comm own, across;
+    int value = rank + 30, got = -1;
+    MPI_Message message;
+    MPI_Status status;
+    MPI_Request request;
+    succeeds(MPI_Comm_split(MPI_COMM_WORLD, rank, 0, &own));
+    if (rank < 2) {
+        succeeds(MPI_Intercomm_create(own, 0, MPI_COMM_WORLD, 1 - rank, 77, &across));
+        succeeds(MPI_Isend(&value, 1, MPI_INT, 0, DATA, across, &request));
+        succeeds(MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, across, &message, &status));
+        succeeds(MPI_Mrecv(&got, 1, MPI_INT, &message, &status));
+        expect(got == 31 - rank && status.MPI_SOURCE == 0 && status.MPI_TAG == DATA);
+        succeeds(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        succeeds(MPI_Comm_free(&across));
+    }
+    succeeds(MPI_Comm_free(&own));
+}
+
 static const struct test tests[] = {
     {"basic", basic, 2},
     {"contiguous", contiguous, 2},
@@ -224,6 +244,7 @@ static const struct test tests[] = {
     {"synchronous_send", synchronous_send, 2},
     {"nobody", nobody, 2},
     {"truncated", truncated, 2},
+    {"across_groups", across_groups, 2},
     {NULL, NULL, 0},
 };
 

@@ -2,33 +2,9 @@
 // MPI_THREAD_MULTIPLE (MPI 4.1, section 11.6): four threads of each rank call MPI at once, for
 // sends, receives, probes, windows and new communicators. A thread that waits keeps no other thread
 // from its communication.
-#include "standard.h"
+#include "crew.h"
 
-#include <pthread.h>
-
-enum { THREADS = 4, ROUNDS = 60, LONG = 200000 };
-
-struct task {
-    void (*run)(int thread);
-    int thread;
-};
-
-static void *begin(void *argument) {
-    struct task *task = argument;
-    task->run(task->thread);
-    return NULL;
-}
-
-static void in_threads(void (*run)(int thread)) {
-    pthread_t threads[THREADS];
-    struct task tasks[THREADS];
-    if (rank > 1) return;
-    for (int i = 0; i < THREADS; i++) {
-        tasks[i] = (struct task){run, i};
-        if (pthread_create(&threads[i], NULL, begin, &tasks[i]) != 0) abort();
-    }
-    for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
-}
+enum { ROUNDS = 60, LONG = 200000 };
 
 static MPI_Comm copies[THREADS];
 
@@ -109,35 +85,6 @@ static void from_any(int thread) {
     }
 }
 
-// The matched probe of one thread hides its message from all others.
-static void matched_from_any(int thread) {
-    char *bytes = filled(LONG, 0);
-    for (int round = 0; round < ROUNDS; round++) {
-        int value = round * THREADS + thread, length = length_in(round), count = -1;
-        MPI_Message message;
-        MPI_Status status;
-        memcpy(bytes, &value, sizeof value);
-        if (rank == 0) {
-            succeeds(MPI_Send(bytes, length, MPI_BYTE, 1, length % 1009, MPI_COMM_WORLD));
-            continue;
-        }
-        succeeds(MPI_Mprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &message, &status));
-        succeeds(MPI_Get_count(&status, MPI_BYTE, &count));
-        if (count < (int)sizeof value || count > LONG) {
-            wrong("a message of %d bytes", count);
-            break;
-        }
-        succeeds(MPI_Mrecv(bytes, count, MPI_BYTE, &message, &status));
-        memcpy(&value, bytes, sizeof value);
-        expect(status.MPI_TAG == count % 1009 && count == length_in(value / THREADS));
-        if (value < 0 || value >= THREADS * ROUNDS)
-            wrong("value %d", value);
-        else
-            taken[value]++;
-    }
-    free(bytes);
-}
-
 static void each_once(void (*run)(int thread)) {
     for (int i = 0; i < THREADS * ROUNDS; i++) taken[i] = 0;
     in_threads(run);
@@ -145,7 +92,6 @@ static void each_once(void (*run)(int thread)) {
         if (taken[i] != 1) wrong("message %d was received %d times", i, taken[i]);
 }
 static void wildcard_receives(void) { each_once(from_any); }
-static void matched_probes(void) { each_once(matched_from_any); }
 
 // Three threads wait in MPI_Recv for what the fourth makes the other rank send.
 static void waiters(int thread) {
@@ -264,7 +210,6 @@ static const struct test tests[] = {
     {"one_communicator_each", one_communicator_each, 2},
     {"blocking_ping_pong", blocking_ping_pong, 2},
     {"wildcard_receives", wildcard_receives, 2},
-    {"matched_probes", matched_probes, 2},
     {"a_waiting_thread_is_alone", a_waiting_thread_is_alone, 2},
     {"comm_dup", comm_dup, 2},
     {"collectives", collectives, 2},

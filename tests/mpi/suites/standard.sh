@@ -11,7 +11,7 @@ STANDARD=tests/mpi/standard
 EXCEPTIONS=$STANDARD/exceptions.txt
 # Program and ranks.
 STANDARD_PROGRAMS=(progress:2 locality:2 ordering:3 cancel:2 datatypes:2 matched:2 requests:2
-    intercomm:4 threads:2 windows:2 spawn:2 finalize:2)
+    intercomm:4 threads:2 matchedthreads:2 windows:2 spawn:2 finalize:2)
 
 # standard_compiler MPI: Intel MPI runs what is built for MPICH, by their common binary interface.
 standard_compiler() {
@@ -97,10 +97,10 @@ for line in open(sys.argv[1]):
     every[place] += 1
     passed[place] += found[3] == "ok"
 columns = sorted({column for _, column in every})
-print(f"{'passed/all':<10}", *(f"{column:>21}" for column in columns))
+print(f"{'passed/all':<14}", *(f"{column:>21}" for column in columns))
 for program in dict.fromkeys(program for program, _ in every):
     cells = (f"{passed[program, column]}/{every[program, column]}" for column in columns)
-    print(f"{program:<10}", *(f"{cell:>21}" for cell in cells))
+    print(f"{program:<14}", *(f"{cell:>21}" for cell in cells))
 PYTHON
 }
 

@@ -61,6 +61,7 @@ impl Launch {
     ) -> Result<Self, Fault> {
         let Settings {
             arguments,
+            before_program,
             set,
             remove,
         } = settings;
@@ -89,6 +90,7 @@ impl Launch {
         if let (Some(later), Family::OpenMpi) = (request.elsewhere, mpi.family) {
             launch.export(later);
         }
+        launch.arguments.extend(before_program);
         launch
             .arguments
             .push(request.program.path.clone().into_os_string());

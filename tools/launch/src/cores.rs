@@ -27,8 +27,7 @@ pub fn allowed() -> Cores {
             .collect(),
         Err(_) => vec![0],
     };
-    let cores: BTreeSet<String> = processors.iter().map(|&number| siblings(number)).collect();
-    let core_count = u32::try_from(cores.len().max(1)).unwrap_or(u32::MAX);
+    let core_count = u32::try_from(grouped(&processors).len().max(1)).unwrap_or(u32::MAX);
     // The standard library knows the quotas of both versions of control groups.
     let parallel = std::thread::available_parallelism().map_or(core_count, |count| {
         u32::try_from(count.get()).unwrap_or(u32::MAX)
@@ -53,6 +52,24 @@ pub fn names() -> BTreeSet<String> {
 pub fn boot_id() -> Option<String> {
     let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(text.trim().to_owned()).filter(|id| !id.is_empty())
+}
+
+/// The hardware threads that this process may run on, by core, in the order of the first of each.
+#[must_use]
+pub fn by_core() -> Vec<Vec<usize>> {
+    grouped(&allowed().processors)
+}
+
+fn grouped(processors: &[usize]) -> Vec<Vec<usize>> {
+    let mut cores: Vec<(String, Vec<usize>)> = Vec::new();
+    for &number in processors {
+        let threads = siblings(number);
+        match cores.iter_mut().find(|(known, _)| *known == threads) {
+            Some((_, core)) => core.push(number),
+            None => cores.push((threads, vec![number])),
+        }
+    }
+    cores.into_iter().map(|(_, core)| core).collect()
 }
 
 /// The list of the hardware threads that share a core with this one: the same text for each of them.

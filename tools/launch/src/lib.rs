@@ -18,6 +18,8 @@
 //!   place), `posts` starts a `guard` on each and speaks `order` with it at every `beat`, `spread` tells each MPI;
 //!   `machines` finds hosts that are one machine.
 //! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of this together.
+//! - `calls`: what the program calls that wants another way; `caution`: what no setting helps.
+//! - `bind`: what binds MPICH's ranks to their cores.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
 //! - `heap`: the preloaded heap that receivers map (`--heap`).
 //! - `job_key`: what the ranks know each other by between hosts.
@@ -33,6 +35,9 @@
 pub mod agent;
 pub mod arguments;
 mod beat;
+pub mod bind;
+pub mod calls;
+mod caution;
 pub mod choose;
 pub mod command;
 pub mod cores;
@@ -144,6 +149,9 @@ fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
         None => None,
     };
     announce(arguments, &plan);
+    if let Some(warning) = &plan.caution {
+        eprintln!("weft: warning: {warning}");
+    }
     let limits = limits::Limits::here();
     let (ending, reports, unreadable) = run_job(arguments, &mut plan)?;
     let summary = Summary::of(&reports, unreadable);

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::agent::Agent;
 use crate::arguments::{Arguments, CoreBinding, MpiChoice};
+use crate::calls::Calls;
 use crate::choose::{self, Chosen};
 use crate::command::{Launch, Request};
 use crate::discover::{self, Candidate, Installation, Surroundings};
@@ -22,7 +23,7 @@ use crate::posts::Posts;
 use crate::program::{self, Binding, Program};
 use crate::spread::{self, Spread};
 use crate::transport::{self, Shape, Transport, openmpi};
-use crate::{Check, cores, heap, job_key, leftovers, limits, provider, report};
+use crate::{Check, caution, cores, heap, job_key, leftovers, limits, provider, report};
 
 /// A job that is ready to start.
 pub(crate) struct Plan {
@@ -38,6 +39,8 @@ pub(crate) struct Plan {
     pub one_machine: Vec<String>,
     /// The socket for reports, the same name on each host.
     pub report_name: String,
+    /// What the user must know of this program under this MPI.
+    pub caution: Option<String>,
     /// The mark of the job's processes.
     pub job: String,
     /// Where hosts were named: the ranks of each.
@@ -92,13 +95,12 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         }
         _ => None,
     };
-    let (shape, one_machine) = shape_of(
-        arguments,
-        spread.as_ref(),
-        posts.as_ref(),
-        own_cores,
+    let (shape, one_machine) = shape_of(arguments, spread.as_ref(), posts.as_ref(), own_cores)?;
+    let shape = Shape {
         provider_folder,
-    )?;
+        calls: Calls::of(&program),
+        ..shape
+    };
     let mut settings = transport::settings(mpi, &arguments.transport, &shape)?;
     if let Some(spread) = &spread {
         spread::add(&mut settings, mpi, &arguments.transport, spread);
@@ -116,7 +118,9 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
     heap::preload(&mut launch, heap.as_ref(), rest.len(), heap::inherited());
+    let caution = caution::of(mpi, &arguments.transport, &shape);
     Ok(Plan {
+        caution,
         chosen,
         launch,
         shape,
@@ -219,14 +223,13 @@ fn spread_over(
     }))
 }
 
-/// What the MPI must know of the job, and the hosts that are one machine. In a dry run the other hosts are taken to have as
-/// many cores as this machine.
+/// What the MPI must know of the job, but for the provider and the program, and the hosts that
+/// are one machine. In a dry run the other hosts are taken to have as many cores as this machine.
 fn shape_of(
     arguments: &Arguments,
     spread: Option<&Spread>,
     posts: Option<&Posts>,
     own_cores: u32,
-    provider_folder: Option<PathBuf>,
 ) -> Result<(Shape, Vec<String>), Fault> {
     let room = match spread {
         None => Room {
@@ -245,7 +248,9 @@ fn shape_of(
         label: arguments.label,
         root: nix::unistd::geteuid().is_root(),
         shared_core_rules: shared_core_rules(arguments),
-        provider_folder,
+        provider_folder: None,
+        calls: Calls::default(),
+        own_command: std::env::current_exe().ok(),
     };
     if arguments.bind == CoreBinding::Core && !shape.bound {
         return Err(Fault::Usage(format!(

@@ -13,6 +13,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use crate::calls::Calls;
 use crate::discover::Installation;
 use crate::family::Family;
 use crate::fault::Fault;
@@ -95,6 +96,10 @@ pub struct Shape {
     pub provider_folder: Option<PathBuf>,
     /// Rules for Open MPI's collectives where ranks share cores, unless the user has said something about those.
     pub shared_core_rules: Option<PathBuf>,
+    /// What the program calls.
+    pub calls: Calls,
+    /// This executable, by which ranks can be started bound to a core.
+    pub own_command: Option<PathBuf>,
 }
 
 impl Shape {
@@ -110,6 +115,8 @@ impl Shape {
 pub struct Settings {
     /// Arguments of the launcher, before the program.
     pub arguments: Vec<String>,
+    /// Words that start the program, before it.
+    pub before_program: Vec<OsString>,
     /// Variables to set, in order.
     pub set: Vec<(String, OsString)>,
     /// Variables to take out of the environment, because they would contradict the transport.

@@ -4,6 +4,7 @@
 //! docs/report.md lists the differences that are permitted; this is the list that is held.
 
 use super::*;
+use crate::calls::Calls;
 use crate::family::Version;
 use std::collections::BTreeSet;
 
@@ -60,6 +61,8 @@ fn shape(ranks: u32, spread: bool) -> Shape {
         root: true,
         provider_folder: Some("/w".into()),
         shared_core_rules: Some("/w/openmpi-shared-cores.rules".into()),
+        calls: Calls::default(),
+        own_command: None,
     }
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
-//! Calls `weft_launch::run` and its `guard`, `weft_bench::run`, `weft_doctor::doctor`, `weft_doctor::top::run`,
-//! `weft_doctor::info`, `weft_netsim::run` and `weft_soak::run`; nothing is decided here but what the
-//! system's signals do.
+//! Calls `weft_launch::run`, its `guard` and its `bind`, `weft_bench::run`, `weft_doctor::doctor`,
+//! `weft_doctor::top::run`, `weft_doctor::info`, `weft_netsim::run` and `weft_soak::run`; nothing is
+//! decided here but what the system's signals do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
@@ -32,6 +32,9 @@ enum Tool {
     /// What weft run starts on the other hosts of a job
     #[command(hide = true)]
     Guard,
+    /// What weft run has ranks of MPICH started by
+    #[command(hide = true, disable_help_flag = true)]
+    Bind(Words),
     /// Measure latency, bandwidth and collectives, and compare MPIs and transports
     #[command(disable_help_flag = true)]
     Bench(Words),
@@ -96,6 +99,7 @@ fn main() -> ExitCode {
     ExitCode::from(match tool {
         Tool::Run(Words { words }) => weft_launch::run(words, check),
         Tool::Guard => weft_launch::guard::serve(),
+        Tool::Bind(Words { words }) => weft_launch::bind::run(words),
         Tool::Bench(Words { words }) => weft_bench::run(words),
         Tool::Doctor(Words { words }) => weft_doctor::doctor(words),
         Tool::Sim(Words { words }) => weft_netsim::run(words),

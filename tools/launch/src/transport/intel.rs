@@ -30,14 +30,21 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     }
     settings.set("I_MPI_PIN", if shape.bound { "1" } else { "0" });
     let own = providers_of(mpi);
-    let fabric = if *transport == Transport::Native {
-        "shm"
-    } else {
-        "ofi"
+    let fabric = match (transport, shape.calls.processes) {
+        (Transport::Native, false) => "shm",
+        // Shared memory alone crashes in MPI_Comm_spawn (2021.18): ranks that come later, and no
+        // others on this machine, are reached over libfabric.
+        (Transport::Native, true) => "shm:ofi",
+        _ => "ofi",
     };
     settings.set("I_MPI_FABRICS", fabric);
     match transport {
-        Transport::Native => settings.remove(&["FI_PROVIDER"]),
+        Transport::Native => {
+            settings.remove(&["FI_PROVIDER"]);
+            if let (true, Some(folder)) = (shape.calls.processes, &own) {
+                settings.set("FI_PROVIDER_PATH", folder);
+            }
+        }
         Transport::Tcp => {
             settings.set("FI_PROVIDER", "tcp");
             settings.set("I_MPI_OFI_PROVIDER", "tcp");
@@ -53,7 +60,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
             set_provider(&mut settings, transport, shape, own.as_deref());
         }
     }
-    if *transport != Transport::Native {
+    if fabric != "shm" {
         settings.set("I_MPI_OFI_LIBRARY_INTERNAL", "1");
     }
     settings
@@ -102,6 +109,7 @@ fn prefix_of(library: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::Calls;
     use crate::family::{Family, Version};
 
     fn intel(folder: &Path, fabric: &str) -> Installation {
@@ -133,6 +141,8 @@ mod tests {
             root: true,
             provider_folder: Some("/w".into()),
             shared_core_rules: None,
+            calls: Calls::default(),
+            own_command: None,
         }
     }
 
@@ -180,5 +190,10 @@ mod tests {
         assert_eq!(found.value("I_MPI_PIN").unwrap(), "0");
         assert!(found.remove.iter().any(|name| name == "FI_PROVIDER"));
         assert_eq!(found.value("FI_PROVIDER_PATH"), None);
+        let mut spawning = shape(2);
+        spawning.calls.processes = true;
+        let found = settings(&intel(folder.path(), "lib"), &Transport::Native, &spawning);
+        assert_eq!(found.value("I_MPI_FABRICS").unwrap(), "shm:ofi");
+        assert!(found.value("FI_PROVIDER_PATH").is_some());
     }
 }

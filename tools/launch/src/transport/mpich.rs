@@ -7,13 +7,15 @@ use super::{Settings, Shape, Transport, set_provider};
 use crate::discover::Installation;
 
 /// Variables that would choose another module or path than the transport asks for.
-const CONTRADICTING: [&str; 6] = [
+const CONTRADICTING: [&str; 8] = [
     "MPIR_CVAR_CH4_NETMOD",
     "MPIR_CVAR_NOLOCAL",
     "MPIR_CVAR_NO_LOCAL",
     "MPIR_CVAR_OFI_USE_PROVIDER",
     "MPIR_CVAR_ODD_EVEN_CLIQUES",
     "MPIR_CVAR_NUM_CLIQUES",
+    "HYDRA_BINDING",
+    "HYDRA_MAPPING",
 ];
 
 /// Arguments and environment for a job under MPICH.
@@ -24,11 +26,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     if shape.label {
         settings.argument(&["-l"]);
     }
-    settings.argument(if shape.bound {
-        &["-bind-to", "core", "-map-by", "core"]
-    } else {
-        &["-bind-to", "none"]
-    });
+    bind(&mut settings, shape);
     let ucx_alone = !mpi.netmods.is_empty() && !mpi.netmods.iter().any(|name| name == "ofi");
     match transport {
         Transport::Weft | Transport::Ofi(_) => {
@@ -52,9 +50,23 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     settings
 }
 
+/// Binds ranks without a word to Hydra: a job that was started with -bind-to, `none` included, ends
+/// at its first MPI_Comm_spawn ("duplicate setting: binding", 5.0.2). On several hosts it is left
+/// to Hydra all the same, as it knows the cores there.
+fn bind(settings: &mut Settings, shape: &Shape) {
+    match (&shape.own_command, shape.bound, shape.spread) {
+        (_, false, _) => {}
+        (Some(command), true, false) => {
+            settings.before_program = vec![command.into(), "bind".into()];
+        }
+        _ => settings.argument(&["-bind-to", "core", "-map-by", "core"]),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::Calls;
     use crate::family::{Family, Version};
     use std::ffi::OsStr;
 
@@ -83,6 +95,8 @@ mod tests {
             root: true,
             provider_folder: Some("/w".into()),
             shared_core_rules: None,
+            calls: Calls::default(),
+            own_command: None,
         }
     }
 
@@ -114,7 +128,32 @@ mod tests {
         let found = settings(&mpich(&["ucx"]), &Transport::Tcp, &shape(3));
         assert_eq!(value(&found, "UCX_TLS"), Some(OsStr::new("tcp,self")));
         assert_eq!(value(&found, "FI_PROVIDER"), None);
-        assert_eq!(found.arguments, ["-bind-to", "none"]);
+        assert!(found.arguments.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn hydra_binds_only_on_other_hosts() {
+        let own_command = Some("/w/bin/weft".into());
+        let one = Shape {
+            own_command,
+            ..shape(2)
+        };
+        let found = settings(&mpich(&["ofi"]), &Transport::Weft, &one);
+        assert!(found.arguments.is_empty(), "{found:?}");
+        assert_eq!(found.before_program, ["/w/bin/weft", "bind"]);
+        assert!(found.remove.iter().any(|name| name == "HYDRA_BINDING"));
+        let by_hydra = ["-bind-to", "core", "-map-by", "core"];
+        for hosts in [
+            Shape {
+                spread: true,
+                ..one
+            },
+            shape(2),
+        ] {
+            let found = settings(&mpich(&["ofi"]), &Transport::Weft, &hosts);
+            assert_eq!(found.arguments, by_hydra);
+            assert!(found.before_program.is_empty());
+        }
     }
 
     #[test]

@@ -44,6 +44,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
         settings.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     }
     components(&mut settings, transport, five);
+    settle_calls(&mut settings, transport, shape, five);
     set_provider(&mut settings, transport, shape, None);
     settings
 }
@@ -73,19 +74,26 @@ fn few_turns(settings: &mut Settings, shape: &Shape) {
 fn map_and_bind(settings: &mut Settings, shape: &Shape, five: bool) {
     // By slot: each host gets the ranks that its slots say, in the order of the hosts.
     match (shape.bound, shape.spread) {
-        (true, false) => settings.argument(&["--map-by", "core"]),
-        (true, true) => settings.argument(&["--map-by", "slot"]),
-        // Open MPI counts cores as slots, and refuses more ranks than slots unless told.
+        // Open MPI counts cores as slots, and refuses more ranks than slots unless told: those
+        // that MPI_Comm_spawn starts too.
+        (true, false) => settings.argument(&["--map-by", "core:OVERSUBSCRIBE"]),
+        (true, true) => settings.argument(&["--map-by", "slot:OVERSUBSCRIBE"]),
         (false, false) if five => settings.argument(&["--map-by", ":OVERSUBSCRIBE"]),
         (false, true) if five => settings.argument(&["--map-by", "slot:OVERSUBSCRIBE"]),
         (false, false) => settings.argument(&["--oversubscribe"]),
         (false, true) => settings.argument(&["--oversubscribe", "--map-by", "slot"]),
     }
-    settings.argument(&["--bind-to", if shape.bound { "core" } else { "none" }]);
+    // A rank that is spawned shares the core of another.
+    let bind = if shape.bound {
+        "core:overload-allowed"
+    } else {
+        "none"
+    };
+    settings.argument(&["--bind-to", bind]);
 }
 
 fn components(settings: &mut Settings, transport: &Transport, five: bool) {
-    let shared_memory = if five { "sm,self" } else { "vader,self" };
+    let shared_memory = shared_memory(five);
     match transport {
         Transport::Weft | Transport::Ofi(_) => {
             settings.set("OMPI_MCA_pml", "cm");
@@ -116,9 +124,59 @@ fn components(settings: &mut Settings, transport: &Transport, five: bool) {
     );
 }
 
+/// What calls need that not every program has in it.
+fn settle_calls(settings: &mut Settings, transport: &Transport, shape: &Shape, five: bool) {
+    let calls = shape.calls;
+    // Shared memory reaches the ranks that started together: those that come later are reached by
+    // tcp.
+    if *transport == Transport::Native && calls.processes {
+        settings.replace("OMPI_MCA_btl", &format!("{},tcp", shared_memory(five)));
+    }
+    // The usual way to libfabric (cm, mtl ofi) does not unpack what MPI_Mrecv and MPI_Imrecv receive
+    // into a datatype with gaps; ob1 over the BTL ofi does, and takes half as long again.
+    if fills_matched_receives(transport, shape) {
+        settings.replace("OMPI_MCA_pml", "ob1");
+        settings.remove(&["OMPI_MCA_mtl"]);
+        over_btl(settings, transport, five, "2");
+    }
+    // Version 4's windows over messages (osc/pt2pt) refuse MPI_THREAD_MULTIPLE; those over a BTL
+    // do not.
+    if !fills_matched_receives(transport, shape)
+        && !five
+        && transport.provider().is_some()
+        && calls.windows
+        && calls.threads
+    {
+        over_btl(settings, transport, five, "0");
+    }
+}
+
+/// Whether a program that calls MPI_Mrecv or MPI_Imrecv gets a way on which all of them are filled.
+/// Tried on one machine and over Weft alone.
+#[must_use]
+pub fn fills_matched_receives(transport: &Transport, shape: &Shape) -> bool {
+    shape.calls.matched_receives && !shape.spread && *transport == Transport::Weft
+}
+
+/// Has windows, and messages in mode 2, go over the BTL ofi.
+fn over_btl(settings: &mut Settings, transport: &Transport, five: bool, mode: &str) {
+    settings.replace("OMPI_MCA_btl", "ofi,self");
+    settings.set("OMPI_MCA_btl_ofi_mode", mode);
+    settings.replace("OMPI_MCA_osc", "^ucx,pt2pt");
+    if !five {
+        let provider = transport.provider().unwrap_or_default();
+        settings.set("OMPI_MCA_btl_ofi_provider_include", provider);
+    }
+}
+
+fn shared_memory(five: bool) -> &'static str {
+    if five { "sm,self" } else { "vader,self" }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::calls::Calls;
     use crate::family::{Family, Version};
     use std::ffi::OsStr;
 
@@ -147,6 +205,8 @@ mod tests {
             root: true,
             provider_folder: Some("/w/lib/weft".into()),
             shared_core_rules: Some("/w/lib/weft/openmpi-shared-cores.rules".into()),
+            calls: Calls::default(),
+            own_command: None,
         }
     }
 
@@ -237,6 +297,62 @@ mod tests {
     }
 
     #[test]
+    fn windows_bear_threads_and_ranks_that_come_later_are_reached() {
+        let calling = |calls| Shape { calls, ..shape(2) };
+        let windows = calling(Calls {
+            windows: true,
+            threads: true,
+            ..Calls::default()
+        });
+        let found = settings(&open_mpi(4), &Transport::Weft, &windows);
+        assert_eq!(value(&found, "OMPI_MCA_btl"), Some(OsStr::new("ofi,self")));
+        assert_eq!(
+            value(&found, "OMPI_MCA_osc"),
+            Some(OsStr::new("^ucx,pt2pt"))
+        );
+        assert_eq!(
+            value(&found, "OMPI_MCA_btl_ofi_provider_include"),
+            Some(OsStr::new("weft"))
+        );
+        let processes = calling(Calls {
+            processes: true,
+            ..Calls::default()
+        });
+        for (major, list) in [(4, "vader,self,tcp"), (5, "sm,self,tcp")] {
+            let found = settings(&open_mpi(major), &Transport::Native, &processes);
+            assert_eq!(value(&found, "OMPI_MCA_btl"), Some(OsStr::new(list)));
+        }
+        let plain = calling(Calls::default());
+        for (transport, shape) in [(Transport::Weft, &processes), (Transport::Native, &windows)] {
+            for major in [4, 5] {
+                let as_ever = settings(&open_mpi(major), &transport, &plain);
+                assert_eq!(settings(&open_mpi(major), &transport, shape), as_ever);
+            }
+        }
+        let matched = calling(Calls {
+            matched_receives: true,
+            ..Calls::default()
+        });
+        for major in [4, 5] {
+            let found = settings(&open_mpi(major), &Transport::Weft, &matched);
+            assert_eq!(value(&found, "OMPI_MCA_pml"), Some(OsStr::new("ob1")));
+            assert_eq!(value(&found, "OMPI_MCA_btl"), Some(OsStr::new("ofi,self")));
+            assert_eq!(
+                value(&found, "OMPI_MCA_btl_ofi_mode"),
+                Some(OsStr::new("2"))
+            );
+            let spread = Shape {
+                spread: true,
+                ..matched.clone()
+            };
+            let found = settings(&open_mpi(major), &Transport::Weft, &spread);
+            assert_eq!(value(&found, "OMPI_MCA_pml"), Some(OsStr::new("cm")));
+        }
+        let of_five = |shape| settings(&open_mpi(5), &Transport::Weft, shape);
+        assert_eq!(of_five(&windows), of_five(&plain));
+    }
+
+    #[test]
     fn shared_memory_has_another_name_in_each_major_version() {
         assert_eq!(
             value(
@@ -270,6 +386,17 @@ mod tests {
                 .join(" ")
                 .contains("--map-by :OVERSUBSCRIBE --bind-to none")
         );
+        let spread = Shape {
+            spread: true,
+            ..shape(2)
+        };
+        for (job, policy) in [(shape(2), "core"), (spread, "slot")] {
+            let words = format!("--map-by {policy}:OVERSUBSCRIBE --bind-to core:overload-allowed");
+            for major in [4, 5] {
+                let found = settings(&open_mpi(major), &Transport::Weft, &job);
+                assert!(found.arguments.join(" ").contains(&words), "{found:?}");
+            }
+        }
         assert_eq!(
             value(&crowded, "OMPI_MCA_mpi_yield_when_idle"),
             Some(OsStr::new("1"))

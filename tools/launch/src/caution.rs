@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a user must know of this program under this MPI: said once, before the job starts, also
+//! with `--quiet`.
+//!
+//! Called by `plan.rs`; printed by `lib.rs`.
+
+use crate::discover::Installation;
+use crate::family::Family;
+use crate::transport::{Shape, Transport, openmpi};
+
+/// The warning, if there is one.
+///
+/// Open MPI receives into a buffer of its own where the datatype has gaps. For MPI_Mrecv and
+/// MPI_Imrecv its usual path to libfabric then frees that buffer without unpacking it, with any
+/// provider (ompi/mca/mtl/ofi/mtl_ofi.h, ompi_mtl_ofi_mrecv_callback, in 4.1, 5.0 and main).
+pub(crate) fn of(mpi: &Installation, transport: &Transport, shape: &Shape) -> Option<String> {
+    let is_theirs = mpi.family == Family::OpenMpi && transport.provider().is_some();
+    if !is_theirs || !shape.calls.matched_receives {
+        return None;
+    }
+    Some(if openmpi::fills_matched_receives(transport, shape) {
+        "the program calls MPI_Mrecv or MPI_Imrecv, and so its messages go by a slower way (Open \
+         MPI's ob1 over its BTL ofi): the usual one does not fill a datatype with gaps. If it \
+         receives none so, --env OMPI_MCA_pml=cm brings the usual way back"
+            .to_owned()
+    } else {
+        format!(
+            "the program calls MPI_Mrecv or MPI_Imrecv: {} does not fill a datatype with gaps when \
+             it does so over libfabric, with any provider. Where the program does that, use \
+             MPI_Probe and MPI_Recv, another MPI, or --transport native",
+            mpi.describe()
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::Calls;
+    use crate::family::Version;
+
+    #[test]
+    fn only_open_mpi_over_libfabric_loses_what_matched_receives_take() {
+        let mpi = |family| Installation {
+            family,
+            version: Version {
+                major: 5,
+                minor: 0,
+                patch: 11,
+            },
+            mpiexec: "/o/bin/mpiexec".into(),
+            libmpi: None,
+            netmods: Vec::new(),
+            origin: String::new(),
+        };
+        let shape = |matched_receives, spread| Shape {
+            ranks: 2,
+            cores: 2,
+            spread,
+            bound: true,
+            label: false,
+            root: false,
+            provider_folder: None,
+            shared_core_rules: None,
+            calls: Calls {
+                matched_receives,
+                ..Calls::default()
+            },
+            own_command: None,
+        };
+        let open_mpi = mpi(Family::OpenMpi);
+        let here = of(&open_mpi, &Transport::Weft, &shape(true, false)).unwrap();
+        assert!(here.contains("OMPI_MCA_pml=cm"), "{here}");
+        let tcp = Transport::Ofi("tcp".into());
+        for (transport, spread) in [(&Transport::Weft, true), (&tcp, false)] {
+            let warning = of(&open_mpi, transport, &shape(true, spread)).unwrap();
+            assert!(warning.contains("Open MPI 5.0.11"), "{warning}");
+        }
+        assert_eq!(of(&open_mpi, &Transport::Native, &shape(true, false)), None);
+        assert_eq!(of(&open_mpi, &Transport::Weft, &shape(false, false)), None);
+        let mpich = mpi(Family::Mpich);
+        assert_eq!(of(&mpich, &Transport::Weft, &shape(true, false)), None);
+    }
+}
