@@ -4,7 +4,7 @@
 //!
 //! It has a socket, a guard and an incarnation of its own, and shares nothing with who calls the library. Nothing outlives
 //! dlclose: it ends with its endpoint, or when libfabric gives the provider up. A child after fork has no thread, and waits
-//! for none. Why a thread: docs/adr/0013-heartbeats.md.
+//! for none. Why a thread: docs/adr/0014-heartbeats.md.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};

@@ -13,7 +13,7 @@
 //! - [`plan`]: which MPIs and transports are here, and every run with its command line;
 //!   [`launches`]: how `weft run` starts them
 //! - [`environment`] and [`cores`]: the machine, and its speed beside every run
-//! - [`measure`]: the rounds; [`run`]: one run: start it, read its rows
+//! - [`measure`]: the rounds; [`mod@run`]: one run: start it, read its rows
 //! - [`record`]: all that was found out; [`journal`]: the file that keeps it from run to run
 //! - [`analysis`]: which runs count, medians, means, confidence; [`ratio`]: one configuration over
 //!   another; [`reach`]: the goals; [`thresholds`]: what must not get worse
