@@ -68,6 +68,10 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
     let numbers = [
         ("sent", all.sent_count),
         ("received", all.received_count),
+        ("messages_sent", statistics.sent_messages),
+        ("message_bytes_sent", statistics.sent_bytes),
+        ("messages_received", statistics.received_messages),
+        ("message_bytes_received", statistics.received_bytes),
         ("retransmitted", all.retransmitted_count),
         ("lost", all.lost_count),
         ("timeouts", all.rto_count),
@@ -84,7 +88,7 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
         ("remotes_lost", statistics.lost),
     ];
     // Writing to a String cannot fail.
-    let _ = write!(text, r#"{{"version":1,"written_ns":{now_ns}"#);
+    let _ = write!(text, r#"{{"version":2,"written_ns":{now_ns}"#);
     for (name, number) in numbers {
         let _ = write!(text, r#","{name}":{number}"#);
     }
@@ -153,7 +157,14 @@ mod tests {
             machine.post_send(u64::from(port), &send).expect("sent");
         }
         let mut text = String::new();
-        describe(&mut text, u64::MAX, &Statistics::default(), &machine);
+        let statistics = Statistics {
+            sent_messages: 3,
+            received_bytes: u64::MAX,
+            ..Statistics::default()
+        };
+        describe(&mut text, u64::MAX, &statistics, &machine);
+        assert!(text.contains(r#""messages_sent":3,"message_bytes_sent":0,"#));
+        assert!(text.contains(&format!(r#""message_bytes_received":{}"#, u64::MAX)));
         assert_eq!(text.matches("srtt_ns").count(), SHOWN);
         assert_eq!(text.matches('{').count(), text.matches('}').count());
         // The one heard last comes first.

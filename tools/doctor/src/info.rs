@@ -323,7 +323,10 @@ mod tests {
         let named = |name| move |parameter: &&serde_json::Value| parameter["name"] == name;
         let inject_size = parameters.iter().find(named("FI_WEFT_INJECT_SIZE"));
         assert_eq!(inject_size.unwrap()["current"], "128");
-        assert_eq!(json["protocols"][0]["longest_bytes"], 40);
+        assert_eq!(
+            json["protocols"][0]["longest_bytes"],
+            weft_ring::INLINE_PAYLOAD_BYTES
+        );
         assert_eq!(json["weft"], env!("CARGO_PKG_VERSION"));
     }
 }

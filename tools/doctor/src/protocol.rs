@@ -4,6 +4,7 @@
 //! Called by `info.rs`. A test compares the lengths with those of the shared-memory route.
 
 use serde::Serialize;
+use weft_ring::INLINE_PAYLOAD_BYTES;
 
 /// One way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -20,8 +21,8 @@ pub struct Protocol {
 pub const PROTOCOLS: [Protocol; 6] = [
     Protocol {
         name: "inline",
-        longest_bytes: Some(40),
-        meaning: "header and message in one cache line",
+        longest_bytes: Some(INLINE_PAYLOAD_BYTES as u64),
+        meaning: "header and message in one cache line, or in up to five of them",
     },
     Protocol {
         name: "eager",
@@ -79,10 +80,9 @@ mod tests {
                 .longest_bytes
                 .unwrap()
         };
-        assert_eq!(
-            longest("inline"),
-            (constant("crates/ring/src/cell.rs", "CELL_WORDS") - 2) * 8
-        );
+        let shm = include_str!("../../../crates/shm/src/protocol.rs");
+        assert!(shm.contains("pub const INLINE_BYTES: usize = INLINE_PAYLOAD_BYTES;"));
+        assert_eq!((longest("inline"), INLINE_PAYLOAD_BYTES), (296, 296));
         assert_eq!(
             longest("eager"),
             constant("crates/shm/src/protocol.rs", "EAGER_BYTES")

@@ -33,7 +33,7 @@ fn of(report: Report) -> Vec<Running> {
         .filter(|row| !row.choices.is_empty())
         .map(|row| Running {
             pid: row.pid,
-            command: row.command,
+            command: row.place.command,
             choices: row.choices,
         })
         .collect();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `weft top`: what the jobs of this user on this machine carry at present, by endpoint and by remote.
 //!
-//! Called by `lib.rs`. `top/watch.rs` finds the endpoints and reads what they publish, `top/network.rs` what their
+//! Called by `lib.rs`. `top/place.rs` finds a process's rank and job, `top/watch.rs` finds the endpoints and reads what they publish, `top/network.rs` what their
 //! network routes do, `top/rates.rs` turns two readings into rates,
 //! `top/screen.rs` writes them as text, `top/terminal.rs` owns the terminal meanwhile. Nothing here takes part in a job: it reads files.
 
 pub mod network;
+pub mod place;
 pub mod rates;
 pub mod screen;
 pub mod terminal;

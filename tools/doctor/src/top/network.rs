@@ -9,8 +9,12 @@ use std::os::unix::fs::FileExt;
 use serde::{Deserialize, Serialize};
 use weft_os::process;
 
+use super::rates;
+
 /// More than any endpoint publishes.
 const MOST_BYTES: usize = 64 << 10;
+/// The version of the format that is read.
+const VERSION: u32 = 2;
 /// Attempts to read a text that is being written.
 const ATTEMPTS: usize = 3;
 
@@ -85,7 +89,7 @@ pub(super) fn read(file: &File) -> Option<Network> {
 fn parse(bytes: &[u8]) -> Option<Network> {
     let line = bytes.split(|byte| *byte == b'\n').next()?;
     let network: Network = serde_json::from_slice(line).ok()?;
-    (network.version == 1 && network.written_ns == network.end_ns).then_some(network)
+    (network.version == VERSION && network.written_ns == network.end_ns).then_some(network)
 }
 
 impl Network {
@@ -94,6 +98,20 @@ impl Network {
     pub fn count(&self, name: &str) -> u64 {
         let value = self.counts.get(name);
         value.and_then(serde_json::Value::as_u64).unwrap_or(0)
+    }
+
+    /// Messages in one direction, `sent` or `received`, with their payload.
+    #[must_use]
+    pub(super) fn messages(&self, direction: &str) -> rates::Flow {
+        let names = ["messages", "message_bytes"].map(|what| format!("{what}_{direction}"));
+        let [messages, bytes] = [0, 1].map(|index| self.count(&names[index]));
+        let per_s = |index: usize| self.per_s.get(&names[index]).copied().unwrap_or(0.0);
+        rates::Flow {
+            messages_per_s: per_s(0),
+            bytes_per_s: per_s(1),
+            messages,
+            bytes,
+        }
     }
 
     /// The same with what has happened since an earlier reading, by the time between the two writings.
@@ -128,8 +146,9 @@ mod tests {
 
     fn text(written_ns: u64, sent: u64) -> String {
         format!(
-            r#"{{"version":1,"written_ns":{written_ns},"sent":{sent},"lost":0,"flows":[{{"address":"10.0.0.2:7","srtt_ns":85000,"window_bytes":524288,"in_flight_bytes":0,"good_paths":30,"paths":32,"datagram_bytes":8972,"sent_bytes":{},"retransmitted":4,"heard_ns":5}}],"end_ns":{written_ns}}}
+            r#"{{"version":2,"written_ns":{written_ns},"sent":{sent},"messages_sent":{sent},"message_bytes_sent":{},"lost":0,"flows":[{{"address":"10.0.0.2:7","srtt_ns":85000,"window_bytes":524288,"in_flight_bytes":0,"good_paths":30,"paths":32,"datagram_bytes":8972,"sent_bytes":{},"retransmitted":4,"heard_ns":5}}],"end_ns":{written_ns}}}
 behind the end"#,
+            sent * 8,
             sent * 1000
         )
     }
@@ -142,6 +161,10 @@ behind the end"#,
         assert_eq!((now.count("sent"), now.count("none")), (110, 0));
         assert_eq!(now.per_s["sent"], 50.0);
         assert_eq!(now.flows[0].sent_bytes_per_s, 50_000.0);
+        let sent = now.messages("sent");
+        assert_eq!((sent.messages_per_s, sent.bytes_per_s), (50.0, 400.0));
+        assert_eq!((sent.messages, sent.bytes), (110, 880));
+        assert_eq!(now.messages("received"), rates::Flow::default());
         assert_eq!(now.flows[0].retransmitted_per_s, 0.0);
         let again = parse(text(3_000_000_000, 110).as_bytes()).unwrap();
         assert_eq!(again.since(Some(&now)).per_s["sent"], 50.0);
@@ -152,7 +175,7 @@ behind the end"#,
         let good = text(5, 1);
         for bad in [
             good.replace("\"end_ns\":5", "\"end_ns\":4"),
-            good.replace("\"version\":1", "\"version\":2"),
+            good.replace("\"version\":2", "\"version\":1"),
             good[..40].to_owned(),
             String::new(),
         ] {

@@ -10,6 +10,7 @@ use serde::Serialize;
 use weft_ring::published::CLASS_COUNT;
 
 use super::network::Network;
+use super::place::Place;
 use super::watch::Reading;
 
 /// Names of the protocols, in the order in which they are published; those of `weft run`'s reports.
@@ -88,6 +89,15 @@ pub struct Flow {
 }
 
 impl Flow {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            messages_per_s: self.messages_per_s + other.messages_per_s,
+            bytes_per_s: self.bytes_per_s + other.bytes_per_s,
+            messages: self.messages + other.messages,
+            bytes: self.bytes + other.bytes,
+        }
+    }
+
     fn between(before: [u64; 2], now: [u64; 2], elapsed_s: f64) -> Self {
         // Counts that fell are those of another process at the same address.
         let rate = |index: usize| now[index].saturating_sub(before[index]) as f64 / elapsed_s;
@@ -135,13 +145,15 @@ pub struct EndpointRow {
     pub address: SocketAddr,
     /// Its process; 0 if it is in another namespace.
     pub pid: u32,
-    /// The process's name.
-    pub command: String,
+    /// Its program, rank and job.
+    #[serde(flatten)]
+    pub place: Place,
     /// Whether it sleeps until a message comes.
     pub sleeps: bool,
     /// Seconds since it last made progress.
     pub silent_s: f64,
-    /// What it sent, by protocol; operations on memory that needed no message among them.
+    /// What it sent, by protocol, `srd` for all beyond this host; operations on memory that needed
+    /// no message among them.
     pub sent: BTreeMap<&'static str, Flow>,
     /// What it received from all remotes.
     pub received: Flow,
@@ -178,12 +190,8 @@ impl EndpointRow {
     /// What it sent by all protocols.
     #[must_use]
     pub fn sent_in_all(&self) -> Flow {
-        self.sent.values().fold(Flow::default(), |sum, flow| Flow {
-            messages_per_s: sum.messages_per_s + flow.messages_per_s,
-            bytes_per_s: sum.bytes_per_s + flow.bytes_per_s,
-            messages: sum.messages + flow.messages,
-            bytes: sum.bytes + flow.bytes,
-        })
+        let flows = self.sent.values().copied();
+        flows.fold(Flow::default(), Flow::plus)
     }
 
     fn key(&self, order: Order) -> (Reverse<u64>, u32, SocketAddr) {
@@ -269,16 +277,22 @@ fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -
             elapsed_s,
         )),
     });
+    let mut sent: BTreeMap<&'static str, Flow> = flows
+        .map(|(&name, (&was, is))| (name, Flow::between(was, is, elapsed_s)))
+        .collect();
+    let mut received = Flow::between(was.received, is.received, elapsed_s);
+    if let Some(network) = &reading.network {
+        sent.insert("srd", network.messages("sent"));
+        received = received.plus(network.messages("received"));
+    }
     EndpointRow {
         address: reading.snapshot.owner.address,
         pid: reading.pid,
-        command: reading.command.clone(),
+        place: reading.place.clone(),
         sleeps: reading.snapshot.sleeps,
         silent_s: now_ns.saturating_sub(is.written_ns) as f64 / 1e9,
-        sent: flows
-            .map(|(&name, (&was, is))| (name, Flow::between(was, is, elapsed_s)))
-            .collect(),
-        received: Flow::between(was.received, is.received, elapsed_s),
+        sent,
+        received,
         waiting: is.waiting_count,
         moving: is.moving_count,
         offered: is.offered_count,
@@ -377,7 +391,10 @@ mod tests {
         };
         Reading {
             pid: 7,
-            command: "program".to_owned(),
+            place: Place {
+                command: "program".to_owned(),
+                ..Place::default()
+            },
             network: None,
             snapshot: Snapshot {
                 owner,

@@ -98,7 +98,9 @@ impl View {
 
 fn heading() -> String {
     format!(
-        "{:>8} {:<16} {:<28} {:<5} {:>9} {:>9} {:>9} {:>9} {:>7} {}",
+        "{:<8} {:>5} {:>8} {:<12} {:<23} {:<5} {:>7} {:>7} {:>7} {:>7} {:>7} {}",
+        "JOB",
+        "RANK",
         "PID",
         "COMMAND",
         "ADDRESS",
@@ -112,7 +114,7 @@ fn heading() -> String {
     )
 }
 
-fn line(first: [&str; 4], out: Option<Flow>, into: Option<Flow>, last: [&str; 2]) -> String {
+fn line(first: [&str; 6], out: Option<Flow>, into: Option<Flow>, last: [&str; 2]) -> String {
     let pair = |flow: Option<Flow>| {
         flow.map_or_else(
             || ["-".to_owned(), "-".to_owned()],
@@ -120,10 +122,11 @@ fn line(first: [&str; 4], out: Option<Flow>, into: Option<Flow>, last: [&str; 2]
         )
     };
     let ([out_messages, out_bytes], [in_messages, in_bytes]) = (pair(out), pair(into));
-    let [pid, command, address, route] = first;
+    let [job, rank, pid, command, address, route] = first;
     let [waiting, state] = last;
     let text = format!(
-        "{pid:>8} {command:<16} {address:<28} {route:<5} {out_messages:>9} {out_bytes:>9} {in_messages:>9} {in_bytes:>9} {waiting:>7} {state}"
+        "{job:<8} {rank:>5} {pid:>8} {command:<12.12} {address:<23} {route:<5} {out_messages:>7} \
+         {out_bytes:>7} {in_messages:>7} {in_bytes:>7} {waiting:>7} {state}"
     );
     text.trim_end().to_owned()
 }
@@ -139,8 +142,12 @@ fn endpoint_line(row: &EndpointRow) -> String {
     let waiting = (row.waiting + row.moving + row.offered).to_string();
     line(
         [
+            row.place.job.as_deref().unwrap_or("-"),
+            &row.place
+                .rank
+                .map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
             &row.pid.to_string(),
-            &row.command,
+            &row.place.command,
             &row.address.to_string(),
             "",
         ],
@@ -152,7 +159,8 @@ fn endpoint_line(row: &EndpointRow) -> String {
 
 fn remote_line(remote: &RemoteRow) -> String {
     let address = format!("  {}", remote.address);
-    let first = [&remote.pid.to_string(), "", address.as_str(), remote.route];
+    let pid = remote.pid.to_string();
+    let first = ["", "", pid.as_str(), "", address.as_str(), remote.route];
     line(first, remote.sent, remote.received, ["", ""])
 }
 
@@ -160,7 +168,9 @@ fn remote_line(remote: &RemoteRow) -> String {
 fn flow_line(flow: &network::Flow) -> String {
     let address = format!("  {}", flow.address);
     let text = format!(
-        "{:>8} {:<16} {address:<28} {:<5} {:>9} {:>9} rtt {}, window {}, in flight {}, paths {}/{}, datagrams {}, again {}/s",
+        "{:<8} {:>5} {:>8} {:<12} {address:<23} {:<5} {:>7} {:>7} rtt {}, window {}, in flight {}, paths {}/{}, datagrams {}, again {}/s",
+        "",
+        "",
         "",
         "",
         "srd",

@@ -16,6 +16,7 @@ use weft_os::{clock, process};
 use weft_ring::published::{SNAPSHOT_BYTES, Snapshot, SnapshotError};
 
 use super::network::{self, Network};
+use super::place::Place;
 use super::rates::{self, Report};
 
 /// How long an endpoint whose region cannot be opened directly is waited for: it hands the file over when it next makes progress.
@@ -26,7 +27,7 @@ const ASKING: Duration = Duration::from_millis(20);
 #[derive(Debug)]
 struct Found {
     pid: u32,
-    command: String,
+    place: Place,
     region: File,
     /// Of its network route, once that has something to say.
     network: Option<File>,
@@ -37,8 +38,8 @@ struct Found {
 pub struct Reading {
     /// Its process, in this process's namespace; 0 if it is in another.
     pub pid: u32,
-    /// The process's name.
-    pub command: String,
+    /// Its place in its job.
+    pub place: Place,
     /// What it publishes.
     pub snapshot: Snapshot,
     /// What its network route publishes, with rates since the reading before.
@@ -122,7 +123,7 @@ impl Found {
         let network = self.network.as_ref().and_then(network::read);
         Ok(Reading {
             pid: self.pid,
-            command: self.command.clone(),
+            place: self.place.clone(),
             snapshot,
             network: network.map(|network| network.since(before)),
         })
@@ -161,10 +162,9 @@ fn find(address: SocketAddr) -> Result<Option<Found>, String> {
         Some(file) => file,
         None => ask(&connection)?,
     };
-    let command = std::fs::read_to_string(format!("/proc/{}/comm", who.pid)).unwrap_or_default();
     Ok(Some(Found {
         pid: who.pid,
-        command: command.trim().to_owned(),
+        place: Place::of(who.pid),
         region: region.into(),
         network: None,
     }))
