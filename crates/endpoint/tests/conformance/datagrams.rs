@@ -13,6 +13,8 @@ pub struct Loopback;
 
 impl Fabric for Loopback {
     type Local = Transport<SocketPorts>;
+    // First contact asks the sender for its address again (srd-protocol 14.6).
+    const NEEDS_SENDER: bool = true;
     const SETTLING_ROUNDS: usize = 1000;
 
     fn open() -> Self {

@@ -19,7 +19,8 @@ pub const PATIENCE: Duration = Duration::from_secs(100);
 pub trait Fabric {
     /// Their transport.
     type Local: LocalRoute;
-    /// Whether what was sent may need its sender again: to send it once more, or because there was no room.
+    /// Whether what was sent may need its sender again: to prove its address at first contact, to send
+    /// it once more, or because there was no room.
     const NEEDS_SENDER: bool = false;
     /// Rounds in which everything arrives that can.
     const SETTLING_ROUNDS: usize = 60;
