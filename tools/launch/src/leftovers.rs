@@ -29,7 +29,14 @@ const PAUSE: Duration = Duration::from_millis(5);
 #[must_use]
 pub(crate) fn prefixes(family: Family) -> Vec<String> {
     let own: &[&str] = match family {
-        Family::OpenMpi => &["vader_segment.", "sm_segment.", "osc_sm.", "osc_rdma."],
+        // The last is empty, made to see whether shared memory can be had, and removed at once.
+        Family::OpenMpi => &[
+            "vader_segment.",
+            "sm_segment.",
+            "osc_sm.",
+            "osc_rdma.",
+            "open_mpi.",
+        ],
         Family::Mpich => &["mpich_shm_", "mpich_shar_tmp"],
         Family::Intel => &["Intel_MPI_", "mpich_shm_", "mpich_shar_tmp"],
     };
