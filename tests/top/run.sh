@@ -87,7 +87,12 @@ network() {
     cat "$work/json"
     python3 - "$work/json" <<'PYTHON'
 import json, sys
-rows = [row["network"] for row in json.load(open(sys.argv[1]))["endpoints"] if row["network"]]
+endpoints = [row for row in json.load(open(sys.argv[1]))["endpoints"] if row["network"]]
+sent = [row["sent"]["srd"] for row in endpoints]
+assert any(flow["bytes_per_s"] > 1e5 and flow["messages"] > 0 for flow in sent), "messages are counted"
+assert {row["rank"] for row in endpoints} == {0, 1}, "each has its rank"
+assert len({row["job"] for row in endpoints}) == 1 and endpoints[0]["job"], "and their job"
+rows = [row["network"] for row in endpoints]
 busy = [row for row in rows if row["per_s"].get("sent", 0) > 0]
 assert len(busy) >= 2, "two endpoints talk over the network"
 for row in busy:
