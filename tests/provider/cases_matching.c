@@ -97,6 +97,7 @@ static struct fi_cq_tagged_entry find(uint64_t tag, void *context, uint64_t flag
         ANSWERS(1, fi_cq_readerr(b.cq, &error, 0));
         CHECK(error.err == FI_ENOMSG && error.op_context == context, "peek failed with %s", fi_strerror(error.err));
         CHECK(now_ms() < until, "the message is never found");
+        answer_first_contact(&a);
     }
 }
 

@@ -109,6 +109,10 @@ void close_pair(struct host *host, struct side *a, struct side *b);
 
 // Lets an endpoint move on; a null one is skipped.
 void progress(struct side *side);
+
+// At first contact over datagrams the receiver asks the sender for its address again, so a message
+// comes only if its sender moves on (docs/srd-protocol.md, clause 14.6).
+void answer_first_contact(struct side *sender);
 // Waits for the next completion of `side`, moving `other` on meanwhile.
 struct fi_cq_tagged_entry next_entry(struct side *side, struct side *other);
 // Waits for an error.
