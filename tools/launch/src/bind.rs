@@ -14,6 +14,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
 use crate::cores;
+use crate::talk::say;
 
 /// The number of a rank among those on its host, as Hydra gives it.
 const LOCAL_RANK: &str = "MPI_LOCALRANKID";
@@ -23,7 +24,7 @@ const LOCAL_RANK: &str = "MPI_LOCALRANKID";
 #[must_use]
 pub fn run(words: Vec<OsString>) -> u8 {
     let Some((program, arguments)) = words.split_first() else {
-        eprintln!("weft bind: no program was named");
+        say!("weft bind: no program was named");
         return 2;
     };
     let local_rank = std::env::var(LOCAL_RANK).ok();
@@ -31,11 +32,11 @@ pub fn run(words: Vec<OsString>) -> u8 {
         let mut mask = CpuSet::new();
         let set = core.iter().try_for_each(|&number| mask.set(number));
         if let Err(error) = set.and_then(|()| sched_setaffinity(Pid::from_raw(0), &mask)) {
-            eprintln!("weft bind: the rank is not bound to a core: {error}");
+            say!("weft bind: the rank is not bound to a core: {error}");
         }
     }
     let error = Command::new(program).args(arguments).exec();
-    eprintln!(
+    say!(
         "weft bind: {} cannot be started: {error}",
         Path::new(program).display()
     );

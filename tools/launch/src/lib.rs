@@ -110,10 +110,7 @@ pub fn run(arguments: Vec<OsString>, check: Check) -> u8 {
     };
     let mut arguments = match Arguments::try_parse_from(words) {
         Ok(arguments) => arguments,
-        Err(error) => {
-            let _ = error.print();
-            return u8::try_from(error.exit_code()).unwrap_or(2);
-        }
+        Err(error) => return talk::refusal(&error),
     };
     arguments
         .enter()
@@ -150,7 +147,7 @@ fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
     };
     announce(arguments, &plan);
     if let Some(warning) = &plan.caution {
-        eprintln!("weft: warning: {warning}");
+        say!("weft: warning: {warning}");
     }
     let limits = limits::Limits::here();
     let (ending, reports, unreadable) = run_job(arguments, &mut plan)?;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `weft run` says on stderr: `eprintln!`, but one write(2) for a line, and no panic where nobody reads any more, as
-//! behind `2>&1 | head -1` or on a terminal that was closed.
+//! What `weft run` says on stderr: `eprintln!`, but one write(2) for each line, because `eprintln!`
+//! writes piece by piece, and the lines of ranks and launchers come in between; and no panic where
+//! nobody reads any more, as behind `2>&1 | head -1` or on a terminal that was closed.
 //!
-//! Called by every module that talks to the user.
+//! Called by every module that talks to the user, also as a rank (`bind`).
 
 use std::fmt::Arguments;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 /// `eprintln!`, but whole and never a reason to fail.
 macro_rules! say {
@@ -19,4 +20,92 @@ pub(crate) use say;
 pub(crate) fn line(out: &mut impl Write, words: Arguments<'_>) {
     let whole = format!("{words}\n");
     let _: io::Result<()> = out.write_all(whole.as_bytes());
+}
+
+/// Shows what clap has to say, help on stdout and errors on stderr, and returns the exit code.
+pub(crate) fn refusal(error: &clap::Error) -> u8 {
+    if error.use_stderr() {
+        let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        refuse_on(&mut io::stderr(), error, coloured);
+    } else {
+        let _ = error.print();
+    }
+    u8::try_from(error.exit_code()).unwrap_or(2)
+}
+
+/// Writes an error of several lines at once.
+fn refuse_on(out: &mut impl Write, error: &clap::Error, coloured: bool) {
+    let text = error.render();
+    let text = if coloured {
+        text.ansi().to_string()
+    } else {
+        text.to_string()
+    };
+    let _: io::Result<()> = out.write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    /// What each call wrote.
+    #[derive(Default)]
+    struct Calls(Vec<String>);
+
+    impl Write for Calls {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.push(String::from_utf8_lossy(bytes).into_owned());
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_line_is_written_whole() {
+        let mut calls = Calls::default();
+        line(&mut calls, format_args!("host {} has {} cores", "a", 20));
+        assert_eq!(calls.0, ["host a has 20 cores\n"]);
+    }
+
+    #[test]
+    fn an_error_in_the_command_line_is_written_whole() {
+        let error = crate::arguments::Arguments::try_parse_from(["--nonsense"]).unwrap_err();
+        let mut calls = Calls::default();
+        refuse_on(&mut calls, &error, false);
+        assert_eq!(calls.0.len(), 1, "{:?}", calls.0);
+        assert!(
+            calls.0[0].contains("--nonsense") && calls.0[0].ends_with('\n'),
+            "{:?}",
+            calls.0
+        );
+    }
+
+    /// Whoever forgets is found here: the other ways to write to stderr write in pieces.
+    #[test]
+    fn nothing_of_this_crate_writes_to_stderr_in_another_way() {
+        let mut folders = vec![std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")];
+        // Put together here, or this file would be found itself.
+        let forbidden = ["eprint".to_owned() + "ln!(", "eprint".to_owned() + "!("];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap().flatten() {
+                let path = entry.path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).unwrap();
+                for words in &forbidden {
+                    assert!(
+                        !text.contains(words.as_str()),
+                        "{}: {words}",
+                        path.display()
+                    );
+                }
+            }
+        }
+    }
 }
