@@ -77,14 +77,8 @@ pub struct Settings {
     #[arg(long, value_name = "HOST,...")]
     pub hosts: Vec<String>,
     /// Rounds, in each of which every run takes its turn [default: 6; with --quick: 3]
-    #[arg(
-        short = 'r',
-        long,
-        value_name = "N",
-        default_value_t = 0,
-        hide_default_value = true
-    )]
-    pub rounds: usize,
+    #[arg(short = 'r', long, value_name = "N")]
+    pub rounds: Option<usize>,
     /// Ranks of the benchmarks that take more than two; several to compare with each [default: 2,4,8; with --quick: 2]
     #[arg(short = 'n', long, value_delimiter = ',', value_name = "N,...")]
     pub ranks: Vec<usize>,
@@ -92,13 +86,8 @@ pub struct Settings {
     #[arg(short = 'm', long = "message-size", value_name = "[MIN:]MAX")]
     pub sizes: Option<String>,
     /// Factor on OSU's default iterations [default: 0.1]
-    #[arg(
-        long = "repeat-scale",
-        value_name = "FACTOR",
-        default_value_t = 0.0,
-        hide_default_value = true
-    )]
-    pub scale: f64,
+    #[arg(long = "repeat-scale", value_name = "FACTOR")]
+    pub scale: Option<f64>,
     /// Seconds that a message size may take in a run; a slow one has fewer iterations [default: as many as --repeat-scale says, so 0.1]
     #[arg(long = "size-time", value_name = "SECONDS")]
     pub size_time: Option<f64>,
@@ -183,9 +172,23 @@ impl FromStr for Baseline {
 }
 
 impl Settings {
+    /// Rounds that every run takes part in.
+    pub fn rounds(&self) -> usize {
+        self.rounds.unwrap_or(match (self.calibrate, self.quick) {
+            (true, _) => 10,
+            (_, true) => 3,
+            _ => 6,
+        })
+    }
+
+    /// Factor on the default iterations.
+    pub fn scale(&self) -> f64 {
+        self.scale.unwrap_or(DEFAULT_SCALE)
+    }
+
     /// What a message size may take in a run, in seconds.
     pub fn size_seconds(&self) -> f64 {
-        self.size_time.unwrap_or(self.scale * SIZE_SECONDS)
+        self.size_time.unwrap_or(self.scale() * SIZE_SECONDS)
     }
 }
 
@@ -227,16 +230,6 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Settings, clap::Error> {
         &ALL_BENCHMARKS
     };
     fill(&mut settings.benchmarks, benchmarks);
-    if settings.rounds == 0 {
-        settings.rounds = match (settings.calibrate, settings.quick) {
-            (true, _) => 10,
-            (_, true) => 3,
-            _ => 6,
-        };
-    }
-    if settings.scale == 0.0 {
-        settings.scale = DEFAULT_SCALE;
-    }
     if settings.ranks.is_empty() {
         settings.ranks = if short { vec![2] } else { vec![2, 4, 8] };
     }
@@ -252,10 +245,10 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Settings, clap::Error> {
 
 fn check(settings: &Settings) -> Result<(), clap::Error> {
     let refuse = |text: String| Err(Settings::command().error(ErrorKind::ValueValidation, text));
-    if settings.rounds > MOST_ROUNDS {
+    if !(1..=MOST_ROUNDS).contains(&settings.rounds()) {
         return refuse(format!(
             "-r {}: must be 1 to {MOST_ROUNDS} rounds",
-            settings.rounds
+            settings.rounds()
         ));
     }
     if let Some(ranks) = settings
@@ -265,7 +258,7 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
     {
         return refuse(format!("-n {ranks}: must be 2 to {MOST_RANKS} ranks"));
     }
-    if let Err(why) = check_repeats(settings.scale, Some(settings.size_seconds())) {
+    if let Err(why) = check_repeats(settings.scale(), Some(settings.size_seconds())) {
         return refuse(why);
     }
     if settings.timeout == 0 {
@@ -305,7 +298,11 @@ mod tests {
     fn quick_is_short_and_keeps_what_was_said() {
         let quick = parsed(&["--quick"]);
         assert_eq!(
-            (quick.rounds, quick.benchmarks.len(), quick.transports.len()),
+            (
+                quick.rounds(),
+                quick.benchmarks.len(),
+                quick.transports.len()
+            ),
             (3, 2, 2)
         );
         let said = parsed(&[
@@ -317,7 +314,10 @@ mod tests {
             "--benchmarks",
             "barrier,osu_bcast",
         ]);
-        assert_eq!((said.rounds, said.transports), (5, vec!["tcp".to_owned()]));
+        assert_eq!(
+            (said.rounds(), said.transports),
+            (5, vec!["tcp".to_owned()])
+        );
         assert_eq!(said.benchmarks, ["barrier", "bcast"]);
     }
 
@@ -326,7 +326,9 @@ mod tests {
         for (words, range) in [
             (["-n", "1"], "2 to 4096"),
             (["-r", "100000"], "1 to 1000"),
+            (["-r", "0"], "-r 0: must be 1 to 1000"),
             (["--repeat-scale", "-1"], "above 0"),
+            (["--repeat-scale", "0"], "--repeat-scale 0: must be above 0"),
             (["--size-time", "0"], "at most 3600"),
             (["--timeout", "0"], "at least 1"),
             (["--transport", "mpich/"], "MPI/TRANSPORT"),
@@ -351,7 +353,7 @@ mod tests {
     fn calibration_compares_the_native_transport_with_itself() {
         let said = parsed(&["--calibrate"]);
         assert_eq!(said.transports, ["native", "native+again"]);
-        assert_eq!((said.rounds, said.benchmarks.len()), (10, 2));
+        assert_eq!((said.rounds(), said.benchmarks.len()), (10, 2));
         assert!(parse(vec!["--calibrate".into(), "--transport=weft".into()]).is_err());
     }
 

@@ -49,8 +49,8 @@ impl Plan {
     /// transports next to each other.
     pub fn make(settings: &Settings, program: &Path) -> Self {
         let mut matrix = Matrix {
-            rounds: settings.rounds,
-            repeat_scale: settings.scale,
+            rounds: settings.rounds(),
+            repeat_scale: settings.scale(),
             size_seconds: settings.size_seconds(),
             sizes: settings.sizes.clone(),
             workloads: workloads(settings),
@@ -246,7 +246,7 @@ fn command(
         benchmark.name,
         "--json",
         "--repeat-scale",
-        &settings.scale.to_string(),
+        &settings.scale().to_string(),
         "--size-time",
         &settings.size_seconds().to_string(),
     ]);
