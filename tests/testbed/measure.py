@@ -6,9 +6,10 @@
 
 Parts, each on a testbed of its own: clean (4 paths of 500 Mbit/s), cable (an unlimited veth pair), loss (1 % on all paths), hole (one path
 swallows everything from the middle of a stream on, and heals), slow (one path at a tenth of its rate), hog (another process wants the
-processor of one of the two ranks all the time). In each round every contender runs
-once, one after the other; what counts is the median over the rounds. The figures go to FILE (default report/between-nodes.json), where
-those of other parts stay, and the table to standard output. Contenders: weft (under MPICH 5, or what --weft names), weft-open-mpi, and over
+processor of one of the two ranks all the time). In each round every configuration (an MPI with a
+transport) runs once, one after the other; what counts is the median over the rounds. The figures go
+to FILE (default report/between-nodes.json), where those of other parts stay, and the table to
+standard output. Configurations: weft (under MPICH 5, or what --weft names), weft-open-mpi, and over
 TCP: ucx (MPICH 5), open-mpi (btl/tcp), libfabric (Intel MPI).
 """
 
@@ -27,7 +28,7 @@ TESTBED = str(ROOT / "tests/testbed/testbed.sh")
 WEFT = os.environ.get("WEFT", str(ROOT / "dist/bin/weft"))
 # Time limit of one run, in seconds: peers may not end under loss.
 LIMIT_SECONDS = 20
-CONTENDERS = {
+CONFIGURATIONS = {
     "weft": ("mpich", "weft"),
     "weft-open-mpi": ("openmpi", "weft"),
     "ucx": ("mpich", "native"),
@@ -56,8 +57,8 @@ class Bed:
     def tell(self, *words):
         return subprocess.run([TESTBED, self.name, *words], check=True, capture_output=True, text=True).stdout.strip()
 
-    def job(self, contender, program, limit=LIMIT_SECONDS):
-        mpi, transport = CONTENDERS[contender]
+    def job(self, configuration, program, limit=LIMIT_SECONDS):
+        mpi, transport = CONFIGURATIONS[configuration]
         # The host keeps its ranks to its own processors; an MPI that bound them would count those of the whole machine.
         run = [WEFT, "run", "--hosts", "a0,b1", "-n", "2", "--mpi", mpi, "--transport", transport, "--quiet", "--bind", "none"]
         run += ["--launcher", self.agent, "--timeout", str(limit), "--", *program]
@@ -70,8 +71,8 @@ def columns(text):
     return [float(word) for word in rows[-1]] if rows else None
 
 
-def bench(bed, contender, arguments):
-    job = bed.job(contender, [WEFT, *arguments])
+def bench(bed, configuration, arguments):
+    job = bed.job(configuration, [WEFT, *arguments])
     out, error = job.communicate()
     # A job that was ended says so among its rows.
     row = columns(out) if job.returncode == 0 else None
@@ -82,8 +83,12 @@ def bench(bed, contender, arguments):
     return {"bandwidth_mb_s": row[1]}
 
 
-def latency_and_bandwidth(bed, contender):
-    return {**bench(bed, contender, LATENCY), **bench(bed, contender, BANDWIDTH)}
+def bandwidth(bed, configuration):
+    return bench(bed, configuration, BANDWIDTH)
+
+
+def latency_and_bandwidth(bed, configuration):
+    return {**bench(bed, configuration, LATENCY), **bandwidth(bed, configuration)}
 
 
 # Turns of milliseconds decide here, so that few messages say as much as many.
@@ -91,25 +96,25 @@ SHORT_LATENCY = ["bench", "latency", "-m", "8:8", "-i", "400", "-x", "50", "-z50
 HOG = "import pathlib, sys\nwhile pathlib.Path(sys.argv[1]).exists():\n    sum(range(200000))\n"
 
 
-def beside_a_hog(bed, contender):
+def beside_a_hog(bed, configuration):
     """The second host's processors go round between its rank and programs that only compute, one for each."""
     with tempfile.NamedTemporaryFile(dir=ROOT / "report") as mark:
         own = bed.tell("host", "1", "nproc")
         command = [TESTBED, bed.name, "host", "1", "timeout", "60", "python3", "-c", HOG, mark.name]
         hogs = [subprocess.Popen(command, stdout=subprocess.DEVNULL) for _ in range(int(own))]
-        found = {**bench(bed, contender, SHORT_LATENCY), **bench(bed, contender, BANDWIDTH)}
+        found = {**bench(bed, configuration, SHORT_LATENCY), **bench(bed, configuration, BANDWIDTH)}
     for hog in hogs:
         hog.wait()
     return found
 
 
-def stream(bed, contender, seconds, meanwhile):
+def stream(bed, configuration, seconds, meanwhile):
     """Runs the probe and calls `meanwhile` with a clock once the stream flows; returns what it saw, or why not."""
-    mpi = CONTENDERS[contender][0]
+    mpi = CONFIGURATIONS[configuration][0]
     with tempfile.TemporaryDirectory() as folder:
         ready = pathlib.Path(folder) / "ready"
         program = [str(ROOT / f".env/mpi/{mpi}/bin/python"), str(ROOT / "tests/testbed/probe.py"), str(seconds), "65536", str(ready)]
-        job = bed.job(contender, program, limit=seconds + 15)
+        job = bed.job(configuration, program, limit=seconds + 15)
         while not ready.exists() and job.poll() is None:
             time.sleep(0.01)
         seen = meanwhile(time.perf_counter()) if job.poll() is None else {}
@@ -143,7 +148,7 @@ def prepared_cut(bed, path):
     return cut
 
 
-def hole(bed, contender):
+def hole(bed, configuration):
     """Path 1 swallows everything between 1 s and 2.5 s of the stream."""
     cut = prepared_cut(bed, 1)
 
@@ -160,7 +165,7 @@ def hole(bed, contender):
         used = packets(bed) >= healed + 20
         return {"cut_ms": cut_ms, "healed_use_ms": (time.perf_counter() - healed_at) * 1000 if used else None}
 
-    seen = stream(bed, contender, 6, meanwhile)
+    seen = stream(bed, configuration, 6, meanwhile)
     bed.tell("loss", "1", "0")
     if "failed" in seen:
         return seen
@@ -184,23 +189,24 @@ PARTS = {
     "clean": ([], None, latency_and_bandwidth),
     "cable": (["--direct"], None, latency_and_bandwidth),
     "loss": ([], ("loss", "all", "1"), latency_and_bandwidth),
-    "slow": ([], ("rate", "1", "50mbit"), lambda bed, contender: bench(bed, contender, BANDWIDTH)),
+    "slow": ([], ("rate", "1", "50mbit"), bandwidth),
     "hole": ([], None, hole),
     "hog": ([], None, beside_a_hog),
 }
 
 
-def run_part(part, contenders, rounds):
+def run_part(part, configurations, rounds):
     options, fault, measure = PARTS[part]
-    runs = {contender: [] for contender in contenders}
+    runs = {configuration: [] for configuration in configurations}
     with Bed(*options) as bed:
         if fault:
             bed.tell(*fault)
         for number in range(rounds):
-            for contender in contenders:
-                found = measure(bed, contender)
-                runs[contender].append(found)
-                print(f"{part} {number + 1}/{rounds} {contender}: {found}", file=sys.stderr, flush=True)
+            for configuration in configurations:
+                found = measure(bed, configuration)
+                runs[configuration].append(found)
+                line = f"{part} {number + 1}/{rounds} {configuration}: {found}"
+                print(line, file=sys.stderr, flush=True)
     return runs
 
 
@@ -215,13 +221,14 @@ def summary(runs):
 
 
 def table(parts):
-    lines = ["| part | figure | " + " | ".join(CONTENDERS) + " |", "|---|---|" + "---|" * len(CONTENDERS)]
+    lines = ["| part | figure | " + " | ".join(CONFIGURATIONS) + " |"]
+    lines.append("|---|---|" + "---|" * len(CONFIGURATIONS))
     for part, found in parts.items():
         names = sorted({name for one in found.values() for name in one["summary"] if isinstance(one["summary"][name], dict)})
         for name in names:
             cells = []
-            for contender in CONTENDERS:
-                one = found.get(contender, {}).get("summary", {})
+            for configuration in CONFIGURATIONS:
+                one = found.get(configuration, {}).get("summary", {})
                 cell = one.get(name)
                 text = f"{cell['median']:.1f} ({cell['least']:.1f} to {cell['greatest']:.1f})" if cell else "-"
                 cells.append(text + (f", {one['failed']} of {one['runs']} failed" if one.get("failed") else ""))
@@ -235,14 +242,15 @@ def main():
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "report/between-nodes.json")
     parser.add_argument("--weft", default="mpich", choices=["mpich", "openmpi", "intel", "debian-openmpi"], help="the MPI that runs over Weft")
-    parser.add_argument("--only", action="append", choices=CONTENDERS)
+    parser.add_argument("--only", action="append", choices=CONFIGURATIONS)
     arguments = parser.parse_args()
-    CONTENDERS["weft"] = (arguments.weft, "weft")
-    contenders = arguments.only or list(CONTENDERS)
+    CONFIGURATIONS["weft"] = (arguments.weft, "weft")
+    configurations = arguments.only or list(CONFIGURATIONS)
     parts = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     for part in arguments.parts:
-        for contender, runs in run_part(part, contenders, arguments.rounds).items():
-            parts.setdefault(part, {})[contender] = {"mpi": CONTENDERS[contender][0], "runs": runs, "summary": summary(runs)}
+        for configuration, runs in run_part(part, configurations, arguments.rounds).items():
+            one = {"mpi": CONFIGURATIONS[configuration][0], "runs": runs, "summary": summary(runs)}
+            parts.setdefault(part, {})[configuration] = one
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
         arguments.out.write_text(json.dumps(parts, indent=1) + "\n")
     print(table(parts))
