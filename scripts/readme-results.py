@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Writes the results of a comparison into README.md: the text and tables between its two marks, and
-docs/figures/one-node.svg. `make readme` calls it.
+"""Writes the results of a comparison: the short table between README's two marks, docs/results.md
+and docs/figures/one-node.svg. `make readme` calls it.
 
     scripts/readme-results.py FOLDER    FOLDER is what `weft bench compare --benchmarks latency,bw
                                         --out FOLDER` left
-    scripts/readme-results.py --print FOLDER    prints the section, and writes nothing
+    scripts/readme-results.py --print short|full FOLDER    prints README's section or
+                                                           docs/results.md, and writes nothing
     scripts/readme-results.py --check   whether README.md has both marks and a table between them
 
 Nothing is left out: where Weft is behind, the table says so."""
@@ -19,6 +20,8 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
+RESULTS = ROOT / "docs/results.md"
+FIGURE = ROOT / "docs/figures/one-node.svg"
 BEGIN = "<!-- results: written by scripts/readme-results.py -->"
 END = "<!-- end of results -->"
 SIZES = [8, 512, 4096, 32768, 262144, 2097152]
@@ -112,15 +115,63 @@ def filled(words):
     return lines.replace("\u00a0", " ")
 
 
-def text(summary):
+def machine_and_rounds(summary):
+    """Where and how it was measured, in a sentence each."""
     here = summary["environment"]
     machine = here["machine"]
     cores = " and ".join(map(str, here["cores"]["numbers"]))
     kind = "a virtual machine" if machine["hypervisor"] else "a machine"
-    paragraphs = [
+    return (
         f"Two ranks on one node, each bound to a core of its own (cores {cores}), on {kind} with "
         f"{machine['core_count']} cores ({machine['processor']}, Linux {machine['kernel']}). "
-        f"In {summary['rounds']} rounds all MPIs and transports took turns. {excluded(summary)}",
+        f"In {summary['rounds']} rounds all MPIs and transports took turns. {excluded(summary)}")
+
+
+def short_row(title, row_of_size):
+    """One configuration of Weft over its baseline, at every size."""
+    found = []
+    for size in SIZES:
+        ratio = row_of_size[size]["ratio_to_native"] if size in row_of_size else None
+        found.append(f"{ratio['of_medians']['value']:.2f} ({ratio['of_means']['value']:.2f})"
+                     if ratio else "")
+    return f"| {title} | " + " | ".join(found) + " |"
+
+
+def short_table(summary):
+    """README's: ratios only, a row for each MPI."""
+    lines = ["| Weft / native | " + " | ".join(map(size_name, SIZES)) + " |",
+             "|---|" + "---:|" * len(SIZES)]
+    results = [row for row in summary["results"] if row["ratio_to_native"]]
+    for benchmark, title, _ in BENCHMARKS:
+        for mpi, name in NAMES.items():
+            ours, plain = (cells(results, benchmark, mpi, one) for one in (WEFT, PLAIN))
+            if ours:
+                lines.append(short_row(f"**{title.split(',')[0].lower()}**, {name}", ours))
+            if plain:
+                lines.append(short_row("the same, started by `mpirun`", plain))
+    return "\n".join(lines)
+
+
+def short(summary):
+    """README's section."""
+    paragraphs = [
+        machine_and_rounds(summary),
+        "*Native* is the MPI's own transport. Each figure is the median of the ratios round by "
+        "round, and in parentheses the ratio of the means: latency below 1 and bandwidth above 1 "
+        "say that Weft is ahead. `mpirun`: as the MPI's own launcher starts the ranks; then they "
+        "have no shared heap, and the kernel copies long messages.",
+    ]
+    prose = "\n\n".join(map(filled, paragraphs))
+    return (f"{prose}\n\n{short_table(summary)}\n\n"
+            "![Latency and bandwidth by message size](docs/figures/one-node.svg)\n\n"
+            "Microseconds, MB/s, and the interval and confidence of each ratio are in\n"
+            "[docs/results.md](docs/results.md). To measure on another machine: `make readme`.")
+
+
+def full(summary):
+    """docs/results.md."""
+    paragraphs = [
+        machine_and_rounds(summary),
         "*Native* is the MPI's own transport, the baseline. Each figure is a median with a mean "
         "in parentheses: the median over the rounds of a run's middle block of iterations, which "
         "hides what is rare, and of a run's mean over all its iterations.",
@@ -130,12 +181,12 @@ def text(summary):
         "`mpirun`: as the MPI's own launcher starts the ranks, with nothing but the settings that "
         "make it use Weft (`weft run --plain`). Then the ranks have no shared heap, and long "
         "messages are copied by the kernel.",
+        "How it is measured: [report.md](report.md). `make readme` writes this page.",
     ]
     prose = "\n\n".join(map(filled, paragraphs))
-    return (f"{prose}\n\n{tables(summary)}\n\n"
-            "![Latency and bandwidth by message size](docs/figures/one-node.svg)\n\n"
-            "In the figure bands are P10 to P90 over the rounds. To measure on another machine: "
-            "`make readme`.\nHow it is measured: [docs/report.md](docs/report.md).")
+    return (f"# Results inside a node\n\n{prose}\n\n"
+            "![Latency and bandwidth by message size](figures/one-node.svg)\n\n"
+            f"In the figure bands are P10 to P90 over the rounds.\n\n{tables(summary)}\n")
 
 
 def parts():
@@ -167,17 +218,22 @@ def main(words):
         missing = "readme-results.py: there is no table between README's marks"
         sys.exit(0 if "|---" in inside else missing)
     folder = pathlib.Path(words[-1])
-    section = text(summary_of(folder))
+    summary = summary_of(folder)
     if words[0] == "--print":
-        print(section)
+        print({"short": short, "full": full}[words[1]](summary))
         return
     before, _, after = parts()
-    README.write_text(before + BEGIN + "\n" + section + "\n" + END + after)
-    shutil.copyfile(folder / "compare.svg", ROOT / "docs/figures/one-node.svg")
+    README.write_text(before + BEGIN + "\n" + short(summary) + "\n" + END + after)
+    RESULTS.write_text(full(summary))
+    shutil.copyfile(folder / "compare.svg", FIGURE)
+
+
+def understood(words):
+    printing = len(words) == 3 and words[0] == "--print" and words[1] in ("short", "full")
+    return printing or (len(words) == 1 and words[0] != "--print")
 
 
 if __name__ == "__main__":
-    arguments = sys.argv[1:]
-    if len(arguments) not in (1, 2) or (len(arguments) == 2) != (arguments[0] == "--print"):
+    if not understood(sys.argv[1:]):
         sys.exit(__doc__)
-    main(arguments)
+    main(sys.argv[1:])

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""What a reader of README's results and of the page must find there: how many runs were excluded of how many and why, the
-true confidence, means beside medians, figures that a reader may divide, Weft without `weft run`, and no word that only this
-project knows. Usage: words.py FOLDER, which holds the reports of the made-up comparison."""
+"""What a reader of README's results, of docs/results.md and of the page must find there: how many
+runs were excluded of how many and why, the true confidence, means beside medians, figures that a
+reader may divide, Weft without `weft run`, and no word that only this project knows.
+Usage: words.py FOLDER, which holds the reports of the made-up comparison."""
 
 import html
 import json
@@ -23,13 +24,29 @@ def number(text):
     return float(re.match(r"[*]*([0-9.]+)", text)[1])
 
 
-def check_readme(section):
-    """README's section: words, lines, and rows whose figures give their ratio."""
+def check_prose(section):
+    """How many runs were excluded, no foreign word, no long line but in tables."""
     prose = re.sub(r"\s+", " ", section)
     assert " 2 of 280 runs were excluded: the machine's speed changed" in prose, prose[:600]
     assert not re.search(FOREIGN, section), re.search(FOREIGN, section)
-    longest = max(section.splitlines(), key=len)
+    prose_lines = [line for line in section.splitlines() if not line.startswith("|")]
+    longest = max(prose_lines, key=len)
     assert len(longest) <= 100, f"{len(longest)} columns: {longest}"
+
+
+def check_short(section):
+    """README's section: a row with and without `weft run` for each MPI, means beside medians."""
+    check_prose(section)
+    rows = [cells(line)[1:] for line in section.splitlines() if re.search(r"\d \(\d", line)]
+    plain = [line for line in section.splitlines() if "started by `mpirun` |" in line]
+    assert len(rows) == 2 * len(plain) > 0, section
+    for cell in (cell for row in rows for cell in row if cell):
+        assert re.fullmatch(r"\d+\.\d\d \(\d+\.\d\d\)", cell), cell
+
+
+def check_full(section):
+    """docs/results.md: words, lines, and rows whose figures give their ratio."""
+    check_prose(section)
     rows = [cells(line) for line in section.splitlines()
             if re.match(r"\|.*`(weft run|mpirun)`", line)]
     assert sum("`mpirun`" in row for row in rows) == sum("`weft run`" in row for row in rows) > 0
@@ -43,9 +60,9 @@ def check_readme(section):
 
 
 def check_page(text):
-    for words in ("2 of 280 runs were excluded: the machine's speed changed", "98.4 %", "P10 to P90",
-                  "to native, means", "ratio of means", "solid: medians, dashed: means",
-                  "Weft, plain"):
+    for words in ("2 of 280 runs were excluded: the machine's speed changed", "98.4 %",
+                  "P10 to P90", "to native, means", "ratio of means",
+                  "solid: medians, dashed: means", "Weft, plain"):
         assert words in text, f"the page does not say: {words}"
     assert not re.search(FOREIGN, text), re.search(FOREIGN, text)
     assert "95 %" not in text, "the page claims a confidence that is not that of its rounds"
@@ -63,8 +80,9 @@ def check_summary(summary):
 
 
 def main(folder):
-    script = [sys.executable, str(ROOT / "scripts/readme-results.py"), "--print", str(folder)]
-    check_readme(subprocess.run(script, check=True, capture_output=True, text=True).stdout)
+    for kind, check in (("short", check_short), ("full", check_full)):
+        script = [sys.executable, str(ROOT / "scripts/readme-results.py"), "--print", kind]
+        check(subprocess.check_output([*script, str(folder)], text=True))
     page = (folder / "index.html").read_text()
     # What is read: no style, no script, no command lines.
     shown = re.sub(r"<(style|script|pre)\b.*?</\1>|<[^>]*>", " ", page, flags=re.S)
