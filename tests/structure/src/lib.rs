@@ -23,16 +23,20 @@
 //! - [`head`]: how a file opens, what it may be called, which words may not stand in it.
 //! - [`size`]: lengths and counts.
 //! - [`room`]: where `unsafe`, atomics and libc may live, and that each `unsafe` says why it is sound.
-//! - [`ratchet`]: the recorded number of `unsafe` per crate, which may only fall.
+//! - [`circle`]: files of a crate that import each other in a circle.
+//! - [`shape`]: what the limits on size can be met around: tuples, types in many files, text as errors.
+//! - [`ratchet`]: recorded numbers that may only fall: of `unsafe`, of circles and of shapes.
 //! - [`link`]: links and paths in the Markdown documents.
 
 #![forbid(unsafe_code)]
 
+pub mod circle;
 pub mod edge;
 pub mod head;
 pub mod link;
 pub mod ratchet;
 pub mod room;
+pub mod shape;
 pub mod size;
 pub mod tree;
 

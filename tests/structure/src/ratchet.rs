@@ -1,78 +1,131 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The recorded number of `unsafe` per crate. It may fall by itself and rise only by review: a rise changes
-//! `tests/structure/unsafe-counts.txt`, which shows in the diff. Uses [`crate::room::unsafes`].
+//! Recorded numbers that may only fall. Each rule here counts something that ought to be rare; what
+//! there is today stands in a file under `tests/structure`. A number falls by itself. One that
+//! rises, or a place that is new, changes that file, which shows in the diff, and the commit says
+//! why.
+//!
+//! Uses the counts of [`crate::room`], [`crate::circle`] and [`crate::shape`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::Finding;
-use crate::room;
 use crate::tree::RustFile;
+use crate::{Finding, circle, room, shape};
 
-/// Where the numbers are recorded.
-pub const RECORD: &str = "tests/structure/unsafe-counts.txt";
-
-/// How many times `unsafe` stands in each crate that has any, keyed by folder.
-pub fn count(files: &[RustFile]) -> BTreeMap<String, usize> {
-    let mut counts = BTreeMap::new();
-    for file in files {
-        let count = room::unsafes(file).len();
-        if count > 0 {
-            *counts.entry(file.crate_folder().to_owned()).or_insert(0) += count;
-        }
-    }
-    counts
+/// One thing that is counted.
+pub struct Ratchet {
+    /// Where the numbers are recorded.
+    pub record: &'static str,
+    /// What a number stands for: the first line of the record.
+    pub heading: &'static str,
+    /// What is too much, behind the place and the number.
+    pub wrong: &'static str,
+    /// How to get rid of it.
+    pub advice: &'static str,
+    /// Counts: a place and its number.
+    pub count: fn(&[RustFile]) -> BTreeMap<String, usize>,
 }
 
-/// Compares what is there with what was recorded.
-pub fn check(actual: &BTreeMap<String, usize>, record: &str) -> Vec<Finding> {
-    let recorded = match parse(record) {
-        Ok(recorded) => recorded,
-        Err(finding) => return vec![finding],
-    };
-    let over = actual.iter().filter_map(|(folder, count)| {
-        let limit = recorded.get(folder).copied().unwrap_or(0);
-        (*count > limit).then(|| {
-            let text = format!(
-                "`unsafe` stands {count} times; {limit} are recorded. Do without, or raise the number in {RECORD} and say why in the commit."
-            );
-            Finding::new(folder, text)
-        })
-    });
-    over.collect()
-}
+/// All of them.
+pub const RATCHETS: [Ratchet; 6] = [
+    Ratchet {
+        record: "tests/structure/unsafe-counts.txt",
+        heading: "How often `unsafe` stands in each crate.",
+        wrong: "times `unsafe`",
+        advice: "Do without",
+        count: room::count,
+    },
+    Ratchet {
+        record: "tests/structure/circles.txt",
+        heading: "Files that import each other in a circle, and how many files the circle has.",
+        wrong: "files import each other in a circle",
+        advice: "Move what both need below both, or hand it in from above",
+        count: circle::count,
+    },
+    Ratchet {
+        record: "tests/structure/packed-arguments.txt",
+        heading: "Functions that pack arguments into tuples, and how many arguments these are.",
+        wrong: "arguments, packed into tuples",
+        advice: "Give what belongs together a struct with a name of its own",
+        count: shape::packed_arguments,
+    },
+    Ratchet {
+        record: "tests/structure/methods.txt",
+        heading: "Types with many methods outside of traits, and how many.",
+        wrong: "methods of one type",
+        advice: "Split it into types with one duty each",
+        count: shape::methods,
+    },
+    Ratchet {
+        record: "tests/structure/spread.txt",
+        heading: "Types that are implemented in several files, and in how many.",
+        wrong: "files implement this type",
+        advice: "Move the state into types of their own, one file each",
+        count: shape::spread,
+    },
+    Ratchet {
+        record: "tests/structure/text-errors.txt",
+        heading: "Files with public functions that fail with a `String`, and how many functions.",
+        wrong: "public functions fail with a String",
+        advice: "Give the error a type",
+        count: shape::text_errors,
+    },
+];
 
-/// The text of the record for `counts`, for those who change it.
-pub fn render(counts: &BTreeMap<String, usize>) -> String {
-    let mut text = String::from(
-        "# How often `unsafe` stands in each crate. `cargo test -p weft-structure` fails when a crate has more; lower a number when it fell.\n",
-    );
-    for (folder, count) in counts {
-        let _ = writeln!(text, "{folder} {count}");
-    }
-    text
-}
-
-fn parse(record: &str) -> Result<BTreeMap<String, usize>, Finding> {
-    let mut counts = BTreeMap::new();
-    for (index, line) in record
-        .lines()
-        .enumerate()
-        .filter(|(_, line)| !line.starts_with('#'))
-    {
-        let parsed = line
-            .split_once(' ')
-            .and_then(|(folder, count)| Some((folder, count.parse().ok()?)));
-        let Some((folder, count)) = parsed else {
-            return Err(Finding::at(
-                RECORD,
-                index + 1,
-                format!("`{line}` is not `FOLDER COUNT`."),
-            ));
+impl Ratchet {
+    /// Compares what is there with what was recorded.
+    #[must_use]
+    pub fn check(&self, actual: &BTreeMap<String, usize>, record: &str) -> Vec<Finding> {
+        let recorded = match self.parse(record) {
+            Ok(recorded) => recorded,
+            Err(finding) => return vec![finding],
         };
-        counts.insert(folder.to_owned(), count);
+        let over = actual.iter().filter_map(|(place, count)| {
+            let limit = recorded.get(place).copied().unwrap_or(0);
+            (*count > limit).then(|| {
+                let text = format!(
+                    "{count} {}; {limit} are recorded. {}, or raise the number in {} \
+                     (WEFT_RECORD=1 cargo test -p weft-structure) and say why in the commit.",
+                    self.wrong, self.advice, self.record
+                );
+                Finding::new(place, text)
+            })
+        });
+        over.collect()
     }
-    Ok(counts)
+
+    /// The text of the record for `counts`, for those who change it.
+    #[must_use]
+    pub fn render(&self, counts: &BTreeMap<String, usize>) -> String {
+        let mut text = format!(
+            "# {}\n# A number may fall and not rise. \
+             WEFT_RECORD=1 cargo test -p weft-structure writes them anew.\n",
+            self.heading
+        );
+        for (place, count) in counts {
+            let _ = writeln!(text, "{place} {count}");
+        }
+        text
+    }
+
+    fn parse(&self, record: &str) -> Result<BTreeMap<String, usize>, Finding> {
+        let mut counts = BTreeMap::new();
+        for (index, line) in record
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.starts_with('#'))
+        {
+            let parsed = line
+                .rsplit_once(' ')
+                .and_then(|(place, count)| Some((place, count.parse().ok()?)));
+            let Some((place, count)) = parsed else {
+                let text = format!("`{line}` is not `PLACE NUMBER`.");
+                return Err(Finding::at(self.record, index + 1, text));
+            };
+            counts.insert(place.to_owned(), count);
+        }
+        Ok(counts)
+    }
 }
 
 #[cfg(test)]
@@ -83,17 +136,23 @@ mod tests {
     fn count_may_fall_and_not_rise() {
         let file =
             RustFile::parse("crates/ring/src/a.rs", "unsafe fn f() {} unsafe fn g() {}").unwrap();
-        let actual = count(&[file]);
-        assert_eq!(check(&actual, "# head\ncrates/ring 3\n"), []);
-        assert_eq!(check(&actual, "crates/ring 2\n"), []);
-        assert_eq!(check(&actual, "crates/ring 1\n").len(), 1);
-        assert_eq!(check(&actual, "").len(), 1);
+        let ratchet = &RATCHETS[0];
+        let actual = (ratchet.count)(&[file]);
+        assert_eq!(ratchet.check(&actual, "# head\ncrates/ring 3\n"), []);
+        assert_eq!(ratchet.check(&actual, "crates/ring 2\n"), []);
+        assert_eq!(ratchet.check(&actual, "crates/ring 1\n").len(), 1);
+        assert_eq!(ratchet.check(&actual, "").len(), 1);
     }
 
     #[test]
     fn record_reads_back_what_was_rendered() {
-        let counts = BTreeMap::from([("crates/os".to_owned(), 7)]);
-        assert_eq!(parse(&render(&counts)).unwrap(), counts);
-        assert!(parse("crates/os seven").is_err());
+        let counts = BTreeMap::from([
+            ("crates/os".to_owned(), 7),
+            ("a.rs two words".to_owned(), 1),
+        ]);
+        for ratchet in &RATCHETS {
+            assert_eq!(ratchet.parse(&ratchet.render(&counts)).unwrap(), counts);
+            assert!(ratchet.parse("crates/os seven").is_err());
+        }
     }
 }

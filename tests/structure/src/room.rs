@@ -2,6 +2,8 @@
 //! Where `unsafe`, atomics and libc may live, and that each `unsafe` says why it is sound. Reads the tokens of
 //! [`crate::tree`], in which comments and strings cannot be taken for code and macro bodies are included.
 
+use std::collections::BTreeMap;
+
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 use crate::Finding;
@@ -162,6 +164,18 @@ fn check_file(file: &RustFile) -> Vec<Finding> {
     findings
 }
 
+/// How many times `unsafe` stands in each crate that has any, keyed by folder.
+pub fn count(files: &[RustFile]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for file in files {
+        let count = unsafes(file).len();
+        if count > 0 {
+            *counts.entry(file.crate_folder().to_owned()).or_insert(0) += count;
+        }
+    }
+    counts
+}
+
 /// Every `unsafe` of a file, macro bodies included, in order.
 pub fn unsafes(file: &RustFile) -> Vec<Unsafe> {
     let mut found = Vec::new();
@@ -200,7 +214,7 @@ fn has_reason(text: &str, line: usize) -> bool {
 }
 
 /// The tokens without `#[cfg(test)]` modules: tests may count with atomics.
-fn without_tests(tokens: TokenStream) -> TokenStream {
+pub(crate) fn without_tests(tokens: TokenStream) -> TokenStream {
     let mut kept: Vec<TokenTree> = Vec::new();
     let mut in_test_item = false;
     for token in tokens {
