@@ -1,30 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The rules about how this repository is built, checked by a test instead of by memory.
 //!
-//! `cargo test -p weft-structure` reads the whole tree, applies each rule and prints every finding with its
-//! place and what to do about it. A rule is a function from what was read to a list of [`Finding`]s; it has
-//! no other effect, so each has unit tests on small made-up sources that show it fires and stays silent.
+//! `cargo test -p weft-structure` reads the whole tree, applies each rule and prints every finding
+//! with its place and what to do about it. A rule is a function from what was read to a list of
+//! [`Finding`]s; it has no other effect, so each has unit tests on small made-up sources that show
+//! it fires and stays silent.
 //!
-//! Some rules can be set aside where there is a reason. The reason is a comment in the code itself, so that
-//! whoever reads the long function also reads why it is long:
+//! Some rules can be set aside where there is a reason. The reason is a comment in the code itself,
+//! so that whoever reads the long function also reads why it is long:
 //!
 //! ```text
 //! // structure: allow function-length because the table reads best in one piece
 //! ```
 //!
-//! For a file it stands in the first 40 lines, for an item in the comment directly above it. The rules that
-//! can be set aside are `file-length`, `function-length`, `arguments`, `struct-fields`, `trait-methods`, and
-//! in tools `atomics`. Nothing sets aside the rooms of `unsafe` and libc or the import edges: those are tables in
-//! this crate, changed by review.
+//! For a file it stands in the first 40 lines, for an item in the comment directly above it. The
+//! rules that can be set aside are `file-length`, `function-length`, `arguments`, `struct-fields`,
+//! `trait-methods`, and in tools `atomics`. Nothing sets aside the rooms of `unsafe` and libc or
+//! the import edges: those are tables in this crate, changed by review.
 //!
 //! Modules, in the order a run goes through them:
 //! - [`tree`]: finds the files and parses the Rust ones.
 //! - [`edge`]: which crate may import which, and that each outside crate has its reason.
 //! - [`head`]: how a file opens, what it may be called, which words may not stand in it.
 //! - [`size`]: lengths and counts.
-//! - [`room`]: where `unsafe`, atomics and libc may live, and that each `unsafe` says why it is sound.
+//! - [`room`]: where `unsafe`, atomics and libc may live, and that each `unsafe` says why it is
+//!   sound.
 //! - [`circle`]: files of a crate that import each other in a circle.
-//! - [`shape`]: what the limits on size can be met around: tuples, types in many files, text as errors.
+//! - [`shape`]: what the limits on size can be met around: tuples, types in many files, text as
+//!   errors.
 //! - [`ratchet`]: recorded numbers that may only fall: of `unsafe`, of circles and of shapes.
 //! - [`link`]: links and paths in the Markdown documents.
 

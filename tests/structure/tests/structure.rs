@@ -6,17 +6,12 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use weft_structure::ratchet::RATCHETS;
-use weft_structure::tree::{self, RustFile, TextFile};
+use weft_structure::tree::{self, TextFile};
 use weft_structure::{Finding, edge, head, link, room, size};
 
 fn texts() -> &'static [TextFile] {
     static TEXTS: OnceLock<Vec<TextFile>> = OnceLock::new();
     TEXTS.get_or_init(|| tree::text_files(&tree::root()))
-}
-
-// Tokens cannot be shared between the threads of the test runner, so each test parses for itself.
-fn rust() -> Vec<RustFile> {
-    tree::rust_files(texts())
 }
 
 fn packages() -> Vec<edge::Package> {
@@ -52,22 +47,6 @@ fn assert_none(findings: &[Finding]) {
 }
 
 #[test]
-fn the_tree_that_is_checked_is_the_whole_tree() {
-    let rust = rust();
-    for folder in [
-        "crates/provider",
-        "crates/ring",
-        "tools/weft",
-        "tests/structure",
-    ] {
-        assert!(
-            rust.iter().any(|file| file.crate_folder() == folder),
-            "no Rust file of {folder} was read"
-        );
-    }
-}
-
-#[test]
 fn imports_go_downwards_only() {
     assert_none(&edge::check(&packages()));
 }
@@ -78,25 +57,24 @@ fn every_outside_crate_has_its_reason() {
     assert_none(&edge::check_reasons(&packages(), &deny));
 }
 
+// One test for all rules about Rust files: parsing them takes most of the time.
 #[test]
-fn files_open_with_licence_and_purpose_and_have_names_that_mean_something() {
-    assert_none(&head::check(texts(), &rust()));
-}
-
-#[test]
-fn files_functions_structs_and_traits_keep_to_their_limits() {
-    assert_none(&size::check(&rust()));
-}
-
-#[test]
-fn unsafe_atomics_and_libc_stay_in_their_rooms() {
-    assert_none(&room::check(&rust()));
-}
-
-#[test]
-fn recorded_numbers_do_not_rise() {
-    let files = rust();
-    let mut findings = Vec::new();
+fn rust_files_keep_to_their_rules_and_recorded_numbers_do_not_rise() {
+    let files = tree::rust_files(texts());
+    for folder in [
+        "crates/provider",
+        "crates/ring",
+        "tools/weft",
+        "tests/structure",
+    ] {
+        assert!(
+            files.iter().any(|file| file.crate_folder() == folder),
+            "no Rust file of {folder} was read"
+        );
+    }
+    let mut findings = head::check(texts(), &files);
+    findings.extend(size::check(&files));
+    findings.extend(room::check(&files));
     for ratchet in &RATCHETS {
         let counts = (ratchet.count)(&files);
         let path = tree::root().join(ratchet.record);
