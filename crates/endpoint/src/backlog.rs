@@ -17,9 +17,8 @@ use crate::settings::{DEFAULT_INJECT_LIMIT_BYTES, SEND_DEPTH};
 /// eager messages.
 pub(crate) const COPY_LIMIT_BYTES: usize = DEFAULT_INJECT_LIMIT_BYTES;
 
-/// Memory of all queues of an endpoint, copies and entries. Chosen: the depth that is promised, of
-/// the longest copies, to one remote, and nearly as much again to others.
-const LIMIT_BYTES: usize = 64 << 20;
+/// Memory of all queues of an endpoint, copies and entries.
+const LIMIT_BYTES: usize = weft_facts::limit::WAITING_BYTES;
 
 /// What the user hears when a queued send is over.
 #[derive(Debug)]

@@ -8,14 +8,13 @@ use weft_contract::Class;
 use crate::ids::FiAddr;
 
 /// Chosen: the longest message that every route takes whole, without waiting for the remote.
-pub const DEFAULT_INJECT_LIMIT_BYTES: usize = weft_shm::protocol::EAGER_BYTES;
+pub const DEFAULT_INJECT_LIMIT_BYTES: usize = weft_facts::limit::INJECT_BYTES;
 /// Chosen: as other providers for shared memory; users of multi-receive set their own.
 pub const DEFAULT_MIN_MULTI_RECEIVE_BYTES: usize = 4096;
 
 /// Sends to one remote that may wait for room before callers are told to come again; the depth that
-/// the provider reports (`fi_tx_attr.size`). Chosen: above what any MPI's own transport takes
-/// (docs/backlog.md).
-pub const SEND_DEPTH: usize = 4096;
+/// the provider reports (`fi_tx_attr.size`).
+pub const SEND_DEPTH: usize = weft_facts::limit::SEND_DEPTH;
 
 /// Settings of a domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +36,8 @@ impl Default for DomainSettings {
 pub struct EndpointSettings {
     /// The address wanted; port 0, or none at all, lets the transport choose.
     pub address: Option<SocketAddr>,
-    /// Whether others of this host shall reach it under every address of the host, with the same port.
+    /// Whether others of this host shall reach it under every address of the host, with the same
+    /// port.
     pub everywhere: bool,
     /// Flags of sends that give none (`fi_tx_attr.op_flags`).
     pub transmit_flags: u64,
@@ -45,10 +45,11 @@ pub struct EndpointSettings {
     pub receive_flags: u64,
     /// Whether completions name the source (FI_SOURCE).
     pub source: bool,
-    /// Whether receives heed their source (FI_DIRECTED_RECV); else it is ignored, as the man page says.
+    /// Whether receives heed their source (FI_DIRECTED_RECV); else it is ignored, as the man page
+    /// says.
     pub directed_receive: bool,
-    /// Whether accesses of a remote's memory must not overtake messages to it that were sent before (FI_ORDER_RAS,
-    /// FI_ORDER_WAS); they then go by message even where the memory is within reach.
+    /// Whether accesses of a remote's memory must not overtake messages to it that were sent before
+    /// (FI_ORDER_RAS, FI_ORDER_WAS); they then go by message even where the memory is within reach.
     pub accesses_after_sends: bool,
 }
 
@@ -119,7 +120,8 @@ pub struct Inject {
     pub cq_data: Option<u64>,
 }
 
-/// A receive: fi_recv, fi_trecv, fi_recvmsg, fi_trecvmsg, with FI_MULTI_RECV, FI_PEEK, FI_CLAIM, FI_DISCARD.
+/// A receive: fi_recv, fi_trecv, fi_recvmsg, fi_trecvmsg, with FI_MULTI_RECV, FI_PEEK, FI_CLAIM,
+/// FI_DISCARD.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Receive {
     /// With or without a tag.

@@ -1,27 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which of this machine's network interfaces are used, and which of them together: what FI_WEFT_IFACE names, or what
-//! Weft chooses. Read by parameters, asked by address and routes. Source: srd-protocol 17.
+//! Which of this machine's network interfaces are used, and which of them together: what
+//! FI_WEFT_IFACE names, or what Weft chooses. Read by parameters, asked by address and routes.
+//! Source: srd-protocol 17.
 
+use std::fmt;
 use std::net::IpAddr;
 
+use weft_facts::limit::INTERFACES;
 use weft_os::alike::{self, Kind};
 use weft_os::interface::{self, InterfaceAddress};
 
-/// The most that are used together.
-pub const MOST: usize = 1 + weft_endpoint::srd::FURTHER_ADDRESSES;
+/// Why a list of interfaces cannot be used, in words to follow "but".
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// One of them is not here; this is what there is.
+    NotHere(String),
+    /// So many are too many.
+    TooMany(usize),
+}
 
-/// What the user named, in that order: of each interface its addresses, IPv4 first. Empty if nothing was named.
+impl fmt::Display for Unusable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotHere(known) => write!(
+                formatter,
+                "this machine has {known}: name some of them, with commas between"
+            ),
+            Self::TooMany(count) => write!(
+                formatter,
+                "at most {INTERFACES} interfaces are used together, not {count}: leave some out"
+            ),
+        }
+    }
+}
+
+/// What the user named, in that order: of each interface its addresses, IPv4 first. Empty if
+/// nothing was named.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interfaces {
     named: Vec<Vec<IpAddr>>,
 }
 
 impl Interfaces {
-    /// From a list of names or addresses with commas between; the first is the one that endpoints are known by.
+    /// From a list of names or addresses with commas between; the first is the one that endpoints
+    /// are known by.
     ///
     /// # Errors
-    /// A sentence that says what is wrong, and what this machine has.
-    pub fn parse(text: &str, parameter: &str) -> Result<Self, String> {
+    /// What is wrong with the list.
+    pub fn parse(text: &str) -> Result<Self, Unusable> {
         let all = interface::addresses().unwrap_or_default();
         let mut named: Vec<Vec<IpAddr>> = Vec::new();
         for word in text.split(',').map(str::trim) {
@@ -31,20 +57,14 @@ impl Interfaces {
                     .iter()
                     .map(|entry| format!("{} ({})", entry.name, entry.address))
                     .collect();
-                return Err(format!(
-                    "{parameter} is \"{text}\", but this machine has {}: name some of them, with commas between, or unset {parameter}",
-                    known.join(", ")
-                ));
+                return Err(Unusable::NotHere(known.join(", ")));
             }
             if !named.contains(&found) {
                 named.push(found);
             }
         }
-        if named.len() > MOST {
-            return Err(format!(
-                "{parameter} is \"{text}\", which are {} interfaces, but at most {MOST} are used together: leave some out",
-                named.len()
-            ));
+        if named.len() > INTERFACES {
+            return Err(Unusable::TooMany(named.len()));
         }
         Ok(Self { named })
     }
@@ -59,7 +79,8 @@ impl Interfaces {
         self.named.iter().flatten().copied().find(wanted)
     }
 
-    /// The addresses of one family that may be used together, where the first of them is known. Setup.
+    /// The addresses of one family that may be used together, where the first of them is known.
+    /// Setup.
     fn of_family(&self, first: IpAddr) -> Vec<IpAddr> {
         if self.are_named() {
             let alike = |address: &&IpAddr| address.is_ipv4() == first.is_ipv4();
@@ -67,7 +88,7 @@ impl Interfaces {
             return self.named.iter().filter_map(one).collect();
         }
         let all = interface::addresses().unwrap_or_default();
-        let others = alike::others(first, &all, MOST - 1, Kind::of).into_iter();
+        let others = alike::others(first, &all, INTERFACES - 1, Kind::of).into_iter();
         let used = others.filter(|other| other.passed_over.is_none());
         std::iter::once(first)
             .chain(used.map(|other| other.interface.address))
@@ -96,26 +117,25 @@ fn addresses_of(word: &str, all: &[InterfaceAddress]) -> Vec<IpAddr> {
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Interfaces, String> {
-        Interfaces::parse(text, "FI_WEFT_IFACE")
-    }
-
     #[test]
     fn interfaces_are_found_by_name_and_by_address_and_else_refused() {
         let here: IpAddr = "127.0.0.1".parse().expect("address");
-        let one = parse("127.0.0.1").expect("loopback");
+        let one = Interfaces::parse("127.0.0.1").expect("loopback");
         assert_eq!(one.first(IpAddr::is_ipv4), Some(here));
         assert_eq!(one.first(IpAddr::is_ipv6), None);
-        assert_eq!(parse("127.0.0.1, 127.0.0.1").expect("twice"), one);
+        assert_eq!(
+            Interfaces::parse("127.0.0.1, 127.0.0.1").expect("twice"),
+            one
+        );
         for text in [
             "weft-no-such-if0",
             "127.0.0.1,weft-no-such-if0",
             "127.0.0.1,",
             "",
         ] {
-            let why = parse(text).expect_err("refused");
+            let why = Interfaces::parse(text).expect_err("refused").to_string();
             assert!(
-                why.contains("FI_WEFT_IFACE") && why.contains("127.0.0.1") && why.contains(text),
+                why.contains("this machine has") && why.contains("127.0.0.1"),
                 "{why}"
             );
         }

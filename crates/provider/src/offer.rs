@@ -1,21 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What Weft offers: every attribute of its one `fi_info`, as plain values.
 //!
-//! hints checks what an application asks for against this; info turns it into C. Source: fi_getinfo(3),
-//! fi_endpoint(3), fi_domain(3); the values are those that Open MPI, MPICH and Intel MPI all accept.
+//! hints checks what an application asks for against this; info turns it into C. Source:
+//! fi_getinfo(3), fi_endpoint(3), fi_domain(3); the values are those that Open MPI, MPICH and Intel
+//! MPI all accept.
 
-use weft_endpoint::{ATOMIC_LIMIT_BYTES, MESSAGE_LIMIT_BYTES, RANGE_LIMIT, SEND_DEPTH};
+use weft_endpoint::shm::protocol;
+use weft_endpoint::{ATOMIC_LIMIT_BYTES, MESSAGE_LIMIT_BYTES, RANGE_LIMIT, srd};
 use weft_fabric_sys::flags::*;
 use weft_fabric_sys::info::*;
+use weft_facts::limit;
 use weft_memory::IOV_LIMIT;
+
+// What the crates further down define for themselves is what users are told.
+const _: () = assert!(MESSAGE_LIMIT_BYTES == limit::MESSAGE_BYTES);
+const _: () = assert!(protocol::EAGER_BYTES == limit::INJECT_BYTES);
+const _: () = assert!(protocol::INLINE_BYTES == limit::INLINE_BYTES);
+const _: () = assert!(protocol::STREAM_BYTES == limit::STREAM_BYTES);
+const _: () = assert!(1 + srd::FURTHER_ADDRESSES == limit::INTERFACES);
+const _: () = assert!(IOV_LIMIT == limit::PIECES && RANGE_LIMIT == limit::RANGES);
+const _: () = assert!(ATOMIC_LIMIT_BYTES == limit::ATOMIC_BYTES);
 
 /// The name under which the provider, its fabric and its domain are known.
 pub const NAME: &std::ffi::CStr = c"weft";
 
-/// The fabric's name for applications that ask for FI_PEER. lnx knows by this name, and by no other, what reaches only
-/// this host and goes first there (specified by its sources).
+/// The fabric's name for applications that ask for FI_PEER. lnx knows by this name, and by no
+/// other, what reaches only this host and goes first there (specified by its sources).
 pub const PEER_FABRIC: &std::ffi::CStr = c"shm";
-/// Capabilities for other providers, where the running library's Peer API is known. Their bits meant other things before.
+/// Capabilities for other providers, where the running library's Peer API is known. Their bits
+/// meant other things before.
 pub fn peer_caps() -> u64 {
     if crate::peer::is_known() {
         FI_PEER | FI_AV_USER_ID
@@ -44,10 +57,12 @@ pub const DOMAIN_CAPS: u64 = FI_LOCAL_COMM | FI_REMOTE_COMM;
 /// All capabilities.
 pub const CAPS: u64 = TRANSMIT_CAPS | RECEIVE_CAPS | DOMAIN_CAPS;
 
-/// Capabilities that an application gets without asking for them (fi_getinfo(3), secondary capabilities).
+/// Capabilities that an application gets without asking for them (fi_getinfo(3), secondary
+/// capabilities).
 pub const SECONDARY_CAPS: u64 =
     FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_FENCE | FI_RMA_EVENT;
-/// Kinds of transfers, each with its directions; an application that names a kind and none of its directions gets all.
+/// Kinds of transfers, each with its directions; an application that names a kind and none of its
+/// directions gets all.
 pub const DIRECTIONS: [(u64, u64); 2] = [
     (FI_MSG | FI_TAGGED, FI_SEND | FI_RECV),
     (
@@ -64,19 +79,20 @@ pub const RECEIVE_FLAGS: u64 = FI_COMPLETION | FI_MULTI_RECV;
 
 /// Order between two endpoints that may be asked for: all there is (docs/one-sided.md, clause 6).
 pub const MESSAGE_ORDER: u64 = FI_ORDER_STRICT | FI_ORDER_RMA | FI_ORDER_ATOMIC;
-/// The order that is reported to applications which do not ask. Chosen: what MPIs look for. Reads and writes are left out,
-/// so that they may take shortcuts.
+/// The order that is reported to applications which do not ask. Chosen: what MPIs look for. Reads
+/// and writes are left out, so that they may take shortcuts.
 pub const MESSAGE_ORDER_REPORTED: u64 = FI_ORDER_SAS | FI_ORDER_ATOMIC;
 /// Longest payload of which one operation sees what another did, as ordered.
-pub const ORDERED_BYTES: usize = ATOMIC_LIMIT_BYTES;
+pub const ORDERED_BYTES: usize = limit::ATOMIC_BYTES;
 
-/// The protocol's number. Chosen: libfabric keeps numbers with the highest bit for providers outside its tree.
+/// The protocol's number. Chosen: libfabric keeps numbers with the highest bit for providers
+/// outside its tree.
 pub const PROTOCOL: u32 = 0x8000_5745;
 /// The protocol's version.
 pub const PROTOCOL_VERSION: u32 = 1;
 
 /// Longest message in bytes.
-pub const MESSAGE_SIZE_BYTES: usize = MESSAGE_LIMIT_BYTES as usize;
+pub const MESSAGE_SIZE_BYTES: usize = limit::MESSAGE_BYTES as usize;
 /// All bits of a tag are matched (specified: FI_TAG_GENERIC).
 pub const TAG_FORMAT: u64 = 0xAAAA_AAAA_AAAA_AAAA;
 /// Bytes of data in a remote completion.
@@ -84,16 +100,18 @@ pub const QUEUE_DATA_BYTES: usize = 8;
 /// Bytes of a memory key.
 pub const KEY_BYTES: usize = 8;
 /// Pieces of one buffer, at most.
-pub const PIECES: usize = IOV_LIMIT;
-/// Pieces of one buffer that are reported to applications which do not ask for more. Chosen: what most providers report;
-/// programs are tried with it, and libfabric's own tests cut buffers wrongly into 5 and 6 pieces.
+pub const PIECES: usize = limit::PIECES;
+/// Pieces of one buffer that are reported to applications which do not ask for more. Chosen: what
+/// most providers report; programs are tried with it, and libfabric's own tests cut buffers wrongly
+/// into 5 and 6 pieces.
 pub const PIECES_REPORTED: usize = 4;
 /// Ranges of remote memory of one operation, at most.
-pub const RANGES: usize = RANGE_LIMIT;
+pub const RANGES: usize = limit::RANGES;
 /// Operations that may be under way, reported to applications that size their windows by it: so
 /// many sends to a remote that takes none are queued.
-pub const DEPTH: usize = SEND_DEPTH;
-/// Receives that may be under way, reported to other providers: lnx refuses links that say more (specified by its sources).
+pub const DEPTH: usize = limit::SEND_DEPTH;
+/// Receives that may be under way, reported to other providers: lnx refuses links that say more
+/// (specified by its sources).
 pub const PEER_DEPTH: usize = 1024;
 /// Queues, endpoints, counters of one domain. Chosen; there is no limit but memory.
 pub const OBJECTS: usize = 65536;
@@ -105,7 +123,8 @@ pub fn threading_is_known(threading: u32) -> bool {
     threading <= FI_THREAD_ENDPOINT
 }
 
-/// Whether a progress model is served: in the application's calls, or by a thread of ours when it asks for that.
+/// Whether a progress model is served: in the application's calls, or by a thread of ours when it
+/// asks for that.
 pub fn progress_is_served(progress: u32) -> bool {
     matches!(
         progress,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What becomes of an endpoint, told to whoever started the job: a line of JSON when it is enabled, and one with what it
-//! has carried when it closes, each over a connection of its own.
+//! What becomes of an endpoint, told to whoever started the job: a line of JSON when it is enabled,
+//! and one with what it has carried when it closes, each over a connection of its own.
 //!
-//! Called by endpoint. `weft run` names its socket in FI_WEFT_REPORT and adds the reports up. A connection and its bytes
-//! wait in the listener's queue until they are taken, so that hundreds of ranks that close at once lose none; a datagram
-//! socket holds 10 (net.unix.max_dgram_qlen). The text is put together by hand: numbers and fixed names need no library.
+//! Called by endpoint. `weft run` names its socket in FI_WEFT_REPORT and adds the reports up. A
+//! connection and its bytes wait in the listener's queue until they are taken, so that hundreds of
+//! ranks that close at once lose none; a datagram socket holds 10 (net.unix.max_dgram_qlen). The
+//! text is put together by hand: numbers and fixed names need no library.
 
 use std::fmt::Write;
 use std::io::ErrorKind;
@@ -17,8 +18,8 @@ use weft_os::local_socket::Connection;
 use crate::parameters;
 use crate::routes::Statistics;
 
-/// How often a full queue is tried again, and after how long. Chosen: a listener that takes nothing for half a second is
-/// stopped, and thousands of ranks wait in its queue already.
+/// How often a full queue is tried again, and after how long. Chosen: a listener that takes nothing
+/// for half a second is stopped, and thousands of ranks wait in its queue already.
 const TRIES: u32 = 50;
 const PAUSE: Duration = Duration::from_millis(10);
 
@@ -32,8 +33,8 @@ pub fn closed(statistics: &Statistics) {
     tell(|pid| describe(statistics, pid));
 }
 
-/// Sends a report, if one is asked for. Waits only for a full queue, half a second at most, and never fails the caller: a
-/// job must not end differently because nobody listens.
+/// Sends a report, if one is asked for. Waits only for a full queue, half a second at most, and
+/// never fails the caller: a job must not end differently because nobody listens.
 fn tell(text: impl FnOnce(u32) -> String) {
     let Some(socket) = parameters::settings().and_then(|settings| settings.report.as_deref())
     else {
@@ -101,6 +102,12 @@ fn describe(statistics: &Statistics, pid: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_protocols_of_reports_are_those_that_users_are_told() {
+        let sent = shm::Protocol::ALL.map(shm::Protocol::name);
+        assert_eq!(sent, weft_facts::protocol::ALL.map(|one| one.key));
+    }
 
     #[test]
     fn a_report_names_every_protocol_and_balances_its_braces() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which crate may import which, and that each crate from outside has its reason. Reads `cargo metadata`.
+//! Which crate may import which, and that each crate from outside has its reason. Reads `cargo
+//! metadata`.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ pub struct Edges {
 }
 
 /// The edges between crates/, from the top down. Imports go downwards only.
-pub const EDGES: [Edges; 14] = [
+pub const EDGES: [Edges; 15] = [
     Edges {
         from: "weft-provider",
         to: &[
@@ -29,6 +30,7 @@ pub const EDGES: [Edges; 14] = [
             "weft-memory",
             "weft-os",
             "weft-fabric-sys",
+            "weft-facts",
         ],
         reason: "turns C calls into operations of the endpoint, in the contract's words, on user memory",
     },
@@ -41,6 +43,7 @@ pub const EDGES: [Edges; 14] = [
             "weft-contract",
             "weft-memory",
             "weft-os",
+            "weft-facts",
         ],
         reason: "owns the routes and the matching; registers user memory; reads the clock",
     },
@@ -110,19 +113,30 @@ pub const EDGES: [Edges; 14] = [
         to: &[],
         reason: "C structures stand alone",
     },
+    Edges {
+        from: "weft-facts",
+        to: &[],
+        reason: "what users can look up or set: constants alone",
+    },
 ];
 
 /// The few edges from tools down into crates/: tools talk to a job from outside it.
 pub const TOOL_EDGES: [Edges; 4] = [
     Edges {
         from: "weft-launch",
-        to: &["weft-seal", "weft-os"],
-        reason: "makes the job's key, in the words that endpoints read; asks whether a file is in use",
+        to: &["weft-seal", "weft-os", "weft-facts"],
+        reason: "makes the job's key, sets endpoints' parameters; asks whether a file is in use",
     },
     Edges {
         from: "weft-doctor",
-        to: &["weft-ring", "weft-memory", "weft-os", "weft-seal"],
-        reason: "reads published counters; tells whether a key is one",
+        to: &[
+            "weft-ring",
+            "weft-memory",
+            "weft-os",
+            "weft-seal",
+            "weft-facts",
+        ],
+        reason: "reads published counters; judges parameters; tells whether a key is one",
     },
     Edges {
         from: "weft-netsim",
@@ -234,7 +248,8 @@ pub fn check(packages: &[Package]) -> Vec<Finding> {
     findings
 }
 
-/// A package is named after its folder, so that an edge in `Cargo.toml` can be read as an edge between folders.
+/// A package is named after its folder, so that an edge in `Cargo.toml` can be read as an edge
+/// between folders.
 fn check_name(package: &Package) -> Option<Finding> {
     let folder_name = package.folder.rsplit('/').next().unwrap_or_default();
     let expected = if folder_name == "weft" {
@@ -286,7 +301,8 @@ fn check_libc(package: &Package) -> Option<Finding> {
     })
 }
 
-/// Every crate from outside that a package names has a line `# direct: NAME: REASON` in deny.toml, and no line is left over.
+/// Every crate from outside that a package names has a line `# direct: NAME: REASON` in deny.toml,
+/// and no line is left over.
 pub fn check_reasons(packages: &[Package], deny: &str) -> Vec<Finding> {
     let used: BTreeSet<&str> = packages
         .iter()
@@ -345,7 +361,8 @@ mod tests {
 
     #[test]
     fn table_of_edges_has_no_cycle() {
-        // Each crate may only name those below it in the table, or the two that stand beside the flow.
+        // Each crate may only name those below it in the table, or the two that stand beside the
+        // flow.
         for (index, edges) in EDGES.iter().enumerate() {
             for to in edges.to {
                 let below = EDGES

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How ranks find each other: abstract unix sockets on this machine, and the address that an endpoint takes.
+//! How ranks find each other: abstract unix sockets on this machine, and the address that an
+//! endpoint takes.
 //!
-//! Called by `lib.rs` and `info.rs`; asks the same functions of `weft-os` that the provider asks. Source: unix(7), getifaddrs(3).
+//! Called by `lib.rs` and `info.rs`; asks the same functions of `weft-os` that the provider asks.
+//! Source: unix(7), getifaddrs(3).
 
 use std::net::IpAddr;
 
@@ -12,7 +14,7 @@ use weft_os::local_socket::{Connection, Listener};
 use crate::check::{Check, Status};
 
 /// How many are used besides the first (docs/srd-protocol.md, 17.1).
-pub(crate) const FURTHER_ADDRESSES: usize = 3;
+const FURTHER_ADDRESSES: usize = weft_facts::limit::INTERFACES - 1;
 
 /// All checks of this file.
 #[must_use]
@@ -57,7 +59,8 @@ fn abstract_sockets() -> Check {
     }
 }
 
-/// The address of an endpoint for which none is asked, the interface that has it, and which others are used with it.
+/// The address of an endpoint for which none is asked, the interface that has it, and which others
+/// are used with it.
 fn address(chosen: IpAddr, all: &[InterfaceAddress], kind_of: fn(&str) -> Option<Kind>) -> Check {
     let interface = all
         .iter()

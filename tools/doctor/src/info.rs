@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft info`: what is here. Version, provider, MPIs, machine, protocols, choices, parameters; as text or as one JSON object.
+//! `weft info`: what is here. Version, provider, MPIs, machine, protocols, choices, parameters; as
+//! text or as one JSON object.
 //!
 //! Called by `lib.rs`; takes its facts from the same files as the doctor, without judging them.
 
 use std::path::Path;
 
 use serde::Serialize;
+use serde_json::json;
+use weft_facts::parameter::{self, Parameter, Values};
+use weft_facts::protocol::{self, Protocol};
 use weft_launch::discover::Installation;
 use weft_launch::provider;
 
 use crate::check::{Check, Status};
 use crate::measure::{self, Timing};
-use crate::parameters::{self, PARAMETERS, Parameter};
-use crate::protocol::{PROTOCOLS, Protocol};
 use crate::running::{self, Running};
 use crate::tree::Tree;
-use crate::{contact, direct, heap, launcher, memory, processor, single_copy, text};
+use crate::{contact, direct, heap, launcher, memory, parameters, processor, single_copy, text};
 
 /// Everything that `weft info` shows.
 #[derive(Debug, Serialize)]
@@ -31,7 +33,7 @@ pub struct Info {
     /// The machine: name and value.
     pub machine: Vec<Fact>,
     /// The ways a message takes.
-    pub protocols: [Protocol; PROTOCOLS.len()],
+    pub protocols: Vec<Way>,
     /// What this machine leads to where there is a choice: name and value.
     pub choices: Vec<Fact>,
     /// What the jobs that run now have chosen.
@@ -51,14 +53,72 @@ pub struct Fact {
     pub value: String,
 }
 
+/// A way that a message takes.
+#[derive(Debug, Serialize)]
+pub struct Way {
+    /// Its name, as in the reports of `weft run`.
+    pub name: &'static str,
+    /// Longest message that takes it; `None` for no limit but the longest message's.
+    pub longest_bytes: Option<usize>,
+    /// What happens to the message.
+    pub meaning: &'static str,
+}
+
 /// A parameter and its value in this environment.
 #[derive(Debug, Serialize)]
 pub struct Setting {
-    /// The table's row.
-    #[serde(flatten)]
-    pub parameter: Parameter,
+    /// The variable.
+    pub name: &'static str,
+    /// What holds when it is not set, in words.
+    pub default: &'static str,
+    /// What it may be set to.
+    pub values: serde_json::Value,
+    /// What it does.
+    pub meaning: &'static str,
+    /// The first version that reads it.
+    pub since: &'static str,
     /// What it is set to, if it is.
     pub current: Option<String>,
+}
+
+impl Way {
+    fn of(protocol: &Protocol) -> Self {
+        Self {
+            name: protocol.name,
+            longest_bytes: protocol.longest_bytes,
+            meaning: protocol.meaning,
+        }
+    }
+}
+
+impl Setting {
+    fn of(parameter: &Parameter, environment: &[(String, String)]) -> Self {
+        let name = parameter.variable;
+        let current = environment.iter().find(|(set, _)| set == name);
+        Self {
+            name,
+            default: parameter.default,
+            values: values(&parameter.values),
+            meaning: parameter.meaning,
+            since: parameter.since,
+            current: current.map(|(_, value)| parameters::shown(name, value).to_owned()),
+        }
+    }
+}
+
+/// What a parameter may be set to, for programs.
+fn values(values: &Values) -> serde_json::Value {
+    match values {
+        Values::Number(range) => {
+            json!({ range.unit.name(): { "least": range.least, "most": range.most } })
+        }
+        Values::Words(words) => json!({ "words": words }),
+        Values::Interfaces(_) => json!("interface"),
+        Values::Folder => json!("folder"),
+        Values::Key => json!("key"),
+        Values::KeyFile => json!("key_file"),
+        Values::Socket => json!("internal"),
+    }
 }
 
 impl Info {
@@ -72,12 +132,6 @@ impl Info {
         let library = provider::find_for_this_process()
             .ok()
             .map(|folder| folder.join(provider::FILE_NAME));
-        let current = |name: &str| {
-            environment
-                .iter()
-                .find(|(set, _)| set == name)
-                .map(|(name, value)| parameters::shown(name, value).to_owned())
-        };
         let single = single_copy::check(tree, executable);
         let works = single.status == Status::Ok;
         let timings = measure::timings(works).unwrap_or_default();
@@ -90,13 +144,10 @@ impl Info {
             provider: library.map(|path| path.display().to_string()),
             mpis: launcher::installations(),
             machine: machine(tree),
-            protocols: PROTOCOLS,
-            parameters: PARAMETERS
-                .iter()
-                .map(|&parameter| Setting {
-                    parameter,
-                    current: current(parameter.name),
-                })
+            protocols: protocol::ALL.iter().map(Way::of).collect(),
+            parameters: parameter::ALL
+                .into_iter()
+                .map(|parameter| Setting::of(parameter, environment))
                 .collect(),
         }
     }
@@ -236,7 +287,7 @@ fn row(cells: &[&str]) -> Vec<String> {
     cells.iter().map(|&cell| cell.to_owned()).collect()
 }
 
-fn protocol_row(protocol: &Protocol) -> Vec<String> {
+fn protocol_row(protocol: &Way) -> Vec<String> {
     let length = protocol
         .longest_bytes
         .map_or_else(|| "longer".to_owned(), |bytes| format!("up to {bytes}"));
@@ -251,16 +302,10 @@ fn setting_row(setting: &Setting) -> Vec<String> {
     let value = setting
         .current
         .as_ref()
-        .map_or_else(|| format!("[{}]", setting.parameter.default), Clone::clone);
-    vec![
-        setting.parameter.name.to_owned(),
-        value,
-        format!(
-            "{} ({})",
-            setting.parameter.meaning,
-            setting.parameter.values.describe()
-        ),
-    ]
+        .map_or_else(|| format!("[{}]", setting.default), Clone::clone);
+    let described = Parameter::find(setting.name).map(|one| one.values.describe());
+    let meaning = format!("{} ({})", setting.meaning, described.unwrap_or_default());
+    vec![setting.name.to_owned(), value, meaning]
 }
 
 fn machine(tree: &Tree) -> Vec<Fact> {
@@ -293,6 +338,15 @@ fn machine(tree: &Tree) -> Vec<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn limits_that_users_are_told_are_those_of_the_shared_memory_queues() {
+        use weft_facts::limit;
+        use weft_ring::layout::{REGION_BYTES, SLOT_COUNT};
+        assert_eq!(weft_ring::INLINE_PAYLOAD_BYTES, limit::INLINE_BYTES);
+        assert_eq!(REGION_BYTES, limit::REGION_BYTES);
+        assert_eq!(SLOT_COUNT, limit::LOCAL_REMOTES);
+    }
 
     #[test]
     fn a_set_parameter_shows_its_value_and_an_unset_one_its_default() {

@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft doctor`, `weft info` and `weft top`: what is wrong on this machine and how to fix it, what is here, and what runs.
+//! `weft doctor`, `weft info` and `weft top`: what is wrong on this machine and how to fix it, what
+//! is here, and what runs.
 //!
-//! A message layer that falls back silently is one that nobody notices is off: a container without single copy, a /dev/shm of 64 MiB, an MPI
-//! built without libfabric, a variable left over from an old job. The doctor tries what Weft will need (it makes the files, opens the
-//! sockets, lets another process read its memory) rather than reading version numbers, and gives for each thing the value found, why it
-//! matters and what to do. It changes nothing.
+//! A message layer that falls back silently is one that nobody notices is off: a container without
+//! single copy, a /dev/shm of 64 MiB, an MPI built without libfabric, a variable left over from an
+//! old job. The doctor tries what Weft will need (it makes the files, opens the sockets, lets
+//! another process read its memory) rather than reading version numbers, and gives for each thing
+//! the value found, why it matters and what to do. It changes nothing.
 //!
-//! - `arguments`: the words of both commands. `check`: one result, and the exit code of all. `text`: how they look.
-//! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and trials under each (--try).
-//! - `single_copy`, `direct`, `heap`, `contact`, `memory`, `processor`: the machine, by what Weft asks of it; `attempt` tries it between two processes, `tree` and `cgroup` read its files.
-//! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a table.
-//! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user, from what they publish. `running`: their choices.
-//! - `protocol`: the ways of a message as a table. `info`: everything without judgement.
+//! - `arguments`: the words of both commands. `check`: one result, and the exit code of all.
+//!   `text`: how they look.
+//! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and
+//!   trials under each (--try).
+//! - `single_copy`, `direct`, `heap`, `contact`, `memory`, `processor`: the machine, by what Weft
+//!   asks of it; `attempt` tries it between two processes, `tree` and `cgroup` read its files.
+//! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a
+//!   table.
+//! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user,
+//!   from what they publish. `running`: their choices.
+//! - `info`: everything without judgement.
 //!
-//! Everything that looks at the system is apart from what judges it, so that the judgements are tested with values of other machines.
+//! Everything that looks at the system is apart from what judges it, so that the judgements are
+//! tested with values of other machines.
 #![forbid(unsafe_code)]
 
 pub mod arguments;
@@ -30,7 +38,6 @@ pub mod measure;
 pub mod memory;
 pub mod parameters;
 pub mod processor;
-pub mod protocol;
 pub mod running;
 pub mod single_copy;
 pub mod text;
@@ -49,9 +56,11 @@ use arguments::{DoctorArguments, InfoArguments};
 use check::{Check, Status};
 use tree::Tree;
 
-/// Runs `weft doctor` with the words that follow it and returns the exit code: 0 all well, 1 warnings, 2 failures or wrong usage.
+/// Runs `weft doctor` with the words that follow it and returns the exit code: 0 all well, 1
+/// warnings, 2 failures or wrong usage.
 ///
-/// Starts processes (each MPI's launcher, itself) and opens this process to readers of the same user.
+/// Starts processes (each MPI's launcher, itself) and opens this process to readers of the same
+/// user.
 #[must_use]
 pub fn doctor(arguments: Vec<OsString>) -> u8 {
     let arguments = match DoctorArguments::try_parse_from(arguments) {

@@ -1,181 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The FI_WEFT_* parameters as a table: name, default, range and meaning; and whether those in the environment are right.
+//! Whether the FI_WEFT_* variables of the environment are right, by the rows of
+//! [`weft_facts::parameter`].
 //!
-//! Called by `lib.rs` and `info.rs`. A test compares the names with those that the provider defines.
+//! Called by `lib.rs` and `info.rs`.
 
 use std::path::Path;
 
-use serde::Serialize;
+use weft_facts::parameter::{self, Parameter, Values};
 
 use crate::check::{Check, Status};
 
-/// What values a parameter takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Values {
-    /// A number of bytes, both ends included.
-    Bytes {
-        /// Least.
-        least: u64,
-        /// Most.
-        most: u64,
-    },
-    /// A number of seconds, both ends included.
-    Seconds {
-        /// Least.
-        least: u64,
-        /// Most.
-        most: u64,
-    },
-    /// The name of a network interface, or an address of this machine.
-    Interface,
-    /// One of these words.
-    Words(&'static [&'static str]),
-    /// The absolute path of a folder that is there.
-    Folder,
-    /// A job key, which is never shown.
-    Key,
-    /// The absolute path of a file with a job key that nobody else may read.
-    KeyFile,
-    /// Set by `weft run`, not by people.
-    Internal,
-}
-
-/// One parameter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Parameter {
-    /// The variable.
-    pub name: &'static str,
-    /// What holds when it is not set, in words.
-    pub default: &'static str,
-    /// What it takes.
-    pub values: Values,
-    /// What it does.
-    pub meaning: &'static str,
-}
-
-/// All parameters.
-pub const PARAMETERS: [Parameter; 11] = [
-    Parameter {
-        name: "FI_WEFT_DEAD_AFTER",
-        default: "5",
-        values: Values::Seconds {
-            least: 1,
-            most: 3600,
-        },
-        meaning: "seconds that a process on another host may be silent, while something is expected of it, before it is dead",
-    },
-    Parameter {
-        name: "FI_WEFT_ENCRYPT",
-        default: "0",
-        values: Values::Words(&["0", "1"]),
-        meaning: "encrypt what goes to other hosts with the job's key",
-    },
-    Parameter {
-        name: "FI_WEFT_IFACE",
-        default: "the first that is up and not loopback, and up to 3 others like it",
-        values: Values::Interface,
-        meaning: "network interfaces, or their addresses, to use together; the first is the one to be known by",
-    },
-    Parameter {
-        name: "FI_WEFT_INJECT_SIZE",
-        default: "8192",
-        values: Values::Bytes {
-            least: 64,
-            most: 8192,
-        },
-        meaning: "longest message in bytes that fi_inject and its kin take",
-    },
-    Parameter {
-        name: "FI_WEFT_JOB_KEY",
-        default: "none: this host alone, unless there is a file or trust",
-        values: Values::Key,
-        meaning: "the key by which the processes of a job know each other between hosts; weft run makes one for each job",
-    },
-    Parameter {
-        name: "FI_WEFT_JOB_KEY_FILE",
-        default: "none",
-        values: Values::KeyFile,
-        meaning: "file with the job's key, where FI_WEFT_JOB_KEY is not set",
-    },
-    Parameter {
-        name: "FI_WEFT_REGION_DIR",
-        default: "none: anonymous memory",
-        values: Values::Folder,
-        meaning: "folder for the nameless files that hold shared memory, where memfd_create is not wanted",
-    },
-    Parameter {
-        name: "FI_WEFT_REPORT",
-        default: "no report",
-        values: Values::Internal,
-        meaning: "abstract unix socket that hears of each endpoint: that it is open, and its counts when it closes; weft run sets it",
-    },
-    Parameter {
-        name: "FI_WEFT_ROUTE",
-        default: "auto",
-        values: Values::Words(&["auto", "shm", "srd"]),
-        meaning: "shared memory on this host and datagrams over many paths beyond it; or all remotes by one of them, to compare",
-    },
-    Parameter {
-        name: "FI_WEFT_SINGLE_COPY",
-        default: "auto",
-        values: Values::Words(&["auto", "always", "never"]),
-        meaning: "fetch large messages straight from the sender's memory: where permitted and faster, where permitted, or never",
-    },
-    Parameter {
-        name: "FI_WEFT_TRUST_NETWORK",
-        default: "0",
-        values: Values::Words(&["0", "1"]),
-        meaning: "talk to other hosts without a job key, because everybody on the network is trusted",
-    },
-];
-
-impl Values {
-    /// The values in words.
-    #[must_use]
-    pub fn describe(self) -> String {
-        match self {
-            Self::Bytes { least, most } => format!("{least} to {most} bytes"),
-            Self::Seconds { least, most } => format!("{least} to {most} seconds"),
-            Self::Interface => "an interface's name or an address of this machine".to_owned(),
-            Self::Words(words) => words.join(", "),
-            Self::Folder => "the absolute path of a folder that is there".to_owned(),
-            Self::Key => "64 random hexadecimal digits (openssl rand -hex 32)".to_owned(),
-            Self::KeyFile => {
-                "a file with 64 random hexadecimal digits that nobody else may read (chmod 600)"
-                    .to_owned()
-            }
-            Self::Internal => "set by weft run".to_owned(),
+/// Whether `text` is one of the parameter's values; `known` are the interfaces' names and
+/// addresses.
+fn allows(parameter: &Parameter, text: &str, known: &[String]) -> bool {
+    match parameter.values {
+        Values::Number(range) => range.parse(text).is_some(),
+        Values::Interfaces(most) => {
+            let mut words = text.split(',').map(str::trim);
+            words.clone().count() <= most && words.all(|word| known.iter().any(|one| one == word))
         }
-    }
-
-    /// Whether `text` is one of them; `known` are the interfaces' names and addresses.
-    fn allow(self, text: &str, known: &[String]) -> bool {
-        match self {
-            Self::Bytes { least, most } => text
-                .trim()
-                .parse::<u64>()
-                .is_ok_and(|bytes| (least..=most).contains(&bytes)),
-            Self::Seconds { least, most } => text
-                .trim()
-                .parse::<u64>()
-                .is_ok_and(|seconds| (least..=most).contains(&seconds)),
-            Self::Interface => {
-                let mut words = text.split(',').map(str::trim);
-                words.clone().count() <= MOST_INTERFACES
-                    && words.all(|word| known.iter().any(|one| one == word))
-            }
-            Self::Words(words) => words.contains(&text.trim()),
-            Self::Folder => Path::new(text).is_absolute() && Path::new(text).is_dir(),
-            Self::Key => weft_seal::JobKey::parse(text).is_ok(),
-            Self::KeyFile => weft_seal::key_file::read(Path::new(text)).is_ok(),
-            Self::Internal => true,
-        }
+        Values::Words(words) => words.contains(&text.trim()),
+        Values::Folder => Path::new(text).is_absolute() && Path::new(text).is_dir(),
+        Values::Key => weft_seal::JobKey::parse(text).is_ok(),
+        Values::KeyFile => weft_seal::key_file::read(Path::new(text)).is_ok(),
+        Values::Socket => true,
     }
 }
-
-/// How many of them FI_WEFT_IFACE may name.
-const MOST_INTERFACES: usize = 1 + crate::contact::FURTHER_ADDRESSES;
 
 /// The names and addresses that FI_WEFT_IFACE may be.
 #[must_use]
@@ -217,15 +67,18 @@ pub fn checks(environment: &[(String, String)], known: &[String]) -> Vec<Check> 
 
 /// What may be shown of a value: of a key only that it is one.
 pub(crate) fn shown<'a>(name: &str, value: &'a str) -> &'a str {
-    let secret = PARAMETERS
-        .iter()
-        .any(|parameter| parameter.name == name && parameter.values == Values::Key);
-    if secret { "(set, not shown)" } else { value }
+    if Parameter::find(name).is_some_and(Parameter::is_secret) {
+        "(set, not shown)"
+    } else {
+        value
+    }
 }
 
 fn judge(name: &str, value: &str, known: &[String]) -> Option<Check> {
-    let Some(parameter) = PARAMETERS.iter().find(|parameter| parameter.name == name) else {
-        let names = PARAMETERS.map(|parameter| parameter.name).join(", ");
+    let Some(parameter) = Parameter::find(name) else {
+        let names = parameter::ALL
+            .map(|parameter| parameter.variable)
+            .join(", ");
         let check = Check::ok(
             name,
             format!("\"{value}\", but there is no such parameter"),
@@ -233,7 +86,7 @@ fn judge(name: &str, value: &str, known: &[String]) -> Option<Check> {
         );
         return Some(check.but(Status::Warn, format!("unset {name}; there are {names}")));
     };
-    if parameter.values.allow(value, known) {
+    if allows(parameter, value, known) {
         return None;
     }
     let wrong = match parameter.values {
@@ -252,7 +105,7 @@ fn judge(name: &str, value: &str, known: &[String]) -> Option<Check> {
         format!("\"{}\", but {wrong}", shown(name, value)),
         why,
     );
-    let choice = if parameter.values == Values::Interface {
+    let choice = if matches!(parameter.values, Values::Interfaces(_)) {
         format!(" (here: {})", known.join(", "))
     } else {
         String::new()
@@ -268,28 +121,6 @@ mod tests {
         list.iter()
             .map(|&(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
-    }
-
-    #[test]
-    fn the_table_names_what_the_provider_defines() {
-        let source = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../crates/provider/src/parameters.rs"
-        );
-        let text = std::fs::read_to_string(source).unwrap();
-        let defined = text
-            .lines()
-            .filter_map(|line| line.split_once(": &CStr = c\"")?.1.strip_suffix("\";"));
-        let mut defined: Vec<String> = defined
-            .map(|name| format!("FI_WEFT_{}", name.to_uppercase()))
-            .collect();
-        defined.sort();
-        let mut listed: Vec<&str> = PARAMETERS.iter().map(|one| one.name).collect();
-        listed.sort_unstable();
-        assert_eq!(
-            listed, defined,
-            "tools/doctor/src/parameters.rs and crates/provider/src/parameters.rs must name the same parameters"
-        );
     }
 
     #[test]

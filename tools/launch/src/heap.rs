@@ -27,7 +27,7 @@ const PRELOAD: &str = "LD_PRELOAD";
 const AS_IT_SEES_FIT: &str = "WEFT_HEAP=auto";
 
 /// Whoever says by this variable how long messages are copied has `auto` keep out of it.
-const COPIES: &str = "FI_WEFT_SINGLE_COPY";
+const COPIES: &str = weft_facts::parameter::SINGLE_COPY.variable;
 
 /// Libraries that put something else in the place of malloc, and want to be first: those of sanitizers end a program that preloads another.
 const ALLOCATORS: [&str; 8] = [

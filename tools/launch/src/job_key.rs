@@ -6,16 +6,17 @@
 
 use std::process::Command;
 
+use weft_facts::parameter::{JOB_KEY, JOB_KEY_FILE, ROUTE, TRUST_NETWORK};
 use weft_seal::JobKey;
 
 use crate::arguments::Variable;
 use crate::fault::Fault;
 
 /// The variable that carries the key; each MPI's launcher passes it on to the ranks.
-pub const VARIABLE: &str = "FI_WEFT_JOB_KEY";
+pub const VARIABLE: &str = JOB_KEY.variable;
 
 /// With one of these the user has decided: a key of his own, in a file, or none.
-const DECIDED: [&str; 3] = [VARIABLE, "FI_WEFT_JOB_KEY_FILE", "FI_WEFT_TRUST_NETWORK"];
+const DECIDED: [&str; 3] = [VARIABLE, JOB_KEY_FILE.variable, TRUST_NETWORK.variable];
 
 /// Variables of batch systems that say that a job's ranks may be on several hosts. Specified by Slurm, PBS and LSF.
 const SPREAD: [&str; 3] = ["SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_MCPU_HOSTS"];
@@ -26,8 +27,8 @@ const SPREAD: [&str; 3] = ["SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_MCPU_HOSTS
 pub fn is_needed(on_several_hosts: bool, given: &[Variable]) -> bool {
     let by_srd = given
         .iter()
-        .any(|variable| variable.name == "FI_WEFT_ROUTE" && variable.value == "srd")
-        || std::env::var("FI_WEFT_ROUTE").is_ok_and(|route| route == "srd");
+        .any(|variable| variable.name == ROUTE.variable && variable.value == "srd")
+        || std::env::var(ROUTE.variable).is_ok_and(|route| route == "srd");
     let spread = SPREAD.iter().any(|name| std::env::var_os(name).is_some());
     (on_several_hosts || by_srd || spread) && is_wanted(given)
 }

@@ -18,7 +18,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 /// The variable that tells the provider where to report to: the name of the socket without the leading NUL.
-pub const VARIABLE: &str = "FI_WEFT_REPORT";
+pub const VARIABLE: &str = weft_facts::parameter::REPORT.variable;
 /// Longest report that is read. Chosen: a report is a few hundred bytes.
 const LONGEST_BYTES: u64 = 64 * 1024;
 /// How long who has connected may take to send. Chosen: it sends at once, unless it was stopped or killed in between.

@@ -59,7 +59,7 @@ pub fn add(settings: &mut Settings, mpi: &Installation, transport: &Transport, s
         Family::Intel => intel(settings, spread),
     }
     if let Some(interface) = &spread.interface {
-        settings.set("FI_WEFT_IFACE", interface);
+        settings.set(weft_facts::parameter::INTERFACE.variable, interface);
         settings.set("FI_TCP_IFACE", first_of(interface));
     }
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bytes of requests and answers: docs/one-sided.md, clauses 2 and 3. Written by initiator.rs and parcel.rs, read by
-//! target.rs; what comes in is checked here, field by field.
+//! The bytes of requests and answers: docs/one-sided.md, clauses 2 and 3. Written by initiator.rs
+//! and parcel.rs, read by target.rs; what comes in is checked here, field by field.
 
 use weft_memory::{BytesView, Element, Operator};
 
 /// Ranges of one request, at most. Specified: clause 3.
-pub const RANGE_LIMIT: usize = 8;
+pub const RANGE_LIMIT: usize = weft_facts::limit::RANGES;
 /// Bytes of one range.
 pub(crate) const RANGE_BYTES: usize = 24;
 /// Bytes of the longest head.
@@ -129,7 +129,8 @@ pub(crate) struct Head {
 }
 
 impl Head {
-    /// Splits a request into its ranges and what follows them; `None` if it is too short. Fast path.
+    /// Splits a request into its ranges and what follows them; `None` if it is too short. Fast
+    /// path.
     #[inline(always)]
     pub(crate) fn parse(tag: Tag, request: BytesView<'_>) -> Option<(Self, BytesView<'_>)> {
         let count = usize::from(tag.range_count);
@@ -175,7 +176,8 @@ impl Head {
     }
 }
 
-/// Writes the ranges of a request; answers how many bytes that took. There are at most [`RANGE_LIMIT`]. Fast path.
+/// Writes the ranges of a request; answers how many bytes that took. There are at most
+/// [`RANGE_LIMIT`]. Fast path.
 #[inline(always)]
 pub(crate) fn write_ranges(ranges: &[Range], bytes: &mut [u8; HEAD_LIMIT_BYTES]) -> usize {
     for (range, place) in ranges.iter().zip(bytes.chunks_exact_mut(RANGE_BYTES)) {

@@ -7,21 +7,12 @@ use std::net::SocketAddr;
 
 use clap::ValueEnum;
 use serde::Serialize;
+use weft_facts::protocol;
 use weft_ring::published::CLASS_COUNT;
 
 use super::network::Network;
 use super::place::Place;
 use super::watch::Reading;
-
-/// Names of the protocols, in the order in which they are published; those of `weft run`'s reports.
-const PROTOCOLS: [&str; 6] = [
-    "inline",
-    "eager",
-    "streamed",
-    "single_copy",
-    "pipelined",
-    "mapped",
-];
 
 /// Names of one-sided operations that went without a message, in the order in which they are published.
 const DIRECT: [&str; 2] = ["direct_access", "direct_copy"];
@@ -257,7 +248,8 @@ pub fn report(
 
 fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -> EndpointRow {
     let (was, is) = (&old.snapshot.counters, &reading.snapshot.counters);
-    let messages = PROTOCOLS.iter().zip(was.sent.iter().zip(is.sent));
+    let protocols = protocol::ALL.iter().map(|one| &one.key);
+    let messages = protocols.zip(was.sent.iter().zip(is.sent));
     let flows = messages.chain(DIRECT.iter().zip(was.direct.iter().zip(is.direct)));
     let received_from = |address: SocketAddr, incarnation: u64| {
         let same = |inflow: &&weft_ring::published::Inflow| {
