@@ -2,7 +2,7 @@
 //! Which buffers are offered again and again. Asked by table for every long message; pure.
 //!
 //! Sharing costs about as much as a score of copies out of shared memory save
-//! (docs/long-messages.md, "memory that is shared when it is offered again"), so a buffer is shared
+//! (docs/lab/2026-11-22-shared-when-offered-again.md), so a buffer is shared
 //! only after it was offered some times; and if sharing ended before it had paid, after more times
 //! the next time. A buffer that nobody offers again costs nothing.
 
@@ -12,7 +12,8 @@ use crate::spans::PAGE_BYTES;
 /// short programs, many enough that a buffer that is used once or twice stays as it is.
 pub const PATIENT: u32 = 6;
 
-/// Offers out of shared memory that have paid for sharing it. Measured: docs/long-messages.md.
+/// Offers out of shared memory that have paid for sharing it. Measured:
+/// docs/lab/2026-11-22-shared-when-offered-again.md.
 const PAID_OFFERS: u32 = 40;
 
 /// What the number of offers is multiplied by when sharing has not paid. Chosen.

@@ -40,7 +40,8 @@ const LONG_BYTES: usize = 2048;
 ///
 /// The C library copies by `rep movsb` from some KiB on. On AMD's Zen 4 that is 15 times slower (370 us for a MiB instead of 25)
 /// when the target lies 1 to 15 bytes behind the source within their pages, and half as fast again at 16, which is where a large block
-/// of malloc begins while our chunks begin with a page. Loads and stores by vectors do not care (docs/long-messages.md).
+/// of malloc begins while our chunks begin with a page. Loads and stores by vectors do not care
+/// (docs/lab/2026-11-22-where-buffers-begin.md).
 ///
 /// # Safety
 /// As [`copy`].
@@ -113,8 +114,9 @@ unsafe fn copy_ends<T: Copy>(source: *const u8, target: *mut u8, length_bytes: u
 
 /// Copies like [`copy`] with stores that go past this processor's cache (non-temporal stores), for payload that
 /// another processor reads next: its loads then need not fetch each line out of our cache. Worth it from a few
-/// KiB on; docs/long-messages.md has the figures. All stores are done when it returns, in the sense that a later
-/// release store publishes them. `target` should be aligned to 64 bytes; if it is not, this is [`copy`].
+/// KiB on; docs/lab/2026-11-22-mapped-copy.md has the figures. All stores are done when it returns,
+/// in the sense that a later release store publishes them. `target` should be aligned to 64 bytes; if
+/// it is not, this is [`copy`].
 ///
 /// # Safety
 /// As [`copy`].

@@ -15,7 +15,7 @@ pub const CELL_WORDS: usize = 7;
 pub const CELL_PAYLOAD_BYTES: usize = (CELL_WORDS - 2) * 8;
 
 /// Longest payload inside cells: beside tag and data, then in whole cells that follow. Measured: with more of them the data
-/// area is as fast; docs/fast-path.md, "runs of cells".
+/// area is as fast; docs/lab/2026-11-22-runs-of-cells.md.
 #[cfg(not(loom))]
 pub const INLINE_PAYLOAD_BYTES: usize = CELL_PAYLOAD_BYTES + 4 * CELL_BYTES;
 /// As far as a lane of a model reaches.

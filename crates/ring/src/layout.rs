@@ -30,13 +30,13 @@ pub const LANE_CONTROL_BYTES: usize = 256;
 pub const LANE_NARROW_BYTES: usize = 64 * 1024;
 
 /// Bytes of a lane's whole data area, which only busy lanes use. Measured: lines that are written again only
-/// after this much have left the receiver's own cache for the shared one; docs/long-messages.md, "wide lanes".
+/// after this much have left the receiver's own cache for the shared one; docs/lab/2026-11-21-wide-lanes.md.
 pub const LANE_DATA_BYTES: usize = 1024 * 1024;
 
 /// Chunks of a lane that change hands with the messages they carry. Chosen: one bit of a word for each.
 pub const POOL_CHUNKS: usize = 64;
 
-/// Bytes of such a chunk. Measured: docs/long-messages.md, "chunk size".
+/// Bytes of such a chunk. Measured: docs/lab/2026-11-22-chunks.md.
 pub const POOL_CHUNK_BYTES: usize = 16 * 1024;
 
 /// Bytes of a lane: one page of control and cells, then its data area, then its chunks.
@@ -46,7 +46,7 @@ pub const LANE_BYTES: usize = PAGE_BYTES + LANE_DATA_BYTES + POOL_CHUNKS * POOL_
 /// cores at once only thrash the cache; the others wait their turn.
 pub const PIPE_COUNT: usize = 4;
 
-/// Bytes of one chunk of a pipe. Measured: docs/long-messages.md, "chunk size".
+/// Bytes of one chunk of a pipe. Measured: docs/lab/2026-11-22-chunks.md.
 pub const CHUNK_BYTES: usize = 16 * 1024;
 
 /// Chunks in a pipe. Measured: as for [`LANE_DATA_BYTES`].
