@@ -29,7 +29,8 @@
 //! - [`shape`]: what the limits on size can be met around: tuples, types in many files, text as
 //!   errors.
 //! - [`ratchet`]: recorded numbers that may only fall: of `unsafe`, of circles and of shapes.
-//! - [`link`]: links and paths in the Markdown documents.
+//! - [`width`]: lines of the Markdown documents.
+//! - [`link`]: links and paths in the Markdown documents, and documents that other files name.
 
 #![forbid(unsafe_code)]
 
@@ -42,6 +43,7 @@ pub mod room;
 pub mod shape;
 pub mod size;
 pub mod tree;
+pub mod width;
 
 use std::fmt;
 

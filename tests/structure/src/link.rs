@@ -13,10 +13,40 @@ const PATH_STARTS: [&str; 5] = ["crates/", "tools/", "tests/", "scripts/", "docs
 
 /// All findings in the Markdown files among `files`; `root` is where their paths begin.
 pub fn check(root: &Path, files: &[TextFile]) -> Vec<Finding> {
-    let documents = files.iter().filter(|file| file.path.ends_with(".md"));
-    documents
+    let (documents, others): (Vec<_>, Vec<_>) =
+        files.iter().partition(|file| file.path.ends_with(".md"));
+    let mut findings: Vec<Finding> = documents
+        .into_iter()
         .flat_map(|file| check_document(root, file))
-        .collect()
+        .collect();
+    findings.extend(others.into_iter().flat_map(|file| check_names(root, file)));
+    findings
+}
+
+/// Documents that comments, messages and scripts send their reader to. This file holds made-up ones.
+fn check_names(root: &Path, file: &TextFile) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    if file.path.starts_with("tests/structure/") {
+        return findings;
+    }
+    for (index, line) in file.text.lines().enumerate() {
+        for path in named_documents(line) {
+            if !root.join(path).exists() {
+                let text = format!("`{path}` does not exist.");
+                findings.push(Finding::at(&file.path, index + 1, text));
+            }
+        }
+    }
+    findings
+}
+
+/// Words of a line that are paths of documents below `docs/`.
+fn named_documents(line: &str) -> impl Iterator<Item = &str> {
+    let in_path = |letter: char| letter.is_ascii_alphanumeric() || "/._-".contains(letter);
+    let words = line.split(move |letter| !in_path(letter));
+    let words = words.map(|word| word.trim_end_matches(['.', '-']));
+    let words = words.map(|word| word.trim_start_matches("../"));
+    words.filter(|word| word.starts_with("docs/") && word.ends_with(".md"))
 }
 
 fn check_document(root: &Path, file: &TextFile) -> Vec<Finding> {
@@ -165,6 +195,18 @@ mod tests {
             findings("```\n[gone](nowhere.md)\n```\n[site](https://example.org/a)"),
             []
         );
+    }
+
+    #[test]
+    fn documents_that_comments_name_must_exist() {
+        let comment = |text: &str| TextFile {
+            path: "crates/x/src/a.rs".to_owned(),
+            text: text.to_owned(),
+        };
+        let found = |text| check(&crate::tree::root(), &[comment(text)]).len();
+        assert_eq!(found("/// Measured (docs/fast-path.md)."), 0);
+        assert_eq!(found("include_str!(\"../../../docs/glossary.md\")"), 0);
+        assert_eq!(found("/// Measured: docs/lab/never.md, docs/gone.md."), 2);
     }
 
     #[test]

@@ -4,13 +4,13 @@
 //! rises, or a place that is new, changes that file, which shows in the diff, and the commit says
 //! why.
 //!
-//! Uses the counts of [`crate::room`], [`crate::circle`] and [`crate::shape`].
+//! Uses the counts of [`crate::room`], [`crate::circle`], [`crate::shape`] and [`crate::width`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use crate::tree::RustFile;
-use crate::{Finding, circle, room, shape};
+use crate::tree::{RustFile, TextFile};
+use crate::{Finding, circle, room, shape, width};
 
 /// One thing that is counted.
 pub struct Ratchet {
@@ -22,57 +22,81 @@ pub struct Ratchet {
     pub wrong: &'static str,
     /// How to get rid of it.
     pub advice: &'static str,
-    /// Counts: a place and its number.
-    pub count: fn(&[RustFile]) -> BTreeMap<String, usize>,
+    /// What counts it.
+    pub counter: Counter,
+}
+
+/// What a number is taken from, and by whom.
+pub enum Counter {
+    /// Rust files.
+    Rust(fn(&[RustFile]) -> BTreeMap<String, usize>),
+    /// All files that people write.
+    Text(fn(&[TextFile]) -> BTreeMap<String, usize>),
 }
 
 /// All of them.
-pub const RATCHETS: [Ratchet; 6] = [
+pub const RATCHETS: [Ratchet; 7] = [
     Ratchet {
         record: "tests/structure/unsafe-counts.txt",
         heading: "How often `unsafe` stands in each crate.",
         wrong: "times `unsafe`",
         advice: "Do without",
-        count: room::count,
+        counter: Counter::Rust(room::count),
     },
     Ratchet {
         record: "tests/structure/circles.txt",
         heading: "Files that import each other in a circle, and how many files the circle has.",
         wrong: "files import each other in a circle",
         advice: "Move what both need below both, or hand it in from above",
-        count: circle::count,
+        counter: Counter::Rust(circle::count),
     },
     Ratchet {
         record: "tests/structure/packed-arguments.txt",
         heading: "Functions that pack arguments into tuples, and how many arguments these are.",
         wrong: "arguments, packed into tuples",
         advice: "Give what belongs together a struct with a name of its own",
-        count: shape::packed_arguments,
+        counter: Counter::Rust(shape::packed_arguments),
     },
     Ratchet {
         record: "tests/structure/methods.txt",
         heading: "Types with many methods outside of traits, and how many.",
         wrong: "methods of one type",
         advice: "Split it into types with one duty each",
-        count: shape::methods,
+        counter: Counter::Rust(shape::methods),
     },
     Ratchet {
         record: "tests/structure/spread.txt",
         heading: "Types that are implemented in several files, and in how many.",
         wrong: "files implement this type",
         advice: "Move the state into types of their own, one file each",
-        count: shape::spread,
+        counter: Counter::Rust(shape::spread),
     },
     Ratchet {
         record: "tests/structure/text-errors.txt",
         heading: "Files with public functions that fail with a `String`, and how many functions.",
         wrong: "public functions fail with a String",
         advice: "Give the error a type",
-        count: shape::text_errors,
+        counter: Counter::Rust(shape::text_errors),
+    },
+    Ratchet {
+        record: "tests/structure/wide-lines.txt",
+        heading: "Documents with lines of more than 100 columns, and how many lines.",
+        wrong: "lines are wider than 100 columns",
+        advice: "Wrap them",
+        counter: Counter::Text(width::count),
     },
 ];
 
 impl Ratchet {
+    /// Counts: a place and its number.
+    #[must_use]
+    pub fn count(&self, texts: &[TextFile], rust: &[RustFile]) -> BTreeMap<String, usize> {
+        match self.counter {
+            Counter::Rust(count) => count(rust),
+            Counter::Text(count) => count(texts),
+        }
+    }
+
     /// Compares what is there with what was recorded.
     #[must_use]
     pub fn check(&self, actual: &BTreeMap<String, usize>, record: &str) -> Vec<Finding> {
@@ -137,7 +161,7 @@ mod tests {
         let file =
             RustFile::parse("crates/ring/src/a.rs", "unsafe fn f() {} unsafe fn g() {}").unwrap();
         let ratchet = &RATCHETS[0];
-        let actual = (ratchet.count)(&[file]);
+        let actual = ratchet.count(&[], &[file]);
         assert_eq!(ratchet.check(&actual, "# head\ncrates/ring 3\n"), []);
         assert_eq!(ratchet.check(&actual, "crates/ring 2\n"), []);
         assert_eq!(ratchet.check(&actual, "crates/ring 1\n").len(), 1);
