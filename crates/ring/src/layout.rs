@@ -30,7 +30,8 @@ pub const LANE_CONTROL_BYTES: usize = 256;
 pub const LANE_NARROW_BYTES: usize = 64 * 1024;
 
 /// Bytes of a lane's whole data area, which only busy lanes use. Measured: lines that are written again only
-/// after this much have left the receiver's own cache for the shared one; docs/lab/2026-11-21-wide-lanes.md.
+/// after this much have left the receiver's own cache for the shared one;
+/// docs/lab/2026-11-21-wide-lanes.md.
 pub const LANE_DATA_BYTES: usize = 1024 * 1024;
 
 /// Chunks of a lane that change hands with the messages they carry. Chosen: one bit of a word for each.

@@ -23,7 +23,7 @@ pub fn check(root: &Path, files: &[TextFile]) -> Vec<Finding> {
     findings
 }
 
-/// Documents that comments, messages and scripts send their reader to. This file holds made-up ones.
+/// Documents that comments, messages and scripts name. This file holds made-up ones.
 fn check_names(root: &Path, file: &TextFile) -> Vec<Finding> {
     let mut findings = Vec::new();
     if file.path.starts_with("tests/structure/") {
