@@ -36,6 +36,8 @@ check 'no ranks are wrong usage' exits 2 'must be 2 to' "${compare[@]}" -n 0 --o
 check 'an unknown variant of a transport is wrong usage' \
     exits 2 'plain' "$WEFT" bench compare --transport weft+fast --out "$work/none"
 check 'an unknown benchmark is wrong usage' exits 2 latncy "$WEFT" bench compare --benchmarks latncy --out "$work/none"
+check 'another build that is not there is wrong usage' \
+    exits 2 'no such file' "$WEFT" bench compare --before "$work/weft" --out "$work/none"
 touch "$work/file"
 check 'a folder that cannot be made is named' exits 1 "$work/file/in" "${compare[@]}" --out "$work/file/in"
 
@@ -72,6 +74,28 @@ assert 0 <= found["hold"] <= found["intervals"], found
 PYTHON
 }
 check 'the native transport is compared with itself under another name' calibrated
+
+# The other build is this one by another path, which must be the one that is started.
+before() {
+    mkdir -p "$work/other/bin" "$work/other/lib" || return 1
+    ln -s "$(dirname "$WEFT")/../lib/weft" "$work/other/lib/weft" &&
+        printf '#!/bin/sh\necho started >>"%s"\nexec "%s" "$@"\n' "$work/started" "$WEFT" \
+            >"$work/other/bin/weft" && chmod +x "$work/other/bin/weft" || return 1
+    exits 0 'intervals hold the ratio 1' "$WEFT" bench compare --before "$work/other/bin/weft" \
+        --mpi "$mpi" --benchmarks latency -m 8:64 --repeat-scale 0.01 -r 3 --out "$work/before" ||
+        return 1
+    grep -q 'Weft/before' "$work/said" || { echo 'no column for the other build'; return 1; }
+    # Three rounds and the questions how it would be started.
+    [ "$(grep -c started "$work/started")" -ge 5 ] || { echo 'it was not started'; return 1; }
+    python3 - "$work/before/summary.json" <<'PYTHON'
+import json, sys
+rows = [row for row in json.load(open(sys.argv[1]))["results"] if row["transport"] == "weft"]
+assert len(rows) == 4, rows
+# Runs may have been excluded.
+assert all(1 <= row["ratio_to_before"]["of_medians"]["rounds"] <= 3 for row in rows), rows
+PYTHON
+}
+check 'this build is compared with another' before
 
 # wait_for SECONDS COMMAND...
 wait_for() {

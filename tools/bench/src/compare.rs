@@ -22,6 +22,8 @@
 
 pub mod analysis;
 pub mod arguments;
+mod before;
+mod builds;
 pub mod caveats;
 pub mod configuration;
 pub mod cores;

@@ -62,8 +62,8 @@ pub struct Settings {
     pub mpi: Vec<String>,
     /// Transports, as `weft run --transport` knows them; MPI/TRANSPORT for one MPI only;
     /// TRANSPORT+plain as a plain mpirun starts it (weft run --plain), TRANSPORT+again once more
-    /// under another name [default: weft,native,weft+plain,native+plain,intel/ofi:shm; with
-    /// --quick: weft,native]
+    /// under another name, weft+before with the build of --before [default:
+    /// weft,native,weft+plain,native+plain,intel/ofi:shm; with --quick: weft,native]
     #[arg(
         long = "transport",
         value_delimiter = ',',
@@ -99,6 +99,11 @@ pub struct Settings {
     /// native,native+again, and 10 rounds of latency and bw]
     #[arg(long, conflicts_with = "transports")]
     pub calibrate: bool,
+    /// Compare this build with another: FILE is the other's `weft` (its bin/weft beside its
+    /// lib/weft), which carries weft+before [sets --transport weft,weft+before and --benchmarks
+    /// latency,bw,mbw_mr]
+    #[arg(long, value_name = "FILE", conflicts_with = "calibrate")]
+    pub before: Option<PathBuf>,
     /// Print how each run would be started, and measure nothing
     #[arg(long, conflicts_with_all = ["render", "resume"])]
     pub dry_run: bool,
@@ -138,6 +143,7 @@ Examples:
   weft bench compare --mpi mpich --benchmarks allreduce -n 4,16    one collective with 4 and 16 ranks
   weft bench compare --resume                                      go on after an interruption
   weft bench compare --calibrate                                   do intervals hold as often as said?
+  weft bench compare --before old/dist/bin/weft                    this build beside another
   weft bench compare --thresholds limits.json --previous old/      in CI: what got worse, by how much, how surely
 
 Results go to --out: index.html (all of it), runs.jsonl (every run, as it ends), summary.json, results.csv, junit.xml, compare.svg.
@@ -218,16 +224,18 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Settings, clap::Error> {
             *list = words.iter().map(|word| (*word).to_owned()).collect();
         }
     };
+    let builds = settings.before.is_some();
     let transports: &[&str] = match (settings.calibrate, settings.quick) {
         (true, _) => &["native", "native+again"],
+        _ if builds => &["weft", "weft+before"],
         (_, true) => &["weft", "native"],
         _ => &ALL_TRANSPORTS,
     };
     fill(&mut settings.transports, transports);
-    let benchmarks: &[&str] = if short {
-        &["latency", "bw"]
-    } else {
-        &ALL_BENCHMARKS
+    let benchmarks: &[&str] = match (short, builds) {
+        (true, _) => &["latency", "bw"],
+        (_, true) => &["latency", "bw", "mbw_mr"],
+        _ => &ALL_BENCHMARKS,
     };
     fill(&mut settings.benchmarks, benchmarks);
     if settings.ranks.is_empty() {
@@ -280,7 +288,39 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
     {
         return refuse(format!(
             "--transport '{transport}': behind the + stands plain (as a plain mpirun starts it) \
-             or again (once more)"
+             or again (once more); behind weft+ also before (another build)"
+        ));
+    }
+    check_before(settings).or_else(refuse)
+}
+
+/// The other build must be named where it takes part, and must be there.
+fn check_before(settings: &Settings) -> Result<(), String> {
+    let takes_part = |name: &&String| name.ends_with("+before");
+    let Some(before) = &settings.before else {
+        return match settings.transports.iter().find(takes_part) {
+            Some(name) => Err(format!(
+                "--transport '{name}': --before FILE must name the other build's weft"
+            )),
+            None => Ok(()),
+        };
+    };
+    if let Some(name) = settings
+        .transports
+        .iter()
+        .filter(takes_part)
+        .find(|name| name.rsplit('/').next() != Some("weft+before"))
+    {
+        return Err(format!(
+            "--transport '{name}': another build carries weft alone: weft+before"
+        ));
+    }
+    // A page is rendered from the journal where the other build is no longer there.
+    if !settings.render && !before.is_file() {
+        return Err(format!(
+            "--before {}: no such file; it must be the other build's weft, with its libraries in \
+             ../lib/weft",
+            before.display()
         ));
     }
     Ok(())
@@ -346,6 +386,32 @@ mod tests {
                 error.to_string().contains(range) && error.use_stderr(),
                 "{words:?}: {error}"
             );
+        }
+    }
+
+    #[test]
+    fn another_build_must_be_named_and_be_there() {
+        let with = parsed(&["--before", "/proc/self/exe"]);
+        assert_eq!(with.transports, ["weft", "weft+before"]);
+        assert_eq!(with.benchmarks, ["latency", "bw", "mbw_mr"]);
+        for (words, part) in [
+            (
+                &["--transport", "weft+before"][..],
+                "--before FILE must name",
+            ),
+            (&["--before", "/nowhere/weft"], "no such file"),
+            (
+                &["--before", "/proc/self/exe", "--transport", "tcp+before"],
+                "carries weft alone",
+            ),
+            (
+                &["--before", "/proc/self/exe", "--calibrate"],
+                "--calibrate",
+            ),
+        ] {
+            let words = words.iter().map(OsString::from).collect();
+            let said = parse(words).expect_err("refused").to_string();
+            assert!(said.contains(part), "{said}");
         }
     }
 

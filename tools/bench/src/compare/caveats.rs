@@ -5,6 +5,7 @@
 //! Called by table, files and pages.
 
 use super::analysis::Analysis;
+use super::before;
 use crate::statistics::interval::{attainable, percent};
 use crate::statistics::spread;
 
@@ -60,6 +61,7 @@ pub fn lines(analysis: &Analysis<'_>) -> Vec<String> {
         ));
     }
     lines.extend(calibration_line(analysis));
+    lines.extend(before_line(analysis));
     lines
 }
 
@@ -90,6 +92,16 @@ pub fn calibration_line(analysis: &Analysis<'_>) -> Option<String> {
         part(found.hold as f64),
         found.expected,
         part(found.expected)
+    ))
+}
+
+/// What came of comparing this build with another.
+fn before_line(analysis: &Analysis<'_>) -> Option<String> {
+    let found = before::in_all(analysis)?;
+    Some(format!(
+        "This build beside the other (before): {} of {} intervals hold the ratio 1. If both were \
+         equally fast, it should be {:.0}.",
+        found.hold, found.intervals, found.expected
     ))
 }
 

@@ -5,7 +5,7 @@
 //! Called by plan, record and everything that reads them. A transport may carry a variant behind a
 //! `+`: `weft+plain` is Weft as a plain mpirun would use it (`weft run --plain`: no shared heap, no
 //! rules for collectives), `native+again` is the native transport once more under another name, to
-//! try whether intervals hold as often as they say.
+//! try whether intervals hold as often as they say, and `weft+before` is Weft of another build.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -16,6 +16,8 @@ const BETWEEN: char = '+';
 pub const PLAIN: &str = "plain";
 /// The same once more, under another name.
 pub const AGAIN: &str = "again";
+/// As another build carries it (`--before`).
+pub const BEFORE: &str = "before";
 /// The transport that an MPI has of its own.
 pub const NATIVE: &str = "native";
 /// Ours.
@@ -78,6 +80,11 @@ impl Configuration {
         Self::new(&self.mpi, &format!("{WEFT}{behind}"))
     }
 
+    /// Weft of the other build under the same MPI.
+    pub fn before(&self) -> Self {
+        Self::new(&self.mpi, &format!("{WEFT}{BETWEEN}{BEFORE}"))
+    }
+
     /// What it may be divided by, best first: the native transport set up alike, so that only the
     /// transport differs, then the native one as `weft run` sets it up. Where nothing is set up
     /// besides the transport, there is only the second.
@@ -107,7 +114,7 @@ impl Configuration {
 pub fn has_known_variant(transport: &str) -> bool {
     transport
         .split_once(BETWEEN)
-        .is_none_or(|(_, variant)| [PLAIN, AGAIN].contains(&variant))
+        .is_none_or(|(_, variant)| [PLAIN, AGAIN, BEFORE].contains(&variant))
 }
 
 /// What configurations are compared in: figures of different workloads have nothing to do with each
@@ -169,6 +176,12 @@ mod tests {
         assert_eq!(
             (alike("native"), alike("native+plain")),
             ("weft".into(), "weft+plain".into())
+        );
+        let before = Configuration::new("mpich", "weft").before();
+        assert!(before.is_weft() && !before.is_ours() && !before.is_rival());
+        assert_eq!(
+            (before.short(), before.variant()),
+            ("Weft, before".into(), Some(BEFORE))
         );
         assert!(has_known_variant("ofi:shm") && has_known_variant("weft+plain"));
         assert!(!has_known_variant("weft+fast") && !has_known_variant("weft+"));

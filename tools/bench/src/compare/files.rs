@@ -5,6 +5,7 @@
 
 use super::analysis::Analysis;
 use super::arguments::Settings;
+use super::before;
 use super::configuration::{Configuration, Workload};
 use super::environment::libfabric_beside;
 use super::ratio::Ratio;
@@ -167,6 +168,7 @@ fn results(analysis: &Analysis<'_>) -> Vec<Value> {
             "baseline": analysis.baseline(workload, configuration).map(|one| one.transport),
             "ratio_to_native": analysis.to_native(workload, configuration, size),
             "ratio_to_best": analysis.to_best(workload, configuration, size),
+            "ratio_to_before": before::to_before(analysis, workload, configuration, size),
         }));
     });
     results

@@ -4,6 +4,7 @@
 //! Called by plan and app. The transports of one MPI are told the same but for the transport; a
 //! test (tests/compare) holds the whole lines and environments against each other.
 
+use super::builds::Builds;
 use super::configuration::{Configuration, PLAIN, Workload};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -12,15 +13,15 @@ use std::process::{Command, Stdio};
 
 /// The lines by which launchers are started, asked for once.
 pub struct Launches<'a> {
-    program: &'a Path,
+    builds: Builds<'a>,
     known: BTreeMap<(Configuration, String, usize), String>,
 }
 
 impl<'a> Launches<'a> {
-    /// None known yet; `program` is weft.
-    pub fn of(program: &'a Path) -> Self {
+    /// None known yet.
+    pub fn of(builds: Builds<'a>) -> Self {
         Self {
-            program,
+            builds,
             known: BTreeMap::new(),
         }
     }
@@ -34,7 +35,7 @@ impl<'a> Launches<'a> {
         );
         let ask = || {
             dry_run(
-                self.program,
+                self.builds.launcher(configuration),
                 configuration,
                 (&workload.hosts, workload.ranks),
             )

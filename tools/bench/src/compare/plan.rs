@@ -5,6 +5,7 @@
 //! with the reason before the clock runs.
 
 use super::arguments::Settings;
+use super::builds::Builds;
 use super::configuration::{Configuration, PLAIN, Workload};
 use super::launches::{Launches, dry_run, run_options};
 use super::record::{Command as Written, Entrant, Matrix};
@@ -48,6 +49,10 @@ impl Plan {
     /// Finds out what can run and lays the runs out: workload by workload, MPI by MPI, the
     /// transports next to each other.
     pub fn make(settings: &Settings, program: &Path) -> Self {
+        let builds = Builds {
+            this: program,
+            before: settings.before.as_deref(),
+        };
         let mut matrix = Matrix {
             rounds: settings.rounds(),
             repeat_scale: settings.scale(),
@@ -58,7 +63,8 @@ impl Plan {
         };
         for hosts in &settings.hosts {
             for configuration in configurations(settings) {
-                match dry_run(program, &configuration, (hosts, FEWEST_RANKS)) {
+                let launcher = builds.launcher(&configuration);
+                match dry_run(launcher, &configuration, (hosts, FEWEST_RANKS)) {
                     Ok(shown) => admit(&mut matrix, configuration, shown, hosts),
                     Err(reason) => matrix
                         .left_out
@@ -66,7 +72,7 @@ impl Plan {
                 }
             }
         }
-        let mut launches = Launches::of(program);
+        let mut launches = Launches::of(builds);
         let mut runs = Vec::new();
         for workload in &matrix.workloads {
             for entrant in &matrix.entrants {
@@ -74,7 +80,7 @@ impl Plan {
                 if entrant.hosts != workload.hosts || launches.repeats(configuration, workload) {
                     continue;
                 }
-                let Some(command) = command(settings, program, configuration, workload) else {
+                let Some(command) = command(settings, builds, configuration, workload) else {
                     continue;
                 };
                 let words: Vec<_> = command
@@ -223,12 +229,12 @@ fn quoted(word: &str) -> String {
 /// `None` for a benchmark that no longer exists.
 fn command(
     settings: &Settings,
-    program: &Path,
+    builds: Builds<'_>,
     configuration: &Configuration,
     workload: &Workload,
 ) -> Option<Vec<OsString>> {
     let benchmark: &Description = catalogue::find(&workload.benchmark)?;
-    let mut words: Vec<OsString> = vec![program.into(), "run".into()];
+    let mut words: Vec<OsString> = vec![builds.launcher(configuration).into(), "run".into()];
     words.extend(run_options(
         configuration,
         (&workload.hosts, workload.ranks),
@@ -239,7 +245,7 @@ fn command(
         say(&["--require-weft"]);
     }
     say(&["--"]);
-    words.push(program.into());
+    words.push(builds.this.into());
     let mut say = |text: &[&str]| words.extend(text.iter().map(OsString::from));
     say(&[
         "bench",
@@ -275,8 +281,11 @@ mod tests {
             .iter()
             .find(|workload| workload.benchmark == benchmark)
             .expect("listed");
-        let command = command(settings, Path::new("/bin/weft"), &configuration, workload)
-            .expect("a benchmark");
+        let builds = Builds {
+            this: Path::new("/bin/weft"),
+            before: settings.before.as_deref(),
+        };
+        let command = command(settings, builds, &configuration, workload).expect("a benchmark");
         command
             .iter()
             .map(|word| word.to_string_lossy())
@@ -291,6 +300,18 @@ mod tests {
             "/bin/weft run --mpi mpich --transport native -n 2 --quiet --timeout 60 -- /bin/weft bench latency --json \
              --repeat-scale 0.1 --size-time 0.1 -m 8:64"
         );
+    }
+
+    #[test]
+    fn another_build_carries_the_same_benchmark() {
+        let mut with = settings(&["--quick"]);
+        with.before = Some("/old/bin/weft".into());
+        let (now, before) = (
+            words(&with, "weft", "latency"),
+            words(&with, "weft+before", "latency"),
+        );
+        assert_eq!(before, now.replacen("/bin/weft", "/old/bin/weft", 1));
+        assert!(before.contains(" -- /bin/weft bench latency "), "{before}");
     }
 
     #[test]
@@ -334,7 +355,10 @@ mod tests {
         };
         let far = command(
             &settings,
-            Path::new("w"),
+            Builds {
+                this: Path::new("w"),
+                before: None,
+            },
             &configuration,
             &workloads(&settings)[4],
         )

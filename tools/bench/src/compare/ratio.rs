@@ -76,7 +76,8 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    fn add(&mut self, ratio: &Interval) {
+    /// Counts one more.
+    pub fn add(&mut self, ratio: &Interval) {
         self.intervals += 1;
         self.hold += usize::from(ratio.holds(1.0));
         self.expected += ratio.confidence;

@@ -6,6 +6,7 @@
 //! here is a choice of sizes.
 
 use super::analysis::Analysis;
+use super::before;
 use super::caveats;
 use super::configuration::{Configuration, Workload};
 use super::ratio::Ratio;
@@ -28,6 +29,9 @@ the means. Figures and ratio are from the same rounds.
 native: the MPI's own transport. best: the best of all MPIs and transports here without Weft.
 ";
 /// Said where something was started as by a plain mpirun.
+/// Said where another build was measured too.
+const BEFORE: &str = "before: another build of Weft (--before). Weft/before: this build over it.
+";
 const PLAIN: &str = "plain: as a plain mpirun starts it (weft run --plain): no shared heap, no rules
 for collectives. It is divided by native, plain where that was measured, and else by native, which is then the same.
 ";
@@ -37,6 +41,9 @@ pub fn all(analysis: &Analysis<'_>) -> String {
     let mut text = LEGEND.to_owned();
     if has_plain(analysis) {
         text.push_str(PLAIN);
+    }
+    if before::in_all(analysis).is_some() {
+        text.push_str(BEFORE);
     }
     for mpi in analysis.record.mpis() {
         let version = analysis
@@ -76,20 +83,15 @@ fn one(analysis: &Analysis<'_>, mpi: &str, workload: &Workload) -> String {
         return String::new();
     }
     let unit = unit(&workload.benchmark);
+    let columns = columns(analysis, workload, &mine);
     let mut text = format!("  {workload} ({unit})\n  {:<8}", "size");
     for configuration in &mine {
         let _ = write!(text, " {:>16}", configuration.short());
     }
-    for configuration in compared(&mine) {
-        let _ = write!(
-            text,
-            "  {:>32}",
-            format!("{}/native", configuration.short())
-        );
+    for column in &columns {
+        let _ = write!(text, "  {:>32}", column.title());
     }
-    let ours = mine.iter().find(|configuration| configuration.is_ours());
-    let best = if ours.is_some() { "Weft/best" } else { "" };
-    let _ = writeln!(text, "  {best:>32}");
+    text.push('\n');
     for size in shown(&sizes) {
         let _ = write!(text, "  {:<8}", bytes(size as f64));
         for configuration in &mine {
@@ -100,25 +102,68 @@ fn one(analysis: &Analysis<'_>, mpi: &str, workload: &Workload) -> String {
             let _ = write!(text, " {cell:>16}");
         }
         let better = better(&workload.benchmark);
-        for configuration in compared(&mine) {
-            let native = analysis.to_native(workload, configuration, size);
-            let _ = write!(text, "  {:>32}", ratio(native, better));
+        for column in &columns {
+            let found = column.ratio(analysis, workload, size);
+            let _ = write!(text, "  {:>32}", ratio(found, better));
         }
-        let best = ours.and_then(|ours| analysis.to_best(workload, ours, size));
-        let best = ours.map(|_| ratio(best, better)).unwrap_or_default();
-        let _ = writeln!(text, "  {best:>32}");
+        text.push('\n');
     }
     text
 }
 
-/// Those that are shown with their ratio to the native transport.
-fn compared<'a>(mine: &[&'a Configuration]) -> impl Iterator<Item = &'a Configuration> {
-    let is_one = |one: &&Configuration| one.is_weft() || !one.is_rival();
-    mine.iter()
-        .copied()
-        .filter(is_one)
-        .collect::<Vec<_>>()
-        .into_iter()
+/// A column of ratios.
+enum Ratios<'a> {
+    /// Of a configuration to its baseline.
+    Native(&'a Configuration),
+    /// Of Weft to the other build's.
+    Before(&'a Configuration),
+    /// Of Weft to the best of the others.
+    Best(&'a Configuration),
+}
+
+impl Ratios<'_> {
+    fn title(&self) -> String {
+        match self {
+            Self::Native(configuration) => format!("{}/native", configuration.short()),
+            Self::Before(_) => "Weft/before".to_owned(),
+            Self::Best(_) => "Weft/best".to_owned(),
+        }
+    }
+
+    fn ratio(&self, analysis: &Analysis<'_>, workload: &Workload, size: usize) -> Option<Ratio> {
+        match self {
+            Self::Native(configuration) => analysis.to_native(workload, configuration, size),
+            Self::Before(configuration) => {
+                before::to_before(analysis, workload, configuration, size)
+            }
+            Self::Best(configuration) => analysis.to_best(workload, configuration, size),
+        }
+    }
+}
+
+/// The ratios that are shown: those for which both sides were measured.
+fn columns<'a>(
+    analysis: &Analysis<'_>,
+    workload: &Workload,
+    mine: &[&'a Configuration],
+) -> Vec<Ratios<'a>> {
+    let measured = |one: &Configuration| !analysis.sizes(workload, one).is_empty();
+    let mut list: Vec<Ratios<'_>> = mine
+        .iter()
+        .filter(|one| one.is_weft() || !one.is_rival())
+        .filter(|one| analysis.baseline(workload, one).is_some())
+        .map(|one| Ratios::Native(one))
+        .collect();
+    if let Some(ours) = mine.iter().find(|one| one.is_ours()) {
+        if measured(&ours.before()) {
+            list.push(Ratios::Before(ours));
+        }
+        let all = analysis.record.configurations(workload);
+        if all.iter().any(|one| one.is_rival() && measured(one)) {
+            list.push(Ratios::Best(ours));
+        }
+    }
+    list
 }
 
 /// The smallest, every one that is [`STEP`] times the last or more, and the largest.
@@ -306,6 +351,43 @@ pub fn caveats(analysis: &Analysis<'_>) -> String {
 mod tests {
     use super::*;
     use crate::compare::record::tests::filled;
+
+    /// Weft of this build takes a quarter longer than that of the other.
+    fn with_another_build() -> crate::compare::record::Record {
+        let mut record = filled();
+        record
+            .turns
+            .retain(|turn| turn.configuration.mpi == "mpich");
+        for turn in &mut record.turns {
+            if turn.configuration.transport == "native" {
+                turn.configuration = turn.configuration.before();
+                for row in &mut turn.rows {
+                    (row.value, row.median) = (row.value * 0.4, row.median * 0.4);
+                }
+            }
+        }
+        record.matrix.entrants.truncate(2);
+        record.matrix.entrants[1].configuration = record.matrix.entrants[0].configuration.before();
+        record
+    }
+
+    #[test]
+    fn this_build_is_divided_by_the_other_and_nothing_else_is_shown() {
+        let record = with_another_build();
+        let analysis = Analysis::of(&record);
+        let text = all(&analysis);
+        let head = text
+            .lines()
+            .find(|line| line.starts_with("  size"))
+            .expect("a head");
+        assert!(head.trim_end().ends_with("Weft/before"), "{head}");
+        assert!(!head.contains("native") && !head.contains("best"), "{head}");
+        assert!(text.contains("1.25  [1.25-1.25]"), "{text}");
+        assert!(
+            text.contains("0 of 4 intervals hold the ratio 1. If both were equally fast, it"),
+            "{text}"
+        );
+    }
 
     #[test]
     fn table_shows_medians_means_and_both_ratios_with_their_confidence() {

@@ -4,6 +4,7 @@
 //! Called by pages.
 
 use crate::compare::analysis::Analysis;
+use crate::compare::before;
 use crate::compare::configuration::{Configuration, Workload};
 use crate::compare::reach::{Check, Verdict};
 use crate::compare::record::unit;
@@ -39,6 +40,9 @@ const COLUMNS: [&str; 14] = [
     "far values",
 ];
 
+/// Head of one more column where another build was measured.
+const BEFORE: &str = "to before";
+
 /// Every figure of some workloads.
 pub fn all(analysis: &Analysis<'_>, group: &[&Workload]) -> Table {
     let first = group[0];
@@ -50,9 +54,14 @@ pub fn all(analysis: &Analysis<'_>, group: &[&Workload]) -> Table {
             }
         }
     }
+    let before = before::in_all(analysis).map(|_| BEFORE.to_owned());
     Table {
         caption: format!("{} ({})", first.benchmark, unit(&first.benchmark)),
-        columns: COLUMNS.map(str::to_owned).to_vec(),
+        columns: COLUMNS
+            .map(str::to_owned)
+            .into_iter()
+            .chain(before)
+            .collect(),
         rows,
     }
 }
@@ -68,7 +77,7 @@ fn row(
     let range = |low: f64, high: f64| format!("{}\u{2013}{}", figure(low), figure(high));
     let (summary, interval) = (cell.summary, cell.interval);
     let sure = percent(interval.confidence);
-    Some(vec![
+    let mut cells = vec![
         Cell::text(&configuration.mpi),
         Cell::text(configuration.short()),
         Cell::number(workload.ranks.to_string(), workload.ranks as f64),
@@ -86,7 +95,12 @@ fn row(
         ),
         Cell::number(summary.count.to_string(), summary.count as f64),
         Cell::number(cell.far_count.to_string(), cell.far_count as f64),
-    ])
+    ];
+    if before::in_all(analysis).is_some() {
+        let before = before::to_before(analysis, workload, configuration, size);
+        cells.push(ratio(before.map(|ratio| ratio.of_medians)));
+    }
+    Some(cells)
 }
 
 fn ratio(interval: Option<Interval>) -> Cell {
