@@ -27,6 +27,10 @@ const RTT_MOST_NS: u64 = 4_000_000_000;
 /// No network is faster: some of the way may be gone before a call that sends returns (chosen).
 const RTT_LEAST_NS: u64 = 1_000;
 
+/// A remote that held an answer back for longer cannot say for how long (srd-protocol 4), so that
+/// nobody knows what the network took.
+const HOLD_UNKNOWN_NS: u32 = u32::MAX;
+
 /// The section says what cannot be (srd-protocol 7.6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Impossible;
@@ -144,10 +148,15 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
         clocks.delivered_ns = clocks.delivered_ns.max(section.echo_sent_ns);
         clocks.away_ns = away_ns;
     }
+    if section.hold_ns == HOLD_UNKNOWN_NS {
+        return None;
+    }
     let rtt_ns = away_ns
         .saturating_sub(u64::from(section.hold_ns))
         .clamp(1, RTT_MOST_NS);
     sender.round_trip.sample(rtt_ns);
+    let srtt_ns = sender.round_trip.srtt_ns();
+    sender.pacing.on_round_trip(heard.now_ns, srtt_ns);
     // Timers count from when a packet was given out; queues are what is left of that time.
     let network_ns = rtt_ns
         .saturating_sub(heard.lag_ns)

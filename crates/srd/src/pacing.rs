@@ -24,7 +24,9 @@ impl Pacing {
         self.due_ns
     }
 
-    /// A packet left. 1.25 windows per srtt; up to 32 KiB, or one batch, may be caught up after a pause.
+    /// A packet left. 1.25 windows per srtt; up to 32 KiB, or one batch, may be caught up after a
+    /// pause. What leaves past the pace, as time-outs do, delays what follows by at most a round
+    /// trip.
     pub(crate) fn on_sent(&mut self, now_ns: u64, bytes: u64, pace: Pace) {
         let Pace {
             window_bytes,
@@ -35,8 +37,8 @@ impl Pacing {
             return;
         }
         let spread = |bytes: u64| {
-            // No overflow: srtt below 2^40 (18 minutes), bytes below 2^20.
-            bytes * 4 * srtt_ns.min(1 << 40) / (5 * window_bytes.max(1))
+            // No overflow: srtt is at most 4 s (loss.rs), bytes below 2^20.
+            bytes * 4 * srtt_ns / (5 * window_bytes.max(1))
         };
         // What is larger than the slack is a packet alone, and what ends its message need not wait for it. A batch leaves
         // by one call, at one time: the pace must not take it apart.
@@ -45,7 +47,14 @@ impl Pacing {
                 .max(2 * u64::from(BATCH_BYTES))
                 .max(batch_bytes + bytes),
         );
-        self.due_ns = self.due_ns.max(now_ns.saturating_sub(slack_ns)) + spread(bytes);
+        let due_ns = self.due_ns.max(now_ns.saturating_sub(slack_ns)) + spread(bytes);
+        self.due_ns = due_ns.min(now_ns + srtt_ns);
+    }
+
+    /// The round trip is known anew: the pace of an earlier one holds nothing back for longer.
+    #[inline]
+    pub(crate) fn on_round_trip(&mut self, now_ns: u64, srtt_ns: u64) {
+        self.due_ns = self.due_ns.min(now_ns + srtt_ns);
     }
 }
 
@@ -77,6 +86,20 @@ mod tests {
         let mut pacing = Pacing::default();
         pacing.on_sent(5, 1_000_000, pace(1, 0, 0));
         assert_eq!(pacing.due_ns(), 0);
+    }
+
+    /// Time-outs of a remote that is away leave at their own pace.
+    #[test]
+    fn what_leaves_past_the_pace_holds_back_nothing_for_longer_than_a_round_trip() {
+        let (srtt_ns, start) = (600_000_000, 1_000_000_000);
+        let mut pacing = Pacing::default();
+        for timeout in 0..45 {
+            let now_ns = start + timeout * 100_000_000;
+            pacing.on_sent(now_ns, 1_472, pace(2_944, srtt_ns, 1_472));
+            assert!(pacing.due_ns() <= now_ns + srtt_ns, "{timeout}");
+        }
+        pacing.on_round_trip(pacing.due_ns() - srtt_ns, 200_000);
+        assert!(pacing.due_ns() < start + 5_000_000_000);
     }
 
     /// Else a stream of jumbo frames goes out, and looks for acknowledgements, every four packets.

@@ -30,7 +30,7 @@ use crate::settings::{OpenError, Settings};
 
 mod looking;
 
-use looking::collect_complaints;
+use looking::{Waits, collect_complaints};
 
 /// Socket buffers asked for. Chosen: the kernel's usual limit (net.core.rmem_max), four windows.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -80,6 +80,7 @@ pub struct SocketPorts {
     armed: bool,
     joins: bool,
     stamps: bool,
+    waits: Waits,
     complaints: VecDeque<Incoming<'static>>,
     calls: (u64, u64),
     /// The last `receive` may have left something.
@@ -344,6 +345,7 @@ impl Ports for SocketPorts {
             armed: false,
             joins,
             stamps,
+            waits: Waits::new(),
             complaints: VecDeque::new(),
             calls: (0, 0),
             leaves: false,

@@ -90,6 +90,42 @@ pub enum Policy {
     Keep,
 }
 
+/// A datagram as somebody on its path has seen it.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    pub to: usize,
+    pub from: SocketAddr,
+    pub bytes: Vec<u8>,
+}
+
+/// A host's own clock, beside the world's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Clock {
+    /// By so much it has jumped ahead.
+    pub ahead_ns: u64,
+    /// It stands still at this time.
+    pub stopped_at: Option<u64>,
+}
+
+impl Clock {
+    /// What it shows at a time of the world.
+    pub fn at(&self, now: u64) -> u64 {
+        self.stopped_at.unwrap_or(now + self.ahead_ns)
+    }
+
+    /// When in the world it shows this time; never if it stands still.
+    pub fn reaches(&self, time: u64) -> Option<u64> {
+        let runs = self.stopped_at.is_none();
+        runs.then(|| time.saturating_sub(self.ahead_ns))
+    }
+
+    /// It stands still from this time of the world on. Once it goes on it is where it would be
+    /// anyway.
+    pub fn stop(&mut self, now: u64) {
+        self.stopped_at = Some(self.at(now));
+    }
+}
+
 /// A stand-in for the keyed tag of weft-seal (srd-protocol 14.1): finds damage.
 fn tag(datagram: &[u8]) -> [u8; 8] {
     let bytes = datagram[..24].iter().chain(&datagram[32..]);

@@ -3,6 +3,7 @@
 
 mod attack;
 mod chaos;
+mod clock;
 mod contact;
 mod delivery;
 mod hostile;

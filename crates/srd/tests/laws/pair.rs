@@ -12,10 +12,11 @@ use weft_srd::random::Random;
 use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Origin, Remote, Send, Transmit};
 use weft_wire::{Message, Path};
 
-use crate::links::{FIRST_PORT, config_of, is_whole, link_ip, place_of, routes, sealed};
 pub use crate::links::{
-    Got, HEARTBEAT_PORT, MS, Policy, SECOND, US, Weather, address, config, pattern, seeds,
+    Clock, Got, HEARTBEAT_PORT, MS, Policy, Recorded, SECOND, US, Weather, address, config,
+    pattern, seeds,
 };
+use crate::links::{FIRST_PORT, config_of, is_whole, link_ip, place_of, routes, sealed};
 
 pub struct Landing {
     slot: usize,
@@ -35,17 +36,10 @@ pub struct Host {
     pub policy: Policy,
     /// Takes no datagrams and no timers until then, as a process that computes; they wait in its socket buffer.
     pub away_until: u64,
+    pub clock: Clock,
     landings: BTreeMap<u64, Landing>,
     next_landing: u64,
     payloads: BTreeMap<u64, Vec<u8>>,
-}
-
-/// A datagram as somebody on its path has seen it.
-#[derive(Clone, Debug)]
-pub struct Recorded {
-    pub to: usize,
-    pub from: SocketAddr,
-    pub bytes: Vec<u8>,
 }
 
 type Flying = Reverse<(u64, u64, usize)>;
@@ -93,6 +87,7 @@ impl Host {
             direct_count: 0,
             policy: Policy::Accept,
             away_until: 0,
+            clock: Clock::default(),
             landings: BTreeMap::new(),
             next_landing: 0,
             payloads: BTreeMap::new(),
@@ -136,6 +131,11 @@ impl World {
         self.hosts[host] = Host::new(config_of(host, self.config), incarnation);
     }
 
+    /// The time by a host's clock.
+    pub fn time_at(&self, host: usize) -> u64 {
+        self.hosts[host].clock.at(self.now)
+    }
+
     pub fn remote(&mut self, at: usize, of: usize) -> Remote {
         self.hosts[at].machine.remote(address(of)).unwrap()
     }
@@ -165,7 +165,7 @@ impl World {
             is_service: false,
             token,
         };
-        let now = self.now;
+        let now = self.time_at(from);
         let host = &mut self.hosts[from];
         if host.machine.post_send(now, &send).is_err() {
             return false;
@@ -236,7 +236,7 @@ impl World {
         if !is_whole(bytes) {
             return;
         }
-        let now = self.now;
+        let now = self.time_at(to);
         let host = &mut self.hosts[to];
         match host.machine.handle_waiting_datagram(now, origin, bytes) {
             Arrival::Nothing => {}
@@ -276,10 +276,10 @@ impl World {
     }
 
     fn settle(&mut self, at: usize) {
-        let now = self.now;
-        if self.hosts[at].away_until > now {
+        if self.hosts[at].away_until > self.now {
             return;
         }
+        let now = self.time_at(at);
         while let Some(event) = self.hosts[at].machine.poll_event() {
             self.on_event(at, event);
         }
@@ -356,16 +356,15 @@ impl World {
             Policy::Keep => self.hosts[at].offers.push((offer, message)),
             Policy::Refuse => {
                 let reason = weft_wire::Reason::NoMemory;
-                self.hosts[at]
-                    .machine
-                    .refuse(self.now, offer, reason)
-                    .unwrap();
+                let now = self.time_at(at);
+                let machine = &mut self.hosts[at].machine;
+                machine.refuse(now, offer, reason).unwrap();
             }
         }
     }
 
     pub fn accept(&mut self, at: usize, offer: Offer, message: Message, length: u64) {
-        let now = self.now;
+        let now = self.time_at(at);
         let host = &mut self.hosts[at];
         let landing = host.next_landing;
         host.next_landing += 1;
@@ -424,9 +423,8 @@ impl World {
 
     fn next_time(&self) -> Option<u64> {
         let timers = self.hosts.iter().filter_map(|host| {
-            host.machine
-                .poll_timeout()
-                .map(|at| at.max(host.away_until))
+            let at = host.clock.reaches(host.machine.poll_timeout()?)?;
+            Some(at.max(host.away_until))
         });
         // A datagram for a host that is away waits for it, and others must not wait behind it.
         let flying = self
@@ -466,13 +464,13 @@ impl World {
             }
         }
         for host in 0..self.hosts.len() {
+            let now = self.time_at(host);
             let host = &mut self.hosts[host];
-            if host.away_until <= self.now
-                && host.machine.poll_timeout().is_some_and(|at| at <= self.now)
-            {
+            let is_due = host.machine.poll_timeout().is_some_and(|at| at <= now);
+            if host.away_until <= self.now && is_due {
                 // What drivers do, who read their sockets between the two.
-                if host.machine.handle_moved_timeouts(self.now) {
-                    host.machine.handle_timeout(self.now);
+                if host.machine.handle_moved_timeouts(now) {
+                    host.machine.handle_timeout(now);
                 }
             }
         }
