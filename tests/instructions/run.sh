@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Counts by callgrind how many instructions the calls of an 8-byte message, inside a node and over the network's route, and 8-byte one-sided
-# operations take in the built provider, prints them, and fails when one takes more than its budget: about one and a half times what it took
-# when docs/fast-path.md (docs/between-nodes.md for the network) was last brought up to date. Counts do not depend on how busy the machine
-# is; the compiler's version moves them by a few per cent. About 30 seconds.
+# Counts by callgrind how many instructions the calls of an 8-byte message, inside a node and over
+# the network's route, and 8-byte one-sided operations take in the built provider, prints them, and
+# fails when one takes more than its budget: about one and a half times what it took in
+# docs/lab/2026-11-22-instructions-of-a-message.md, 2026-11-22-latency-between-hosts.md and
+# 2026-11-22-one-sided-under-mpi.md. Counts do not depend on how busy the machine is; the compiler's
+# version moves them by a few per cent. About 30 seconds.
 #
 #   WEFT_PROVIDER_DIR   folder of libweft-fi.so, a release build (default: dist/lib/weft)
 set -uo pipefail

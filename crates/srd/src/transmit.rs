@@ -18,8 +18,9 @@ use crate::timers::NEVER;
 /// Room for an acknowledgement section with a full bitmap.
 const SECTION_ROOM: usize = 64 + 128;
 
-/// Pieces of long messages are cut to a multiple of this, where that is less than a 64th of them, so that each begins on the
-/// same byte of a cache line as the message: it is read twice and copied twice on its way. Measured: docs/between-nodes.md.
+/// Pieces of long messages are cut to a multiple of this, where that is less than a 64th of them,
+/// so that each begins on the same byte of a cache line as the message: it is read twice and copied
+/// twice on its way. Measured: docs/lab/2026-11-22-streams-over-one-link.md.
 const EVEN_BYTES: u64 = 64;
 
 /// The longest even piece for so much room.
