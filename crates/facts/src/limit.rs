@@ -23,7 +23,7 @@ pub const MESSAGE_BYTES: u64 = 1 << 40;
 /// Longest message of an inject call, and longest eager message. Chosen: an eighth of a lane's data
 /// area.
 pub const INJECT_BYTES: usize = 8 * 1024;
-/// Longest message that goes in cells alone. Measured: docs/fast-path.md, "runs of cells".
+/// Longest message that goes in cells alone. Measured: docs/lab/2026-11-22-runs-of-cells.md.
 pub const INLINE_BYTES: usize = 296;
 /// Longest streamed message. Chosen: what an unexpected message may cost the receiver in memory.
 pub const STREAM_BYTES: usize = 64 * 1024;

@@ -23,7 +23,8 @@ const DEEP: usize = 3;
 const BOTH_WAYS_FOR: u32 = 32;
 
 /// What a transfer is charged at most, in its own times: more than that between two ends was the application's. Chosen: buffers that lie in another processor's
-/// cache cost the application up to three times as much as the transfer took (docs/long-messages.md, "both ways").
+/// cache cost the application up to three times as much as the transfer took
+/// (docs/lab/2026-11-22-choice-of-copies.md).
 const CHARGE_LIMIT: u64 = 4;
 
 /// The word of clause 7b.

@@ -63,7 +63,8 @@ impl Method {
 impl Open {
     pub(crate) fn holds(self, way: Method) -> bool {
         match way {
-            // One copy in user space is the least there is (docs/long-messages.md, "a heap that receivers map"), and trials cost.
+            // One copy in user space is the least there is, and trials cost
+            // (docs/lab/2026-11-22-mapped-copy.md).
             _ if self.mapped => matches!(way, Method::Mapped | Method::MappedPastCache),
             Method::Pipelined | Method::PastCache => true,
             Method::SingleCopy => self.single_copy,
@@ -362,7 +363,7 @@ pub(crate) fn class_of(bytes: u64) -> usize {
 
 /// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share processors do so
 /// unless told otherwise: a pipe needs both of its ends to run in turns, and every turn is a switch between processes,
-/// which no time of a single transfer shows (docs/long-messages.md has what it is worth).
+/// which no time of a single transfer shows (docs/lab/2026-11-21-long-messages-on-shared-cores.md).
 pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
     match asked {
         SingleCopy::Always => true,

@@ -19,8 +19,9 @@ use crate::transport::Transport;
 /// An owner that showed no sign of progress for so long is not waited for. Chosen: some of the ticks in which it shows one.
 const AWAY_NS: u64 = 5_000_000;
 
-/// Lengths that are copied by system call even while the owner serves requests. Measured (docs/one-sided-speed.md): below, the system call
-/// costs more than an answer; above, both sides at work through chunks are as fast, and the choice is that of messages.
+/// Lengths that are copied by system call even while the owner serves requests. Measured
+/// (docs/lab/2026-11-22-one-sided-beside-shm.md): below, the system call costs more than an answer;
+/// above, both sides at work through chunks are as fast, and the choice is that of messages.
 const COPIED_BYTES: std::ops::Range<usize> = 8192..1 << 20;
 
 /// Longest wait for remotes that are at memory which is taken back. Chosen: a copy of a gigabyte, many times over; who takes

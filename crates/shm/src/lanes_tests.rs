@@ -10,7 +10,7 @@ use crate::send::WIDE_LANES;
 use crate::sink::Sink;
 use crate::{Settings, Transport};
 
-/// Long payload after which a lane is made wide, as docs/long-messages.md has it.
+/// Long payload after which a lane is made wide, as docs/lab/2026-11-21-wide-lanes.md has it.
 const WIDEN_AFTER_BYTES: usize = 512 << 10;
 
 fn open() -> Transport {

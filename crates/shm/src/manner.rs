@@ -2,9 +2,11 @@
 //! How a message of middle length leaves that lies in our heap: streamed through the lane, or offered for its receiver to copy. The sender learns it,
 //! for each size class, from the time between one send and the next. Called by send; knows nothing of memory or of lanes.
 //!
-//! Neither is right everywhere, and no time of a single transfer tells. An offer costs one copy instead of two; but its receiver's copy leaves the
-//! lines of our buffer in the receiver's cache, and who writes there next, the application, takes them back one by one, at several times what the second
-//! copy costs (docs/long-messages.md, "what a copy leaves behind"). From send to send all of that is counted, whatever the application does in between.
+//! Neither is right everywhere, and no time of a single transfer tells. An offer costs one copy
+//! instead of two; but its receiver's copy leaves the lines of our buffer in the receiver's cache,
+//! and who writes there next, the application, takes them back one by one, at several times what
+//! the second copy costs (docs/lab/2026-11-22-what-a-copy-leaves-behind.md). From send to send all
+//! of that is counted, whatever the application does in between.
 //!
 //! So runs of messages, *windows*, are timed whole. Now and then the other manner has two of them, with one of the usual in between, and becomes the
 //! usual one if the faster of its two beats the faster of theirs. One class at a time does so: messages of several classes take turns in most collectives.

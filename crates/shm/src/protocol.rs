@@ -48,13 +48,14 @@ pub const FLAG_SERVICE: u8 = 8;
 /// Longest message in one cell. Specified by the cell's layout.
 pub const CELL_BYTES: usize = CELL_PAYLOAD_BYTES;
 
-/// Longest inline message: in as many cells as it takes. Measured: docs/fast-path.md, "runs of cells".
+/// Longest inline message: in as many cells as it takes. Measured:
+/// docs/lab/2026-11-22-runs-of-cells.md.
 pub const INLINE_BYTES: usize = INLINE_PAYLOAD_BYTES;
 
 /// Longest eager message, and longest fi_inject. Chosen: an eighth of the data area.
 pub const EAGER_BYTES: usize = 8 * 1024;
 
-/// Longest piece of a streamed message. Measured: docs/long-messages.md, "chunk size".
+/// Longest piece of a streamed message. Measured: docs/lab/2026-11-22-chunks.md.
 pub const PIECE_BYTES: usize = 16 * 1024;
 
 /// Longest first piece of a streamed message. Measured as [`PIECE_BYTES`]: the receiver begins sooner.
@@ -64,15 +65,15 @@ pub const FIRST_PIECE_BYTES: usize = 2 * 1024;
 /// in memory, and where two more hand-overs no longer matter.
 pub const STREAM_BYTES: usize = 64 * 1024;
 
-/// Shortest message that may be offered instead of being streamed if its receiver can copy it out of our heap. Measured: docs/long-messages.md, "a heap that
-/// receivers map".
+/// Shortest message that may be offered instead of being streamed if its receiver can copy it out
+/// of our heap. Measured: docs/lab/2026-11-22-mapped-copy.md.
 pub const MAPPED_BYTES: usize = 16 * 1024;
 
 /// What comes along with a message that begins at once. Chosen: copying it takes longer than to be told to go on.
 pub const BEGIN_BYTES: usize = 32 * 1024;
 
-/// Longest message that begins so. Measured: what a lane's chunks hold; longer ones go faster through pipes (docs/long-messages.md,
-/// "long messages that begin unasked").
+/// Longest message that begins so. Measured: what a lane's chunks hold; longer ones go faster
+/// through pipes (docs/lab/2026-11-22-messages-that-begin-unasked.md).
 pub(crate) const BEGIN_LIMIT_BYTES: usize = POOL_CHUNKS * POOL_CHUNK_BYTES;
 
 /// Cells of it: its pieces double from [`FIRST_PIECE_BYTES`] to [`PIECE_BYTES`].

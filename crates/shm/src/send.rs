@@ -25,11 +25,12 @@ const WAITING_LIMIT: usize = 128;
 const LONG_BYTES: usize = 2048;
 
 /// Payload from here on counts too, by a sixteenth unless the lane has its pages. Measured: a stream of such messages is faster in a
-/// wide lane by a seventh to a third, which pays for the pages of one after about 8 MiB (docs/long-messages.md, "wide lanes").
+/// wide lane by a seventh to a third, which pays for the pages of one after about 8 MiB
+/// (docs/lab/2026-11-21-wide-lanes.md).
 const MEDIUM_BYTES: usize = 256;
 
 /// Payload that goes in a chunk if there is one. Measured: from here on two
-/// processes that answer each other gain by it (docs/long-messages.md, "chunks that change hands").
+/// processes that answer each other gain by it (docs/lab/2026-11-22-chunks.md).
 const CHUNK_FROM_BYTES: usize = 1024;
 
 /// Long payload after which a lane is made wide. Chosen: a quarter of the memory that this costs the receiver, some tens of

@@ -25,7 +25,8 @@ use crate::transport::Transport;
 /// Boards lent to one remote at a time. Chosen: its sender goes on with the next message while the last share of one is copied.
 const BOARDS_PER_REMOTE: u32 = 2;
 
-/// Shares are multiples of this. Measured (docs/long-messages.md, "both sides at once"): shorter system calls cost more than they share out.
+/// Shares are multiples of this. Measured (docs/lab/2026-11-22-cooperative-copy.md): shorter system
+/// calls cost more than they share out.
 const SHARE_STEP_BYTES: usize = 64 * 1024;
 
 /// Longest share of a message that is not too long for it. Measured as the above.

@@ -4,7 +4,8 @@
 //! Where two processors share a cache, payload is best left in it. Where they do not (a virtual machine may place
 //! its processors anywhere, and move them), fetching dirty lines out of another processor's cache is several times
 //! slower than reading memory. The receiver times its copies of both kinds, lane by lane, and tells the sender
-//! which it wants. Fed by receive; docs/long-messages.md has the figures.
+//! which it wants. Fed by receive; docs/lab/2026-11-21-stores-past-the-cache.md has the
+//! figures.
 
 /// Payload that is timed: from here on senders heed the wish. Specified by ring's lanes.
 pub(crate) const TIMED_BYTES: u32 = 6 * 1024;

@@ -11,8 +11,9 @@ use crate::rendezvous::RemoteOffer;
 use crate::settings::SingleCopy;
 use crate::transport::Transport;
 
-/// Longest message that is copied out of a mapped heap through the cache, without measuring copies past it. Measured: docs/long-messages.md, "a
-/// heap that receivers map"; the receiver's time alone, which is what can be measured here, is in favour of the slower one up to there.
+/// Longest message that is copied out of a mapped heap through the cache, without measuring copies
+/// past it. Measured: docs/lab/2026-11-22-mapped-copy.md; the receiver's time alone, which is what
+/// can be measured here, is in favour of the slower one up to there.
 const MAPPED_PLAIN_BYTES: u64 = 2 << 20;
 
 impl Transport {

@@ -2,7 +2,7 @@
 //! What a whole node costs: 192 endpoints, all pairs in contact, stay under half a GiB of resident memory.
 //!
 //! All endpoints live in this process, so that pages that several of them map are counted once (Pss of /proc/self/smaps_rollup). The
-//! figure and the price of polling are in docs/fast-path.md, "Silent remotes".
+//! figure and the price of polling are in docs/lab/2026-11-22-crowds.md.
 
 use std::net::SocketAddr;
 
