@@ -10,26 +10,13 @@
 # and at the end `N passed, N failed, N skipped`. What a case printed lies in report/limits/. WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-ROOT=$PWD
-# shellcheck source=tests/mpi/case.sh
-. tests/mpi/case.sh
+RUN=tests/limits/run.sh
 # shellcheck source=tests/mpi/arguments.sh
 . tests/mpi/arguments.sh
-usage() {
-    printf 'run.sh: %s\n' "$1" >&2
-    sed -n '3,6s/^# \{0,1\}//p' tests/limits/run.sh >&2
-    exit 2
-}
-# shellcheck disable=SC2034 # arguments.sh reads it
-SUITES_FOLDER=tests/limits
 asked=$*
 read_arguments "$@"
 [ "$FULL" = yes ] || [[ $asked == *--mpi* ]] || mpis=(openmpi mpich)
-WEFT=${WEFT:-$ROOT/dist/bin/weft}
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-LOGS=$ROOT/report/limits
-mkdir -p "$LOGS"
-WORK=$(mktemp -d)
+prepare_run limits
 chmod 755 "$WORK"
 GROUP=
 # shellcheck disable=SC2317 # called by trap
@@ -38,7 +25,6 @@ clean() {
     rm -rf "$WORK"
 }
 trap clean EXIT
-trap 'end_case_processes; exit 1' INT TERM
 
 OTHER_USER=(setpriv --reuid=60321 --regid=60321 --clear-groups)
 

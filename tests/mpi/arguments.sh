@@ -1,7 +1,41 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The command line of the suites that run MPI programs: [--full] [--transport T] [--mpi NAME]... [SUITE]... Sourced by their run.sh, which
-# sets SUITES_FOLDER and defines `usage`; sets FULL, TRANSPORT, mpis and suites.
+# What the runs of MPI programs begin with: their command line, [--full] [--transport T]
+# [--mpi NAME]... [SUITE]..., and their folders. Sourced in the root of the tree by a run.sh, which
+# has set RUN to its own path; its suites lie beside it in suites/.
+
+ROOT=$PWD
+# shellcheck source=tests/mpi/case.sh
+. tests/mpi/case.sh
+
+# usage WHY: says so, prints the first paragraphs of the run's head, and ends it.
+usage() {
+    printf 'run.sh: %s\n' "$1" >&2
+    awk 'NR < 3 { next } !/^#/ || (/^#$/ && blank++) { exit } { sub(/^# ?/, ""); print }' "$RUN" >&2
+    exit 2
+}
+
+# prepare_run NAME: finds the weft command and makes the folders, WORK until the end of the run and
+# LOGS, report/NAME, for what cases print.
+prepare_run() {
+    WEFT=${WEFT:-$ROOT/dist/bin/weft}
+    if [ ! -x "$WEFT" ]; then
+        printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2
+        exit 2
+    fi
+    LOGS=$ROOT/report/$1
+    mkdir -p "$LOGS"
+    WORK=$(mktemp -d)
+    trap 'rm -rf "$WORK"' EXIT
+    trap 'end_case_processes; exit 1' INT TERM
+}
+
+# no_suite NAME: says which there are.
+no_suite() {
+    local names
+    names=$(cd "${RUN%/*}/suites" 2>/dev/null && printf '%s ' *.sh)
+    usage "there is no suite '$1'; there are: ${names//.sh/}"
+}
 
 # read_arguments ARGUMENTS...
 read_arguments() {
@@ -11,18 +45,19 @@ read_arguments() {
         --full) FULL=yes ;;
         --transport)
             TRANSPORT=${2:-}
-            [[ $TRANSPORT =~ ^(weft|native|tcp)$ ]] || usage "--transport is '$TRANSPORT'; it must be weft, native or tcp"
+            [[ $TRANSPORT =~ ^(weft|native|tcp)$ ]] ||
+                usage "--transport is '$TRANSPORT'; it must be weft, native or tcp"
             shift
             ;;
         --mpi)
-            [[ ${2:-} =~ ^(debian-openmpi|openmpi|mpich|intel)$ ]] || usage "--mpi is '${2:-}'; it must be debian-openmpi, openmpi, mpich or intel"
+            [[ ${2:-} =~ ^(debian-openmpi|openmpi|mpich|intel)$ ]] ||
+                usage "--mpi is '${2:-}'; it must be debian-openmpi, openmpi, mpich or intel"
             mpis+=("$2")
             shift
             ;;
         -*) usage "unknown option $1" ;;
         *)
-            # shellcheck disable=SC2012 # names of our own
-            [ -f "$SUITES_FOLDER/$1.sh" ] || usage "there is no suite '$1'; there are: $(ls "$SUITES_FOLDER" | sed 's/\.sh$//' | tr '\n' ' ')"
+            [ -f "${RUN%/*}/suites/$1.sh" ] || no_suite "$1"
             suites+=("$1")
             ;;
         esac

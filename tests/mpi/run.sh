@@ -11,30 +11,13 @@
 # report/mpi-tests/. Exit code 0 when none failed, 1 when one did, 2 for bad usage. WEFT names another weft command to test with.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-ROOT=$PWD
-# shellcheck source=tests/mpi/case.sh
-. tests/mpi/case.sh
+RUN=tests/mpi/run.sh
 # shellcheck source=tests/mpi/arguments.sh
 . tests/mpi/arguments.sh
-
-usage() {
-    printf 'run.sh: %s\n' "$1" >&2
-    sed -n '3,9s/^# \{0,1\}//p' tests/mpi/run.sh >&2
-    exit 2
-}
-
-SUITES_FOLDER=tests/mpi/suites
 read_arguments "$@"
 [ ${#suites[@]} -gt 0 ] ||
     suites=(driver ends standard local_sends bench windows applications imb mpi4py)
-
-WEFT=${WEFT:-$ROOT/dist/bin/weft}
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-LOGS=$ROOT/report/mpi-tests
-mkdir -p "$LOGS"
-WORK=$(mktemp -d)
-trap 'rm -rf "$WORK"' EXIT
-trap 'end_case_processes; exit 1' INT TERM
+prepare_run mpi-tests
 
 for suite in "${suites[@]}"; do
     # shellcheck source=/dev/null

@@ -11,21 +11,11 @@
 # report/testbed/. Exit code 0 when none failed, 1 when one did, 2 for bad usage. WEFT names another weft command to test with.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-ROOT=$PWD
-# shellcheck source=tests/mpi/case.sh
-. tests/mpi/case.sh
+RUN=tests/testbed/run.sh
 # shellcheck source=tests/mpi/arguments.sh
 . tests/mpi/arguments.sh
 # Every host has a /dev/shm of its own, which left_on_hosts looks into; this machine's is for others.
 shared_memory_names() { :; }
-
-usage() {
-    printf 'run.sh: %s\n' "$1" >&2
-    sed -n '3,8s/^# \{0,1\}//p' tests/testbed/run.sh >&2
-    exit 2
-}
-
-SUITES_FOLDER=tests/testbed/suites
 read_arguments "$@"
 [ ${#suites[@]} -gt 0 ] || suites=(network links harsh launch programs)
 
@@ -35,11 +25,7 @@ if ! reason=$("$TESTBED" check); then
     print_summary
     exit
 fi
-WEFT=${WEFT:-$ROOT/dist/bin/weft}
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-LOGS=$ROOT/report/testbed
-mkdir -p "$LOGS"
-WORK=$(mktemp -d)
+prepare_run testbed
 BEDS=()
 
 remove_testbeds() {
@@ -48,7 +34,6 @@ remove_testbeds() {
     BEDS=()
 }
 trap 'remove_testbeds; rm -rf "$WORK"' EXIT
-trap 'end_case_processes; exit 1' INT TERM
 
 # new_testbed OPTIONS...: makes one and names it in BED; it is removed at the end.
 new_testbed() {
