@@ -132,6 +132,39 @@ static void use_all(void)
     _exit(0);
 }
 
+// Whether a socket is one of datagrams, by the number of its inode.
+static bool is_port(unsigned long inode)
+{
+    static const char *const tables[] = {"/proc/self/net/udp", "/proc/self/net/udp6"};
+    char line[256];
+    for (size_t at = 0; at < 2; at++) {
+        FILE *table = fopen(tables[at], "re");
+        unsigned long known;
+        while (table && fgets(line, sizeof(line), table))
+            if (sscanf(line, "%*d: %*s %*s %*s %*s %*s %*s %*s %*s %lu", &known) == 1 &&
+                known == inode)
+                return fclose(table), true;
+        if (table)
+            fclose(table);
+    }
+    return false;
+}
+
+// Whoever comes to the rank's address when it is gone may have its ports.
+static void hold_no_port(void)
+{
+    char path[64], what[64];
+    for (int descriptor = 0; descriptor < 1024; descriptor++) {
+        unsigned long inode;
+        snprintf(path, sizeof(path), "/proc/self/fd/%d", descriptor);
+        ssize_t length = readlink(path, what, sizeof(what) - 1);
+        what[length > 0 ? length : 0] = '\0';
+        if (sscanf(what, "socket:[%lu]", &inode) == 1 && is_port(inode))
+            _exit(1);
+    }
+    _exit(0);
+}
+
 // An endpoint of its own is as good as any.
 static void open_own(void)
 {
@@ -251,6 +284,7 @@ static const struct deed {
 } deeds[] = {
     {"is killed", idle},       {"ends by _exit", leave_at_once}, {"ends by exit", leave_by_exit},
     {"closes all", close_all}, {"uses all", use_all},            {"opens its own", open_own},
+    {"holds no port", hold_no_port},
 };
 
 static void start(const struct way *way, const struct deed *deed)

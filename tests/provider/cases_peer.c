@@ -109,6 +109,26 @@ static void messages_that_a_linked_peer_keeps_are_in_order_and_can_be_discarded(
     close_pair(&host, &a, &b);
 }
 
+// The owner of the receives calls Weft for a message that its parent has kept.
+static void a_child_of_a_linked_process_is_refused_and_harms_nothing(void)
+{
+    int status = 0;
+    uint32_t out = 7, in = 0, theirs = 0;
+    open_linked_pair("weft");
+    POST(&a, &b, fi_tinject(a.ep, &out, 4, a.other, 5));
+    progress_for(&b, 20);
+    pid_t child = fork();
+    if (child == 0) {
+        (void)fi_tinject(a.ep, &out, 4, a.other, 6);
+        (void)fi_trecv(b.ep, &theirs, 4, NULL, FI_ADDR_UNSPEC, 5, 0, &theirs);
+        _exit(theirs == 0 ? 0 : 1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the child ended with %#x", status);
+    OK(fi_trecv(b.ep, &in, 4, NULL, FI_ADDR_UNSPEC, 5, 0, &in));
+    CHECK(next_entry(&b, &a).op_context == &in && in == 7, "%u instead of 7", in);
+    close_pair(&host, &a, &b);
+}
+
 // Sends itself whole to the other process and takes the other's name.
 static void exchange_names(int socket, struct side *side)
 {
@@ -165,6 +185,8 @@ const struct test_case peer_cases[] = {
     {"a_linked_peer_reports_what_is_cut_and_carries_data", a_linked_peer_reports_what_is_cut_and_carries_data},
     {"messages_that_a_linked_peer_keeps_are_in_order_and_can_be_discarded",
      messages_that_a_linked_peer_keeps_are_in_order_and_can_be_discarded},
+    {"a_child_of_a_linked_process_is_refused_and_harms_nothing",
+     a_child_of_a_linked_process_is_refused_and_harms_nothing},
     {"two_processes_of_a_host_are_linked_by_weft_and_tcp", two_processes_of_a_host_are_linked_by_weft_and_tcp},
     {"processes_of_two_hosts_are_linked_by_tcp_beside_weft", processes_of_two_hosts_are_linked_by_tcp_beside_weft},
     {NULL, NULL},

@@ -81,35 +81,41 @@ extern "C" fn release_in_child() {
     duties.clear();
 }
 
-/// A descriptor that is closed in every child: that it is open says that this process lives.
+/// A descriptor, or what owns one, that is closed in every child: that it is open says that this
+/// process lives.
 #[derive(Debug)]
-pub struct OwnOnly {
-    descriptor: OwnedFd,
+pub struct OwnOnly<T: AsFd = OwnedFd> {
+    owner: T,
 }
 
-impl OwnOnly {
+impl<T: AsFd> OwnOnly<T> {
     /// Takes a descriptor over. Setup.
-    pub fn new(descriptor: OwnedFd) -> Self {
-        in_child(descriptor.as_raw_fd() as usize, close_in_child);
-        Self { descriptor }
+    pub fn new(owner: T) -> Self {
+        in_child(owner.as_fd().as_raw_fd() as usize, close_in_child);
+        Self { owner }
+    }
+
+    /// What owns it.
+    pub fn get(&self) -> &T {
+        &self.owner
     }
 }
 
-impl Drop for OwnOnly {
+impl<T: AsFd> Drop for OwnOnly<T> {
     fn drop(&mut self) {
-        forget(self.descriptor.as_raw_fd() as usize, close_in_child);
+        forget(self.owner.as_fd().as_raw_fd() as usize, close_in_child);
     }
 }
 
-impl AsFd for OwnOnly {
+impl<T: AsFd> AsFd for OwnOnly<T> {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.descriptor.as_fd()
+        self.owner.as_fd()
     }
 }
 
-impl AsRawFd for OwnOnly {
+impl<T: AsFd> AsRawFd for OwnOnly<T> {
     fn as_raw_fd(&self) -> RawFd {
-        self.descriptor.as_raw_fd()
+        self.owner.as_fd().as_raw_fd()
     }
 }
 

@@ -15,7 +15,7 @@ use weft_endpoint::UserBuffer;
 use weft_endpoint::{Class, EndpointId, ForeignMessage, ForeignReceive, ForeignReceives, Found};
 use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::endpoint::FidEp;
-use weft_fabric_sys::errno::{FI_EINVAL, FI_ENOENT, FI_ENOSYS, FI_SUCCESS};
+use weft_fabric_sys::errno::{FI_EINVAL, FI_ENOENT, FI_ENOSYS, FI_EOPBADSTATE, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_SRX_CTX, Fid};
 use weft_fabric_sys::flags::{FI_PEER, FI_REMOTE_CQ_DATA};
 use weft_fabric_sys::info::FiRxAttr;
@@ -24,6 +24,7 @@ use weft_fabric_sys::peer::{
     VERSION_PEER,
 };
 use weft_fabric_sys::{FI_ADDR_UNSPEC, FiAddr as RawFiAddr};
+use weft_os::at_fork;
 
 use crate::domain::Domain;
 use crate::lock::Lock;
@@ -91,9 +92,30 @@ pub unsafe extern "C" fn open<L: Lock>(
         owner: peer.srx,
     };
     // SAFETY: the place is not null and the application's.
-    unsafe { hand_out(opened, receives) };
+    let receives = unsafe { hand_out(opened, receives) };
+    at_fork::in_child(receives as usize, disable::<L>);
     domain.add_child();
     FI_SUCCESS
+}
+
+/// Has the owner's calls refused, as all calls are in a child process. For a child, before it runs
+/// anything else.
+fn disable<L: Lock>(receives: usize) {
+    static REFUSING: FiOpsSrxPeer = FiOpsSrxPeer {
+        size: size_of::<FiOpsSrxPeer>(),
+        start_msg: refuse,
+        start_tag: refuse,
+        discard_msg: refuse,
+        discard_tag: refuse,
+    };
+    // SAFETY: registered by `open` and forgotten by `close`, so that both structures are open; the
+    // child has no other thread.
+    unsafe { (*(*(receives as *const SharedReceives<L>)).owner).peer_ops = &raw const REFUSING };
+}
+
+/// In a child, of an entry of its parent's.
+unsafe extern "C" fn refuse(_: *mut FiPeerRxEntry) -> c_int {
+    -FI_EOPBADSTATE
 }
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
@@ -102,6 +124,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // know the owner's structure only.
     unsafe {
         (*(*receives).domain).remove_child();
+        at_fork::forget(receives as usize, disable::<L>);
         drop(take_back(receives));
     }
     FI_SUCCESS

@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 
+use weft_os::at_fork::OwnOnly;
 use weft_os::process::{own_pid, random_u64};
 use weft_os::sleep::{READABLE_LIMIT, Timer, WaitSet, wait_readable};
 use weft_os::thread::without_signals;
@@ -46,7 +47,8 @@ pub fn end_all() {
 
 /// What the thread works with.
 struct Answerer {
-    socket: UdpSocket,
+    /// A child has no thread that reads it; whoever comes to this address may have the port.
+    socket: OwnOnly<UdpSocket>,
     /// `None` on a network where everybody is trusted.
     guard: Option<Guard>,
     living: Living,
@@ -95,7 +97,7 @@ impl Heartbeats {
         Some(Self {
             port: socket.local_addr().ok()?.port(),
             answerer: Some(Answerer {
-                socket,
+                socket: OwnOnly::new(socket),
                 guard,
                 living: Living {
                     incarnation: list.incarnation,
@@ -182,12 +184,12 @@ impl Answerer {
                 return;
             }
             for _ in 0..ROW_COUNT {
-                let Ok((length, from)) = self.socket.recv_from(&mut question) else {
+                let Ok((length, from)) = self.socket.get().recv_from(&mut question) else {
                     break;
                 };
                 if self.answer(&mut question[..length], &mut answer) {
                     // Whoever asks asks again.
-                    let _ = self.socket.send_to(&answer, from);
+                    let _ = self.socket.get().send_to(&answer, from);
                 }
             }
             // Many at once: whoever else comes meanwhile waits in the socket.
