@@ -3,6 +3,8 @@
 //! poll silent lanes, giving the processor away. Called by receive when a round found nothing, and every so
 //! many rounds that found something.
 
+use std::collections::BTreeSet;
+
 use crate::remote::Link;
 use crate::transport::Transport;
 use weft_contract::{Owner, RemoteId};
@@ -59,6 +61,8 @@ pub(crate) struct Housekeeping {
     next_life_check_ns: u64,
     /// The remote from which on silent ones are looked after next.
     pub(crate) next_silent: usize,
+    /// Slots of remotes that were cut off, until these are dead.
+    pub(crate) shut: BTreeSet<usize>,
     /// Empty rounds between offers of the processor.
     spin_rounds: u32,
     /// Whether the ranks of this node need more processors than there are.
@@ -87,6 +91,7 @@ impl Housekeeping {
             next_tick_ns: 0,
             next_life_check_ns: 0,
             next_silent: 0,
+            shut: BTreeSet::new(),
             spin_rounds,
             shares_cores,
             has_few_ranks: !shares_cores && ranks.is_some_and(|ranks| ranks <= FEW_RANKS),

@@ -39,6 +39,8 @@ mod housekeeping;
 mod lanes_tests;
 mod lives;
 mod loss;
+#[cfg(test)]
+mod loss_tests;
 mod manner;
 #[cfg(test)]
 mod manner_tests;

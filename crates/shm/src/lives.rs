@@ -118,8 +118,9 @@ impl Transport {
         cared.map(|(index, _)| RemoteId(index as u32)).collect()
     }
 
-    /// Frees slots whose claimants died before they rang for the first time: nobody adopted them.
-    pub(crate) fn free_abandoned_slots(&self) {
+    /// Frees slots whose claimants died before they rang for the first time: nobody adopted them;
+    /// and those of the dead that were cut off while they lived.
+    pub(crate) fn free_abandoned_slots(&mut self) {
         let region = &self.own.region;
         for slot in 0..region.claimed_count() {
             if self.inbound[slot].is_some() {
@@ -139,6 +140,7 @@ impl Transport {
                 && let Some(mut lane) = Consumer::attach(region.mapping(), slot)
             {
                 lane.reset();
+                self.housekeeping.shut.remove(&slot);
                 region.free(slot);
             }
         }

@@ -97,8 +97,16 @@ impl Transport {
         for landing in self.take_landings_of(remote, false) {
             owner.on_landed(landing.token, Err(why));
         }
-        if let Some(slot) = inbound {
-            self.free_lane(slot);
+        match inbound {
+            Some(slot) if why == TransferError::RemoteLost => self.free_lane(slot),
+            // It lives, and may go on writing there: nobody else gets the slot before it is dead
+            // (shm-layout, clause 3).
+            Some(slot) => {
+                self.inbound[slot] = None;
+                self.polled.retain(|&other| other != slot);
+                self.housekeeping.shut.insert(slot);
+            }
+            None => {}
         }
         owner.on_remote_lost(remote, why);
     }

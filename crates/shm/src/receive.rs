@@ -197,6 +197,9 @@ impl Transport {
 
     /// Learns who claimed a slot.
     fn adopt<O: Owner>(&mut self, slot: usize, owner: &mut O) {
+        if self.housekeeping.shut.contains(&slot) {
+            return; // it was cut off
+        }
         let Some(claimant) = self.own.region.claimant(slot) else {
             return;
         };
