@@ -321,11 +321,8 @@ impl Machine {
             return;
         };
         let dead_after_ns = shared.config.timing.dead_after_ns;
-        if flow.silence.on_refused(now_ns, dead_after_ns) {
-            self.end(remote.0, Failure::Lost);
-        } else {
-            self.settle(remote.0, now_ns, true);
-        }
+        flow.silence.on_refused(now_ns, dead_after_ns);
+        self.settle(remote.0, now_ns, true);
     }
 
     /// The remote that has told us of this port, or is known by it. Slow path: a scan of all remotes.

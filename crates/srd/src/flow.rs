@@ -369,7 +369,7 @@ impl Flow {
             .loss_ns
             .min(self.sender.silence_ns(config, jitter_ns))
             .min(self.stalled_ns())
-            .min(self.silence.dead_ns(config.timing.dead_after_ns))
+            .min(self.silence.judged_ns(config.timing.dead_after_ns))
             .min(self.idle_ns(config))
     }
 
@@ -377,7 +377,10 @@ impl Flow {
     pub(crate) fn on_timeout(&mut self, shared: &mut Shared, now_ns: u64, late_ns: u64) -> Outcome {
         let dead_after_ns = shared.config.timing.dead_after_ns;
         self.silence.excuse(now_ns, late_ns, dead_after_ns);
-        if now_ns >= self.silence.dead_ns(dead_after_ns) {
+        let can_ask = self.identity.reach.heartbeat_port != 0;
+        if now_ns >= self.silence.dead_ns(dead_after_ns)
+            || self.silence.judge_refusals(now_ns, dead_after_ns, can_ask)
+        {
             return Outcome::Dead;
         }
         if now_ns >= self.sender.clocks.loss_ns {

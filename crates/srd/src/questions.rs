@@ -70,9 +70,7 @@ impl Flow {
     /// srd-protocol 13.6.
     #[cold]
     fn send_heartbeat(&mut self, shared: &mut Shared, now_ns: u64, place: &mut Transmit) {
-        self.silence.heartbeat_ns = now_ns;
-        self.silence.wants_heartbeat = false;
-        self.silence.tried_count += 1;
+        self.silence.on_heartbeat(now_ns);
         let path = self.identity.reach.first_path(0);
         self.send_probe(shared, path, now_ns, place);
         place.to = self.identity.address;

@@ -2,20 +2,13 @@
 //! Who spoke last, when, and when silence means death (srd-protocol 13). One for each flow: told by receive of what is heard and by
 //! transmit of what is asked, read by contact and flow.
 
+use crate::refusals::{self, Refusals, Verdict};
 use crate::timers::NEVER;
 
 /// Retransmissions and probes that must go unanswered before a remote is given up (srd-protocol 13.1; chosen).
 const TRIES_BEFORE_DEATH: u32 = 3;
 /// Who looks at what is due later than this part of `dead_after` was away (srd-protocol 13.1; chosen).
 const AWAY_PART: u64 = 5;
-
-/// Refused datagrams that end a flow, and how long a remote may contradict them (srd-protocol 13.3; chosen: a process that
-/// computes on a crowded host answers within some milliseconds).
-const REFUSED_LIMIT: u32 = 3;
-/// See [`REFUSED_LIMIT`].
-const GRACE_PART: u64 = 10;
-/// See [`REFUSED_LIMIT`].
-const GRACE_MOST_NS: u64 = 300_000_000;
 
 /// For so many times `dead_after` a host's word stands for its process (srd-protocol 13.5; chosen: most programs speak
 /// within a minute of their start, and who stops one to look at it looks for longer).
@@ -42,9 +35,8 @@ pub(crate) struct Silence {
     pub(crate) wants_heartbeat: bool,
     /// Since when only the host vouches for the process; [`NEVER`] if it did not since the process spoke itself.
     vouched_ns: u64,
-    /// Refusals of our datagrams by the host with nothing heard between, and when the first one came.
-    refused_count: u32,
-    refused_ns: u64,
+    /// What its host says of it.
+    refusals: Refusals,
     pub(crate) active_ns: u64,
     pub(crate) trimmed: bool,
     /// The owner wants to hear of the end even if nothing is under way (srd-protocol 13.2).
@@ -65,8 +57,7 @@ impl Silence {
             heartbeat_ns: 0,
             wants_heartbeat: false,
             vouched_ns: NEVER,
-            refused_count: 0,
-            refused_ns: 0,
+            refusals: Refusals::none(),
             active_ns: now_ns,
             trimmed: false,
             watched: false,
@@ -77,7 +68,7 @@ impl Silence {
     pub(crate) fn on_heard(&mut self, now_ns: u64) {
         self.heard_ns = now_ns;
         self.vouched_ns = NEVER;
-        self.refused_count = 0;
+        self.refusals.contradict();
         self.tried_count = 0;
         self.excused = false;
     }
@@ -85,9 +76,7 @@ impl Silence {
     /// The process has said that it lives, in answer to what we asked at `asked_ns`: its silence counts from then on
     /// (srd-protocol 13.6). An answer that is played back says nothing new.
     pub(crate) fn on_alive(&mut self, asked_ns: u64) {
-        if asked_ns >= self.refused_ns {
-            self.refused_count = 0;
-        }
+        self.refusals.contradict_before(asked_ns);
         if self.unanswered_ns != NEVER && asked_ns > self.unanswered_ns {
             self.unanswered_ns = asked_ns;
             self.vouched_ns = NEVER;
@@ -107,17 +96,35 @@ impl Silence {
         }
     }
 
-    /// The host has refused a datagram. Answers whether that ends the flow (srd-protocol 13.3).
-    pub(crate) fn on_refused(&mut self, now_ns: u64, dead_after_ns: u64) -> bool {
-        if self.refused_count == 0 {
-            self.refused_ns = now_ns;
-            // Whoever lives says so now.
-            self.wants_heartbeat = true;
-            self.unanswered_ns = self.unanswered_ns.min(now_ns);
-        }
-        self.refused_count = self.refused_count.saturating_add(1);
-        let grace_ns = (dead_after_ns / GRACE_PART).min(GRACE_MOST_NS);
-        self.refused_count >= REFUSED_LIMIT && now_ns >= self.refused_ns + grace_ns
+    /// The host has refused a datagram (srd-protocol 13.3).
+    pub(crate) fn on_refused(&mut self, now_ns: u64, dead_after_ns: u64) {
+        self.unanswered_ns = self.unanswered_ns.min(now_ns);
+        // A flood of such words brings no flood of questions.
+        let next_ns = self
+            .heartbeat_ns
+            .saturating_add(refusals::step_ns(dead_after_ns));
+        self.refusals.add(now_ns, next_ns);
+    }
+
+    /// A heartbeat is asked for.
+    pub(crate) fn on_heartbeat(&mut self, now_ns: u64) {
+        self.heartbeat_ns = now_ns;
+        self.wants_heartbeat = false;
+        self.tried_count += 1;
+        self.refusals.on_question();
+    }
+
+    /// What the host's refusals come to, once all that has arrived was read; answers whether they
+    /// end the flow.
+    pub(crate) fn judge_refusals(
+        &mut self,
+        now_ns: u64,
+        dead_after_ns: u64,
+        can_ask: bool,
+    ) -> bool {
+        let verdict = self.refusals.judge(now_ns, dead_after_ns, can_ask);
+        self.wants_heartbeat |= verdict == Verdict::Ask;
+        verdict == Verdict::Gone
     }
 
     /// When the remote was last heard, or asked for a word.
@@ -152,5 +159,10 @@ impl Silence {
             return NEVER;
         }
         self.unanswered_ns.saturating_add(dead_after_ns)
+    }
+
+    /// When there is something to judge of the remote: its silence, or what its host says.
+    pub(crate) fn judged_ns(&self, dead_after_ns: u64) -> u64 {
+        self.dead_ns(dead_after_ns).min(self.refusals.due_ns())
     }
 }

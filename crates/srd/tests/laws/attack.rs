@@ -208,3 +208,55 @@ fn what_a_host_is_said_to_refuse_ends_no_flow_of_a_process_that_answers() {
     }
     assert_eq!(world.hosts[0].failed, []);
 }
+
+/// Two complaints of three are read before the answers that came meanwhile, as a socket gives them.
+#[test]
+fn who_was_away_judges_what_a_host_refuses_only_after_what_has_arrived() {
+    let mut world = world(2, 9);
+    world.post(0, 1, 1, 100);
+    world.run_until_quiet(SECOND);
+    world.swallow = Box::new(|_, _, _, _| true);
+    world.post(0, 1, 2, 100);
+    let remote = world.remote(0, 1);
+    for _ in 0..20 {
+        let now = world.now;
+        world.hosts[0].machine.handle_refused(now, remote);
+        world.run_for(MS);
+        let asked = world.now;
+        // The process waits for a processor.
+        world.now += 700 * MS;
+        let now = world.now;
+        for _ in 0..3 {
+            world.hosts[0].machine.handle_refused(now, remote);
+        }
+        let answer = alive(&world, asked);
+        tell_alive(&mut world, &answer);
+        world.run_for(MS);
+        assert_eq!(world.hosts[0].failed, []);
+    }
+}
+
+#[test]
+fn a_lost_heartbeat_and_forged_complaints_end_no_flow() {
+    let mut world = world(2, 10);
+    world.post(0, 1, 1, 100);
+    world.run_until_quiet(SECOND);
+    world.swallow = Box::new(|_, _, _, _| true);
+    world.post(0, 1, 2, 100);
+    let remote = world.remote(0, 1);
+    for round in 0..300 {
+        let now = world.now;
+        for _ in 0..5 {
+            world.hosts[0].machine.handle_refused(now, remote);
+        }
+        world.run_for(10 * MS);
+        // Every second answer within a tenth of a second is lost.
+        if round % 20 == 19 {
+            let answer = alive(&world, world.now - 5 * MS);
+            tell_alive(&mut world, &answer);
+        }
+    }
+    assert_eq!(world.hosts[0].failed, []);
+    let asked = world.heartbeats;
+    assert!((20..100).contains(&asked), "{asked} heartbeats in 3 s");
+}

@@ -259,12 +259,9 @@ fn refused_datagrams_end_a_flow_unless_its_process_contradicts_soon() {
         let now = world.now;
         world.hosts[0].machine.handle_refused(now, remote);
     }
-    world.run_for(US);
+    world.run_for(200 * MS);
     assert_eq!(world.hosts[0].failed, [], "anybody may have said so");
-    world.run_for(400 * MS);
-    let now = world.now;
-    world.hosts[0].machine.handle_refused(now, remote);
-    world.run_for(US);
+    world.run_for(200 * MS);
     assert_eq!(world.hosts[0].failed, [(1, Failure::Lost)]);
 }
 

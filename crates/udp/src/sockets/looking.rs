@@ -159,6 +159,8 @@ impl SocketPorts {
             }
             Err(_) => {
                 collect_complaints(socket, &mut self.complaints);
+                // What waits behind the complaint was not read.
+                self.leaves = true;
                 return 0;
             }
         };
@@ -210,6 +212,7 @@ impl SocketPorts {
         let is_lone = index == PORT_COUNT && self.lone.is_plain();
         let Ok(count) = receive(&mut self.batch, socket) else {
             collect_complaints(socket, &mut self.complaints);
+            self.leaves = true;
             return 0;
         };
         if count == 0 {
