@@ -30,10 +30,19 @@ prepare_run() {
     trap 'end_case_processes; exit 1' INT TERM
 }
 
+# compile_with MPI SOURCE PROGRAM: by that MPI's own compiler.
+compile_with() {
+    local root=$ROOT/.env/mpi/$1 compiler=mpicc.openmpi options=(-O2 -Wall -Wextra -Werror)
+    [ "$1" = debian-openmpi ] || compiler=$root/bin/mpicc
+    [ "$1" != intel ] || options+=(-I"$root/include" -L"$root/lib")
+    I_MPI_ROOT=$root "$compiler" "${options[@]}" -o "$3" "$2"
+}
+
 # no_suite NAME: says which there are.
 no_suite() {
     local names
-    names=$(cd "${RUN%/*}/suites" 2>/dev/null && printf '%s ' *.sh)
+    [ -d "${RUN%/*}/suites" ] || usage "'$1' is no option, and there are no suites"
+    names=$(cd "${RUN%/*}/suites" && printf '%s ' *.sh)
     usage "there is no suite '$1'; there are: ${names//.sh/}"
 }
 

@@ -8,14 +8,6 @@
 
 LOCAL_COUNT=2000 LOCAL_BYTES=8,1024,4096,8192
 
-# compile_with MPI SOURCE PROGRAM: by that MPI's own compiler.
-compile_with() {
-    local root=$ROOT/.env/mpi/$1 compiler=mpicc.openmpi options=(-O2 -Wall -Wextra -Werror)
-    [ "$1" = debian-openmpi ] || compiler=$root/bin/mpicc
-    [ "$1" != intel ] || options+=(-I"$root/include" -L"$root/lib")
-    I_MPI_ROOT=$root "$compiler" "${options[@]}" -o "$3" "$2"
-}
-
 # local_run MPI ROUTE CALLS BYTES: FI_WEFT_ROUTE is nothing to other transports.
 local_run() {
     local folder
