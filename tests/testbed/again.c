@@ -3,6 +3,7 @@
 //
 //   again server NUMBER ADDRESS PORT CLIENT-ADDRESS CLIENT-PORT    the NUMBER-th server at this address; it says so to the client
 //   again client LAST ADDRESS PORT SERVER-ADDRESS SERVER-PORT      sends to each server that it hears of; the LAST one gets a few messages and an end
+//   again bystander 0 ADDRESS PORT OTHER-ADDRESS OTHER-PORT        takes whatever comes until SIGTERM, and says whether anything did
 //   Either may be told `mute` as the last word: then the servers do not say that they are there, and the client names their address anew instead.
 //
 // Each message says for which server it is, and its number. A server ends with 1 when it gets what was meant for an earlier one, a message twice
@@ -13,6 +14,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_tagged.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -232,6 +234,43 @@ static void ask(uint32_t server)
     heard = server;
 }
 
+static volatile sig_atomic_t is_over;
+
+static void end_it(int signal)
+{
+    (void)signal;
+    is_over = 1;
+}
+
+// Nobody sends to it. It names the other one, so that it has something to answer with, and tries to
+// reach it until somebody is there.
+static void stand_by(void)
+{
+    static char bytes[LONGEST];
+    static char name[1];
+    int came_count = 0;
+    bool asks = false, reached = false;
+    void *context;
+    signal(SIGTERM, end_it);
+    OK(fi_trecv(ep, bytes, LONGEST, NULL, FI_ADDR_UNSPEC, 0, ~0ULL, bytes));
+    while (!is_over) {
+        if (!asks && !reached) {
+            name_other();
+            asks = fi_tsend(ep, name, 0, NULL, other, TAG_HELLO + 100, name) == 0;
+        }
+        int outcome = next(&context);
+        if (outcome != 0 && context == name) {
+            asks = false;
+            reached |= outcome == 1;
+        } else if (outcome != 0) {
+            came_count++;
+        }
+    }
+    CHECK(came_count == 0, "the bystander got something");
+    CHECK(reached, "the bystander reached nobody");
+    printf("the bystander got nothing\n");
+}
+
 int main(int count, char **words)
 {
     bool mute = count == 8 && strcmp(words[7], "mute") == 0;
@@ -242,6 +281,8 @@ int main(int count, char **words)
     open_at(words[3], words[4]);
     if (strcmp(words[1], "server") == 0)
         return serve(number, mute), 0;
+    if (strcmp(words[1], "bystander") == 0)
+        return stand_by(), 0;
     OK(fi_trecv(ep, &hello, sizeof(hello), NULL, FI_ADDR_UNSPEC, TAG_HELLO, 0, &hello));
     printf("client is there\n");
     fflush(stdout);

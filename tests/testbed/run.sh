@@ -14,10 +14,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 RUN=tests/testbed/run.sh
 # shellcheck source=tests/mpi/arguments.sh
 . tests/mpi/arguments.sh
+# shellcheck source=tests/testbed/again.sh
+. tests/testbed/again.sh
 # Every host has a /dev/shm of its own, which left_on_hosts looks into; this machine's is for others.
 shared_memory_names() { :; }
 read_arguments "$@"
-[ ${#suites[@]} -gt 0 ] || suites=(network links harsh launch programs)
+[ ${#suites[@]} -gt 0 ] || suites=(network links harsh attack launch programs)
 
 TESTBED=$ROOT/tests/testbed/testbed.sh
 if ! reason=$("$TESTBED" check); then
@@ -62,6 +64,16 @@ listens() {
         sleep 0.1
     done
 }
+
+# waits_for FILE PATTERN COUNT SECONDS: until this many lines of FILE have PATTERN.
+waits_for() {
+    local end=$((SECONDS + $4))
+    while [ "$(grep -c "$2" "$1")" -lt "$3" ]; do
+        [ $SECONDS -lt $end ] || { echo "after $4 s $3 lines with '$2' were not there"; return 1; }
+        sleep 0.1
+    done
+}
+
 # The port at which the server of fi_pingpong waits for its client; suites use it.
 export PINGPONG_PORT=47592
 

@@ -86,15 +86,6 @@ while MPI.Wtime() < begin + 40:
 PYTHON
 }
 
-# waits_for FILE PATTERN COUNT SECONDS: until this many lines of FILE have PATTERN.
-waits_for() {
-    local end=$((SECONDS + $4))
-    while [ "$(grep -c "$2" "$1")" -lt "$3" ]; do
-        [ $SECONDS -lt $end ] || { echo "after $4 s $3 lines with '$2' were not there"; return 1; }
-        sleep 0.1
-    done
-}
-
 # Two seconds are what FI_WEFT_DEAD_AFTER asks for; what comes on top is the MPI's own way of telling, and a busy machine's. Only what the rank on this side
 # says can be read before the other host is back.
 a_host_that_is_gone_is_an_error() {
@@ -149,19 +140,7 @@ two_that_are_stopped_go_on() {
     [ $status = 0 ] && [ "$(grep -c 'is through' "$WORK/stopped")" = 2 ]
 }
 
-# again_on HOST NAME WORDS...: a program of again.c in the background, with its process in NAME.pid and what it says in NAME.
-again_on() {
-    local host=$1 name=$2 folder
-    shift 2
-    folder=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
-    : >"$WORK/$name"
-    # shellcheck disable=SC2016 # the inner shell expands
-    bed host "$host" env "FI_PROVIDER_PATH=$folder" "FI_WEFT_JOB_KEY=$(printf '5e%.0s' {1..32})" \
-        sh -c 'echo $$ >"$0"; exec "$@"' "$WORK/$name.pid" "$WORK/again" "$@" >"$WORK/$name" 2>&1 &
-}
-
-# a_server_is_killed_and_started_again HOST [mute]: its client, on a0, gets errors for what was under way, and then talks to the new one.
-a_server_is_killed_and_started_again() {
+started_again() {
     local host=$1 here there client server status
     here=$(bed address a0) there=$(bed address "$host")
     cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers -o "$WORK/again" tests/testbed/again.c -lfabric || return 1
@@ -182,10 +161,7 @@ a_server_is_killed_and_started_again() {
 }
 
 started_again() {
-    if ! command -v cc >/dev/null || [ ! -f /usr/include/rdma/fabric.h ]; then
-        skip_case 'harsh: a server that is started again' 'no C compiler or no libfabric headers (Debian: gcc libfabric-dev)'
-        return
-    fi
+    again_is_built || { skip_case 'harsh: a server that is started again' "$AGAIN_NEEDS"; return; }
     run_case 'harsh: a server is killed and started again, and says so' 100 a_server_is_killed_and_started_again b1
     run_case 'harsh: a server is killed and started again, and its client names it again' 100 a_server_is_killed_and_started_again b1 mute
     run_case 'harsh: a server on the same host is killed and started again, and its client names it again' 100 a_server_is_killed_and_started_again a0 mute
