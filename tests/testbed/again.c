@@ -3,7 +3,8 @@
 //
 //   again server NUMBER ADDRESS PORT CLIENT-ADDRESS CLIENT-PORT    the NUMBER-th server at this address; it says so to the client
 //   again client LAST ADDRESS PORT SERVER-ADDRESS SERVER-PORT      sends to each server that it hears of; the LAST one gets a few messages and an end
-//   again bystander 0 ADDRESS PORT OTHER-ADDRESS OTHER-PORT        takes whatever comes until SIGTERM, and says whether anything did
+//   again bystander 0 ADDRESS PORT OTHER-ADDRESS OTHER-PORT
+//     takes whatever comes until SIGTERM, and says whether anything did
 //   Either may be told `mute` as the last word: then the servers do not say that they are there, and the client names their address anew instead.
 //
 // Each message says for which server it is, and its number. A server ends with 1 when it gets what was meant for an earlier one, a message twice

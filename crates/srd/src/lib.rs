@@ -43,8 +43,8 @@
 //! - [`machine`]: between flows: turns, grants; `due`: deadlines, and whether anything could leave; `contact`: whose packet it is,
 //!   restarts, ends; `greeting`: strangers prove that they live
 //! - `flow`: all that is under way with one remote; `outgoing`: messages being sent; `transmit`: what leaves next
-//! - `silence`: when nothing is heard, and when that means death; `refusals`: what a host says of it;
-//!   `questions`: what is asked then
+//! - `silence`: when nothing is heard, and when that means death; `refusals`: what a host says of
+//!   it; `questions`: what is asked then
 //! - `sizing`: how large datagrams may be; `reach`: which paths there are between hosts of several addresses
 //! - `departures`: what it took to leave
 //! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path` (`path_state` of each),
