@@ -1,20 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Targets: three SRD machines between posts, packets, time and an adversary.
 //!
-//! *Honest*: packets are lost, doubled, reordered, played back to anybody from anywhere; processes are replaced. Every
-//! message is delivered once at most, in order, and completes or fails. *Hostile*: packets are changed and rightly tagged,
-//! as by a member of the job that has gone mad; then the machines' own books must still be right.
+//! *Honest*: packets are lost, doubled, reordered, played back to anybody from anywhere; answers
+//! wait or vanish for as long as it pleases while messages go on, and so do the receipts that
+//! owners give; processes are replaced. Every message is delivered once at most, in order, and
+//! completes or fails; one that wants a receipt completes after its receiver gave it. *Hostile*:
+//! packets are changed and rightly tagged, as by a member of the job that has gone mad; then the
+//! machines' own books must still be right.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use weft_srd::{Arrival, Config, Event, Machine, Offer, Reason, Remote, Send, Transmit};
+use weft_srd::{Arrival, Config, Event, Machine, Message, Offer, Reason, Remote, Send, Transmit};
 
 use crate::input::Input;
 
 const HOSTS: usize = 3;
 /// Datagrams that are kept for delivery and playback.
 const KEPT: usize = 64;
+/// Shorter ones carry no more than words about messages: acknowledgements, receipts, probes.
+const ANSWER_BYTES: usize = 260;
 const DECISIONS_MOST: usize = 4_000;
+
+/// To which host, from where, and its bytes.
+type Datagram = (usize, SocketAddr, Vec<u8>);
+
+/// What becomes of short datagrams, which acknowledge, while others go on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    Go,
+    Wait,
+    Vanish,
+}
 
 struct Host {
     machine: Machine,
@@ -24,13 +41,48 @@ struct Host {
     /// The last tag heard from each life of each host.
     heard: Vec<(Remote, u64)>,
     open: usize,
-    offers: Vec<Offer>,
+    /// Sends of this life whose end is a receipt.
+    want_receipts: BTreeSet<u64>,
+    offers: Vec<Named>,
+    /// Accepted offers, by the number of their landing.
+    landings: BTreeMap<u64, Named>,
+    /// Messages whose sender waits for a receipt that the owner has not given yet.
+    owed: Vec<Named>,
+}
+
+/// A message as its receiver names it.
+#[derive(Clone, Copy)]
+struct Named {
+    offer: Offer,
+    tag: u64,
+    wants_receipt: bool,
+}
+
+impl Named {
+    fn new(remote: Remote, life: u32, message: &Message) -> Self {
+        Self {
+            offer: Offer {
+                remote,
+                life,
+                message_id: message.id,
+            },
+            tag: message.tag.unwrap_or(0),
+            wants_receipt: message.wants_receipt,
+        }
+    }
 }
 
 struct World {
     now_ns: u64,
     hosts: Vec<Host>,
-    flying: Vec<(usize, SocketAddr, Vec<u8>)>,
+    flying: Vec<Datagram>,
+    /// Answers (acknowledgements alone, receipts and what else is short) that wait for long.
+    held: Vec<Datagram>,
+    /// How such answers fare now.
+    answers: Answers,
+    /// Messages for which a receipt was given, by tag.
+    receipts: BTreeSet<u64>,
+    landing_count: u64,
     lives: u64,
     config: Config,
     hostile: bool,
@@ -38,6 +90,18 @@ struct World {
 
 fn address(host: usize) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1 + host as u8)), 1000)
+}
+
+impl Host {
+    fn owe(&mut self, named: Named) {
+        self.owed.extend(named.wants_receipt.then_some(named));
+    }
+
+    /// A send has ended.
+    fn end(&mut self) {
+        assert!(self.open > 0, "a send has ended twice");
+        self.open -= 1;
+    }
 }
 
 impl World {
@@ -55,6 +119,10 @@ impl World {
             now_ns: 1_000_000_000,
             hosts: Vec::new(),
             flying: Vec::new(),
+            held: Vec::new(),
+            answers: Answers::Go,
+            receipts: BTreeSet::new(),
+            landing_count: 0,
             lives: 0,
             config,
             hostile,
@@ -75,7 +143,10 @@ impl World {
             posted: 0,
             heard: Vec::new(),
             open: 0,
+            want_receipts: BTreeSet::new(),
             offers: Vec::new(),
+            landings: BTreeMap::new(),
+            owed: Vec::new(),
         }
     }
 
@@ -95,6 +166,9 @@ impl World {
             token: host.posted,
         };
         if host.machine.post_send(self.now_ns, &send).is_ok() {
+            if send.wants_receipt {
+                host.want_receipts.insert(send.token);
+            }
             host.posted += 1;
             host.open += 1;
         }
@@ -104,12 +178,17 @@ impl World {
         let mut bytes = transmit.head.as_bytes().to_vec();
         bytes.resize(transmit.length_bytes(), 7);
         let to = (0..HOSTS).find(|host| address(*host).ip() == transmit.to.ip());
-        if let Some(to) = to {
-            if self.flying.len() == KEPT {
-                self.flying.remove(0);
-            }
-            self.flying.push((to, address(from), bytes));
+        let Some(to) = to else { return };
+        let is_answer = bytes.len() < ANSWER_BYTES;
+        let list = match self.answers {
+            Answers::Vanish if is_answer => return,
+            Answers::Wait if is_answer => &mut self.held,
+            _ => &mut self.flying,
+        };
+        if list.len() == KEPT {
+            list.remove(0);
         }
+        list.push((to, address(from), bytes));
     }
 
     fn deliver(&mut self, to: usize, from: SocketAddr, bytes: &[u8]) {
@@ -122,18 +201,8 @@ impl World {
             ..
         } = arrival
         {
-            let tag = message.tag;
-            let wants = message.wants_receipt;
-            self.hear(to, remote, tag);
-            if wants {
-                let message_id = message.id;
-                let named = Offer {
-                    remote,
-                    life,
-                    message_id,
-                };
-                let _ = self.hosts[to].machine.receipt(self.now_ns, named);
-            }
+            self.hear(to, remote, message.tag);
+            self.hosts[to].owe(Named::new(remote, life, &message));
         }
         self.drain(to);
     }
@@ -157,7 +226,6 @@ impl World {
 
     fn drain(&mut self, at: usize) {
         while let Some(event) = self.hosts[at].machine.poll_event() {
-            let now_ns = self.now_ns;
             match event {
                 Event::Message {
                     remote,
@@ -166,15 +234,7 @@ impl World {
                     ..
                 } => {
                     self.hear(at, remote, message.tag);
-                    if message.wants_receipt {
-                        let message_id = message.id;
-                        let named = Offer {
-                            remote,
-                            life,
-                            message_id,
-                        };
-                        let _ = self.hosts[at].machine.receipt(now_ns, named);
-                    }
+                    self.hosts[at].owe(Named::new(remote, life, &message));
                 }
                 Event::Offer {
                     remote,
@@ -182,22 +242,33 @@ impl World {
                     message,
                 } => {
                     self.hear(at, remote, message.tag);
-                    let message_id = message.id;
-                    self.hosts[at].offers.push(Offer {
-                        remote,
-                        life,
-                        message_id,
-                    });
+                    let named = Named::new(remote, life, &message);
+                    self.hosts[at].offers.push(named);
                 }
-                Event::Sent { .. } | Event::SendFailed { .. } => {
+                Event::Sent { token } => {
                     let host = &mut self.hosts[at];
-                    assert!(host.open > 0, "a send has ended twice");
-                    host.open -= 1;
+                    let waits = host.want_receipts.contains(&token) && !self.hostile;
+                    let given = self.receipts.contains(&(host.life << 32 | token));
+                    assert!(
+                        given || !waits,
+                        "send {token} is complete without a receipt"
+                    );
+                    host.end();
                 }
+                Event::SendFailed { .. } => self.hosts[at].end(),
                 Event::RemoteLost { remote, .. } => {
-                    self.hosts[at].offers.retain(|offer| offer.remote != remote);
+                    let of_others = |named: &Named| named.offer.remote != remote;
+                    self.hosts[at].offers.retain(of_others);
                 }
-                Event::Landed { .. } | Event::LandingFailed { .. } => {}
+                Event::Landed { landing } => {
+                    let named = self.hosts[at].landings.remove(&landing);
+                    if let Some(named) = named {
+                        self.hosts[at].owe(named);
+                    }
+                }
+                Event::LandingFailed { landing, .. } => {
+                    self.hosts[at].landings.remove(&landing);
+                }
             }
         }
     }
@@ -225,19 +296,61 @@ impl World {
     }
 
     fn answer_offer(&mut self, at: usize, input: &mut Input<'_>) {
-        let Some(offer) = self.hosts[at].offers.pop() else {
+        let Some(named) = self.hosts[at].offers.pop() else {
             return;
         };
         let length = [0, 1, 1 << 20][input.below(3)];
         let refuses = input.byte() % 4 == 0;
-        let machine = &mut self.hosts[at].machine;
+        self.landing_count += 1;
+        let landing = self.landing_count;
+        let host = &mut self.hosts[at];
         let answered = if refuses {
-            machine.refuse(self.now_ns, offer, Reason::NoMemory)
+            host.machine
+                .refuse(self.now_ns, named.offer, Reason::NoMemory)
         } else {
-            machine.accept(self.now_ns, offer, 1, length)
+            host.landings.insert(landing, named);
+            host.machine
+                .accept(self.now_ns, named.offer, landing, length)
         };
+        if answered.is_err() {
+            host.landings.remove(&landing);
+        }
         if answered == Err(weft_srd::PostError::Busy) {
-            self.hosts[at].offers.push(offer);
+            host.offers.push(named);
+        }
+    }
+
+    /// Gives receipts for some messages, in any order, at any time after they came: also to who is
+    /// gone by then, or has been replaced.
+    fn give_receipts(&mut self, at: usize, input: &mut Input<'_>) {
+        for _ in 0..input.below(4) {
+            let host = &mut self.hosts[at];
+            if host.owed.is_empty() {
+                return;
+            }
+            let owed = host.owed.swap_remove(input.below(host.owed.len()));
+            // Before it is given: the other one may hear of it at once.
+            self.receipts.insert(owed.tag);
+            let given = host.machine.receipt(self.now_ns, owed.offer);
+            if given == Err(weft_srd::PostError::Busy) {
+                host.owed.push(owed);
+            }
+        }
+    }
+
+    /// Answers that waited come now, in any order, some of them; or wait, or vanish from now on.
+    fn change_answers(&mut self, input: &mut Input<'_>) {
+        self.answers = match input.below(4) {
+            0 => Answers::Wait,
+            1 => Answers::Vanish,
+            _ => Answers::Go,
+        };
+        for _ in 0..input.below(2 * KEPT) {
+            if self.held.is_empty() {
+                return;
+            }
+            let (to, from, bytes) = self.held.swap_remove(input.below(self.held.len()));
+            self.deliver(to, from, &bytes);
         }
     }
 
@@ -283,6 +396,8 @@ impl World {
             2..=9 => self.fly(input),
             10 => self.now_ns += 1_000 << input.below(12),
             11 => self.answer_offer(at, input),
+            14 => self.give_receipts(at, input),
+            15 if input.byte() % 4 == 0 => self.change_answers(input),
             12 if input.byte() % 8 == 0 => {
                 let remote = Remote(input.below(4) as u32);
                 let now_ns = self.now_ns;
@@ -295,11 +410,11 @@ impl World {
                     _ => self.now_ns += 1_000_000_000 << input.below(6),
                 }
             }
-            13 if input.byte() % 16 == 0 => self.hosts[at] = self.birth(),
-            14 if input.byte() % 32 == 0 => {
-                let now_ns = self.now_ns;
-                self.hosts[at].machine.farewell(now_ns);
-            }
+            13 => match input.byte() % 32 {
+                0 | 1 => self.hosts[at] = self.birth(),
+                2 => self.hosts[at].machine.farewell(self.now_ns),
+                _ => self.give_receipts(at, input),
+            },
             _ => {
                 let due = self
                     .hosts
@@ -330,10 +445,9 @@ fn run(bytes: &[u8], hostile: bool) {
             world.now_ns += 100_000_000;
             world.settle();
             for at in 0..HOSTS {
-                while let Some(offer) = world.hosts[at].offers.pop() {
-                    let _ = world.hosts[at]
-                        .machine
-                        .refuse(world.now_ns, offer, Reason::NoMemory);
+                while let Some(named) = world.hosts[at].offers.pop() {
+                    let machine = &mut world.hosts[at].machine;
+                    let _ = machine.refuse(world.now_ns, named.offer, Reason::NoMemory);
                 }
             }
         }
