@@ -4,7 +4,8 @@
 //
 //   pair exchange SECONDS SEED   all ranks send each other messages of every form, in random order
 //   pair compute SECONDS         each of two ranks in turn computes so long while the other waits
-//   pair talk SECONDS            two ranks answer each other; says when that is under way
+//   pair talk SECONDS            two ranks answer each other
+//   The last two say when they are under way.
 //
 // Every message is known by sender, receiver and number, so that one that is lost, doubled, cut off
 // or out of order shows. Exit code 1 on the first wrong one.
@@ -145,6 +146,24 @@ static void exchange(double seconds, uint64_t seed)
            (unsigned long long)count);
 }
 
+// Answer each other, until rank 0 says that it is enough.
+static void talk(double seconds)
+{
+    int other = 1 - rank, length = 70000;
+    char *mine = buffers[0][0][0], *theirs = buffers[1][0][0];
+    double begin = MPI_Wtime();
+    for (bool told = false; !theirs[0] && !mine[0];) {
+        mine[0] = rank == 0 && MPI_Wtime() > begin + seconds;
+        MPI_Sendrecv(mine, length, MPI_BYTE, other, 1, theirs, length, MPI_BYTE, other, 1,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (!told && MPI_Wtime() > begin + seconds / 2) {
+            printf("rank %d is under way\n", rank);
+            fflush(stdout);
+            told = true;
+        }
+    }
+}
+
 // The other one waits for answers, and for the end of a short send and of a long one, which it
 // offers.
 static void compute(double seconds)
@@ -152,6 +171,7 @@ static void compute(double seconds)
     static const int both[] = {300, LONGEST};
     MPI_Request requests[4];
     int other = 1 - rank;
+    talk(1);
     for (uint64_t turn = 0; turn < 2; turn++) {
         MPI_Barrier(MPI_COMM_WORLD);
         for (double end = MPI_Wtime() + seconds; (int)turn == rank && MPI_Wtime() < end;)
@@ -168,21 +188,6 @@ static void compute(double seconds)
             compare(buffers[1][0][at], both[at], other, 2 * turn + (uint64_t)at);
     }
     printf("rank %d: all came while each computed for %g s\n", rank, seconds);
-}
-
-static void talk(double seconds)
-{
-    int other = 1 - rank, length = 70000;
-    double begin = MPI_Wtime();
-    for (bool told = false; MPI_Wtime() < begin + seconds;) {
-        MPI_Sendrecv(buffers[0][0][0], length, MPI_BYTE, other, 1, buffers[1][0][0], length,
-                     MPI_BYTE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        if (!told && MPI_Wtime() > begin + 0.3) {
-            printf("rank %d is under way\n", rank);
-            fflush(stdout);
-            told = true;
-        }
-    }
 }
 
 int main(int count, char **words)

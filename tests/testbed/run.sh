@@ -19,7 +19,7 @@ RUN=tests/testbed/run.sh
 # Every host has a /dev/shm of its own, which left_on_hosts looks into; this machine's is for others.
 shared_memory_names() { :; }
 read_arguments "$@"
-[ ${#suites[@]} -gt 0 ] || suites=(network links harsh attack launch programs)
+[ ${#suites[@]} -gt 0 ] || suites=(network links harsh attack firewall launch programs)
 
 TESTBED=$ROOT/tests/testbed/testbed.sh
 if ! reason=$("$TESTBED" check); then
