@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Addresses: IP and UDP port as Rust's `SocketAddr`, as C's `sockaddr_in` and `sockaddr_in6`, and as names.
+//! Addresses: IP and UDP port as Rust's `SocketAddr`, as C's `sockaddr_in` and `sockaddr_in6`, and
+//! as names.
 //!
-//! Called by info, av and endpoint. Source: fi_getinfo(3), fi_av(3), getaddrinfo(3), ip(7), ipv6(7).
+//! Called by info, av and endpoint. Source: fi_getinfo(3), fi_av(3), getaddrinfo(3), ip(7),
+//! ipv6(7).
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, UdpSocket};
 use std::ptr;
 
+use weft_fabric_sys::av::FidAv;
 use weft_fabric_sys::flags::FI_NUMERICHOST;
 use weft_fabric_sys::info::{FI_SOCKADDR_IN, FI_SOCKADDR_IN6};
 
@@ -118,7 +121,8 @@ impl Lookup {
     }
 }
 
-/// Looks up a node and a service; a missing node is this host's loopback, a missing service is port 0. Slow path.
+/// Looks up a node and a service; a missing node is this host's loopback, a missing service is port
+/// 0. Slow path.
 pub fn resolve(node: Option<&CStr>, service: Option<&CStr>, lookup: Lookup) -> Option<SocketAddr> {
     // SAFETY: addrinfo is plain data, for which zero is valid.
     let mut wanted: libc::addrinfo = unsafe { std::mem::zeroed() };
@@ -200,8 +204,8 @@ pub fn default_for(address: IpAddr, settings: &Settings) -> IpAddr {
     default_address(family, settings)
 }
 
-/// The address of a server that names its port and no node: nobody in particular, so that it is reached under every address
-/// of this host, unless the user chose one.
+/// The address of a server that names its port and no node: nobody in particular, so that it is
+/// reached under every address of this host, unless the user chose one.
 pub fn for_server(local: &SocketAddr, family: i32, settings: &Settings) -> IpAddr {
     if local.port() == 0 || settings.interfaces.are_named() {
         return default_address(family, settings);
@@ -210,6 +214,54 @@ pub fn for_server(local: &SocketAddr, family: i32, settings: &Settings) -> IpAdd
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
     }
+}
+
+/// Copies an address as far as the buffer reaches, and stores how long it is. Answers whether it
+/// fitted.
+///
+/// # Safety
+/// `buffer` must be null or writable for `*length` bytes, and `length` valid.
+pub unsafe fn copy_out(address: &SocketAddr, buffer: *mut c_void, length: *mut usize) -> bool {
+    let raw = to_raw(address);
+    let bytes = raw.as_bytes();
+    // SAFETY: the contract.
+    unsafe {
+        let room = if buffer.is_null() { 0 } else { *length };
+        ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast::<u8>(), room.min(bytes.len()));
+        *length = bytes.len();
+        room >= bytes.len()
+    }
+}
+
+/// `fi_av_straddr`.
+///
+/// # Safety
+/// The arguments must be those of fi_av_straddr(3); the vector is not looked at.
+pub unsafe extern "C" fn print(
+    _: *mut FidAv,
+    address: *const c_void,
+    buffer: *mut c_char,
+    length: *mut usize,
+) -> *const c_char {
+    // SAFETY: the application passes an address of our form (fi_av_straddr(3)).
+    let text = match unsafe { from_raw(address) } {
+        Some(address) if address.is_ipv4() => format!("fi_sockaddr_in://{address}"),
+        Some(address) => format!("fi_sockaddr_in6://{address}"),
+        None => return ptr::null(),
+    };
+    if length.is_null() {
+        return ptr::null();
+    }
+    // SAFETY: the application's buffer is null or writable for the length it says.
+    unsafe {
+        if !buffer.is_null() && *length > 0 {
+            let count = text.len().min(*length - 1);
+            ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), count);
+            *buffer.add(count) = 0;
+        }
+        *length = text.len() + 1;
+    }
+    buffer
 }
 
 #[cfg(test)]

@@ -6,37 +6,15 @@
 use std::ffi::c_void;
 
 use weft_fabric_sys::FiAddr as RawFiAddr;
-use weft_fabric_sys::atomic::{FiIoc, FiMsgAtomic, FiOpsAtomic};
+use weft_fabric_sys::atomic::{FiIoc, FiMsgAtomic};
 use weft_fabric_sys::endpoint::FidEp;
 
 use crate::atomic_call::{Call, Elements, NONE, only, piece, post, post_message, range, total};
-use crate::atomic_offer::{Form, compare_valid, fetch_valid, write_valid};
+use crate::atomic_offer::Form;
 use crate::lock::Lock;
 
-/// The table of calls.
-pub fn ops<L: Lock>() -> &'static FiOpsAtomic {
-    const {
-        &FiOpsAtomic {
-            size: size_of::<FiOpsAtomic>(),
-            write: write::<L>,
-            writev: writev::<L>,
-            writemsg: writemsg::<L>,
-            inject: inject::<L>,
-            readwrite: fetch::<L>,
-            readwritev: fetchv::<L>,
-            readwritemsg: fetchmsg::<L>,
-            compwrite: compare::<L>,
-            compwritev: comparev::<L>,
-            compwritemsg: comparemsg::<L>,
-            writevalid: write_valid,
-            readwritevalid: fetch_valid,
-            compwritevalid: compare_valid,
-        }
-    }
-}
-
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn write<L: Lock>(
+pub(crate) unsafe extern "C" fn write<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     count: usize,
@@ -55,7 +33,7 @@ unsafe extern "C" fn write<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn writev<L: Lock>(
+pub(crate) unsafe extern "C" fn writev<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const FiIoc,
     _desc: *mut *mut c_void,
@@ -74,7 +52,7 @@ unsafe extern "C" fn writev<L: Lock>(
     unsafe { post::<L>(endpoint, &call, [Elements { pieces, count }, NONE, NONE]) }
 }
 
-unsafe extern "C" fn writemsg<L: Lock>(
+pub(crate) unsafe extern "C" fn writemsg<L: Lock>(
     endpoint: *mut FidEp,
     message: *const FiMsgAtomic,
     flags: u64,
@@ -84,7 +62,7 @@ unsafe extern "C" fn writemsg<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn inject<L: Lock>(
+pub(crate) unsafe extern "C" fn inject<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     count: usize,
@@ -104,7 +82,7 @@ unsafe extern "C" fn inject<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn fetch<L: Lock>(
+pub(crate) unsafe extern "C" fn fetch<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     count: usize,
@@ -126,7 +104,7 @@ unsafe extern "C" fn fetch<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn fetchv<L: Lock>(
+pub(crate) unsafe extern "C" fn fetchv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const FiIoc,
     _desc: *mut *mut c_void,
@@ -158,7 +136,7 @@ unsafe extern "C" fn fetchv<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn fetchmsg<L: Lock>(
+pub(crate) unsafe extern "C" fn fetchmsg<L: Lock>(
     endpoint: *mut FidEp,
     message: *const FiMsgAtomic,
     results: *mut FiIoc,
@@ -175,7 +153,7 @@ unsafe extern "C" fn fetchmsg<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn compare<L: Lock>(
+pub(crate) unsafe extern "C" fn compare<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     count: usize,
@@ -205,7 +183,7 @@ unsafe extern "C" fn compare<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn comparev<L: Lock>(
+pub(crate) unsafe extern "C" fn comparev<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const FiIoc,
     _desc: *mut *mut c_void,
@@ -242,7 +220,7 @@ unsafe extern "C" fn comparev<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn comparemsg<L: Lock>(
+pub(crate) unsafe extern "C" fn comparemsg<L: Lock>(
     endpoint: *mut FidEp,
     message: *const FiMsgAtomic,
     comparands: *const FiIoc,

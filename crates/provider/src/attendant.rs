@@ -22,8 +22,7 @@ use weft_os::thread::without_signals;
 use crate::lock::Lock;
 use crate::log::{Subsystem, info};
 use crate::routes::Guarded;
-use crate::wait::Bell;
-use crate::waiter::LONGEST_SLEEP_MS;
+use crate::wait::{Bell, LONGEST_SLEEP_MS};
 
 /// How long the application must have been away before the thread acts, in milliseconds. Chosen: waking up a thousand
 /// times a second costs less than a hundredth of a processor.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Address vectors: insert, look up, remove, print.
+//! Address vectors: insert, look up, remove.
 //!
 //! Opened from a domain; calls the endpoint crate's vectors. Names are expanded in av_names. Source: fi_av(3).
 
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::{ptr, slice};
 
 use weft_endpoint::{FiAddr, VectorId, VectorKind};
-use weft_fabric_sys::av::{FiAvAttr, FiOpsAv, FidAv};
+use weft_fabric_sys::av::{FiAvAttr, FidAv};
 use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENOEQ, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_AV, FI_CLASS_EQ, Fid};
@@ -17,7 +17,7 @@ use weft_fabric_sys::flags::{FI_AV_USER_ID, FI_COMPLETION, FI_READ, FI_SYNC_ERR}
 use weft_fabric_sys::info::{FI_AV_MAP, FI_AV_TABLE};
 use weft_fabric_sys::{FI_ADDR_NOTAVAIL, FiAddr as RawFiAddr};
 
-use crate::address::{self, to_raw};
+use crate::address::{self, copy_out};
 use crate::av_names;
 use crate::domain::Domain;
 use crate::eq::{EventQueue, Failure};
@@ -75,7 +75,7 @@ pub unsafe extern "C" fn open<L: Lock>(
             context,
             const { &table(close::<L>, bind::<L>, no_control) },
         ),
-        ops: ops::<L>(),
+        ops: L::vector(),
     };
     let id = domain.with(|guarded| guarded.open_vector(kind));
     let events = attr.flags & FI_COMPLETION != 0;
@@ -90,21 +90,6 @@ pub unsafe extern "C" fn open<L: Lock>(
     unsafe { hand_out(opened, vector) };
     domain.add_child();
     FI_SUCCESS
-}
-
-fn ops<L: Lock>() -> &'static FiOpsAv {
-    const {
-        &FiOpsAv {
-            size: size_of::<FiOpsAv>(),
-            insert: insert::<L>,
-            insertsvc: insert_service::<L>,
-            insertsym: insert_range::<L>,
-            remove: remove::<L>,
-            lookup: lookup::<L>,
-            straddr: print,
-            av_set: no_set,
-        }
-    }
 }
 
 impl<L: Lock> AddressVector<L> {
@@ -222,7 +207,7 @@ impl<L: Lock> AddressVector<L> {
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn insert<L: Lock>(
+pub(crate) unsafe extern "C" fn insert<L: Lock>(
     vector: *mut FidAv,
     addresses: *const c_void,
     count: usize,
@@ -251,7 +236,7 @@ unsafe extern "C" fn insert<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn insert_service<L: Lock>(
+pub(crate) unsafe extern "C" fn insert_service<L: Lock>(
     vector: *mut FidAv,
     node: *const c_char,
     service: *const c_char,
@@ -264,7 +249,7 @@ unsafe extern "C" fn insert_service<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn insert_range<L: Lock>(
+pub(crate) unsafe extern "C" fn insert_range<L: Lock>(
     vector: *mut FidAv,
     node: *const c_char,
     node_count: usize,
@@ -288,7 +273,7 @@ unsafe extern "C" fn insert_range<L: Lock>(
     }
 }
 
-unsafe extern "C" fn remove<L: Lock>(
+pub(crate) unsafe extern "C" fn remove<L: Lock>(
     vector: *mut FidAv,
     names: *mut RawFiAddr,
     count: usize,
@@ -318,7 +303,7 @@ unsafe extern "C" fn remove<L: Lock>(
     answer
 }
 
-unsafe extern "C" fn lookup<L: Lock>(
+pub(crate) unsafe extern "C" fn lookup<L: Lock>(
     vector: *mut FidAv,
     name: RawFiAddr,
     buffer: *mut c_void,
@@ -340,62 +325,6 @@ unsafe extern "C" fn lookup<L: Lock>(
         }
         Err(_) => -FI_EINVAL,
     }
-}
-
-/// Copies an address as far as the buffer reaches, and stores how long it is. Answers whether it fitted.
-///
-/// # Safety
-/// `buffer` must be null or writable for `*length` bytes, and `length` valid.
-pub unsafe fn copy_out(address: &SocketAddr, buffer: *mut c_void, length: *mut usize) -> bool {
-    let raw = to_raw(address);
-    let bytes = raw.as_bytes();
-    // SAFETY: the contract.
-    unsafe {
-        let room = if buffer.is_null() { 0 } else { *length };
-        ptr::copy_nonoverlapping(bytes.as_ptr(), buffer.cast::<u8>(), room.min(bytes.len()));
-        *length = bytes.len();
-        room >= bytes.len()
-    }
-}
-
-/// `fi_av_straddr`.
-///
-/// # Safety
-/// The arguments must be those of fi_av_straddr(3); the vector is not looked at.
-pub unsafe extern "C" fn print(
-    _: *mut FidAv,
-    address: *const c_void,
-    buffer: *mut c_char,
-    length: *mut usize,
-) -> *const c_char {
-    // SAFETY: the application passes an address of our form (fi_av_straddr(3)).
-    let text = match unsafe { address::from_raw(address) } {
-        Some(address) if address.is_ipv4() => format!("fi_sockaddr_in://{address}"),
-        Some(address) => format!("fi_sockaddr_in6://{address}"),
-        None => return ptr::null(),
-    };
-    if length.is_null() {
-        return ptr::null();
-    }
-    // SAFETY: the application's buffer is null or writable for the length it says.
-    unsafe {
-        if !buffer.is_null() && *length > 0 {
-            let count = text.len().min(*length - 1);
-            ptr::copy_nonoverlapping(text.as_ptr(), buffer.cast(), count);
-            *buffer.add(count) = 0;
-        }
-        *length = text.len() + 1;
-    }
-    buffer
-}
-
-unsafe extern "C" fn no_set(
-    _: *mut FidAv,
-    _: *mut c_void,
-    _: *mut *mut c_void,
-    _: *mut c_void,
-) -> c_int {
-    -FI_ENOSYS
 }
 
 unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, _: u64) -> c_int {

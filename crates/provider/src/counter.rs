@@ -6,7 +6,7 @@
 use std::ffi::{c_int, c_void};
 
 use weft_endpoint::{CounterId, Error};
-use weft_fabric_sys::counter::{FI_CNTR_EVENTS_COMP, FiCntrAttr, FiOpsCntr, FidCntr};
+use weft_fabric_sys::counter::{FI_CNTR_EVENTS_COMP, FiCntrAttr, FidCntr};
 use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::eq::FI_WAIT_NONE;
 use weft_fabric_sys::errno::{FI_EAVAIL, FI_EINVAL, FI_ENOSYS, FI_ETIMEDOUT, FI_SUCCESS};
@@ -86,7 +86,7 @@ pub unsafe extern "C" fn open<L: Lock>(
             context,
             const { &table(close::<L>, no_bind, control::<L>) },
         ),
-        ops: ops::<L>(),
+        ops: L::counter(),
     };
     let id = domain.with(Guarded::open_counter);
     waiter.set_alarm(domain, id.into());
@@ -102,21 +102,6 @@ pub unsafe extern "C" fn open<L: Lock>(
     opened.waiter.join(&opened.set, &opened.fid.fid);
     domain.add_child();
     FI_SUCCESS
-}
-
-fn ops<L: Lock>() -> &'static FiOpsCntr {
-    const {
-        &FiOpsCntr {
-            size: size_of::<FiOpsCntr>(),
-            read: read::<L>,
-            readerr: read_errors::<L>,
-            add: add::<L>,
-            set: set::<L>,
-            wait: wait::<L>,
-            adderr: add_errors::<L>,
-            seterr: set_errors::<L>,
-        }
-    }
 }
 
 impl<L: Lock> Counter<L> {
@@ -208,14 +193,14 @@ unsafe fn wake_up<L: Lock>(fid: *const Fid) {
     unsafe { Counter::<L>::from_fid(fid.cast_mut().cast()) }.wake_up();
 }
 
-unsafe extern "C" fn read<L: Lock>(counter: *mut FidCntr) -> u64 {
+pub(crate) unsafe extern "C" fn read<L: Lock>(counter: *mut FidCntr) -> u64 {
     // SAFETY: this table belongs to counters of this kind of lock only.
     let counter = unsafe { Counter::<L>::from_fid(counter) };
     counter.wake_up();
     counter.with(Guarded::read_counter).unwrap_or(0)
 }
 
-unsafe extern "C" fn read_errors<L: Lock>(counter: *mut FidCntr) -> u64 {
+pub(crate) unsafe extern "C" fn read_errors<L: Lock>(counter: *mut FidCntr) -> u64 {
     // SAFETY: this table belongs to counters of this kind of lock only.
     unsafe { Counter::<L>::from_fid(counter) }
         .with(Guarded::read_counter_errors)
@@ -232,27 +217,27 @@ unsafe fn change<L: Lock>(
     errno::code(unsafe { Counter::<L>::from_fid(counter) }.with(work))
 }
 
-unsafe extern "C" fn add<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
+pub(crate) unsafe extern "C" fn add<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
     unsafe { change::<L>(counter, |guarded, id| guarded.add_to_counter(id, value, 0)) }
 }
 
-unsafe extern "C" fn add_errors<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
+pub(crate) unsafe extern "C" fn add_errors<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
     unsafe { change::<L>(counter, |guarded, id| guarded.add_to_counter(id, 0, value)) }
 }
 
-unsafe extern "C" fn set<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
+pub(crate) unsafe extern "C" fn set<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
     unsafe { change::<L>(counter, |guarded, id| guarded.set_counter(id, value)) }
 }
 
-unsafe extern "C" fn set_errors<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
+pub(crate) unsafe extern "C" fn set_errors<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
     unsafe { change::<L>(counter, |guarded, id| guarded.set_counter_errors(id, value)) }
 }
 
-unsafe extern "C" fn wait<L: Lock>(
+pub(crate) unsafe extern "C" fn wait<L: Lock>(
     counter: *mut FidCntr,
     threshold: u64,
     timeout_ms: c_int,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Completion queues: reading entries in the four formats, reading errors.
 //!
-//! Opened from a domain; calls the endpoint crate's queues. Blocking reads are in cq_wait. The tables of functions exist
-//! once for each kind of lock and each format. Source: fi_cq(3).
+//! Opened from a domain; calls the endpoint crate's queues. Blocking reads are in cq_wait. The
+//! tables of functions exist once for each kind of lock and each format. Source: fi_cq(3).
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use weft_endpoint::{Error, ErrorCompletion, FiAddr, QueueId, QueueSettings};
@@ -15,16 +15,15 @@ use weft_fabric_sys::errno::{FI_EAGAIN, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_CQ, Fid};
 use weft_fabric_sys::peer::FidPeerCq;
 use weft_fabric_sys::version::{VERSION_ERR_DATA_SIZE, VERSION_ERR_SRC_ADDR};
-use weft_memory::{ENTRY_WORDS, Tray};
+use weft_memory::Tray;
 
-use crate::cq_wait;
 use crate::domain::Domain;
-use crate::errno;
+use crate::entry::Entry;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::object::{hand_out, head, no_bind, table, take_back};
-use crate::peer_queue;
-use crate::wait_set::Membership;
+use crate::wait_set::{Calls, Membership};
 use crate::waiter::{WAITER_OFFSET, Waiter};
+use crate::{errno, peer};
 
 /// A completion queue.
 #[repr(C)]
@@ -47,30 +46,6 @@ pub struct Queue<L> {
 // fi_trywait finds the waiter of a queue whose kind of lock it does not know.
 const _: () = assert!(std::mem::offset_of!(Queue<Locked>, waiter) == WAITER_OFFSET);
 const _: () = assert!(std::mem::offset_of!(Queue<Unlocked>, waiter) == WAITER_OFFSET);
-
-/// An entry format of C.
-pub trait Entry: 'static {
-    /// Its length in words: it is the beginning of the longest one.
-    const WORDS: usize;
-}
-
-impl Entry for FiCqEntry {
-    const WORDS: usize = size_of::<Self>() / size_of::<u64>();
-}
-
-impl Entry for FiCqMsgEntry {
-    const WORDS: usize = size_of::<Self>() / size_of::<u64>();
-}
-
-impl Entry for FiCqDataEntry {
-    const WORDS: usize = size_of::<Self>() / size_of::<u64>();
-}
-
-impl Entry for FiCqTaggedEntry {
-    const WORDS: usize = size_of::<Self>() / size_of::<u64>();
-}
-
-const _: () = assert!(FiCqTaggedEntry::WORDS == ENTRY_WORDS);
 
 /// Opens a completion queue.
 ///
@@ -97,16 +72,16 @@ pub unsafe extern "C" fn open<L: Lock>(
     // SAFETY: as above.
     let (wait_object, wait_set) = unsafe { ((*attr).wait_obj, (*attr).wait_set) };
     // SAFETY: with FI_PEER the context is the owner's (contract).
-    let owner = match unsafe { peer_queue::owner(flags, context) } {
+    let owner = match unsafe { peer::queue_owner(flags, context) } {
         Ok(owner) => owner,
         Err(code) => return -code,
     };
     let ops = match ops_of::<L>(format) {
-        _ if !owner.is_null() => peer_queue::ops::<L>(),
+        _ if !owner.is_null() => L::peer_queue(),
         Some(ops) => ops,
         None => return -FI_ENOSYS,
     };
-    let waiter = match Waiter::new(wait_object, cq_wait::calls::<L>()) {
+    let waiter = match Waiter::new(wait_object, calls::<L>()) {
         Ok(waiter) => waiter,
         Err(code) => return -code,
     };
@@ -148,27 +123,12 @@ pub unsafe extern "C" fn open<L: Lock>(
 /// The table for entries of a format; `None` for one that there is not.
 fn ops_of<L: Lock>(format: u32) -> Option<&'static FiOpsCq> {
     Some(match format {
-        FI_CQ_FORMAT_UNSPEC | FI_CQ_FORMAT_CONTEXT => ops::<L, FiCqEntry>(),
-        FI_CQ_FORMAT_MSG => ops::<L, FiCqMsgEntry>(),
-        FI_CQ_FORMAT_DATA => ops::<L, FiCqDataEntry>(),
-        FI_CQ_FORMAT_TAGGED => ops::<L, FiCqTaggedEntry>(),
+        FI_CQ_FORMAT_UNSPEC | FI_CQ_FORMAT_CONTEXT => L::queue::<FiCqEntry>(),
+        FI_CQ_FORMAT_MSG => L::queue::<FiCqMsgEntry>(),
+        FI_CQ_FORMAT_DATA => L::queue::<FiCqDataEntry>(),
+        FI_CQ_FORMAT_TAGGED => L::queue::<FiCqTaggedEntry>(),
         _ => return None,
     })
-}
-
-fn ops<L: Lock, E: Entry>() -> &'static FiOpsCq {
-    const {
-        &FiOpsCq {
-            size: size_of::<FiOpsCq>(),
-            read: read::<L, E>,
-            readfrom: read_from::<L, E>,
-            readerr: read_error::<L>,
-            sread: cq_wait::read::<L, E>,
-            sreadfrom: cq_wait::read_from::<L, E>,
-            signal: cq_wait::signal::<L>,
-            strerror,
-        }
-    }
 }
 
 impl<L: Lock> Queue<L> {
@@ -224,18 +184,19 @@ impl<L: Lock> Queue<L> {
     }
 }
 
-unsafe extern "C" fn read<L: Lock, E: Entry>(
+pub(crate) unsafe extern "C" fn read<L: Lock, E: Entry>(
     queue: *mut FidCq,
     entries: *mut c_void,
     count: usize,
 ) -> isize {
-    // SAFETY: this table belongs to queues of this kind of lock and format only; the arguments are fi_cq_read's.
+    // SAFETY: this table belongs to queues of this kind of lock and format only; the arguments are
+    // fi_cq_read's.
     errno::count_code(unsafe {
         Queue::<L>::from_fid(queue).read::<E>(entries.cast(), count, ptr::null_mut())
     })
 }
 
-unsafe extern "C" fn read_from<L: Lock, E: Entry>(
+pub(crate) unsafe extern "C" fn read_from<L: Lock, E: Entry>(
     queue: *mut FidCq,
     entries: *mut c_void,
     count: usize,
@@ -247,7 +208,7 @@ unsafe extern "C" fn read_from<L: Lock, E: Entry>(
     })
 }
 
-unsafe extern "C" fn read_error<L: Lock>(
+pub(crate) unsafe extern "C" fn read_error<L: Lock>(
     queue: *mut FidCq,
     entry: *mut FiCqErrEntry,
     _flags: u64,
@@ -268,13 +229,49 @@ unsafe extern "C" fn read_error<L: Lock>(
     }
 }
 
+/// May the application sleep on this queue's descriptor?
+///
+/// # Safety
+/// `fid` must be an open completion queue of this kind of lock.
+unsafe fn try_wait<L: Lock>(fid: *const Fid) -> c_int {
+    // SAFETY: the contract.
+    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
+    queue.waiter.try_wait(queue.domain(), queue.id.into())
+}
+
+/// What a wait set asks of a queue.
+const fn calls<L: Lock>() -> Calls {
+    Calls {
+        try_wait: try_wait::<L>,
+        has_event: has_event::<L>,
+        wake_up: wake_up::<L>,
+    }
+}
+
+/// # Safety
+/// As [`try_wait`].
+unsafe fn has_event<L: Lock>(fid: *const Fid) -> bool {
+    // SAFETY: the contract.
+    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
+    queue.waiter.has_event(queue.domain(), queue.id.into())
+}
+
+/// # Safety
+/// As [`try_wait`].
+unsafe fn wake_up<L: Lock>(fid: *const Fid) {
+    // SAFETY: the contract.
+    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
+    queue.waiter.wake_up(queue.domain(), queue.id.into());
+}
+
 /// Fills C's entry for an error.
 ///
 /// # Safety
 /// `entry` must be writable as far as `api_version` knows the structure.
 pub unsafe fn write_error(error: &ErrorCompletion, entry: *mut FiCqErrEntry, api_version: u32) {
     let completion = &error.completion;
-    // SAFETY: the contract; the members that not every version has are written only where it has them.
+    // SAFETY: the contract; the members that not every version has are written only where it has
+    // them.
     unsafe {
         (*entry).op_context = completion.context as *mut c_void;
         (*entry).flags = completion.flags;
@@ -297,27 +294,13 @@ pub unsafe fn write_error(error: &ErrorCompletion, entry: *mut FiCqErrEntry, api
     }
 }
 
-/// `fi_cq_strerror`.
-///
-/// # Safety
-/// The buffer must be null or writable for its length.
-pub unsafe extern "C" fn strerror(
-    _: *mut FidCq,
-    number: c_int,
-    _: *const c_void,
-    buffer: *mut c_char,
-    length: usize,
-) -> *const c_char {
-    // SAFETY: the application's buffer is null or writable for its length (fi_cq(3)).
-    unsafe { errno::describe(number, buffer, length) }
-}
-
 unsafe extern "C" fn control<L: Lock>(
     fid: *mut Fid,
     command: c_int,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: this table belongs to queues of this kind of lock only; the arguments are fi_control's.
+    // SAFETY: this table belongs to queues of this kind of lock only; the arguments are
+    // fi_control's.
     unsafe {
         Queue::<L>::from_fid(fid.cast())
             .waiter

@@ -10,48 +10,12 @@ use weft_endpoint::Error;
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::cq::FidCq;
 use weft_fabric_sys::errno::FI_ENOSYS;
-use weft_fabric_sys::fid::Fid;
 
-use crate::cq::{Entry, Queue};
+use crate::cq::Queue;
+use crate::entry::Entry;
 use crate::errno;
 use crate::lock::Lock;
 use crate::wait::{Deadline, Pace};
-use crate::wait_set::Calls;
-
-/// May the application sleep on this queue's descriptor?
-///
-/// # Safety
-/// `fid` must be an open completion queue of this kind of lock.
-unsafe fn try_wait<L: Lock>(fid: *const Fid) -> c_int {
-    // SAFETY: the contract.
-    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
-    queue.waiter.try_wait(queue.domain(), queue.id().into())
-}
-
-/// What a wait set asks of a queue.
-pub const fn calls<L: Lock>() -> Calls {
-    Calls {
-        try_wait: try_wait::<L>,
-        has_event: has_event::<L>,
-        wake_up: wake_up::<L>,
-    }
-}
-
-/// # Safety
-/// As [`try_wait`].
-unsafe fn has_event<L: Lock>(fid: *const Fid) -> bool {
-    // SAFETY: the contract.
-    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
-    queue.waiter.has_event(queue.domain(), queue.id().into())
-}
-
-/// # Safety
-/// As [`try_wait`].
-unsafe fn wake_up<L: Lock>(fid: *const Fid) {
-    // SAFETY: the contract.
-    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
-    queue.waiter.wake_up(queue.domain(), queue.id().into());
-}
 
 /// `fi_cq_sread`.
 ///
@@ -116,7 +80,8 @@ struct Room<E> {
     count: usize,
 }
 
-/// Reads until `wanted` entries are there, an error is next, the queue is signalled, or the time is over.
+/// Reads until `wanted` entries are there, an error is next, the queue is signalled, or the time is
+/// over.
 ///
 /// # Safety
 /// The room must be writable as in [`Queue::read`].

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Domains: one endpoint-crate domain behind one lock, or none, and everything that is opened from it.
+//! Domains: one endpoint-crate domain behind one lock, or none, and everything that is opened from
+//! it.
 //!
 //! Opened from a fabric; opens av, cq, counter, endpoint and mr objects. Source: fi_domain(3).
 
@@ -8,24 +9,23 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_endpoint::DomainSettings;
-use weft_fabric_sys::domain::{FiOpsDomain, FidDomain};
-use weft_fabric_sys::endpoint::FidEp;
+use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::errno::{
     FI_EBUSY, FI_EINVAL, FI_ENOMEM, FI_ENOSYS, FI_EOPNOTSUPP, FI_SUCCESS,
 };
+use weft_fabric_sys::fabric::FidFabric;
 use weft_fabric_sys::fid::{FI_CLASS_DOMAIN, FI_CLASS_EQ, FiOps, Fid};
-use weft_fabric_sys::info::{FI_PROGRESS_AUTO, FI_THREAD_DOMAIN, FiInfo, FiTxAttr};
-
+use weft_fabric_sys::info::{FI_PROGRESS_AUTO, FI_THREAD_DOMAIN, FiInfo};
 use weft_fabric_sys::peer::FidPeerSrx;
 
 use crate::attendant::Attended;
 use crate::fabric::Fabric;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::log::{Subsystem, info as log_info};
-use crate::mr::{self, RegionMode};
 use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table, take_back};
+use crate::region_mode::RegionMode;
 use crate::routes::{self, Guarded};
-use crate::{atomic_offer, av, counter, cq, endpoint, hints, parameters, peer, poll, report};
+use crate::{hints, parameters, report};
 
 /// A domain.
 #[repr(C)]
@@ -54,15 +54,16 @@ pub fn is_open(domain: *const FidDomain) -> bool {
 ///
 /// # Safety
 /// The arguments must be those of fi_domain(3), the fabric one of ours.
-pub unsafe fn open(
-    fabric: *const Fabric,
-    info: *const FiInfo,
+pub unsafe extern "C" fn open(
+    fabric: *mut FidFabric,
+    info: *mut FiInfo,
     domain: *mut *mut FidDomain,
     context: *mut c_void,
 ) -> c_int {
     if info.is_null() || domain.is_null() {
         return -FI_EINVAL;
     }
+    let fabric = fabric.cast::<Fabric>().cast_const();
     let Some(settings) = parameters::settings() else {
         return -FI_EINVAL;
     };
@@ -112,11 +113,26 @@ pub unsafe fn open(
         }
         Err(error) => {
             report::line(&format!(
-                "no domain can be opened: {error}; see the limits of threads and of open files (ulimit -u, ulimit -n)"
+                "no domain can be opened: {error}; see the limits of threads and of open files \
+                 (ulimit -u, ulimit -n)"
             ));
             -FI_ENOMEM
         }
     }
+}
+
+pub(crate) unsafe extern "C" fn open_with_flags(
+    fabric: *mut FidFabric,
+    info: *mut FiInfo,
+    domain: *mut *mut FidDomain,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if flags != 0 {
+        return -FI_ENOSYS;
+    }
+    // SAFETY: the arguments are those of fi_domain2(3), and the fabric is ours.
+    unsafe { open(fabric, info, domain, context) }
 }
 
 /// What a domain is made of, before its kind of lock is known.
@@ -134,8 +150,8 @@ impl Parts {
     unsafe fn assemble<L: Lock>(self, place: *mut *mut FidDomain) -> io::Result<()> {
         let fid = FidDomain {
             fid: head(FI_CLASS_DOMAIN, self.context, &Domain::<L>::FID_OPS),
-            ops: &Domain::<L>::OPS,
-            mr: mr::ops::<L>(),
+            ops: L::domain(),
+            mr: L::regions(),
         };
         let domain = Domain {
             fid,
@@ -181,7 +197,8 @@ impl<L> Domain<L> {
 }
 
 impl<L: Lock> Domain<L> {
-    /// Calls `work` with the endpoint crate's domain, alone. Fast path. No other call of this kind may happen inside.
+    /// Calls `work` with the endpoint crate's domain, alone. Fast path. No other call of this kind
+    /// may happen inside.
     #[inline(always)]
     pub fn with<R>(&self, work: impl FnOnce(&mut Guarded) -> R) -> R {
         self.lock.with(work)
@@ -203,26 +220,12 @@ impl<L: Lock> Domain<L> {
     }
 
     const FID_OPS: FiOps = table(close::<L>, bind, no_control);
-
-    const OPS: FiOpsDomain = FiOpsDomain {
-        size: size_of::<FiOpsDomain>(),
-        av_open: av::open::<L>,
-        cq_open: cq::open::<L>,
-        endpoint: endpoint::open::<L>,
-        scalable_ep: no_scalable_endpoint,
-        cntr_open: counter::open::<L>,
-        poll_open: poll::open::<L>,
-        stx_ctx: no_shared_transmit,
-        srx_ctx: peer::open::<L>,
-        query_atomic: atomic_offer::query,
-        query_collective: no_collectives,
-        endpoint2: open_endpoint_with_flags::<L>,
-    };
 }
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let domain = fid.cast::<Domain<L>>();
-    // SAFETY: this table belongs to domains of this kind of lock only, and the application closes an object once.
+    // SAFETY: this table belongs to domains of this kind of lock only, and the application closes
+    // an object once.
     if unsafe { &*domain }.children.exist() {
         return -FI_EBUSY;
     }
@@ -244,38 +247,11 @@ unsafe extern "C" fn bind(_: *mut Fid, other: *mut Fid, _: u64) -> c_int {
     }
 }
 
-unsafe extern "C" fn open_endpoint_with_flags<L: Lock>(
-    domain: *mut FidDomain,
-    info: *mut FiInfo,
-    endpoint: *mut *mut FidEp,
-    flags: u64,
-    context: *mut c_void,
-) -> c_int {
-    if flags != 0 {
-        return -FI_ENOSYS;
-    }
-    // SAFETY: the arguments are those of fi_endpoint(3).
-    unsafe { endpoint::open::<L>(domain, info, endpoint, context) }
-}
-
-unsafe extern "C" fn no_scalable_endpoint(
+pub(crate) unsafe extern "C" fn no_collectives(
     _: *mut FidDomain,
-    _: *mut FiInfo,
-    _: *mut *mut FidEp,
+    _: u32,
     _: *mut c_void,
+    _: u64,
 ) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_shared_transmit(
-    _: *mut FidDomain,
-    _: *mut FiTxAttr,
-    _: *mut *mut c_void,
-    _: *mut c_void,
-) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_collectives(_: *mut FidDomain, _: u32, _: *mut c_void, _: u64) -> c_int {
     -FI_EOPNOTSUPP
 }

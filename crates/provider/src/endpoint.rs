@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Endpoints: opening, binding, enabling, their address, closing.
 //!
-//! Opened from a domain; its tables for messages are in message and tagged, its options in options. Source:
+//! Opened from a domain; its messages are in message and tagged, its options in options. Source:
 //! fi_endpoint(3), fi_cm(3).
 
 use std::ffi::{c_int, c_void};
@@ -9,7 +9,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use weft_endpoint::{EndpointId, EndpointSettings, Error, QueueBinding};
 use weft_fabric_sys::domain::FidDomain;
-use weft_fabric_sys::endpoint::{FiOpsCm, FidEp};
+use weft_fabric_sys::endpoint::FidEp;
 use weft_fabric_sys::errno::*;
 use weft_fabric_sys::fid::*;
 use weft_fabric_sys::flags::*;
@@ -17,7 +17,8 @@ use weft_fabric_sys::info::{FI_EP_RDM, FI_EP_UNSPEC, FiInfo};
 use weft_fabric_sys::peer::FidPeerSrx;
 use weft_fabric_sys::version::fi_version;
 
-use crate::av::{AddressVector, copy_out};
+use crate::address::{self, copy_out};
+use crate::av::AddressVector;
 use crate::counter::Counter;
 use crate::cq::Queue;
 use crate::domain::Domain;
@@ -27,9 +28,7 @@ use crate::log::{Subsystem, warn};
 use crate::object::{class_of, hand_out, head, table, take_back};
 use crate::peer::SharedReceives;
 use crate::routes::Guarded;
-use crate::{
-    address, atomic, errno, message, offer, options, parameters, report, rma, tagged, usage,
-};
+use crate::{errno, offer, parameters, report, usage};
 
 /// An endpoint.
 #[repr(C)]
@@ -81,6 +80,20 @@ pub unsafe extern "C" fn open<L: Lock>(
     FI_SUCCESS
 }
 
+pub(crate) unsafe extern "C" fn open_with_flags<L: Lock>(
+    domain: *mut FidDomain,
+    info: *mut FiInfo,
+    endpoint: *mut *mut FidEp,
+    flags: u64,
+    context: *mut c_void,
+) -> c_int {
+    if flags != 0 {
+        return -FI_ENOSYS;
+    }
+    // SAFETY: the arguments are those of fi_endpoint(3).
+    unsafe { open::<L>(domain, info, endpoint, context) }
+}
+
 /// What the application's info asks of the endpoint.
 fn settings(asked: &Hints) -> Result<EndpointSettings, c_int> {
     if !matches!(asked.endpoint.r#type, FI_EP_UNSPEC | FI_EP_RDM) {
@@ -120,12 +133,12 @@ fn fid<L: Lock>(context: *mut c_void) -> FidEp {
             context,
             const { &table(close::<L>, bind::<L>, control::<L>) },
         ),
-        ops: options::ops::<L>(),
-        cm: cm_ops::<L>(),
-        msg: message::ops::<L>(),
-        rma: rma::ops::<L>(),
-        tagged: tagged::ops::<L>(),
-        atomic: atomic::ops::<L>(),
+        ops: L::endpoint(),
+        cm: L::names(),
+        msg: L::messages(),
+        rma: L::remote_memory(),
+        tagged: L::tagged(),
+        atomic: L::atomics(),
         collective: std::ptr::null(),
     }
 }
@@ -378,24 +391,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     closed
 }
 
-fn cm_ops<L: Lock>() -> &'static FiOpsCm {
-    const {
-        &FiOpsCm {
-            size: size_of::<FiOpsCm>(),
-            setname: setname::<L>,
-            getname: getname::<L>,
-            getpeer: no_getpeer,
-            connect: no_connect,
-            listen: no_listen,
-            accept: no_accept,
-            reject: no_reject,
-            shutdown: no_shutdown,
-            join: no_join,
-        }
-    }
-}
-
-unsafe extern "C" fn getname<L: Lock>(
+pub(crate) unsafe extern "C" fn getname<L: Lock>(
     fid: *mut Fid,
     buffer: *mut c_void,
     length: *mut usize,
@@ -413,7 +409,11 @@ unsafe extern "C" fn getname<L: Lock>(
     }
 }
 
-unsafe extern "C" fn setname<L: Lock>(fid: *mut Fid, name: *mut c_void, length: usize) -> c_int {
+pub(crate) unsafe extern "C" fn setname<L: Lock>(
+    fid: *mut Fid,
+    name: *mut c_void,
+    length: usize,
+) -> c_int {
     if name.is_null() || length < size_of::<libc::sockaddr_in>() {
         return -FI_EINVAL;
     }
@@ -426,43 +426,4 @@ unsafe extern "C" fn setname<L: Lock>(fid: *mut Fid, name: *mut c_void, length: 
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
     errno::code(endpoint.with(|guarded, id| guarded.set_address(id, address)))
-}
-
-unsafe extern "C" fn no_getpeer(_: *mut FidEp, _: *mut c_void, _: *mut usize) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_connect(
-    _: *mut FidEp,
-    _: *const c_void,
-    _: *const c_void,
-    _: usize,
-) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_listen(_: *mut c_void) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_accept(_: *mut FidEp, _: *const c_void, _: usize) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_reject(_: *mut c_void, _: *mut Fid, _: *const c_void, _: usize) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_shutdown(_: *mut FidEp, _: u64) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_join(
-    _: *mut FidEp,
-    _: *const c_void,
-    _: u64,
-    _: *mut *mut c_void,
-    _: *mut c_void,
-) -> c_int {
-    -FI_ENOSYS
 }

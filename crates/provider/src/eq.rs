@@ -1,23 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Event queues: control events of address vectors and whatever the application writes into them.
 //!
-//! Opened from a fabric; av writes into them. They have a lock of their own, since they belong to no domain.
-//! Source: fi_eq(3).
+//! Opened from a fabric; av writes into them. They have a lock of their own, since they belong to
+//! no domain. Source: fi_eq(3).
 
 use std::collections::VecDeque;
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
 use weft_fabric_sys::eq::*;
 use weft_fabric_sys::errno::{
     FI_EAGAIN, FI_EAVAIL, FI_EBUSY, FI_EINVAL, FI_ENOMEM, FI_ENOSYS, FI_ETOOSMALL, FI_SUCCESS,
 };
+use weft_fabric_sys::fabric::FidFabric;
 use weft_fabric_sys::fid::{FI_CLASS_EQ, FI_GETWAIT, FI_GETWAITOBJ, FiOps, Fid};
 use weft_fabric_sys::flags::{FI_PEEK, FI_WRITE};
 
-use crate::errno;
 use crate::fabric::Fabric;
+use crate::lock::Unlocked;
 use crate::object::{Dependents, hand_out, head, no_bind, table, take_back};
+use crate::tables::Tables;
 use crate::wait::{Bell, Deadline};
 use crate::wait_set::{Calls, Membership};
 
@@ -62,25 +64,17 @@ pub struct EventQueue {
 
 static FID_OPS: FiOps = table(close, no_bind, control);
 
-static OPS: FiOpsEq = FiOpsEq {
-    size: size_of::<FiOpsEq>(),
-    read,
-    readerr,
-    write,
-    sread,
-    strerror,
-};
-
 /// Opens an event queue.
 ///
 /// # Safety
 /// The arguments must be those of fi_eq_open(3), the fabric one of ours.
-pub unsafe fn open(
-    fabric: *const Fabric,
-    attr: *const FiEqAttr,
+pub unsafe extern "C" fn open(
+    fabric: *mut FidFabric,
+    attr: *mut FiEqAttr,
     queue: *mut *mut FidEq,
     context: *mut c_void,
 ) -> c_int {
+    let fabric = fabric.cast::<Fabric>().cast_const();
     // SAFETY: null or the application's attributes; their layout is the same in all versions.
     let (wait_object, wait_set, flags) = unsafe { attr.as_ref() }
         .map_or((FI_WAIT_NONE, std::ptr::null_mut(), 0), |attr| {
@@ -106,7 +100,7 @@ pub unsafe fn open(
     let opened = EventQueue {
         fid: FidEq {
             fid: head(FI_CLASS_EQ, context, &FID_OPS),
-            ops: &OPS,
+            ops: Unlocked::events(),
         },
         fabric,
         events: Mutex::new(VecDeque::new()),
@@ -162,7 +156,8 @@ impl EventQueue {
         work(&mut self.events.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Copies the first event out; with `keep` it stays. Answers its kind and how many bytes were copied.
+    /// Copies the first event out; with `keep` it stays. Answers its kind and how many bytes were
+    /// copied.
     ///
     /// # Safety
     /// `buffer` must be writable for `length_bytes`.
@@ -207,7 +202,8 @@ pub unsafe fn try_wait(fid: *const Fid) -> c_int {
     }
 }
 
-/// What a wait set asks of an event queue, whose descriptor rings whether a sleep was announced or not.
+/// What a wait set asks of an event queue, whose descriptor rings whether a sleep was announced or
+/// not.
 const CALLS: Calls = Calls {
     try_wait,
     has_event: |fid| {
@@ -251,7 +247,7 @@ unsafe extern "C" fn control(fid: *mut Fid, command: c_int, argument: *mut c_voi
     FI_SUCCESS
 }
 
-unsafe extern "C" fn read(
+pub(crate) unsafe extern "C" fn read(
     queue: *mut FidEq,
     event: *mut u32,
     buffer: *mut c_void,
@@ -271,7 +267,11 @@ unsafe extern "C" fn read(
     }
 }
 
-unsafe extern "C" fn readerr(queue: *mut FidEq, entry: *mut FiEqErrEntry, _: u64) -> isize {
+pub(crate) unsafe extern "C" fn readerr(
+    queue: *mut FidEq,
+    entry: *mut FiEqErrEntry,
+    _: u64,
+) -> isize {
     if entry.is_null() {
         return -(FI_EINVAL as isize);
     }
@@ -294,7 +294,7 @@ unsafe extern "C" fn readerr(queue: *mut FidEq, entry: *mut FiEqErrEntry, _: u64
     size_of::<FiEqErrEntry>() as isize
 }
 
-unsafe extern "C" fn write(
+pub(crate) unsafe extern "C" fn write(
     queue: *mut FidEq,
     event: u32,
     buffer: *const c_void,
@@ -307,14 +307,15 @@ unsafe extern "C" fn write(
         return -(FI_EINVAL as isize);
     }
     let mut bytes = vec![0u8; length];
-    // SAFETY: the application's buffer is readable for its length (fi_eq_write(3)); no bytes are read from null.
+    // SAFETY: the application's buffer is readable for its length (fi_eq_write(3)); no bytes are
+    // read from null.
     unsafe { std::ptr::copy_nonoverlapping(buffer.cast(), bytes.as_mut_ptr(), length) };
     queue.push(event, bytes);
     length as isize
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn sread(
+pub(crate) unsafe extern "C" fn sread(
     queue: *mut FidEq,
     event: *mut u32,
     buffer: *mut c_void,
@@ -335,15 +336,4 @@ unsafe extern "C" fn sread(
             deadline.left_ms(-1),
         );
     }
-}
-
-unsafe extern "C" fn strerror(
-    _: *mut FidEq,
-    number: c_int,
-    _: *const c_void,
-    buffer: *mut c_char,
-    length: usize,
-) -> *const c_char {
-    // SAFETY: the application's buffer is null or writable for its length (fi_eq(3)).
-    unsafe { errno::describe(number, buffer, length) }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From the words of the endpoint crate to libfabric's error numbers, and from the provider's own numbers to words.
+//! From the words of the endpoint crate to libfabric's error numbers, and from the provider's own
+//! numbers to words.
 //!
 //! Called by every module at the edge to C. Source: fi_errno(3), fi_cq(3) for `prov_errno`.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 
 use weft_endpoint::{Error, TransferError};
 use weft_fabric_sys::errno::*;
@@ -69,7 +70,8 @@ pub fn count_code(result: Result<usize, Error>) -> isize {
     }
 }
 
-/// The provider's own numbers (`prov_errno`): one for each way a transfer fails that libfabric's number may blur.
+/// The provider's own numbers (`prov_errno`): one for each way a transfer fails that libfabric's
+/// number may blur.
 const WORDS: [(Error, &CStr); 13] = [
     (Error::KeyRejected, c"the key names no region of the remote"),
     (Error::AccessDenied, c"the region may not be accessed so"),
@@ -128,7 +130,8 @@ pub fn words(provider_number: c_int) -> &'static CStr {
         .map_or(c"no further detail", |(_, words)| words)
 }
 
-/// The answer of the strerror calls: the words, also copied to the application's buffer as far as it reaches.
+/// The answer of the strerror calls: the words, also copied to the application's buffer as far as
+/// it reaches.
 ///
 /// # Safety
 /// `buffer` must be null or writable for `length_bytes`.
@@ -142,12 +145,28 @@ pub unsafe fn describe(
         return words.as_ptr();
     }
     let count = words.count_bytes().min(length_bytes - 1);
-    // SAFETY: the words are longer than count, the buffer has room for count and the final 0 (contract).
+    // SAFETY: the words are longer than count, the buffer has room for count and the final 0
+    // (contract).
     unsafe {
         std::ptr::copy_nonoverlapping(words.as_ptr(), buffer, count);
         *buffer.add(count) = 0;
     }
     buffer
+}
+
+/// `fi_cq_strerror` and `fi_eq_strerror`: `F` is the queue, which is not looked at.
+///
+/// # Safety
+/// The buffer must be null or writable for its length.
+pub unsafe extern "C" fn strerror<F>(
+    _: *mut F,
+    number: c_int,
+    _: *const c_void,
+    buffer: *mut c_char,
+    length: usize,
+) -> *const c_char {
+    // SAFETY: the application's buffer is null or writable for its length (fi_cq(3), fi_eq(3)).
+    unsafe { describe(number, buffer, length) }
 }
 
 #[cfg(test)]

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Fabrics: what domains and event queues are opened from.
 //!
-//! Called by the host through `fi_provider.fabric`; opens domain and eq objects. Source: fi_fabric(3).
+//! Called by the host through `fi_provider.fabric`. Source: fi_fabric(3).
 
 use std::ffi::{CStr, c_int, c_void};
 
-use weft_fabric_sys::domain::FidDomain;
-use weft_fabric_sys::eq::{FiEqAttr, FidEq};
-use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENODATA, FI_ENOSYS, FI_SUCCESS};
-use weft_fabric_sys::fabric::{FiOpsFabric, FidFabric};
-use weft_fabric_sys::fid::{
-    FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_EQ, FI_CLASS_FABRIC, FI_CLASS_WAIT, FiOps, Fid,
-};
-use weft_fabric_sys::info::{FiFabricAttr, FiInfo};
+use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENODATA, FI_SUCCESS};
+use weft_fabric_sys::fabric::FidFabric;
+use weft_fabric_sys::fid::{FI_CLASS_FABRIC, FiOps, Fid};
+use weft_fabric_sys::info::FiFabricAttr;
 
-use crate::object::{
-    Dependents, OpenList, class_of, hand_out, head, no_bind, no_control, table, take_back,
-};
-use crate::{domain, eq, host, offer, wait_set, waiter};
+use crate::lock::Unlocked;
+use crate::object::{Dependents, OpenList, hand_out, head, no_bind, no_control, table, take_back};
+use crate::tables::Tables;
+use crate::{host, offer};
 
 /// A fabric.
 #[repr(C)]
@@ -33,16 +29,6 @@ pub struct Fabric {
 static OPEN: OpenList = OpenList::new();
 
 static FID_OPS: FiOps = table(close, no_bind, no_control);
-
-static OPS: FiOpsFabric = FiOpsFabric {
-    size: size_of::<FiOpsFabric>(),
-    domain: open_domain,
-    passive_ep: no_passive_endpoint,
-    eq_open: open_queue,
-    wait_open: wait_set::open,
-    trywait: try_wait,
-    domain2: open_domain_with_flags,
-};
 
 /// Whether hints name a fabric of ours, or none.
 pub fn is_open(fabric: *const FidFabric) -> bool {
@@ -95,7 +81,7 @@ pub unsafe extern "C" fn open(
     };
     let fid = FidFabric {
         fid: head(FI_CLASS_FABRIC, context, &FID_OPS),
-        ops: &OPS,
+        ops: Unlocked::fabric(),
         api_version,
     };
     // SAFETY: not null, and the host's to be written.
@@ -122,71 +108,4 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     // SAFETY: it came from `hand_out`, and nothing refers to it any more.
     drop(unsafe { take_back(fabric) });
     FI_SUCCESS
-}
-
-unsafe extern "C" fn open_domain(
-    fabric: *mut FidFabric,
-    info: *mut FiInfo,
-    domain: *mut *mut FidDomain,
-    context: *mut c_void,
-) -> c_int {
-    // SAFETY: the arguments are those of fi_domain(3), and the fabric is ours.
-    unsafe { domain::open(fabric.cast::<Fabric>(), info, domain, context) }
-}
-
-unsafe extern "C" fn open_domain_with_flags(
-    fabric: *mut FidFabric,
-    info: *mut FiInfo,
-    domain: *mut *mut FidDomain,
-    flags: u64,
-    context: *mut c_void,
-) -> c_int {
-    if flags != 0 {
-        return -FI_ENOSYS;
-    }
-    // SAFETY: as for `open_domain`.
-    unsafe { domain::open(fabric.cast::<Fabric>(), info, domain, context) }
-}
-
-unsafe extern "C" fn open_queue(
-    fabric: *mut FidFabric,
-    attr: *mut FiEqAttr,
-    queue: *mut *mut FidEq,
-    context: *mut c_void,
-) -> c_int {
-    // SAFETY: the arguments are those of fi_eq(3), and the fabric is ours.
-    unsafe { eq::open(fabric.cast::<Fabric>(), attr, queue, context) }
-}
-
-unsafe extern "C" fn try_wait(_: *mut FidFabric, fids: *mut *mut Fid, count: c_int) -> c_int {
-    let Ok(count) = usize::try_from(count) else {
-        return -FI_EINVAL;
-    };
-    for index in 0..count {
-        // SAFETY: the application passes `count` open objects (fi_poll(3)).
-        let fid = unsafe { *fids.add(index) };
-        // SAFETY: as above.
-        let answer = match unsafe { class_of(fid) } {
-            // SAFETY: the class says what the object is.
-            Some(FI_CLASS_CQ | FI_CLASS_CNTR) => unsafe { waiter::try_wait(fid) },
-            // SAFETY: the class says what the object is.
-            Some(FI_CLASS_EQ) => unsafe { eq::try_wait(fid) },
-            // SAFETY: the class says what the object is.
-            Some(FI_CLASS_WAIT) => unsafe { wait_set::try_wait(fid) },
-            _ => -FI_EINVAL,
-        };
-        if answer != FI_SUCCESS {
-            return answer;
-        }
-    }
-    FI_SUCCESS
-}
-
-unsafe extern "C" fn no_passive_endpoint(
-    _: *mut FidFabric,
-    _: *mut FiInfo,
-    _: *mut *mut c_void,
-    _: *mut c_void,
-) -> c_int {
-    -FI_ENOSYS
 }

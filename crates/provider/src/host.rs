@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The libfabric that loaded us: the few functions we call in it, found while the program runs.
 //!
-//! Called by prov_ini once; log, parameters and prov_ini use what it found. Nothing is imported at link time, since the
-//! default versions of libfabric's symbols differ between releases and applications often load it hidden from others:
-//! the five functions used here have been the same since libfabric 1.0. Source: libfabric.map, dlopen(3).
+//! Called by prov_ini once; log, parameters and prov_ini use what it found. Nothing is imported at
+//! link time, since the default versions of libfabric's symbols differ between releases and
+//! applications often load it hidden from others: the five functions used here have been the same
+//! since libfabric 1.0. Source: libfabric.map, dlopen(3).
 
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
 
 use weft_fabric_sys::log::{FiLog, FiLogEnabled};
-use weft_fabric_sys::provider::{FiParamDefine, FiParamGet, FiVersion};
+use weft_fabric_sys::peer::VERSION_PEER;
+use weft_fabric_sys::provider::{FiParamDefine, FiParamGet, FiProvider, FiVersion};
 
-/// What the host offers; a member is `None` if it was not found, for example when libfabric is linked statically and
-/// keeps its symbols to itself.
+/// What the host offers; a member is `None` if it was not found, for example when libfabric is
+/// linked statically and keeps its symbols to itself.
 #[derive(Debug)]
 pub struct Host {
     /// The running library's version.
@@ -34,7 +36,8 @@ pub fn host() -> &'static Host {
     HOST.get_or_init(find)
 }
 
-/// The running library's version, or 1.17 when it cannot be asked: then only what that version knows is read.
+/// The running library's version, or 1.17 when it cannot be asked: then only what that version
+/// knows is read.
 pub fn version() -> u32 {
     // SAFETY: fi_version takes no arguments and has no preconditions.
     host().version.map_or(
@@ -43,8 +46,28 @@ pub fn version() -> u32 {
     )
 }
 
+/// Whether the running library's Peer API is the one we know.
+pub fn knows_peers() -> bool {
+    version() >= VERSION_PEER
+}
+
+/// Where our `struct fi_provider` lies, once the host has asked for it.
+static PROVIDER: OnceLock<usize> = OnceLock::new();
+
+/// Notes the structure by which the host knows us. Called by prov_ini, before anything else. Setup.
+pub fn introduce(provider: *mut FiProvider) {
+    PROVIDER.get_or_init(|| provider as usize);
+}
+
+/// The structure by which the host knows us; null before [`introduce`].
+pub fn provider() -> *mut FiProvider {
+    let address = PROVIDER.get().copied();
+    address.map_or(std::ptr::null_mut(), |address| address as *mut FiProvider)
+}
+
 fn find() -> Host {
-    // SAFETY: the name is a C string; RTLD_NOLOAD only finds what is loaded already and runs no code.
+    // SAFETY: the name is a C string; RTLD_NOLOAD only finds what is loaded already and runs no
+    // code.
     let found = unsafe {
         libc::dlopen(
             c"libfabric.so.1".as_ptr(),
@@ -56,7 +79,8 @@ fn find() -> Host {
     } else {
         found
     };
-    // SAFETY: each symbol, where it exists, has the C signature of the member it is stored in (fi_log.h, fi_prov.h).
+    // SAFETY: each symbol, where it exists, has the C signature of the member it is stored in
+    // (fi_log.h, fi_prov.h).
     unsafe {
         Host {
             version: symbol(library, c"fi_version"),

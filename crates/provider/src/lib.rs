@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! libweft-fi.so: the face that Weft shows to libfabric.
 //!
-//! libfabric finds this library in FI_PROVIDER_PATH, loads it and calls the one function it exports, `fi_prov_ini`. From
-//! then on every fi_* call of an application arrives in a table of C functions here, becomes one call of
-//! [`weft_endpoint::Domain`], and its answer becomes a C error number or a C structure. Nothing else happens in this
-//! crate: it holds no message and makes no decision about one.
+//! libfabric finds this library in FI_PROVIDER_PATH, loads it and calls the one function it
+//! exports, `fi_prov_ini`. From then on every fi_* call of an application arrives in a table of C
+//! functions here, becomes one call of [`weft_endpoint::Domain`], and its answer becomes a C error
+//! number or a C structure. Nothing else happens in this crate: it holds no message and makes no
+//! decision about one.
 //!
-//! An object that an application opens is a structure whose first member is the `fid` of C; the application's pointer is
-//! cast back. All objects of a domain lead to one [`lock::Lock`] around the endpoint crate's domain. There are two kinds
-//! of lock, none and one, and each table of functions exists once for each kind: the fast path asks nothing.
+//! An object that an application opens is a structure whose first member is the `fid` of C; the
+//! application's pointer is cast back. All objects of a domain lead to one [`lock::Lock`] around
+//! the endpoint crate's domain. There are two kinds of lock, none and one, and each table of
+//! functions exists once for each kind: the fast path asks nothing.
+//!
+//! All calls are listed in [`calls`]; [`tables`] declares their tables and [`entry_points`] fills
+//! them, above all other modules but loading. What is not offered or not possible is refused by
+//! [`refusal`].
 //!
 //! Modules, in the order a program meets them:
 //!
 //! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`];
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`interfaces`], [`c_memory`];
-//! - opening: [`fabric`], [`eq`], [`domain`], [`routes`], [`lock`], [`av`], [`mr`], [`endpoint`], [`options`], [`object`],
+//! - opening: [`fabric`], [`eq`], [`domain`], [`region_mode`], [`routes`], [`lock`], [`av`],
+//!   [`mr`], [`endpoint`], [`options`], [`object`],
 //!   and in child processes [`inherited`];
 //! - sending and receiving: [`message`], [`tagged`], [`post`]; remote memory: [`rma`], [`atomic`],
 //!   [`atomic_call`], [`atomic_offer`];
-//! - completing: [`cq`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`], [`counter`], [`poll`], [`errno`]; without
+//! - completing: [`cq`], [`entry`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`], [`try_wait`],
+//!   [`counter`], [`poll`], [`errno`]; without
 //!   the application's help: [`attendant`]; for another provider: [`peer`], [`peer_queue`].
 
 pub mod address;
@@ -29,11 +37,14 @@ pub mod attendant;
 pub mod av;
 pub mod av_names;
 pub mod c_memory;
+pub mod calls;
 pub mod counter;
 pub mod cq;
 pub mod cq_wait;
 pub mod domain;
 pub mod endpoint;
+pub mod entry;
+pub mod entry_points;
 pub mod eq;
 pub mod errno;
 pub mod fabric;
@@ -55,10 +66,14 @@ pub mod peer_queue;
 pub mod poll;
 pub mod post;
 pub mod prov_ini;
+pub mod refusal;
+pub mod region_mode;
 pub mod report;
 pub mod rma;
 pub mod routes;
+pub mod tables;
 pub mod tagged;
+pub mod try_wait;
 pub mod usage;
 pub mod wait;
 pub mod wait_set;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How calls into one domain exclude each other: not at all, or by one lock.
 //!
-//! Chosen when a domain is opened, from the application's threading and progress models. All tables of functions are made
-//! once for each kind, so that nothing on the fast path asks which one it is. The third kind, with a thread that makes
-//! progress, is in attendant. Source: fi_domain(3), threading models.
+//! Chosen when a domain is opened, from the application's threading and progress models. All tables
+//! of functions are made once for each kind, so that nothing on the fast path asks which one it is.
+//! The third kind, with a thread that makes progress, is in attendant. Source: fi_domain(3),
+//! threading models.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -11,9 +12,10 @@ use std::ops::DerefMut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::routes::Guarded;
+use crate::tables::Tables;
 
-/// Guards a value against calls from several threads.
-pub trait Lock: 'static {
+/// Guards a value against calls from several threads; for each kind there are tables of calls.
+pub trait Lock: Tables + 'static {
     /// Makes a guard around a value.
     ///
     /// # Errors
@@ -25,8 +27,8 @@ pub trait Lock: 'static {
     /// The value, for whoever entered.
     type Entered<'a>: DerefMut<Target = Guarded>;
 
-    /// Gives the value, alone, until the answer is dropped. Fast path: this and not `with`, since the compiler puts a
-    /// closure's code where it is called only if it is short.
+    /// Gives the value, alone, until the answer is dropped. Fast path: this and not `with`, since
+    /// the compiler puts a closure's code where it is called only if it is short.
     ///
     /// # Safety
     /// This thread must not be inside already.
@@ -65,8 +67,8 @@ impl Lock for Unlocked {
 
     #[inline(always)]
     unsafe fn enter(&self) -> &mut Guarded {
-        // SAFETY: the application promised FI_THREAD_DOMAIN, so no other thread is in this domain, and this one is not
-        // inside already (contract): the reference is the only one.
+        // SAFETY: the application promised FI_THREAD_DOMAIN, so no other thread is in this domain,
+        // and this one is not inside already (contract): the reference is the only one.
         unsafe { &mut *self.value.get() }
     }
 }

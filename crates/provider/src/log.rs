@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Lines for libfabric's own log, shown as FI_LOG_LEVEL and FI_LOG_SUBSYS say.
 //!
-//! Called by every module on slow paths; calls the host's fi_log. Never called on the fast path. Source: fi_log.h.
+//! Called by every module on slow paths; calls the host's fi_log. Never called on the fast path.
+//! Source: fi_log.h.
 
 use std::ffi::CString;
 use std::fmt;
 
 use weft_fabric_sys::log;
 
-use crate::host::host;
-use crate::prov_ini;
+use crate::host::{self, host};
 
 /// Part of the provider that speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,8 +47,12 @@ fn write(level: u32, subsystem: Subsystem, text: fmt::Arguments<'_>) {
     let (Some(enabled), Some(write)) = (host().log_enabled, host().log) else {
         return;
     };
-    let provider = prov_ini::provider().cast_const();
-    // SAFETY: the provider structure lives as long as the program, and the numbers are of the header's enumerations.
+    let provider = host::provider().cast_const();
+    if provider.is_null() {
+        return;
+    }
+    // SAFETY: the provider structure lives as long as the program, and the numbers are of the
+    // header's enumerations.
     if unsafe { enabled(provider, level, subsystem as u32) } == 0 {
         return;
     }

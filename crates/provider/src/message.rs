@@ -10,28 +10,10 @@ use weft_endpoint::{Class, FiAddr, Inject, Receive, Send};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::endpoint::FidEp;
 use weft_fabric_sys::errno::FI_EINVAL;
-use weft_fabric_sys::message::{FiMsg, FiOpsMsg};
+use weft_fabric_sys::message::FiMsg;
 
 use crate::lock::Lock;
 use crate::post::{self, Piece, data_if_flagged};
-
-/// The table of calls.
-pub fn ops<L: Lock>() -> &'static FiOpsMsg {
-    const {
-        &FiOpsMsg {
-            size: size_of::<FiOpsMsg>(),
-            recv: recv::<L>,
-            recvv: recvv::<L>,
-            recvmsg: recvmsg::<L>,
-            send: send::<L>,
-            sendv: sendv::<L>,
-            sendmsg: sendmsg::<L>,
-            inject: inject::<L>,
-            senddata: senddata::<L>,
-            injectdata: injectdata::<L>,
-        }
-    }
-}
 
 #[inline(always)]
 fn sending(context: *mut c_void, cq_data: Option<u64>, flags: Option<u64>) -> Send {
@@ -57,7 +39,7 @@ fn receiving(source: RawFiAddr, context: *mut c_void, flags: Option<u64>) -> Rec
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn recv<L: Lock>(
+pub(crate) unsafe extern "C" fn recv<L: Lock>(
     endpoint: *mut FidEp,
     base: *mut c_void,
     length_bytes: usize,
@@ -71,7 +53,7 @@ unsafe extern "C" fn recv<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn recvv<L: Lock>(
+pub(crate) unsafe extern "C" fn recvv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
     _desc: *mut *mut c_void,
@@ -83,7 +65,7 @@ unsafe extern "C" fn recvv<L: Lock>(
     unsafe { post::receive_pieces::<L>(endpoint, pieces, count, receiving(source, context, None)) }
 }
 
-unsafe extern "C" fn recvmsg<L: Lock>(
+pub(crate) unsafe extern "C" fn recvmsg<L: Lock>(
     endpoint: *mut FidEp,
     message: *const FiMsg,
     flags: u64,
@@ -98,7 +80,7 @@ unsafe extern "C" fn recvmsg<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn send<L: Lock>(
+pub(crate) unsafe extern "C" fn send<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,
@@ -112,7 +94,7 @@ unsafe extern "C" fn send<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn sendv<L: Lock>(
+pub(crate) unsafe extern "C" fn sendv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
     _desc: *mut *mut c_void,
@@ -124,7 +106,7 @@ unsafe extern "C" fn sendv<L: Lock>(
     unsafe { post::send_pieces::<L>(endpoint, pieces, count, to, sending(context, None, None)) }
 }
 
-unsafe extern "C" fn sendmsg<L: Lock>(
+pub(crate) unsafe extern "C" fn sendmsg<L: Lock>(
     endpoint: *mut FidEp,
     message: *const FiMsg,
     flags: u64,
@@ -150,7 +132,7 @@ unsafe extern "C" fn sendmsg<L: Lock>(
     }
 }
 
-unsafe extern "C" fn inject<L: Lock>(
+pub(crate) unsafe extern "C" fn inject<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,
@@ -166,7 +148,7 @@ unsafe extern "C" fn inject<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn senddata<L: Lock>(
+pub(crate) unsafe extern "C" fn senddata<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,
@@ -180,7 +162,7 @@ unsafe extern "C" fn senddata<L: Lock>(
     unsafe { post::send::<L>(endpoint, piece, to, sending(context, Some(data), None)) }
 }
 
-unsafe extern "C" fn injectdata<L: Lock>(
+pub(crate) unsafe extern "C" fn injectdata<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,

@@ -9,10 +9,8 @@ use libc::iovec;
 use weft_endpoint::{Error, KeyChoice, RegionSettings};
 use weft_fabric_sys::errno::{FI_EDOMAIN, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_EP, FI_CLASS_MR, FI_ENABLE, FI_REFRESH, Fid};
-use weft_fabric_sys::flags::{
-    FI_MR_BASIC, FI_MR_PROV_KEY, FI_MR_VIRT_ADDR, FI_REMOTE_READ, FI_REMOTE_WRITE,
-};
-use weft_fabric_sys::mr::{FI_HMEM_SYSTEM, FiMrAttr, FiOpsMr, FidMr};
+use weft_fabric_sys::flags::{FI_REMOTE_READ, FI_REMOTE_WRITE};
+use weft_fabric_sys::mr::{FI_HMEM_SYSTEM, FiMrAttr, FidMr};
 use weft_fabric_sys::version::fi_version;
 use weft_os::{clock, sleep};
 
@@ -38,25 +36,6 @@ struct Region<L> {
     domain: *const Domain<L>,
 }
 
-/// How the regions of a domain are named, by the registration mode that its application opened it with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RegionMode {
-    /// Keys are ours to choose.
-    own_keys: bool,
-    /// Remotes name bytes by virtual address, not by their place in the region.
-    virtual_addresses: bool,
-}
-
-impl RegionMode {
-    /// What a mode says.
-    pub fn of(mode: c_int) -> Self {
-        Self {
-            own_keys: mode & (FI_MR_BASIC | FI_MR_PROV_KEY) != 0,
-            virtual_addresses: mode & (FI_MR_BASIC | FI_MR_VIRT_ADDR) != 0,
-        }
-    }
-}
-
 /// A call to register memory.
 struct Wish {
     pieces: *const iovec,
@@ -67,20 +46,8 @@ struct Wish {
     context: *mut c_void,
 }
 
-/// The table through which a domain registers memory.
-pub fn ops<L: Lock>() -> &'static FiOpsMr {
-    const {
-        &FiOpsMr {
-            size: size_of::<FiOpsMr>(),
-            reg: reg::<L>,
-            regv: regv::<L>,
-            regattr: regattr::<L>,
-        }
-    }
-}
-
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn reg<L: Lock>(
+pub(crate) unsafe extern "C" fn reg<L: Lock>(
     domain: *mut Fid,
     buffer: *const c_void,
     length: usize,
@@ -109,7 +76,7 @@ unsafe extern "C" fn reg<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn regv<L: Lock>(
+pub(crate) unsafe extern "C" fn regv<L: Lock>(
     domain: *mut Fid,
     pieces: *const iovec,
     count: usize,
@@ -132,7 +99,7 @@ unsafe extern "C" fn regv<L: Lock>(
     unsafe { register::<L>(domain, &wish, region) }
 }
 
-unsafe extern "C" fn regattr<L: Lock>(
+pub(crate) unsafe extern "C" fn regattr<L: Lock>(
     domain: *mut Fid,
     attr: *const FiMrAttr,
     _flags: u64,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What all objects share: the head of a `fid`, and the calls that most kinds of object do not offer.
+//! What all objects share: the head of a `fid`, and the calls that most kinds of object do not
+//! offer.
 //!
 //! Used by every module that opens objects. Source: fabric.h.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, PoisonError};
 
 use weft_fabric_sys::errno::FI_ENOSYS;
@@ -11,6 +12,7 @@ use weft_fabric_sys::fid::{FiOps, Fid};
 use weft_os::at_fork;
 
 use crate::inherited;
+use crate::refusal::{NotOffered, Refusal};
 
 /// The head of a new object.
 pub const fn head(class: usize, context: *mut c_void, ops: &'static FiOps) -> Fid {
@@ -32,9 +34,9 @@ pub const fn table(
         close,
         bind,
         control,
-        ops_open,
-        tostr,
-        ops_set,
+        ops_open: NotOffered::ANSWER,
+        tostr: NotOffered::ANSWER,
+        ops_set: NotOffered::ANSWER,
     }
 }
 
@@ -54,34 +56,11 @@ pub unsafe extern "C" fn no_control(_: *mut Fid, _: c_int, _: *mut c_void) -> c_
     -FI_ENOSYS
 }
 
-unsafe extern "C" fn ops_open(
-    _: *mut Fid,
-    _: *const c_char,
-    _: u64,
-    _: *mut *mut c_void,
-    _: *mut c_void,
-) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn tostr(_: *const Fid, _: *mut c_char, _: usize) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn ops_set(
-    _: *mut Fid,
-    _: *const c_char,
-    _: u64,
-    _: *mut c_void,
-    _: *mut c_void,
-) -> c_int {
-    -FI_ENOSYS
-}
-
 /// Stores an opened object where the application wants it; in child processes it is disabled.
 ///
 /// # Safety
-/// `place` must be valid for writing; the object must be `repr(C)` and begin with the structure of C's that its class names.
+/// `place` must be valid for writing; the object must be `repr(C)` and begin with the structure of
+/// C's that its class names.
 pub unsafe fn hand_out<T, F>(object: T, place: *mut *mut F) -> *mut T {
     let object = Box::into_raw(Box::new(object));
     at_fork::in_child(object as usize, inherited::disable);

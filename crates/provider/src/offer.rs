@@ -30,7 +30,7 @@ pub const PEER_FABRIC: &std::ffi::CStr = c"shm";
 /// Capabilities for other providers, where the running library's Peer API is known. Their bits
 /// meant other things before.
 pub fn peer_caps() -> u64 {
-    if crate::peer::is_known() {
+    if crate::host::knows_peers() {
         FI_PEER | FI_AV_USER_ID
     } else {
         0

@@ -8,30 +8,13 @@ use std::ffi::{c_int, c_void};
 use weft_fabric_sys::endpoint::*;
 use weft_fabric_sys::errno::*;
 use weft_fabric_sys::fid::Fid;
-use weft_fabric_sys::info::{FiRxAttr, FiTxAttr};
 
 use crate::endpoint::Endpoint;
 use crate::lock::Lock;
 use crate::routes::Guarded;
 use crate::{errno, offer};
 
-/// The table of options.
-pub fn ops<L: Lock>() -> &'static FiOpsEp {
-    const {
-        &FiOpsEp {
-            size: size_of::<FiOpsEp>(),
-            cancel: cancel::<L>,
-            getopt: getopt::<L>,
-            setopt: setopt::<L>,
-            tx_ctx: no_transmit_context,
-            rx_ctx: no_receive_context,
-            rx_size_left: size_left::<L>,
-            tx_size_left: size_left::<L>,
-        }
-    }
-}
-
-unsafe extern "C" fn cancel<L: Lock>(fid: *mut Fid, context: *mut c_void) -> isize {
+pub(crate) unsafe extern "C" fn cancel<L: Lock>(fid: *mut Fid, context: *mut c_void) -> isize {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
     errno::long_code(endpoint.with(|guarded, id| guarded.cancel(id, context as usize)))
@@ -75,7 +58,7 @@ impl<L: Lock> Endpoint<L> {
     }
 }
 
-unsafe extern "C" fn getopt<L: Lock>(
+pub(crate) unsafe extern "C" fn getopt<L: Lock>(
     fid: *mut Fid,
     level: c_int,
     name: c_int,
@@ -106,7 +89,7 @@ unsafe extern "C" fn getopt<L: Lock>(
     FI_SUCCESS
 }
 
-unsafe extern "C" fn setopt<L: Lock>(
+pub(crate) unsafe extern "C" fn setopt<L: Lock>(
     fid: *mut Fid,
     level: c_int,
     name: c_int,
@@ -148,7 +131,7 @@ unsafe fn permit_shared_memory(value: *const c_void, length: usize) -> c_int {
 }
 
 /// Nothing limits how much is posted but memory; an endpoint that is not enabled takes nothing.
-unsafe extern "C" fn size_left<L: Lock>(endpoint: *mut FidEp) -> isize {
+pub(crate) unsafe extern "C" fn size_left<L: Lock>(endpoint: *mut FidEp) -> isize {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { Endpoint::<L>::from_fid(endpoint) };
     let enabled = endpoint.with(|guarded: &mut Guarded, id| guarded.local_address(id));
@@ -156,24 +139,4 @@ unsafe extern "C" fn size_left<L: Lock>(endpoint: *mut FidEp) -> isize {
         Ok(_) => offer::DEPTH as isize,
         Err(error) => -(errno::number(error) as isize),
     }
-}
-
-unsafe extern "C" fn no_transmit_context(
-    _: *mut FidEp,
-    _: c_int,
-    _: *mut FiTxAttr,
-    _: *mut *mut FidEp,
-    _: *mut c_void,
-) -> c_int {
-    -FI_ENOSYS
-}
-
-unsafe extern "C" fn no_receive_context(
-    _: *mut FidEp,
-    _: c_int,
-    _: *mut FiRxAttr,
-    _: *mut *mut FidEp,
-    _: *mut c_void,
-) -> c_int {
-    -FI_ENOSYS
 }

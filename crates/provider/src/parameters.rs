@@ -18,9 +18,9 @@ use weft_endpoint::srd::seal::{JobKey, Trust};
 use weft_fabric_sys::provider::{FI_PARAM_STRING, FiProvider};
 use weft_facts::parameter::{self, Parameter, Range};
 
-use crate::host::host;
+use crate::host::{host, provider};
 use crate::interfaces::Interfaces;
-use crate::{prov_ini, report};
+use crate::report;
 
 /// How remotes shall be reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -187,19 +187,13 @@ fn read_trust() -> Result<Trust, Refused> {
 
 /// What the host, or without it the environment, says a parameter is set to.
 fn value(parameter: &Parameter) -> Option<String> {
-    let Some(get) = host().param_get else {
+    let Some(get) = host().param_get.filter(|_| !provider().is_null()) else {
         return std::env::var(parameter.variable).ok();
     };
     let mut text: *mut c_char = std::ptr::null_mut();
     // SAFETY: the provider structure and the name are valid; a parameter defined as a string yields
     // a char pointer.
-    let code = unsafe {
-        get(
-            prov_ini::provider(),
-            parameter.key.as_ptr(),
-            (&raw mut text).cast(),
-        )
-    };
+    let code = unsafe { get(provider(), parameter.key.as_ptr(), (&raw mut text).cast()) };
     if code != 0 || text.is_null() {
         return None;
     }

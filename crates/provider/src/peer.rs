@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Receives that belong to another provider: weft as a peer, for example under lnx, which then matches for several
-//! providers at once.
+//! Receives that belong to another provider: weft as a peer, for example under lnx, which then
+//! matches for several providers at once.
 //!
-//! The owner passes its shared receive context to fi_srx_context with FI_PEER. From then on the endpoint crate offers each
-//! arriving message to [`Imported`], which asks the owner; the owner calls back here to receive or drop a message that was
-//! unexpected. Only with libraries whose structures fabric-sys describes. Source: fi_peer(3).
+//! The owner passes its shared receive context to fi_srx_context with FI_PEER. From then on the
+//! endpoint crate offers each arriving message to [`Imported`], which asks the owner; the owner
+//! calls back here to receive or drop a message that was unexpected. Only with libraries whose
+//! structures fabric-sys describes. Source: fi_peer(3).
 
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
@@ -20,8 +21,8 @@ use weft_fabric_sys::fid::{FI_CLASS_SRX_CTX, Fid};
 use weft_fabric_sys::flags::{FI_PEER, FI_REMOTE_CQ_DATA};
 use weft_fabric_sys::info::FiRxAttr;
 use weft_fabric_sys::peer::{
-    FiOpsSrxOwner, FiOpsSrxPeer, FiPeerMatchAttr, FiPeerRxEntry, FiPeerSrxContext, FidPeerSrx,
-    VERSION_PEER,
+    FiOpsSrxOwner, FiOpsSrxPeer, FiPeerCqContext, FiPeerMatchAttr, FiPeerRxEntry, FiPeerSrxContext,
+    FidPeerCq, FidPeerSrx,
 };
 use weft_fabric_sys::{FI_ADDR_UNSPEC, FiAddr as RawFiAddr};
 use weft_os::at_fork;
@@ -31,9 +32,27 @@ use crate::lock::Lock;
 use crate::object::{hand_out, head, no_bind, no_control, table, take_back};
 use crate::{errno, host, offer};
 
-/// Whether the running library's Peer API is the one we know.
-pub fn is_known() -> bool {
-    host::version() >= VERSION_PEER
+/// The owner's queue in the context of fi_cq_open; null without FI_PEER.
+///
+/// # Errors
+/// `FI_ENOSYS` with a library whose Peer API is another, `FI_EINVAL` for a context that is none.
+///
+/// # Safety
+/// With FI_PEER in `flags`, `context` must be null or what that flag asks for.
+pub unsafe fn queue_owner(flags: u64, context: *const c_void) -> Result<*mut FidPeerCq, c_int> {
+    if flags & FI_PEER == 0 {
+        return Ok(std::ptr::null_mut());
+    }
+    if !host::knows_peers() {
+        return Err(FI_ENOSYS);
+    }
+    // SAFETY: the contract.
+    let context = unsafe { context.cast::<FiPeerCqContext>().as_ref() };
+    context
+        .filter(|context| context.size >= size_of::<FiPeerCqContext>())
+        .map(|context| context.cq)
+        .filter(|queue| !queue.is_null())
+        .ok_or(FI_EINVAL)
 }
 
 /// A shared receive context of another provider, as our own object.
@@ -57,7 +76,7 @@ pub unsafe extern "C" fn open<L: Lock>(
 ) -> c_int {
     // SAFETY: null or the application's attributes.
     let flags = unsafe { attr.as_ref() }.map_or(0, |attr| attr.op_flags);
-    if flags & FI_PEER == 0 || !is_known() {
+    if flags & FI_PEER == 0 || !host::knows_peers() {
         return -FI_ENOSYS;
     }
     // SAFETY: with FI_PEER the context is this structure (fi_peer(3)).
@@ -120,8 +139,8 @@ unsafe extern "C" fn refuse(_: *mut FiPeerRxEntry) -> c_int {
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let receives = fid.cast::<SharedReceives<L>>();
-    // SAFETY: this table belongs to such contexts only; it came from `hand_out`, its domain is still open, and endpoints
-    // know the owner's structure only.
+    // SAFETY: this table belongs to such contexts only; it came from `hand_out`, its domain is
+    // still open, and endpoints know the owner's structure only.
     unsafe {
         (*(*receives).domain).remove_child();
         at_fork::forget(receives as usize, disable::<L>);
@@ -165,8 +184,8 @@ pub struct Imported {
     kept: Vec<Box<Kept>>,
 }
 
-// SAFETY: the owner's structure outlives the endpoint, and its operations may be called from any thread that drives the
-// endpoint (fi_peer(3)); all else is plain data.
+// SAFETY: the owner's structure outlives the endpoint, and its operations may be called from any
+// thread that drives the endpoint (fi_peer(3)); all else is plain data.
 unsafe impl Send for Imported {}
 
 /// What an entry of an unexpected message leads to.
@@ -260,7 +279,8 @@ impl ForeignReceives for Imported {
             return Found::Refused;
         }
         if code == 0 {
-            // SAFETY: the owner has just answered with this receive, which is ours until it is freed.
+            // SAFETY: the owner has just answered with this receive, which is ours until it is
+            // freed.
             unsafe {
                 let receive = take(entry);
                 (self.owner_ops().free_entry)(entry);
@@ -270,7 +290,8 @@ impl ForeignReceives for Imported {
         let kept = self.kept(number);
         let ops = self.owner_ops();
         let queue = if tagged { ops.queue_tag } else { ops.queue_msg };
-        // SAFETY: the owner has just answered with this entry, which is ours to fill until it is queued or freed.
+        // SAFETY: the owner has just answered with this entry, which is ours to fill until it is
+        // queued or freed.
         unsafe {
             (*entry).peer_context = kept;
             (*entry).msg_size = attr.msg_size;
@@ -339,7 +360,8 @@ pub unsafe fn name_sources<L: Lock>(owner: *mut FidPeerSrx) {
 
 /// Who sent an unexpected message. The entry may be another provider's.
 unsafe extern "C" fn source_of<L: Lock>(entry: *mut FiPeerRxEntry) -> RawFiAddr {
-    // SAFETY: the owner passes an open entry; what it leads to is looked at only if it is one of ours.
+    // SAFETY: the owner passes an open entry; what it leads to is looked at only if it is one of
+    // ours.
     unsafe {
         let kept = (*entry).peer_context.cast::<Kept>();
         if !all_kept().contains(&(kept as usize)) {

@@ -4,63 +4,25 @@
 //! The owner passes its queue to fi_cq_open with FI_PEER, and reads nothing from ours: it calls fi_cq_read for nothing but
 //! progress, and finds the completions in its own queue. Source: fi_peer(3), fi_cq(3).
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 use weft_endpoint::{Completion, Error};
-use weft_fabric_sys::FiAddr as RawFiAddr;
-use weft_fabric_sys::cq::{FiCqErrEntry, FiOpsCq, FidCq};
-use weft_fabric_sys::errno::{FI_EINVAL, FI_ENOSYS};
-use weft_fabric_sys::flags::FI_PEER;
-use weft_fabric_sys::peer::{FiPeerCqContext, FidPeerCq};
+use weft_fabric_sys::cq::{FiCqErrEntry, FidCq};
+use weft_fabric_sys::peer::FidPeerCq;
 
 use crate::cq::{self, Queue};
 use crate::lock::Lock;
-use crate::{errno, host, peer};
+use crate::{errno, host};
 
 /// Completions that are taken from the endpoint crate at a time. Chosen: a few hundred bytes of stack each.
 const BATCH: usize = 16;
 
-/// The owner's queue in the context of fi_cq_open; null without FI_PEER.
-///
-/// # Errors
-/// `FI_ENOSYS` with a library whose Peer API is another, `FI_EINVAL` for a context that is none.
-///
-/// # Safety
-/// With FI_PEER in `flags`, `context` must be null or what that flag asks for.
-pub unsafe fn owner(flags: u64, context: *const c_void) -> Result<*mut FidPeerCq, c_int> {
-    if flags & FI_PEER == 0 {
-        return Ok(std::ptr::null_mut());
-    }
-    if !peer::is_known() {
-        return Err(FI_ENOSYS);
-    }
-    // SAFETY: the contract.
-    let context = unsafe { context.cast::<FiPeerCqContext>().as_ref() };
-    context
-        .filter(|context| context.size >= size_of::<FiPeerCqContext>())
-        .map(|context| context.cq)
-        .filter(|queue| !queue.is_null())
-        .ok_or(FI_EINVAL)
-}
-
-/// The table of calls.
-pub fn ops<L: Lock>() -> &'static FiOpsCq {
-    const {
-        &FiOpsCq {
-            size: size_of::<FiOpsCq>(),
-            read: progress::<L>,
-            readfrom: no_read_from,
-            readerr: no_read_error,
-            sread: no_sread,
-            sreadfrom: no_sread_from,
-            signal: no_signal,
-            strerror: cq::strerror,
-        }
-    }
-}
-
 /// Makes progress and hands everything that is complete to the owner.
-unsafe extern "C" fn progress<L: Lock>(queue: *mut FidCq, _: *mut c_void, _: usize) -> isize {
+pub(crate) unsafe extern "C" fn progress<L: Lock>(
+    queue: *mut FidCq,
+    _: *mut c_void,
+    _: usize,
+) -> isize {
     // SAFETY: this table belongs to queues of this kind of lock only.
     let queue = unsafe { Queue::<L>::from_fid(queue) };
     let id = queue.id();
@@ -117,43 +79,4 @@ fn write_error<L: Lock>(queue: &Queue<L>) {
         let owner = queue.owner();
         ((*(*owner).owner_ops).writeerr)(owner, &entry);
     }
-}
-
-unsafe extern "C" fn no_read_from(
-    _: *mut FidCq,
-    _: *mut c_void,
-    _: usize,
-    _: *mut RawFiAddr,
-) -> isize {
-    -(FI_ENOSYS as isize)
-}
-
-unsafe extern "C" fn no_read_error(_: *mut FidCq, _: *mut FiCqErrEntry, _: u64) -> isize {
-    -(FI_ENOSYS as isize)
-}
-
-unsafe extern "C" fn no_sread(
-    _: *mut FidCq,
-    _: *mut c_void,
-    _: usize,
-    _: *const c_void,
-    _: c_int,
-) -> isize {
-    -(FI_ENOSYS as isize)
-}
-
-// structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn no_sread_from(
-    _: *mut FidCq,
-    _: *mut c_void,
-    _: usize,
-    _: *mut RawFiAddr,
-    _: *const c_void,
-    _: c_int,
-) -> isize {
-    -(FI_ENOSYS as isize)
-}
-
-unsafe extern "C" fn no_signal(_: *mut FidCq) -> c_int {
-    -FI_ENOSYS
 }

@@ -11,7 +11,7 @@ use weft_endpoint::Waitable;
 use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::errno::{FI_EBADFLAGS, FI_EDOMAIN, FI_EINVAL, FI_ENOENT, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_POLL, Fid};
-use weft_fabric_sys::poll::{FiOpsPoll, FiPollAttr, FidPoll};
+use weft_fabric_sys::poll::{FiPollAttr, FidPoll};
 
 use crate::counter::Counter;
 use crate::cq::Queue;
@@ -62,14 +62,7 @@ pub unsafe extern "C" fn open<L: Lock>(
                 std::ptr::null_mut(),
                 const { &table(close::<L>, no_bind, no_control) },
             ),
-            ops: const {
-                &FiOpsPoll {
-                    size: size_of::<FiOpsPoll>(),
-                    poll: poll::<L>,
-                    poll_add: add::<L>,
-                    poll_del: remove::<L>,
-                }
-            },
+            ops: L::poll_set(),
         },
         domain: &raw const *domain,
         members: Mutex::default(),
@@ -100,7 +93,7 @@ impl<L: Lock> PollSet<L> {
 
 /// # Safety
 /// The arguments must be those of fi_poll(3).
-unsafe extern "C" fn poll<L: Lock>(
+pub(crate) unsafe extern "C" fn poll<L: Lock>(
     set: *mut FidPoll,
     contexts: *mut *mut c_void,
     count: c_int,
@@ -155,7 +148,11 @@ unsafe fn member<L: Lock>(set: &PollSet<L>, fid: *mut Fid) -> Result<Member, c_i
     }
 }
 
-unsafe extern "C" fn add<L: Lock>(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c_int {
+pub(crate) unsafe extern "C" fn add<L: Lock>(
+    set: *mut FidPoll,
+    fid: *mut Fid,
+    flags: u64,
+) -> c_int {
     if flags != 0 {
         return -FI_EBADFLAGS;
     }
@@ -173,7 +170,11 @@ unsafe extern "C" fn add<L: Lock>(set: *mut FidPoll, fid: *mut Fid, flags: u64) 
     }
 }
 
-unsafe extern "C" fn remove<L: Lock>(set: *mut FidPoll, fid: *mut Fid, flags: u64) -> c_int {
+pub(crate) unsafe extern "C" fn remove<L: Lock>(
+    set: *mut FidPoll,
+    fid: *mut Fid,
+    flags: u64,
+) -> c_int {
     if flags != 0 {
         return -FI_EBADFLAGS;
     }

@@ -32,7 +32,7 @@ static REGISTRATION: Registration = Registration(UnsafeCell::new(FiProvider {
 }));
 
 /// The structure that the host knows us by.
-pub fn provider() -> *mut FiProvider {
+fn provider() -> *mut FiProvider {
     REGISTRATION.0.get()
 }
 
@@ -43,6 +43,7 @@ pub extern "C" fn fi_prov_ini() -> *mut FiProvider {
     // SAFETY: the host calls this once, before it uses the structure.
     // A host skips providers whose fi_version is below what an application asks for, and some ask for the host's own.
     unsafe { (*provider()).fi_version = VERSION_DESCRIBED.max(host::version()) };
+    host::introduce(provider());
     parameters::define(provider());
     provider()
 }

@@ -10,30 +10,12 @@ use weft_endpoint::{Access, Error, FiAddr, RANGE_LIMIT, Range, UserBuffer};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::endpoint::FidEp;
 use weft_fabric_sys::flags::FI_TRIGGER;
-use weft_fabric_sys::rma::{FiMsgRma, FiOpsRma, FiRmaIov};
+use weft_fabric_sys::rma::{FiMsgRma, FiRmaIov};
 
 use crate::endpoint::Endpoint;
 use crate::errno::long_code;
 use crate::lock::Lock;
 use crate::post::{Piece, data_if_flagged, one, several};
-
-/// The table of calls.
-pub fn ops<L: Lock>() -> &'static FiOpsRma {
-    const {
-        &FiOpsRma {
-            size: size_of::<FiOpsRma>(),
-            read: read::<L>,
-            readv: readv::<L>,
-            readmsg: readmsg::<L>,
-            write: write::<L>,
-            writev: writev::<L>,
-            writemsg: writemsg::<L>,
-            inject: inject::<L>,
-            writedata: writedata::<L>,
-            injectdata: injectdata::<L>,
-        }
-    }
-}
 
 /// The range of a call that names one.
 fn range(address: u64, key: u64, length_bytes: usize) -> Range {
@@ -127,7 +109,7 @@ unsafe fn parts_of<'a>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn read<L: Lock>(
+pub(crate) unsafe extern "C" fn read<L: Lock>(
     endpoint: *mut FidEp,
     base: *mut c_void,
     length_bytes: usize,
@@ -146,7 +128,7 @@ unsafe extern "C" fn read<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn readv<L: Lock>(
+pub(crate) unsafe extern "C" fn readv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
     _desc: *mut *mut c_void,
@@ -166,7 +148,7 @@ unsafe extern "C" fn readv<L: Lock>(
     unsafe { post_read::<L>(endpoint, &access(to, &ranges, context), target) }
 }
 
-unsafe extern "C" fn readmsg<L: Lock>(
+pub(crate) unsafe extern "C" fn readmsg<L: Lock>(
     endpoint: *mut FidEp,
     message: *const FiMsgRma,
     flags: u64,
@@ -186,7 +168,7 @@ unsafe extern "C" fn readmsg<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn write<L: Lock>(
+pub(crate) unsafe extern "C" fn write<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,
@@ -205,7 +187,7 @@ unsafe extern "C" fn write<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn writev<L: Lock>(
+pub(crate) unsafe extern "C" fn writev<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
     _desc: *mut *mut c_void,
@@ -225,7 +207,7 @@ unsafe extern "C" fn writev<L: Lock>(
     unsafe { post_write::<L>(endpoint, &access(to, &ranges, context), &payload) }
 }
 
-unsafe extern "C" fn writemsg<L: Lock>(
+pub(crate) unsafe extern "C" fn writemsg<L: Lock>(
     endpoint: *mut FidEp,
     message: *const FiMsgRma,
     flags: u64,
@@ -246,7 +228,7 @@ unsafe extern "C" fn writemsg<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn inject<L: Lock>(
+pub(crate) unsafe extern "C" fn inject<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,
@@ -264,7 +246,7 @@ unsafe extern "C" fn inject<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn writedata<L: Lock>(
+pub(crate) unsafe extern "C" fn writedata<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,
@@ -285,7 +267,7 @@ unsafe extern "C" fn writedata<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn injectdata<L: Lock>(
+pub(crate) unsafe extern "C" fn injectdata<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,

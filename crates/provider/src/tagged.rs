@@ -10,28 +10,10 @@ use weft_endpoint::{Class, FiAddr, Inject, Receive, Send};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::endpoint::FidEp;
 use weft_fabric_sys::errno::FI_EINVAL;
-use weft_fabric_sys::tagged::{FiMsgTagged, FiOpsTagged};
+use weft_fabric_sys::tagged::FiMsgTagged;
 
 use crate::lock::Lock;
 use crate::post::{self, Piece, data_if_flagged};
-
-/// The table of calls.
-pub fn ops<L: Lock>() -> &'static FiOpsTagged {
-    const {
-        &FiOpsTagged {
-            size: size_of::<FiOpsTagged>(),
-            recv: recv::<L>,
-            recvv: recvv::<L>,
-            recvmsg: recvmsg::<L>,
-            send: send::<L>,
-            sendv: sendv::<L>,
-            sendmsg: sendmsg::<L>,
-            inject: inject::<L>,
-            senddata: senddata::<L>,
-            injectdata: injectdata::<L>,
-        }
-    }
-}
 
 #[inline(always)]
 fn sending(tag: u64, context: *mut c_void, cq_data: Option<u64>, flags: Option<u64>) -> Send {
@@ -57,7 +39,7 @@ fn receiving(source: RawFiAddr, tag: u64, ignore: u64, context: *mut c_void) -> 
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn recv<L: Lock>(
+pub(crate) unsafe extern "C" fn recv<L: Lock>(
     endpoint: *mut FidEp,
     base: *mut c_void,
     length_bytes: usize,
@@ -73,7 +55,7 @@ unsafe extern "C" fn recv<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn recvv<L: Lock>(
+pub(crate) unsafe extern "C" fn recvv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
     _desc: *mut *mut c_void,
@@ -94,7 +76,7 @@ unsafe extern "C" fn recvv<L: Lock>(
     }
 }
 
-unsafe extern "C" fn recvmsg<L: Lock>(
+pub(crate) unsafe extern "C" fn recvmsg<L: Lock>(
     endpoint: *mut FidEp,
     message: *const FiMsgTagged,
     flags: u64,
@@ -113,7 +95,7 @@ unsafe extern "C" fn recvmsg<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn send<L: Lock>(
+pub(crate) unsafe extern "C" fn send<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,
@@ -128,7 +110,7 @@ unsafe extern "C" fn send<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn sendv<L: Lock>(
+pub(crate) unsafe extern "C" fn sendv<L: Lock>(
     endpoint: *mut FidEp,
     pieces: *const iovec,
     _desc: *mut *mut c_void,
@@ -149,7 +131,7 @@ unsafe extern "C" fn sendv<L: Lock>(
     }
 }
 
-unsafe extern "C" fn sendmsg<L: Lock>(
+pub(crate) unsafe extern "C" fn sendmsg<L: Lock>(
     endpoint: *mut FidEp,
     message: *const FiMsgTagged,
     flags: u64,
@@ -172,7 +154,7 @@ unsafe extern "C" fn sendmsg<L: Lock>(
     }
 }
 
-unsafe extern "C" fn inject<L: Lock>(
+pub(crate) unsafe extern "C" fn inject<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,
@@ -189,7 +171,7 @@ unsafe extern "C" fn inject<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn senddata<L: Lock>(
+pub(crate) unsafe extern "C" fn senddata<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,
@@ -205,7 +187,7 @@ unsafe extern "C" fn senddata<L: Lock>(
 }
 
 // structure: allow arguments because libfabric's callers pass them so
-unsafe extern "C" fn injectdata<L: Lock>(
+pub(crate) unsafe extern "C" fn injectdata<L: Lock>(
     endpoint: *mut FidEp,
     base: *const c_void,
     length_bytes: usize,

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What blocking calls wait with: deadlines, a descriptor that other threads can make readable, a polite pause.
+//! What blocking calls wait with: deadlines, a descriptor that other threads can make readable, a
+//! polite pause.
 //!
 //! Used by cq_wait, counter and eq. Source: fi_cq(3) for the meaning of timeouts, eventfd(2).
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
+
+/// Longest sleep in one piece, milliseconds. Chosen: the death of a remote must be seen within a
+/// second.
+pub const LONGEST_SLEEP_MS: i32 = 200;
 
 /// When a blocking call gives up.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +27,8 @@ impl Deadline {
         self.0.is_some_and(|end| Instant::now() >= end)
     }
 
-    /// Milliseconds until then, rounded up, at most `longest_ms`; -1 for never if `longest_ms` is negative.
+    /// Milliseconds until then, rounded up, at most `longest_ms`; -1 for never if `longest_ms` is
+    /// negative.
     pub fn left_ms(&self, longest_ms: i32) -> i32 {
         let Some(end) = self.0 else { return longest_ms };
         let left = end
@@ -38,7 +44,8 @@ impl Deadline {
     }
 }
 
-/// How often a waiting call looks before it starts to give the processor away. Chosen: a few microseconds of looking.
+/// How often a waiting call looks before it starts to give the processor away. Chosen: a few
+/// microseconds of looking.
 const LOOKS_BEFORE_YIELD_COUNT: u32 = 200;
 
 /// Paces a call that looks again and again because there is nothing to sleep on.

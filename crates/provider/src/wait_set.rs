@@ -15,13 +15,14 @@ use weft_fabric_sys::errno::{
 };
 use weft_fabric_sys::fabric::FidFabric;
 use weft_fabric_sys::fid::{FI_CLASS_WAIT, FI_GETWAIT, FI_GETWAITOBJ, FiOps, Fid};
-use weft_fabric_sys::wait::{FiOpsWait, FiWaitAttr, FidWait};
+use weft_fabric_sys::wait::{FiWaitAttr, FidWait};
 use weft_os::sleep::{WaitSet as Descriptors, wait_readable};
 
 use crate::fabric::Fabric;
+use crate::lock::Unlocked;
 use crate::object::{class_of, hand_out, head, no_bind, table, take_back};
-use crate::wait::{Deadline, Pace};
-use crate::waiter::LONGEST_SLEEP_MS;
+use crate::tables::Tables;
+use crate::wait::{Deadline, LONGEST_SLEEP_MS, Pace};
 
 /// What a set asks of its members, whatever they are and whatever their kind of lock.
 #[derive(Clone, Copy, Debug)]
@@ -57,11 +58,6 @@ pub struct Membership(Option<*const WaitSet>);
 
 static FID_OPS: FiOps = table(close, no_bind, control);
 
-static OPS: FiOpsWait = FiOpsWait {
-    size: size_of::<FiOpsWait>(),
-    wait,
-};
-
 /// Opens a wait set.
 ///
 /// # Safety
@@ -90,7 +86,7 @@ pub unsafe extern "C" fn open(
     let opened = WaitSet {
         fid: FidWait {
             fid: head(FI_CLASS_WAIT, std::ptr::null_mut(), &FID_OPS),
-            ops: &OPS,
+            ops: Unlocked::wait_set(),
         },
         fabric,
         members: Mutex::default(),
@@ -220,7 +216,7 @@ pub unsafe fn try_wait(fid: *const Fid) -> c_int {
     announce(&unsafe { &*fid.cast::<WaitSet>() }.snapshot())
 }
 
-unsafe extern "C" fn wait(set: *mut FidWait, timeout_ms: c_int) -> c_int {
+pub(crate) unsafe extern "C" fn wait(set: *mut FidWait, timeout_ms: c_int) -> c_int {
     // SAFETY: this table belongs to wait sets only.
     unsafe { &*set.cast::<WaitSet>() }.wait(Deadline::after_ms(timeout_ms))
 }

@@ -19,7 +19,7 @@ use weft_os::sleep::{WaitSet, wait_readable};
 
 use crate::domain::Domain;
 use crate::lock::Lock;
-use crate::wait::{Bell, Deadline, Pace};
+use crate::wait::{Bell, Deadline, LONGEST_SLEEP_MS, Pace};
 use crate::wait_set::{Calls, Membership};
 
 /// How the readers of one object sleep.
@@ -220,9 +220,6 @@ impl Waiter {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Longest sleep in one piece, milliseconds. Chosen: the death of a remote must be seen within a second.
-pub const LONGEST_SLEEP_MS: i32 = 200;
 
 impl Sleeping {
     fn new() -> Option<Self> {
