@@ -218,7 +218,8 @@ impl<P: LocalRoute> Domain<P> {
     pub fn set_operation_flags(
         &mut self,
         endpoint: EndpointId,
-        (transmit, receive): (u64, u64),
+        transmit: u64,
+        receive: u64,
     ) -> Result<(), Error> {
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         endpoint.settings.transmit_flags = transmit;

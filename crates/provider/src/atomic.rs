@@ -9,9 +9,20 @@ use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::atomic::{FiIoc, FiMsgAtomic};
 use weft_fabric_sys::endpoint::FidEp;
 
-use crate::atomic_call::{Call, Elements, NONE, only, piece, post, post_message, range, total};
+use crate::atomic_call::{
+    Call, Elements, Lists, What, only, piece, post, post_message, range, total,
+};
 use crate::atomic_offer::Form;
 use crate::lock::Lock;
+
+/// The lists of a call that takes operands alone.
+#[inline(always)]
+fn operands(operands: Elements) -> Lists {
+    Lists {
+        operands,
+        ..Lists::NONE
+    }
+}
 
 // structure: allow arguments because libfabric's callers pass them so
 pub(crate) unsafe extern "C" fn write<L: Lock>(
@@ -27,9 +38,9 @@ pub(crate) unsafe extern "C" fn write<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let ranges = &range(address, key, count, datatype);
-    let call = Call::new(Form::Base, to, ranges, (datatype, op), context);
+    let call = Call::new(Form::Base, to, ranges, What { datatype, op }, context);
     // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are fi_atomic's.
-    unsafe { post::<L>(endpoint, &call, [only(&piece(base, count)), NONE, NONE]) }
+    unsafe { post::<L>(endpoint, &call, operands(only(&piece(base, count)))) }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -47,9 +58,9 @@ pub(crate) unsafe extern "C" fn writev<L: Lock>(
 ) -> isize {
     // SAFETY: as for `write`, with fi_atomicv's arguments.
     let ranges = &range(address, key, unsafe { total(pieces, count) }, datatype);
-    let call = Call::new(Form::Base, to, ranges, (datatype, op), context);
+    let call = Call::new(Form::Base, to, ranges, What { datatype, op }, context);
     // SAFETY: as for `write`.
-    unsafe { post::<L>(endpoint, &call, [Elements { pieces, count }, NONE, NONE]) }
+    unsafe { post::<L>(endpoint, &call, operands(Elements { pieces, count })) }
 }
 
 pub(crate) unsafe extern "C" fn writemsg<L: Lock>(
@@ -58,7 +69,7 @@ pub(crate) unsafe extern "C" fn writemsg<L: Lock>(
     flags: u64,
 ) -> isize {
     // SAFETY: as for `write`, with fi_atomicmsg's arguments.
-    unsafe { post_message::<L>(endpoint, Form::Base, message, [NONE, NONE], flags) }
+    unsafe { post_message::<L>(endpoint, Form::Base, message, Lists::NONE, flags) }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -75,10 +86,16 @@ pub(crate) unsafe extern "C" fn inject<L: Lock>(
     let ranges = &range(address, key, count, datatype);
     let call = Call {
         inject: true,
-        ..Call::new(Form::Base, to, ranges, (datatype, op), std::ptr::null_mut())
+        ..Call::new(
+            Form::Base,
+            to,
+            ranges,
+            What { datatype, op },
+            std::ptr::null_mut(),
+        )
     };
     // SAFETY: as for `write`, with fi_inject_atomic's arguments.
-    unsafe { post::<L>(endpoint, &call, [only(&piece(base, count)), NONE, NONE]) }
+    unsafe { post::<L>(endpoint, &call, operands(only(&piece(base, count)))) }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -97,10 +114,19 @@ pub(crate) unsafe extern "C" fn fetch<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let ranges = &range(address, key, count, datatype);
-    let call = Call::new(Form::Fetch, to, ranges, (datatype, op), context);
-    let (operands, result) = (piece(base, count), piece(result, count));
+    let call = Call::new(Form::Fetch, to, ranges, What { datatype, op }, context);
+    let (pieces, result) = (piece(base, count), piece(result, count));
     // SAFETY: as for `write`, with fi_fetch_atomic's arguments.
-    unsafe { post::<L>(endpoint, &call, [only(&operands), NONE, only(&result)]) }
+    unsafe {
+        post::<L>(
+            endpoint,
+            &call,
+            Lists {
+                results: only(&result),
+                ..operands(only(&pieces))
+            },
+        )
+    }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -126,13 +152,22 @@ pub(crate) unsafe extern "C" fn fetchv<L: Lock>(
         unsafe { total(results, result_count) },
         datatype,
     );
-    let call = Call::new(Form::Fetch, to, ranges, (datatype, op), context);
+    let call = Call::new(Form::Fetch, to, ranges, What { datatype, op }, context);
     let results = Elements {
         pieces: results,
         count: result_count,
     };
     // SAFETY: as for `write`.
-    unsafe { post::<L>(endpoint, &call, [Elements { pieces, count }, NONE, results]) }
+    unsafe {
+        post::<L>(
+            endpoint,
+            &call,
+            Lists {
+                results,
+                ..operands(Elements { pieces, count })
+            },
+        )
+    }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -149,7 +184,18 @@ pub(crate) unsafe extern "C" fn fetchmsg<L: Lock>(
         count: result_count,
     };
     // SAFETY: as for `write`, with fi_fetch_atomicmsg's arguments.
-    unsafe { post_message::<L>(endpoint, Form::Fetch, message, [NONE, results], flags) }
+    unsafe {
+        post_message::<L>(
+            endpoint,
+            Form::Fetch,
+            message,
+            Lists {
+                results,
+                ..Lists::NONE
+            },
+            flags,
+        )
+    }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -170,16 +216,16 @@ pub(crate) unsafe extern "C" fn compare<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let ranges = &range(address, key, count, datatype);
-    let call = Call::new(Form::Compare, to, ranges, (datatype, op), context);
-    let pieces = [base, comparands, result.cast_const()].map(|base| piece(base, count));
+    let call = Call::new(Form::Compare, to, ranges, What { datatype, op }, context);
+    let [base, comparands, result] =
+        [base, comparands, result.cast_const()].map(|base| piece(base, count));
+    let lists = Lists {
+        operands: only(&base),
+        comparands: only(&comparands),
+        results: only(&result),
+    };
     // SAFETY: as for `write`, with fi_compare_atomic's arguments.
-    unsafe {
-        post::<L>(
-            endpoint,
-            &call,
-            [only(&pieces[0]), only(&pieces[1]), only(&pieces[2])],
-        )
-    }
+    unsafe { post::<L>(endpoint, &call, lists) }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -203,18 +249,18 @@ pub(crate) unsafe extern "C" fn comparev<L: Lock>(
 ) -> isize {
     // SAFETY: as for `write`, with fi_compare_atomicv's arguments.
     let ranges = &range(address, key, unsafe { total(pieces, count) }, datatype);
-    let call = Call::new(Form::Compare, to, ranges, (datatype, op), context);
-    let lists = [
-        Elements { pieces, count },
-        Elements {
+    let call = Call::new(Form::Compare, to, ranges, What { datatype, op }, context);
+    let lists = Lists {
+        operands: Elements { pieces, count },
+        comparands: Elements {
             pieces: comparands,
             count: compare_count,
         },
-        Elements {
+        results: Elements {
             pieces: results,
             count: result_count,
         },
-    ];
+    };
     // SAFETY: as for `write`.
     unsafe { post::<L>(endpoint, &call, lists) }
 }
@@ -231,16 +277,17 @@ pub(crate) unsafe extern "C" fn comparemsg<L: Lock>(
     result_count: usize,
     flags: u64,
 ) -> isize {
-    let lists = [
-        Elements {
+    let lists = Lists {
+        comparands: Elements {
             pieces: comparands,
             count: compare_count,
         },
-        Elements {
+        results: Elements {
             pieces: results,
             count: result_count,
         },
-    ];
+        ..Lists::NONE
+    };
     // SAFETY: as for `write`, with fi_compare_atomicmsg's arguments.
     unsafe { post_message::<L>(endpoint, Form::Compare, message, lists, flags) }
 }

@@ -18,6 +18,15 @@ use crate::errno::long_code;
 use crate::lock::Lock;
 use crate::offer::PIECES;
 
+/// What an atomic operation does, in libfabric's numbers.
+#[derive(Clone, Copy, Debug)]
+pub struct What {
+    /// The type of the elements.
+    pub datatype: u32,
+    /// What is done with them.
+    pub op: u32,
+}
+
 /// A call, as far as all forms are alike.
 #[derive(Debug)]
 pub struct Call<'a> {
@@ -27,10 +36,8 @@ pub struct Call<'a> {
     pub to: RawFiAddr,
     /// The target's elements.
     pub ranges: &'a [Range],
-    /// Their type.
-    pub datatype: u32,
-    /// What is done.
-    pub op: u32,
+    /// What is done with them.
+    pub what: What,
     /// Its flags, for calls that have some.
     pub flags: Option<u64>,
     /// Whether it has no completion.
@@ -40,21 +47,20 @@ pub struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A call without flags, with a completion; the pair is the elements' type and what is done with them.
+    /// A call without flags, with a completion.
     #[inline(always)]
     pub fn new(
         form: Form,
         to: RawFiAddr,
         ranges: &'a [Range],
-        (datatype, op): (u32, u32),
+        what: What,
         context: *mut c_void,
     ) -> Self {
         Self {
             form,
             to,
             ranges,
-            datatype,
-            op,
+            what,
             flags: None,
             inject: false,
             context,
@@ -72,10 +78,30 @@ pub struct Elements {
 }
 
 /// No elements.
-pub const NONE: Elements = Elements {
+const NONE: Elements = Elements {
     pieces: std::ptr::null(),
     count: 0,
 };
+
+/// The local elements of a call; [`NONE`] of what it does not take.
+#[derive(Clone, Copy, Debug)]
+pub struct Lists {
+    /// What remote memory is changed with.
+    pub operands: Elements,
+    /// What remote memory is compared with.
+    pub comparands: Elements,
+    /// Where what was there goes.
+    pub results: Elements,
+}
+
+impl Lists {
+    /// No elements at all.
+    pub const NONE: Self = Self {
+        operands: NONE,
+        comparands: NONE,
+        results: NONE,
+    };
+}
 
 impl Elements {
     /// The memory they lie in.
@@ -112,17 +138,13 @@ impl Elements {
     }
 }
 
-/// Carries out a call: operands, comparands, results.
+/// Carries out a call.
 ///
 /// # Safety
 /// `endpoint` must be an open endpoint of this kind of lock; the elements as [`Elements::buffer`] says.
-pub unsafe fn post<L: Lock>(
-    endpoint: *mut FidEp,
-    call: &Call<'_>,
-    [operands, comparands, results]: [Elements; 3],
-) -> isize {
+pub unsafe fn post<L: Lock>(endpoint: *mut FidEp, call: &Call<'_>, lists: Lists) -> isize {
     // SAFETY: the contract.
-    long_code(unsafe { try_post::<L>(endpoint, call, [operands, comparands, results]) })
+    long_code(unsafe { try_post::<L>(endpoint, call, lists) })
 }
 
 /// # Safety
@@ -130,13 +152,13 @@ pub unsafe fn post<L: Lock>(
 unsafe fn try_post<L: Lock>(
     endpoint: *mut FidEp,
     call: &Call<'_>,
-    [operands, comparands, results]: [Elements; 3],
+    lists: Lists,
 ) -> Result<(), Error> {
     let flags = call.flags.unwrap_or(0);
     if flags & (FI_TRIGGER | FI_TAGGED) != 0 {
         return Err(Error::Unsupported);
     }
-    let (element, operator) = call.form.find(call.datatype, call.op)?;
+    let (element, operator) = call.form.find(call.what.datatype, call.what.op)?;
     let size_bytes = element.size_bytes();
     // SAFETY: the contract. What a call has no use for may be anything, and is not looked at.
     let (operands, comparands, result) = unsafe {
@@ -144,13 +166,13 @@ unsafe fn try_post<L: Lock>(
             if operator.only_reads() {
                 NONE
             } else {
-                operands
+                lists.operands
             }
             .buffer(size_bytes)?,
-            comparands.buffer(size_bytes)?,
+            lists.comparands.buffer(size_bytes)?,
             match call.form {
                 Form::Base => None,
-                Form::Fetch | Form::Compare => Some(results.buffer(size_bytes)?),
+                Form::Fetch | Form::Compare => Some(lists.results.buffer(size_bytes)?),
             },
         )
     };
@@ -240,7 +262,7 @@ pub unsafe fn post_message<L: Lock>(
     endpoint: *mut FidEp,
     form: Form,
     message: *const FiMsgAtomic,
-    [comparands, results]: [Elements; 2],
+    lists: Lists,
     flags: u64,
 ) -> isize {
     // SAFETY: null or the application's message.
@@ -256,8 +278,10 @@ pub unsafe fn post_message<L: Lock>(
         form,
         to: message.addr,
         ranges: &ranges[..count],
-        datatype: message.datatype,
-        op: message.op,
+        what: What {
+            datatype: message.datatype,
+            op: message.op,
+        },
         flags: Some(flags),
         inject: false,
         context: message.context,
@@ -267,5 +291,5 @@ pub unsafe fn post_message<L: Lock>(
         count: message.iov_count,
     };
     // SAFETY: the contract.
-    unsafe { post::<L>(endpoint, &call, [operands, comparands, results]) }
+    unsafe { post::<L>(endpoint, &call, Lists { operands, ..lists }) }
 }

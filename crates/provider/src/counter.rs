@@ -52,7 +52,7 @@ pub unsafe extern "C" fn open<L: Lock>(
     let (events, wait_object, wait_set, flags) = if attr.is_null() {
         (FI_CNTR_EVENTS_COMP, FI_WAIT_NONE, std::ptr::null_mut(), 0)
     } else {
-        // SAFETY: as above.
+        // SAFETY: not null here, and the application's; these members every version has.
         unsafe {
             (
                 (*attr).events,

@@ -69,7 +69,7 @@ pub unsafe extern "C" fn open<L: Lock>(
             (*attr).wait_cond,
         )
     };
-    // SAFETY: as above.
+    // SAFETY: the application's attributes; these members every version has.
     let (wait_object, wait_set) = unsafe { ((*attr).wait_obj, (*attr).wait_set) };
     // SAFETY: with FI_PEER the context is the owner's (contract).
     let owner = match unsafe { peer::queue_owner(flags, context) } {

@@ -325,12 +325,11 @@ impl<L: Lock> Endpoint<L> {
         }
         let set = self.with(|guarded, id| {
             let (transmit, receive) = guarded.operation_flags(id)?;
-            let both = if transmits {
-                (flags, receive)
+            if transmits {
+                guarded.set_operation_flags(id, flags, receive)
             } else {
-                (transmit, flags)
-            };
-            guarded.set_operation_flags(id, both)
+                guarded.set_operation_flags(id, transmit, flags)
+            }
         });
         set.map_err(errno::number)
     }

@@ -219,7 +219,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     if unsafe { &*queue }.users.exist() {
         return -FI_EBUSY;
     }
-    // SAFETY: as above.
+    // SAFETY: it stays open until it is taken back below.
     unsafe { &*queue }.set.end(fid);
     // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
     unsafe {

@@ -179,7 +179,8 @@ fn build(
     fill(parts, version, hints, settings, addresses)
         .map(|()| info)
         .inspect_err(|NoMemory| {
-            // SAFETY: as above; nothing uses `parts` after this.
+            // SAFETY: placed by `place`, with pointers that are null or placed; nothing uses `parts`
+            // after this.
             unsafe { free_info(info) };
         })
 }

@@ -58,7 +58,8 @@ fn write(level: u32, subsystem: Subsystem, text: fmt::Arguments<'_>) {
     }
     // A NUL inside the text would only cut the line short.
     let line = CString::new(format!("{text}\n").replace('\0', " ")).unwrap_or_default();
-    // SAFETY: as above; the format takes exactly one C string, which outlives the call.
+    // SAFETY: the provider structure lives as long as the program, and the numbers are of the
+    // header's enumerations; the format takes exactly one C string, which outlives the call.
     unsafe {
         write(
             provider,

@@ -187,7 +187,8 @@ impl WaitSet {
                 pace.pause();
             }
             for member in &members {
-                // SAFETY: as above.
+                // SAFETY: members are open: closing one while it is waited for is the
+                // application's mistake (fi_poll(3)).
                 unsafe { (member.calls.wake_up)(member.fid) };
             }
         }

@@ -18,7 +18,8 @@ pub(super) fn tell(
     report: &mut Reporter,
     sinks: &mut Sinks,
     kind: AccessKind,
-    (context, ending): (usize, Ending),
+    context: usize,
+    ending: Ending,
 ) {
     match ending {
         Ending::Entry(flags) => report.accessed(sinks, kind, context, flags),
@@ -39,7 +40,8 @@ impl OneSided {
     #[inline]
     pub(super) fn answered(
         &mut self,
-        (remote, id): (RemoteId, u32),
+        remote: RemoteId,
+        id: u32,
         outcome: Result<(), Error>,
         report: &mut Reporter,
         sinks: &mut Sinks,
@@ -157,7 +159,7 @@ impl OneSided {
             ..
         } = operation;
         match operation.failed {
-            None => tell(report, sinks, kind, (context, ending)),
+            None => tell(report, sinks, kind, context, ending),
             Some(error) => report.access_failed(sinks, kind, context, error),
         }
     }

@@ -58,12 +58,8 @@ impl OneSided {
             return Ok(());
         };
         let Some(buffer) = &outgoing.buffer else {
-            refuse(
-                local,
-                (remote, outgoing.id),
-                reason(Error::KeyRejected),
-                token,
-            )?;
+            let reason = reason(Error::KeyRejected);
+            refuse(local, remote, outgoing.id, reason, token)?;
             self.outgoing.remove(number);
             return Ok(());
         };

@@ -10,9 +10,8 @@ use weft_contract::{RemoteId, Stretch, Touch};
 use weft_memory::atomic::Change;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
-use super::answer::tell;
 use super::initiator::Plan;
-use super::{Access, AccessKind, Atomic, OneSided};
+use super::{AccessKind, Atomic, OneSided};
 use crate::completion::Sinks;
 use crate::endpoint::Endpoint;
 use crate::route::LocalRoute;
@@ -76,10 +75,11 @@ impl<P: LocalRoute> Endpoint<P> {
     fn touch(
         &mut self,
         sinks: &mut Sinks,
-        (access, plan): (&Access<'_>, &Plan),
+        plan: &Plan<'_>,
         kind: AccessKind,
         mut touch: Touch<'_>,
     ) -> bool {
+        let access = plan.access;
         let (&[range], Some(local)) = (access.ranges, &mut self.local) else {
             return false;
         };
@@ -99,8 +99,7 @@ impl<P: LocalRoute> Endpoint<P> {
         if !local.touch(plan.remote, &stretch, &mut touch) {
             return false;
         }
-        let told = (access.context, plan.ending);
-        tell(&mut self.core.report, sinks, kind, told);
+        plan.tell(&mut self.core.report, sinks, kind);
         true
     }
 
@@ -108,31 +107,29 @@ impl<P: LocalRoute> Endpoint<P> {
     pub(super) fn write_directly(
         &mut self,
         sinks: &mut Sinks,
-        access: &Access<'_>,
-        plan: &Plan,
+        plan: &Plan<'_>,
         payload: &UserBuffer,
     ) -> bool {
         let touch = Touch::Write(payload);
-        self.touch(sinks, (access, plan), AccessKind::Write, touch)
+        self.touch(sinks, plan, AccessKind::Write, touch)
     }
 
     #[inline]
     pub(super) fn read_directly(
         &mut self,
         sinks: &mut Sinks,
-        access: &Access<'_>,
-        plan: &Plan,
+        plan: &Plan<'_>,
         target: &UserBuffer,
     ) -> bool {
         let touch = Touch::Read(target);
-        self.touch(sinks, (access, plan), AccessKind::Read, touch)
+        self.touch(sinks, plan, AccessKind::Read, touch)
     }
 
     #[inline]
     pub(super) fn change_directly(
         &mut self,
         sinks: &mut Sinks,
-        (access, plan): (&Access<'_>, &Plan),
+        plan: &Plan<'_>,
         atomic: &Atomic<'_>,
         result: Option<&UserBuffer>,
     ) -> bool {
@@ -163,7 +160,7 @@ impl<P: LocalRoute> Endpoint<P> {
             None => AccessKind::AtomicWrite,
         };
         let touch = Touch::Change(&change, before);
-        if !self.touch(sinks, (access, plan), kind, touch) {
+        if !self.touch(sinks, plan, kind, touch) {
             return false;
         }
         if let Some(result) = result {

@@ -14,7 +14,7 @@ use super::{
     Operation, REQUEST_LIMIT_BYTES,
 };
 use crate::backlog::{Ending as QueuedEnding, Payload, Queued};
-use crate::completion::Sinks;
+use crate::completion::{Reporter, Sinks};
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
@@ -27,7 +27,8 @@ use crate::send::{level, refused};
 type Trailers<'a> = [&'a UserBuffer; 2];
 
 /// A checked call.
-pub(super) struct Plan {
+pub(super) struct Plan<'a> {
+    pub(super) access: &'a Access<'a>,
     pub(super) remote: RemoteId,
     /// Nothing is left to be done for the user once the request is sent.
     ends_when_sent: bool,
@@ -36,10 +37,18 @@ pub(super) struct Plan {
     inject: bool,
 }
 
+impl Plan<'_> {
+    /// Tells the user that the operation is over.
+    #[inline]
+    pub(super) fn tell(&self, report: &mut Reporter, sinks: &mut Sinks, kind: AccessKind) {
+        tell(report, sinks, kind, self.access.context, self.ending);
+    }
+}
+
 impl<P: LocalRoute> Endpoint<P> {
     /// Checks what all operations have in common.
     #[inline]
-    fn plan(&mut self, access: &Access<'_>, length_bytes: usize) -> Result<Plan, Error> {
+    fn plan<'a>(&mut self, access: &'a Access<'a>, length_bytes: usize) -> Result<Plan<'a>, Error> {
         if self.local.is_none() {
             return Err(Error::BadState);
         }
@@ -70,6 +79,7 @@ impl<P: LocalRoute> Endpoint<P> {
         use weft_contract::CompletionLevel::{Delivery, Inject};
         let wanted = level(flags);
         Ok(Plan {
+            access,
             remote,
             // An inject ends as soon as it is sent, unless the endpoint was opened for more than that.
             ends_when_sent: if access.inject {
@@ -100,13 +110,8 @@ impl<P: LocalRoute> Endpoint<P> {
 
     /// Sends a request; all of it travels in one message.
     #[inline]
-    fn request(
-        &mut self,
-        remote: RemoteId,
-        tag: Tag,
-        access: &Access<'_>,
-        trailers: Trailers<'_>,
-    ) -> Result<(), Error> {
+    fn request(&mut self, plan: &Plan<'_>, tag: Tag, trailers: Trailers<'_>) -> Result<(), Error> {
+        let &Plan { access, remote, .. } = plan;
         let local = self.local.as_mut().ok_or(Error::BadState)?;
         let core = &mut self.core;
         let one_sided = core.one_sided.get_or_insert_with(OneSided::new);
@@ -158,12 +163,12 @@ impl<P: LocalRoute> Endpoint<P> {
     }
 }
 
-fn waiting(plan: &Plan, kind: AccessKind, context: usize, buffer: UserBuffer) -> Operation {
+fn waiting(plan: &Plan<'_>, kind: AccessKind, buffer: UserBuffer) -> Operation {
     Operation {
         remote: plan.remote,
         serial: 0,
         kind,
-        context,
+        context: plan.access.context,
         ending: plan.ending,
         buffer,
         _copy: None,
@@ -200,21 +205,16 @@ impl<P: LocalRoute> Domain<P> {
         if plan.inject && payload.length_bytes() > inject_limit_bytes {
             return Err(Error::TooLong);
         }
-        if endpoint.write_directly(&mut self.sinks, access, &plan, payload) {
+        if endpoint.write_directly(&mut self.sinks, &plan, payload) {
             return Ok(());
         }
         if head_bytes(access.ranges) + payload.length_bytes() > REQUEST_LIMIT_BYTES {
-            return endpoint.write_long(&mut self.sinks, access, &plan, payload);
+            return endpoint.write_long(&mut self.sinks, &plan, payload);
         }
         let tag = Tag::new(Kind::Write, NOBODY);
         let trailers = [payload, &UserBuffer::empty()];
-        endpoint.request_change(
-            &mut self.sinks,
-            (access, &plan),
-            AccessKind::Write,
-            tag,
-            trailers,
-        )
+        let sinks = &mut self.sinks;
+        endpoint.request_change(sinks, &plan, AccessKind::Write, tag, trailers)
     }
 
     /// Reads a remote's registered memory (fi_read and its forms) into `target`.
@@ -229,11 +229,11 @@ impl<P: LocalRoute> Domain<P> {
     ) -> Result<(), Error> {
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         let plan = endpoint.plan(access, target.length_bytes())?;
-        if endpoint.read_directly(&mut self.sinks, access, &plan, &target) {
+        if endpoint.read_directly(&mut self.sinks, &plan, &target) {
             return Ok(());
         }
         let nothing = UserBuffer::empty();
-        endpoint.request_result(access, &plan, AccessKind::Read, |id| {
+        endpoint.request_result(&plan, AccessKind::Read, |id| {
             (Tag::new(Kind::Read, id), [&nothing; 2], target)
         })
     }
@@ -255,7 +255,7 @@ impl<P: LocalRoute> Domain<P> {
         let length_bytes = check(atomic, access, result.as_ref())?;
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         let plan = endpoint.plan(access, length_bytes)?;
-        if endpoint.change_directly(&mut self.sinks, (access, &plan), atomic, result.as_ref()) {
+        if endpoint.change_directly(&mut self.sinks, &plan, atomic, result.as_ref()) {
             return Ok(());
         }
         let trailers = [atomic.operands, atomic.comparands];
@@ -266,13 +266,12 @@ impl<P: LocalRoute> Domain<P> {
             ..Tag::new(Kind::Atomic, id)
         };
         match result {
-            Some(result) => endpoint.request_result(access, &plan, AccessKind::AtomicFetch, |id| {
+            Some(result) => endpoint.request_result(&plan, AccessKind::AtomicFetch, |id| {
                 (tag(id, FETCHES), trailers, result)
             }),
             None => {
-                let call = (access, &plan);
                 let kind = AccessKind::AtomicWrite;
-                endpoint.request_change(&mut self.sinks, call, kind, tag(NOBODY, 0), trailers)
+                endpoint.request_change(&mut self.sinks, &plan, kind, tag(NOBODY, 0), trailers)
             }
         }
     }
@@ -322,20 +321,15 @@ impl<P: LocalRoute> Endpoint<P> {
     fn request_change(
         &mut self,
         sinks: &mut Sinks,
-        (access, plan): (&Access<'_>, &Plan),
+        plan: &Plan<'_>,
         kind: AccessKind,
         tag: Tag,
         trailers: Trailers<'_>,
     ) -> Result<(), Error> {
         if plan.ends_when_sent && !self.wants_confirmation(plan.remote) {
-            self.request(plan.remote, tag, access, trailers)?;
+            self.request(plan, tag, trailers)?;
             self.note_unconfirmed(plan.remote);
-            tell(
-                &mut self.core.report,
-                sinks,
-                kind,
-                (access.context, plan.ending),
-            );
+            plan.tell(&mut self.core.report, sinks, kind);
             return Ok(());
         }
         let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
@@ -344,11 +338,10 @@ impl<P: LocalRoute> Endpoint<P> {
             id: one_sided.operations.next(),
             ..tag
         };
-        self.request(plan.remote, tag, access, trailers)?;
-        let mut operation = waiting(plan, kind, access.context, UserBuffer::empty());
+        self.request(plan, tag, trailers)?;
+        let mut operation = waiting(plan, kind, UserBuffer::empty());
         if plan.ends_when_sent {
-            let told = (access.context, plan.ending);
-            tell(&mut self.core.report, sinks, kind, told);
+            plan.tell(&mut self.core.report, sinks, kind);
             operation.ending = Ending::Told;
         }
         self.note(operation);
@@ -360,15 +353,14 @@ impl<P: LocalRoute> Endpoint<P> {
     #[inline]
     fn request_result<'a>(
         &mut self,
-        access: &Access<'_>,
-        plan: &Plan,
+        plan: &Plan<'_>,
         kind: AccessKind,
         make: impl FnOnce(u32) -> (Tag, Trailers<'a>, UserBuffer),
     ) -> Result<(), Error> {
         let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
         let (tag, trailers, result) = make(one_sided.operations.next());
-        self.request(plan.remote, tag, access, trailers)?;
-        self.note(waiting(plan, kind, access.context, result));
+        self.request(plan, tag, trailers)?;
+        self.note(waiting(plan, kind, result));
         Ok(())
     }
 
@@ -377,8 +369,7 @@ impl<P: LocalRoute> Endpoint<P> {
     fn write_long(
         &mut self,
         sinks: &mut Sinks,
-        access: &Access<'_>,
-        plan: &Plan,
+        plan: &Plan<'_>,
         payload: &UserBuffer,
     ) -> Result<(), Error> {
         let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
@@ -386,8 +377,8 @@ impl<P: LocalRoute> Endpoint<P> {
             flags: WANTS_ANSWER,
             ..Tag::new(Kind::LongWrite, one_sided.operations.next())
         };
-        self.request(plan.remote, tag, access, [&UserBuffer::empty(); 2])?;
-        let mut operation = waiting(plan, AccessKind::Write, access.context, payload.clone());
+        self.request(plan, tag, [&UserBuffer::empty(); 2])?;
+        let mut operation = waiting(plan, AccessKind::Write, payload.clone());
         operation.awaits_sent = true;
         if plan.inject {
             // Not longer than the inject limit, which a scratch holds.
@@ -396,8 +387,7 @@ impl<P: LocalRoute> Endpoint<P> {
             operation.buffer = copy.payload(length);
             operation._copy = Some(copy);
             if plan.ends_when_sent {
-                let told = (access.context, plan.ending);
-                tell(&mut self.core.report, sinks, AccessKind::Write, told);
+                plan.tell(&mut self.core.report, sinks, AccessKind::Write);
                 operation.ending = Ending::Told;
             }
         }

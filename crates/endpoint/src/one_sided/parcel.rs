@@ -206,7 +206,7 @@ impl OneSided {
                 let op = service(remote, Tag::new(Kind::Done, 0), token, true);
                 local.post_send(&op, &scratch.payload(length))?;
             }
-            Some(&Parcel::Refused(id, reason)) => refuse(local, (remote, id), reason, token)?,
+            Some(&Parcel::Refused(id, reason)) => refuse(local, remote, id, reason, token)?,
             Some(Parcel::Result(id, bytes)) => {
                 let payload = match bytes {
                     Bytes::Short(bytes, length_bytes) => {
@@ -254,7 +254,8 @@ impl OneSided {
 /// Tells a remote that its operation was refused.
 pub(super) fn refuse<P: Peer>(
     local: &mut P,
-    (remote, id): (RemoteId, u32),
+    remote: RemoteId,
+    id: u32,
     reason: u8,
     token: u64,
 ) -> Result<(), PostError> {

@@ -71,10 +71,13 @@ impl Core {
         match tag.kind {
             Kind::Done => {
                 let _ = each_id(payload, |id| {
-                    one_sided.answered((envelope.remote, id), Ok(()), report, sinks);
+                    one_sided.answered(envelope.remote, id, Ok(()), report, sinks);
                 });
             }
-            Kind::Refused => one_sided.answered(source, Err(error_of(tag.code)), report, sinks),
+            Kind::Refused => {
+                let refused = Err(error_of(tag.code));
+                one_sided.answered(envelope.remote, tag.id, refused, report, sinks);
+            }
             Kind::Result => {
                 let length = envelope.length_bytes;
                 let outcome = match one_sided.place_of_result(source.0, source.1, length, false) {
@@ -84,7 +87,7 @@ impl Core {
                     }
                     None => Err(REASONS[0]),
                 };
-                one_sided.answered(source, outcome, report, sinks);
+                one_sided.answered(envelope.remote, tag.id, outcome, report, sinks);
             }
             Kind::Payload => {
                 if let Some(slot) = one_sided.incoming_by_id.remove(&source) {
@@ -200,7 +203,7 @@ impl Core {
                 Kind::Write => one_sided.write(sinks, envelope, &head, rest),
                 Kind::LongWrite => one_sided.expect_payload(sinks, envelope, tag, &head),
                 Kind::Read => one_sided.read(sinks, envelope.remote, tag, &head),
-                _ => one_sided.change(sinks, envelope, tag, (&head, rest)),
+                _ => one_sided.change(sinks, envelope, tag, &head, rest),
             },
         };
         match done {
@@ -361,7 +364,8 @@ impl OneSided {
         sinks: &Sinks,
         envelope: &Envelope,
         tag: Tag,
-        (head, rest): (&Head, BytesView<'_>),
+        head: &Head,
+        rest: BytesView<'_>,
     ) -> Result<Touched, Error> {
         let (operator, element) = tag.atomic().ok_or(REASONS[0])?;
         let fetches = tag.flags & FETCHES != 0;
