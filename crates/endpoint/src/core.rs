@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All of an endpoint that its transport's callbacks change, apart from the transport itself.
 //!
-//! Changed by send.rs and receive.rs from above, by progress.rs from below.
+//! Changed by send.rs and receive.rs from above, by arrivals.rs from below.
 
 use weft_contract::{Class, Envelope, RemoteId};
 use weft_matching::Matcher;
@@ -9,14 +9,12 @@ use weft_memory::{Scratch, UserBuffer};
 
 use crate::backlog::Backlog;
 use crate::completion::{ReceiveEnd, Reporter};
-use crate::multi_receive::{MultiId, MultiReceive};
+use crate::multi_buffer::{MultiId, MultiReceives};
 use crate::one_sided::OneSided;
-use crate::peek::Claimed;
 use crate::route::Remotes;
-use crate::settings::DEFAULT_MIN_MULTI_RECEIVE_BYTES;
 use crate::slots::Slots;
 use crate::statistics::Waiting;
-use crate::unexpected::{PayloadPool, Unexpected};
+use crate::unexpected::{Claimed, PayloadPool, Unexpected};
 
 /// A posted receive.
 pub(crate) struct Posted {
@@ -70,7 +68,7 @@ impl Matching {
     pub(crate) fn of(&mut self, class: Class) -> &mut Matcher<Posted, Unexpected> {
         match class {
             Class::Tagged => &mut self.tagged,
-            // Service messages never come here: progress.rs takes them before they are matched.
+            // Service messages never come here: arrivals.rs takes them before they are matched.
             Class::Message | Class::Service => &mut self.messages,
         }
     }
@@ -96,10 +94,9 @@ pub(crate) struct Core {
     pub(crate) matching: Matching,
     pub(crate) pending: Slots<PendingSend>,
     pub(crate) fillings: Slots<Filling>,
-    pub(crate) multis: Slots<MultiReceive>,
+    pub(crate) multis: MultiReceives,
     pub(crate) claimed: Vec<Claimed>,
     pub(crate) pool: PayloadPool,
-    pub(crate) min_multi_receive_bytes: usize,
     /// Sends that found no room.
     pub(crate) backlog: Backlog,
     /// Where their copies lie while they are posted; taken at the first one.
@@ -122,10 +119,9 @@ impl Core {
             },
             pending: Slots::new(),
             fillings: Slots::new(),
-            multis: Slots::new(),
+            multis: MultiReceives::new(),
             claimed: Vec::new(),
             pool: PayloadPool::new(),
-            min_multi_receive_bytes: DEFAULT_MIN_MULTI_RECEIVE_BYTES,
             backlog: Backlog::default(),
             scratch: None,
             has_chores: false,

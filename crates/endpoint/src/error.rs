@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How calls into the domain, and operations that were under way, fail. Mapped to FI_E* in the provider.
+//! How calls into the domain, and operations that were under way, fail. Mapped to FI_E* in the
+//! provider.
 
 use core::fmt;
 
-use weft_contract::TransferError;
+use weft_contract::{PostError, TransferError};
 
 /// What went wrong. The name in parentheses is the libfabric error it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -85,5 +86,15 @@ impl core::error::Error for Error {}
 impl From<TransferError> for Error {
     fn from(error: TransferError) -> Self {
         Self::Transfer(error)
+    }
+}
+
+/// Why a transport did not take a send, in our words.
+#[cold]
+pub(crate) fn refused(error: PostError) -> Error {
+    match error {
+        PostError::Busy => Error::Again,
+        PostError::Failed(TransferError::TooLong) => Error::TooLong,
+        PostError::Failed(error) => Error::Transfer(error),
     }
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The operation and completion flags of libfabric that the endpoint understands, with their numbers.
+//! The operation and completion flags of libfabric that the endpoint understands, with their
+//! numbers.
 //!
-//! Specified: rdma/fabric.h; meanings in fi_endpoint(3), fi_msg(3), fi_tagged(3), fi_cq(3). The provider
-//! passes them through unchanged. Flags not named here are ignored.
+//! Specified: rdma/fabric.h; meanings in fi_endpoint(3), fi_msg(3), fi_tagged(3), fi_cq(3). The
+//! provider passes them through unchanged. Flags not named here are ignored.
+
+use weft_contract::CompletionLevel;
 
 /// The operation is a message without a tag (FI_MSG).
 pub const MSG: u64 = 1 << 1;
@@ -50,3 +53,16 @@ pub const DISCARD: u64 = 1 << 58;
 pub const CLAIM: u64 = 1 << 59;
 /// Binding of a queue: entries only for operations that ask for one (FI_SELECTIVE_COMPLETION).
 pub const SELECTIVE_COMPLETION: u64 = 1 << 59;
+
+/// When a send with these flags is complete. Specified: without a flag, a reliable endpoint
+/// completes at transmission (fi_endpoint(3)).
+#[inline(always)]
+pub(crate) fn level(flags: u64) -> CompletionLevel {
+    if flags & (DELIVERY_COMPLETE | MATCH_COMPLETE) != 0 {
+        CompletionLevel::Delivery
+    } else if flags & INJECT_COMPLETE != 0 && flags & TRANSMIT_COMPLETE == 0 {
+        CompletionLevel::Inject
+    } else {
+        CompletionLevel::Transmit
+    }
+}

@@ -18,10 +18,9 @@ use crate::completion::{Reporter, Sinks};
 use crate::core::{Core, PendingSend};
 use crate::endpoint::Endpoint;
 use crate::error::Error;
-use crate::flags;
+use crate::flags::{self, level};
 use crate::ids::FiAddr;
 use crate::route::LocalRoute;
-use crate::send::level;
 
 /// The token of sends of which nobody wants to hear: it names no pending send, of which there are
 /// never so many.

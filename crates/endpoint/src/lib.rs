@@ -1,29 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The endpoint: the owner of everything that one libfabric domain has.
 //!
-//! The provider turns each fi_* call into one call of [`Domain`]. A send finds its remote and that remote's
-//! route and hands the message to a transport. A receive takes an unexpected message or is posted. Reading an
-//! empty completion queue makes progress: the transports bound to it call back, an arriving message is matched,
-//! copied into the user's buffer and completed on the queue in one pass.
+//! The provider turns each fi_* call into one call of [`Domain`]. A send finds its remote and that
+//! remote's route and hands the message to a transport. A receive takes an unexpected message or is
+//! posted. Reading an empty completion queue makes progress: the transports bound to it call back,
+//! an arriving message is matched, copied into the user's buffer and completed on the queue in one
+//! pass.
 //!
-//! There is no lock here, and no shared ownership: objects live in tables inside the one [`Domain`] and are
-//! named by number. What a transport's callbacks change (`core`) lies beside the transport, so both can
-//! be borrowed at once.
+//! There is no lock here, and no shared ownership: objects live in tables inside the one [`Domain`]
+//! and are named by number. What a transport's callbacks change (`core`) lies beside the transport,
+//! so both can be borrowed at once.
 //!
 //! Modules, in the order a message meets them:
-//! - `settings`, `ids`, `domain`, `endpoint`: what there is, and how it is opened, bound and closed;
-//! - `address_vector`, [`route`], `send`: on the way down; `shm_route`: a transport as a route; [`joined`]: two as one;
+//! - `settings`, `ids`, `domain`, `endpoint`, `opening`: what there is, and how it is opened, bound
+//!   and closed;
+//! - `address_vector`, [`route`], `send`: on the way down; `shm_route`: a transport as a route;
+//!   [`joined`]: two as one;
 //! - `later`, `backlog`: sends that their route cannot take now;
-//! - `receive`, `multi_receive`, `peek`: what a receive may ask for; `watch`: whose death would leave it waiting;
-//! - `one_sided`: reads, writes and atomics of registered memory, carried by messages between the endpoints;
-//! - `foreign`: when somebody else matches;
-//! - `progress`, `core`, `slots`, `unexpected`: on the way up;
-//! - `completion`, `completion_queue`, `counter`, `statistics`, `sleep`, `alarm`: what the user hears of it, and when;
+//! - `receive`, `multi_receive`, `multi_buffer`, `peek`: what a receive may ask for; `watch`: whose
+//!   death would leave it waiting;
+//! - `one_sided`: reads, writes and atomics of registered memory, carried by messages between the
+//!   endpoints;
+//! - `foreign`, `foreign_calls`, `foreign_arrivals`: when somebody else matches;
+//! - `progress`, `arrivals`, `core`, `slots`, `unexpected`: on the way up;
+//! - `completion`, `completion_queue`, `counter`, `statistics`, `sleep`, `alarm`: what the user
+//!   hears of it, and when;
 //! - [`error`], [`flags`]: the words for it; [`in_process`]: a transport to measure others by.
 #![forbid(unsafe_code)]
 
 mod address_vector;
 mod alarm;
+mod arrivals;
 mod backlog;
 mod completion;
 mod completion_queue;
@@ -34,12 +41,16 @@ mod endpoint;
 pub mod error;
 pub mod flags;
 mod foreign;
+mod foreign_arrivals;
+mod foreign_calls;
 mod ids;
 pub mod in_process;
 pub mod joined;
 mod later;
+mod multi_buffer;
 mod multi_receive;
 mod one_sided;
+mod opening;
 mod peek;
 mod progress;
 mod receive;

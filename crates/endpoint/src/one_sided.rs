@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One-sided operations: reads, writes and atomics of a remote's registered memory. fi_rma(3), fi_atomic(3), fi_mr(3).
+//! One-sided operations: reads, writes and atomics of a remote's registered memory. fi_rma(3),
+//! fi_atomic(3), fi_mr(3).
 //!
-//! They are carried out by the remote's endpoint when it makes progress, and travel as service messages over whatever
-//! route leads there (docs/one-sided.md). The initiator posts a request; the target carries it out in place, without a
-//! bounce, and answers. Short payload travels with its request or answer; long payload is a message of its own, which
-//! lands where it belongs by whatever protocol the route has for long messages.
+//! They are carried out by the remote's endpoint when it makes progress, and travel as service
+//! messages over whatever route leads there (docs/one-sided.md). The initiator posts a request; the
+//! target carries it out in place, without a bounce, and answers. Short payload travels with its
+//! request or answer; long payload is a message of its own, which lands where it belongs by
+//! whatever protocol the route has for long messages.
 //!
-//! `initiator` posts, unless `direct` finds the memory within reach; `answer` hears of the ends; `target` serves; `parcel` keeps what found no room; `region` is the memory
-//! that remotes may touch, `closing` takes it back while messages use it; `request` the format. What both sides of one endpoint keep is [`OneSided`], made at first
-//! use, so that endpoints without one-sided operations pay one look at a pointer for each round of progress.
+//! `initiator` posts, unless `direct` finds the memory within reach; `answer` hears of the ends;
+//! `target` serves; `outbox` keeps what found no room, `parcel` sends it; `region` is the memory
+//! that remotes may touch, `registration` how it gets there, `closing` takes it back while messages
+//! use it; `request` the format. What both sides of one endpoint keep is [`OneSided`], made at
+//! first use, so that endpoints without one-sided operations pay one look at a pointer for each
+//! round of progress.
 
 use std::collections::HashMap;
 
@@ -22,26 +27,29 @@ mod answer;
 mod closing;
 mod direct;
 mod initiator;
+mod outbox;
 mod parcel;
 mod region;
+mod registration;
 mod request;
 mod target;
 
-use parcel::Outbox;
+use outbox::Outbox;
 pub(crate) use region::Regions;
 pub use region::{KeyChoice, RegionSettings};
 pub use request::{RANGE_LIMIT, Range};
 
-/// Operations of one endpoint that wait for the answer of one remote, at most; more are told to come again. Chosen:
-/// bounds what the target may have to keep for answers that find no room, to 2 MiB for each initiator.
+/// Operations of one endpoint that wait for the answer of one remote, at most; more are told to
+/// come again. Chosen: bounds what the target may have to keep for answers that find no room, to 2
+/// MiB for each initiator.
 const OUTSTANDING_LIMIT: u32 = 256;
 
-/// Longest request with all that travels in it, and longest answer that is copied when it is made. Specified by what
-/// every route takes whole.
+/// Longest request with all that travels in it, and longest answer that is copied when it is made.
+/// Specified by what every route takes whole.
 pub(crate) const REQUEST_LIMIT_BYTES: usize = crate::settings::DEFAULT_INJECT_LIMIT_BYTES;
 
-/// Most bytes of operands, comparands and results together in one atomic operation. Chosen: a request, less the
-/// longest head.
+/// Most bytes of operands, comparands and results together in one atomic operation. Chosen: a
+/// request, less the longest head.
 pub const ATOMIC_LIMIT_BYTES: usize = REQUEST_LIMIT_BYTES - request::HEAD_LIMIT_BYTES;
 
 /// What all one-sided operations have in common.
@@ -143,7 +151,8 @@ pub(crate) struct OneSided {
     operations: Slots<Operation>,
     /// Operations that wait for an answer, by remote.
     outstanding: Vec<u32>,
-    /// Serial of the last request without an answer that may not be carried out yet, by remote; 0 if there is none.
+    /// Serial of the last request without an answer that may not be carried out yet, by remote; 0
+    /// if there is none.
     unconfirmed: Vec<u64>,
     last_serial: u64,
     incoming: Slots<Incoming>,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Looking for messages without receiving them, and claiming them: FI_PEEK, FI_CLAIM, FI_DISCARD.
 //!
-//! Called by receive.rs. Specified in fi_tagged(3): a peek makes progress and answers on the completion queue,
-//! with an error entry if there is no message; a claimed message is found by no other receive, and belongs to
-//! the receive with FI_CLAIM and the same context.
+//! Called by receive.rs. Specified in fi_tagged(3): a peek makes progress and answers on the
+//! completion queue, with an error entry if there is no message; a claimed message is found by no
+//! other receive, and belongs to the receive with FI_CLAIM and the same context.
 
 use weft_memory::UserBuffer;
 
@@ -16,13 +16,7 @@ use crate::ids::EndpointId;
 use crate::receive::Target;
 use crate::route::LocalRoute;
 use crate::settings::Receive;
-use crate::unexpected::Unexpected;
-
-/// A message that was claimed and not received yet.
-pub(crate) struct Claimed {
-    pub(crate) context: usize,
-    pub(crate) message: Unexpected,
-}
+use crate::unexpected::Claimed;
 
 impl<P: LocalRoute> Domain<P> {
     /// Looks for a message; `action` is what to do with it: nothing, FI_CLAIM or FI_DISCARD.

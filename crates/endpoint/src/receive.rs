@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Receiving: every fi_recv and fi_trecv call comes here, fi_cancel too. fi_msg(3), fi_tagged(3).
 //!
-//! Called by the provider. A receive takes the earliest unexpected message that it matches, or is posted.
-//! Calls multi_receive.rs and peek.rs for the receives that are more than that.
+//! Called by the provider. A receive takes the earliest unexpected message that it matches, or is
+//! posted. Calls multi_receive.rs and peek.rs for the receives that are more than that.
 
 use weft_contract::{Class, Envelope, Landing, LandingToken, TransferError};
 use weft_matching::{UnexpectedId, Want};
@@ -15,7 +15,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::flags;
 use crate::ids::{EndpointId, FiAddr};
-use crate::multi_receive::{MultiId, Release};
+use crate::multi_buffer::{MultiId, Release};
 use crate::route::LocalRoute;
 use crate::settings::Receive;
 use crate::unexpected::{Body, Unexpected};
@@ -31,13 +31,13 @@ pub(crate) struct Target {
 }
 
 impl<P: LocalRoute> Domain<P> {
-    /// Posts a receive, or does what its flags say: FI_MULTI_RECV, FI_PEEK, FI_CLAIM, FI_DISCARD. The buffer
-    /// stays ours until the completion; peeks and discards take an empty one. Fast path.
+    /// Posts a receive, or does what its flags say: FI_MULTI_RECV, FI_PEEK, FI_CLAIM, FI_DISCARD.
+    /// The buffer stays ours until the completion; peeks and discards take an empty one. Fast path.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if `source` names no remote, flags contradict each other, or FI_CLAIM comes without
-    /// a message claimed under the same context; [`Error::BadState`] before the endpoint is enabled;
-    /// [`Error::NotBound`] for a peek without a receive queue to answer on.
+    /// [`Error::Invalid`] if `source` names no remote, flags contradict each other, or FI_CLAIM
+    /// comes without a message claimed under the same context; [`Error::BadState`] before the
+    /// endpoint is enabled; [`Error::NotBound`] for a peek without a receive queue to answer on.
     #[inline]
     pub fn receive(
         &mut self,
@@ -48,7 +48,8 @@ impl<P: LocalRoute> Domain<P> {
         self.receive_into(endpoint, receive, || buffer)
     }
 
-    /// The same with a buffer that is made where it is needed, so that it is written only there. Fast path.
+    /// The same with a buffer that is made where it is needed, so that it is written only there.
+    /// Fast path.
     ///
     /// # Errors
     /// As [`Domain::receive`].
@@ -184,8 +185,8 @@ impl<P: LocalRoute> Endpoint<P> {
         })
     }
 
-    /// Posts a receive that no unexpected message matches; has its source watched, so that it does not wait
-    /// for the dead. Fast path.
+    /// Posts a receive that no unexpected message matches; has its source watched, so that it does
+    /// not wait for the dead. Fast path.
     #[inline(always)]
     pub(crate) fn post(&mut self, class: Class, want: Want, posted: Posted) {
         if let Some(source) = want.source {
@@ -296,7 +297,7 @@ impl Core {
         match multi {
             None => self.report_end(sinks, &envelope, &end, outcome),
             Some(multi) => {
-                let release = self.end_part(multi);
+                let release = self.multis.end_part(multi);
                 let now = matches!(release, Release::Now);
                 self.report_end(
                     sinks,
@@ -353,7 +354,7 @@ impl Core {
         match posted.multi {
             None => self.report.receive_failed(sinks, class, &end, error),
             Some(multi) => {
-                if self.fail_multi(multi, error) {
+                if self.multis.fail(multi, error) {
                     self.report.receive_failed(
                         sinks,
                         class,

@@ -3,43 +3,18 @@
 //!
 //! Called by the provider; calls route.rs for the remote and its transport for the rest.
 
-use weft_contract::{
-    CompletionLevel, PostError, Posted, RemoteId, SendOp, SendToken, TransferError,
-};
+use weft_contract::{CompletionLevel, PostError, Posted, RemoteId, SendOp, SendToken};
 use weft_memory::UserBuffer;
 
 use crate::core::PendingSend;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
-use crate::flags;
+use crate::error::{Error, refused};
+use crate::flags::{self, level};
 use crate::ids::{EndpointId, FiAddr};
 use crate::later::Posting;
 use crate::route::LocalRoute;
 use crate::settings::{Inject, Send};
-
-/// When a send with these flags is complete. Specified: without a flag, a reliable endpoint completes at
-/// transmission (fi_endpoint(3)).
-#[inline(always)]
-pub(crate) fn level(flags: u64) -> CompletionLevel {
-    if flags & (flags::DELIVERY_COMPLETE | flags::MATCH_COMPLETE) != 0 {
-        CompletionLevel::Delivery
-    } else if flags & flags::INJECT_COMPLETE != 0 && flags & flags::TRANSMIT_COMPLETE == 0 {
-        CompletionLevel::Inject
-    } else {
-        CompletionLevel::Transmit
-    }
-}
-
-/// Why a transport did not take a send, in our words.
-#[cold]
-pub(crate) fn refused(error: PostError) -> Error {
-    match error {
-        PostError::Busy => Error::Again,
-        PostError::Failed(TransferError::TooLong) => Error::TooLong,
-        PostError::Failed(error) => Error::Transfer(error),
-    }
-}
 
 impl<P: LocalRoute> Endpoint<P> {
     /// The remote that the user calls `to`, and its transport; none if a send cannot go straight
@@ -50,7 +25,8 @@ impl<P: LocalRoute> Endpoint<P> {
         Some((self.core.remotes.open(to)?, local))
     }
 
-    /// Sends a fenced operation back while earlier ones to the same remote are under way (FI_FENCE).
+    /// Sends a fenced operation back while earlier ones to the same remote are under way
+    /// (FI_FENCE).
     #[cold]
     fn heed_fence(&self, to: FiAddr, flags: u64) -> Result<(), Error> {
         let remote = self.core.remotes.named(to).ok_or(Error::Invalid)?;
@@ -95,10 +71,9 @@ impl<P: LocalRoute> Domain<P> {
     /// # Errors
     /// [`Error::Again`] when [`SEND_DEPTH`](crate::SEND_DEPTH) messages to the remote wait, or the
     /// memory that they may take is used up: nothing was sent; make progress and call again.
-    /// [`Error::Invalid`] if `to` names no remote, [`Error::BadState`] before the endpoint is enabled,
-    /// [`Error::TooLong`] beyond the inject limit under FI_INJECT, and beyond 1 TiB,
-    /// [`Error::Transfer`] if the remote is gone
-    /// or cannot be reached.
+    /// [`Error::Invalid`] if `to` names no remote, [`Error::BadState`] before the endpoint is
+    /// enabled, [`Error::TooLong`] beyond the inject limit under FI_INJECT, and beyond 1 TiB,
+    /// [`Error::Transfer`] if the remote is gone or cannot be reached.
     #[inline(always)]
     pub fn send(
         &mut self,
@@ -157,8 +132,8 @@ impl<P: LocalRoute> Domain<P> {
         Ok(())
     }
 
-    /// Sends a short message whose buffer is the user's again on return; no entry is written on the queue if
-    /// it succeeds, but counters count. Fast path.
+    /// Sends a short message whose buffer is the user's again on return; no entry is written on the
+    /// queue if it succeeds, but counters count. Fast path.
     ///
     /// # Errors
     /// As [`Domain::send`].

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages that arrived before their receive: what is kept of them, and the memory that keeps it.
 //!
-//! Filled by progress.rs; emptied by receive.rs and peek.rs. Offers keep nothing but their name: their payload
-//! stays with the sender.
+//! Filled by progress.rs; emptied by receive.rs and peek.rs. Offers keep nothing but their name:
+//! their payload stays with the sender.
 
 use weft_contract::{AckToken, Class, Envelope, OfferId, RemoteId, TransferError};
 use weft_memory::{BytesView, UserBuffer};
@@ -24,7 +24,8 @@ pub(crate) enum Body {
     Void(TransferError),
 }
 
-/// An envelope as it is kept: without an `Option`, which would be copied in another width than it was just written, and stall.
+/// An envelope as it is kept: without an `Option`, which would be copied in another width than it
+/// was just written, and stall.
 #[derive(Clone, Copy)]
 pub(crate) struct Kept {
     pub(crate) remote: RemoteId,
@@ -69,7 +70,8 @@ pub(crate) struct Unexpected {
 }
 
 impl Body {
-    /// Copies the first `length_bytes` of a kept payload into `buffer` at `offset_bytes`, as far as it reaches.
+    /// Copies the first `length_bytes` of a kept payload into `buffer` at `offset_bytes`, as far as
+    /// it reaches.
     pub(crate) fn fill(&self, buffer: &UserBuffer, offset_bytes: usize, length_bytes: u64) {
         let bytes: &[u8] = match self {
             Self::Heap(bytes) => bytes,
@@ -152,6 +154,12 @@ impl PayloadPool {
             .next_power_of_two()
             .trailing_zeros() as usize
     }
+}
+
+/// A message that was claimed and not received yet.
+pub(crate) struct Claimed {
+    pub(crate) context: usize,
+    pub(crate) message: Unexpected,
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `fi_getinfo`: one offer, fitted to the application's hints, with its addresses resolved.
 //!
-//! Called by the host through `fi_provider.getinfo`; uses hints, offer, address, c_memory. Source: fi_getinfo(3).
+//! Called by the host through `fi_provider.getinfo`; uses hints, offer, address, c_memory. Source:
+//! fi_getinfo(3).
 
 use std::ffi::{CStr, c_char, c_int};
 use std::net::SocketAddr;
@@ -179,8 +180,8 @@ fn build(
     fill(parts, version, hints, settings, addresses)
         .map(|()| info)
         .inspect_err(|NoMemory| {
-            // SAFETY: placed by `place`, with pointers that are null or placed; nothing uses `parts`
-            // after this.
+            // SAFETY: placed by `place`, with pointers that are null or placed; nothing uses
+            // `parts` after this.
             unsafe { free_info(info) };
         })
 }
@@ -224,8 +225,9 @@ fn fill(
 /// Kinds of transfers other than messages.
 const OTHER_KINDS: u64 = FI_RMA | FI_ATOMIC;
 
-/// The capabilities an application gets: what it asked for and every secondary one, but its messages' sources only if it
-/// asked, since they cost a look-up for each message. Without hints: everything.
+/// The capabilities an application gets: what it asked for and every secondary one, but its
+/// messages' sources only if it asked, since they cost a look-up for each message. Without hints:
+/// everything.
 fn granted_caps(asked: u64, offered: u64) -> u64 {
     if asked == 0 {
         return offered;
@@ -361,8 +363,8 @@ fn domain_attributes(version: u32, hints: &Hints) -> FiDomainAttr {
     }
 }
 
-/// Registration requires nothing. Applications older than 1.5 know only the two old names, and those who use them get
-/// them back.
+/// Registration requires nothing. Applications older than 1.5 know only the two old names, and
+/// those who use them get them back.
 fn region_mode(version: u32, asked: c_int) -> c_int {
     let old = asked & (FI_MR_BASIC | FI_MR_SCALABLE);
     if old != 0 {

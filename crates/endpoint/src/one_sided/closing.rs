@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Taking registered memory back while messages use it: what was announced and has not begun is refused, what moves at this
-//! moment is waited for (docs/one-sided.md, clause 8). fi_mr(3).
+//! Taking registered memory back while messages use it: what was announced and has not begun is
+//! refused, what moves at this moment is waited for (docs/one-sided.md, clause 8). fi_mr(3).
 //!
-//! Called by region.rs when a region is closed, and by parcel.rs for the long results that may have to be refused.
+//! Called by region.rs when a region is closed, and by parcel.rs for the long results that may have
+//! to be refused.
 
 use weft_contract::{Peer, PostError, Posted, RemoteId};
 
-use super::parcel::{Parcel, refuse, service};
+use super::outbox::Parcel;
+use super::parcel::{refuse, service};
 use super::request::{Kind, Tag};
 use super::target::reason;
 use super::{NAMELESS, OURS, OneSided, RESULT};
 use crate::error::Error;
 
 impl OneSided {
-    /// Refuses whatever was announced for a region and has not begun to move. Whether nothing moves there now, so that
-    /// nothing will. Setup.
+    /// Refuses whatever was announced for a region and has not begun to move. Whether nothing moves
+    /// there now, so that nothing will. Setup.
     pub(super) fn leave(&mut self, key: u64) -> bool {
         let mut is_left = true;
         let announced = |incoming: &super::Incoming| incoming.keys.contains(&key);
@@ -46,7 +48,8 @@ impl OneSided {
         is_left
     }
 
-    /// Sends what a remote's read asked for, from where it lies; or a refusal, if the region was closed meanwhile.
+    /// Sends what a remote's read asked for, from where it lies; or a refusal, if the region was
+    /// closed meanwhile.
     pub(super) fn send_long_result<P: Peer>(
         &mut self,
         local: &mut P,

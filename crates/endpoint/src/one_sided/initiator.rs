@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Posting one-sided operations. Called by the provider; calls the route to the remote. Their ends are in answer.rs.
+//! Posting one-sided operations. Called by the provider; calls the route to the remote. Their ends
+//! are in answer.rs.
 
 use weft_contract::{MESSAGE_LIMIT_BYTES, PostError, Posted, RemoteId, SendOp};
 use weft_memory::{Scratch, UserBuffer};
 
 use super::answer::{NOBODY, tell};
-use super::parcel::{Parcel, service};
+use super::outbox::Parcel;
+use super::parcel::service;
 use super::request::{
     FETCHES, HEAD_LIMIT_BYTES, Kind, RANGE_LIMIT, Range, Tag, WANTS_ANSWER, write_ranges,
 };
@@ -17,11 +19,10 @@ use crate::backlog::{Ending as QueuedEnding, Payload, Queued};
 use crate::completion::{Reporter, Sinks};
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
-use crate::error::Error;
-use crate::flags;
+use crate::error::{Error, refused};
+use crate::flags::{self, level};
 use crate::ids::EndpointId;
 use crate::route::LocalRoute;
-use crate::send::{level, refused};
 
 /// What follows the ranges in a request: at most two buffers.
 type Trailers<'a> = [&'a UserBuffer; 2];
@@ -81,7 +82,8 @@ impl<P: LocalRoute> Endpoint<P> {
         Ok(Plan {
             access,
             remote,
-            // An inject ends as soon as it is sent, unless the endpoint was opened for more than that.
+            // An inject ends as soon as it is sent, unless the endpoint was opened for more than
+            // that.
             ends_when_sent: if access.inject {
                 wanted != Delivery
             } else {
@@ -184,15 +186,15 @@ fn head_bytes(ranges: &[Range]) -> usize {
 }
 
 impl<P: LocalRoute> Domain<P> {
-    /// Writes to a remote's registered memory (fi_write and its forms). The payload stays ours until the completion,
-    /// unless the access is an inject. Fast path for short payload.
+    /// Writes to a remote's registered memory (fi_write and its forms). The payload stays ours
+    /// until the completion, unless the access is an inject. Fast path for short payload.
     ///
     /// # Errors
-    /// [`Error::Again`] when there is no room now, or FI_FENCE must wait: nothing was sent; make progress and call
-    /// again. [`Error::Invalid`] if `to` names no remote or the ranges are not as long as the payload,
-    /// [`Error::BadState`] before the endpoint is enabled, [`Error::TooLong`] beyond the inject limit,
-    /// [`Error::Transfer`] if the remote is gone or cannot be reached. What the target refuses is told in the
-    /// completion.
+    /// [`Error::Again`] when there is no room now, or FI_FENCE must wait: nothing was sent; make
+    /// progress and call again. [`Error::Invalid`] if `to` names no remote or the ranges are not as
+    /// long as the payload, [`Error::BadState`] before the endpoint is enabled, [`Error::TooLong`]
+    /// beyond the inject limit, [`Error::Transfer`] if the remote is gone or cannot be reached.
+    /// What the target refuses is told in the completion.
     pub fn write(
         &mut self,
         endpoint: EndpointId,
@@ -238,13 +240,13 @@ impl<P: LocalRoute> Domain<P> {
         })
     }
 
-    /// Changes elements of a remote's registered memory (fi_atomic); with `result`, stores there what they were
-    /// before (fi_fetch_atomic, fi_compare_atomic).
+    /// Changes elements of a remote's registered memory (fi_atomic); with `result`, stores there
+    /// what they were before (fi_fetch_atomic, fi_compare_atomic).
     ///
     /// # Errors
-    /// As [`Domain::write`]; and [`Error::Unsupported`] if the operation has no meaning for the type or takes a
-    /// result or comparands that are not given, [`Error::Invalid`] if buffers differ in length,
-    /// [`Error::TooLong`] beyond [`ATOMIC_LIMIT_BYTES`].
+    /// As [`Domain::write`]; and [`Error::Unsupported`] if the operation has no meaning for the
+    /// type or takes a result or comparands that are not given, [`Error::Invalid`] if buffers
+    /// differ in length, [`Error::TooLong`] beyond [`ATOMIC_LIMIT_BYTES`].
     pub fn atomic(
         &mut self,
         endpoint: EndpointId,
@@ -348,8 +350,8 @@ impl<P: LocalRoute> Endpoint<P> {
         Ok(())
     }
 
-    /// A request whose answer brings a result. `make` says, for the operation's name, what to send and where the
-    /// result goes.
+    /// A request whose answer brings a result. `make` says, for the operation's name, what to send
+    /// and where the result goes.
     #[inline]
     fn request_result<'a>(
         &mut self,

@@ -1,131 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of one-sided operations that wait to be sent: answers, which are never sent from within a transport's
-//! callback, and payload that found no room. Filled by target.rs and initiator.rs, emptied after each round of progress.
+//! Messages of one-sided operations that wait to be sent: answers, which are never sent from within
+//! a transport's callback, and payload that found no room. Filled by target.rs and initiator.rs,
+//! emptied after each round of progress.
 
 use std::collections::VecDeque;
 
 use weft_contract::{CompletionLevel, Peer, PostError, Posted, RemoteId, SendOp, SendToken};
-use weft_memory::{BytesView, BytesViewMut, Scratch, UserBuffer};
+use weft_memory::{BytesView, UserBuffer};
 
+use super::outbox::{Bytes, Parcel, SHORT_BYTES};
 use super::request::{Kind, Tag};
 use super::{NAMELESS, OURS, OneSided, RESULT};
 use crate::completion::{Reporter, Sinks};
 use crate::error::Error;
 
-/// Results up to here are kept without memory of their own. Chosen: what shared memory takes in one cell.
-const SHORT_BYTES: usize = 40;
 /// Bytes of an operation's name in an answer.
 const ID_BYTES: usize = 4;
-
-/// Stretches for long results that are kept for the next ones. Chosen: what an initiator's window of some tens needs, half a megabyte.
-const SPARE_COUNT: usize = 64;
-
-/// Bytes that were read when the request was carried out, at most [`REQUEST_LIMIT_BYTES`](super::REQUEST_LIMIT_BYTES).
-#[derive(Debug)]
-pub(super) enum Bytes {
-    Short([u8; SHORT_BYTES], u8),
-    /// As many at the beginning of the stretch, which is sent from there.
-    Long(Scratch, usize),
-}
-
-/// A message that waits.
-#[derive(Debug)]
-pub(super) enum Parcel {
-    /// The remote's operation is carried out.
-    Done(u32),
-    /// The remote's operation was refused, for this reason.
-    Refused(u32, u8),
-    /// What the remote's operation read.
-    Result(u32, Bytes),
-    /// What it read, still where it lies: the outgoing result of this number.
-    LongResult(u32),
-    /// The payload of a long write of ours.
-    Payload(u32),
-}
-
-/// Parcels by remote, each remote's in order.
-#[derive(Debug, Default)]
-pub(super) struct Outbox {
-    queues: Vec<VecDeque<Parcel>>,
-    /// Remotes with parcels, each once.
-    active: Vec<RemoteId>,
-    /// Stretches that held long results.
-    spare: Vec<Scratch>,
-}
-
-impl Outbox {
-    #[inline(always)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.active.is_empty()
-    }
-
-    /// What lies in `source` now. Fast path.
-    #[inline]
-    pub(super) fn keep(&mut self, source: &UserBuffer) -> Bytes {
-        let length_bytes = source.length_bytes();
-        if length_bytes <= SHORT_BYTES {
-            let mut bytes = [0; SHORT_BYTES];
-            source.drain(0, &mut BytesViewMut::from_slice(&mut bytes[..length_bytes]));
-            return Bytes::Short(bytes, length_bytes as u8);
-        }
-        let stretch = self.spare.pop().unwrap_or_else(Scratch::take);
-        stretch.copy_in(0, source);
-        Bytes::Long(stretch, length_bytes)
-    }
-
-    /// The same of a slice. Fast path.
-    #[inline]
-    pub(super) fn keep_slice(&mut self, source: &[u8]) -> Bytes {
-        if source.len() <= SHORT_BYTES {
-            let mut bytes = [0; SHORT_BYTES];
-            bytes[..source.len()].copy_from_slice(source);
-            return Bytes::Short(bytes, source.len() as u8);
-        }
-        let stretch = self.spare.pop().unwrap_or_else(Scratch::take);
-        stretch.write(0, source);
-        Bytes::Long(stretch, source.len())
-    }
-
-    /// Forgets the first parcels of a remote, which are sent.
-    #[inline]
-    fn forget(&mut self, remote: RemoteId, count: usize) {
-        for parcel in self.queues[remote.index()].drain(..count) {
-            if let Parcel::Result(_, Bytes::Long(stretch, _)) = parcel
-                && self.spare.len() < SPARE_COUNT
-            {
-                self.spare.push(stretch);
-            }
-        }
-    }
-
-    pub(super) fn push(&mut self, remote: RemoteId, parcel: Parcel) {
-        if self.queues.len() <= remote.index() {
-            self.queues.resize_with(remote.index() + 1, VecDeque::new);
-        }
-        let queue = &mut self.queues[remote.index()];
-        if queue.is_empty() {
-            self.active.push(remote);
-        }
-        queue.push_back(parcel);
-    }
-
-    /// Whether something waits for `remote`.
-    pub(super) fn waits_for(&self, remote: RemoteId) -> bool {
-        self.count(remote) > 0
-    }
-
-    /// How much waits for `remote`.
-    pub(super) fn count(&self, remote: RemoteId) -> usize {
-        self.queues.get(remote.index()).map_or(0, VecDeque::len)
-    }
-
-    /// Takes away all that waits for `remote`.
-    pub(super) fn clear(&mut self, remote: RemoteId) -> VecDeque<Parcel> {
-        self.active.retain(|&other| other != remote);
-        let queue = self.queues.get_mut(remote.index());
-        queue.map(std::mem::take).unwrap_or_default()
-    }
-}
 
 /// A message between endpoints, to be sent at once or not at all.
 pub(super) fn service(remote: RemoteId, tag: Tag, token: u64, inject: bool) -> SendOp {
@@ -161,8 +51,7 @@ impl OneSided {
     ) -> usize {
         let mut sent_count = 0;
         let mut index = 0;
-        while index < self.outbox.active.len() {
-            let remote = self.outbox.active[index];
+        while let Some(remote) = self.outbox.active(index) {
             loop {
                 match self.send_next(local, remote) {
                     Ok(Some(payload)) => self.payload_sent(payload, Ok(()), report, sinks),
@@ -177,8 +66,7 @@ impl OneSided {
                     }
                 }
                 sent_count += 1;
-                if self.outbox.queues[remote.index()].is_empty() {
-                    self.outbox.active.swap_remove(index);
+                if self.outbox.end_turn(index) {
                     break;
                 }
             }
@@ -186,7 +74,8 @@ impl OneSided {
         sent_count
     }
 
-    /// Sends the next parcels of one remote; names the long write whose payload is wholly sent, if that was it.
+    /// Sends the next parcels of one remote; names the long write whose payload is wholly sent, if
+    /// that was it.
     fn send_next<P: Peer>(
         &mut self,
         local: &mut P,
@@ -194,7 +83,7 @@ impl OneSided {
     ) -> Result<Option<u32>, PostError> {
         let token = self.nameless_token();
         let scratch = &self.scratch;
-        let queue = &mut self.outbox.queues[remote.index()];
+        let queue = self.outbox.queue(remote);
         let mut taken_count = 1;
         let mut sent = None;
         match queue.front() {
@@ -233,7 +122,8 @@ impl OneSided {
         Ok(sent)
     }
 
-    /// A remote is gone: nothing can be sent to it, and payload that waited to be is not in use any more.
+    /// A remote is gone: nothing can be sent to it, and payload that waited to be is not in use any
+    /// more.
     pub(super) fn drop_parcels(
         &mut self,
         remote: RemoteId,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Registered memory: what remotes may touch, by key. Filled by the provider through the domain; asked by target.rs for
-//! every request. fi_mr(3).
+//! Registered memory: what remotes may touch, by key. Filled by the provider through the domain;
+//! asked by target.rs for every request. fi_mr(3).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -9,7 +9,6 @@ use weft_contract::Registration;
 use weft_memory::UserBuffer;
 
 use super::request::Range;
-use crate::domain::Domain;
 use crate::error::Error;
 use crate::ids::CounterId;
 use crate::route::LocalRoute;
@@ -69,7 +68,8 @@ impl Hasher for KeyHasher {
 
     #[inline(always)]
     fn write_u64(&mut self, key: u64) {
-        // An odd constant near 2^64 divided by the golden ratio spreads over the upper bits; the table uses both ends.
+        // An odd constant near 2^64 divided by the golden ratio spreads over the upper bits; the
+        // table uses both ends.
         let spread = (self.0 ^ key).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         self.0 = spread ^ spread >> 32;
     }
@@ -80,12 +80,13 @@ impl Hasher for KeyHasher {
 pub(crate) struct Regions {
     by_key: HashMap<u64, Region, BuildHasherDefault<KeyHasher>>,
     next_key: u64,
-    /// Regions that are being closed: their keys lead nowhere, but messages or remotes are at their memory still.
+    /// Regions that are being closed: their keys lead nowhere, but messages or remotes are at their
+    /// memory still.
     closing: Vec<(u64, Region)>,
 }
 
 impl Regions {
-    fn insert(&mut self, settings: RegionSettings) -> Result<u64, Error> {
+    pub(super) fn insert(&mut self, settings: RegionSettings) -> Result<u64, Error> {
         let is_closing = |key| self.closing.iter().any(|&(closing, _)| closing == key);
         let key = match settings.key {
             KeyChoice::Theirs(key) if self.by_key.contains_key(&key) || is_closing(key) => {
@@ -109,8 +110,9 @@ impl Regions {
         Ok(key)
     }
 
-    /// What remotes of this host may be shown of the region of a key: one piece of memory, the writes to which nobody counts.
-    fn shown(&self, key: u64) -> Option<Registration> {
+    /// What remotes of this host may be shown of the region of a key: one piece of memory, the
+    /// writes to which nobody counts.
+    pub(super) fn shown(&self, key: u64) -> Option<Registration> {
         let region = self.by_key.get(&key)?;
         let memory = &region.settings.memory;
         (memory.is_contiguous() && region.counter.is_none()).then(|| Registration {
@@ -129,11 +131,49 @@ impl Regions {
         shown.for_each(|registration| local.publish_registration(&registration));
     }
 
+    /// Has the key of a region lead nowhere; the region is kept until [`Self::forget`].
+    ///
+    /// # Errors
+    /// [`Error::NoSuch`] if the key names no region, nor one that is being closed.
+    pub(super) fn begin_close(&mut self, key: u64) -> Result<(), Error> {
+        match self.by_key.remove(&key) {
+            Some(region) => self.closing.push((key, region)),
+            None if self.closing.iter().any(|&(of, _)| of == key) => {}
+            None => return Err(Error::NoSuch),
+        }
+        Ok(())
+    }
+
+    /// Nobody is at the memory of a region that was being closed any more.
+    pub(super) fn forget(&mut self, key: u64) {
+        self.closing.retain(|&(of, _)| of != key);
+    }
+
+    /// Counts writes to a region from now on; `left` says that no remote is at it by itself.
+    ///
+    /// # Errors
+    /// [`Error::NoSuch`] if the key names no region, [`Error::Busy`] if it has another counter, or
+    /// a remote is at it.
+    pub(super) fn bind_counter(
+        &mut self,
+        key: u64,
+        counter: CounterId,
+        left: bool,
+    ) -> Result<(), Error> {
+        let region = self.by_key.get_mut(&key).ok_or(Error::NoSuch)?;
+        if !left || region.counter.is_some_and(|bound| bound != counter) {
+            return Err(Error::Busy);
+        }
+        region.counter = Some(counter);
+        Ok(())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.by_key.is_empty() && self.closing.is_empty()
     }
 
-    /// The memory that a range names, if it may be touched so. Nothing is asked about an empty range. Fast path.
+    /// The memory that a range names, if it may be touched so. Nothing is asked about an empty
+    /// range. Fast path.
     pub(crate) fn resolve(&self, range: &Range, wish: Wish) -> Result<UserBuffer, Error> {
         if range.length_bytes == 0 {
             return Ok(UserBuffer::empty());
@@ -173,80 +213,6 @@ impl Regions {
     fn counter_of_closing(&self, key: u64) -> Option<CounterId> {
         let mut closing = self.closing.iter();
         closing.find(|&&(of, _)| of == key)?.1.counter
-    }
-}
-
-impl<P: LocalRoute> Domain<P> {
-    /// Registers memory: remotes may touch it under the key answered. Setup.
-    ///
-    /// # Errors
-    /// [`Error::KeyInUse`] if the user's key names a region already.
-    pub fn register(&mut self, settings: RegionSettings) -> Result<u64, Error> {
-        let key = self.sinks.regions.insert(settings)?;
-        if let Some(registration) = self.sinks.regions.shown(key) {
-            let endpoints = self.endpoints.iter_mut();
-            for endpoint in endpoints.filter(|endpoint| !endpoint.core.report.hears_accesses()) {
-                if let Some(local) = &mut endpoint.local {
-                    local.publish_registration(&registration);
-                }
-            }
-        }
-        Ok(key)
-    }
-
-    /// Has no remote touch a region without our help from now on; false if one is at it and does not come to an end.
-    fn withdraw(&mut self, key: u64) -> bool {
-        let mut is_left = true;
-        for endpoint in self.endpoints.iter_mut() {
-            if let Some(local) = &mut endpoint.local {
-                is_left &= local.withdraw_registration(key);
-            }
-        }
-        is_left
-    }
-
-    /// Ends a registration: its key leads nowhere from now on, and what remotes announced for it is refused. Setup; waits for
-    /// remotes of this host that touch the memory by themselves at this moment.
-    ///
-    /// # Errors
-    /// [`Error::NoSuch`] if the key names no region. [`Error::Busy`] while messages move its bytes, or a remote was stopped while
-    /// it touches them: the memory must stay, and the call be repeated after some progress.
-    pub fn deregister(&mut self, key: u64) -> Result<(), Error> {
-        let regions = &mut self.sinks.regions;
-        match regions.by_key.remove(&key) {
-            Some(region) => regions.closing.push((key, region)),
-            None if regions.closing.iter().any(|&(of, _)| of == key) => {}
-            None => return Err(Error::NoSuch),
-        }
-        let mut is_left = self.withdraw(key);
-        for endpoint in self.endpoints.iter_mut() {
-            if let Some(one_sided) = &mut endpoint.core.one_sided {
-                is_left &= one_sided.leave(key);
-            }
-        }
-        if !is_left {
-            return Err(Error::Busy);
-        }
-        let closing = &mut self.sinks.regions.closing;
-        closing.retain(|&(of, _)| of != key);
-        Ok(())
-    }
-
-    /// Counts every write of a remote to a region (FI_RMA_EVENT). Setup.
-    ///
-    /// # Errors
-    /// [`Error::NoSuch`] if the key names no region, [`Error::Busy`] if it has a counter.
-    pub fn bind_region_counter(&mut self, key: u64, counter: CounterId) -> Result<(), Error> {
-        self.sinks.counters.get(counter.0).ok_or(Error::NoSuch)?;
-        // Only what we carry out ourselves can be counted.
-        let left = self.withdraw(key);
-        let regions = &mut self.sinks.regions.by_key;
-        let region = regions.get_mut(&key).ok_or(Error::NoSuch)?;
-        if !left || region.counter.is_some_and(|bound| bound != counter) {
-            return Err(Error::Busy);
-        }
-        region.counter = Some(counter);
-        Ok(())
     }
 }
 

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Serving: what remotes ask of our memory, carried out as it arrives, and what they answer to us.
 //!
-//! Called by progress.rs for every service message. What a remote wrote is checked in request.rs and region.rs before
-//! anything is touched; answers are left in parcel.rs, since a transport must not be called from its own callback.
+//! Called by progress.rs for every service message. What a remote wrote is checked in request.rs
+//! and region.rs before anything is touched; answers are left in parcel.rs, since a transport must
+//! not be called from its own callback.
 
 use weft_contract::{Envelope, Landing, LandingToken, RemoteId, TransferError};
 use weft_memory::atomic::{Change, apply};
 use weft_memory::{BytesView, UserBuffer};
 
-use super::parcel::{Parcel, each_id};
+use super::outbox::Parcel;
+use super::parcel::each_id;
 use super::region::Wish;
 use super::request::{FETCHES, Head, Kind, Tag, WANTS_ANSWER};
 use super::{
@@ -18,8 +20,8 @@ use crate::completion::Sinks;
 use crate::core::Core;
 use crate::error::Error;
 
-/// Refusals that may wait for one remote. Chosen: more than the operations that can wait for an answer; what a remote
-/// did not want answered is refused in silence beyond.
+/// Refusals that may wait for one remote. Chosen: more than the operations that can wait for an
+/// answer; what a remote did not want answered is refused in silence beyond.
 const REFUSALS_LIMIT: usize = 1024;
 
 /// A landing that names nothing: what lands there is dropped.
