@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `weft bench app`: programs that people run, on Debian's MPI, over several transports in turn.
 //!
-//! Called by lib. Micro-benchmarks say what a message costs; these say what that is worth. Each round runs the program once over
-//! every transport, every other round backwards; the results of all runs must agree, and each program's own figure is reported as
-//! a median with its spread and as speed-up, paired by round. docs/applications.md describes it for users.
+//! Called by lib. Micro-benchmarks say what a message costs; these say what that is worth. Each
+//! round runs the program once over every transport, every other round backwards; the results of
+//! all runs must agree, and each program's own figure is reported as a median with its spread and
+//! as speed-up, paired by round. docs/applications.md describes it for users.
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line
-//! - [`program`]: what a program needs, its input, its command line and what it reports: [`hpcc`], [`lammps`], [`gromacs`],
+//! - [`program`]: what a program needs, its input, its command line and what it reports: [`hpcc`],
+//!   [`lammps`], [`gromacs`],
 //!   [`openfoam`]
 //! - [`job`]: one run in a folder of its own
 //! - [`rounds`]: all runs, and whether their results agree
@@ -23,11 +25,12 @@ pub mod program;
 pub mod rounds;
 pub mod table;
 
-use crate::{EXIT_FAILED, EXIT_OK, refuse};
+use crate::exit::{EXIT_FAILED, EXIT_OK, refuse};
 use arguments::Settings;
 use std::ffi::OsString;
 
-/// Runs a program with the arguments after `app`; returns the exit code: 1 when it is not installed, a run failed or results differ.
+/// Runs a program with the arguments after `app`; returns the exit code: 1 when it is not
+/// installed, a run failed or results differ.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let settings = match arguments::parse(arguments) {
         Ok(settings) => settings,
@@ -59,7 +62,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 /// Prepares the input and runs all rounds.
 ///
 /// # Errors
-/// Why nothing could be measured: the program is missing, its input cannot be made, no transport can carry it.
+/// Why nothing could be measured: the program is missing, its input cannot be made, no transport
+/// can carry it.
 pub fn measure(settings: &Settings) -> Result<rounds::Record, String> {
     let program = program::named(&settings.program, settings.case.as_deref());
     let path = std::env::var_os("PATH").unwrap_or_default();

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `weft bench compare`: Weft, each MPI's own transport and others, side by side.
 //!
-//! Called by lib. One figure from one run says little on a machine that others use, so each benchmark runs in several short
-//! rounds, and the transports take turns within a round: what disturbs one disturbs its neighbours as well. Beside every run a known task
-//! shows how fast the machine is at that moment; a run at another speed is repeated at the end of its round. Reported are
-//! medians over the rounds (of each run's median block) with their spread and confidence. Source of the method: Hoefler and Belli,
-//! "Scientific Benchmarking of Parallel Computing Systems", SC 2015. docs/report.md describes all of it for users.
+//! Called by lib. One figure from one run says little on a machine that others use, so each
+//! benchmark runs in several short rounds, and the transports take turns within a round: what
+//! disturbs one disturbs its neighbours as well. Beside every run a known task shows how fast the
+//! machine is at that moment; a run at another speed is repeated at the end of its round. Reported
+//! are medians over the rounds (of each run's median block) with their spread and confidence.
+//! Source of the method: Hoefler and Belli, "Scientific Benchmarking of Parallel Computing
+//! Systems", SC 2015. docs/report.md describes all of it for users.
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line
@@ -41,7 +43,7 @@ pub mod run;
 pub mod table;
 pub mod thresholds;
 
-use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, refuse};
+use crate::exit::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, refuse};
 use analysis::Analysis;
 use arguments::Settings;
 use measure::Interrupt;
@@ -61,8 +63,8 @@ enum Fault {
     Failed(String),
 }
 
-/// Runs a comparison with the arguments after `compare`; returns the exit code: 1 when nothing could be measured, some run
-/// failed or a threshold was crossed; 130 when it was interrupted.
+/// Runs a comparison with the arguments after `compare`; returns the exit code: 1 when nothing
+/// could be measured, some run failed or a threshold was crossed; 130 when it was interrupted.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let settings = match arguments::parse(arguments) {
         Ok(settings) => settings,

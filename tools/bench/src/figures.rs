@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench figures`: effects that others published, shown again on the machine at hand, on one page.
+//! `weft bench figures`: effects that others published, shown again on the machine at hand, on one
+//! page.
 //!
-//! Called by lib. Each figure names its source and what it showed there. A figure that cannot be made here says why on the page,
-//! in its place. docs/figures.md describes it for users.
+//! Called by lib. Each figure names its source and what it showed there. A figure that cannot be
+//! made here says why on the page, in its place. docs/figures.md describes it for users.
 //!
 //! In the order of a run:
 //! - [`list`]: which figures there are, made of what [`study`] has
@@ -24,10 +25,10 @@ pub mod study;
 pub mod whole;
 
 use crate::compare::measure::Interrupt;
+use crate::exit::{EXIT_FAILED, EXIT_OK, refuse};
 use crate::report::draw;
 use crate::report::figure::Figure;
 use crate::report::page::{Block, Page, Section};
-use crate::{EXIT_FAILED, EXIT_OK, refuse};
 use clap::Parser;
 use list::STUDIES;
 use std::ffi::OsString;
@@ -75,7 +76,8 @@ fn known(name: &str) -> Result<String, String> {
     ))
 }
 
-/// Makes the figures with the arguments after `figures`; returns the exit code: 1 when a figure could not be made.
+/// Makes the figures with the arguments after `figures`; returns the exit code: 1 when a figure
+/// could not be made.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let name = std::iter::once(OsString::from("weft bench figures"));
     let settings = match Settings::try_parse_from(name.chain(arguments)) {

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench ior`: parallel reading and writing of files, with IOR's options, semantics, formulas and output.
+//! `weft bench ior`: parallel reading and writing of files, with IOR's options, semantics, formulas
+//! and output.
 //!
 //! Called by lib. One run of a test:
-//! - [`options`] (with [`table`], [`size`] and [`script`]): the command line, checked, as a [`test::Test`]
+//! - [`options`] (with [`table`], [`size`] and [`script`]): the command line, checked, as a
+//!   [`test::Test`]
 //! - [`plan`]: which rank moves which bytes of which file, in which order
-//! - [`phase`]: one write or read of everything, timed; [`content`]: what is written, and whether it came back; [`mod@file`]: the file itself
+//! - [`phase`]: one write or read of everything, timed; [`content`]: what is written, and whether
+//!   it came back; [`mod@file`]: the file itself
 //! - [`figures`]: the times of all ranks put together into a row and a summary
 //! - [`report`] with [`text`], [`csv`] and [`json`]: the output
 //!
-//! Written from IOR's documentation and the description of its output; docs/ior.md lists what is offered and what differs.
+//! Written from IOR's documentation and the description of its output; docs/ior.md lists what is
+//! offered and what differs.
 
 pub mod content;
 pub mod csv;
@@ -31,7 +35,8 @@ use std::time::Instant;
 
 use weft_mpi::{Communicator, Datatype, Session};
 
-use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, runner};
+use crate::exit::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
+use crate::runner;
 use figures::{Access, Row};
 use phase::{Failed, Phase};
 use report::Report;

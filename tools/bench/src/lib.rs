@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench`: MPI benchmarks that speak the OSU micro-benchmarks' options and output, and a comparison of MPIs and transports.
+//! `weft bench`: MPI benchmarks that speak the OSU micro-benchmarks' options and output, and a
+//! comparison of MPIs and transports.
 //!
-//! The benchmarks run inside an MPI job, on whichever MPI started it (weft-mpi finds it), so one binary yields comparable
-//! figures for all of them. The options, defaults and output lines are those of OSU 7.5, so existing parsers (ReFrame, Ramble)
-//! read them; the code is written from the description of what those benchmarks do.
+//! The benchmarks run inside an MPI job, on whichever MPI started it (weft-mpi finds it), so one
+//! binary yields comparable figures for all of them. The options, defaults and output lines are
+//! those of OSU 7.5, so existing parsers (ReFrame, Ramble) read them; the code is written from the
+//! description of what those benchmarks do.
 //!
 //! In the order of a run:
 //! - [`catalogue`]: the list of benchmarks: name, title, defaults, constructor
-//! - [`options`]: the command line, checked, as [`options::Settings`]; `words` for commands that spell theirs as IOR does
+//! - [`options`]: the command line, checked, as [`options::Settings`]; `words` for commands that
+//!   spell theirs as IOR does
 //! - [`runner`]: initialise MPI, measure each size, print, agree on the exit code
-//! - [`pt2pt`]: one small file per benchmark; [`collective`]: every collective in every form; [`one_sided`]: windows;
+//! - [`pt2pt`]: one small file per benchmark; [`collective`]: every collective in every form;
+//!   [`one_sided`]: windows;
 //!   [`startup`]: init and hello
 //! - [`pace`]: fewer iterations where a size would take too long
-//! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on size, iteration and rank
+//! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on
+//!   size, iteration and rank
 //! - [`calendar`]: dates for the outputs
 //! - [`agree`]: figures that ranks put together; [`statistics`]: medians and percentiles
 //! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
@@ -20,15 +25,17 @@
 //! - [`mdtest`]: many files and directories, as mdtest does
 //! - [`npb`]: the kernels FT and IS of the NAS Parallel Benchmarks
 //! - [`report`]: figures, tables and the HTML page that holds them
-//! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports medians with their spread
+//! - [`compare`]: runs many of the above interleaved, over several MPIs and transports, and reports
+//!   medians with their spread
 //! - [`app`]: the same for whole programs: HPC Challenge, LAMMPS, GROMACS, OpenFOAM
 //! - [`figures`]: published effects, shown again on one page
-//! - `say`: what a rank says on stderr
+//! - `say`: what a rank says on stderr; `exit`: exit codes
 //! - `job`: a job of `weft run` that `compare` or `app` waits for
 //!
-//! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading between them. Options that need single iterations
-//! (-c, -z, -f) time each one, which adds the cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic
-//! one and not MPI_Wtime, so that all MPIs are measured with the same ruler.
+//! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading
+//! between them. Options that need single iterations (-c, -z, -f) time each one, which adds the
+//! cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic one and not
+//! MPI_Wtime, so that all MPIs are measured with the same ruler.
 #![forbid(unsafe_code)]
 
 #[macro_use]
@@ -40,6 +47,7 @@ pub mod calendar;
 pub mod catalogue;
 pub mod collective;
 pub mod compare;
+mod exit;
 pub mod figures;
 pub mod format;
 pub mod ior;
@@ -60,15 +68,10 @@ mod words;
 
 use std::ffi::OsString;
 
-/// Exit code of success.
-pub const EXIT_OK: u8 = 0;
-/// Exit code when a run failed or validation found wrong bytes.
-pub const EXIT_FAILED: u8 = 1;
-/// Exit code of bad usage.
-pub const EXIT_USAGE: u8 = 2;
+pub use exit::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
 
-/// Runs `weft bench` with the arguments after `bench`; returns the process's exit code. Several benchmarks, with commas in
-/// between, run one after the other in the same job.
+/// Runs `weft bench` with the arguments after `bench`; returns the process's exit code. Several
+/// benchmarks, with commas in between, run one after the other in the same job.
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let mut arguments = arguments.into_iter();
     let Some(name) = arguments.next() else {
@@ -100,8 +103,8 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// What is wrong with the arguments after `bench`, before any MPI is started: `weft run` asks once, where each rank would
-/// say it. `None` when nothing is, or when the words ask for help.
+/// What is wrong with the arguments after `bench`, before any MPI is started: `weft run` asks once,
+/// where each rank would say it. `None` when nothing is, or when the words ask for help.
 #[must_use]
 pub fn refusal(arguments: &[OsString]) -> Option<String> {
     let (name, rest) = arguments.split_first()?;
@@ -139,16 +142,6 @@ pub fn refusal(arguments: &[OsString]) -> Option<String> {
 fn find_all(names: &str) -> Result<Vec<&'static catalogue::Description>, String> {
     let known = |name| catalogue::find(name).ok_or_else(|| catalogue::unknown(name));
     names.split(',').map(known).collect()
-}
-
-/// Prints what clap has to say instead of running, help among it; returns the exit code.
-fn refuse(error: &clap::Error) -> u8 {
-    let _ = error.print();
-    if error.use_stderr() {
-        EXIT_USAGE
-    } else {
-        EXIT_OK
-    }
 }
 
 #[cfg(test)]

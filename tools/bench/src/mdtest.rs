@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench mdtest`: making, looking at, reading and removing many files and directories, with mdtest's options and output.
+//! `weft bench mdtest`: making, looking at, reading and removing many files and directories, with
+//! mdtest's options and output.
 //!
 //! Called by lib. One run of a test:
 //! - [`options`] (with [`table`]): the command line, checked, as a [`test::Test`]
@@ -8,7 +9,8 @@
 //! - [`figures`]: rates, and their spread over the iterations
 //! - [`report`] with [`text`] and [`json`]: the output
 //!
-//! Written from mdtest's manual and from its published output; docs/mdtest.md lists what is offered and what differs.
+//! Written from mdtest's manual and from its published output; docs/mdtest.md lists what is offered
+//! and what differs.
 
 pub mod figures;
 pub mod items;
@@ -25,8 +27,9 @@ use std::ffi::OsString;
 
 use weft_mpi::{Communicator, Session};
 
+use crate::exit::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
 use crate::ior::phase::{Failed, find_place};
-use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, runner};
+use crate::runner;
 use phase::{Ended, Phase};
 use report::Report;
 use test::Test;

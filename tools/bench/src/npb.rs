@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench ft` and `weft bench is`: the kernels FT and IS of the NAS Parallel Benchmarks, whose time is in MPI_Alltoall(v).
+//! `weft bench ft` and `weft bench is`: the kernels FT and IS of the NAS Parallel Benchmarks, whose
+//! time is in MPI_Alltoall(v).
 //!
-//! Called by lib. FT solves a differential equation by three-dimensional Fourier transforms, IS sorts whole numbers. Both generate the
-//! benchmark's exact data and verify their results with the values that it publishes.
+//! Called by lib. FT solves a differential equation by three-dimensional Fourier transforms, IS
+//! sorts whole numbers. Both generate the benchmark's exact data and verify their results with the
+//! values that it publishes.
 //!
 //! In the order of a run:
 //! - [`class`]: the published sizes and results
@@ -10,7 +12,8 @@
 //! - [`ft`], on slabs of a [`field`]; [`is`]
 //! - [`output`]: the benchmark's layout, or JSON lines as those of the other benchmarks
 //!
-//! Written from the specification: Bailey and others, "The NAS Parallel Benchmarks", RNR-94-007, and the published verification values.
+//! Written from the specification: Bailey and others, "The NAS Parallel Benchmarks", RNR-94-007,
+//! and the published verification values.
 
 pub mod class;
 pub mod field;
@@ -24,8 +27,9 @@ use std::ffi::OsString;
 use clap::Parser;
 use weft_mpi::{Communicator, Session};
 
+use crate::exit::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
 use crate::ior::phase::Failed;
-use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, runner};
+use crate::runner;
 use class::Class;
 use output::Outcome;
 
@@ -83,7 +87,8 @@ impl Kernel {
     }
 }
 
-/// Runs a kernel with the arguments after its name; returns the exit code: 1 when the verification fails.
+/// Runs a kernel with the arguments after its name; returns the exit code: 1 when the verification
+/// fails.
 pub fn run(kernel: Kernel, arguments: Vec<OsString>) -> u8 {
     let name = kernel.name().to_ascii_lowercase();
     let first = std::iter::once(OsString::from(format!("weft bench {name}")));

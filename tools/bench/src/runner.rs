@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Benchmarks from the command line to the exit code.
 //!
-//! Called by lib; calls options, weft-mpi, the benchmark for each size through pace, and format. Every rank runs the same steps; rank 0 prints.
+//! Called by lib; calls options, weft-mpi, the benchmark for each size through pace, and format.
+//! Every rank runs the same steps; rank 0 prints.
 
 use crate::catalogue::{Description, Helpers, Make, Ranks};
+use crate::exit::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
 use crate::format::{self, Job, Row};
 use crate::options::{self, Refusal, Settings};
 use crate::pace::Pace;
 use crate::startup;
 use crate::timing::Plan;
-use crate::{EXIT_FAILED, EXIT_OK, EXIT_USAGE};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
@@ -17,7 +18,8 @@ use weft_mpi::{Communicator, Result, Session, ThreadLevel};
 
 /// One benchmark, with its memory.
 pub trait Benchmark {
-    /// Measures one size on all ranks. Rank 0's row is the one that counts, except for `passed`, on which all agree.
+    /// Measures one size on all ranks. Rank 0's row is the one that counts, except for `passed`, on
+    /// which all agree.
     ///
     /// # Errors
     /// What MPI reports.
@@ -32,7 +34,8 @@ const RANK_VARIABLES: [&str; 4] = [
     "SLURM_PROCID",
 ];
 
-/// Runs benchmarks one after the other in this job, with the same arguments; returns the exit code, the worst of them.
+/// Runs benchmarks one after the other in this job, with the same arguments; returns the exit code,
+/// the worst of them.
 pub fn run(descriptions: &[&'static Description], arguments: Vec<OsString>) -> u8 {
     let mut checked = Vec::new();
     for description in descriptions {
@@ -74,7 +77,8 @@ fn initialise(descriptions: &[&'static Description]) -> Result<Session> {
     Session::init()
 }
 
-/// Ends the job. Called before any memory that MPI knows is given back, because giving back can wait for other ranks.
+/// Ends the job. Called before any memory that MPI knows is given back, because giving back can
+/// wait for other ranks.
 fn give_up(session: &Session, description: &Description, reason: &dyn Display) -> ! {
     say!("weft bench {}: {reason}", description.name);
     session.abort(EXIT_FAILED.into())
@@ -99,8 +103,9 @@ fn refuse(refusal: Refusal) -> u8 {
     }
 }
 
-/// What a command with options of its own kind does from its arguments to the exit code: `parse` reads the words, `run_all` runs what
-/// they ask for. Each rank says its own errors; what is wrong with the words the first one says for all.
+/// What a command with options of its own kind does from its arguments to the exit code: `parse`
+/// reads the words, `run_all` runs what they ask for. Each rank says its own errors; what is wrong
+/// with the words the first one says for all.
 pub(crate) fn run_words<T, E: Display>(
     name: &str,
     arguments: &[OsString],
@@ -257,8 +262,9 @@ impl Run<'_> {
         }
     }
 
-    /// On rank 0, prints and flushes: a reader at the other end of a pipe sees each row when it is measured. Output that cannot
-    /// be written ends the job; a reader that went away has what it wanted and is no reason to break the run off.
+    /// On rank 0, prints and flushes: a reader at the other end of a pipe sees each row when it is
+    /// measured. Output that cannot be written ends the job; a reader that went away has what it
+    /// wanted and is no reason to break the run off.
     fn print(&self, text: &str) {
         if !self.first {
             return;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The agent: the program that runs a command on another host, ssh or what takes its place.
 //!
-//! Called by `lib.rs`. `spread.rs` names it to the MPI's launcher, which starts its own daemons through it; `posts.rs` starts the guards
-//! through it.
+//! Called by `lib.rs`. `spread.rs` names it to the MPI's launcher, which starts its own daemons
+//! through it; `posts.rs` starts the guards through it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::command::quote;
 use crate::family::Family;
 use crate::fault::Fault;
 use crate::program;
+use crate::shell::quote;
 
 /// What runs commands on other hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,7 +22,8 @@ pub struct Agent {
     is_ssh: bool,
 }
 
-/// The variables by which each MPI lets its user name another agent, in the order in which they count.
+/// The variables by which each MPI lets its user name another agent, in the order in which they
+/// count.
 fn variables(family: Family) -> &'static [&'static str] {
     match family {
         Family::OpenMpi => &[
@@ -39,7 +40,8 @@ impl Agent {
     /// The agent that `--launcher` names, else the MPI's own variable, else ssh.
     ///
     /// # Errors
-    /// `Fault::Usage` when there is no such program, or when it comes with arguments, which not every MPI can pass on.
+    /// `Fault::Usage` when there is no such program, or when it comes with arguments, which not
+    /// every MPI can pass on.
     pub fn choose(
         named: Option<&OsStr>,
         family: Family,
@@ -76,7 +78,8 @@ impl Agent {
         })
     }
 
-    /// A command that runs `program arguments` on `host`. Standard streams are for the caller to set.
+    /// A command that runs `program arguments` on `host`. Standard streams are for the caller to
+    /// set.
     #[must_use]
     pub fn command(&self, host: &str, program: &Path, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.path);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The launcher's complete command line and environment: composed once, then either run or printed for copy and paste.
+//! The launcher's complete command line and environment: composed once, then either run or printed
+//! for copy and paste.
 //!
-//! Called by `lib.rs`; takes the settings that `transport.rs` gives and adds what holds for every transport.
+//! Called by `lib.rs`; takes the settings that `transport.rs` gives and adds what holds for every
+//! transport.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -15,6 +16,7 @@ use crate::fault::Fault;
 use crate::linkage;
 use crate::loader::Loader;
 use crate::program::{BINDS_BY, Binding, Program};
+use crate::shell::quote;
 use crate::spread;
 use crate::transport::{Settings, intel};
 
@@ -52,8 +54,8 @@ impl Launch {
     /// Puts the command together.
     ///
     /// # Errors
-    /// `Fault::MpiMissing` when the program binds at run time and the MPI's library is unknown; `Fault::Mismatch` when the program would
-    /// load another libmpi than the launcher's.
+    /// `Fault::MpiMissing` when the program binds at run time and the MPI's library is unknown;
+    /// `Fault::Mismatch` when the program would load another libmpi than the launcher's.
     pub fn compose(
         mpi: &Installation,
         settings: Settings,
@@ -98,7 +100,8 @@ impl Launch {
         Ok(launch)
     }
 
-    /// Open MPI passes on to other hosts what it is told to, by name: the value goes through its own connection.
+    /// Open MPI passes on to other hosts what it is told to, by name: the value goes through its
+    /// own connection.
     fn export(&mut self, later: &[&str]) {
         let inherited = std::env::vars_os()
             .filter_map(|(name, _)| name.into_string().ok())
@@ -157,7 +160,8 @@ impl Launch {
         self.check_library(mpi, request)
     }
 
-    /// Asks the loader's rules once more, now with the final LD_LIBRARY_PATH: an RPATH in the program would still win over it.
+    /// Asks the loader's rules once more, now with the final LD_LIBRARY_PATH: an RPATH in the
+    /// program would still win over it.
     fn check_library(&self, mpi: &Installation, request: &Request<'_>) -> Result<(), Fault> {
         let Binding::Linked(need) = &request.program.binding else {
             return Ok(());
@@ -201,7 +205,8 @@ impl Launch {
         command
     }
 
-    /// The command as a line for a POSIX shell. `is_set` tells which of the removed variables need mentioning.
+    /// The command as a line for a POSIX shell. `is_set` tells which of the removed variables need
+    /// mentioning.
     #[must_use]
     pub fn shell_line(&self, is_set: impl Fn(&str) -> bool) -> OsString {
         let mut words: Vec<OsString> = vec!["env".into()];
@@ -218,24 +223,6 @@ impl Launch {
         words.extend(self.arguments.iter().map(|argument| quote(argument)));
         words.join(OsStr::new(" "))
     }
-}
-
-/// Quotes a word for a POSIX shell; words of harmless characters stay as they are.
-#[must_use]
-pub fn quote(word: &OsStr) -> OsString {
-    let harmless = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-+=:,./@%".contains(byte);
-    if !word.is_empty() && word.as_bytes().iter().all(harmless) {
-        return word.to_owned();
-    }
-    let mut quoted = vec![b'\''];
-    for &byte in word.as_bytes() {
-        match byte {
-            b'\'' => quoted.extend_from_slice(b"'\\''"),
-            other => quoted.push(other),
-        }
-    }
-    quoted.push(b'\'');
-    OsString::from_vec(quoted)
 }
 
 #[cfg(test)]
@@ -281,30 +268,6 @@ mod tests {
                 elsewhere: None,
             },
         )
-    }
-
-    #[test]
-    fn a_shell_gives_back_every_word_as_it_was() {
-        let words = [
-            "plain",
-            "",
-            "two words",
-            "it's",
-            "$HOME `x` \\ \"q\" * ?",
-            "new\nline",
-            "--a=b",
-            "~",
-            "#",
-        ];
-        let line: Vec<OsString> = words.iter().map(|word| quote(OsStr::new(word))).collect();
-        let mut script = OsString::from("printf '%s\\0' ");
-        script.push(line.join(OsStr::new(" ")));
-        let output = Command::new("sh").arg("-c").arg(script).output().unwrap();
-        let mut expected = words.join("\0").into_bytes();
-        expected.push(0);
-        assert_eq!(output.stdout, expected);
-        let odd = OsString::from_vec(vec![0xff, b' ']);
-        assert_eq!(quote(&odd).as_bytes(), b"'\xff '");
     }
 
     #[test]

@@ -1,41 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft run`: starts an unmodified MPI program, on this machine or on several hosts, with the MPI that it was built for, with its messages carried by Weft (or,
-//! to compare, by the MPI's own shared memory, by TCP or by another libfabric provider), and says at the end what went through Weft.
+//! `weft run`: starts an unmodified MPI program, on this machine or on several hosts, with the MPI
+//! that it was built for, with its messages carried by Weft (or, to compare, by the MPI's own
+//! shared memory, by TCP or by another libfabric provider), and says at the end what went through
+//! Weft.
 //!
-//! Every MPI wants to be told in its own way to use a libfabric provider for messages inside a machine, most of them fall back silently to
-//! something else when they are told wrongly, and none says afterwards what it used. This crate knows those ways, refuses combinations that
-//! cannot work with a sentence that says why, and reads the providers' own counts at the end.
+//! Every MPI wants to be told in its own way to use a libfabric provider for messages inside a
+//! machine, most of them fall back silently to something else when they are told wrongly, and none
+//! says afterwards what it used. This crate knows those ways, refuses combinations that cannot work
+//! with a sentence that says why, and reads the providers' own counts at the end.
 //!
 //! A run, in the order of the modules:
 //!
-//! - `spelling`: what the user wrote as for another launcher (`foreign`), in our words; `arguments`: what it asks for;
+//! - `spelling`: what the user wrote as for another launcher (`foreign`), in our words;
+//!   `arguments`: what it asks for;
 //!   `fault`: every reason not to start, with its exit code.
-//! - `program`: the file, and how it comes to its MPI: `linkage` walks its libraries as the loader would (`elf` reads the files, `loader`
+//! - `program`: the file, and how it comes to its MPI (`binding`): `linkage` walks its libraries as
+//!   the loader would (`elf` reads the files, `loader`
 //!   knows the order of search), `python` asks an interpreter for its mpi4py.
 //! - `discover`: the MPIs of this machine, told apart by `family`.
-//! - `choose`: the one that runs this program. `provider`: where libweft-fi.so is. `cores`: how many ranks find a core.
-//! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks, `agent` is the way there (ssh or what takes its
+//! - `choose`: the one that runs this program. `provider`: where libweft-fi.so is. `cores`: how
+//!   many ranks find a core.
+//! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks, `agent` is
+//!   the way there (ssh or what takes its
 //!   place), `posts` starts a `guard` on each and speaks `order` with it at every `beat`, `spread` tells each MPI;
 //!   `machines` finds hosts that are one machine.
-//! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of this together.
+//! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of
+//!   this together.
 //! - `calls`: what the program calls that wants another way; `caution`: what no setting helps.
 //! - `bind`: what binds MPICH's ranks to their cores.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
 //! - `heap`: the preloaded heap that receivers map (`--heap`).
 //! - `job_key`: what the ranks know each other by between hosts.
-//! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the user.
+//! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the
+//!   user.
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
 //! - `leftovers`: what ranks that were killed have left in /dev/shm, removed.
 //! - `limits`: those that a job that failed may have met.
 //! - `outcome`: the exit code, the summary, the record for `--json`.
 //!
-//! The doctor and `weft info` use `discover`, `provider`, `elf` and `cores` too, so that they see what a run would see.
+//! The doctor and `weft info` use `discover`, `provider`, `elf` and `cores` too, so that they see
+//! what a run would see.
 #![forbid(unsafe_code)]
 
 pub mod agent;
 pub mod arguments;
 mod beat;
 pub mod bind;
+pub mod binding;
 pub mod calls;
 mod caution;
 pub mod choose;
@@ -64,6 +75,7 @@ pub mod program;
 pub mod provider;
 pub mod python;
 pub mod report;
+pub mod shell;
 pub mod signals;
 mod spelling;
 pub mod spread;
@@ -82,19 +94,18 @@ use arguments::Arguments;
 use fault::Fault;
 use leftovers::Leftovers;
 use outcome::{Record, Usage};
+pub use plan::Check;
 use plan::Plan;
 use report::{Collector, Report, Summary};
 use supervise::{Elsewhere, Ending, Reason};
 use talk::say;
 use transport::{Shape, Transport};
 
-/// What a program of ours has to say against its arguments before it is started.
-pub type Check = fn(&[OsString]) -> Option<String>;
-
-/// Runs `weft run` with the words that follow it and returns the exit code. `check` is asked about `weft` itself as the
-/// program, so that its ranks need not say all the same.
+/// Runs `weft run` with the words that follow it and returns the exit code. `check` is asked about
+/// `weft` itself as the program, so that its ranks need not say all the same.
 ///
-/// Blocks until the job has ended. Changes the process: it takes signals and adopts orphans, so call it once, from `main`.
+/// Blocks until the job has ended. Changes the process: it takes signals and adopts orphans, so
+/// call it once, from `main`.
 #[must_use]
 pub fn run(arguments: Vec<OsString>, check: Check) -> u8 {
     let refuse = |fault: Fault| {
@@ -124,7 +135,7 @@ fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
         let mut line = OsString::new();
         if let Some(folder) = &arguments.folder {
             line.push("cd ");
-            line.push(command::quote(folder.as_os_str()));
+            line.push(shell::quote(folder.as_os_str()));
             line.push(" && ");
         }
         let is_set = |name: &str| std::env::var_os(name).is_some();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Everything that is decided before the job starts: ranks and hosts, the program, its MPI, the launcher's whole command.
+//! Everything that is decided before the job starts: ranks and hosts, the program, its MPI, the
+//! launcher's whole command.
 //!
-//! Called by `lib.rs` first, and calls nearly every other module, in the order in which that file lists them. With `--dry-run` no other host
-//! is spoken to.
+//! Called by `lib.rs` first, and calls nearly every other module, in the order in which that file
+//! lists them. With `--dry-run` no other host is spoken to.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -23,7 +24,10 @@ use crate::posts::Posts;
 use crate::program::{self, Binding, Program};
 use crate::spread::{self, Spread};
 use crate::transport::{self, Shape, Transport, openmpi};
-use crate::{Check, caution, cores, heap, job_key, leftovers, limits, provider, report};
+use crate::{caution, cores, heap, job_key, leftovers, limits, provider, report};
+
+/// What a program of ours has to say against its arguments before it is started.
+pub type Check = fn(&[OsString]) -> Option<String>;
 
 /// A job that is ready to start.
 pub(crate) struct Plan {
@@ -165,7 +169,8 @@ fn is_this_program(path: &Path) -> bool {
     matches!((path.canonicalize(), own), (Ok(path), Ok(own)) if path == own)
 }
 
-/// What can be refused before anything is looked at; returns the ranks of each host where hosts were named.
+/// What can be refused before anything is looked at; returns the ranks of each host where hosts
+/// were named.
 fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, Fault> {
     arguments.time_limit()?;
     arguments.host_patience()?;
@@ -262,7 +267,8 @@ fn shape_of(
     Ok((shape, room.one_machine))
 }
 
-/// The hosts as their guards found them; this machine, and every host in a dry run, as this process finds itself.
+/// The hosts as their guards found them; this machine, and every host in a dry run, as this process
+/// finds itself.
 fn places(spread: &Spread, posts: Option<&Posts>, own_cores: u32) -> Vec<Place> {
     let place = |share: &Share| {
         let found = posts.and_then(|posts| posts.found_on(&share.host));
@@ -283,8 +289,8 @@ fn places(spread: &Spread, posts: Option<&Posts>, own_cores: u32) -> Vec<Place> 
     spread.shares.iter().map(place).collect()
 }
 
-/// The rules for collectives of ranks that share cores, for every transport: if they are beside the provider, and the user
-/// neither wants a plain job nor has said how collectives are to go.
+/// The rules for collectives of ranks that share cores, for every transport: if they are beside the
+/// provider, and the user neither wants a plain job nor has said how collectives are to go.
 fn shared_core_rules(arguments: &Arguments) -> Option<PathBuf> {
     let is_about = |name: &str| name.starts_with(openmpi::ABOUT_COLLECTIVES);
     let mut inherited = std::env::vars_os();
@@ -302,7 +308,8 @@ fn shared_core_rules(arguments: &Arguments) -> Option<PathBuf> {
     rules.is_file().then_some(rules)
 }
 
-/// The hosts that need a guard. One that is this machine under another name gets one too, which does no harm.
+/// The hosts that need a guard. One that is this machine under another name gets one too, which
+/// does no harm.
 fn other_hosts(spread: &Spread) -> Vec<String> {
     let hosts = spread.shares.iter().map(|share| share.host.clone());
     hosts.filter(|host| !is_this_machine(host)).collect()
@@ -335,7 +342,8 @@ fn needed_files(
         crate::family::Family::OpenMpi => folder.join("orted"),
         _ => folder.join("hydra_pmi_proxy"),
     });
-    // A launcher that was found through a link may have its daemons elsewhere; it knows where, and so nothing is asked for.
+    // A launcher that was found through a link may have its daemons elsewhere; it knows where, and
+    // so nothing is asked for.
     let daemons = daemons.filter(|path| path.exists());
     let provider = provider_folder.map(|folder| folder.join(provider::FILE_NAME));
     [
@@ -351,7 +359,8 @@ fn needed_files(
     .collect()
 }
 
-/// The places to look in: the launcher that was named, the one beside the program's own libmpi, and the usual ones.
+/// The places to look in: the launcher that was named, the one beside the program's own libmpi, and
+/// the usual ones.
 fn candidates(arguments: &Arguments, program: &Program) -> Vec<Candidate> {
     let mut list = Vec::new();
     if let MpiChoice::Path(path) = &arguments.mpi {

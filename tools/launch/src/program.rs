@@ -1,34 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the program is: found on PATH, executable or not, and by which way it comes to an MPI.
 //!
-//! Called by `lib.rs` before an MPI is chosen; uses `linkage.rs` for ELF programs and `python.rs` for Python.
+//! Called by `lib.rs` before an MPI is chosen; uses `linkage.rs` for ELF programs and `python.rs`
+//! for Python.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+pub use crate::binding::Binding;
 use crate::elf;
 use crate::fault::Fault;
-use crate::linkage::{self, MpiNeed};
+use crate::linkage;
 use crate::loader::Loader;
 use crate::python;
-
-/// How a program comes to its MPI.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Binding {
-    /// Linked to a libmpi.
-    Linked(MpiNeed),
-    /// Loads the libmpi named by WEFT_MPI_LIBRARY while it runs, as `weft bench` does: any MPI will do.
-    AtRunTime,
-    /// A Python whose mpi4py loads a libmpi while it runs: any MPI will do; this prefix's own, if it has one, is the natural one.
-    Python {
-        /// The prefix of the environment (`sys.prefix`).
-        prefix: PathBuf,
-    },
-    /// Nothing of MPI was found; the text says what was looked at.
-    None(String),
-}
 
 /// A program that can be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +28,8 @@ pub struct Program {
 /// The constant that a program contains when it binds to the MPI that `weft run` names.
 pub const BINDS_BY: &str = "WEFT_MPI_LIBRARY";
 
-/// Longest chain of scripts that name scripts as their interpreter; the kernel's own limit is about as small. Chosen.
+/// Longest chain of scripts that name scripts as their interpreter; the kernel's own limit is about
+/// as small. Chosen.
 const DEEPEST_SCRIPT: u32 = 4;
 
 /// Finds the file that `name` stands for: as it is if it contains a slash, else on `path`.
@@ -98,7 +85,8 @@ fn check_executable(path: PathBuf) -> Result<PathBuf, Fault> {
 /// Finds out what the program `name` is.
 ///
 /// # Errors
-/// As `locate`, and `Fault::ProgramNotExecutable` for an ELF file of another kind than this machine's.
+/// As `locate`, and `Fault::ProgramNotExecutable` for an ELF file of another kind than this
+/// machine's.
 pub fn inspect(name: &OsStr, path: Option<&OsStr>, loader: &Loader) -> Result<Program, Fault> {
     let file = locate(name, path)?;
     let binding = binding_of(&file, path, loader, 0)?;

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a Python interpreter comes to an MPI: through mpi4py, which is either linked to one libmpi or loads one while it runs.
+//! How a Python interpreter comes to an MPI: through mpi4py, which is either linked to one libmpi
+//! or loads one while it runs.
 //!
-//! Called by `program.rs`. Source: mpi4py 4's `_mpiabi.py`: its wheel holds one extension per ABI (`MPI.mpich.*.so`, `MPI.openmpi.*.so`) and
-//! loads MPI4PY_LIBMPI or the libmpi in `sys.prefix/lib`; a distribution's package holds one `MPI.*.so` that is linked to its MPI.
+//! Called by `program.rs`. Source: mpi4py 4's `_mpiabi.py`: its wheel holds one extension per ABI
+//! (`MPI.mpich.*.so`, `MPI.openmpi.*.so`) and loads MPI4PY_LIBMPI or the libmpi in
+//! `sys.prefix/lib`; a distribution's package holds one `MPI.*.so` that is linked to its MPI.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::binding::Binding;
 use crate::linkage;
 use crate::loader::Loader;
-use crate::program::Binding;
 
 /// Whether the file is called like a Python interpreter: python, python3, python3.11, pypy3.
 #[must_use]
@@ -24,7 +26,8 @@ pub fn is_interpreter(file: &Path) -> bool {
     })
 }
 
-/// Prints the prefix and the folder of mpi4py (an empty line if there is none), without importing it.
+/// Prints the prefix and the folder of mpi4py (an empty line if there is none), without importing
+/// it.
 const QUESTION: &str = "import sys, importlib.util as u; s = u.find_spec('mpi4py'); print(sys.prefix); \
      print(list(s.submodule_search_locations)[0] if s else '')";
 

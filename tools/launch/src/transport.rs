@@ -1,163 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What carries the messages, and how each MPI is told so: pure functions from the choice to launcher arguments and environment.
+//! What carries the messages, and how each MPI is told so: pure functions from the choice to
+//! launcher arguments and environment.
 //!
-//! Called by `lib.rs`; one file per MPI family below. Facts: the MPIs' own parameter lists (`ompi_info --all`, `mpivars`, `impi_info`) and
-//! their behaviour as tried with Open MPI 4.1.4 and 5.0.11, MPICH 4.0.2 and 5.0.2, Intel MPI 2021.18.
+//! Called by `lib.rs`; one file per MPI family below. Facts: the MPIs' own parameter lists
+//! (`ompi_info --all`, `mpivars`, `impi_info`) and their behaviour as tried with Open MPI 4.1.4 and
+//! 5.0.11, MPICH 4.0.2 and 5.0.2, Intel MPI 2021.18.
 
 pub mod intel;
+mod job;
 pub mod mpich;
 pub mod openmpi;
 
-use std::ffi::OsString;
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
-
-use crate::calls::Calls;
 use crate::discover::Installation;
 use crate::family::Family;
 use crate::fault::Fault;
 
-/// What carries the messages of the job.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Transport {
-    /// Weft's provider.
-    Weft,
-    /// The MPI's own shared memory.
-    Native,
-    /// TCP over loopback, by the MPI or by libfabric's tcp provider.
-    Tcp,
-    /// Another libfabric provider, by name.
-    Ofi(String),
-}
-
-impl FromStr for Transport {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "weft" => Ok(Self::Weft),
-            "native" => Ok(Self::Native),
-            "tcp" => Ok(Self::Tcp),
-            other => match other.strip_prefix("ofi:") {
-                Some(name) if !name.is_empty() && !name.contains([',', '^', ':', ' ']) => {
-                    Ok(Self::Ofi(name.to_owned()))
-                }
-                Some(name) => Err(format!(
-                    "`{name}` is no provider name; write for example ofi:tcp or ofi:shm"
-                )),
-                None => Err(format!(
-                    "`{other}` is none of weft, native, tcp, ofi:PROVIDER"
-                )),
-            },
-        }
-    }
-}
-
-impl fmt::Display for Transport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Weft => f.write_str("weft"),
-            Self::Native => f.write_str("native"),
-            Self::Tcp => f.write_str("tcp"),
-            Self::Ofi(name) => write!(f, "ofi:{name}"),
-        }
-    }
-}
-
-impl Transport {
-    /// The libfabric provider that this transport goes through in every MPI; `None` for native and tcp.
-    #[must_use]
-    pub fn provider(&self) -> Option<&str> {
-        match self {
-            Self::Weft => Some("weft"),
-            Self::Ofi(name) => Some(name),
-            Self::Native | Self::Tcp => None,
-        }
-    }
-}
-
-/// The job as far as the MPI's launcher must know it.
-#[derive(Debug, Clone)]
-pub struct Shape {
-    /// Number of ranks on this machine; of several hosts, on the one that has most.
-    pub ranks: u32,
-    /// Physical cores that they may use; of several hosts, on the one that has fewest.
-    pub cores: u32,
-    /// Whether the job is spread over named hosts.
-    pub spread: bool,
-    /// Whether each rank is bound to a core of its own.
-    pub bound: bool,
-    /// Whether each line of output is to carry its rank.
-    pub label: bool,
-    /// Whether the user is root, which Open MPI refuses by default.
-    pub root: bool,
-    /// The folder of libweft-fi.so; present for `Transport::Weft`.
-    pub provider_folder: Option<PathBuf>,
-    /// Rules for Open MPI's collectives where ranks share cores, unless the user has said something about those.
-    pub shared_core_rules: Option<PathBuf>,
-    /// What the program calls.
-    pub calls: Calls,
-    /// This executable, by which ranks can be started bound to a core.
-    pub own_command: Option<PathBuf>,
-}
-
-impl Shape {
-    /// Whether ranks must share cores, so that one that polls takes the core from the one it waits for.
-    #[must_use]
-    pub fn crowded(&self) -> bool {
-        self.ranks > self.cores
-    }
-}
-
-/// What to add to the launcher's command line and environment.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
-    /// Arguments of the launcher, before the program.
-    pub arguments: Vec<String>,
-    /// Words that start the program, before it.
-    pub before_program: Vec<OsString>,
-    /// Variables to set, in order.
-    pub set: Vec<(String, OsString)>,
-    /// Variables to take out of the environment, because they would contradict the transport.
-    pub remove: Vec<String>,
-}
-
-impl Settings {
-    pub(crate) fn argument(&mut self, words: &[&str]) {
-        self.arguments
-            .extend(words.iter().map(|&word| word.to_owned()));
-    }
-
-    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
-        self.set.push((name.to_owned(), value.into()));
-    }
-
-    pub(crate) fn remove(&mut self, names: &[&str]) {
-        self.remove
-            .extend(names.iter().map(|&name| name.to_owned()));
-    }
-
-    pub(crate) fn path_argument(&mut self, path: &Path) {
-        self.arguments.push(path.to_string_lossy().into_owned());
-    }
-
-    /// Sets a variable in place of an earlier value.
-    pub(crate) fn replace(&mut self, name: &str, value: &str) {
-        self.set.retain(|(set, _)| set != name);
-        self.set(name, value);
-    }
-
-    /// The value that is set for `name`, if any.
-    #[must_use]
-    pub fn value(&self, name: &str) -> Option<&OsString> {
-        self.set
-            .iter()
-            .rev()
-            .find(|(set, _)| set == name)
-            .map(|(_, value)| value)
-    }
-}
+pub(crate) use job::set_provider;
+pub use job::{Settings, Shape, Transport};
 
 /// The settings with which `mpi` runs a job of this shape over this transport.
 ///
@@ -178,50 +37,6 @@ pub fn settings(
     })
 }
 
-/// Sets FI_PROVIDER and FI_PROVIDER_PATH. `own` is the folder of the MPI's own loadable providers, wanted after Weft's.
-pub(crate) fn set_provider(
-    settings: &mut Settings,
-    transport: &Transport,
-    shape: &Shape,
-    own: Option<&Path>,
-) {
-    let Some(name) = transport.provider() else {
-        return;
-    };
-    settings.set("FI_PROVIDER", name);
-    let weft = if *transport == Transport::Weft {
-        shape.provider_folder.as_deref()
-    } else {
-        None
-    };
-    let folders: Vec<&Path> = weft.into_iter().chain(own).collect();
-    if folders.is_empty() {
-        settings.remove(&["FI_PROVIDER_PATH"]);
-    } else {
-        let joined = folders
-            .iter()
-            .map(|folder| folder.as_os_str())
-            .collect::<Vec<_>>()
-            .join(std::ffi::OsStr::new(":"));
-        settings.set("FI_PROVIDER_PATH", joined);
-    }
-}
-
 #[cfg(test)]
 #[path = "transport_tests.rs"]
 mod alike;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_read_back_as_written() {
-        for text in ["weft", "native", "tcp", "ofi:shm"] {
-            assert_eq!(text.parse::<Transport>().unwrap().to_string(), text);
-        }
-        for bad in ["", "shm", "ofi:", "ofi:a,b", "ofi:^tcp", "Weft"] {
-            assert!(bad.parse::<Transport>().is_err(), "{bad}");
-        }
-    }
-}

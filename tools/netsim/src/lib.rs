@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft sim`: the very machine that carries messages between nodes, on thousands of simulated hosts.
+//! `weft sim`: the very machine that carries messages between nodes, on thousands of simulated
+//! hosts.
 //!
-//! A discrete-event simulation of hosts, links and switches, where each host runs `weft_srd::Machine` unchanged. Packets
-//! carry real heads; payloads are lengths only. Everything depends on the seed, so that a run can be repeated exactly.
-//! Beside it run a single-path baseline that behaves like TCP, and the machine held to one path, which show what the
-//! paths and the rest are worth.
+//! A discrete-event simulation of hosts, links and switches, where each host runs
+//! `weft_srd::Machine` unchanged. Packets carry real heads; payloads are lengths only. Everything
+//! depends on the seed, so that a run can be repeated exactly. Beside it run a single-path baseline
+//! that behaves like TCP, and the machine held to one path, which show what the paths and the rest
+//! are worth.
 //!
 //! In the order of a run:
 //! - [`options`]: the command line, checked
@@ -67,7 +69,11 @@ fn simulate(options: &Options) -> Result<(), String> {
         plot::check(path)?;
     }
     if options.scenario.is_stream() {
-        return stream::show(options);
+        let seen = stream::show(options);
+        return match &options.plot {
+            Some(path) => plot::draw_streams(path, options, &seen),
+            None => Ok(()),
+        };
     }
     let report = scenario::run(options)?;
     report::show(options, &report)

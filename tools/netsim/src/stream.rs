@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A stream between two hosts over few slow paths of which some fail: how long it pauses, and how fast it recovers.
+//! A stream between two hosts over few slow paths of which some fail: how long it pauses, and how
+//! fast it recovers.
 //!
-//! The same network and the same stream as tests/testbed has in namespaces, where the machine's own two processors do
-//! all the work: here only the protocol decides. Called by lib and by tests; calls simulator and plot.
+//! The same network and the same stream as tests/testbed has in namespaces, where the machine's own
+//! two processors do all the work: here only the protocol decides. Called by lib and by tests;
+//! calls simulator and plot.
 
 use serde::Serialize;
 use weft_srd::random::Random;
@@ -11,13 +13,13 @@ use weft_srd::{Config, Statistics};
 use crate::fabric::{Fabric, Shape};
 use crate::host::{Desk, Host, Progress, SrdHost};
 use crate::options::{Options, Scenario};
-use crate::plot;
 use crate::simulator::{Absence, Simulator};
 use crate::topology::Topology;
 use crate::workload::Workload;
 
 const MS: u64 = 1_000_000;
-/// Of every path, as a token bucket of `burst 128kb latency 5ms` makes it: its queue is 5 ms of the rate and the burst.
+/// Of every path, as a token bucket of `burst 128kb latency 5ms` makes it: its queue is 5 ms of the
+/// rate and the burst.
 const BURST_BYTES: u64 = 128 << 10;
 const QUEUE_NS: u64 = 5 * MS;
 /// Between a host and its leaf, in Gb/s (chosen: as fast as memory is copied).
@@ -43,11 +45,8 @@ pub enum Fault {
     Loss(u32),
 }
 
-/// Runs a scenario's stream with all paths and with one, prints what was seen, and draws it if asked to.
-///
-/// # Errors
-/// A sentence, when the plot cannot be written.
-pub fn show(options: &Options) -> Result<(), String> {
+/// Runs a scenario's stream with all paths and with one, prints what was seen, and answers it.
+pub fn show(options: &Options) -> Vec<Seen> {
     let fault = match options.scenario {
         Scenario::SlowPath => Fault::Slow,
         _ => Fault::Hole,
@@ -74,10 +73,7 @@ pub fn show(options: &Options) -> Result<(), String> {
     } else {
         print!("{}", table(&seen));
     }
-    match &options.plot {
-        Some(path) => plot::draw_streams(path, options, &seen),
-        None => Ok(()),
-    }
+    seen
 }
 
 fn table(seen: &[Seen]) -> String {
