@@ -24,6 +24,7 @@ use weft_ring::layout::{
 };
 use weft_ring::{Head, Identity, Producer, Region};
 use weft_shm::{Settings, SingleCopy, Transport};
+use weft_srd::random::Random;
 
 use crate::input::Input;
 
@@ -42,9 +43,8 @@ thread_local! {
 }
 
 /// The receiver's owner: its books are the law.
-#[derive(Default)]
 struct Books {
-    random: u64,
+    random: Random,
     addresses: Vec<SocketAddr>,
     sends: BTreeSet<u64>,
     /// Landings under way, and of whom.
@@ -56,18 +56,27 @@ struct Books {
 }
 
 impl Books {
+    fn new(seed: u64, remote: SocketAddr) -> Self {
+        Self {
+            random: Random::new(seed),
+            addresses: vec![remote],
+            sends: BTreeSet::new(),
+            landings: Vec::new(),
+            offers: Vec::new(),
+            receipts: Vec::new(),
+            numbers: 0,
+            is_lost: false,
+        }
+    }
+
     fn chance(&mut self, of: u64) -> bool {
-        // xorshift64: any spread will do.
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        self.random % of == 0
+        self.random.below(of) == 0
     }
 
     fn land(&mut self, remote: RemoteId) -> Landing {
         self.numbers += 1;
         self.landings.push((self.numbers, remote));
-        let length_bytes = (self.random >> 20) as usize % LONGEST;
+        let length_bytes = self.random.below(LONGEST as u64) as usize;
         Landing {
             token: LandingToken(self.numbers),
             buffer: MEMORY.with(|memory| memory.part(0, length_bytes)),
@@ -280,11 +289,7 @@ pub fn run(bytes: &[u8]) {
     let theirs = open(SingleCopy::Never);
     let (_, region) = region_of(&theirs).expect("nobody scribbles into it");
     let identity = region.owner();
-    let mut books = Books {
-        random: input.number() | 1,
-        addresses: vec![theirs.local_address()],
-        ..Books::default()
-    };
+    let mut books = Books::new(input.number(), theirs.local_address());
     ours.add_remote(RemoteId(0), theirs.local_address());
     let Some(mut mad) = Mad::claim(&ours, identity) else {
         return;

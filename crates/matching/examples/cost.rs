@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Measures what a match costs by how many receives or messages wait, and prints a table.
 //!
-//! Run by a person: `cargo run --release -p weft-matching --example cost`. A cell is the median over interleaved rounds of the time of one
-//! match in nanoseconds, with the number waiting held constant: a match and the entry that takes its place. The ratios are to the cost with
-//! one and with ten waiting; one or few take a shorter path. Reads the clock once per some thousand matches.
+//! Run by a person: `cargo run --release -p weft-matching --example cost`. A cell is the median
+//! over interleaved rounds of the time of one match in nanoseconds, with the number waiting held
+//! constant: a match and the entry that takes its place. The ratios are to the cost with one and
+//! with ten waiting; one or few take a shorter path. Reads the clock once per some thousand
+//! matches.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -41,17 +43,12 @@ impl Pattern {
         (Pattern::Same, "all the same"),
     ];
 
-    /// The keys in the order in which they are matched and entered again; a shuffled order stays the order of all rounds.
+    /// The keys in the order in which they are matched and entered again; a shuffled order stays
+    /// the order of all rounds.
     fn keys(self, count: usize) -> Vec<(RemoteId, u64)> {
         let mut order: Vec<u64> = (0..count as u64).collect();
         if let Pattern::ShuffledTags = self {
-            let mut state = 1u64;
-            for last in (1..count).rev() {
-                state = state
-                    .wrapping_mul(6364136223846793005)
-                    .wrapping_add(1442695040888963407);
-                order.swap(last, (state >> 33) as usize % (last + 1));
-            }
+            fastrand::Rng::with_seed(1).shuffle(&mut order);
         }
         let key = |n: u64| match self {
             Pattern::Tags | Pattern::ShuffledTags => (RemoteId(1), n),
@@ -83,7 +80,8 @@ impl Case {
     fn new(pattern: Pattern, count: usize, posted: bool) -> Self {
         let keys = pattern.keys(count);
         let mut matcher = Matcher::new();
-        // Entered in order of number, matched in the order of the keys: a shuffled order then jumps about in memory.
+        // Entered in order of number, matched in the order of the keys: a shuffled order then jumps
+        // about in memory.
         let mut entered = keys.clone();
         entered.sort_unstable();
         for &(source, tag) in &entered {

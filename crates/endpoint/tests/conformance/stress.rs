@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Random traffic against the laws of matching, checked afterwards from what both sides were told.
 //!
-//! When a message arrives is up to the transport, so no model can foretell the matches. But whatever the
-//! timing, every message is received once, unchanged, by a receive that it matches, and nothing overtakes: of two
-//! messages from one sender that one receive matches, the earlier takes it, or an earlier receive; and of two
-//! receives that one message matches, the earlier takes it, or took an earlier message (MPI-4.1, 3.5).
+//! When a message arrives is up to the transport, so no model can foretell the matches. But
+//! whatever the timing, every message is received once, unchanged, by a receive that it matches,
+//! and nothing overtakes: of two messages from one sender that one receive matches, the earlier
+//! takes it, or an earlier receive; and of two receives that one message matches, the earlier takes
+//! it, or took an earlier message (MPI-4.1, 3.5).
 
+use fastrand::Rng;
 use weft_endpoint::{Class, FiAddr, Receive, Send, UserBuffer, flags};
 
 use crate::pair::*;
@@ -13,18 +15,6 @@ use crate::pair::*;
 const MESSAGES: usize = 250;
 /// Lengths that meet every protocol.
 const LENGTHS: [usize; 9] = [0, 3, 8, 40, 64, 300, 5000, 20_000, 150_000];
-
-/// xorshift64*: enough for tests, and the same everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) as usize % limit
-    }
-}
 
 #[derive(Clone, Copy)]
 struct Sent {
@@ -62,7 +52,7 @@ impl Posted {
 
 struct Traffic<F: Fabric> {
     pair: Pair<F>,
-    random: Random,
+    random: Rng,
     sent: Vec<Sent>,
     sends_ended: usize,
     posted: Vec<Posted>,
@@ -78,7 +68,7 @@ pub fn random_traffic_keeps_every_law_of_matching<F: Fabric>() {
     let first = chosen.unwrap_or(now.as_nanos() as u64);
     for seed in first..first + 3 {
         println!("WEFT_TEST_SEED={seed}");
-        let random = Random(seed | 1);
+        let random = Rng::with_seed(seed);
         let (sent, posted) = (Vec::new(), Vec::new());
         let mut traffic = Traffic {
             pair: Pair::<F>::open(),
@@ -97,8 +87,8 @@ impl<F: Fabric> Traffic<F> {
     /// Random steps until enough was sent.
     fn run(&mut self) {
         while self.sent.len() < MESSAGES {
-            let side = self.random.below(2);
-            match self.random.below(20) {
+            let side = self.random.usize(..2);
+            match self.random.usize(..20) {
                 0..8 => self.send(side),
                 8..15 => self.post(side),
                 15 => self.cancel(side),
@@ -111,25 +101,29 @@ impl<F: Fabric> Traffic<F> {
 
     fn send(&mut self, from: usize) {
         let random = &mut self.random;
-        let to = if random.below(5) == 0 { from } else { 1 - from };
-        let class = if random.below(4) == 0 {
+        let to = if random.usize(..5) == 0 {
+            from
+        } else {
+            1 - from
+        };
+        let class = if random.usize(..4) == 0 {
             Class::Message
         } else {
             Class::Tagged
         };
         let tag = if class == Class::Tagged {
-            random.below(4) as u64
+            random.usize(..4) as u64
         } else {
             0
         };
-        let length = LENGTHS[random.below(LENGTHS.len())];
+        let length = LENGTHS[random.usize(..LENGTHS.len())];
         let levels = [
             0,
             flags::INJECT_COMPLETE,
             flags::TRANSMIT_COMPLETE,
             flags::DELIVERY_COMPLETE,
         ];
-        let flags = Some(levels[random.below(levels.len())]);
+        let flags = Some(levels[random.usize(..levels.len())]);
         let number = self.sent.len();
         let name = if to == from {
             self.pair.sides[from].myself
@@ -157,23 +151,23 @@ impl<F: Fabric> Traffic<F> {
 
     fn post(&mut self, side: usize) {
         let random = &mut self.random;
-        let class = if random.below(4) == 0 {
+        let class = if random.usize(..4) == 0 {
             Class::Message
         } else {
             Class::Tagged
         };
         let tag = if class == Class::Tagged {
-            random.below(4) as u64
+            random.usize(..4) as u64
         } else {
             0
         };
         let ignore = if class == Class::Tagged {
-            [0, 0, 1, 2, u64::MAX][random.below(5)]
+            [0, 0, 1, 2, u64::MAX][random.usize(..5)]
         } else {
             0
         };
-        let from = [None, Some(side), Some(1 - side)][random.below(3)];
-        let room = [0, 40, 150_000, 150_000][random.below(4)];
+        let from = [None, Some(side), Some(1 - side)][random.usize(..3)];
+        let room = [0, 40, 150_000, 150_000][random.usize(..4)];
         self.post_exactly(
             side,
             Receive {
@@ -224,7 +218,7 @@ impl<F: Fabric> Traffic<F> {
         if waiting.is_empty() {
             return;
         }
-        let context = waiting[self.random.below(waiting.len())];
+        let context = waiting[self.random.usize(..waiting.len())];
         let endpoint = self.pair.sides[side].endpoint;
         // It may be canceled already, or matched by a message that is still on its way.
         let _ = self.pair.sides[side].domain.cancel(endpoint, context);
@@ -361,7 +355,8 @@ impl<F: Fabric> Traffic<F> {
                 if other.canceled || !other.matches(&self.sent[message]) {
                     continue;
                 }
-                // A receive that waits on although a later one took a message that it matches was passed over.
+                // A receive that waits on although a later one took a message that it matches was
+                // passed over.
                 assert!(
                     other.took.is_some(),
                     "message {message} passed over receive {earlier} for {later}"
