@@ -44,7 +44,7 @@ pub(crate) fn quietly<R>(act: impl FnOnce() -> R) -> R {
     // SAFETY: errno is this thread's.
     let errno = unsafe { *libc::__errno_location() };
     let result = act();
-    // SAFETY: as above.
+    // SAFETY: errno is this thread's.
     unsafe { *libc::__errno_location() = errno };
     result
 }

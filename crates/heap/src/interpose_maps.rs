@@ -30,7 +30,7 @@ macro_rules! real {
             Some(real) => unsafe {
                 std::mem::transmute::<*mut c_void, $type>(real)($($argument),*)
             },
-            // SAFETY: as above.
+            // SAFETY: the same call by its number; the caller promises what it asks for.
             None => unsafe { libc::syscall(libc::$number, $($argument),*) as _ },
         }
     };

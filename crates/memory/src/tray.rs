@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn a_closed_tray_keeps_what_it_has_and_takes_no_more() {
         let mut entries = [9_u64; 2];
-        // SAFETY: as above.
+        // SAFETY: the array has room for what is said, and outlives the tray.
         let mut tray = unsafe { Tray::over(entries.as_mut_ptr(), 1, core::ptr::null_mut(), 2) };
         tray.put([1; ENTRY_WORDS], 0);
         tray.close();

@@ -224,7 +224,7 @@ fn read_controls(header: &libc::msghdr, received: &mut Received<'_>) {
                 .unwrap_or(0)
                 .clamp(1, received.bytes.len().max(1));
         }
-        // SAFETY: as above.
+        // SAFETY: `at` is a header that CMSG_FIRSTHDR or CMSG_NXTHDR gave for this message.
         at = unsafe { libc::CMSG_NXTHDR(header, at) };
     }
 }

@@ -251,7 +251,7 @@ mod tests {
             assert_eq!(*second.base().add(skipped), 77);
         }
         drop(first);
-        // SAFETY: as above; the second mapping stands by itself.
+        // SAFETY: the second mapping lives here still, and nobody else uses it.
         assert_eq!(unsafe { *second.base().add(skipped) }, 77);
         let heap = vec![0_u8; 100_000];
         assert!(map_memory_of(own_pid(), heap.as_ptr() as u64, 100_000).is_err());

@@ -18,7 +18,7 @@ pub struct ForkMark {
 
 // SAFETY: the page belongs to the process, not to a thread, and nobody writes to it after construction.
 unsafe impl Send for ForkMark {}
-// SAFETY: as above.
+// SAFETY: nobody writes to the page after construction, so that all threads may read it.
 unsafe impl Sync for ForkMark {}
 
 impl ForkMark {

@@ -104,7 +104,7 @@ fn files_in(message: &libc::msghdr) -> Vec<OwnedFd> {
                 });
             }
         }
-        // SAFETY: as above.
+        // SAFETY: the header is one that CMSG_FIRSTHDR or CMSG_NXTHDR gave for this message.
         header = unsafe { libc::CMSG_NXTHDR(message, header) };
     }
     files

@@ -493,7 +493,7 @@ fn read_complaint(header: &libc::msghdr, to: Option<SocketAddr>) -> Complaint {
                 _ => Complaint::Other,
             };
         }
-        // SAFETY: as above.
+        // SAFETY: `at` is a header that CMSG_FIRSTHDR or CMSG_NXTHDR gave for this message.
         at = unsafe { libc::CMSG_NXTHDR(header, at) };
     }
     Complaint::Other

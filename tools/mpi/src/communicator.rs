@@ -44,7 +44,7 @@ impl<'session> Communicator<'session> {
         session.check("MPI_Comm_rank", unsafe {
             (environment.rank)(handle, &mut rank)
         })?;
-        // SAFETY: as above, for `size`.
+        // SAFETY: the handle is a communicator of this library and `size` is writable.
         session.check("MPI_Comm_size", unsafe {
             (environment.size)(handle, &mut size)
         })?;

@@ -60,9 +60,9 @@ macro_rules! entries {
                 Ok(match form {
                     // SAFETY: the signature is the standard's for this form of the collective, handles widened as abi explains.
                     Form::Blocking => Self::Blocking(unsafe { library.function_or(&name, &earlier) }?),
-                    // SAFETY: as above.
+                    // SAFETY: the signature is the standard's for this form of the collective.
                     Form::Nonblocking => Self::Nonblocking(unsafe { library.function_or(&name, &earlier) }?),
-                    // SAFETY: as above.
+                    // SAFETY: the signature is the standard's for this form of the collective.
                     Form::Persistent => Self::Persistent(unsafe { library.function_or(&name, &earlier) }?),
                 })
             }

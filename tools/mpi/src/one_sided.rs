@@ -56,52 +56,52 @@ synchronise! {
     }, |_| false;
     /// `MPI_Win_unlock`: everything sent to the rank has arrived.
     unlock(rank: i32) = "MPI_Win_unlock", |window: &Window<'_>, rank| {
-        // SAFETY: as above.
+        // SAFETY: a live window; MPI checks the rank.
         unsafe { (window.communicator.session.functions.window.unlock)(rank, window.handle) }
     }, |open| open == rank;
     /// `MPI_Win_lock_all`.
     lock_all() = "MPI_Win_lock_all", |window: &Window<'_>| {
-        // SAFETY: as above.
+        // SAFETY: a live window.
         unsafe { (window.communicator.session.functions.window.lock_all)(0, window.handle) }
     }, |_| false;
     /// `MPI_Win_unlock_all`: everything sent has arrived.
     unlock_all() = "MPI_Win_unlock_all", |window: &Window<'_>| {
-        // SAFETY: as above.
+        // SAFETY: a live window.
         unsafe { (window.communicator.session.functions.window.unlock_all)(window.handle) }
     }, |_| true;
     /// `MPI_Win_flush`: everything sent to the rank has arrived.
     flush(rank: i32) = "MPI_Win_flush", |window: &Window<'_>, rank| {
-        // SAFETY: as above.
+        // SAFETY: a live window; MPI checks the rank.
         unsafe { (window.communicator.session.functions.window.flush)(rank, window.handle) }
     }, |open| open == rank;
     /// `MPI_Win_flush_local`: the local buffers may be used again.
     flush_local(rank: i32) = "MPI_Win_flush_local", |window: &Window<'_>, rank| {
-        // SAFETY: as above.
+        // SAFETY: a live window; MPI checks the rank.
         unsafe { (window.communicator.session.functions.window.flush_local)(rank, window.handle) }
     }, |open| open == rank;
     /// `MPI_Win_fence`: collective; ends the accesses before it and begins those after it.
     fence() = "MPI_Win_fence", |window: &Window<'_>| {
-        // SAFETY: as above.
+        // SAFETY: a live window.
         unsafe { (window.communicator.session.functions.window.fence)(0, window.handle) }
     }, |_| true;
     /// `MPI_Win_post`: the paired rank may access this rank's window.
     post() = "MPI_Win_post", |window: &Window<'_>| {
-        // SAFETY: as above; the group was made by pair_with.
+        // SAFETY: a live window, and a group that pair_with made.
         unsafe { (window.communicator.session.functions.window.post)(window.group(), 0, window.handle) }
     }, |_| false;
     /// `MPI_Win_start`: begins accesses to the paired rank's window.
     start() = "MPI_Win_start", |window: &Window<'_>| {
-        // SAFETY: as above.
+        // SAFETY: a live window, and a group that pair_with made.
         unsafe { (window.communicator.session.functions.window.start)(window.group(), 0, window.handle) }
     }, |_| false;
     /// `MPI_Win_complete`: ends them.
     complete() = "MPI_Win_complete", |window: &Window<'_>| {
-        // SAFETY: as above.
+        // SAFETY: a live window.
         unsafe { (window.communicator.session.functions.window.complete)(window.handle) }
     }, |_| true;
     /// `MPI_Win_wait`: the paired rank's accesses have ended.
     wait() = "MPI_Win_wait", |window: &Window<'_>| {
-        // SAFETY: as above.
+        // SAFETY: a live window.
         unsafe { (window.communicator.session.functions.window.wait)(window.handle) }
     }, |_| false;
 }

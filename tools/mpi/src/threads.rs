@@ -14,7 +14,7 @@ pub struct Shared<'a>(&'a Communicator<'a>);
 // SAFETY: MPI_THREAD_MULTIPLE allows any thread to call MPI at any time (checked in `Communicator::shared`); the communicator and
 // its session are only read after they were made, and the borrow keeps both alive.
 unsafe impl Send for Shared<'_> {}
-// SAFETY: as above.
+// SAFETY: the communicator and its session are only read, and MPI may be called by any thread.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Communicator<'a> {

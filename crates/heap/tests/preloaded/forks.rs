@@ -38,7 +38,7 @@ fn child_fork() {
         // SAFETY: the child's own memory.
         unsafe { fill(first, bytes, 9) };
         let inner = forked(|| i32::from(!holds(first, bytes, 9)));
-        // SAFETY: as above.
+        // SAFETY: the child's own copy of a block of malloc, which it frees once.
         unsafe { libc::free(first.cast()) };
         assert!(ask().is_some(), "it may share its own");
         assert!(offer_some(second, bytes) && is_right(second, bytes));

@@ -192,7 +192,7 @@ fn child_thrown_away() {
         );
         assert!(holds(address, MIB, 7));
         assert!(offer_some(address, 3 * MIB) && is_right(address, 3 * MIB));
-        // SAFETY: as above.
+        // SAFETY: a mapping of this test's own, which nobody looks at any more.
         unsafe { assert_eq!(libc::munmap(address.cast(), 3 * MIB), 0) };
     }
 }
@@ -213,7 +213,7 @@ fn child_advised() {
         assert!(stays_private(address, MIB), "{advice}");
         let late = mapped(MIB, 2);
         assert!(offer_some(late, MIB));
-        // SAFETY: as above.
+        // SAFETY: memory of this test's own.
         unsafe {
             assert_eq!(
                 libc::madvise(late.cast(), MIB, advice),
@@ -224,7 +224,7 @@ fn child_advised() {
         assert!(holds(late, MIB, 2));
     }
     let locked = mapped(64 << 10, 1);
-    // SAFETY: as above.
+    // SAFETY: memory of this test's own.
     if unsafe { libc::mlock(locked.cast(), 64 << 10) } == 0 {
         assert!(stays_private(locked, 64 << 10), "locked");
     }
