@@ -209,7 +209,7 @@ impl Exercise for Repeated<'_> {
         let accesses = self.leads() || self.is_two_way();
         let is_accessed = !self.leads() || self.is_two_way();
         self.contents
-            .prepare(&mut self.window, iteration, (accesses, is_accessed));
+            .prepare(&mut self.window, iteration, accesses, is_accessed);
     }
 
     fn settle(&mut self) -> Result<()> {
@@ -244,6 +244,6 @@ impl Exercise for Repeated<'_> {
         let accesses = self.leads() || self.is_two_way();
         let is_accessed = !self.leads() || self.is_two_way();
         self.contents
-            .mismatches(&mut self.window, iteration, (accesses, is_accessed))
+            .mismatches(&mut self.window, iteration, accesses, is_accessed)
     }
 }

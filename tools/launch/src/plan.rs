@@ -74,7 +74,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
     let library_path = std::env::var_os("LD_LIBRARY_PATH");
     let path = std::env::var_os("PATH");
     let loader = Loader::of_this_machine(library_path.as_deref());
-    let program = inspected(name, rest, (path.as_deref(), &loader), check)?;
+    let program = inspected(name, rest, path.as_deref(), &loader, check)?;
     let chosen = chosen_mpi(arguments, &program)?;
     let mpi = &chosen.installation;
     let over_weft = arguments.transport == Transport::Weft;
@@ -154,7 +154,8 @@ fn program_words(arguments: &Arguments) -> Result<(&OsString, &[OsString]), Faul
 fn inspected(
     name: &OsStr,
     arguments: &[OsString],
-    (path, loader): (Option<&OsStr>, &Loader),
+    path: Option<&OsStr>,
+    loader: &Loader,
     check: Check,
 ) -> Result<Program, Fault> {
     let program = program::inspect(name, path, loader)?;

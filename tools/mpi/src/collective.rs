@@ -87,7 +87,7 @@ impl Communicator<'_> {
     ) -> Result<()> {
         let count = equal_count(given.len(), result.len(), kind)?;
         // SAFETY: both slices hold `count` elements of the type and cannot overlap.
-        unsafe { self.allreduce_from(given.as_ptr().cast(), result, (count, kind), operation) }
+        unsafe { self.allreduce_from(given.as_ptr().cast(), result, count, kind, operation) }
     }
 
     /// `MPI_Allreduce` with `MPI_IN_PLACE`: the result replaces what each rank gives.
@@ -107,7 +107,8 @@ impl Communicator<'_> {
             self.allreduce_from(
                 self.session.abi.in_place() as Source,
                 bytes,
-                (count, kind),
+                count,
+                kind,
                 operation,
             )
         }
@@ -120,7 +121,8 @@ impl Communicator<'_> {
         &self,
         given: Source,
         result: &mut [u8],
-        (count, kind): (i32, Datatype),
+        count: i32,
+        kind: Datatype,
         operation: Operation,
     ) -> Result<()> {
         let allreduce = self.session.functions.collective.allreduce;

@@ -104,7 +104,7 @@ pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<
             mpi: settings.mpi.clone(),
             transport: entrant.transport.clone(),
         };
-        let can = dry_run(&weft, &configuration, ("", 2));
+        let can = dry_run(&weft, &configuration, "", 2);
         match &can {
             Ok(_) => record.transports.push(entrant.name.clone()),
             Err(reason) => record.left_out.push(format!("{}: {reason}", entrant.name)),

@@ -16,7 +16,7 @@ pub fn to_before(
     size: usize,
 ) -> Option<Ratio> {
     ours.is_ours()
-        .then(|| analysis.ratio(workload, (ours, &ours.before()), size))
+        .then(|| analysis.ratio(workload, ours, &ours.before(), size))
         .flatten()
 }
 

@@ -37,7 +37,8 @@ impl<'a> Launches<'a> {
             dry_run(
                 self.builds.launcher(configuration),
                 configuration,
-                (&workload.hosts, workload.ranks),
+                &workload.hosts,
+                workload.ranks,
             )
         };
         let line = self
@@ -66,11 +67,12 @@ impl<'a> Launches<'a> {
 pub fn dry_run(
     program: &Path,
     configuration: &Configuration,
-    (hosts, ranks): (&str, usize),
+    hosts: &str,
+    ranks: usize,
 ) -> Result<String, String> {
     let output = Command::new(program)
         .arg("run")
-        .args(run_options(configuration, (hosts, ranks)))
+        .args(run_options(configuration, hosts, ranks))
         .args(["--dry-run", "--"])
         .arg(program)
         .stdin(Stdio::null())
@@ -95,7 +97,7 @@ pub fn dry_run(
 
 /// What `weft run` is told of a job: the runs of one workload differ in these words for their
 /// configuration, and else only in whether a run over Weft must really go over Weft.
-pub fn run_options(configuration: &Configuration, (hosts, ranks): (&str, usize)) -> Vec<OsString> {
+pub fn run_options(configuration: &Configuration, hosts: &str, ranks: usize) -> Vec<OsString> {
     let ranks = ranks.to_string();
     let mut words = vec![
         "--mpi",

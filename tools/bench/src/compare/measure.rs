@@ -96,7 +96,7 @@ impl Rounds<'_> {
                 if !record.has(run, round) && !over {
                     self.bar
                         .set_message(format!("round {} of {count}: {run}", round + 1));
-                    self.turn(record, run, (round, 0))?;
+                    self.turn(record, run, round, 0)?;
                 }
                 self.bar.inc(1);
             }
@@ -109,7 +109,8 @@ impl Rounds<'_> {
         &mut self,
         record: &mut Record,
         run: &Run,
-        (round, attempt): (usize, usize),
+        round: usize,
+        attempt: usize,
     ) -> Result<(), String> {
         let before = self.calibration.measure();
         let unix_seconds = environment::now();
@@ -156,7 +157,7 @@ impl Rounds<'_> {
                 "round {}: again, at the machine's usual speed: {run}",
                 round + 1
             ));
-            self.turn(record, run, (round, 1))?;
+            self.turn(record, run, round, 1)?;
         }
         Ok(())
     }

@@ -64,7 +64,7 @@ impl Plan {
         for hosts in &settings.hosts {
             for configuration in configurations(settings) {
                 let launcher = builds.launcher(&configuration);
-                match dry_run(launcher, &configuration, (hosts, FEWEST_RANKS)) {
+                match dry_run(launcher, &configuration, hosts, FEWEST_RANKS) {
                     Ok(shown) => admit(&mut matrix, configuration, shown, hosts),
                     Err(reason) => matrix
                         .left_out
@@ -235,10 +235,7 @@ fn command(
 ) -> Option<Vec<OsString>> {
     let benchmark: &Description = catalogue::find(&workload.benchmark)?;
     let mut words: Vec<OsString> = vec![builds.launcher(configuration).into(), "run".into()];
-    words.extend(run_options(
-        configuration,
-        (&workload.hosts, workload.ranks),
-    ));
+    words.extend(run_options(configuration, &workload.hosts, workload.ranks));
     let mut say = |text: &[&str]| words.extend(text.iter().map(OsString::from));
     say(&["--quiet", "--timeout", &settings.timeout.to_string()]);
     if configuration.is_weft() {

@@ -89,7 +89,8 @@ impl Analysis<'_> {
     pub fn ratio(
         &self,
         workload: &Workload,
-        (ours, base): (&Configuration, &Configuration),
+        ours: &Configuration,
+        base: &Configuration,
         size: usize,
     ) -> Option<Ratio> {
         Ratio::of(
@@ -113,7 +114,7 @@ impl Analysis<'_> {
         size: usize,
     ) -> Option<Ratio> {
         let baseline = self.baseline(workload, ours)?;
-        self.ratio(workload, (ours, &baseline), size)
+        self.ratio(workload, ours, &baseline, size)
     }
 
     /// What is printed of a configuration: in the rounds that its ratio is from; of the native

@@ -222,7 +222,7 @@ fn against_native(
 ) -> Vec<Check> {
     let native = ours.native();
     let of_size = |size| {
-        let ratio = analysis.ratio(workload, (ours, &native), size)?;
+        let ratio = analysis.ratio(workload, ours, &native, size)?;
         Some(Check {
             against: format!("{}{NATIVELY}", ours.mpi),
             size_bytes: Some(size),

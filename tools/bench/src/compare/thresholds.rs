@@ -173,14 +173,14 @@ fn one(rule: &Rule, analysis: &Analysis<'_>, earlier: Option<&Analysis<'_>>) -> 
                 .filter(|size| rule.holds_size(*size))
             {
                 let Some(interval) =
-                    rule.interval((workload, configuration), size, analysis, earlier)
+                    rule.interval(workload, configuration, size, analysis, earlier)
                 else {
                     continue;
                 };
                 outcome.checked += 1;
                 outcome
                     .crossed
-                    .extend(rule.crossed((workload, configuration), size, &interval));
+                    .extend(rule.crossed(workload, configuration, size, &interval));
             }
         }
     }
@@ -207,7 +207,8 @@ impl Rule {
 
     fn interval(
         &self,
-        (workload, configuration): (&Workload, &Configuration),
+        workload: &Workload,
+        configuration: &Configuration,
         size: usize,
         analysis: &Analysis<'_>,
         earlier: Option<&Analysis<'_>>,
@@ -225,7 +226,7 @@ impl Rule {
             Some(other) => {
                 let (mpi, transport) = other.split_once('/')?;
                 let other = Configuration::new(mpi, transport);
-                analysis.ratio(workload, (configuration, &other), size)
+                analysis.ratio(workload, configuration, &other, size)
             }
         };
         Some(ratio?.of_medians)
@@ -234,7 +235,8 @@ impl Rule {
     /// What is wrong, by how much, how surely.
     fn crossed(
         &self,
-        (workload, configuration): (&Workload, &Configuration),
+        workload: &Workload,
+        configuration: &Configuration,
         size: usize,
         interval: &Interval,
     ) -> Option<String> {

@@ -92,7 +92,7 @@ impl<'a> Transforms<'a> {
         let [width, height, _] = self.extent.grid;
         self.plans[0][0].process_with_scratch(space, &mut self.scratch);
         for plane in space.chunks_exact_mut(width * height) {
-            self.columns((0, 1), plane, width);
+            self.columns(0, 1, plane, width);
         }
         self.pack(space);
         self.world.alltoall(
@@ -101,7 +101,7 @@ impl<'a> Transforms<'a> {
             Datatype::Double,
         )?;
         let rows = self.extent.rows();
-        self.columns((0, 2), frequency, rows * width);
+        self.columns(0, 2, frequency, rows * width);
         Ok(())
     }
 
@@ -112,7 +112,7 @@ impl<'a> Transforms<'a> {
     pub fn back(&mut self, frequency: &mut [Number], space: &mut [Number]) -> Result<(), Failed> {
         let [width, height, _] = self.extent.grid;
         let rows = self.extent.rows();
-        self.columns((1, 2), frequency, rows * width);
+        self.columns(1, 2, frequency, rows * width);
         self.world.alltoall(
             bytemuck::cast_slice(frequency),
             bytemuck::cast_slice_mut(&mut self.packed),
@@ -120,14 +120,14 @@ impl<'a> Transforms<'a> {
         )?;
         self.unpack(space);
         for plane in space.chunks_exact_mut(width * height) {
-            self.columns((1, 1), plane, width);
+            self.columns(1, 1, plane, width);
         }
         self.plans[1][0].process_with_scratch(space, &mut self.scratch);
         Ok(())
     }
 
     /// Transforms each of `width` columns that lie side by side.
-    fn columns(&mut self, (way, axis): (usize, usize), data: &mut [Number], width: usize) {
+    fn columns(&mut self, way: usize, axis: usize, data: &mut [Number], width: usize) {
         let plan = &self.plans[way][axis];
         let length = plan.len();
         for first in (0..width).step_by(BLOCK) {

@@ -86,7 +86,8 @@ impl Contents {
         &self,
         window: &mut Window<'_>,
         iteration: usize,
-        (accesses, is_accessed): (bool, bool),
+        accesses: bool,
+        is_accessed: bool,
     ) {
         let sum = self.sum(iteration);
         for slot in 0..self.depth {
@@ -122,7 +123,8 @@ impl Contents {
         &self,
         window: &mut Window<'_>,
         iteration: usize,
-        (accesses, is_accessed): (bool, bool),
+        accesses: bool,
+        is_accessed: bool,
     ) -> u64 {
         let sum = self.sum(iteration);
         let before = |element: usize| sum.term(element, 0);

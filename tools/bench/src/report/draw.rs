@@ -306,8 +306,8 @@ fn end_names(canvas: &mut Canvas, main: &Panel, figure: &Figure, looks: &[Look])
     }
     let size = canvas.font_size();
     let wanted: Vec<f64> = ends.iter().map(|(_, _, y)| *y).collect();
-    let limits = (main.area.top + size * 0.4, main.area.bottom() - size * 0.4);
-    let places = label::apart(&wanted, size * 1.25, limits);
+    let (low, high) = (main.area.top + size * 0.4, main.area.bottom() - size * 0.4);
+    let places = label::apart(&wanted, size * 1.25, low, high);
     for ((index, x, y), place) in ends.iter().zip(places) {
         let start = main.area.right() + 4.0;
         // A short leader, where the name had to move or the curve ends early.

@@ -5,7 +5,7 @@
 
 /// Moves places apart so that neighbours are at least `gap` apart and all lie between `low` and `high`, with as little movement as
 /// needed. Order is kept; when there is no room for all, they are spread evenly.
-pub fn apart(wanted: &[f64], gap: f64, (low, high): (f64, f64)) -> Vec<f64> {
+pub fn apart(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
     let room = (high - low).max(0.0);
@@ -13,7 +13,7 @@ pub fn apart(wanted: &[f64], gap: f64, (low, high): (f64, f64)) -> Vec<f64> {
     // Groups of names that touch share their displacement: the mean of what their members want.
     let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
     for index in order {
-        groups.push((clamped(wanted[index], 1, gap, (low, high)), vec![index]));
+        groups.push((clamped(wanted[index], 1, gap, low, high), vec![index]));
         while let [.., (first, members), (second, _)] = groups.as_slice() {
             if first + gap * members.len() as f64 <= *second + 1e-9 {
                 break;
@@ -27,7 +27,7 @@ pub fn apart(wanted: &[f64], gap: f64, (low, high): (f64, f64)) -> Vec<f64> {
                     .map(|(place, index)| wanted[*index] - gap * place as f64)
                     .sum::<f64>()
                     / members.len() as f64;
-                *start = clamped(mean, members.len(), gap, (low, high));
+                *start = clamped(mean, members.len(), gap, low, high);
             }
         }
     }
@@ -40,7 +40,7 @@ pub fn apart(wanted: &[f64], gap: f64, (low, high): (f64, f64)) -> Vec<f64> {
     places
 }
 
-fn clamped(start: f64, count: usize, gap: f64, (low, high): (f64, f64)) -> f64 {
+fn clamped(start: f64, count: usize, gap: f64, low: f64, high: f64) -> f64 {
     start.min(high - gap * (count - 1) as f64).max(low)
 }
 
@@ -77,12 +77,12 @@ mod tests {
     #[test]
     fn names_that_do_not_touch_stay_and_others_share_the_way() {
         assert_eq!(
-            apart(&[10.0, 50.0, 90.0], 12.0, (0.0, 100.0)),
+            apart(&[10.0, 50.0, 90.0], 12.0, 0.0, 100.0),
             [10.0, 50.0, 90.0]
         );
-        assert_eq!(apart(&[52.0, 50.0], 12.0, (0.0, 100.0)), [57.0, 45.0]);
+        assert_eq!(apart(&[52.0, 50.0], 12.0, 0.0, 100.0), [57.0, 45.0]);
         assert_eq!(
-            apart(&[100.0, 99.0, 98.0], 10.0, (0.0, 100.0)),
+            apart(&[100.0, 99.0, 98.0], 10.0, 0.0, 100.0),
             [100.0, 90.0, 80.0]
         );
     }
@@ -102,7 +102,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_two_names_touch_and_none_leaves(wanted in prop::collection::vec(0.0_f64..300.0, 1..12)) {
-            let places = apart(&wanted, 14.0, (0.0, 300.0));
+            let places = apart(&wanted, 14.0, 0.0, 300.0);
             let mut sorted = places.clone();
             sorted.sort_by(f64::total_cmp);
             prop_assert!(sorted.windows(2).all(|pair| pair[1] - pair[0] >= 14.0 - 1e-6), "{:?}", sorted);

@@ -28,7 +28,7 @@ pub fn best(analysis: &Analysis<'_>, workload: &Workload) -> Figure {
             .iter()
             .filter_map(|size| {
                 let configuration = analysis.leader(workload, ours, *size)?;
-                point(analysis, (workload, configuration), *size)
+                point(analysis, workload, configuration, *size)
             })
             .collect()
     };
@@ -80,14 +80,15 @@ pub fn of_mpis(analysis: &Analysis<'_>, workload: &Workload, baseline: &Baseline
     let mpis = analysis.record.mpis();
     let figures = mpis
         .into_iter()
-        .filter_map(|mpi| of_mpi(analysis, workload, (mpi, baseline)));
+        .filter_map(|mpi| of_mpi(analysis, workload, mpi, baseline));
     figures.collect()
 }
 
 fn of_mpi(
     analysis: &Analysis<'_>,
     workload: &Workload,
-    (mpi, baseline): (&str, &Baseline),
+    mpi: &str,
+    baseline: &Baseline,
 ) -> Option<Figure> {
     let configurations: Vec<&Configuration> = analysis
         .record
@@ -132,7 +133,7 @@ fn of_mpi(
         .into_iter()
         .filter_map(|size| {
             let ratio = match &base {
-                Some(base) => analysis.ratio(workload, (ours, base), size)?,
+                Some(base) => analysis.ratio(workload, ours, base, size)?,
                 None => analysis.to_best(workload, ours, size)?,
             };
             Some((size, ratio))
@@ -215,13 +216,14 @@ fn points(
     analysis
         .sizes(workload, configuration)
         .into_iter()
-        .filter_map(|size| point(analysis, (workload, configuration), size))
+        .filter_map(|size| point(analysis, workload, configuration, size))
         .collect()
 }
 
 fn point(
     analysis: &Analysis<'_>,
-    (workload, configuration): (&Workload, &Configuration),
+    workload: &Workload,
+    configuration: &Configuration,
     size: usize,
 ) -> Option<Point> {
     let cell = analysis.cell(workload, configuration, size)?;

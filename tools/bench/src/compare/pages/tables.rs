@@ -50,7 +50,7 @@ pub fn all(analysis: &Analysis<'_>, group: &[&Workload]) -> Table {
     for workload in group {
         for configuration in analysis.record.configurations(workload) {
             for size in analysis.sizes(workload, configuration) {
-                rows.extend(row(analysis, (workload, configuration), size));
+                rows.extend(row(analysis, workload, configuration, size));
             }
         }
     }
@@ -68,7 +68,8 @@ pub fn all(analysis: &Analysis<'_>, group: &[&Workload]) -> Table {
 
 fn row(
     analysis: &Analysis<'_>,
-    (workload, configuration): (&Workload, &Configuration),
+    workload: &Workload,
+    configuration: &Configuration,
     size: usize,
 ) -> Option<Vec<Cell>> {
     let cell = analysis.cell(workload, configuration, size)?;
