@@ -3,6 +3,7 @@
 //!
 //! A link is a first-in-first-out queue, so the time a packet leaves is known when it enters: one event per hop.
 
+use slab::Slab;
 use weft_srd::random::Random;
 use weft_wire::Head;
 
@@ -121,8 +122,8 @@ pub struct Tally {
 pub struct Fabric {
     topology: Topology,
     links: Vec<Link>,
-    packets: Vec<Packet>,
-    free: Vec<u32>,
+    /// Under way, by name.
+    packets: Slab<Packet>,
     shape: Shape,
     /// Card and software of a host.
     host_ns: u64,
@@ -144,8 +145,7 @@ impl Fabric {
         };
         Self {
             links: vec![link; topology.link_count()],
-            packets: Vec::new(),
-            free: Vec::new(),
+            packets: Slab::new(),
             shape,
             host_ns: HOST_NS,
             random: Random::new(seed),
@@ -166,7 +166,7 @@ impl Fabric {
 
     /// Packets that are neither dropped nor arrived.
     pub fn flying_count(&self) -> usize {
-        self.packets.len() - self.free.len()
+        self.packets.len()
     }
 
     /// Time of so many bytes on a link.
@@ -237,16 +237,7 @@ impl Fabric {
             content,
         };
         self.tally.sent_count += 1;
-        let name = match self.free.pop() {
-            Some(name) => {
-                self.packets[name as usize] = packet;
-                name
-            }
-            None => {
-                self.packets.push(packet);
-                (self.packets.len() - 1) as u32
-            }
-        };
+        let name = self.packets.insert(packet) as u32;
         (name, self.advance(now_ns, name))
     }
 
@@ -262,7 +253,7 @@ impl Fabric {
             && self.random.below(1_000_000) < u64::from(link.loss_per_million);
         if broken || unlucky {
             self.tally.broken_count += 1;
-            self.free.push(name);
+            self.packets.remove(name as usize);
             return Step::Dropped;
         }
         let shape = &link.shape;
@@ -270,7 +261,7 @@ impl Fabric {
         // A card takes what its host gives it; the host looks after the card's queue.
         if wait_ns > shape.queue_ns + shape.burst_ns && !first {
             self.tally.full_count += 1;
-            self.free.push(name);
+            self.packets.remove(name as usize);
             return Step::Dropped;
         }
         link.carried_count += 1;
@@ -294,8 +285,7 @@ impl Fabric {
     /// Takes a packet that has arrived.
     pub fn take(&mut self, name: u32) -> Packet {
         self.tally.arrived_count += 1;
-        self.free.push(name);
-        self.packets[name as usize]
+        self.packets.remove(name as usize)
     }
 
     /// Time between the first bit out of one host and the last bit of a packet of this size in another.
