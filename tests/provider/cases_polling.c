@@ -93,6 +93,33 @@ static void poll_sets_refuse_what_they_cannot_poll(void)
     close_pair(&host, &a, &b);
 }
 
+// What was closed would be asked.
+static void what_a_poll_set_asks_is_busy(void)
+{
+    struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_CONTEXT};
+    struct fi_cntr_attr cntr_attr = {.events = FI_CNTR_EVENTS_COMP};
+    struct fid_cq *queue;
+    struct fid_cntr *counter;
+    open_polling(FI_WAIT_NONE, false);
+    struct fid_poll *set = open_set(), *other = open_set();
+    OK(fi_cq_open(host.domain, &cq_attr, &queue, NULL));
+    OK(fi_cntr_open(host.domain, &cntr_attr, &counter, NULL));
+    OK(fi_poll_add(set, &queue->fid, 0));
+    OK(fi_poll_add(set, &queue->fid, 0));
+    OK(fi_poll_add(other, &queue->fid, 0));
+    OK(fi_poll_add(set, &counter->fid, 0));
+    ANSWERS(-FI_EBUSY, fi_close(&queue->fid));
+    ANSWERS(-FI_EBUSY, fi_close(&counter->fid));
+    expect_events(set, 0);
+    OK(fi_poll_del(set, &queue->fid, 0));
+    ANSWERS(-FI_EBUSY, fi_close(&queue->fid));
+    OK(fi_close(&other->fid));
+    OK(fi_close(&queue->fid));
+    OK(fi_close(&set->fid));
+    OK(fi_close(&counter->fid));
+    close_pair(&host, &a, &b);
+}
+
 static void *send_later(void *argument)
 {
     uint32_t number = 5;
@@ -236,6 +263,7 @@ const struct test_case polling_cases[] = {
     {"a_poll_set_finds_the_queue_with_an_entry", a_poll_set_finds_the_queue_with_an_entry},
     {"a_poll_set_finds_the_counter_that_changed", a_poll_set_finds_the_counter_that_changed},
     {"poll_sets_refuse_what_they_cannot_poll", poll_sets_refuse_what_they_cannot_poll},
+    {"what_a_poll_set_asks_is_busy", what_a_poll_set_asks_is_busy},
     {"a_counter_has_a_descriptor", a_counter_has_a_descriptor},
     {"a_thread_that_waits_on_a_counter_wakes_when_another_adds_to_it",
      a_thread_that_waits_on_a_counter_wakes_when_another_adds_to_it},

@@ -9,13 +9,13 @@ use weft_endpoint::{CounterId, Error};
 use weft_fabric_sys::counter::{FI_CNTR_EVENTS_COMP, FiCntrAttr, FidCntr};
 use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::eq::FI_WAIT_NONE;
-use weft_fabric_sys::errno::{FI_EAVAIL, FI_EINVAL, FI_ENOSYS, FI_ETIMEDOUT, FI_SUCCESS};
+use weft_fabric_sys::errno::{FI_EAVAIL, FI_EBUSY, FI_EINVAL, FI_ENOSYS, FI_ETIMEDOUT, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_CNTR, Fid};
 
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::{Lock, Locked, Unlocked};
-use crate::object::{hand_out, head, no_bind, table, take_back};
+use crate::object::{Dependents, hand_out, head, no_bind, table, take_back};
 use crate::routes::Guarded;
 use crate::wait::{Deadline, Pace};
 use crate::wait_set::{Calls, Membership};
@@ -32,6 +32,8 @@ pub struct Counter<L> {
     id: CounterId,
     /// Of the wait set that it was opened with.
     set: Membership,
+    /// Poll sets that ask it.
+    polls: Dependents,
 }
 
 // fi_trywait finds the waiter of a counter whose kind of lock it does not know.
@@ -96,6 +98,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         domain: &raw const *domain,
         id,
         set,
+        polls: Dependents::none(),
     };
     // SAFETY: the place is not null and the application's; what was stored there is open.
     let opened = unsafe { &*hand_out(opened, counter) };
@@ -115,6 +118,11 @@ impl<L: Lock> Counter<L> {
     /// Its name in the endpoint crate.
     pub fn id(&self) -> CounterId {
         self.id
+    }
+
+    /// The poll sets that ask it.
+    pub fn polls(&self) -> &Dependents {
+        &self.polls
     }
 
     /// The domain it belongs to.
@@ -262,6 +270,9 @@ unsafe extern "C" fn control<L: Lock>(
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
     let counter = unsafe { Counter::<L>::from_fid(fid.cast()) };
+    if counter.polls.exist() {
+        return -FI_EBUSY;
+    }
     let closed = errno::code(counter.with(Guarded::close_counter));
     if closed == FI_SUCCESS {
         counter.set.end(fid);

@@ -11,7 +11,7 @@ use weft_endpoint::{Error, ErrorCompletion, FiAddr, QueueId, QueueSettings};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::cq::*;
 use weft_fabric_sys::domain::FidDomain;
-use weft_fabric_sys::errno::{FI_EAGAIN, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
+use weft_fabric_sys::errno::{FI_EAGAIN, FI_EBUSY, FI_EINVAL, FI_ENOSYS, FI_SUCCESS};
 use weft_fabric_sys::fid::{FI_CLASS_CQ, Fid};
 use weft_fabric_sys::peer::FidPeerCq;
 use weft_fabric_sys::version::{VERSION_ERR_DATA_SIZE, VERSION_ERR_SRC_ADDR};
@@ -20,7 +20,7 @@ use weft_memory::Tray;
 use crate::domain::Domain;
 use crate::entry::Entry;
 use crate::lock::{Lock, Locked, Unlocked};
-use crate::object::{hand_out, head, no_bind, table, take_back};
+use crate::object::{Dependents, hand_out, head, no_bind, table, take_back};
 use crate::wait_set::{Calls, Membership};
 use crate::waiter::{WAITER_OFFSET, Waiter};
 use crate::{errno, peer};
@@ -39,6 +39,8 @@ pub struct Queue<L> {
     threshold: bool,
     /// Of the wait set that it was opened with.
     set: Membership,
+    /// Poll sets that ask it.
+    polls: Dependents,
     /// Where completions go if another provider owns them (FI_PEER); else null.
     owner: *mut FidPeerCq,
 }
@@ -111,6 +113,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         api_version,
         threshold: condition == FI_CQ_COND_THRESHOLD,
         set,
+        polls: Dependents::none(),
         owner,
     };
     // SAFETY: the place is not null and the application's; what was stored there is open.
@@ -143,6 +146,11 @@ impl<L: Lock> Queue<L> {
     /// Its name in the endpoint crate.
     pub fn id(&self) -> QueueId {
         self.id
+    }
+
+    /// The poll sets that ask it.
+    pub fn polls(&self) -> &Dependents {
+        &self.polls
     }
 
     /// The domain it belongs to.
@@ -311,6 +319,9 @@ unsafe extern "C" fn control<L: Lock>(
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to queues of this kind of lock only.
     let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
+    if queue.polls.exist() {
+        return -FI_EBUSY;
+    }
     let closed = errno::code(queue.domain().with(|guarded| guarded.close_queue(queue.id)));
     if closed == FI_SUCCESS {
         queue.set.end(fid);

@@ -18,7 +18,7 @@ use crate::cq::Queue;
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::Lock;
-use crate::object::{class_of, hand_out, head, no_bind, no_control, table, take_back};
+use crate::object::{Dependents, class_of, hand_out, head, no_bind, no_control, table, take_back};
 
 /// A poll set.
 #[repr(C)]
@@ -34,6 +34,15 @@ pub struct PollSet<L> {
 struct Member {
     fid: *mut Fid,
     on: Waitable,
+    /// Those of the queue or counter, which cannot be closed meanwhile.
+    polls: *const Dependents,
+}
+
+impl Member {
+    fn polls(&self) -> &Dependents {
+        // SAFETY: the object stays open while it is in a set.
+        unsafe { &*self.polls }
+    }
 }
 
 /// Opens a poll set.
@@ -110,8 +119,8 @@ pub(crate) unsafe extern "C" fn poll<L: Lock>(
     for member in set.members().iter() {
         match set.domain().with(|guarded| guarded.has_event(member.on)) {
             Ok(true) if found < room => {
-                // SAFETY: the application's array has room for `count` entries, and the member is open: it is taken out of
-                // its sets before it is closed (fi_poll(3)).
+                // SAFETY: the application's array has room for `count` entries, and the member is
+                // open: it cannot be closed while it is in a set.
                 unsafe { *contexts.add(found) = (*member.fid).context };
                 found += 1;
             }
@@ -128,21 +137,21 @@ pub(crate) unsafe extern "C" fn poll<L: Lock>(
 /// `fid` must be null or an open object of ours.
 unsafe fn member<L: Lock>(set: &PollSet<L>, fid: *mut Fid) -> Result<Member, c_int> {
     // SAFETY: the contract.
-    let (domain, on) = match unsafe { class_of(fid) } {
+    let (domain, on, polls) = match unsafe { class_of(fid) } {
         Some(FI_CLASS_CQ) => {
             // SAFETY: the class says what the object is.
             let queue = unsafe { &*fid.cast::<Queue<L>>() };
-            (queue.domain(), queue.id().into())
+            (queue.domain(), queue.id().into(), queue.polls())
         }
         Some(FI_CLASS_CNTR) => {
             // SAFETY: the class says what the object is.
             let counter = unsafe { &*fid.cast::<Counter<L>>() };
-            (counter.domain(), counter.id().into())
+            (counter.domain(), counter.id().into(), counter.polls())
         }
         _ => return Err(FI_EINVAL),
     };
     if std::ptr::eq(domain, set.domain()) {
-        Ok(Member { fid, on })
+        Ok(Member { fid, on, polls })
     } else {
         Err(FI_EDOMAIN)
     }
@@ -162,8 +171,10 @@ pub(crate) unsafe extern "C" fn add<L: Lock>(
     match unsafe { member(set, fid) } {
         Ok(member) => {
             let mut members = set.members();
-            members.retain(|known| known.fid != fid);
-            members.push(member);
+            if members.iter().all(|known| known.fid != fid) {
+                member.polls().add();
+                members.push(member);
+            }
             FI_SUCCESS
         }
         Err(code) => -code,
@@ -180,20 +191,20 @@ pub(crate) unsafe extern "C" fn remove<L: Lock>(
     }
     // SAFETY: this table belongs to poll sets of this kind of lock only.
     let mut members = unsafe { PollSet::<L>::from_fid(set) }.members();
-    let before = members.len();
-    members.retain(|known| known.fid != fid);
-    if members.len() < before {
-        FI_SUCCESS
-    } else {
-        -FI_ENOENT
-    }
+    let Some(index) = members.iter().position(|known| known.fid == fid) else {
+        return -FI_ENOENT;
+    };
+    members.remove(index).polls().remove();
+    FI_SUCCESS
 }
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to poll sets of this kind of lock only.
-    unsafe { PollSet::<L>::from_fid(fid.cast()) }
-        .domain()
-        .remove_child();
+    let set = unsafe { PollSet::<L>::from_fid(fid.cast()) };
+    set.members()
+        .iter()
+        .for_each(|member| member.polls().remove());
+    set.domain().remove_child();
     // SAFETY: it came from `hand_out`, and nothing refers to it any more.
     drop(unsafe { take_back(fid.cast::<PollSet<L>>()) });
     FI_SUCCESS
