@@ -4,6 +4,8 @@
 //
 //   calls [--seed N] [--seconds N] [--steps N]     each seed is a process of its own; a finding names the seed, exit code 1
 #define _GNU_SOURCE
+#include "calls.h"
+
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
@@ -23,23 +25,23 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KINDS_OF_EACH = 4, ARENA_BYTES = 1 << 20, ADDRESSES = 8, CONTEXTS = 64, CASE_LIMIT_S = 60 };
+enum { ADDRESSES = 8, CONTEXTS = 64, CASE_LIMIT_S = 60 };
 
 static uint64_t state;
 static char arena[ARENA_BYTES];
 static struct fi_context2 contexts[CONTEXTS];
-static struct fi_info *info;
-static struct fid_fabric *fabric;
-static struct fid_domain *domain;
-static struct fid_ep *eps[KINDS_OF_EACH];
-static struct fid_cq *cqs[KINDS_OF_EACH];
-static struct fid_av *avs[KINDS_OF_EACH];
-static struct fid_cntr *counters[KINDS_OF_EACH];
-static struct fid_mr *regions[KINDS_OF_EACH];
+struct fi_info *info;
+struct fid_fabric *fabric;
+struct fid_domain *domain;
+struct fid_ep *eps[KINDS_OF_EACH];
+struct fid_cq *cqs[KINDS_OF_EACH];
+struct fid_av *avs[KINDS_OF_EACH];
+struct fid_cntr *counters[KINDS_OF_EACH];
+struct fid_mr *regions[KINDS_OF_EACH];
 static char names[KINDS_OF_EACH][64];
 
 // xorshift64*, as in crates/srd.
-static uint64_t number(void)
+uint64_t number(void)
 {
     state ^= state >> 12;
     state ^= state << 25;
@@ -47,20 +49,20 @@ static uint64_t number(void)
     return state * 0x2545f4914f6cdd1dULL;
 }
 
-static uint64_t below(uint64_t end) { return (number() >> 16) % end; }
-static bool one_in(uint64_t count) { return below(count) == 0; }
-static size_t place(void) { return below(KINDS_OF_EACH); }
-static void *context(void) { return one_in(16) ? NULL : &contexts[below(CONTEXTS)]; }
+uint64_t below(uint64_t end) { return (number() >> 16) % end; }
+bool one_in(uint64_t count) { return below(count) == 0; }
+size_t place(void) { return below(KINDS_OF_EACH); }
+void *context(void) { return one_in(16) ? NULL : &contexts[below(CONTEXTS)]; }
 
-static size_t length(void)
+size_t length(void)
 {
     static const size_t lengths[] = {0, 1, 8, 64, 192, 4096, 8192, 8193, 65536, 262144};
     return lengths[below(sizeof(lengths) / sizeof(*lengths))];
 }
 
-static char *buffer(size_t bytes) { return arena + below(ARENA_BYTES - bytes + 1); }
+char *buffer(size_t bytes) { return arena + below(ARENA_BYTES - bytes + 1); }
 
-static fi_addr_t address(void)
+fi_addr_t address(void)
 {
     uint64_t kind = below(16);
     if (kind == 0)
@@ -70,7 +72,7 @@ static fi_addr_t address(void)
     return below(ADDRESSES);
 }
 
-static uint64_t flags(void)
+uint64_t flags(void)
 {
     static const uint64_t known[] = {FI_COMPLETION,        FI_INJECT,     FI_REMOTE_CQ_DATA, FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE,
                                      FI_INJECT_COMPLETE,   FI_MORE,       FI_FENCE,          FI_PEEK,              FI_CLAIM,
@@ -79,6 +81,15 @@ static uint64_t flags(void)
     for (uint64_t left = below(4); left > 0; left--)
         chosen |= known[below(sizeof(known) / sizeof(*known))];
     return one_in(64) ? number() : chosen;
+}
+
+ssize_t checked(ssize_t answer, const char *call)
+{
+    if (answer >= 0 || (answer > -FI_ERRNO_OFFSET && answer < 0) ||
+        (answer > -FI_ERRNO_MAX && answer <= -FI_ERRNO_OFFSET))
+        return answer;
+    fprintf(stderr, "ERROR: %s answered %zd\n", call, answer);
+    exit(7);
 }
 
 static void open_one(void)
@@ -140,7 +151,7 @@ static void bind_one(void)
                           eps[at] ? &eps[at]->fid : NULL, &fabric->fid};
     struct fid *fid = fids[one_in(16) ? 3 + below(2) : below(3)];
     if (fid)
-        (void)fi_ep_bind(ep, fid, one_in(4) ? flags() : FI_TRANSMIT | FI_RECV);
+        TRY(fi_ep_bind(ep, fid, one_in(4) ? flags() : FI_TRANSMIT | FI_RECV));
 }
 
 static void enable_one(void)
@@ -151,9 +162,9 @@ static void enable_one(void)
         return;
     if (one_in(2)) {
         if (avs[at])
-            (void)fi_ep_bind(ep, &avs[at]->fid, 0);
+            TRY(fi_ep_bind(ep, &avs[at]->fid, 0));
         if (cqs[at])
-            (void)fi_ep_bind(ep, &cqs[at]->fid, FI_TRANSMIT | FI_RECV);
+            TRY(fi_ep_bind(ep, &cqs[at]->fid, FI_TRANSMIT | FI_RECV));
     }
     if (fi_enable(ep))
         return;
@@ -172,14 +183,20 @@ static void use_vector(void)
     char text[128];
     size_t bytes = sizeof(text);
     switch (below(6)) {
-    case 0: (void)fi_av_insert(av, names[place()], 1, found, one_in(16) ? flags() : 0, context()); break;
-    case 1: (void)fi_av_insert(av, arena, below(4), one_in(4) ? NULL : found, 0, context()); break;
-    case 2: (void)fi_av_insertsvc(av, one_in(4) ? "no such host.invalid." : "127.0.0.1", one_in(4) ? NULL : "7", found, 0, context()); break;
+    case 0:
+        TRY(fi_av_insert(av, names[place()], 1, found, one_in(16) ? flags() : 0, context()));
+        break;
+    case 1: TRY(fi_av_insert(av, arena, below(4), one_in(4) ? NULL : found, 0, context())); break;
+    case 2: {
+        const char *node = one_in(4) ? "no such host.invalid." : "127.0.0.1";
+        TRY(fi_av_insertsvc(av, node, one_in(4) ? NULL : "7", found, 0, context()));
+        break;
+    }
     case 3:
         found[0] = address();
-        (void)fi_av_remove(av, found, one_in(8) ? 0 : 1, 0);
+        TRY(fi_av_remove(av, found, one_in(8) ? 0 : 1, 0));
         break;
-    case 4: (void)fi_av_lookup(av, address(), text, &bytes); break;
+    case 4: TRY(fi_av_lookup(av, address(), text, &bytes)); break;
     default: (void)fi_av_straddr(av, names[place()], text, &bytes);
     }
 }
@@ -195,17 +212,19 @@ static void send_one(struct fid_ep *ep)
     struct fi_msg message = {.msg_iov = pieces, .iov_count = count, .addr = address(), .context = context(), .data = number()};
     struct fi_msg_tagged tagged = {.msg_iov = pieces, .iov_count = count, .addr = address(), .tag = below(4), .context = context()};
     switch (below(11)) {
-    case 0: (void)fi_send(ep, from, bytes, NULL, address(), context()); break;
-    case 1: (void)fi_tsend(ep, from, bytes, NULL, address(), below(4), context()); break;
-    case 2: (void)fi_inject(ep, from, bytes, address()); break;
-    case 3: (void)fi_tinject(ep, from, bytes, address(), below(4)); break;
-    case 4: (void)fi_senddata(ep, from, bytes, NULL, number(), address(), context()); break;
-    case 5: (void)fi_tsenddata(ep, from, bytes, NULL, number(), address(), below(4), context()); break;
-    case 6: (void)fi_sendv(ep, pieces, NULL, count, address(), context()); break;
-    case 7: (void)fi_tsendv(ep, pieces, NULL, count, address(), below(4), context()); break;
-    case 8: (void)fi_sendmsg(ep, &message, flags()); break;
-    case 9: (void)fi_tsendmsg(ep, &tagged, flags()); break;
-    default: (void)fi_injectdata(ep, from, bytes, number(), address());
+    case 0: TRY(fi_send(ep, from, bytes, NULL, address(), context())); break;
+    case 1: TRY(fi_tsend(ep, from, bytes, NULL, address(), below(4), context())); break;
+    case 2: TRY(fi_inject(ep, from, bytes, address())); break;
+    case 3: TRY(fi_tinject(ep, from, bytes, address(), below(4))); break;
+    case 4: TRY(fi_senddata(ep, from, bytes, NULL, number(), address(), context())); break;
+    case 5:
+        TRY(fi_tsenddata(ep, from, bytes, NULL, number(), address(), below(4), context()));
+        break;
+    case 6: TRY(fi_sendv(ep, pieces, NULL, count, address(), context())); break;
+    case 7: TRY(fi_tsendv(ep, pieces, NULL, count, address(), below(4), context())); break;
+    case 8: TRY(fi_sendmsg(ep, &message, flags())); break;
+    case 9: TRY(fi_tsendmsg(ep, &tagged, flags())); break;
+    default: TRY(fi_injectdata(ep, from, bytes, number(), address()));
     }
 }
 
@@ -220,14 +239,15 @@ static void receive_one(struct fid_ep *ep)
     struct fi_msg message = {.msg_iov = pieces, .iov_count = count, .addr = address(), .context = context()};
     struct fi_msg_tagged tagged = {.msg_iov = pieces, .iov_count = count, .addr = address(), .tag = below(4), .context = context()};
     tagged.ignore = one_in(2) ? 0 : number();
+    uint64_t ignored = one_in(2) ? 0 : ~0ULL;
     switch (below(7)) {
-    case 0: (void)fi_recv(ep, into, bytes, NULL, address(), context()); break;
-    case 1: (void)fi_trecv(ep, into, bytes, NULL, address(), below(4), one_in(2) ? 0 : ~0ULL, context()); break;
-    case 2: (void)fi_recvv(ep, pieces, NULL, count, address(), context()); break;
-    case 3: (void)fi_trecvv(ep, pieces, NULL, count, address(), below(4), 0, context()); break;
-    case 4: (void)fi_recvmsg(ep, &message, flags()); break;
-    case 5: (void)fi_trecvmsg(ep, &tagged, flags()); break;
-    default: (void)fi_cancel(&ep->fid, context());
+    case 0: TRY(fi_recv(ep, into, bytes, NULL, address(), context())); break;
+    case 1: TRY(fi_trecv(ep, into, bytes, NULL, address(), below(4), ignored, context())); break;
+    case 2: TRY(fi_recvv(ep, pieces, NULL, count, address(), context())); break;
+    case 3: TRY(fi_trecvv(ep, pieces, NULL, count, address(), below(4), 0, context())); break;
+    case 4: TRY(fi_recvmsg(ep, &message, flags())); break;
+    case 5: TRY(fi_trecvmsg(ep, &tagged, flags())); break;
+    default: TRY(fi_cancel(&ep->fid, context()));
     }
 }
 
@@ -240,9 +260,9 @@ static void reach_memory(struct fid_ep *ep)
     uint64_t key = region && !one_in(4) ? fi_mr_key(region) : below(8);
     uint64_t remote = one_in(4) ? number() : below(4096);
     if (one_in(2))
-        (void)fi_write(ep, buffer(bytes), bytes, NULL, address(), remote, key, context());
+        TRY(fi_write(ep, buffer(bytes), bytes, NULL, address(), remote, key, context()));
     else
-        (void)fi_read(ep, buffer(bytes), bytes, NULL, address(), remote, key, context());
+        TRY(fi_read(ep, buffer(bytes), bytes, NULL, address(), remote, key, context()));
 }
 
 static void wait_one(void)
@@ -254,14 +274,14 @@ static void wait_one(void)
     char text[64];
     if (cq) {
         switch (below(6)) {
-        case 0: (void)fi_cq_readfrom(cq, entries, 8, sources); break;
-        case 1: (void)fi_cq_sread(cq, entries, below(9), NULL, (int)below(2)); break;
-        case 2: (void)fi_cq_signal(cq); break;
+        case 0: TRY(fi_cq_readfrom(cq, entries, 8, sources)); break;
+        case 1: TRY(fi_cq_sread(cq, entries, below(9), NULL, (int)below(2))); break;
+        case 2: TRY(fi_cq_signal(cq)); break;
         case 3: (void)fi_cq_strerror(cq, (int)below(200), NULL, text, sizeof(text)); break;
         default:
             for (int round = 0; round < 20; round++)
                 if (fi_cq_read(cq, entries, below(9)) == -FI_EAVAIL)
-                    (void)fi_cq_readerr(cq, &error, one_in(16) ? flags() : 0);
+                    TRY(fi_cq_readerr(cq, &error, one_in(16) ? flags() : 0));
         }
     }
     struct fid_cntr *counter = counters[place()];
@@ -269,9 +289,9 @@ static void wait_one(void)
         switch (below(5)) {
         case 0: (void)fi_cntr_read(counter); break;
         case 1: (void)fi_cntr_readerr(counter); break;
-        case 2: (void)fi_cntr_add(counter, number()); break;
-        case 3: (void)fi_cntr_set(counter, below(4)); break;
-        default: (void)fi_cntr_wait(counter, below(8), (int)below(2));
+        case 2: TRY(fi_cntr_add(counter, number())); break;
+        case 3: TRY(fi_cntr_set(counter, below(4))); break;
+        default: TRY(fi_cntr_wait(counter, below(8), (int)below(2)));
         }
     }
 }
@@ -310,15 +330,15 @@ static void set_options(struct fid_ep *ep)
     memcpy(value, arena + below(ARENA_BYTES - sizeof(value)), sizeof(value));
     size_t bytes = below(sizeof(value) + 1);
     if (one_in(2))
-        (void)fi_setopt(&ep->fid, (int)below(3), (int)below(20), value, bytes);
+        TRY(fi_setopt(&ep->fid, (int)below(3), (int)below(20), value, bytes));
     else
-        (void)fi_getopt(&ep->fid, (int)below(3), (int)below(20), value, &bytes);
+        TRY(fi_getopt(&ep->fid, (int)below(3), (int)below(20), value, &bytes));
 }
 
 static void step(void)
 {
     struct fid_ep *ep = eps[place()];
-    switch (below(24)) {
+    switch (below(28)) {
     case 0: case 1: open_one(); break;
     case 2: if (one_in(3)) close_one(); break;
     case 3: bind_one(); break;
@@ -329,6 +349,7 @@ static void step(void)
     case 9: if (ep) reach_memory(ep); break;
     case 10: case 11: case 12: case 13: if (ep) send_one(ep); break;
     case 14: case 15: case 16: case 17: if (ep) receive_one(ep); break;
+    case 18: case 19: case 20: case 21: do_other(); break;
     default: wait_one();
     }
 }
@@ -341,7 +362,9 @@ static int run_case(uint64_t seed, long steps)
     struct fi_info *hints = fi_allocinfo();
     hints->fabric_attr->prov_name = strdup("weft");
     hints->ep_attr->type = FI_EP_RDM;
-    hints->caps = FI_MSG | FI_TAGGED | (one_in(2) ? FI_DIRECTED_RECV | FI_SOURCE : 0) | (one_in(2) ? FI_RMA : 0) | (one_in(2) ? FI_MULTI_RECV : 0);
+    hints->caps = FI_MSG | FI_TAGGED | (one_in(2) ? FI_DIRECTED_RECV | FI_SOURCE : 0);
+    hints->caps |= (one_in(2) ? FI_RMA : 0) | (one_in(2) ? FI_ATOMIC : 0);
+    hints->caps |= one_in(2) ? FI_MULTI_RECV : 0;
     hints->domain_attr->threading = one_in(2) ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
     int answer = fi_getinfo(FI_VERSION(1, 17), one_in(2) ? NULL : "127.0.0.1", NULL, one_in(2) ? FI_SOURCE : 0, hints, &info);
     fi_freeinfo(hints);
@@ -355,6 +378,8 @@ static int run_case(uint64_t seed, long steps)
         arena[at] = (char)number();
     for (long left = steps; left > 0; left--)
         step();
+    if (!close_users())
+        return 8;
     // In the order in which nothing is in use any more, everything closes.
     for (int at = 0; at < KINDS_OF_EACH; at++)
         if (eps[at] && fi_close(&eps[at]->fid))
@@ -366,7 +391,7 @@ static int run_case(uint64_t seed, long steps)
             if (fids[kind] && fi_close(fids[kind]))
                 return 5;
     }
-    if (fi_close(&domain->fid) || fi_close(&fabric->fid))
+    if (fi_close(&domain->fid) || !close_used() || fi_close(&fabric->fid))
         return 6;
     fi_freeinfo(info);
     return 0;

@@ -38,8 +38,9 @@ sanitize() {
 
 [ "${1:-}" = --sanitize ] && sanitize
 [ -f "$folder/libweft-fi.so" ] || skip_all "there is no $folder/libweft-fi.so; make build"
-if ! cc "${options[@]}" -O1 -g -Wall -Wextra -o "$work/calls" tests/fuzz/calls.c -lfabric 2>"$work/build"; then
-    skip_all "tests/fuzz/calls.c does not build (Debian: libfabric-dev): $(head -n 1 "$work/build")"
+if ! cc "${options[@]}" -O1 -g -Wall -Wextra -o "$work/calls" tests/fuzz/*.c -lfabric \
+    2>"$work/build"; then
+    skip_all "tests/fuzz does not build (Debian: libfabric-dev): $(head -n 1 "$work/build")"
 fi
 export FI_PROVIDER_PATH=$folder
 for seed in 1 "$(date +%s)"; do
