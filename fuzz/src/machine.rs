@@ -80,6 +80,8 @@ struct World {
     held: Vec<Datagram>,
     /// How such answers fare now.
     answers: Answers,
+    /// Owners give receipts now.
+    gives: bool,
     /// Messages for which a receipt was given, by tag.
     receipts: BTreeSet<u64>,
     landing_count: u64,
@@ -121,6 +123,7 @@ impl World {
             flying: Vec::new(),
             held: Vec::new(),
             answers: Answers::Go,
+            gives: true,
             receipts: BTreeSet::new(),
             landing_count: 0,
             lives: 0,
@@ -325,7 +328,7 @@ impl World {
     fn give_receipts(&mut self, at: usize, input: &mut Input<'_>) {
         for _ in 0..input.below(4) {
             let host = &mut self.hosts[at];
-            if host.owed.is_empty() {
+            if host.owed.is_empty() || !self.gives {
                 return;
             }
             let owed = host.owed.swap_remove(input.below(host.owed.len()));
@@ -345,6 +348,7 @@ impl World {
             1 => Answers::Vanish,
             _ => Answers::Go,
         };
+        self.gives = input.byte() % 2 == 0;
         for _ in 0..input.below(2 * KEPT) {
             if self.held.is_empty() {
                 return;
@@ -411,8 +415,8 @@ impl World {
                 }
             }
             13 => match input.byte() % 32 {
-                0 | 1 => self.hosts[at] = self.birth(),
-                2 => self.hosts[at].machine.farewell(self.now_ns),
+                0..=2 => self.hosts[at] = self.birth(),
+                3 => self.hosts[at].machine.farewell(self.now_ns),
                 _ => self.give_receipts(at, input),
             },
             _ => {
