@@ -61,7 +61,7 @@ alike() {
 check 'runs of one MPI differ in their transport alone, and plain ones in heap and rules' alike
 
 # Only that it is done and counted: how often the intervals hold 1 is tried with many made-up
-# comparisons (tools/bench).
+# comparisons (tools/compare).
 calibrated() {
     exits 0 'hold the ratio 1' "$WEFT" bench compare --calibrate --mpi "$mpi" --benchmarks latency \
         -m 8:64 --repeat-scale 0.01 -r 6 --out "$work/same" || return 1

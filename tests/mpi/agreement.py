@@ -29,7 +29,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WEFT = os.environ.get("WEFT", str(ROOT / "dist/bin/weft"))
 LIMIT_SECONDS = 60
-# The confidence that is aimed at, as in tools/bench/src/statistics/interval.rs.
+# The confidence that is aimed at, as in tools/statistics/src/interval.rs.
 CONFIDENCE = 0.95
 
 

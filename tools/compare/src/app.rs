@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `weft bench app`: programs that people run, on Debian's MPI, over several transports in turn.
+//!
+//! Called by lib. Micro-benchmarks say what a message costs; these say what that is worth. Each
+//! round runs the program once over every transport, every other round backwards; the results of
+//! all runs must agree, and each program's own figure is reported as a median with its spread and
+//! as speed-up, paired by round. docs/applications.md describes it for users.
+//!
+//! In the order of a run:
+//! - [`arguments`]: the command line
+//! - [`program`]: what a program needs, its input, its command line and what it reports: [`hpcc`],
+//!   [`lammps`], [`gromacs`],
+//!   [`openfoam`]
+//! - [`job`]: one run in a folder of its own
+//! - [`rounds`]: all runs, and whether their results agree
+//! - [`table`]: the figures as text or JSON lines
+
+pub mod arguments;
+pub mod gromacs;
+pub mod hpcc;
+pub mod job;
+pub mod lammps;
+pub mod openfoam;
+pub mod program;
+pub mod rounds;
+pub mod table;
+
+use crate::exit::refuse;
+use arguments::Settings;
+use std::ffi::OsString;
+use weft_ranks::{EXIT_FAILED, EXIT_OK};
+
+/// Runs a program with the arguments after `app`; returns the exit code: 1 when it is not
+/// installed, a run failed or results differ.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let settings = match arguments::parse(arguments) {
+        Ok(settings) => settings,
+        Err(error) => return refuse(&error),
+    };
+    match measure(&settings) {
+        Ok(record) => {
+            if settings.json {
+                print!("{}", table::json(&record));
+            } else {
+                print!("{}", table::text(&record));
+            }
+            for trouble in &record.troubles {
+                eprintln!("weft bench app: {trouble}");
+            }
+            if record.troubles.is_empty() {
+                EXIT_OK
+            } else {
+                EXIT_FAILED
+            }
+        }
+        Err(reason) => {
+            eprintln!("weft bench app: {reason}");
+            EXIT_FAILED
+        }
+    }
+}
+
+/// Prepares the input and runs all rounds.
+///
+/// # Errors
+/// Why nothing could be measured: the program is missing, its input cannot be made, no transport
+/// can carry it.
+pub fn measure(settings: &Settings) -> Result<rounds::Record, String> {
+    let program = program::named(&settings.program, settings.case.as_deref());
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let missing = program::missing(program, &path);
+    if !missing.is_empty() {
+        return Err(program::explained(program, &missing));
+    }
+    let folder = tempfile::Builder::new()
+        .prefix("weft-app-")
+        .tempdir()
+        .map_err(|error| {
+            format!("cannot make a folder for the runs: {error}; TMPDIR names where")
+        })?;
+    let input = folder.path().join("input");
+    std::fs::create_dir(&input)
+        .map_err(|error| format!("cannot make {}: {error}", input.display()))?;
+    program
+        .prepare(&input, settings.size())
+        .map_err(|reason| format!("the input for {} cannot be made: {reason}", program.title()))?;
+    let record = rounds::all(settings, program, folder.path());
+    if let Some(place) = &settings.keep {
+        program::copy(folder.path(), place)?;
+    }
+    record
+}

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! GROMACS: a box of rigid water with particle-mesh Ewald. Each step has 3D FFTs, a halo exchange and constraints.
+//!
+//! Called through program. With -reprod the energies are deterministic for a number of ranks, so all digits must be the same; it keeps
+//! the domains from being balanced while running. Source: the GROMACS manual, "gmx solvate", "gmx grompp", "gmx mdrun", "gmx energy".
+
+use super::program::{Measured, Outcome, Program, Size, helper, left, write};
+use std::path::Path;
+use weft_statistics::interval::Better;
+
+/// GROMACS.
+pub struct Gromacs;
+
+/// Edge of the equilibrated box of 216 waters that GROMACS brings along, in nanometres. Whole copies of it do not overlap. Specified by
+/// its file spc216.gro.
+const BOX_NM: f64 = 1.86206;
+/// Terms of the energy file that are compared: the first ones, up to the total energy and the temperature.
+const TERMS: &str = "1 2 3 4 5 6 7 8 9\n";
+
+/// Copies of the box along an edge, and steps (chosen: seconds, and some ten seconds, on two cores).
+fn extent(size: Size) -> (usize, usize) {
+    match size {
+        Size::Quick => (2, 200),
+        Size::Usual => (3, 400),
+    }
+}
+
+impl Program for Gromacs {
+    fn name(&self) -> &'static str {
+        "gromacs"
+    }
+
+    fn title(&self) -> &'static str {
+        "GROMACS"
+    }
+
+    fn files(&self) -> &'static [(&'static str, &'static str)] {
+        &[("gmx", "gromacs"), ("gmx_mpi", "gromacs")]
+    }
+
+    fn input(&self, size: Size) -> String {
+        let (copies, steps) = extent(size);
+        format!(
+            "box of {} waters with PME, {steps} steps",
+            216 * copies.pow(3)
+        )
+    }
+
+    fn prepare(&self, folder: &Path, size: Size) -> Result<(), String> {
+        write(&folder.join("topol.top"), include_str!("input/water.top"))?;
+        write(&folder.join("water.mdp"), include_str!("input/water.mdp"))?;
+        write(&folder.join("terms"), TERMS)?;
+        let edge = format!("{:.5}", BOX_NM * extent(size).0 as f64);
+        let solvate = format!(
+            "gmx -quiet solvate -cs spc216 -box {edge} {edge} {edge} -o box.gro -p topol.top"
+        );
+        let grompp = "gmx -quiet grompp -f water.mdp -c box.gro -p topol.top -o water.tpr";
+        for line in [solvate.as_str(), grompp] {
+            helper(folder, &line.split(' ').collect::<Vec<_>>(), None)?;
+        }
+        Ok(())
+    }
+
+    fn command(&self, _: &Path, _: u16, size: Size) -> Result<Vec<String>, String> {
+        let line = format!(
+            "gmx_mpi -quiet mdrun -s water.tpr -deffnm run -reprod -ntomp 1 -nb cpu -pin off -nsteps {}",
+            extent(size).1
+        );
+        Ok(line.split(' ').map(str::to_owned).collect())
+    }
+
+    fn read(&self, folder: &Path) -> Result<Outcome, String> {
+        let speed = speed(&left(&folder.join("run.log"))?)
+            .ok_or("GROMACS reported no ns/day; did it run to its end?")?;
+        let words = ["gmx", "-quiet", "energy", "-f", "run.edr", "-o", "run.xvg"];
+        helper(folder, &words, Some(&folder.join("terms")))?;
+        let result = numbers(&left(&folder.join("run.xvg"))?);
+        if result.is_empty() {
+            return Err("GROMACS stored no energies".into());
+        }
+        Ok(Outcome {
+            figures: vec![Measured {
+                name: "speed",
+                unit: "ns/day",
+                better: Better::More,
+                value: speed,
+            }],
+            result,
+        })
+    }
+
+    fn result_name(&self) -> &'static str {
+        "energies"
+    }
+}
+
+/// The first number of the line `Performance:`, which is ns/day.
+fn speed(log: &str) -> Option<f64> {
+    let line = log
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix("Performance:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Lines of an XVG file that hold numbers.
+fn numbers(text: &str) -> Vec<String> {
+    text.lines()
+        .filter(|line| !line.starts_with(['#', '@']) && !line.trim().is_empty())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn speed_is_the_first_figure_of_the_last_performance_line() {
+        let log = "x\n                 (ns/day)    (hour/ns)\nPerformance:       12.345        1.944\nFinished\n";
+        assert_eq!(speed(log), Some(12.345));
+        assert_eq!(speed("nothing"), None);
+    }
+
+    #[test]
+    fn comments_of_the_energy_file_are_no_result() {
+        assert_eq!(numbers("# made by\n@ title\n 0.0 1.0\n\n"), [" 0.0 1.0"]);
+    }
+}

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! From runs to figures: which runs count, medians and means with their confidence.
+//!
+//! Called by compare once measuring is over; read by ratio, table, reach, thresholds, files and
+//! pages. A run counts unless the machine's speed around it was another than usual; the figure it
+//! measured is never looked at for that. Where so many runs would fall out that fewer than half of
+//! the rounds remain, all are kept and the series is called doubtful.
+
+use super::configuration::{Configuration, Workload};
+use super::record::{Record, Turn};
+use std::collections::BTreeMap;
+use weft_statistics::interval::{self, Column, Interval};
+use weft_statistics::speed::{Speed, Usual};
+use weft_statistics::{Summary, spread};
+
+/// Half width of the interval that the recommended rounds give (chosen: differences below are
+/// rarely worth a decision).
+const WANTED: f64 = 0.05;
+
+/// A configuration in a workload.
+pub type Series = (Workload, Configuration);
+
+/// Figures at one size, round by round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Figures {
+    /// Of each run's median block of iterations, which an interruption does not move.
+    pub medians: Column,
+    /// Of each run's mean over all its iterations, which holds what a median hides.
+    pub means: Column,
+}
+
+/// What is compared.
+pub struct Analysis<'a> {
+    /// The runs it rests on.
+    pub record: &'a Record,
+    /// Usual speed of the machine; `None` without runs.
+    pub usual: Option<Usual>,
+    figures: BTreeMap<Series, BTreeMap<usize, Figures>>,
+    excluded: Vec<&'a Turn>,
+    doubtful: Vec<Series>,
+}
+
+/// A figure with all that is known about it.
+#[derive(Clone, Debug, serde::Serialize)]
+pub struct Cell {
+    /// Median and spread over the rounds.
+    #[serde(flatten)]
+    pub summary: Summary,
+    /// Where the median lies.
+    pub interval: Interval,
+    /// Median over the rounds of the runs' means, and where it lies.
+    pub mean: Interval,
+    /// Values far from the rest; they count.
+    pub far_count: usize,
+    /// Rounds that this spread asks for.
+    pub rounds_wanted: usize,
+}
+
+impl<'a> Analysis<'a> {
+    /// Of all runs.
+    pub fn of(record: &'a Record) -> Self {
+        let speeds: Vec<Speed> = record
+            .turns
+            .iter()
+            .flat_map(|turn| [turn.before, turn.after])
+            .collect();
+        let usual = Usual::of(&speeds);
+        let mut by_series: BTreeMap<Series, Vec<&Turn>> = BTreeMap::new();
+        for turn in record.turns.iter().filter(|turn| turn.failure.is_none()) {
+            by_series
+                .entry((turn.workload.clone(), turn.configuration.clone()))
+                .or_default()
+                .push(turn);
+        }
+        let rounds = record
+            .turns
+            .iter()
+            .map(|turn| turn.round + 1)
+            .max()
+            .unwrap_or(0);
+        let mut analysis = Self {
+            record,
+            usual,
+            figures: BTreeMap::new(),
+            excluded: Vec::new(),
+            doubtful: Vec::new(),
+        };
+        for (series, turns) in by_series {
+            analysis.add(series, &turns, rounds);
+        }
+        analysis
+    }
+
+    fn add(&mut self, series: Series, turns: &[&'a Turn], rounds: usize) {
+        let sound = |turn: &&&Turn| self.usual.is_none_or(|usual| !usual.differs(&turn.speed()));
+        let chosen = |turns: &mut dyn Iterator<Item = &&'a Turn>| -> BTreeMap<usize, &'a Turn> {
+            turns.map(|turn| (turn.round, *turn)).collect()
+        };
+        let all = chosen(&mut turns.iter());
+        let mut counted = chosen(&mut turns.iter().filter(sound));
+        if counted.len() * 2 < all.len() {
+            counted = all;
+            self.doubtful.push(series.clone());
+        } else {
+            let left_out = turns.iter().filter(|turn| !sound(turn)).copied();
+            self.excluded.extend(left_out);
+        }
+        let mut figures: BTreeMap<usize, Figures> = BTreeMap::new();
+        for (round, turn) in counted {
+            for row in turn.rows.iter().filter(|row| row.median > 0.0) {
+                let figures = figures.entry(row.size_bytes).or_insert_with(|| Figures {
+                    medians: vec![None; rounds],
+                    means: vec![None; rounds],
+                });
+                figures.medians[round] = Some(row.median);
+                figures.means[round] = (row.value > 0.0).then_some(row.value);
+            }
+        }
+        self.figures.insert(series, figures);
+    }
+
+    /// Runs that were excluded: the machine's speed changed during them.
+    pub fn excluded(&self) -> &[&'a Turn] {
+        &self.excluded
+    }
+
+    /// Series whose runs all count although the machine changed its speed.
+    pub fn doubtful(&self) -> &[Series] {
+        &self.doubtful
+    }
+
+    /// Sizes at which a configuration has figures.
+    pub fn sizes(&self, workload: &Workload, configuration: &Configuration) -> Vec<usize> {
+        self.of_series(workload, configuration)
+            .map_or(Vec::new(), |columns| columns.keys().copied().collect())
+    }
+
+    /// Sizes at which anybody has figures.
+    pub fn all_sizes(&self, workload: &Workload) -> Vec<usize> {
+        let mut sizes: Vec<usize> = self
+            .record
+            .configurations(workload)
+            .into_iter()
+            .flat_map(|configuration| self.sizes(workload, configuration))
+            .collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    fn of_series(
+        &self,
+        workload: &Workload,
+        configuration: &Configuration,
+    ) -> Option<&BTreeMap<usize, Figures>> {
+        self.figures.get(&(workload.clone(), configuration.clone()))
+    }
+
+    /// Figures of a configuration, round by round.
+    pub fn figures(
+        &self,
+        workload: &Workload,
+        configuration: &Configuration,
+        size: usize,
+    ) -> Option<&Figures> {
+        self.of_series(workload, configuration)?.get(&size)
+    }
+
+    /// Runs that ended well: those that count and those that were excluded.
+    pub fn run_count(&self) -> usize {
+        let turns = self.record.turns.iter();
+        turns.filter(|turn| turn.failure.is_none()).count()
+    }
+
+    /// All that is known of a figure.
+    pub fn cell(
+        &self,
+        workload: &Workload,
+        configuration: &Configuration,
+        size: usize,
+    ) -> Option<Cell> {
+        let figures = self.figures(workload, configuration, size)?;
+        let values: Vec<f64> = figures.medians.iter().flatten().copied().collect();
+        Some(Cell {
+            summary: Summary::of(&values)?,
+            interval: interval::of_median(&figures.medians)?,
+            mean: interval::of_median(&figures.means)?,
+            far_count: spread::far_count(&values),
+            rounds_wanted: spread::rounds_wanted(&values, WANTED),
+        })
+    }
+
+    /// Weft as `weft run` sets it up under each MPI, or all that it is compared with.
+    pub fn side(&self, workload: &Workload, ours: bool) -> impl Iterator<Item = &'a Configuration> {
+        let all = self.record.configurations(workload).into_iter();
+        all.filter(move |one| if ours { one.is_ours() } else { one.is_rival() })
+    }
+
+    /// Figures of one side at a size.
+    pub fn figures_of(&self, workload: &Workload, ours: bool, size: usize) -> Vec<&Figures> {
+        self.side(workload, ours)
+            .filter_map(|configuration| self.figures(workload, configuration, size))
+            .collect()
+    }
+
+    /// The most rounds that any series asks for, and which.
+    pub fn rounds_wanted(&self) -> Option<(usize, String)> {
+        let mut wanted: Vec<usize> = Vec::new();
+        let mut most = (0, String::new());
+        for ((workload, configuration), figures) in &self.figures {
+            for (size, figures) in figures {
+                let values: Vec<f64> = figures.medians.iter().flatten().copied().collect();
+                let rounds = spread::rounds_wanted(&values, WANTED);
+                wanted.push(rounds);
+                if rounds > most.0 {
+                    most = (rounds, format!("{configuration}: {workload}, {size} bytes"));
+                }
+            }
+        }
+        wanted.sort_unstable();
+        // A tenth of the series may stay wider than aimed at.
+        let usual = *wanted.get(wanted.len().saturating_sub(1) * 9 / 10)?;
+        Some((usual, most.1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compare::record::tests::{configuration, filled, run, turn, workload};
+
+    #[test]
+    fn figures_are_medians_and_ratios_are_paired() {
+        let record = filled();
+        let analysis = Analysis::of(&record);
+        let latency = workload("latency");
+        let ours = configuration("mpich", "weft");
+        let cell = analysis.cell(&latency, &ours, 8).expect("measured");
+        assert_eq!((cell.summary.median, cell.summary.count), (0.3, 7));
+        let ratio = analysis.to_native(&latency, &ours, 8).expect("both");
+        let ratio = ratio.of_medians;
+        assert_eq!((ratio.low, ratio.value, ratio.high), (0.5, 0.5, 0.5));
+        assert!(
+            analysis
+                .cell(&latency, &configuration("intel", "weft"), 8)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn run_on_a_slowed_machine_does_not_count_and_its_repetition_does() {
+        let mut record = filled();
+        let slow = Speed {
+            copy_ns: 400_000.0,
+            handover_ns: Some(80.0),
+        };
+        let own = run("mpich", "weft", "latency");
+        let index = record
+            .turns
+            .iter()
+            .position(|turn| turn.configuration == own.configuration && turn.round == 1)
+            .expect("there");
+        (record.turns[index].before, record.turns[index].after) = (slow, slow);
+        let analysis = Analysis::of(&record);
+        assert_eq!(analysis.excluded().len(), 1);
+        assert_eq!(
+            analysis
+                .figures(&own.workload, &own.configuration, 8)
+                .expect("there")
+                .medians[1],
+            None
+        );
+        let mut again = record.clone();
+        again.turns.push(Turn {
+            attempt: 1,
+            ..turn(&own, 1, &[(8, 0.77)])
+        });
+        let analysis = Analysis::of(&again);
+        assert_eq!(
+            analysis
+                .figures(&own.workload, &own.configuration, 8)
+                .expect("there")
+                .medians[1],
+            Some(0.77)
+        );
+    }
+
+    #[test]
+    fn series_measured_mostly_at_another_speed_is_kept_and_called_doubtful() {
+        let mut record = filled();
+        let own = configuration("mpich", "weft");
+        for turn in record
+            .turns
+            .iter_mut()
+            .filter(|turn| turn.configuration == own && turn.round > 1)
+        {
+            turn.before.handover_ns = Some(300.0);
+            turn.after.handover_ns = Some(300.0);
+        }
+        let analysis = Analysis::of(&record);
+        assert_eq!(
+            (analysis.doubtful().len(), analysis.excluded().len()),
+            (2, 0)
+        );
+        assert_eq!(
+            analysis
+                .cell(&workload("latency"), &own, 8)
+                .expect("kept")
+                .summary
+                .count,
+            7
+        );
+    }
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `weft bench figures`: effects that others published, shown again on the machine at hand, on one
+//! page.
+//!
+//! Called by lib. Each figure names its source and what it showed there. A figure that cannot be
+//! made here says why on the page, in its place. docs/figures.md describes it for users.
+//!
+//! In the order of a run:
+//! - [`list`]: which figures there are, made of what [`study`] has
+//! - [`measured`]: figures from benchmarks, the variants in turn
+//! - [`whole`]: figures from whole programs; [`kernel`]: from two kernels
+//! - [`files`]: IOR by processes
+//! - [`hosts`]: figures from two hosts in network namespaces
+//! - [`simulated`]: figures from `weft sim`
+//! - [`claim`]: the published numbers beside those from here
+
+pub mod claim;
+pub mod files;
+pub mod hosts;
+pub mod kernel;
+pub mod list;
+pub mod measured;
+pub mod simulated;
+pub mod study;
+pub mod whole;
+
+use crate::compare::measure::Interrupt;
+use crate::exit::refuse;
+use clap::Parser;
+use list::STUDIES;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use study::{Study, Subject};
+use weft_chart::draw;
+use weft_chart::figure::Figure;
+use weft_chart::page::{Block, Page, Section};
+use weft_ranks::{EXIT_FAILED, EXIT_OK};
+
+/// Lines of a failed command's complaint that are shown (chosen).
+const TALK_LINES: usize = 8;
+
+/// The options.
+#[derive(Parser, Clone, Debug)]
+#[command(
+    name = "weft bench figures",
+    about = "Show published effects again on this machine, as one page and SVG files"
+)]
+pub struct Settings {
+    /// Which figures; all without a name
+    #[arg(value_name = "NAME", value_parser = known)]
+    pub names: Vec<String>,
+    /// Folder to write to; made when it is not there
+    #[arg(long, value_name = "DIR")]
+    pub out: PathBuf,
+    /// Folder of the files that IOR writes; the output folder without it
+    #[arg(long, value_name = "DIR")]
+    pub files: Option<PathBuf>,
+    /// Fewer rounds and sizes: seconds a figure
+    #[arg(long)]
+    pub quick: bool,
+    /// The MPI of the measured figures, as `weft run --mpi` knows it
+    #[arg(long, value_name = "MPI", default_value = "auto")]
+    pub mpi: String,
+    /// End a run after SECONDS and call it failed
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    pub timeout: u64,
+}
+
+fn known(name: &str) -> Result<String, String> {
+    let names: Vec<&str> = STUDIES.iter().map(|study| study.id).collect();
+    if names.contains(&name) {
+        return Ok(name.to_owned());
+    }
+    Err(format!(
+        "'{name}' is none of the figures {}",
+        names.join(", ")
+    ))
+}
+
+/// Makes the figures with the arguments after `figures`; returns the exit code: 1 when a figure
+/// could not be made.
+pub fn run(arguments: Vec<OsString>) -> u8 {
+    let name = std::iter::once(OsString::from("weft bench figures"));
+    let settings = match Settings::try_parse_from(name.chain(arguments)) {
+        Ok(settings) => settings,
+        Err(error) => return refuse(&error),
+    };
+    match make(&settings) {
+        Ok(0) => EXIT_OK,
+        Ok(_) => EXIT_FAILED,
+        Err(reason) => {
+            eprintln!("weft bench figures: {reason}");
+            EXIT_FAILED
+        }
+    }
+}
+
+/// Makes and writes all; how many could not be made.
+fn make(settings: &Settings) -> Result<usize, String> {
+    let weft = std::env::current_exe().map_err(|error| format!("cannot find myself: {error}"))?;
+    // A folder that cannot be written should be known before measuring.
+    std::fs::create_dir_all(&settings.out)
+        .map_err(|error| format!("cannot make {}: {error}", settings.out.display()))?;
+    let interrupt = Interrupt::catch();
+    let wanted = |study: &&Study| {
+        settings.names.is_empty() || settings.names.iter().any(|name| name == study.id)
+    };
+    let mut sections = Vec::new();
+    let mut lost = 0;
+    for study in STUDIES.iter().filter(wanted) {
+        eprintln!("weft bench figures: {}", study.id);
+        let figure = if interrupt.came() {
+            Err("the run was interrupted".to_owned())
+        } else {
+            one(settings, study, &weft)
+        };
+        match &figure {
+            Ok(figure) => write(
+                &settings.out.join(format!("{}.svg", study.id)),
+                &draw::alone(figure),
+            )?,
+            Err(reason) => {
+                lost += 1;
+                eprintln!("weft bench figures: {}: {reason}", study.id);
+            }
+        }
+        sections.push(section(study, figure));
+    }
+    let path = settings.out.join("index.html");
+    write(&path, &page(sections).html())?;
+    println!("{}", path.display());
+    Ok(lost)
+}
+
+fn one(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, String> {
+    match &study.subject {
+        Subject::Measured(measured) => measured::figure(settings, study, measured, weft),
+        Subject::Whole(whole) => whole::figure(settings, study, whole, weft),
+        Subject::Kernel(kernel) => kernel::figure(settings, study, kernel, weft),
+        Subject::Files => files::figure(settings, study, weft),
+        Subject::Hosts(fault, instead) => match hosts::missing() {
+            None => hosts::figure(settings, study, *fault, weft),
+            Some(reason) => {
+                let mut figure = simulated::figure(study, instead, settings.quick, weft)?;
+                figure.note = format!("No hosts can be made here: {reason}. {}", figure.note);
+                Ok(figure)
+            }
+        },
+        Subject::Simulated(simulated) => simulated::figure(study, simulated, settings.quick, weft),
+    }
+}
+
+/// How a command that failed ended, and the last that it said.
+fn talk(stderr: &[u8], status: std::process::ExitStatus) -> String {
+    let said = String::from_utf8_lossy(stderr).into_owned();
+    let lines: Vec<&str> = said.trim().lines().rev().take(TALK_LINES).collect();
+    let last: Vec<&str> = lines.into_iter().rev().collect();
+    format!("{status}; it said: {}", last.join(" / "))
+}
+
+fn section(study: &Study, figure: Result<Figure, String>) -> Section {
+    let mut blocks = vec![Block::Paragraph(format!(
+        "Source: {}. {}",
+        study.source, study.shown
+    ))];
+    match figure {
+        Ok(figure) => {
+            let beside = claim::table(study.title, study.claims, &figure);
+            blocks.push(Block::Figures(vec![figure]));
+            blocks.extend(beside.map(Block::Table));
+        }
+        Err(reason) => {
+            blocks.push(Block::Paragraph(format!(
+                "Could not be made here: {reason}"
+            )));
+            let beside = claim::table(study.title, study.claims, &Figure::default());
+            blocks.extend(beside.map(Block::Table));
+        }
+    }
+    Section {
+        id: format!("about-{}", study.id),
+        title: study.title.to_owned(),
+        blocks,
+    }
+}
+
+fn page(sections: Vec<Section>) -> Page {
+    let here = crate::compare::environment::of_this_machine();
+    Page {
+        title: "Published effects on this machine".into(),
+        lead: format!(
+            "{}, {} usable cores, Linux {}, weft {} {}; load {} before",
+            here.machine.processor,
+            here.limits.usable_cores,
+            here.machine.kernel,
+            here.weft,
+            here.commit,
+            here.machine.load
+        ),
+        sections,
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figure_that_cannot_be_made_says_why_in_its_place() {
+        let sections = STUDIES
+            .iter()
+            .map(|study| section(study, Err("no MPI is here".into())))
+            .collect();
+        let html = page(sections).html();
+        assert_eq!(
+            html.matches("Could not be made here: no MPI is here")
+                .count(),
+            STUDIES.len()
+        );
+        for study in &STUDIES {
+            assert!(html.contains(study.title), "{}", study.id);
+        }
+    }
+
+    #[test]
+    fn unknown_figure_is_bad_usage() {
+        let words = ["x", "--out", "/tmp", "nonsense"];
+        let error = Settings::try_parse_from(words).expect_err("unknown");
+        assert!(error.to_string().contains("shared-memory"), "{error}");
+    }
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Figures from two hosts in network namespaces of this machine, joined by four equal-cost paths that the kernel picks: what losses and a path
+//! that fails do to Weft and to TCP.
+//!
+//! Called by figures. Brings the testbed's scripts along (tests/testbed), which need root, and
+//! removes what they made. Each configuration has a run per round, in turn.
+
+use super::measured::order;
+use super::study::{Fault, Study};
+use super::{Settings, talk};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use weft_chart::axis::Scale;
+use weft_chart::figure::{Axis, Figure, Point, Role, Series, Shape};
+use weft_statistics::Summary;
+
+/// Scripts that make hosts, with the names by which they find each other.
+const SCRIPTS: [(&str, &str); 2] = [
+    (
+        "testbed.sh",
+        include_str!("../../../../tests/testbed/testbed.sh"),
+    ),
+    ("host.py", include_str!("../../../../tests/testbed/host.py")),
+];
+/// Who takes part: name, transport. Hosts of one machine's own: nobody is on the network to keep out.
+const CONFIGURATIONS: [(&str, &str); 2] = [("Weft (SRD)", "weft"), ("TCP", "tcp")];
+/// Losses in percent (chosen: none, one of a thousand, and one of a hundred packets).
+const LOSSES: [f64; 3] = [0.0, 0.1, 1.0];
+/// Rounds, and for a quick look (chosen).
+const ROUNDS: usize = 5;
+const QUICK_ROUNDS: usize = 1;
+/// Time limit of one run (chosen: TCP needs seconds under loss).
+const LIMIT_SECONDS: &str = "30";
+/// Packets of a path by which a stream is known to flow (chosen: more than starting a job takes).
+const FLOWING: u64 = 3000;
+/// How long to wait for that, and how long a path stays broken (chosen).
+const PATIENCE: Duration = Duration::from_secs(15);
+const BROKEN: Duration = Duration::from_secs(1);
+/// A stream of messages for the bandwidth, and exchanges that last longer than the path is broken.
+const STREAM: &str = "bw -m 1048576:1048576 -i 4 -x 1 -W 16 --json";
+const EXCHANGES: &str = "latency -m 8:8 -i 30000 -x 100 -z50,100 --json";
+
+/// Why no hosts can be made here; `None` when they can.
+pub fn missing() -> Option<String> {
+    let scripts = match Scripts::new() {
+        Ok(scripts) => scripts,
+        Err(reason) => return Some(reason),
+    };
+    let output = scripts.command(&["check"]).output();
+    match output {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        Err(error) => Some(format!("bash cannot be started: {error}")),
+    }
+}
+
+/// Measures and fills it.
+///
+/// # Errors
+/// Why no run of a configuration ended well.
+pub fn figure(
+    settings: &Settings,
+    study: &Study,
+    fault: Fault,
+    weft: &Path,
+) -> Result<Figure, String> {
+    let bed = Bed::new()?;
+    let rounds = if settings.quick { QUICK_ROUNDS } else { ROUNDS };
+    let places: &[f64] = match fault {
+        Fault::Loss => &LOSSES,
+        Fault::Hole => &[0.0],
+    };
+    let mut found = vec![vec![Vec::new(); places.len()]; CONFIGURATIONS.len()];
+    let mut lost = Vec::new();
+    for round in 0..rounds {
+        for (at, place) in places.iter().enumerate() {
+            bed.tell(&["loss", "all", &place.to_string()])?;
+            for who in order(CONFIGURATIONS.len(), round) {
+                let one = match fault {
+                    Fault::Loss => stream(settings, &bed, weft, who),
+                    Fault::Hole => pause(settings, &bed, weft, who),
+                };
+                match one {
+                    Ok(value) => found[who][at].push(value),
+                    Err(reason) => lost.push(format!("{}: {reason}", CONFIGURATIONS[who].0)),
+                }
+            }
+        }
+    }
+    for (who, runs) in found.iter().enumerate() {
+        if runs.iter().all(Vec::is_empty) {
+            let reason = lost
+                .iter()
+                .find(|line| line.starts_with(CONFIGURATIONS[who].0));
+            return Err(reason.cloned().unwrap_or_default());
+        }
+    }
+    Ok(filled(study, fault, &found, (rounds, lost.len())))
+}
+
+/// Bandwidth in MB/s.
+fn stream(settings: &Settings, bed: &Bed, weft: &Path, who: usize) -> Result<f64, String> {
+    let output = bed
+        .job(settings, weft, (who, STREAM))
+        .output()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    if !output.status.success() {
+        return Err(talk(&output.stderr, output.status));
+    }
+    figure_of(&output.stdout, "value")
+}
+
+/// The longest exchange in milliseconds, while the path that carries most swallows everything for a second.
+fn pause(settings: &Settings, bed: &Bed, weft: &Path, who: usize) -> Result<f64, String> {
+    let before = bed.counts()?;
+    let mut job = bed
+        .job(settings, weft, (who, EXCHANGES))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    let broken = bed.busiest(&before, &mut job);
+    if let Some(path) = &broken {
+        bed.tell(&["blackhole", path])?;
+        std::thread::sleep(BROKEN);
+        bed.tell(&["loss", path, "0"])?;
+    }
+    let output = job
+        .wait_with_output()
+        .map_err(|error| format!("cannot wait: {error}"))?;
+    if !output.status.success() {
+        return Err(talk(&output.stderr, output.status));
+    }
+    if broken.is_none() {
+        return Err("the exchanges ended before a path could be broken".into());
+    }
+    // The benchmark reports half of an exchange, in microseconds.
+    figure_of(&output.stdout, "p100").map(|half_us| half_us * 2.0 / 1000.0)
+}
+
+fn figure_of(stdout: &[u8], key: &str) -> Result<f64, String> {
+    let text = String::from_utf8_lossy(stdout);
+    let rows = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let last = rows.into_iter().rfind(|row| row["type"] == "row");
+    last.and_then(|row| row[key].as_f64())
+        .ok_or_else(|| "it printed no row".into())
+}
+
+/// The scripts in a folder of their own, which ends with them.
+struct Scripts(tempfile::TempDir);
+
+impl Scripts {
+    fn new() -> Result<Self, String> {
+        let folder = tempfile::Builder::new()
+            .prefix("weft-testbed-")
+            .tempdir()
+            .map_err(|error| format!("cannot make a folder for scripts: {error}"))?;
+        for (name, text) in SCRIPTS {
+            let path = folder.path().join(name);
+            fs::write(&path, text)
+                .and_then(|()| {
+                    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+                })
+                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        }
+        Ok(Self(folder))
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().join("testbed.sh")
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(self.path());
+        command.args(words).stdin(Stdio::null());
+        command
+    }
+}
+
+/// Two hosts and four paths, removed when dropped; the scripts see to it when this process is killed.
+struct Bed {
+    scripts: Scripts,
+    name: String,
+    agent: String,
+}
+
+impl Bed {
+    fn new() -> Result<Self, String> {
+        let mut bed = Self {
+            scripts: Scripts::new()?,
+            name: String::new(),
+            agent: String::new(),
+        };
+        let owner = std::process::id().to_string();
+        bed.name = said(&mut bed.scripts.command(&["up", "--owner", &owner]))?;
+        bed.agent = bed.tell(&["agent"])?;
+        Ok(bed)
+    }
+
+    fn tell(&self, words: &[&str]) -> Result<String, String> {
+        let mut all = vec![self.name.as_str()];
+        all.extend(words);
+        said(&mut self.scripts.command(&all))
+    }
+
+    /// `weft run` on the first host, for both.
+    fn job(&self, settings: &Settings, weft: &Path, (who, program): (usize, &str)) -> Command {
+        let mut command = self.scripts.command(&[&self.name, "host", "0"]);
+        command.arg(weft);
+        // The hosts keep their ranks to their own processors; an MPI that bound them would count those of the whole machine.
+        let options = format!(
+            "run --hosts a0,b1 -n 2 --mpi {} --transport {} --quiet --bind none --timeout {LIMIT_SECONDS} --launcher {} --",
+            settings.mpi, CONFIGURATIONS[who].1, self.agent
+        );
+        command
+            .args(options.split(' '))
+            .arg(weft)
+            .arg("bench")
+            .args(program.split(' '));
+        command
+    }
+
+    /// Packets that left on each path, both ways together.
+    fn counts(&self) -> Result<Vec<(String, u64)>, String> {
+        let text = self.tell(&["counts"])?;
+        let path = |line: &str| {
+            let mut words = line.split(' ');
+            let name = words.next()?.to_owned();
+            Some((
+                name,
+                words.filter_map(|word| word.parse::<u64>().ok()).sum(),
+            ))
+        };
+        Ok(text.lines().filter_map(path).collect())
+    }
+
+    /// The path that carries most once the job's messages flow; `None` when it ends before.
+    fn busiest(&self, before: &[(String, u64)], job: &mut Child) -> Option<String> {
+        let start = Instant::now();
+        while start.elapsed() < PATIENCE && matches!(job.try_wait(), Ok(None)) {
+            let now = self.counts().ok()?;
+            let grown = now
+                .iter()
+                .zip(before)
+                .map(|((name, now), (_, then))| (now - then, name));
+            if let Some((_, name)) = grown.max().filter(|(packets, _)| *packets > FLOWING) {
+                return Some(name.clone());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        None
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        if !self.name.is_empty() {
+            let _ = self.tell(&["down"]);
+        }
+    }
+}
+
+fn said(command: &mut Command) -> Result<String, String> {
+    let output = command
+        .output()
+        .map_err(|error| format!("cannot start the testbed: {error}"))?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    Err(format!(
+        "the testbed: {}",
+        talk(&output.stderr, output.status)
+    ))
+}
+
+fn filled(
+    study: &Study,
+    fault: Fault,
+    found: &[Vec<Vec<f64>>],
+    (rounds, lost): (usize, usize),
+) -> Figure {
+    let roles = [Role::Ours, Role::Peer];
+    let series = found
+        .iter()
+        .zip(CONFIGURATIONS)
+        .zip(roles)
+        .map(|((runs, (name, _)), role)| {
+            let point = |(values, place): (&Vec<f64>, &f64)| {
+                let summary = Summary::of(values)?;
+                Some(Point {
+                    x: *place,
+                    y: summary.median,
+                    low: summary.p10,
+                    high: summary.p90,
+                })
+            };
+            let points = runs.iter().zip(&LOSSES).filter_map(point).collect();
+            Series {
+                name: name.to_owned(),
+                role,
+                points,
+            }
+        });
+    let failed = match lost {
+        0 => String::new(),
+        _ => format!(" {lost} runs did not end well within {LIMIT_SECONDS} s and are left out."),
+    };
+    let note = format!(
+        "Two hosts in network namespaces, four paths of 500 Mb/s; {rounds} rounds in turn.{failed}"
+    );
+    let (shape, x, y) = match fault {
+        Fault::Loss => (
+            Shape::Curves,
+            Axis::new("packets lost", "%", Scale::Linear),
+            Axis::new("bandwidth", "MB/s", Scale::Linear),
+        ),
+        Fault::Hole => (
+            Shape::Bars,
+            Axis::new("longest pause", "ms", Scale::Linear),
+            Axis::default(),
+        ),
+    };
+    Figure {
+        id: study.id.into(),
+        title: study.title.into(),
+        note,
+        shape,
+        x,
+        y,
+        series: series.collect(),
+        source: study.source.into(),
+        commands: vec![format!(
+            "tests/testbed/testbed.sh up; weft run --hosts a0,b1 ... -- weft bench {}",
+            if fault == Fault::Loss {
+                STREAM
+            } else {
+                EXCHANGES
+            }
+        )],
+        ..Figure::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::list::STUDIES;
+    use super::*;
+
+    #[test]
+    fn run_that_failed_is_told_and_left_out() {
+        let found = [
+            vec![vec![100.0], vec![90.0, 80.0, 85.0], vec![70.0]],
+            vec![vec![60.0], vec![], vec![5.0]],
+        ];
+        let figure = filled(&STUDIES[6], Fault::Loss, &found, (3, 2));
+        assert_eq!(figure.series[0].points[1].y, 85.0);
+        assert_eq!(figure.series[1].points.len(), 2);
+        assert!(
+            figure.note.contains("2 runs did not end well"),
+            "{}",
+            figure.note
+        );
+    }
+
+    #[test]
+    fn last_row_is_read_among_other_lines() {
+        let text = "hello\n{\"type\":\"header\"}\n{\"type\":\"row\",\"p100\":4.0}\n";
+        assert_eq!(figure_of(text.as_bytes(), "p100"), Ok(4.0));
+        assert!(figure_of(text.as_bytes(), "value").is_err());
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Comparisons: the same programs over several MPIs and transports, in turns, with a report that
+//! says how sure it is.
+//!
+//! - [`compare`]: the benchmarks of weft-osu
+//! - [`app`]: whole programs: HPC Challenge, LAMMPS, GROMACS, OpenFOAM
+//! - [`figures`]: published effects, shown again on one page
+//! - `exit`: what ends them before anything runs
+//! - `job`: a job of `weft run` that `compare` or `app` waits for
+#![forbid(unsafe_code)]
+
+pub mod app;
+pub mod compare;
+mod exit;
+pub mod figures;
+mod job;

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Benchmarks of files for `weft bench`, run by many ranks at once.
+//!
+//! - [`ior`]: parallel reading and writing of files, with the options and output of IOR
+//! - [`mdtest`]: many files and directories, with the options and output of mdtest
+//! - `words`: the command line as both spell it
+#![forbid(unsafe_code)]
+
+pub mod ior;
+pub mod mdtest;
+mod words;

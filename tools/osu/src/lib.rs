@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The benchmarks of `weft bench` with the options and output of the OSU micro-benchmarks.
+//!
+//! They run inside an MPI job, on whichever MPI started it (weft-mpi finds it), so that one binary
+//! yields comparable figures for all of them. Options, defaults and output lines are those of OSU
+//! 7.5, so that parsers of today (ReFrame, Ramble) read them. The code is written from the
+//! description of what those benchmarks do.
+//!
+//! In the order of a run:
+//! - [`catalogue`]: the list of benchmarks: name, title, defaults, constructor
+//! - [`options`]: the command line, checked, as [`options::Settings`]
+//! - [`runner`]: initialise MPI, measure each size, print, agree on the exit code
+//! - [`pt2pt`]: one small file for each benchmark; [`collective`]: every collective in every form;
+//!   [`one_sided`]: windows; [`startup`]: init and hello
+//! - [`pace`]: fewer iterations where a size would take too long
+//! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on
+//!   size, iteration and rank
+//! - [`agree`]: figures of a row that the ranks put together
+//! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
+//!
+//! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading
+//! between them. Options that need single iterations (-c, -z, -f) time each one, which adds the
+//! cost of a clock reading (some 20 ns) to it. The clock is the system's monotonic one and not
+//! MPI_Wtime, so that all MPIs are measured with the same ruler.
+#![forbid(unsafe_code)]
+
+pub mod agree;
+pub mod catalogue;
+pub mod collective;
+pub mod format;
+pub mod one_sided;
+pub mod options;
+pub mod pace;
+pub mod pattern;
+pub mod pt2pt;
+pub mod runner;
+pub mod startup;
+pub mod timing;

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Keeps a message size within the time that it may take (`--size-time`), by fewer iterations.
+//!
+//! Called by runner for each size; calls the benchmark. What a size will take is told from the one before it, which has half its bytes; before
+//! the first one a few iterations are tried. All ranks agree on it, for they must repeat as often. With more ranks than cores an iteration
+//! can take a thousand times as long as with as many, so that fixed numbers of iterations either take minutes or say little.
+
+use crate::format::Row;
+use crate::runner::Benchmark;
+use crate::timing::Plan;
+use std::time::Instant;
+use weft_mpi::{Communicator, Operation, Result};
+
+/// Iterations that remain at least (chosen: where even two take too long, what is around them takes as long again).
+const FEWEST: usize = 2;
+
+/// What an iteration takes, as far as it is known.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    longest_seconds: Option<f64>,
+    /// Of the size before, the work around the iterations included.
+    iteration_seconds: Option<f64>,
+}
+
+impl Pace {
+    /// For sizes that may take that long, or as long as they do.
+    pub fn new(longest_seconds: Option<f64>) -> Self {
+        Self {
+            longest_seconds,
+            iteration_seconds: None,
+        }
+    }
+
+    /// Measures a size by its plan, or by a shorter one.
+    ///
+    /// # Errors
+    /// What MPI reports.
+    pub fn measure(
+        &mut self,
+        world: &Communicator<'_>,
+        benchmark: &mut dyn Benchmark,
+        (size_bytes, plan): (usize, Plan),
+    ) -> Result<Row> {
+        if self.longest_seconds.is_none() {
+            return benchmark.measure(size_bytes, &plan);
+        }
+        if self.iteration_seconds.is_none() && plan.iterations > FEWEST {
+            let trial = Plan {
+                iterations: FEWEST,
+                warmup: plan.warmup.min(1),
+                ..plan
+            };
+            self.timed(world, benchmark, (size_bytes, &trial))?;
+        }
+        let plan = self.fit(plan);
+        self.timed(world, benchmark, (size_bytes, &plan))
+    }
+
+    fn timed(
+        &mut self,
+        world: &Communicator<'_>,
+        benchmark: &mut dyn Benchmark,
+        (size_bytes, plan): (usize, &Plan),
+    ) -> Result<Row> {
+        let start = Instant::now();
+        let row = benchmark.measure(size_bytes, plan)?;
+        let seconds =
+            weft_ranks::agree::over_ranks(world, start.elapsed().as_secs_f64(), Operation::Max)?;
+        self.iteration_seconds = Some(seconds / (plan.warmup + plan.iterations) as f64);
+        Ok(row)
+    }
+
+    /// The plan, shortened where it would take too long; iterations and warm-up keep their proportion.
+    fn fit(&self, plan: Plan) -> Plan {
+        let (Some(longest), Some(iteration)) = (self.longest_seconds, self.iteration_seconds)
+        else {
+            return plan;
+        };
+        let wanted = (plan.iterations + plan.warmup) as f64 * iteration;
+        if wanted <= longest {
+            return plan;
+        }
+        let part = longest / wanted;
+        let shortened = |count: usize| (count as f64 * part) as usize;
+        Plan {
+            iterations: shortened(plan.iterations).max(FEWEST.min(plan.iterations)),
+            warmup: shortened(plan.warmup),
+            ..plan
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: Plan = Plan {
+        iterations: 100,
+        warmup: 50,
+        validation_warmup: 0,
+        validate: false,
+        single: false,
+    };
+
+    fn fitted(iteration_seconds: f64, plan: Plan) -> (usize, usize) {
+        let pace = Pace {
+            longest_seconds: Some(0.15),
+            iteration_seconds: Some(iteration_seconds),
+        };
+        let plan = pace.fit(plan);
+        (plan.iterations, plan.warmup)
+    }
+
+    #[test]
+    fn what_fits_stays_as_it_is() {
+        assert_eq!(fitted(0.001, PLAN), (100, 50));
+        let unlimited = Pace::new(None);
+        assert_eq!(unlimited.fit(PLAN), PLAN);
+        assert_eq!(
+            Pace::new(Some(1e-9)).fit(PLAN),
+            PLAN,
+            "nothing is known yet"
+        );
+    }
+
+    #[test]
+    fn what_takes_too_long_is_shortened_in_proportion_down_to_a_few() {
+        assert_eq!(fitted(0.0101, PLAN), (9, 4));
+        assert_eq!(fitted(3.0, PLAN), (FEWEST, 0));
+        let one = Plan {
+            iterations: 1,
+            ..PLAN
+        };
+        assert_eq!(fitted(3.0, one), (1, 0), "never more than was asked for");
+    }
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What every program that runs as several ranks needs, whatever it measures.
+//!
+//! - [`session`]: from the arguments to the exit code, with MPI's begin and end between
+//! - [`refusal`]: why it does not run, or ends; one rank speaks for all
+//! - [`mod@say`]: a line on stderr, in one piece
+//! - [`agree`]: figures that the ranks put together
+//! - [`calendar`]: dates for the outputs
+#![forbid(unsafe_code)]
+
+pub mod agree;
+pub mod calendar;
+pub mod refusal;
+pub mod say;
+pub mod session;
+
+/// Exit code of success.
+pub const EXIT_OK: u8 = 0;
+/// Exit code when a run failed or validation found wrong bytes.
+pub const EXIT_FAILED: u8 = 1;
+/// Exit code of bad usage.
+pub const EXIT_USAGE: u8 = 2;
