@@ -3,8 +3,9 @@
 //
 //   confine [--deny SYSCALL]... [--limit RESOURCE=VALUE]... [--no-ptrace] COMMAND [ARGUMENT]...
 //
-//   --deny       the call fails with EPERM from now on, by a seccomp filter: process_vm_readv, memfd_create or membarrier
-//   --limit      as (bytes of address space) or nofile (descriptors)
+//   --deny       the call fails with EPERM from now on, by a seccomp filter: process_vm_readv,
+//                memfd_create, membarrier, sched_setaffinity, sendmsg or setsockopt
+//   --limit      as (bytes of address space), fsize (bytes of a file) or nofile (descriptors)
 //   --no-ptrace  without the capability to look into other processes, which root has
 //
 // Built with -DPRELOAD -shared it is a library whose processes nobody may look into (PR_SET_DUMPABLE): exec would undo that, so it is
@@ -42,6 +43,9 @@ static long number_of(const char *name)
     if (!strcmp(name, "process_vm_readv")) return SYS_process_vm_readv;
     if (!strcmp(name, "memfd_create")) return SYS_memfd_create;
     if (!strcmp(name, "membarrier")) return SYS_membarrier;
+    if (!strcmp(name, "sched_setaffinity")) return SYS_sched_setaffinity;
+    if (!strcmp(name, "sendmsg")) return SYS_sendmsg;
+    if (!strcmp(name, "setsockopt")) return SYS_setsockopt;
     return -1;
 }
 
@@ -62,7 +66,10 @@ static int limit(const char *text)
 {
     const char *value = strchr(text, '=');
     if (!value) return errno = EINVAL, -1;
-    int resource = !strncmp(text, "as=", 3) ? RLIMIT_AS : !strncmp(text, "nofile=", 7) ? RLIMIT_NOFILE : -1;
+    int resource = !strncmp(text, "as=", 3) ? RLIMIT_AS
+        : !strncmp(text, "fsize=", 6)       ? RLIMIT_FSIZE
+        : !strncmp(text, "nofile=", 7)      ? RLIMIT_NOFILE
+                                            : -1;
     struct rlimit both = { strtoull(value + 1, NULL, 10), strtoull(value + 1, NULL, 10) };
     if (resource < 0) return errno = EINVAL, -1;
     return setrlimit(resource, &both);

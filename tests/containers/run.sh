@@ -62,8 +62,8 @@ doctor() {
     [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $name "* ]] || return 0
     "$around" true 2>/dev/null || return 0
     read -ra words <<<"$rank"
-    "$around" "${words[@]}" "$WEFT" doctor --explain >"$work/out" 2>&1
-    grep -A 2 -E "^(ok|warn|fail) +$check " "$work/out" >"$work/lines"
+    "$around" "${words[@]}" "$WEFT" doctor --quick --explain >"$work/out" 2>&1
+    grep -A 3 -E "^(ok|not tried|warn|fail) +$check " "$work/out" >"$work/lines"
     grep -qE "^$status +$check" "$work/lines" && grep -qE "$pattern" "$work/lines"
     local outcome=$?
     [ $outcome = 0 ] || cp "$work/lines" "$work/out"

@@ -35,6 +35,7 @@ mod handing_over;
 pub mod heap;
 pub mod host_check;
 pub mod interface;
+pub mod joined_send;
 pub mod lease;
 pub mod limits;
 pub mod local_socket;

@@ -12,7 +12,10 @@ use clap::Parser;
     no_binary_name = true,
     disable_version_flag = true,
     about = "Check what keeps Weft from working or from being fast here, and say how to fix it",
-    after_help = "Exit codes: 0 all well; 1 something could be better; 2 Weft does not work here, or wrong usage.\n\n\
+    after_help = "Each check is tried, and ends as ok, as wrong (warn, fail) or, with the reason,\n\
+                  as not tried.\n\
+                  Exit codes: 0 nothing is wrong; 1 something could be better (warn); 2 Weft does\n\
+                  not work here (fail), or wrong usage. What was not tried is no failure.\n\n\
                   Run it where the job will run: in the same container, batch job and environment."
 )]
 pub struct DoctorArguments {
@@ -22,9 +25,15 @@ pub struct DoctorArguments {
     /// Say for good results too why they matter
     #[arg(long)]
     pub explain: bool,
-    /// Also run two ranks over Weft under each MPI
-    #[arg(long = "try")]
+    /// Start no jobs: the MPIs are not tried
+    #[arg(long)]
+    pub quick: bool,
+    /// Does what is done without it, too: as it was called when jobs were not tried by themselves
+    #[arg(long = "try", hide = true, conflicts_with = "quick")]
     pub trial: bool,
+    /// Comes to a socket of another process: the other side of the checks of first contact
+    #[arg(long, hide = true, value_name = "NAME")]
+    pub visit: Option<String>,
     /// Reads a few bytes of another process: the other side of the single-copy check
     #[arg(long, hide = true, value_name = "PID:ADDRESS")]
     pub read_memory: Option<String>,

@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What ranks may do with each other's memory, tried by a process that is no ancestor: this one keeps some bytes, opens itself to readers, as
-//! Weft does, and starts `weft doctor` again to fetch them; the kernel's rule that a parent may read its child does not help there, so
-//! the answer is that of two ranks.
+//! What ranks may do with each other's memory, tried by a process that is no ancestor: this one
+//! keeps some bytes, opens itself to readers, as Weft does, and starts `weft doctor` again to fetch
+//! them; the kernel's rule that a parent may read its child does not help there, so the answer is
+//! that of two ranks.
 //!
-//! Called by `single_copy.rs` and `direct.rs`, which differ in where the bytes lie and how they are fetched. Source: ptrace(2) "Ptrace
-//! access mode checking".
+//! Called by `single_copy.rs` and `direct.rs`, which differ in where the bytes lie and how they are
+//! fetched. Source: ptrace(2) "Ptrace access mode checking".
 
 use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::check::Check;
+
 /// How many bytes are fetched. Chosen: enough not to be right by chance.
 pub const PROBE_BYTES: usize = 32;
+
+/// A check for which nobody else can be started, as this executable cannot be found.
+#[must_use]
+pub fn alone(name: &str, why: &str) -> Check {
+    let value = "no other process can be started, as this executable cannot be found";
+    Check::ok(name, value, why).not_tried("mount /proc, which names it")
+}
 
 /// Bytes that nobody can guess.
 ///

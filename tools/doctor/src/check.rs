@@ -1,35 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One check: what was looked at, what was found, whether that is good, why it matters and how to change it.
+//! One check: what was tried, what came of it, why it matters and what to do.
 //!
-//! Made by every file of this crate that looks at something; shown by `text.rs` or as JSON by `lib.rs`.
+//! Made by every file of this crate that tries something; shown by `text.rs` and `examination.rs`.
+//! docs/doctor.md lists the states and all checks.
 
 use serde::Serialize;
 
-/// How good what was found is. Ordered from good to bad.
+/// What came of a check. Ordered from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// As it should be.
+    /// Tried, and as it should be.
     Ok,
-    /// Weft works, but slower or for fewer MPIs than it could.
+    /// Not tried: nobody knows. No failure.
+    NotTried,
+    /// Tried: Weft works, but slower or for fewer MPIs than it could.
     Warn,
-    /// Weft does not work.
+    /// Tried: Weft does not work.
     Fail,
 }
 
-/// One check and its result.
+/// One check and its result. Empty texts have nothing to say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Check {
-    /// What was looked at, in one to three words.
+    /// What was tried, in one to three words.
     pub name: String,
-    /// How good it is.
+    /// What came of it.
     pub status: Status,
-    /// What was found.
+    /// What was found; of what was not tried, why not.
     pub value: String,
+    /// Of what is wrong: how much or what it must be, and the limit that is in the way.
+    pub limit: String,
     /// Why it matters.
     pub why: String,
-    /// How to change it; empty where nothing needs to change.
+    /// Of what is wrong: how to change it.
     pub fix: String,
+    /// Of what was not tried: how to try it.
+    pub how: String,
 }
 
 impl Check {
@@ -40,12 +47,14 @@ impl Check {
             name: name.to_owned(),
             status: Status::Ok,
             value: value.into(),
+            limit: String::new(),
             why: why.to_owned(),
             fix: String::new(),
+            how: String::new(),
         }
     }
 
-    /// The same check with a worse result.
+    /// The same check with a worse result, and how to change that.
     #[must_use]
     pub fn but(mut self, status: Status, fix: impl Into<String>) -> Self {
         self.status = status;
@@ -58,25 +67,28 @@ impl Check {
     pub fn but_if(self, bad: bool, status: Status, fix: &str) -> Self {
         if bad { self.but(status, fix) } else { self }
     }
-}
 
-/// The worst of all results: `Ok` for no checks at all.
-#[must_use]
-pub fn worst(checks: &[Check]) -> Status {
-    checks
-        .iter()
-        .map(|check| check.status)
-        .max()
-        .unwrap_or(Status::Ok)
-}
+    /// With the limit that something wrong has met; nothing where the result is good.
+    #[must_use]
+    pub fn limited_by(mut self, limit: impl Into<String>) -> Self {
+        if self.is_wrong() {
+            self.limit = limit.into();
+        }
+        self
+    }
 
-/// The exit code of `weft doctor`: 0 all well, 1 something could be better, 2 Weft does not work here.
-#[must_use]
-pub fn exit_code(worst: Status) -> u8 {
-    match worst {
-        Status::Ok => 0,
-        Status::Warn => 1,
-        Status::Fail => 2,
+    /// The same check, not tried: its value says why not.
+    #[must_use]
+    pub fn not_tried(mut self, how: impl Into<String>) -> Self {
+        self.status = Status::NotTried;
+        self.how = how.into();
+        self
+    }
+
+    /// Whether something is to be done.
+    #[must_use]
+    pub fn is_wrong(&self) -> bool {
+        self.status > Status::NotTried
     }
 }
 
@@ -85,14 +97,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_worst_result_decides_the_exit_code() {
+    fn a_limit_is_named_only_where_it_is_in_the_way() {
         let ok = Check::ok("a", "1", "because");
+        assert_eq!(ok.clone().limited_by("2 wanted").limit, "");
         let warn = ok.clone().but(Status::Warn, "do this");
-        let fail = ok.clone().but_if(true, Status::Fail, "do that");
-        assert_eq!(exit_code(worst(&[])), 0);
-        assert_eq!(exit_code(worst(std::slice::from_ref(&ok))), 0);
-        assert_eq!(exit_code(worst(&[warn.clone(), ok.clone()])), 1);
-        assert_eq!(exit_code(worst(&[warn, fail, ok.clone()])), 2);
+        assert_eq!(warn.limited_by("2 wanted").limit, "2 wanted");
         assert_eq!(ok.clone().but_if(false, Status::Fail, "no"), ok);
+    }
+
+    #[test]
+    fn what_was_not_tried_is_neither_good_nor_wrong() {
+        let check = Check::ok("a", "nobody is there", "because").not_tried("call somebody");
+        assert_eq!(check.status, Status::NotTried);
+        assert!(!check.is_wrong() && check.fix.is_empty());
+        assert_eq!(check.how, "call somebody");
     }
 }

@@ -1,62 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How ranks find each other: abstract unix sockets on this machine, and the address that an
-//! endpoint takes.
+//! How ranks find each other: the address that an endpoint takes, and which others are used too.
 //!
-//! Called by `lib.rs` and `info.rs`; asks the same functions of `weft-os` that the provider asks.
-//! Source: unix(7), getifaddrs(3).
+//! Called by `lib.rs` and `info.rs`; asks the same functions of `weft-os` that the provider asks,
+//! and binds what they name. `network.rs` tries datagrams there. Source: getifaddrs(3).
 
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 
 use weft_os::alike::{self, Kind, Other};
 use weft_os::interface::{self, InterfaceAddress};
-use weft_os::local_socket::{Connection, Listener};
+use weft_os::udp_socket::UdpSocket;
 
 use crate::check::{Check, Status};
 
 /// How many are used besides the first (docs/srd-protocol.md, 17.1).
-const FURTHER_ADDRESSES: usize = weft_facts::limit::INTERFACES - 1;
+pub(crate) const FURTHER_ADDRESSES: usize = weft_facts::limit::INTERFACES - 1;
 
-/// All checks of this file.
+/// The check of this file.
 #[must_use]
-pub fn checks() -> Vec<Check> {
-    vec![
-        abstract_sockets(),
-        address(
-            interface::default_address(),
-            &interface::addresses().unwrap_or_default(),
-            Kind::of,
-        ),
-    ]
+pub fn check() -> Check {
+    let chosen = interface::default_address();
+    let bound = UdpSocket::bind(SocketAddr::new(chosen, 0));
+    let all = interface::addresses().unwrap_or_default();
+    judge(address(chosen, &all, Kind::of), bound.err())
 }
 
-fn abstract_sockets() -> Check {
-    let why = "a rank makes first contact with another through an abstract unix socket named after its address";
-    let name = format!("weft-doctor-{}", std::process::id());
-    let tried = Listener::bind(&name).and_then(|listener| {
-        let connection = Connection::open(&name)?;
-        let accepted = listener.accept().is_some();
-        connection.credentials().map(|_| accepted)
-    });
-    let fix = "allow unix sockets in the container's seccomp or AppArmor profile; all ranks must share one network namespace";
-    match tried {
-        Ok(true) => Check::ok(
-            "local contact",
-            "abstract unix sockets connect, with credentials",
-            why,
-        ),
-        Ok(false) => Check::ok(
-            "local contact",
-            "a connection to an abstract unix socket did not arrive",
-            why,
-        )
-        .but(Status::Fail, fix),
-        Err(error) => Check::ok(
-            "local contact",
-            format!("abstract unix sockets: {error}"),
-            why,
-        )
-        .but(Status::Fail, fix),
-    }
+fn judge(check: Check, refused: Option<io::Error>) -> Check {
+    let Some(error) = refused else { return check };
+    let value = format!("{}: no socket can be bound there: {error}", check.value);
+    Check { value, ..check }.but(
+        Status::Fail,
+        "allow UDP sockets in the container's seccomp profile, or name another interface in \
+         FI_WEFT_IFACE",
+    )
 }
 
 /// The address of an endpoint for which none is asked, the interface that has it, and which others
@@ -86,8 +62,9 @@ fn address(chosen: IpAddr, all: &[InterfaceAddress], kind_of: fn(&str) -> Option
     if !passed.is_empty() {
         value.push_str(&format!("; not used: {}", passed.join(", ")));
     }
-    let why = "endpoints are known by the first address, which others must reach; further interfaces of the same kind, speed and MTU carry \
-               too, where this machine's routes lead from one to the other (FI_WEFT_IFACE=eth0,eth1 names others, or one alone)";
+    let why = "endpoints are known by the first address, which others must reach; further \
+               interfaces of the same kind, speed and MTU carry too, where this machine's routes \
+               lead from one to the other (FI_WEFT_IFACE=eth0,eth1 names others, or one alone)";
     Check::ok("address", value, why)
 }
 
@@ -96,13 +73,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sockets_work_where_these_tests_run() {
-        assert_eq!(
-            abstract_sockets().status,
-            Status::Ok,
-            "{:?}",
-            abstract_sockets()
-        );
+    fn the_address_is_bound_and_a_refusal_is_a_failure() {
+        assert_eq!(check().status, Status::Ok, "{:?}", check());
+        let refused = judge(check(), Some(io::Error::other("refused")));
+        assert_eq!(refused.status, Status::Fail);
+        assert!(refused.value.ends_with("bound there: refused"));
     }
 
     fn entry(name: &str, address: &str) -> InterfaceAddress {

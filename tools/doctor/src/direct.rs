@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether one rank can load from and store to another's registered memory by itself (docs/one-sided.md, clause 8), tried as ranks would: a
-//! piece of shared memory here is mapped by another process, found by this one's number and the address alone.
+//! Whether one rank can load from and store to another's registered memory by itself
+//! (docs/one-sided.md, clause 8), tried as ranks would: a piece of shared memory here is mapped by
+//! another process, found by this one's number and the address alone.
 //!
-//! Called by `lib.rs` and `info.rs`. The other process is `weft doctor --map-memory` (attempt). Source: proc_pid_maps(5), proc_pid_fd(5).
+//! Called by `lib.rs` and `info.rs`. The other process is `weft doctor --map-memory` (attempt).
+//! Source: proc_pid_maps(5), proc_pid_fd(5).
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -16,12 +18,14 @@ use crate::attempt::{self, PROBE_BYTES};
 use crate::check::{Check, Status};
 
 const NAME: &str = "direct access";
-const WHY: &str = "one-sided operations (MPI_Put, MPI_Get) on windows in shared memory need no message and no help of their target: some 0.2 us \
-                   instead of 1 us, and they end while the target computes; without it they go by messages";
+const WHY: &str = "one-sided operations (MPI_Put, MPI_Get) on windows in shared files \
+                   (MPI_Win_allocate of Open MPI and Intel MPI) need no message and no help of \
+                   their target: some 0.2 us instead of 1 us, and they end while the target \
+                   computes; private memory from 8 KiB to 1 MiB goes by single copy, the rest by \
+                   messages";
 
-/// What it takes. Windows of MPICH lie in private memory when its own shared memory is off, as it is over Weft.
-const WORKS: &str = "works: windows in shared files (MPI_Win_allocate of Open MPI and Intel MPI; with the heap of weft run any memory of 16 KiB and more) \
-                     are read and written by load and store; private memory from 8 KiB to 1 MiB by single copy, the rest by messages";
+/// What was done.
+const WORKS: &str = "another process mapped shared memory of this one, found by its address alone";
 
 /// Where the bytes lie in their file: on its second page, as windows begin anywhere.
 const OFFSET_BYTES: u64 = 4096 + 64;
@@ -30,18 +34,24 @@ const FILE_BYTES: usize = 8192;
 /// The check; `executable` is the `weft` that is started to look.
 #[must_use]
 pub fn check(executable: Option<&Path>) -> Check {
-    let attempt = executable
-        .ok_or_else(|| io::Error::other("this executable cannot be found"))
-        .and_then(attempt);
-    judge(attempt)
+    match executable {
+        Some(executable) => judge(attempt(executable)),
+        None => attempt::alone(NAME, WHY),
+    }
 }
 
 fn judge(attempt: io::Result<()>) -> Check {
     match attempt {
         Ok(()) => Check::ok(NAME, WORKS, WHY),
-        Err(why) => Check::ok(NAME, format!("{why}; one-sided operations go by messages"), WHY).but(
+        Err(why) => Check::ok(
+            NAME,
+            format!("{why}; one-sided operations go by messages"),
+            WHY,
+        )
+        .but(
             Status::Warn,
-            "let ranks see each other: one user, one container for the job, /proc mounted without hidepid, kernel.yama.ptrace_scope of 1 or 0",
+            "let ranks see each other: one user, one container for the job, /proc mounted without \
+             hidepid, kernel.yama.ptrace_scope of 1 or 0",
         ),
     }
 }
@@ -103,6 +113,7 @@ mod tests {
         assert!(check.value.contains("/proc/7/maps") && check.value.contains("by messages"));
         assert!(check.fix.contains("hidepid"), "{}", check.fix);
         assert_eq!(judge(Ok(())).status, Status::Ok);
+        assert_eq!(super::check(None).status, Status::NotTried);
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use weft_launch::{heap, provider};
@@ -21,17 +21,21 @@ const WHY: &str = "buffers that ranks send again and again become memory that re
 #[must_use]
 pub fn check() -> Check {
     let folder = provider::find_for_this_process().ok();
-    let library = folder.map(|folder| folder.join(heap::FILE_NAME));
+    check_in(folder.map(|folder| folder.join(heap::FILE_NAME)))
+}
+
+fn check_in(library: Option<PathBuf>) -> Check {
     match library {
         Some(library) if library.is_file() => judge(attempt(&library)),
         _ => Check::ok(
             NAME,
             format!(
-                "not installed: there is no {} beside the provider; make build puts it there",
+                "not installed: there is no {} beside the provider",
                 heap::FILE_NAME
             ),
             WHY,
-        ),
+        )
+        .not_tried("install it: make build puts it beside the provider"),
     }
 }
 
@@ -39,14 +43,14 @@ fn judge(attempt: io::Result<()>) -> Check {
     match attempt {
         Ok(()) => Check::ok(
             NAME,
-            "works: other processes of this user can map what a preloaded program shares; weft run uses it, \
-             unless told --heap private",
+            "another process opened what a preloaded program shares",
             WHY,
         ),
         Err(why) => Check::ok(NAME, why.to_string(), WHY).but(
             Status::Warn,
-            "weft run --heap private does without; or see what hinders: the loader's message above, memfd_create(2) refused by a seccomp filter, /proc mounted with \
-             hidepid, ranks in different containers",
+            "weft run --heap private does without; or see what hinders: the loader's message \
+             above, memfd_create(2) refused by a seccomp filter, /proc mounted with hidepid, \
+             ranks in different containers",
         ),
     }
 }
@@ -108,6 +112,15 @@ mod tests {
         assert_eq!(check.status, Status::Warn);
         assert!(check.value.contains(heap::FILE_NAME), "{}", check.value);
         assert!(check.fix.contains("--heap private"), "{}", check.fix);
+    }
+
+    #[test]
+    fn a_library_that_is_not_installed_is_not_tried() {
+        for library in [None, Some(PathBuf::from("/no/such/library.so"))] {
+            let check = check_in(library);
+            assert_eq!(check.status, Status::NotTried);
+            assert!(check.how.contains("make build"), "{check:?}");
+        }
     }
 
     #[test]

@@ -320,19 +320,23 @@ fn machine(tree: &Tree) -> Vec<Fact> {
             value: value?,
         })
     });
+    let shared = processor::facts(tree);
+    let locked = ("locked memory", memory::locked());
+    let facts = shared.into_iter().chain([locked]);
+    let facts = facts.map(|(name, value)| Fact {
+        name: name.to_owned(),
+        value,
+    });
     let checks = [
         processor::checks(tree),
         memory::checks(tree),
-        contact::checks(),
+        vec![contact::check()],
     ]
     .concat();
-    named
-        .chain(
-            checks
-                .into_iter()
-                .map(|Check { name, value, .. }| Fact { name, value }),
-        )
-        .collect()
+    let checks = checks
+        .into_iter()
+        .map(|Check { name, value, .. }| Fact { name, value });
+    named.chain(checks).chain(facts).collect()
 }
 
 #[cfg(test)]

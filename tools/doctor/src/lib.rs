@@ -5,23 +5,26 @@
 //! A message layer that falls back silently is one that nobody notices is off: a container without
 //! single copy, a /dev/shm of 64 MiB, an MPI built without libfabric, a variable left over from an
 //! old job. The doctor tries what Weft will need (it makes the files, opens the sockets, lets
-//! another process read its memory) rather than reading version numbers, and gives for each thing
-//! the value found, why it matters and what to do. It changes nothing.
+//! another process read its memory, starts a job of each MPI) rather than reading version numbers.
+//! It gives for each thing what came of it, why it matters and what to do; of what it did not try
+//! it says so. It changes nothing. docs/doctor.md lists all checks.
 //!
-//! - `arguments`: the words of both commands. `check`: one result, and the exit code of all.
-//!   `text`: how they look.
-//! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and
-//!   trials under each (--try).
-//! - `single_copy`, `direct`, `heap`, `contact`, `memory`, `processor`: the machine, by what Weft
-//!   asks of it; `attempt` tries it between two processes, `tree` and `cgroup` read its files.
+//! - `arguments`: the words of both commands. `check`: one result. `examination`: all of them, and
+//!   the exit code. `text`: how they look.
+//! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and a
+//!   job of each.
+//! - `single_copy`, `direct`, `meeting`, `heap`: what goes on between two processes; `attempt`
+//!   tries the first two with `weft` as the other process. `contact`, `network`: addresses and
+//!   datagrams. `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup`
+//!   read its files.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a
 //!   table.
 //! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user,
 //!   from what they publish. `running`: their choices.
 //! - `info`: everything without judgement.
 //!
-//! Everything that looks at the system is apart from what judges it, so that the judgements are
-//! tested with values of other machines.
+//! Everything that tries something is apart from what judges it, so that the judgements are tested
+//! with results of other machines.
 #![forbid(unsafe_code)]
 
 pub mod arguments;
@@ -30,12 +33,15 @@ pub mod cgroup;
 pub mod check;
 pub mod contact;
 pub mod direct;
+pub mod examination;
 pub mod heap;
 pub mod info;
 pub mod launcher;
 pub mod library;
 pub mod measure;
+pub mod meeting;
 pub mod memory;
+pub mod network;
 pub mod parameters;
 pub mod processor;
 pub mod running;
@@ -53,26 +59,24 @@ use clap::Parser;
 use serde::Serialize;
 
 use arguments::{DoctorArguments, InfoArguments};
-use check::{Check, Status};
+use check::Check;
+use examination::Examination;
+use launcher::Trial;
+use text::Look;
 use tree::Tree;
 
-/// Runs `weft doctor` with the words that follow it and returns the exit code: 0 all well, 1
-/// warnings, 2 failures or wrong usage.
+/// Runs `weft doctor` with the words that follow it and returns the exit code: 0 nothing wrong,
+/// 1 warnings, 2 failures or wrong usage.
 ///
-/// Starts processes (each MPI's launcher, itself) and opens this process to readers of the same
-/// user.
+/// Starts processes (each MPI's launcher and jobs of it, itself) and opens this process to readers
+/// of the same user.
 #[must_use]
 pub fn doctor(arguments: Vec<OsString>) -> u8 {
     let arguments = match DoctorArguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => return refuse(&error),
     };
-    let other_side = match (&arguments.read_memory, &arguments.map_memory) {
-        (Some(target), _) => Some(single_copy::read_memory(target)),
-        (None, Some(target)) => Some(direct::map_memory(target)),
-        (None, None) => None,
-    };
-    if let Some(done) = other_side {
+    if let Some(done) = other_side(&arguments) {
         return match done {
             Ok(()) => 0,
             Err(why) => {
@@ -82,18 +86,29 @@ pub fn doctor(arguments: Vec<OsString>) -> u8 {
         };
     }
     let executable = std::env::current_exe().ok();
-    let checks = all_checks(executable.as_deref(), arguments.trial);
-    let worst = check::worst(&checks);
+    let found = Examination::of(all_checks(executable.as_deref(), arguments.quick));
     let output = if arguments.json {
-        json(&Examination {
-            weft: env!("CARGO_PKG_VERSION"),
-            status: worst,
-            checks: &checks,
-        })
+        json(&found)
     } else {
-        text::checks(&checks, arguments.explain, text::colour_wanted())
+        text::examination(&found, Look::of_stdout(arguments.explain))
     };
-    print(&output, check::exit_code(worst))
+    print(&output, found.exit_code)
+}
+
+/// Where this is the other process of a check: what came of its part.
+fn other_side(arguments: &DoctorArguments) -> Option<Result<(), String>> {
+    let DoctorArguments {
+        read_memory,
+        map_memory,
+        visit,
+        ..
+    } = arguments;
+    match (read_memory, map_memory, visit) {
+        (Some(target), ..) => Some(single_copy::read_memory(target)),
+        (_, Some(target), _) => Some(direct::map_memory(target)),
+        (.., Some(name)) => Some(meeting::visit(name).map_err(|error| error.to_string())),
+        _ => None,
+    }
 }
 
 /// Runs `weft info` with the words that follow it and returns the exit code.
@@ -117,24 +132,22 @@ pub fn info(arguments: Vec<OsString>) -> u8 {
     print(&output, 0)
 }
 
-/// What `weft doctor --json` prints.
-#[derive(Debug, Serialize)]
-struct Examination<'a> {
-    weft: &'static str,
-    status: Status,
-    checks: &'a [Check],
-}
-
-fn all_checks(executable: Option<&Path>, trial: bool) -> Vec<Check> {
+fn all_checks(executable: Option<&Path>, quick: bool) -> Vec<Check> {
     let tree = Tree::of_this_machine();
     let environment = environment();
-    let here = launcher::installations();
+    let trial = match executable {
+        Some(executable) if !quick => Trial::Job(executable),
+        Some(_) => Trial::Not("--quick starts no jobs", "weft doctor without --quick"),
+        None => Trial::Not("this executable cannot be found", "mount /proc"),
+    };
     let mut checks = library::checks();
-    checks.extend(launcher::checks(&here));
+    checks.extend(launcher::checks(&launcher::installations(), trial));
+    checks.extend(meeting::checks(executable));
     checks.push(single_copy::check(&tree, executable));
     checks.push(direct::check(executable));
     checks.push(heap::check());
-    checks.extend(contact::checks());
+    checks.push(contact::check());
+    checks.extend(network::checks(&tree));
     checks.extend(memory::checks(&tree));
     checks.extend(processor::checks(&tree));
     checks.extend(variables::checks(&environment));
@@ -142,9 +155,6 @@ fn all_checks(executable: Option<&Path>, trial: bool) -> Vec<Check> {
         &environment,
         &parameters::known_interfaces(),
     ));
-    if let (true, Some(executable)) = (trial, executable) {
-        checks.extend(launcher::trials(&here, executable));
-    }
     checks
 }
 

@@ -5,7 +5,7 @@
 //! as an MPI's libfabric would load it.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use weft_launch::loader::Loader;
@@ -37,7 +37,8 @@ pub fn checks() -> Vec<Check> {
 }
 
 fn symbols(file: &Path) -> Check {
-    let why = "other exported names clash with those of libfabric or of other providers, and missing fi_ functions keep it from loading under some MPIs";
+    let why = "other exported names clash with those of libfabric or of other providers, and \
+               missing fi_ functions keep it from loading under some MPIs";
     match (elf::exported_symbols(file), elf::missing_symbols(file)) {
         (Ok(exported), Ok(missing)) => judge_symbols(&exported, &missing, why),
         (Err(error), _) | (_, Err(error)) => {
@@ -94,7 +95,8 @@ fn first_few(names: &[&str]) -> String {
 }
 
 fn libraries(file: &Path) -> Check {
-    let why = "a library that is missing keeps the provider from loading, and libfabric says so only at its debug level";
+    let why = "a library that is missing keeps the provider from loading, and libfabric says so \
+               only at its debug level";
     let facts = match elf::dynamic(file) {
         Ok(facts) => facts,
         Err(error) => return Check::ok(LIBRARIES, error.to_string(), why).but(Status::Fail, BUILD),
@@ -121,56 +123,44 @@ fn libraries(file: &Path) -> Check {
 
 /// Asks the system's libfabric, if `fi_info` is here, for what it sees of the provider.
 fn taken_up(folder: &Path) -> Check {
-    let why = "the last word is libfabric's: it refuses a provider that is too old, filtered out or that does not load";
-    let Some(tool) = fi_info() else {
-        return Check::ok(
-            TAKEN_UP,
-            "not tried, as fi_info is not installed (weft doctor --try asks the MPIs)",
-            why,
-        );
+    let tool = program::locate(OsStr::new("fi_info"), std::env::var_os("PATH").as_deref()).ok();
+    ask(tool.as_deref(), folder)
+}
+
+fn ask(tool: Option<&Path>, folder: &Path) -> Check {
+    let why = "the last word is libfabric's: it refuses a provider that is too old, filtered out \
+               or that does not load";
+    let Some(tool) = tool else {
+        return Check::ok(TAKEN_UP, "fi_info is not installed", why)
+            .not_tried("apt install libfabric-bin; each MPI below loads its own libfabric");
     };
-    let output = Command::new(&tool)
+    let output = Command::new(tool)
         .args(["-p", "weft"])
         .env("FI_PROVIDER_PATH", folder)
         .env_remove("FI_PROVIDER")
         .stdin(Stdio::null())
         .output();
-    let fix =
-        "run FI_LOG_LEVEL=debug FI_PROVIDER_PATH=FOLDER fi_info -p weft to see libfabric's reason";
+    let fix = format!(
+        "see libfabric's reason: FI_LOG_LEVEL=debug FI_PROVIDER_PATH={} fi_info -p weft",
+        folder.display()
+    );
+    let shown = tool.display();
     match output {
         Ok(output)
             if output.status.success()
                 && String::from_utf8_lossy(&output.stdout).contains("provider: weft") =>
         {
-            Check::ok(TAKEN_UP, format!("{} lists it", tool.display()), why)
+            Check::ok(TAKEN_UP, format!("{shown} lists it"), why)
         }
         Ok(output) => {
-            let talk = String::from_utf8_lossy(&output.stderr)
-                .lines()
-                .last()
-                .unwrap_or_default()
-                .to_owned();
-            Check::ok(
-                TAKEN_UP,
-                format!(
-                    "{} does not list it ({}) {talk}",
-                    tool.display(),
-                    output.status
-                ),
-                why,
-            )
-            .but(Status::Fail, fix)
+            let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+            let talk = talk.lines().last().unwrap_or_default();
+            let value = format!("{shown} does not list it ({}) {talk}", output.status);
+            Check::ok(TAKEN_UP, value.trim_end(), why).but(Status::Fail, fix)
         }
-        Err(error) => Check::ok(
-            TAKEN_UP,
-            format!("{} cannot be started: {error}", tool.display()),
-            why,
-        ),
+        Err(error) => Check::ok(TAKEN_UP, format!("{shown} cannot be started: {error}"), why)
+            .not_tried("see why; each MPI below loads its own libfabric"),
     }
-}
-
-fn fi_info() -> Option<PathBuf> {
-    program::locate(OsStr::new("fi_info"), std::env::var_os("PATH").as_deref()).ok()
 }
 
 #[cfg(test)]
@@ -201,6 +191,18 @@ mod tests {
                 "exports 4 names beside fi_prov_ini: a, b, c, ..."
             )
         );
+    }
+
+    #[test]
+    fn libfabric_is_asked_where_it_can_be_and_else_not_tried() {
+        let folder = Path::new("/f");
+        assert_eq!(ask(None, folder).status, Status::NotTried);
+        let gone = ask(Some(Path::new("/no/such/fi_info")), folder);
+        assert_eq!(gone.status, Status::NotTried, "{gone:?}");
+        // One that lists nothing.
+        let silent = ask(Some(Path::new("/bin/true")), folder);
+        assert_eq!(silent.status, Status::Fail);
+        assert!(silent.fix.contains("FI_PROVIDER_PATH=/f"), "{silent:?}");
     }
 
     #[test]

@@ -63,10 +63,12 @@ impl Circumstances {
             Self {
                 yama: Some(2..), ..
             } => {
-                "sysctl kernel.yama.ptrace_scope=1 (Weft opens itself to readers, which 1 permits and 2 does not)"
+                "sysctl kernel.yama.ptrace_scope=1 (Weft opens itself to readers, which 1 permits \
+                 and 2 does not)"
             }
             Self { filtered: true, .. } => {
-                "start the container with --cap-add=SYS_PTRACE, or with a seccomp profile that allows process_vm_readv and process_vm_writev"
+                "start the container with --cap-add=SYS_PTRACE, or with a seccomp profile that \
+                 allows process_vm_readv and process_vm_writev"
             }
             Self {
                 inner_user_namespace: true,
@@ -81,31 +83,32 @@ impl Circumstances {
     }
 }
 
+const NAME: &str = "single copy";
+const WHY: &str = "a receiver that may read the sender's memory copies large messages once instead \
+                   of twice; without it Weft pipelines two copies, which is slower on most \
+                   machines and never wrong";
+
 /// The check; `executable` is the `weft` that is started to read.
 #[must_use]
 pub fn check(tree: &Tree, executable: Option<&Path>) -> Check {
-    let circumstances = Circumstances::read(tree);
-    let attempt = executable
-        .ok_or_else(|| io::Error::other("this executable cannot be found"))
-        .and_then(attempt);
-    judge(attempt, &circumstances)
+    match executable {
+        Some(executable) => judge(attempt(executable), &Circumstances::read(tree)),
+        None => attempt::alone(NAME, WHY),
+    }
 }
 
 fn judge(attempt: io::Result<()>, circumstances: &Circumstances) -> Check {
-    let why = "a receiver that may read the sender's memory copies large messages once instead of twice; without it Weft pipelines two copies, \
-               which is slower on most machines and never wrong";
     match attempt {
         Ok(()) => Check::ok(
-            "single copy",
-            format!("works ({})", circumstances.describe()),
-            why,
+            NAME,
+            format!(
+                "another process read this one's memory ({})",
+                circumstances.describe()
+            ),
+            WHY,
         ),
         Err(error) => {
-            let check = Check::ok(
-                "single copy",
-                format!("{error} ({})", circumstances.describe()),
-                why,
-            );
+            let check = Check::ok(NAME, format!("{error} ({})", circumstances.describe()), WHY);
             check.but(Status::Warn, circumstances.fix())
         }
     }
@@ -174,6 +177,8 @@ mod tests {
         assert!(refused(&namespace).fix.contains("one user namespace"));
         assert_eq!(refused(&Circumstances::default()).status, Status::Warn);
         assert_eq!(judge(Ok(()), &container).status, Status::Ok);
+        let nobody = check(&Tree::of_this_machine(), None);
+        assert_eq!(nobody.status, Status::NotTried);
     }
 
     #[test]

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Text for people: aligned columns, colour on a terminal that wants it.
 //!
-//! Called by `lib.rs` with checks and by `info.rs` with tables. NO_COLOR (no-color.org) turns colour off.
+//! Called by `lib.rs` with an examination and by `info.rs` with tables. NO_COLOR (no-color.org)
+//! turns colour off.
 
 use std::fmt::Write;
 use std::io::IsTerminal;
 
-use crate::check::{Check, Status};
+use crate::check::Status;
+use crate::examination::Examination;
 
 /// Whether escape sequences for colour may be written to standard output.
 #[must_use]
@@ -26,59 +28,101 @@ fn painted(text: &str, code: &str, colour: bool) -> String {
 
 fn label(status: Status, colour: bool) -> String {
     let (word, code) = match status {
-        Status::Ok => ("ok  ", "32"),
-        Status::Warn => ("warn", "33"),
-        Status::Fail => ("fail", "31;1"),
+        Status::Ok => ("ok       ", "32"),
+        Status::NotTried => ("not tried", "36"),
+        Status::Warn => ("warn     ", "33"),
+        Status::Fail => ("fail     ", "31;1"),
     };
     painted(word, code, colour)
 }
 
-/// All checks, one line each; reasons and fixes below those that are not good, or below all with `explain`.
-#[must_use]
-pub fn checks(checks: &[Check], explain: bool, colour: bool) -> String {
-    let width = checks
-        .iter()
-        .map(|check| check.name.chars().count())
-        .max()
-        .unwrap_or(0);
-    let mut text = String::new();
-    for check in checks {
-        let _ = writeln!(
-            text,
-            "{}  {:width$}  {}",
-            label(check.status, colour),
-            check.name,
-            check.value
-        );
-        let indent = " ".repeat(6 + width + 2);
-        if explain || check.status != Status::Ok {
-            let _ = writeln!(
-                text,
-                "{indent}{} {}",
-                painted("why", "2", colour),
-                check.why
-            );
-        }
-        if check.status != Status::Ok {
-            let _ = writeln!(
-                text,
-                "{indent}{} {}",
-                painted("fix", "2", colour),
-                check.fix
-            );
+/// Columns before a check's name: the widest label and two spaces.
+const LABEL_COLUMNS: usize = 11;
+/// Narrower than this a text is not wrapped: it would be one word a line.
+const LEAST_COLUMNS: usize = 20;
+
+/// How checks are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Look {
+    /// Why good results matter, too.
+    pub explain: bool,
+    /// With colours.
+    pub colour: bool,
+    /// How many columns there are; `None` keeps each text on its line, as scripts want it.
+    pub columns: Option<usize>,
+}
+
+impl Look {
+    /// For standard output as it is.
+    #[must_use]
+    pub fn of_stdout(explain: bool) -> Self {
+        let size = terminal_size::terminal_size_of(std::io::stdout());
+        Self {
+            explain,
+            colour: colour_wanted(),
+            columns: size.map(|(width, _)| usize::from(width.0)),
         }
     }
-    let count = |status| checks.iter().filter(|check| check.status == status).count();
-    let (warnings, failures) = (count(Status::Warn), count(Status::Fail));
-    let _ = match (warnings, failures) {
-        (0, 0) => writeln!(text, "\nall {} checks are well", checks.len()),
-        _ => writeln!(
-            text,
-            "\n{} checks: {warnings} could be better, {failures} failed",
-            checks.len()
-        ),
-    };
+}
+
+/// All checks with one line each, those that need something with reasons and advice below, and the
+/// summary.
+#[must_use]
+pub fn examination(found: &Examination, look: Look) -> String {
+    let names = found.checks.iter().map(|check| check.name.chars().count());
+    let indent = LABEL_COLUMNS + names.max().unwrap_or(0) + 2;
+    let mut text = String::new();
+    for check in &found.checks {
+        let label = label(check.status, look.colour);
+        let width = indent - LABEL_COLUMNS - 2;
+        let value = wrapped(&check.value, indent, look.columns);
+        let _ = writeln!(text, "{label}  {:width$}  {value}", check.name);
+        let why = if check.is_wrong() || look.explain {
+            check.why.as_str()
+        } else {
+            ""
+        };
+        for (word, said) in [
+            ("limit", check.limit.as_str()),
+            ("why", why),
+            ("fix", &check.fix),
+            ("try", &check.how),
+        ] {
+            if !said.is_empty() {
+                let said = wrapped(said, indent + 6, look.columns);
+                let word = painted(&format!("{word:5}"), "2", look.colour);
+                let _ = writeln!(text, "{:indent$}{word} {said}", "");
+            }
+        }
+    }
+    let _ = writeln!(text, "\n{}", wrapped(&found.summary(), 0, look.columns));
     text
+}
+
+/// The text with line breaks between words so that it keeps within the columns, indented from its
+/// second line on.
+fn wrapped(text: &str, indent: usize, columns: Option<usize>) -> String {
+    let Some(room) = columns
+        .map(|columns| columns.saturating_sub(indent))
+        .filter(|room| *room >= LEAST_COLUMNS)
+    else {
+        return text.to_owned();
+    };
+    let mut lines = String::new();
+    let mut used = 0;
+    for word in text.split(' ') {
+        let length = word.chars().count();
+        if used > 0 && used + 1 + length > room {
+            let _ = write!(lines, "\n{:indent$}", "");
+            used = 0;
+        } else if used > 0 {
+            lines.push(' ');
+            used += 1;
+        }
+        lines.push_str(word);
+        used += length;
+    }
+    lines
 }
 
 /// A heading and rows of cells, columns aligned.
@@ -109,19 +153,76 @@ fn widest(rows: &[Vec<String>], column: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::Check;
+
+    const PLAIN: Look = Look {
+        explain: false,
+        colour: false,
+        columns: None,
+    };
+
+    fn found() -> Examination {
+        Examination::of(vec![
+            Check::ok("clock", "tsc", "cheap clock"),
+            Check::ok("long name", "bad", "it matters")
+                .but(Status::Warn, "do this")
+                .limited_by("4 wanted"),
+            Check::ok("hosts", "none named", "others").not_tried("name one"),
+        ])
+    }
 
     #[test]
-    fn good_checks_take_one_line_and_bad_ones_say_why_and_how() {
-        let list = [
-            Check::ok("clock", "tsc", "cheap clock"),
-            Check::ok("long name", "bad", "it matters").but(Status::Warn, "do this"),
-        ];
-        let text = checks(&list, false, false);
-        let expected = "ok    clock      tsc\nwarn  long name  bad\n                 why it matters\n                 fix do this\n\n2 checks: 1 could be better, 0 failed\n";
-        assert_eq!(text, expected);
-        assert!(checks(&list, true, false).contains("why cheap clock"));
-        assert!(checks(&list, false, true).contains("\x1b[33mwarn\x1b[0m"));
+    fn good_checks_take_one_line_and_others_say_what_to_do() {
+        let text = examination(&found(), PLAIN);
+        let expected = "\
+ok         clock      tsc
+warn       long name  bad
+                      limit 4 wanted
+                      why   it matters
+                      fix   do this
+not tried  hosts      none named
+                      try   name one
+
+";
+        assert_eq!(text, format!("{expected}{}\n", found().summary()));
         assert!(!text.contains('\x1b'));
+        let explain = Look {
+            explain: true,
+            ..PLAIN
+        };
+        assert!(examination(&found(), explain).contains("why   cheap clock"));
+        let colour = Look {
+            colour: true,
+            ..PLAIN
+        };
+        assert!(examination(&found(), colour).contains("\x1b[33mwarn     \x1b[0m"));
+    }
+
+    #[test]
+    fn a_terminal_is_not_overrun_and_a_file_keeps_its_lines() {
+        let long = "word ".repeat(40);
+        let check =
+            Check::ok("long name", long.trim_end(), "so").but(Status::Warn, long.trim_end());
+        let found = Examination::of(vec![check]);
+        let narrow = Look {
+            columns: Some(60),
+            ..PLAIN
+        };
+        let text = examination(&found, narrow);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 60, "{line}");
+        }
+        let words = |text: &str| text.matches("word").count();
+        assert_eq!(words(&text), 80);
+        // Below its value and its advice the text goes on where it began.
+        assert!(text.contains(&format!("\n{:22}word", "")), "{text}");
+        assert!(text.contains(&format!("\n{:28}word", "")), "{text}");
+        assert_eq!(examination(&found, PLAIN).lines().count(), 5);
+        let tiny = Look {
+            columns: Some(8),
+            ..PLAIN
+        };
+        assert_eq!(examination(&found, tiny), examination(&found, PLAIN));
     }
 
     #[test]
