@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 
 use rates::{Order, Report};
-use screen::View;
+use screen::{Room, View};
 use terminal::{Key, Terminal};
 use watch::Watch;
 
@@ -91,7 +91,7 @@ fn once(arguments: &TopArguments) -> std::io::Result<()> {
     let text = if arguments.json {
         crate::json(&report)
     } else {
-        View::plain(arguments.sort).text(&report)
+        View::plain(arguments.sort).text(&report, Room::ENDLESS)
     };
     std::io::stdout().write_all(text.as_bytes())
 }
@@ -116,7 +116,7 @@ fn on_terminal(arguments: &TopArguments) -> std::io::Result<()> {
     let mut view = View::new(arguments.sort, crate::text::colour_wanted());
     let mut report = Report::default();
     loop {
-        terminal.show(&view.text(&report))?;
+        terminal.show(&view.text(&report, terminal::room()))?;
         let next = Instant::now() + arguments.interval;
         match terminal.wait_key(next)? {
             Some(Key::Quit) => return Ok(()),

@@ -1,12 +1,83 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A report as lines of text: a line for each endpoint, one for each of its remotes, one for what it chooses.
+//! A report as lines of text: a line for each endpoint, one for each of its remotes, notes below.
+//! In a narrow window columns are left out, those that say least first; in a low one the remotes.
 //!
 //! Called by `top.rs`; `terminal.rs` cuts the text to the screen.
 
+use std::collections::HashMap;
 use std::fmt::Write;
+use std::net::SocketAddr;
 
 use super::network::{self, Network};
 use super::rates::{Choice, EndpointRow, Flow, Order, RemoteRow, Report};
+
+/// A column of the table.
+struct Column {
+    title: &'static str,
+    /// The least; a longer cell makes it wider.
+    width: usize,
+    is_number: bool,
+}
+
+const fn text(title: &'static str, width: usize) -> Column {
+    Column {
+        title,
+        width,
+        is_number: false,
+    }
+}
+
+const fn number(title: &'static str, width: usize) -> Column {
+    Column {
+        title,
+        width,
+        is_number: true,
+    }
+}
+
+const COUNT: usize = 12;
+const COLUMNS: [Column; COUNT] = [
+    text("JOB", 8),
+    number("RANK", 5),
+    number("PID", 7),
+    text("COMMAND", 7),
+    text("ADDRESS", 17),
+    text("ROUTE", 5),
+    number("OUT/s", 7),
+    number("OUT B/s", 7),
+    number("IN/s", 7),
+    number("IN B/s", 7),
+    number("WAITING", 7),
+    text("STATE", 7),
+];
+/// The columns that are left out where there is no room, the first first.
+const LEFT_OUT: [usize; 7] = [3, 2, 0, 10, 11, 5, 4];
+/// The longest name of a command that is shown.
+const COMMAND_LETTERS: usize = 12;
+
+/// One line: cells of the table, or a note below them.
+enum Line {
+    Endpoint([String; COUNT]),
+    Remote([String; COUNT]),
+    Note(String),
+}
+
+/// The size of what a report is shown on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Columns.
+    pub columns: usize,
+    /// Rows.
+    pub rows: usize,
+}
+
+impl Room {
+    /// As much as there is to show.
+    pub const ENDLESS: Self = Self {
+        columns: usize::MAX,
+        rows: usize::MAX,
+    };
+}
 
 /// How a report is shown.
 #[derive(Debug, Clone, Copy)]
@@ -40,51 +111,77 @@ impl View {
         }
     }
 
-    /// The text.
+    /// The text, as much of it as finds room.
     #[must_use]
-    pub fn text(&self, report: &Report) -> String {
-        let mut text = String::new();
+    pub fn text(&self, report: &Report, room: Room) -> String {
+        let mut text = self.title(report, room);
+        if report.endpoints.is_empty() {
+            text.push_str("no endpoint of this user lives on this machine\n");
+        }
+        let refused: Vec<String> = report
+            .refused
+            .iter()
+            .map(|why| format!("not read: {why}\n"))
+            .collect();
+        // The title and the headings.
+        let left = room.rows.saturating_sub(2 + refused.len());
+        let groups = groups(report);
+        let is_whole = groups.iter().map(Vec::len).sum::<usize>() <= left;
+        let lines = if is_whole {
+            groups.into_iter().flatten().collect()
+        } else {
+            // A line is for what is missing.
+            chosen(groups, left.saturating_sub(1))
+        };
+        self.table(&mut text, &lines, room);
+        let count = report.endpoints.len();
+        let is_endpoint = |line: &&Line| matches!(line, Line::Endpoint(_));
+        let shown = lines.iter().filter(is_endpoint).count();
+        if shown < count {
+            let _ = writeln!(text, "{shown} of {count} shown");
+        } else if !is_whole {
+            text.push_str("a higher window shows all their remotes\n");
+        }
+        text.extend(refused);
+        text
+    }
+
+    fn title(&self, report: &Report, room: Room) -> String {
         let count = report.endpoints.len();
         let plural = if count == 1 { "" } else { "s" };
         let state = if self.paused { ", paused" } else { "" };
+        let title = format!("weft top: {count} endpoint{plural}");
+        let order = format!("by {}{state}", self.order.name());
         let keys = if self.keys {
             "   q quit  s sort  p pause"
         } else {
             ""
         };
-        let _ = writeln!(
-            text,
-            "weft top: {count} endpoint{plural}, over {:.1} s, by {}{state}{keys}",
-            report.interval_s,
-            self.order.name()
-        );
-        if count == 0 {
-            text.push_str("no endpoint of this user lives on this machine\n");
+        let long = format!("{title}, over {:.1} s, {order}{keys}\n", report.interval_s);
+        if long.len() <= room.columns {
+            long
         } else {
-            text.push_str(&self.paint("7", &heading()));
+            format!("{title}, {order}\n")
+        }
+    }
+
+    fn table(&self, text: &mut String, lines: &[Line], room: Room) {
+        let columns = fitting(lines, room.columns);
+        if lines.is_empty() {
+            return;
+        }
+        let titles = COLUMNS.map(|column| column.title.to_owned());
+        text.push_str(&self.paint("7", &row(&titles, &columns)));
+        text.push('\n');
+        for line in lines {
+            let painted = match line {
+                Line::Endpoint(cells) => self.paint("1", &row(cells, &columns)),
+                Line::Remote(cells) => row(cells, &columns),
+                Line::Note(note) => self.paint("2", &format!("{:>9}{note}", "")),
+            };
+            text.push_str(&painted);
             text.push('\n');
         }
-        for row in &report.endpoints {
-            text.push_str(&self.paint("1", &endpoint_line(row)));
-            text.push('\n');
-            for remote in &row.remotes {
-                let _ = writeln!(text, "{}", remote_line(remote));
-            }
-            if let Some(network) = &row.network {
-                for flow in &network.flows {
-                    let _ = writeln!(text, "{}", flow_line(flow));
-                }
-                let _ = writeln!(text, "{}", self.paint("2", &network_line(network)));
-            }
-            let how = how_line(row);
-            if !how.is_empty() {
-                let _ = writeln!(text, "{}", self.paint("2", &how));
-            }
-        }
-        for why in &report.refused {
-            let _ = writeln!(text, "not read: {why}");
-        }
-        text
     }
 
     fn paint(&self, code: &str, text: &str) -> String {
@@ -96,42 +193,100 @@ impl View {
     }
 }
 
-fn heading() -> String {
-    format!(
-        "{:<8} {:>5} {:>8} {:<12} {:<23} {:<5} {:>7} {:>7} {:>7} {:>7} {:>7} {}",
-        "JOB",
-        "RANK",
-        "PID",
-        "COMMAND",
-        "ADDRESS",
-        "ROUTE",
-        "OUT/s",
-        "OUT B/s",
-        "IN/s",
-        "IN B/s",
-        "WAITING",
-        "STATE"
+/// The columns that find room, with their widths.
+fn fitting(lines: &[Line], room: usize) -> Vec<(usize, usize)> {
+    let mut columns: Vec<(usize, usize)> = COLUMNS
+        .iter()
+        .map(|column| column.width)
+        .enumerate()
+        .collect();
+    for line in lines {
+        if let Line::Endpoint(cells) | Line::Remote(cells) = line {
+            for (index, width) in &mut columns {
+                *width = (*width).max(cells[*index].chars().count());
+            }
+        }
+    }
+    for out in LEFT_OUT {
+        let total: usize = columns.iter().map(|(_, width)| width + 1).sum();
+        if total.saturating_sub(1) <= room {
+            break;
+        }
+        columns.retain(|(index, _)| *index != out);
+    }
+    columns
+}
+
+fn row(cells: &[String; COUNT], columns: &[(usize, usize)]) -> String {
+    let shown = columns.iter().map(|&(index, width)| {
+        let cell = &cells[index];
+        if COLUMNS[index].is_number {
+            format!("{cell:>width$}")
+        } else {
+            format!("{cell:width$}")
+        }
+    });
+    shown.collect::<Vec<_>>().join(" ").trim_end().to_owned()
+}
+
+/// As many lines as there is room for: every endpoint before any remote, then what belongs to the
+/// first of them.
+fn chosen(groups: Vec<Vec<Line>>, room: usize) -> Vec<Line> {
+    let mut left = room.saturating_sub(groups.len());
+    let mut lines = Vec::new();
+    for mut group in groups.into_iter().take(room) {
+        let details = group.len() - 1;
+        if details > left {
+            group.truncate(1);
+            left = 0;
+        } else {
+            left -= details;
+        }
+        lines.extend(group);
+    }
+    lines
+}
+
+/// All lines below the headings: each endpoint with what belongs to it.
+fn groups(report: &Report) -> Vec<Vec<Line>> {
+    let ranks: HashMap<SocketAddr, u32> = report
+        .endpoints
+        .iter()
+        .filter_map(|row| Some((row.address, row.place.rank?)))
+        .collect();
+    let mut groups = Vec::new();
+    for row in &report.endpoints {
+        let mut lines = vec![Line::Endpoint(endpoint_cells(row))];
+        let rank = |address| ranks.get(address).copied();
+        for remote in &row.remotes {
+            lines.push(Line::Remote(remote_cells(remote, rank(&remote.address))));
+        }
+        if let Some(network) = &row.network {
+            for flow in &network.flows {
+                lines.push(Line::Remote(flow_cells(flow, rank(&flow.address))));
+                lines.push(Line::Note(flow_note(flow)));
+            }
+            lines.push(Line::Note(network_note(network)));
+        }
+        lines.extend(
+            Some(how_note(row))
+                .filter(|how| !how.is_empty())
+                .map(Line::Note),
+        );
+        groups.push(lines);
+    }
+    groups
+}
+
+/// Messages and bytes a second; nothing is known of `None`.
+fn pair(flow: Option<Flow>) -> [String; 2] {
+    flow.map_or_else(
+        || ["-".to_owned(), "-".to_owned()],
+        |flow| [short(flow.messages_per_s), short(flow.bytes_per_s)],
     )
 }
 
-fn line(first: [&str; 6], out: Option<Flow>, into: Option<Flow>, last: [&str; 2]) -> String {
-    let pair = |flow: Option<Flow>| {
-        flow.map_or_else(
-            || ["-".to_owned(), "-".to_owned()],
-            |flow| [short(flow.messages_per_s), short(flow.bytes_per_s)],
-        )
-    };
-    let ([out_messages, out_bytes], [in_messages, in_bytes]) = (pair(out), pair(into));
-    let [job, rank, pid, command, address, route] = first;
-    let [waiting, state] = last;
-    let text = format!(
-        "{job:<8} {rank:>5} {pid:>8} {command:<12.12} {address:<23} {route:<5} {out_messages:>7} \
-         {out_bytes:>7} {in_messages:>7} {in_bytes:>7} {waiting:>7} {state}"
-    );
-    text.trim_end().to_owned()
-}
-
-fn endpoint_line(row: &EndpointRow) -> String {
+fn endpoint_cells(row: &EndpointRow) -> [String; COUNT] {
     let state = if row.sleeps {
         "asleep".to_owned()
     } else if row.silent_s > 1.0 {
@@ -139,43 +294,57 @@ fn endpoint_line(row: &EndpointRow) -> String {
     } else {
         "polling".to_owned()
     };
-    let waiting = (row.waiting + row.moving + row.offered).to_string();
-    line(
-        [
-            row.place.job.as_deref().unwrap_or("-"),
-            &row.place
-                .rank
-                .map_or_else(|| "-".to_owned(), |rank| rank.to_string()),
-            &row.pid.to_string(),
-            &row.place.command,
-            &row.address.to_string(),
-            "",
-        ],
-        Some(row.sent_in_all()),
-        Some(row.received),
-        [&waiting, &state],
-    )
+    let [out_messages, out_bytes] = pair(Some(row.sent_in_all()));
+    let [in_messages, in_bytes] = pair(Some(row.received));
+    let unknown = || "-".to_owned();
+    [
+        row.place.job.clone().unwrap_or_else(unknown),
+        row.place.rank.map_or_else(unknown, |rank| rank.to_string()),
+        row.pid.to_string(),
+        row.place.command.chars().take(COMMAND_LETTERS).collect(),
+        row.address.to_string(),
+        String::new(),
+        out_messages,
+        out_bytes,
+        in_messages,
+        in_bytes,
+        (row.waiting + row.moving + row.offered).to_string(),
+        state,
+    ]
 }
 
-fn remote_line(remote: &RemoteRow) -> String {
-    let address = format!("  {}", remote.address);
-    let pid = remote.pid.to_string();
-    let first = ["", "", pid.as_str(), "", address.as_str(), remote.route];
-    line(first, remote.sent, remote.received, ["", ""])
+/// A remote's rank is behind an arrow: it is the other side of what stands above it.
+fn other_side(rank: Option<u32>) -> String {
+    rank.map_or_else(String::new, |rank| format!("> {rank}"))
 }
 
-/// How things stand with one remote beyond this host.
-fn flow_line(flow: &network::Flow) -> String {
-    let address = format!("  {}", flow.address);
-    let text = format!(
-        "{:<8} {:>5} {:>8} {:<12} {address:<23} {:<5} {:>7} {:>7} rtt {}, window {}, in flight {}, paths {}/{}, datagrams {}, again {}/s",
-        "",
-        "",
-        "",
-        "",
-        "srd",
-        "",
-        short(flow.sent_bytes_per_s),
+fn remote_cells(remote: &RemoteRow, rank: Option<u32>) -> [String; COUNT] {
+    let [out_messages, out_bytes] = pair(remote.sent);
+    let [in_messages, in_bytes] = pair(remote.received);
+    let mut cells: [String; COUNT] = Default::default();
+    cells[1] = other_side(rank);
+    cells[2] = remote.pid.to_string();
+    cells[4] = format!("  {}", remote.address);
+    remote.route.clone_into(&mut cells[5]);
+    [cells[6], cells[7], cells[8], cells[9]] = [out_messages, out_bytes, in_messages, in_bytes];
+    cells
+}
+
+/// What goes to one remote beyond this host.
+fn flow_cells(flow: &network::Flow, rank: Option<u32>) -> [String; COUNT] {
+    let mut cells: [String; COUNT] = Default::default();
+    cells[1] = other_side(rank);
+    cells[4] = format!("  {}", flow.address);
+    "srd".clone_into(&mut cells[5]);
+    cells[7] = short(flow.sent_bytes_per_s);
+    cells
+}
+
+/// How things stand with it.
+fn flow_note(flow: &network::Flow) -> String {
+    format!(
+        "srd to {}: rtt {}, window {}, in flight {}, paths {}/{}, datagrams {}, again {}/s",
+        flow.address,
         time(flow.srtt_ns),
         binary(flow.window_bytes),
         binary(flow.in_flight_bytes),
@@ -183,12 +352,11 @@ fn flow_line(flow: &network::Flow) -> String {
         flow.paths,
         flow.datagram_bytes,
         short(flow.retransmitted_per_s),
-    );
-    text
+    )
 }
 
 /// Datagrams of the whole route.
-fn network_line(network: &Network) -> String {
+fn network_note(network: &Network) -> String {
     let per_s = |name: &str| short(network.per_s.get(name).copied().unwrap_or(0.0));
     let mut parts = vec![
         format!("srd datagrams {}/s out", per_s("sent")),
@@ -206,7 +374,7 @@ fn network_line(network: &Network) -> String {
             parts.push(format!("{words} {count}"));
         }
     }
-    format!("{:>8} {}", "", parts.join(", "))
+    parts.join(", ")
 }
 
 fn time(ns: u64) -> String {
@@ -218,7 +386,7 @@ fn time(ns: u64) -> String {
 }
 
 /// Protocols in use and choices made.
-fn how_line(row: &EndpointRow) -> String {
+fn how_note(row: &EndpointRow) -> String {
     let used = row
         .sent
         .iter()
@@ -239,10 +407,7 @@ fn how_line(row: &EndpointRow) -> String {
     if row.lost > 0 {
         parts.push(format!("remotes lost {}", row.lost));
     }
-    if parts.is_empty() {
-        return String::new();
-    }
-    format!("{:>8} {}", "", parts.join(", "))
+    parts.join(", ")
 }
 
 /// A choice in words.
@@ -281,6 +446,7 @@ fn short(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::top::place::Place;
 
     #[test]
     fn numbers_are_short() {
@@ -308,16 +474,109 @@ mod tests {
             sent_bytes_per_s: 1.2e8,
             retransmitted_per_s: 3.0,
         };
-        let line = flow_line(&flow);
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let told = "10.0.0.2:7 srd 120M rtt 86 us, window 512K, in flight 64K, paths 30/32, datagrams 8972, again 3/s";
-        assert_eq!(words.join(" "), told);
+        let cells = flow_cells(&flow, Some(3)).join(" ");
+        let words: Vec<&str> = cells.split_whitespace().collect();
+        assert_eq!(words.join(" "), "> 3 10.0.0.2:7 srd 120M");
+        let told = "srd to 10.0.0.2:7: rtt 86 us, window 512K, in flight 64K, paths 30/32, \
+                    datagrams 8972, again 3/s";
+        assert_eq!(flow_note(&flow), told);
         assert_eq!([0, 1, 12_000_000].map(time), ["-", "1 us", "12 ms"]);
+    }
+
+    /// Ranks on one host, each of which sends to the next.
+    fn ring(count: u32) -> Report {
+        let address = |rank: u32| format!("10.20.30.40:{}", 40_000 + rank % count);
+        let flow = Flow {
+            messages_per_s: 1200.0,
+            bytes_per_s: 3.4e6,
+            messages: 9,
+            bytes: 9,
+        };
+        let endpoint = |rank: u32| EndpointRow {
+            address: address(rank).parse().unwrap(),
+            pid: 5000 + rank,
+            place: Place {
+                command: "a-long-name-of-a-program".to_owned(),
+                rank: Some(rank),
+                job: Some("36dac8fe".to_owned()),
+            },
+            sleeps: false,
+            silent_s: 0.0,
+            sent: [("inline", flow)].into(),
+            received: flow,
+            waiting: 0,
+            moving: 0,
+            offered: 0,
+            wide_lanes: 0,
+            lost: 0,
+            choices: Vec::new(),
+            remotes: vec![RemoteRow {
+                address: address(rank + 1).parse().unwrap(),
+                pid: 5001 + rank,
+                route: "shm",
+                sent: Some(flow),
+                received: None,
+            }],
+            network: None,
+        };
+        Report {
+            interval_s: 1.0,
+            endpoints: (0..count).map(endpoint).collect(),
+            refused: Vec::new(),
+        }
+    }
+
+    fn shown(report: &Report, columns: usize, rows: usize) -> String {
+        View::new(Order::Messages, false).text(report, Room { columns, rows })
+    }
+
+    #[test]
+    fn a_narrow_window_keeps_ranks_and_rates() {
+        let report = ring(2);
+        for columns in [200, 120, 100, 80, 60, 40] {
+            let text = shown(&report, columns, 50);
+            for line in text.lines() {
+                assert!(line.chars().count() <= columns, "{columns}: {line}");
+            }
+            assert!(text.contains(" RANK") || text.contains("RANK "), "{text}");
+            for words in ["OUT/s", "IN B/s", "1.2k", "3.4M", "> 1"] {
+                assert!(text.contains(words), "{columns}: no {words} in\n{text}");
+            }
+        }
+        assert!(shown(&report, 80, 50).contains("10.20.30.40:40001"));
+        let wide = shown(&report, 200, 50);
+        for words in [
+            "a-long-name-",
+            "36dac8fe",
+            "5000",
+            "polling",
+            "inline 1.2k/s",
+        ] {
+            assert!(wide.contains(words), "{wide}");
+        }
+    }
+
+    #[test]
+    fn a_low_window_shows_every_endpoint_before_any_remote_and_says_what_is_missing() {
+        let report = ring(8);
+        let all = shown(&report, 100, 40);
+        assert!(all.contains("> 7") && !all.contains("window"), "{all}");
+        let low = shown(&report, 100, 12);
+        assert!(
+            !low.contains("> 7") && low.contains("a higher window"),
+            "{low}"
+        );
+        assert_eq!(low.matches("polling").count(), 8);
+        let lowest = shown(&report, 100, 7);
+        assert!(lowest.contains("4 of 8 shown"), "{lowest}");
+        for (text, rows) in [(low, 15), (lowest, 7), (shown(&ring(300), 100, 24), 24)] {
+            assert!(text.lines().count() <= rows, "{text}");
+        }
     }
 
     #[test]
     fn an_empty_machine_says_so() {
-        let text = View::plain(Order::Messages).text(&Report::default());
+        let text = View::plain(Order::Messages).text(&Report::default(), Room::ENDLESS);
         assert!(
             text.contains("0 endpoints") && text.contains("no endpoint of this user"),
             "{text}"

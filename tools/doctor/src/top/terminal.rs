@@ -12,6 +12,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{self, LocalFlags, SetArg, Termios};
 use terminal_size::{Height, Width, terminal_size};
 
+use super::screen::Room;
+
 /// What was pressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Key {
@@ -29,6 +31,16 @@ pub enum Key {
 #[derive(Debug)]
 pub struct Terminal {
     before: Termios,
+}
+
+/// How large the terminal is now; 80 by 24 where it does not say.
+#[must_use]
+pub fn room() -> Room {
+    let (Width(width), Height(height)) = terminal_size().unwrap_or((Width(80), Height(24)));
+    Room {
+        columns: usize::from(width),
+        rows: usize::from(height),
+    }
 }
 
 impl Terminal {
@@ -54,14 +66,14 @@ impl Terminal {
     /// # Errors
     /// When the terminal is gone.
     pub fn show(&mut self, text: &str) -> io::Result<()> {
-        let (Width(width), Height(height)) = terminal_size().unwrap_or((Width(80), Height(24)));
+        let Room { columns, rows } = room();
         let mut screen = String::from("\x1b[H");
-        for line in text.lines().take(usize::from(height)) {
-            screen.push_str(&cut(line, usize::from(width)));
+        for line in text.lines().take(rows) {
+            screen.push_str(&cut(line, columns));
             screen.push_str("\x1b[K\r\n");
         }
         // The last line break would scroll a full screen.
-        if text.lines().count() >= usize::from(height) {
+        if text.lines().count() >= rows {
             screen.truncate(screen.len() - 2);
         }
         screen.push_str("\x1b[J");
