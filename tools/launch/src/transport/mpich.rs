@@ -51,15 +51,15 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
 }
 
 /// Binds ranks without a word to Hydra: a job that was started with -bind-to, `none` included, ends
-/// at its first MPI_Comm_spawn ("duplicate setting: binding", 5.0.2). On several hosts it is left
-/// to Hydra all the same, as it knows the cores there.
+/// at its first MPI_Comm_spawn ("duplicate setting: binding", 5.0.2). This command lies at the same
+/// place on every host (the guards see to that), and finds the cores of its own.
 fn bind(settings: &mut Settings, shape: &Shape) {
-    match (&shape.own_command, shape.bound, shape.spread) {
-        (_, false, _) => {}
-        (Some(command), true, false) => {
+    match (&shape.own_command, shape.bound) {
+        (_, false) => {}
+        (Some(command), true) => {
             settings.before_program = vec![command.into(), "bind".into()];
         }
-        _ => settings.argument(&["-bind-to", "core", "-map-by", "core"]),
+        (None, true) => settings.argument(&["-bind-to", "core", "-map-by", "core"]),
     }
 }
 
@@ -132,28 +132,21 @@ mod tests {
     }
 
     #[test]
-    fn hydra_binds_only_on_other_hosts() {
-        let own_command = Some("/w/bin/weft".into());
-        let one = Shape {
-            own_command,
-            ..shape(2)
-        };
-        let found = settings(&mpich(&["ofi"]), &Transport::Weft, &one);
-        assert!(found.arguments.is_empty(), "{found:?}");
-        assert_eq!(found.before_program, ["/w/bin/weft", "bind"]);
-        assert!(found.remove.iter().any(|name| name == "HYDRA_BINDING"));
-        let by_hydra = ["-bind-to", "core", "-map-by", "core"];
-        for hosts in [
-            Shape {
-                spread: true,
-                ..one
-            },
-            shape(2),
-        ] {
-            let found = settings(&mpich(&["ofi"]), &Transport::Weft, &hosts);
-            assert_eq!(found.arguments, by_hydra);
-            assert!(found.before_program.is_empty());
+    fn hydra_binds_only_where_this_command_is_not_known() {
+        for spread in [false, true] {
+            let bound = Shape {
+                own_command: Some("/w/bin/weft".into()),
+                spread,
+                ..shape(2)
+            };
+            let found = settings(&mpich(&["ofi"]), &Transport::Weft, &bound);
+            assert!(found.arguments.is_empty(), "{found:?}");
+            assert_eq!(found.before_program, ["/w/bin/weft", "bind"]);
+            assert!(found.remove.iter().any(|name| name == "HYDRA_BINDING"));
         }
+        let found = settings(&mpich(&["ofi"]), &Transport::Weft, &shape(2));
+        assert_eq!(found.arguments, ["-bind-to", "core", "-map-by", "core"]);
+        assert!(found.before_program.is_empty());
     }
 
     #[test]
