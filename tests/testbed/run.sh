@@ -77,12 +77,13 @@ waits_for() {
 # The port at which the server of fi_pingpong waits for its client; suites use it.
 export PINGPONG_PORT=47592
 
-# Files that a job left in the /dev/shm of a host of the testbed.
+# Files that a job left in the /dev/shm of a host of the testbed, or in its folder for others.
 left_on_hosts() {
     local host left
     for host in $(bed hosts); do
-        left=$(bed host "$host" find /dev/shm -mindepth 1 2>/dev/null)
-        [ -z "$left" ] || { echo "left in /dev/shm of $host: $left"; return 1; }
+        # shellcheck disable=SC2016 # expanded there
+        left=$(bed host "$host" sh -c 'find /dev/shm "$TMPDIR" -mindepth 1' 2>/dev/null)
+        [ -z "$left" ] || { echo "left on $host: $left"; return 1; }
     done
 }
 

@@ -40,6 +40,58 @@ a_key_travels_unseen() {
     [ "$(grep -cxF "$key two words; \$HOME" "$WORK/out")" = 2 ]
 }
 
+# A guard removes files when all processes are gone, which nobody here waits for.
+hosts_are_empty() {
+    local until=$((SECONDS + 20))
+    until left_on_hosts >/dev/null || [ "$SECONDS" -ge "$until" ]; do sleep 0.2; done
+    left_on_hosts
+}
+
+# MPI programs, whose last rank ends on the other host: the table of docs/run.md.
+programs_end_with_their_codes() {
+    local mpi=$1 program early=7 killed=137 how want code
+    program=$(program_for "$mpi" tests/mpi/input/ends.c) || return 1
+    # Hydra's proxies: MPICH's waits for ever for the others after an exit without MPI_Finalize.
+    case $mpi in
+    mpich) early=124 killed=255 ;;
+    intel) early=255 killed=255 ;;
+    esac
+    for how in 'code 7' "early 7" 'abort 5' 'signal 9'; do
+        case $how in
+        code*) want=7 ;;
+        early*) want=$early ;;
+        abort*) want=5 ;;
+        *) want=$killed ;;
+        esac
+        # shellcheck disable=SC2086 # two words
+        job a0,b1 $([ "$want" = 124 ] && echo 4 || echo 40) "$mpi" -n 2 -- "$program" $how
+        code=$?
+        [ "$code" = "$want" ] || { echo "$how ended with $code instead of $want"; return 1; }
+    done
+    hosts_are_empty
+}
+
+# The ranks ignore all signals, on both hosts. case.sh sees to it that none is left.
+the_time_limit_holds_on_both_hosts() {
+    local program
+    program=$(program_for "$1" tests/mpi/input/ends.c) || return 1
+    ends_within 40 124 '' job a0,b1 3 "$1" -n 2 -- "$program" stubborn && hosts_are_empty
+}
+
+# A rank that is bound to its core starts others, on a host that is not that of weft run.
+a_bound_rank_may_spawn() {
+    local program=$WORK/spawn.$1 prefix=$ROOT/.env/mpi/$1 status
+    cc -O1 -pthread -I "$prefix/include" -I tests/mpi/standard -o "$program" \
+        tests/mpi/standard/spawn.c tests/mpi/standard/standard.c -L "$prefix/lib" -l:libmpi.so.12 \
+        -Wl,--enable-new-dtags,-rpath,"$prefix/lib" || return 1
+    bed host a0 "$WEFT" run --hosts b1 -n 1 --bind core --launcher "$AGENT" --mpi "$1" \
+        --timeout 60 --require-weft -- "$program" >"$WORK/out" 2>&1
+    status=$?
+    cat "$WORK/out"
+    grep -q 'each bound to a core' "$WORK/out" || { echo 'the rank was not bound'; return 1; }
+    [ "$status" = 0 ] && grep -q '^end spawn' "$WORK/out" && ! grep -q '^not ok' "$WORK/out"
+}
+
 codes_come_back() {
     local code
     launched a0,b1 "$1" -n 2 -- sh -c 'exit 7'
@@ -101,7 +153,8 @@ twice() { signal_weft_run INT; sleep 1; signal_weft_run INT; }
 # The ranks ignore all signals; after the grace period, or at a second Ctrl-C, they are killed on both hosts. case.sh sees to it.
 who_ignores_the_end_is_killed() {
     RANK_IGNORES='INT TERM HUP' ends_within 50 143 '' in_the_middle "$1" -- signal_weft_run TERM &&
-        RANK_IGNORES='INT TERM HUP' ends_within 50 130 '' in_the_middle "$1" -- twice
+        RANK_IGNORES='INT TERM HUP' ends_within 50 130 '' in_the_middle "$1" -- twice &&
+        hosts_are_empty
 }
 
 # The hosts of the testbed are one machine, and each has some of its processors.
@@ -113,7 +166,9 @@ one_machine_binds_nobody_to_a_core_of_another() {
 }
 
 # Nobody is left to clean up here; the guards and the launchers' daemons must. case.sh waits for that.
-killing_weft_run_leaves_nothing() { ends_within 50 '137 255' '' in_the_middle "$1" -- signal_weft_run KILL; }
+killing_weft_run_leaves_nothing() {
+    ends_within 50 '137 255' '' in_the_middle "$1" -- signal_weft_run KILL && hosts_are_empty
+}
 
 a_silent_host_ends_the_job() {
     ends_within 50 4 'host b1 has not answered for 3 s' in_the_middle "$1" --host-timeout 3 -- bed isolate 1
@@ -177,6 +232,17 @@ launch_suite() {
         run_case "launch: an interrupt ends all ranks, $mpi" 60 an_interrupt_ends_all_ranks "$mpi"
         run_case "launch: a crashed host ends the job, $mpi" 60 a_crashed_host_ends_the_job "$mpi"
         run_case "launch: hosts of one machine share no core, $mpi" 60 one_machine_binds_nobody_to_a_core_of_another "$mpi"
+        if [ "$FULL" = yes ] || [ "$mpi" = mpich ] || [ "$mpi" = intel ]; then
+            run_case "launch: programs end with their codes, $mpi" 120 \
+                programs_end_with_their_codes "$mpi"
+        fi
+        if [ "$mpi" = mpich ]; then
+            run_case "launch: a bound rank may spawn, $mpi" 60 a_bound_rank_may_spawn "$mpi"
+        fi
+        if [ "$FULL" = yes ] || [ "$mpi" = openmpi ] || [ "$mpi" = intel ]; then
+            run_case "launch: the time limit holds, $mpi" 60 \
+                the_time_limit_holds_on_both_hosts "$mpi"
+        fi
         [ "$FULL" = yes ] || [ "$mpi" = mpich ] || [ "$mpi" = openmpi ] || continue
         run_case "launch: who ignores the end is killed, $mpi" 90 who_ignores_the_end_is_killed "$mpi"
         run_case "launch: exit codes come back, $mpi" 60 codes_come_back "$mpi"

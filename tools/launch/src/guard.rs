@@ -17,6 +17,7 @@ use crate::beat::Beat;
 use crate::leftovers::Leftovers;
 use crate::order::{Begin, Ended, MARK, Order, Ready, Word};
 use crate::report::Collector;
+use crate::sessions::Sessions;
 use crate::{cores, signals};
 
 /// Between two words to the other side.
@@ -66,6 +67,7 @@ fn watch() -> io::Result<()> {
         Duration::ZERO
     });
     leftovers.remove(|| job.marked().is_empty());
+    job.remove_sessions();
     let (reports, unreadable) = match collector {
         Some(collector) => collector.finish()?,
         None => (Vec::new(), 0),
@@ -168,6 +170,8 @@ struct Job {
     mark: Vec<u8>,
     /// Daemons that were seen above one of its processes: number and time of start.
     daemons: BTreeSet<(u32, u64)>,
+    /// The folders that they called their own.
+    sessions: Sessions,
 }
 
 impl Job {
@@ -175,6 +179,7 @@ impl Job {
         Self {
             mark: format!("{MARK}={job}").into_bytes(),
             daemons: BTreeSet::new(),
+            sessions: Sessions::default(),
         }
     }
 
@@ -204,11 +209,13 @@ impl Job {
     fn look(&mut self) -> Vec<u32> {
         let marked = self.marked();
         for &pid in &marked {
+            self.sessions.note(pid);
             let mut at = pid;
             while let Some((parent, _)) =
                 signals::parent_and_start(at).filter(|(parent, _)| *parent > 1)
             {
                 if is_daemon(parent) {
+                    self.sessions.note(parent);
                     self.daemons.extend(
                         signals::parent_and_start(parent).map(|(_, start)| (parent, start)),
                     );
@@ -219,20 +226,32 @@ impl Job {
         marked
     }
 
+    /// The daemons that still run.
+    fn living_daemons(&self) -> Vec<u32> {
+        let alive = |&&(pid, start): &&(u32, u64)| {
+            signals::parent_and_start(pid).is_some_and(|now| now.1 == start)
+        };
+        let living = self.daemons.iter().filter(alive);
+        living.map(|&(pid, _)| pid).collect()
+    }
+
+    fn is_gone(&self) -> bool {
+        self.marked().is_empty() && self.living_daemons().is_empty()
+    }
+
+    /// What was killed is gone a moment later; until then the folders are somebody's.
+    fn remove_sessions(&self) {
+        let deadline = Instant::now() + GRACE;
+        while !self.is_gone() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.sessions.remove();
+    }
+
     /// Waits for the processes to go, then ends those that did not. Returns how many it ended.
     fn end(&mut self, grace: Duration) -> usize {
         let deadline = Instant::now() + grace;
-        let left = |job: &Self| {
-            let alive = |&&(pid, start): &&(u32, u64)| {
-                signals::parent_and_start(pid).is_some_and(|now| now.1 == start)
-            };
-            job.daemons
-                .iter()
-                .filter(alive)
-                .map(|&(pid, _)| pid)
-                .collect::<Vec<_>>()
-        };
-        while !(self.marked().is_empty() && left(self).is_empty()) && Instant::now() < deadline {
+        while !self.is_gone() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(20));
         }
         let mut hit = BTreeSet::new();
@@ -240,7 +259,7 @@ impl Job {
             let marked = self.look();
             let fresh: Vec<u32> = marked
                 .into_iter()
-                .chain(left(self))
+                .chain(self.living_daemons())
                 .filter(|&pid| hit.insert(pid))
                 .collect();
             if fresh.is_empty() {

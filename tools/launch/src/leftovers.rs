@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What ranks that were killed leave behind, removed at the end of the job: shared memory of their MPI in /dev/shm, and the
-//! session's folder of a launcher that was killed itself.
+//! What ranks that were killed leave behind, removed at the end of the job: shared memory of their
+//! MPI in /dev/shm. Folders of launchers and daemons: `sessions.rs`.
 //!
 //! Called by `lib.rs` and, on each other host, by `guard.rs`. A file of /dev/shm goes only if all of this holds: its name
 //! begins as this MPI's do, it was not there before the job, it is a plain file of this user, and nobody has it open or
@@ -126,26 +126,6 @@ impl Leftovers {
             }
             Ok(_) => false,
             Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-        }
-    }
-}
-
-/// Removes the folder of an Open MPI launcher that was killed: it has the launcher's process number in its name.
-pub(crate) fn remove_session(family: Family, launcher: u32) {
-    let host = nix::unistd::gethostname().ok();
-    let Some(host) = host.and_then(|name| name.into_string().ok()) else {
-        return;
-    };
-    if family == Family::OpenMpi {
-        let user = nix::unistd::geteuid();
-        let short = host.split('.').next().unwrap_or(&host);
-        for (session, own) in [("ompi", "pid"), ("prte", "dvm"), ("prterun", "dvm")] {
-            for host in [host.as_str(), short] {
-                let above = std::env::temp_dir().join(format!("{session}.{host}.{user}"));
-                let _ = std::fs::remove_dir_all(above.join(format!("{own}.{launcher}")));
-                // Goes only if it is empty.
-                let _ = std::fs::remove_dir(above);
-            }
         }
     }
 }

@@ -34,7 +34,8 @@
 //! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the
 //!   user.
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
-//! - `leftovers`: what ranks that were killed have left in /dev/shm, removed.
+//! - `leftovers`, `sessions`: what ranks and daemons that were killed have left in /dev/shm and in
+//!   the folder for temporary files, removed.
 //! - `limits`: those that a job that failed may have met.
 //! - `outcome`: the exit code, the summary, the record for `--json`.
 //!
@@ -75,6 +76,7 @@ pub mod program;
 pub mod provider;
 pub mod python;
 pub mod report;
+mod sessions;
 pub mod shell;
 pub mod signals;
 mod spelling;
@@ -97,6 +99,7 @@ use outcome::{Record, Usage};
 pub use plan::Check;
 use plan::Plan;
 use report::{Collector, Report, Summary};
+use sessions::Sessions;
 use supervise::{Elsewhere, Ending, Reason};
 use talk::say;
 use transport::{Shape, Transport};
@@ -230,8 +233,10 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
     )?;
     let own = std::process::id();
     leftovers.remove(|| signals::descendants(own, &spared).is_empty());
-    if ending.forced {
-        leftovers::remove_session(family, ending.launcher);
+    if ending.forced || ending.signal.is_some() {
+        let mut sessions = Sessions::default();
+        sessions.note_in(&std::env::temp_dir(), ending.launcher);
+        sessions.remove();
     }
     let (mut reports, mut unreadable) = match collector {
         Some(collector) => collector
