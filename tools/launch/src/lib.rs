@@ -233,11 +233,7 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
     )?;
     let own = std::process::id();
     leftovers.remove(|| signals::descendants(own, &spared).is_empty());
-    if ending.forced || ending.signal.is_some() {
-        let mut sessions = Sessions::default();
-        sessions.note_in(&std::env::temp_dir(), ending.launcher);
-        sessions.remove();
-    }
+    Sessions::remove_of(&ending);
     let (mut reports, mut unreadable) = match collector {
         Some(collector) => collector
             .finish()

@@ -15,6 +15,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::supervise::Ending;
+
 /// Where a process that runs says that its session's folder is.
 const VARIABLE: &[u8] = b"PMIX_SERVER_TMPDIR";
 /// Folders that are named after the process that made them.
@@ -58,6 +60,15 @@ impl Sessions {
                 let outer = above.join(format!("{OUTER}{host}.{user}"));
                 self.folders.insert(outer.join(format!("pid.{pid}")));
             }
+        }
+    }
+
+    /// Removes those of a launcher that was killed.
+    pub(crate) fn remove_of(ending: &Ending) {
+        if ending.forced || ending.signal.is_some() {
+            let mut sessions = Self::default();
+            sessions.note_in(&std::env::temp_dir(), ending.launcher);
+            sessions.remove();
         }
     }
 
