@@ -164,7 +164,8 @@ impl Transport {
                 index += 1;
                 continue;
             }
-            let fetch = self.transfers.fetches.swap_remove(index);
+            // The others keep their order: what follows in a pipe goes by it.
+            let fetch = self.transfers.fetches.remove(index);
             self.abandon(fetch.stage, remote);
             landings.push(fetch.landing);
         }
@@ -177,7 +178,7 @@ mod tests {
     use std::net::SocketAddr;
 
     use weft_contract::*;
-    use weft_memory::{BytesView, UserBuffer};
+    use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
     use crate::remote::Link;
     use crate::{Settings, SingleCopy, Transport};
@@ -282,5 +283,103 @@ mod tests {
             theirs.progress(&mut Told::default());
         }
         assert_eq!(told.0, ["offer", "failed", "lost"]);
+    }
+
+    /// Takes each offer into a buffer of its own, by its tag.
+    struct Taker {
+        senders: [SocketAddr; 2],
+        buffers: Vec<UserBuffer>,
+        offered: usize,
+        landed: Vec<u64>,
+        lost: usize,
+    }
+
+    impl Owner for Taker {
+        fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+            true
+        }
+        fn on_offer(&mut self, envelope: &Envelope, _: OfferId) -> Option<Landing> {
+            self.offered += 1;
+            Some(Landing {
+                token: LandingToken(envelope.tag),
+                buffer: self.buffers[envelope.tag as usize].clone(),
+            })
+        }
+        fn on_landed(&mut self, landing: LandingToken, outcome: Result<(), TransferError>) {
+            self.landed.extend(outcome.is_ok().then_some(landing.0));
+        }
+        fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+        fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {
+            self.lost += 1;
+        }
+        fn remote_at(&mut self, address: SocketAddr) -> RemoteId {
+            RemoteId(u32::from(address == self.senders[1]))
+        }
+    }
+
+    /// Several messages of one sender go through one pipe, in their order.
+    #[test]
+    fn messages_of_others_come_into_their_own_receives_when_a_remote_is_lost_among_them() {
+        const LONG: usize = 200_000;
+        let settings = || Settings {
+            address: Some(([127, 0, 0, 1], 0).into()),
+            single_copy: SingleCopy::Never,
+            ..Settings::default()
+        };
+        let [mut ours, mut dying, mut other] =
+            [(), (), ()].map(|()| Transport::open(settings()).expect("open"));
+        let senders = [dying.local_address(), other.local_address()];
+        let mut taker = Taker {
+            senders,
+            buffers: (0..4).map(|_| UserBuffer::leaked(&[LONG])).collect(),
+            offered: 0,
+            landed: Vec::new(),
+            lost: 0,
+        };
+        for (id, address) in senders.into_iter().enumerate() {
+            ours.add_remote(RemoteId(id as u32), address);
+        }
+        for sender in [&mut dying, &mut other] {
+            sender.add_remote(RemoteId(0), ours.local_address());
+        }
+        for tag in 0..4_u64 {
+            let payload = UserBuffer::leaked(&[LONG]);
+            payload.fill(0, BytesView::from_slice(&[tag as u8 + 1; LONG]));
+            let op = SendOp {
+                remote: RemoteId(0),
+                class: Class::Tagged,
+                tag,
+                cq_data: None,
+                level: CompletionLevel::Transmit,
+                token: SendToken(tag),
+                inject: false,
+            };
+            let sender = if tag == 0 { &mut dying } else { &mut other };
+            while sender.post_send(&op, &payload) == Err(PostError::Busy) {
+                ours.progress(&mut taker);
+            }
+            // Their places in our list of what comes in are in this order.
+            while taker.offered as u64 <= tag {
+                ours.progress(&mut taker);
+            }
+        }
+        for _ in 0..4 {
+            ours.progress(&mut taker);
+        }
+        drop(dying);
+        while taker.lost == 0 {
+            ours.progress(&mut taker);
+        }
+        while taker.landed.len() < 3 {
+            other.progress(&mut Told::default());
+            ours.progress(&mut taker);
+        }
+        assert_eq!(taker.landed, [1, 2, 3]);
+        for tag in taker.landed {
+            let mut bytes = vec![0; LONG];
+            let buffer = &taker.buffers[tag as usize];
+            buffer.drain(0, &mut BytesViewMut::from_slice(&mut bytes));
+            assert!(bytes == [tag as u8 + 1; LONG], "message {tag}");
+        }
     }
 }
