@@ -2,9 +2,11 @@
 //! libfabric for the workers of a soak, without unsafe for its users: buffers belong to the library from the post to the
 //! completion, and are handed back with it.
 //!
-//! `library` binds, `node` opens one endpoint with all that hangs on it, `post` starts operations, `completion` reads their
-//! ends. Called by the worker. Everything here is for one thread.
+//! `library` binds, `node` opens one endpoint with all that hangs on it, `post` starts operations,
+//! `completion` reads their ends, `arriving` looks at what has none yet. Called by the worker.
+//! Everything here is for one thread.
 
+mod arriving;
 mod completion;
 mod library;
 mod node;

@@ -28,6 +28,9 @@ use events::Events;
 const ROUND_MOST: Duration = Duration::from_secs(10);
 /// Nothing has moved for so long: it hangs. Chosen: far more than the death of a remote takes.
 const PATIENCE: Duration = Duration::from_secs(30 + 2 * DEAD_AFTER_S);
+/// What moves must end by then all the same. Chosen: a window of the longest messages on a machine
+/// that does much else.
+const PATIENCE_MOST: Duration = Duration::from_secs(300);
 
 /// What every job needs to know.
 #[derive(Clone, Debug)]
@@ -167,16 +170,18 @@ fn run_round(
     Ok(Ended { posted, is_hung })
 }
 
-/// Waits until something is reached; false when nothing has moved for too long.
+/// Waits until something is reached; false when nothing has moved for too long, or it takes too
+/// long in all.
 fn settle(crew: &mut Crew, is_reached: impl Fn(&Crew) -> bool) -> bool {
-    let (mut moved, mut steps) = (Instant::now(), 0);
+    let begin = Instant::now();
+    let (mut moved, mut steps) = (begin, 0);
     while !is_reached(crew) && !crew.has_failed() {
         crew.listen(Duration::from_millis(20));
         if crew.steps() != steps {
             steps = crew.steps();
             moved = Instant::now();
         }
-        if moved.elapsed() > PATIENCE {
+        if moved.elapsed() > PATIENCE || begin.elapsed() > PATIENCE_MOST {
             return false;
         }
     }
@@ -197,8 +202,9 @@ fn give_up(crew: &mut Crew, number: u16, outcome: &mut Outcome) {
         states.join("\n    ")
     };
     let text = format!(
-        "nothing has moved for {} s:\n    {silent}",
-        PATIENCE.as_secs()
+        "nothing has moved for {} s, or it takes longer than {} s:\n    {silent}",
+        PATIENCE.as_secs(),
+        PATIENCE_MOST.as_secs()
     );
     outcome
         .findings

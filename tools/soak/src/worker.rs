@@ -63,6 +63,8 @@ struct Worker {
     manners: Manners,
     phase: Phase,
     beat: Beat,
+    /// Steps and bytes under way at the last beat.
+    before: (u64, u64),
     /// Failures that are findings unless somebody was killed.
     suspicions: Vec<Finding>,
     someone_died: bool,
@@ -140,6 +142,7 @@ impl Worker {
             },
             phase: Phase::Idle,
             beat: Beat::default(),
+            before: (0, 0),
             suspicions: Vec::new(),
             someone_died: false,
             node,
@@ -162,9 +165,7 @@ impl Worker {
             if told.elapsed() >= BEAT {
                 told = Instant::now();
                 fork::reap();
-                self.beat.one_sided = self.one_sided.ended_count;
-                self.beat.is_idle = self.sends.is_idle();
-                say(&Word::Beat(self.beat));
+                self.say_beat();
             }
             if self.beat.steps == before {
                 std::thread::yield_now();
@@ -172,6 +173,20 @@ impl Worker {
         }
         fork::reap();
         self.close()
+    }
+
+    /// Says how far it is. Where nothing has ended since the last time, bytes may have arrived.
+    fn say_beat(&mut self) {
+        let (steps, arriving) = self.before;
+        if self.beat.steps == steps {
+            let now = self.node.arriving();
+            self.beat.steps += u64::from(now != arriving);
+            self.before.1 = now;
+        }
+        self.before.0 = self.beat.steps;
+        self.beat.one_sided = self.one_sided.ended_count;
+        self.beat.is_idle = self.sends.is_idle();
+        say(&Word::Beat(self.beat));
     }
 
     fn close(mut self) -> Result<(), Box<dyn std::error::Error>> {

@@ -17,6 +17,7 @@ use std::time::Instant;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::packet;
+use crate::system::priority;
 
 /// Equal-cost paths between two hosts. Chosen: as a small fabric has.
 const PATHS: u32 = 8;
@@ -117,7 +118,10 @@ impl Relay {
         };
         let thread = std::thread::Builder::new()
             .name("relay".into())
-            .spawn(move || while carrier.turn(&for_thread) {})?;
+            .spawn(move || {
+                priority::raise();
+                while carrier.turn(&for_thread) {}
+            })?;
         Ok(Self {
             shared,
             thread: Some(thread),
