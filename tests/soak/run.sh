@@ -45,7 +45,7 @@ of_minutes() {
 # its own. The time is asked for between jobs.
 soak() {
     local limit_s status
-    limit_s=$(awk -v part="$3" 'BEGIN { printf "%d", 60 * part + 900 }')
+    limit_s=$(awk -v part="$3" 'BEGIN { printf "%d", 60 * part + 2000 }')
     timeout "$limit_s" "$weft" soak --minutes "$3" --seed "$2" --route "$1" \
         --faults "$faults" --provider-dir "$folder" >"$work/out" 2>&1
     status=$?

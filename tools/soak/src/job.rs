@@ -30,7 +30,7 @@ const ROUND_MOST: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(30 + 2 * DEAD_AFTER_S);
 /// What moves must end by then all the same. Chosen: a window of the longest messages on a machine
 /// that does much else.
-const PATIENCE_MOST: Duration = Duration::from_secs(300);
+const PATIENCE_MOST: Duration = Duration::from_secs(900);
 
 /// What every job needs to know.
 #[derive(Clone, Debug)]
@@ -131,7 +131,7 @@ fn run_round(
     let list = schedule::round(&crew.job, number, crew.setting.ranks, &crew.setting.faults);
     let mut events = Events::new(list, relay);
     crew.begin(number);
-    let mut is_hung = !settle(crew, Crew::all_begun);
+    let mut stopped = settle(crew, Crew::all_begun).err();
     crew.send_all(&Order::Go);
     let begin = Instant::now();
     // Traffic, until all is sent and all events are over.
@@ -158,21 +158,23 @@ fn run_round(
         relay.set(calm);
     }
     crew.send_all(&Order::Stop);
-    is_hung |= !settle(crew, Crew::all_have_posted);
+    let posting = settle(crew, Crew::all_have_posted);
+    stopped = stopped.or(posting.err());
     let posted = crew.posted();
-    if !is_hung {
+    if stopped.is_none() {
         crew.drain(&posted);
-        is_hung = !settle(crew, Crew::all_quiet);
+        stopped = settle(crew, Crew::all_quiet).err();
     }
-    if is_hung {
-        give_up(crew, number, outcome);
+    let is_hung = stopped.is_some();
+    if let Some(why) = stopped {
+        give_up(crew, number, &why, outcome);
     }
     Ok(Ended { posted, is_hung })
 }
 
-/// Waits until something is reached; false when nothing has moved for too long, or it takes too
-/// long in all.
-fn settle(crew: &mut Crew, is_reached: impl Fn(&Crew) -> bool) -> bool {
+/// Waits until something is reached; answers why not when nothing has moved for too long, or it takes
+/// too long in all.
+fn settle(crew: &mut Crew, is_reached: impl Fn(&Crew) -> bool) -> Result<(), String> {
     let begin = Instant::now();
     let (mut moved, mut steps) = (begin, 0);
     while !is_reached(crew) && !crew.has_failed() {
@@ -181,15 +183,21 @@ fn settle(crew: &mut Crew, is_reached: impl Fn(&Crew) -> bool) -> bool {
             steps = crew.steps();
             moved = Instant::now();
         }
-        if moved.elapsed() > PATIENCE || begin.elapsed() > PATIENCE_MOST {
-            return false;
+        if moved.elapsed() > PATIENCE {
+            return Err(format!("nothing has moved for {} s", PATIENCE.as_secs()));
+        }
+        if begin.elapsed() > PATIENCE_MOST {
+            let limit_s = PATIENCE_MOST.as_secs();
+            return Err(format!(
+                "bytes move, but have not all come after {limit_s} s"
+            ));
         }
     }
-    true
+    Ok(())
 }
 
 /// Notes what everybody waits for, and has them write down what did not end.
-fn give_up(crew: &mut Crew, number: u16, outcome: &mut Outcome) {
+fn give_up(crew: &mut Crew, number: u16, why: &str, outcome: &mut Outcome) {
     crew.send_all(&Order::Describe);
     let until = Instant::now() + Duration::from_secs(3);
     while Instant::now() < until {
@@ -201,11 +209,7 @@ fn give_up(crew: &mut Crew, number: u16, outcome: &mut Outcome) {
     } else {
         states.join("\n    ")
     };
-    let text = format!(
-        "nothing has moved for {} s, or it takes longer than {} s:\n    {silent}",
-        PATIENCE.as_secs(),
-        PATIENCE_MOST.as_secs()
-    );
+    let text = format!("{why}:\n    {silent}");
     outcome
         .findings
         .push((number, Finding::new(Kind::Hung, text)));
