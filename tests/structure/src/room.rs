@@ -50,7 +50,7 @@ pub const UNSAFE: [Room; 9] = [
     },
     Room {
         folder: "tools/soak",
-        reason: "libfabric is bound when the program runs; fork(2), network devices and priorities have no safe call",
+        reason: "libfabric is bound at run time; fork, devices, priorities have no safe call",
     },
     Room {
         folder: "tools/mount",

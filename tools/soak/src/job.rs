@@ -172,8 +172,8 @@ fn run_round(
     Ok(Ended { posted, is_hung })
 }
 
-/// Waits until something is reached; answers why not when nothing has moved for too long, or it takes
-/// too long in all.
+/// Waits until something is reached; answers why not when nothing has moved for too long, or it
+/// takes too long in all.
 fn settle(crew: &mut Crew, is_reached: impl Fn(&Crew) -> bool) -> Result<(), String> {
     let begin = Instant::now();
     let (mut moved, mut steps) = (begin, 0);
