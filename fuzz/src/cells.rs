@@ -167,7 +167,7 @@ impl Mad {
     /// Claims a slot, if there is one left.
     fn claim(receiver: &Transport, identity: Identity) -> Option<Self> {
         let (file, region) = region_of(receiver)?;
-        let slot = region.claim(&identity)?;
+        let slot = region.slots().claim(&identity)?;
         let producer = Producer::attach(region.mapping(), slot)?;
         Some(Self {
             file,

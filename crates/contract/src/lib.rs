@@ -12,9 +12,10 @@
 //! arriving message is matched, copied straight into the user's buffer and completed on the shared queue in
 //! one statically dispatched call, without a bounce buffer in between.
 //!
-//! Modules, in the order a message meets them: [`send`] (down), [`peer`] (the traits), [`envelope`] (up),
-//! [`remote`] (who the other process is), [`error`] (how a transfer can fail); beside them [`direct`] (memory that is
-//! touched without a message). No behaviour lives here.
+//! Modules, in the order a message meets them: [`send`] (down), [`peer`] (the traits), [`envelope`]
+//! (up), [`remote`] (who the other process is), [`error`] (how a transfer can fail); beside them
+//! [`direct`] (memory that is touched without a message) and [`returned`] (sends that go another
+//! way). No behaviour lives here.
 #![forbid(unsafe_code)]
 
 pub mod direct;
@@ -22,6 +23,7 @@ pub mod envelope;
 pub mod error;
 pub mod peer;
 pub mod remote;
+pub mod returned;
 pub mod send;
 
 pub use direct::{Registration, Stretch, Touch};
@@ -29,4 +31,5 @@ pub use envelope::{Class, Envelope};
 pub use error::{PostError, TransferError};
 pub use peer::{AckToken, Landing, LandingToken, OfferId, Owner, Peer, Posted};
 pub use remote::RemoteId;
+pub use returned::{Returned, TurnedAway};
 pub use send::{CompletionLevel, MESSAGE_LIMIT_BYTES, SendOp, SendToken};

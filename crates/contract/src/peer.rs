@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use weft_memory::{BytesView, UserBuffer};
 
-use crate::{Envelope, PostError, RemoteId, SendOp, SendToken, TransferError};
+use crate::{Envelope, PostError, RemoteId, SendOp, SendToken, TransferError, TurnedAway};
 
 /// What became of a send that was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +63,17 @@ pub trait Owner {
     /// A remote is gone: no more will come from it. Offers of it that were not accepted are void; the owner
     /// drops them and fails the receives that name this remote.
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError);
+
+    /// A remote cannot be reached this way, though it may live. What it has not received is the
+    /// owner's again, to be sent another way before any later send to it; the transport takes no
+    /// more for it. An owner without another way lets all fail, as by default. Slow path.
+    #[cold]
+    fn on_turned_away(&mut self, turned: TurnedAway) {
+        for send in turned.sends {
+            self.on_sent(send.op.token, Err(turned.why));
+        }
+        self.on_remote_lost(turned.remote, turned.why);
+    }
 
     /// The id for an address that contacted us first. Slow path.
     fn remote_at(&mut self, address: SocketAddr) -> RemoteId;

@@ -11,6 +11,12 @@ pub const MESSAGE_LIMIT_BYTES: u64 = 1 << 40;
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SendToken(pub u64);
 
+impl SendToken {
+    /// The token of sends of which nobody wants to hear. Chosen: owners never have so many under
+    /// way.
+    pub const NOBODY: Self = Self(u32::MAX as u64);
+}
+
 /// When a send counts as complete (fi_endpoint(3), completion flags).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CompletionLevel {

@@ -7,7 +7,7 @@
 //! holds; messages of both ways meet in the endpoint's matching, each exactly once. The idea is that of libfabric's
 //! fi_peer(3), built in instead of linked at run time.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use weft_contract::{
@@ -21,29 +21,20 @@ use weft_os::sleep::WaitSet;
 use crate::error::Error;
 use crate::route::{LocalRoute, Place};
 
+mod detour;
 mod owner;
 mod turn;
+mod ways;
 
+use detour::{Detours, News};
 use owner::Between;
 use turn::Turn;
+pub use ways::Locality;
+use ways::{Way, Ways};
 
 /// Set in the network's offers and receipts, to tell them from the local transport's. Chosen: both number theirs
 /// from 0, in tables that memory bounds far below this.
 const FROM_NETWORK: u64 = 1 << 63;
-
-/// Which remotes are reached through the local transport.
-#[derive(Clone, Copy, Debug, Default)]
-pub enum Locality {
-    /// Those whose address is one of this network namespace's interfaces.
-    #[default]
-    ByInterface,
-    /// All.
-    Everybody,
-    /// None, not even ourselves.
-    Nobody,
-    /// Those that the function says, given our address and theirs.
-    By(fn(SocketAddr, SocketAddr) -> bool),
-}
 
 /// How both transports are opened.
 #[derive(Clone, Debug)]
@@ -81,61 +72,6 @@ pub struct Statistics<L, N> {
     pub network: Option<N>,
 }
 
-/// The way to one remote.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Way {
-    Local,
-    Network,
-    /// On another host, and there is no network.
-    Nowhere,
-}
-
-/// Who lies which way.
-#[derive(Debug)]
-struct Ways {
-    /// By id.
-    ways: Vec<Way>,
-    locality: Locality,
-    own: SocketAddr,
-    interfaces: Vec<IpAddr>,
-    has_network: bool,
-}
-
-impl Ways {
-    /// Decides the way to a remote. Slow path.
-    fn decide(&self, address: SocketAddr) -> Way {
-        let ip = address.ip();
-        let is_local = match self.locality {
-            Locality::ByInterface => {
-                ip == self.own.ip() || ip.is_loopback() || self.interfaces.contains(&ip)
-            }
-            Locality::Everybody => true,
-            Locality::Nobody => false,
-            Locality::By(rule) => rule(self.own, address),
-        };
-        match (is_local, self.has_network) {
-            (true, _) => Way::Local,
-            (false, true) => Way::Network,
-            (false, false) => Way::Nowhere,
-        }
-    }
-
-    /// Learns of a remote, whose id is the next one.
-    fn add(&mut self, remote: RemoteId, address: SocketAddr) {
-        debug_assert_eq!(remote.index(), self.ways.len(), "ids are dense");
-        self.ways.push(self.decide(address));
-    }
-
-    /// Fast path.
-    #[inline(always)]
-    fn to(&self, remote: RemoteId) -> Way {
-        self.ways
-            .get(remote.index())
-            .copied()
-            .unwrap_or(Way::Nowhere)
-    }
-}
-
 /// The network's transport and what belongs to it alone.
 #[derive(Debug)]
 struct Far<N> {
@@ -151,8 +87,8 @@ pub struct Joined<L, N> {
     near: L,
     far: Option<Far<N>>,
     ways: Ways,
-    /// Remotes that contacted us first, which the other transport has not been told of.
-    unshared: Vec<(RemoteId, SocketAddr)>,
+    /// What one transport has told of remotes, and the other does not know yet.
+    unshared: Vec<News>,
     report: fn(&str),
     without_network: &'static str,
     told_unreachable: bool,
@@ -178,25 +114,61 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
                 far.turn.now();
                 far.transport.post_send(op, payload)
             }
+            // Order: what was given back comes first, with the next progress.
+            (Way::Detour, _) => Err(PostError::Busy),
             _ => Err(self.unreachable(op.remote)),
         }
     }
 
-    /// Has both transports know the same remotes under the same ids.
+    /// Has both transports know the same remotes under the same ids, and who is reached how.
     #[cold]
     fn share(&mut self, near_knows: bool) {
-        for (remote, address) in self.unshared.drain(..) {
-            if let Some(far) = &mut self.far
-                && self.ways.to(remote) == Way::Network
-            {
-                far.turn.start_using();
-                far.transport.expect_remotes();
+        for news in std::mem::take(&mut self.unshared) {
+            match news {
+                News::Met(remote, address) => self.introduce(remote, address, near_knows),
+                News::TurnedAway(remote, was_watched) => self.divert(remote, was_watched),
             }
-            match &mut self.far {
-                Some(far) if near_knows => far.transport.add_remote(remote, address),
-                None if near_knows => {}
-                _ => self.near.add_remote(remote, address),
-            }
+        }
+    }
+
+    /// Sends over the network what the local transport gave back.
+    #[cold]
+    fn post_detours<O: Owner>(&mut self, owner: &mut O) {
+        let Some(far) = &mut self.far else { return };
+        far.turn.now();
+        for remote in self.ways.detours.post(&mut far.transport, owner) {
+            self.ways.ways[remote.index()] = Way::Network;
+        }
+    }
+
+    fn introduce(&mut self, remote: RemoteId, address: SocketAddr, near_knows: bool) {
+        if let Some(far) = &mut self.far
+            && self.ways.to(remote) == Way::Network
+        {
+            far.turn.start_using();
+            far.transport.expect_remotes();
+        }
+        match &mut self.far {
+            Some(far) if near_knows => far.transport.add_remote(remote, address),
+            None if near_knows => {}
+            _ => self.near.add_remote(remote, address),
+        }
+    }
+
+    /// A remote of this host that is reached over the network from now on.
+    fn divert(&mut self, remote: RemoteId, was_watched: bool) {
+        let Some(far) = &mut self.far else {
+            (self.report)(&format!(
+                "remote {} is not reached through shared memory, and over the network only once \
+                 that is permitted. {}",
+                remote.0, self.without_network
+            ));
+            return;
+        };
+        far.turn.start_using();
+        far.transport.expect_remotes();
+        if was_watched {
+            far.transport.watch(remote, true);
         }
     }
 
@@ -229,6 +201,9 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
         far.transport.set_undisturbed(far.turn.is_undisturbed());
         let count = far.transport.progress(&mut between);
         far.turn.after(count);
+        if !self.ways.detours.is_empty() {
+            self.post_detours(owner);
+        }
         if !self.unshared.is_empty() {
             self.share(false);
         }
@@ -324,6 +299,7 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
             own: near.local_address(),
             interfaces: interfaces.map(|entry| entry.address).collect(),
             has_network: far.is_some(),
+            detours: Detours::default(),
         };
         Ok(Self {
             near,
@@ -365,7 +341,7 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
 
     fn watch(&mut self, remote: RemoteId, on: bool) {
         match (self.ways.to(remote), &mut self.far) {
-            (Way::Network, Some(far)) => {
+            (Way::Network | Way::Detour, Some(far)) => {
                 far.turn.now();
                 far.transport.watch(remote, on);
             }
@@ -382,7 +358,7 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
     }
 
     fn before_sleep(&mut self) -> bool {
-        if !self.near.before_sleep() {
+        if !self.ways.detours.is_empty() || !self.near.before_sleep() {
             return false;
         }
         let Some(far) = &mut self.far else {
@@ -406,7 +382,9 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
 
     fn is_busy(&self) -> bool {
         let far = self.far.as_ref();
-        self.near.is_busy() || far.is_some_and(|far| far.transport.is_busy())
+        !self.unshared.is_empty()
+            || self.near.is_busy()
+            || far.is_some_and(|far| far.transport.is_busy())
     }
 
     fn publish_registration(&mut self, registration: &Registration) {
@@ -424,7 +402,7 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
 
     fn wakes_for_room(&self, remote: RemoteId) -> bool {
         match (self.ways.to(remote), &self.far) {
-            (Way::Network, Some(far)) => far.transport.wakes_for_room(remote),
+            (Way::Network | Way::Detour, Some(far)) => far.transport.wakes_for_room(remote),
             _ => self.near.wakes_for_room(remote),
         }
     }

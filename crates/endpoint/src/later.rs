@@ -22,10 +22,6 @@ use crate::flags::{self, level};
 use crate::ids::FiAddr;
 use crate::route::LocalRoute;
 
-/// The token of sends of which nobody wants to hear: it names no pending send, of which there are
-/// never so many.
-const NOBODY_WAITS: SendToken = SendToken(u32::MAX as u64);
-
 /// How long a closing endpoint waits for room without finding any, and in all. Chosen: as the srd
 /// route does.
 const LINGER_SILENT: Duration = Duration::from_millis(200);
@@ -124,7 +120,7 @@ impl<P: LocalRoute> Endpoint<P> {
             } else {
                 posting.level()
             },
-            token: NOBODY_WAITS,
+            token: SendToken::NOBODY,
             inject: copies,
         };
         let payload = if copies {

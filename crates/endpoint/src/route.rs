@@ -18,7 +18,8 @@ use crate::ids::FiAddr;
 pub enum Place {
     /// This one; port 0, or no address at all, lets the transport choose.
     Wanted(Option<SocketAddr>),
-    /// This one, whose UDP port the endpoint holds already.
+    /// This one, whose UDP port another route of the endpoint holds: what one of them cannot send
+    /// may go over the other.
     Held(SocketAddr),
 }
 

@@ -19,6 +19,7 @@ impl LocalRoute for Transport {
         let settings = Settings {
             address: place.address(),
             port_is_held: matches!(place, Place::Held(_)),
+            has_other_way: matches!(place, Place::Held(_)),
             ..settings.clone()
         };
         Self::open(settings).map_err(|error| (class_of(&error), error.to_string()))

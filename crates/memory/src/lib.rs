@@ -34,7 +34,7 @@ pub use element::{Element, Operator};
 pub use foreign::ForeignMemory;
 pub use foreign_heap::ForeignHeap;
 pub use gather::{Gather, GatherSpace};
-pub use mapping::{Mapping, SharedLayout};
+pub use mapping::{Mapping, Reserved, SharedLayout};
 pub use own_heap::OwnHeap;
 pub use scratch::{SCRATCH_BYTES, Scratch};
 pub use tray::{ENTRY_WORDS, Tray};

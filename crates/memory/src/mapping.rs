@@ -15,10 +15,38 @@ use weft_os::map::RawMap;
 /// its bytes.
 pub unsafe trait SharedLayout {}
 
-/// A mapped region; clones share the mapping, the last one unmaps it.
+/// A region, or one part of it, mapped; clones share the mapping, the last one unmaps it. Places in
+/// it are offsets into the file, whichever part is mapped.
 #[derive(Clone, Debug)]
 pub struct Mapping {
-    map: Arc<RawMap>,
+    part: Arc<Part>,
+}
+
+/// A mapped part, and where it begins in the file.
+#[derive(Debug)]
+struct Part {
+    map: RawMap,
+    start_bytes: usize,
+}
+
+/// Addresses that are kept for a region which is to be mapped later.
+#[derive(Debug)]
+pub struct Reserved(Option<RawMap>);
+
+impl Reserved {
+    /// Takes so many bytes of addresses, over a file at least as long which nobody reads there, and
+    /// no memory. Slow path.
+    ///
+    /// # Errors
+    /// As [`Mapping::shared`].
+    pub fn new(file: BorrowedFd<'_>, length_bytes: usize) -> std::io::Result<Self> {
+        RawMap::read_only(file, 0, length_bytes).map(|map| Self(Some(map)))
+    }
+
+    /// Gives them back, for the region to be mapped now.
+    pub fn give_back(&mut self) {
+        self.0 = None;
+    }
 }
 
 /// A stretch of a region was asked for that it does not have.
@@ -31,19 +59,34 @@ impl Mapping {
     /// # Errors
     /// The error of mmap(2), or `UnexpectedEof` if the file is shorter (touching it would be fatal).
     pub fn shared(file: BorrowedFd<'_>, length_bytes: usize) -> std::io::Result<Self> {
-        Ok(Self {
-            map: Arc::new(RawMap::new(file, length_bytes)?),
-        })
+        Self::part(file, 0, length_bytes)
     }
 
-    /// Has the pages of a stretch made at once, if the system can do that; else they are made when they are touched. Slow path.
+    /// The same for `length_bytes` from `start_bytes` (whole pages) on. Setup.
+    ///
+    /// # Errors
+    /// As [`Self::shared`].
+    pub fn part(
+        file: BorrowedFd<'_>,
+        start_bytes: usize,
+        length_bytes: usize,
+    ) -> std::io::Result<Self> {
+        let map = RawMap::part(file, start_bytes, length_bytes)?;
+        let part = Arc::new(Part { map, start_bytes });
+        Ok(Self { part })
+    }
+
+    /// Has the pages of a stretch made at once, if the system can do that; else they are made when
+    /// they are touched. The stretch is cut to what is mapped. Slow path.
     pub fn populate(&self, offset_bytes: usize, length_bytes: usize) {
-        self.map.populate(offset_bytes, length_bytes);
+        if let Some(skipped) = offset_bytes.checked_sub(self.part.start_bytes) {
+            self.part.map.populate(skipped, length_bytes);
+        }
     }
 
     /// How many bytes are mapped.
     pub fn length_bytes(&self) -> usize {
-        self.map.length_bytes()
+        self.part.map.length_bytes()
     }
 
     /// `count` values of `T` laid over the region at `offset_bytes`.
@@ -72,10 +115,12 @@ impl Mapping {
     /// # Errors
     /// [`OutOfRegion`] if they do not.
     pub fn bytes(&self, offset_bytes: usize, length_bytes: usize) -> Result<*mut u8, OutOfRegion> {
-        match offset_bytes.checked_add(length_bytes) {
+        // An offset before the part becomes one far behind it.
+        let skipped = offset_bytes.wrapping_sub(self.part.start_bytes);
+        match skipped.checked_add(length_bytes) {
             // wrapping_add: the offset was just checked against the length of one mapping.
             Some(end) if end <= self.length_bytes() => {
-                Ok(self.map.base().wrapping_add(offset_bytes))
+                Ok(self.part.map.base().wrapping_add(skipped))
             }
             _ => Err(OutOfRegion),
         }
@@ -84,22 +129,59 @@ impl Mapping {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
 
     use super::*;
+
+    const LENGTH: usize = 1 << 16;
+
+    /// A file with one byte that is not zero.
+    fn file_with(byte: u8, at: u64) -> File {
+        let file = weft_os::region_file::create_memfd("weft-mapping", LENGTH as u64);
+        let file = File::from(file.expect("memfd"));
+        file.write_all_at(&[byte], at).expect("written");
+        file
+    }
+
+    fn byte_at(mapping: &Mapping, offset_bytes: usize) -> u8 {
+        let byte = mapping.bytes(offset_bytes, 1).expect("inside");
+        // SAFETY: the byte lies in the mapping, which nobody writes.
+        unsafe { byte.read() }
+    }
 
     #[test]
     #[cfg_attr(miri, ignore = "needs files in memory")]
     fn pages_made_at_once_keep_what_was_written_and_end_with_the_mapping() {
-        let file = weft_os::region_file::create_memfd("weft-populate", 1 << 16).expect("memfd");
-        let mapping = Mapping::shared(file.as_fd(), 1 << 16).expect("mapped");
-        let byte = |offset_bytes| mapping.bytes(offset_bytes, 1).expect("inside");
-        // SAFETY: the byte lies in the mapping, which nobody else uses.
-        unsafe { byte(5000).write(7) };
+        let file = file_with(7, 5000);
+        let mapping = Mapping::shared(file.as_fd(), LENGTH).expect("mapped");
         mapping.populate(4096, usize::MAX);
         mapping.populate(usize::MAX, 1);
-        // SAFETY: as above.
-        let found = unsafe { (byte(5000).read(), byte((1 << 16) - 1).read()) };
+        let found = (byte_at(&mapping, 5000), byte_at(&mapping, LENGTH - 1));
         assert_eq!(found, (7, 0));
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "needs files in memory")]
+    fn a_part_has_the_places_of_the_whole_and_no_others() {
+        let file = file_with(7, 9000);
+        let part = Mapping::part(file.as_fd(), 8192, 4096).expect("mapped");
+        part.populate(0, LENGTH);
+        part.populate(8192, usize::MAX);
+        assert_eq!((byte_at(&part, 9000), byte_at(&part, 9001)), (7, 0));
+        for (offset_bytes, length_bytes) in [
+            (8191, 1),
+            (0, 1),
+            (8192, 4097),
+            (12288, 1),
+            (0, usize::MAX),
+            (8191, usize::MAX),
+            (usize::MAX, 2),
+        ] {
+            let found = part.bytes(offset_bytes, length_bytes);
+            assert_eq!(found, Err(OutOfRegion), "{offset_bytes} {length_bytes}");
+        }
+        assert!(part.bytes(12288, 0).is_ok(), "nothing, at its end");
     }
 }

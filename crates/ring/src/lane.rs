@@ -78,6 +78,14 @@ impl Lane {
         })
     }
 
+    /// The same lane once more.
+    fn again(&self) -> Self {
+        Self {
+            keep: self.keep.clone(),
+            ..*self
+        }
+    }
+
     #[inline(always)]
     fn control(&self) -> &LaneControl {
         // SAFETY: made from a checked reference into a mapping that `keep` holds (or a test's heap).

@@ -7,7 +7,7 @@ use crate::cell::INLINE_PAYLOAD_BYTES;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"WEFTSHM\0");
 
 /// Version of everything in docs/shm-layout.md; two processes must agree on it.
-pub const LAYOUT_VERSION: u64 = 12;
+pub const LAYOUT_VERSION: u64 = 13;
 
 /// Page size the layout is cut to. Specified: all supported machines have 4 KiB pages or multiples of them.
 pub const PAGE_BYTES: usize = 4096;
@@ -67,11 +67,6 @@ pub const PIPE_BYTES: usize = PIPE_STATES_BYTES + PIPE_CHUNKS * CHUNK_BYTES;
 pub const SLOTS_OFFSET: usize = PAGE_BYTES;
 /// Bytes of one slot.
 pub const SLOT_BYTES: usize = 64;
-/// Offset of the lanes.
-pub const LANES_OFFSET: usize = SLOTS_OFFSET + SLOT_COUNT * SLOT_BYTES;
-/// Offset of the pipes.
-pub const PIPES_OFFSET: usize = LANES_OFFSET + SLOT_COUNT * LANE_BYTES;
-
 /// Registrations that an endpoint can show to remotes. Chosen: more windows than a program has at once; remotes ask for
 /// what finds no room.
 #[cfg(not(loom))]
@@ -81,14 +76,22 @@ pub const REGISTRATION_COUNT: usize = 1024;
 pub const REGISTRATION_COUNT: usize = 1;
 /// Bytes of one of them.
 pub const REGISTRATION_BYTES: usize = 64;
-/// Offset of the registrations: after the pipes.
-pub const REGISTRATIONS_OFFSET: usize = PIPES_OFFSET + PIPE_COUNT * PIPE_BYTES;
+/// Offset of the registrations: after the slots.
+pub const REGISTRATIONS_OFFSET: usize = SLOTS_OFFSET + SLOT_COUNT * SLOT_BYTES;
 /// Bytes of the mark in which the remote of a slot says what it is at.
 pub const MARK_BYTES: usize = 64;
 /// Offset of the marks, one for each slot.
 pub const MARKS_OFFSET: usize = REGISTRATIONS_OFFSET + REGISTRATION_COUNT * REGISTRATION_BYTES;
+/// Offset of the pipes.
+pub const PIPES_OFFSET: usize =
+    (MARKS_OFFSET + SLOT_COUNT * MARK_BYTES).next_multiple_of(PAGE_BYTES);
+/// Offset of the lanes: after all that every remote maps.
+pub const LANES_OFFSET: usize =
+    (PIPES_OFFSET + PIPE_COUNT * PIPE_BYTES).next_multiple_of(PAGE_BYTES);
+/// Bytes of what every remote maps; of the lanes it maps its own one alone.
+pub const SHARED_BYTES: usize = LANES_OFFSET;
 /// Bytes of the whole region. Address space: pages are taken on first touch.
-pub const REGION_BYTES: usize = MARKS_OFFSET + SLOT_COUNT * MARK_BYTES;
+pub const REGION_BYTES: usize = LANES_OFFSET + SLOT_COUNT * LANE_BYTES;
 
 /// A number that changes with any of the sizes above, so that a build with other sizes is noticed even if
 /// someone forgot to change the version.
@@ -106,6 +109,7 @@ pub const LAYOUT_FINGERPRINT: u64 = fingerprint(&[
     CHUNK_BYTES,
     SLOT_BYTES,
     REGISTRATION_COUNT,
+    LANES_OFFSET,
     REGION_BYTES,
 ]);
 

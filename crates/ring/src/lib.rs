@@ -40,5 +40,5 @@ pub use identity::Identity;
 pub use lane::{Arrival, Consumer, Full, Producer};
 pub use pipe::{PipeReader, PipeWriter};
 pub use pool::{OwnChunk, Pool, Stretch, Way};
-pub use region::{AttachError, Region};
+pub use region::{AttachError, Region, Slots, map_lane};
 pub use registrations::{Lease, Registration, Registrations};

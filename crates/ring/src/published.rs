@@ -233,7 +233,7 @@ mod tests {
             },
         };
         let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("region");
-        let slot = region.claim(&identity(2)).expect("slot");
+        let slot = region.slots().claim(&identity(2)).expect("slot");
         let mut counters = Counters {
             written_ns: 7,
             sent: core::array::from_fn(|index| [index as u64, 100 + index as u64]),
@@ -249,7 +249,7 @@ mod tests {
         };
         (counters.choices[17], counters.choices[63]) = (1, 3);
         region.publish(&counters);
-        region.publish_inflow(slot, 21, 22);
+        region.slots().publish_inflow(slot, 21, 22);
         region.doorbell().begin_sleep();
         let mut bytes = vec![0; SNAPSHOT_BYTES];
         std::fs::File::from(file)

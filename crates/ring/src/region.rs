@@ -3,17 +3,23 @@
 //! 1 to 3). Made and attached by shm at setup and first contact.
 
 use weft_memory::{Mapping, SharedLayout};
-
 use weft_os::crash_point;
 
 use crate::doorbell::Doorbell;
-use crate::identity::{Identity, IdentityWords, STAGE_BITS};
+use crate::identity::{Identity, IdentityWords};
 use crate::layout::{
-    LAYOUT_FINGERPRINT, LAYOUT_VERSION, MAGIC, REGION_BYTES, SLOT_COUNT, SLOTS_OFFSET,
+    LANE_BYTES, LAYOUT_FINGERPRINT, LAYOUT_VERSION, MAGIC, REGION_BYTES, SHARED_BYTES,
+    SLOTS_OFFSET, lane_offset,
 };
 use crate::published::{Counters, Published};
-use crate::registrations::Registrations;
 use crate::sync::{AtomicU64, Ordering};
+
+mod slots;
+
+pub use slots::Slots;
+pub(crate) use slots::is_active;
+#[cfg(all(test, loom))]
+use slots::{SLOT_FREE, Slot};
 
 /// The first page of a region.
 #[repr(C, align(128))]
@@ -50,32 +56,6 @@ const _: () =
 
 pub(crate) const STATE_OPEN: u64 = 1;
 const STATE_CLOSED: u64 = 2;
-
-/// One claim in the directory.
-#[repr(C, align(64))]
-#[derive(Debug)]
-struct Slot {
-    state: AtomicU64,
-    claimant: IdentityWords,
-    /// Messages and bytes that came through it; the owner's words.
-    received: [AtomicU64; 2],
-}
-
-#[cfg(not(loom))]
-const _: () = assert!(size_of::<Slot>() == crate::layout::SLOT_BYTES);
-
-// SAFETY: repr(C), all fields atomic words; any bytes are valid.
-unsafe impl SharedLayout for Slot {}
-
-const SLOT_FREE: u64 = 0;
-/// Stages of a claim, beside the claimant's incarnation.
-const STAGE_CLAIMED: u64 = 1;
-const STAGE_ACTIVE: u64 = 2;
-
-/// Whether the state of a slot says that its claimant is named.
-pub(crate) fn is_active(state: u64) -> bool {
-    state & STAGE_BITS == STAGE_ACTIVE
-}
 
 /// Why a file is not a region we can use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,48 +121,6 @@ impl RegionHeader {
     }
 }
 
-impl Slot {
-    fn claim(&self, claimant: &Identity) -> bool {
-        let incarnation = claimant.incarnation & !STAGE_BITS;
-        // Whoever dies after this exchange has said who it was: its bell is named after its incarnation.
-        // Pairs with the release store in `free`: the lane has been reset.
-        let taken = self.state.compare_exchange(
-            SLOT_FREE,
-            incarnation | STAGE_CLAIMED,
-            Ordering::Acquire,
-            Ordering::Relaxed,
-        );
-        if taken.is_err() {
-            return false;
-        }
-        crash_point!(8, "claim: a slot is taken, its claimant not named");
-        self.claimant.store(claimant);
-        // Pairs with the load in `claimant`.
-        self.state
-            .store(incarnation | STAGE_ACTIVE, Ordering::Release);
-        crash_point!(9, "claim: the claimant is named, nothing sent");
-        true
-    }
-
-    fn claimant(&self) -> Option<Identity> {
-        // Pairs with the last store in `claim`.
-        is_active(self.state.load(Ordering::Acquire)).then(|| self.claimant.load())
-    }
-
-    /// The incarnation that holds it, named or not.
-    fn holder(&self) -> Option<u64> {
-        let state = self.state.load(Ordering::Acquire);
-        (state != SLOT_FREE).then_some(state & !STAGE_BITS)
-    }
-
-    fn free(&self) {
-        for word in &self.received {
-            word.store(0, Ordering::Relaxed);
-        }
-        self.state.store(SLOT_FREE, Ordering::Release);
-    }
-}
-
 /// Where the header lies, found once: bells are looked at in every round of progress.
 #[derive(Clone, Copy, Debug)]
 struct HeaderPointer(*const RegionHeader);
@@ -201,17 +139,18 @@ impl Region {
         identity: &Identity,
         probe: (u64, u64),
     ) -> Result<Self, AttachError> {
-        let region = Self::over(map(file)?);
+        let region = Self::over(map(file, 0, REGION_BYTES)?);
         region.header().write(identity, probe);
         Ok(region)
     }
 
-    /// Maps a remote's region and checks that it is one, of our layout, and open. Slow path.
+    /// Maps what every sender needs of a remote's region, and checks that it is one, of our layout,
+    /// and open. Slow path.
     ///
     /// # Errors
     /// Each variant of [`AttachError`] as its name says.
     pub fn attach(file: std::os::fd::BorrowedFd<'_>) -> Result<Self, AttachError> {
-        let region = Self::over(map(file)?);
+        let region = Self::over(map(file, 0, SHARED_BYTES)?);
         region.header().check()?;
         Ok(region)
     }
@@ -232,16 +171,14 @@ impl Region {
         unsafe { &*self.header.0 }
     }
 
-    fn slot(&self, index: usize) -> Option<&Slot> {
-        self.mapping
-            .values::<Slot>(SLOTS_OFFSET, SLOT_COUNT)
-            .ok()?
-            .get(index)
-    }
-
-    /// The mapping, for lanes and pipes.
+    /// What is mapped: all of one's own region; of a remote's, all but the lanes.
     pub fn mapping(&self) -> &Mapping {
         &self.mapping
+    }
+
+    /// Its directory of senders. Slow path.
+    pub fn slots(&self) -> Slots<'_> {
+        Slots::of(&self.mapping, &self.header().claim_hint)
     }
 
     /// Its bells.
@@ -289,34 +226,6 @@ impl Region {
         self.header().close();
     }
 
-    /// Claims a slot to send through; None if all are taken. Slow path: a few locked operations.
-    pub fn claim(&self, claimant: &Identity) -> Option<usize> {
-        let start = self.header().claim_hint.fetch_add(1, Ordering::Relaxed) as usize;
-        for step in 0..SLOT_COUNT {
-            let index = (start.wrapping_add(step)) % SLOT_COUNT;
-            if self.slot(index)?.claim(claimant) {
-                return Some(index);
-            }
-        }
-        None
-    }
-
-    /// How many slots were ever claimed, at most: those from here on are free. A remote's word, kept in range.
-    pub fn claimed_count(&self) -> usize {
-        let hint = self.header().claim_hint.load(Ordering::Relaxed);
-        usize::try_from(hint).map_or(SLOT_COUNT, |hint| hint.min(SLOT_COUNT))
-    }
-
-    /// Who sends through a slot of one's own region; None if it is free or the claim is not complete.
-    pub fn claimant(&self, index: usize) -> Option<Identity> {
-        self.slot(index)?.claimant()
-    }
-
-    /// The incarnation of whoever has taken a slot of one's own region, even if the claim is not complete; None if it is free.
-    pub fn holder(&self, index: usize) -> Option<u64> {
-        self.slot(index)?.holder()
-    }
-
     /// Shows our counts to tools. Not for the fast path: a few dozen stores.
     pub fn publish(&self, counters: &Counters) {
         self.header().published.store(counters);
@@ -327,27 +236,22 @@ impl Region {
     pub fn last_progress_ns(&self) -> u64 {
         self.header().published.written_ns()
     }
-
-    /// Shows what came through a slot of ours since it was claimed.
-    pub fn publish_inflow(&self, index: usize, messages: u64, bytes: u64) {
-        if let Some(slot) = self.slot(index) {
-            slot.received[0].store(messages, Ordering::Relaxed);
-            slot.received[1].store(bytes, Ordering::Relaxed);
-        }
-    }
-
-    /// Frees a slot whose claimant is gone. Its lane must have been reset.
-    pub fn free(&self, index: usize) {
-        if let Some(slot) = self.slot(index) {
-            // Whoever died at our memory is not at it any more.
-            Registrations::of(&self.mapping).end(index);
-            slot.free();
-        }
-    }
 }
 
-fn map(file: std::os::fd::BorrowedFd<'_>) -> Result<Mapping, AttachError> {
-    Mapping::shared(file, REGION_BYTES).map_err(|error| match error.kind() {
+/// Maps the lane of a slot, which a sender needs besides a remote's [`Region`]. Slow path.
+///
+/// # Errors
+/// [`AttachError::NotMapped`]; [`AttachError::NotARegion`] if the file ends before it.
+pub fn map_lane(file: std::os::fd::BorrowedFd<'_>, slot: usize) -> Result<Mapping, AttachError> {
+    map(file, lane_offset(slot), LANE_BYTES)
+}
+
+fn map(
+    file: std::os::fd::BorrowedFd<'_>,
+    start_bytes: usize,
+    length_bytes: usize,
+) -> Result<Mapping, AttachError> {
+    Mapping::part(file, start_bytes, length_bytes).map_err(|error| match error.kind() {
         std::io::ErrorKind::UnexpectedEof => AttachError::NotARegion,
         _ => AttachError::NotMapped(error.raw_os_error().unwrap_or(0)),
     })
@@ -355,8 +259,10 @@ fn map(file: std::os::fd::BorrowedFd<'_>) -> Result<Mapping, AttachError> {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::slots::STAGE_CLAIMED;
     use super::*;
     use crate::layout::MAGIC;
+    use crate::layout::SLOT_COUNT;
     use std::net::SocketAddr;
     use std::os::fd::AsFd;
     use weft_os::process_id::{ProcessId, START_BITS};
@@ -389,12 +295,12 @@ mod tests {
             ..identity(0)
         };
         let slots = [
-            theirs.claim(&identity(2000)).expect("slot"),
-            theirs.claim(&v6).expect("slot"),
+            theirs.slots().claim(&identity(2000)).expect("slot"),
+            theirs.slots().claim(&v6).expect("slot"),
         ];
         assert_ne!(slots[0], slots[1]);
-        assert_eq!(own.claimant(slots[0]), Some(identity(2000)));
-        assert_eq!(own.claimant(slots[1]), Some(v6));
+        assert_eq!(own.slots().claimant(slots[0]), Some(identity(2000)));
+        assert_eq!(own.slots().claimant(slots[1]), Some(v6));
     }
 
     #[test]
@@ -402,13 +308,37 @@ mod tests {
     fn whoever_takes_a_slot_is_known_before_it_is_named() {
         let file = new_file();
         let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("create");
-        assert_eq!(region.holder(3), None);
-        let slot = region.slot(3).expect("a slot");
+        assert_eq!(region.slots().holder(3), None);
+        let slot = region.slots().at(3).expect("a slot");
         let state = identity(2).incarnation | STAGE_CLAIMED;
         slot.state.store(state, Ordering::Relaxed);
-        assert_eq!((region.holder(3), region.claimant(3)), (Some(76), None));
-        region.free(3);
-        assert_eq!(region.holder(3), None);
+        assert_eq!(
+            (region.slots().holder(3), region.slots().claimant(3)),
+            (Some(76), None)
+        );
+        region.slots().free(3);
+        assert_eq!(region.slots().holder(3), None);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
+    fn a_refused_slot_says_so_to_its_claimant_and_is_still_held() {
+        let file = new_file();
+        let own = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("create");
+        let theirs = Region::attach(file.as_fd()).expect("attach");
+        let claimant = identity(2);
+        let slot = theirs.slots().claim(&claimant).expect("slot");
+        assert!(!theirs.slots().is_refused(slot, claimant.incarnation));
+        own.slots().refuse(slot);
+        assert!(theirs.slots().is_refused(slot, claimant.incarnation));
+        assert!(!theirs.slots().is_refused(slot, 80), "another one's");
+        assert_eq!(
+            (own.slots().claimant(slot), own.slots().holder(slot)),
+            (None, Some(76))
+        );
+        theirs.slots().free(slot);
+        assert_eq!(own.slots().holder(slot), None);
+        assert!(!theirs.slots().is_refused(slot, claimant.incarnation));
     }
 
     #[test]
@@ -417,11 +347,11 @@ mod tests {
         let file = new_file();
         let region = Region::create(file.as_fd(), &identity(1), (0, 0)).expect("create");
         for _ in 0..SLOT_COUNT {
-            region.claim(&identity(2)).expect("slot");
+            region.slots().claim(&identity(2)).expect("slot");
         }
-        assert_eq!(region.claim(&identity(3)), None);
-        region.free(17);
-        assert_eq!(region.claim(&identity(3)), Some(17));
+        assert_eq!(region.slots().claim(&identity(3)), None);
+        region.slots().free(17);
+        assert_eq!(region.slots().claim(&identity(3)), Some(17));
     }
 
     #[test]

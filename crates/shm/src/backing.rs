@@ -6,18 +6,15 @@
 //! reserved before they are used; anonymous memory is taken as it is touched, which costs less.
 
 use std::io;
-use std::net::SocketAddr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use weft_os::region_file::{create_in, create_memfd, is_length_sealed, reserve};
 use weft_ring::layout::{
-    LANE_NARROW_BYTES, LANES_OFFSET, PAGE_BYTES, PIPE_BYTES, REGION_BYTES, REGISTRATIONS_OFFSET,
-    lane_offset, pipe_offset,
+    LANE_NARROW_BYTES, PAGE_BYTES, PIPE_BYTES, PIPES_OFFSET, REGION_BYTES, lane_offset, pipe_offset,
 };
 
 use crate::settings::{OpenError, Settings};
-use crate::transport::region_name;
 
 /// Where regions go when the system refuses anonymous memory and the user names no folder. Specified: it is in memory on every Linux
 /// that has it.
@@ -26,8 +23,8 @@ const SHARED_MEMORY: &str = "/dev/shm";
 /// Operation not permitted, and no such system call (errno 1 and 38): what filters of system calls answer.
 const REFUSED: [i32; 2] = [1, 38];
 
-/// Makes the file of a region. Set-up.
-pub(crate) fn make_file(settings: &Settings, address: SocketAddr) -> Result<OwnedFd, OpenError> {
+/// Makes the file of a region, by a name that /proc shows. Set-up.
+pub(crate) fn make_file(settings: &Settings, name: &str) -> Result<OwnedFd, OpenError> {
     let length_bytes = REGION_BYTES as u64;
     let in_folder = |folder: &Path| {
         create_in(folder, length_bytes)
@@ -35,7 +32,6 @@ pub(crate) fn make_file(settings: &Settings, address: SocketAddr) -> Result<Owne
                 let file = reserve_header(file)?;
                 let descriptor = std::os::fd::AsFd::as_fd(&file);
                 reserve_pipe(descriptor, 0)?;
-                reserve_registrations(descriptor)?;
                 Ok(file)
             })
             .map_err(|error| OpenError::Directory(folder.to_owned(), error))
@@ -43,7 +39,7 @@ pub(crate) fn make_file(settings: &Settings, address: SocketAddr) -> Result<Owne
     if let Some(folder) = &settings.directory {
         return in_folder(folder);
     }
-    match create_memfd(&region_name(address), length_bytes) {
+    match create_memfd(name, length_bytes) {
         Ok(file) => reserve_header(file).map_err(OpenError::Region),
         Err(error)
             if REFUSED
@@ -56,8 +52,9 @@ pub(crate) fn make_file(settings: &Settings, address: SocketAddr) -> Result<Owne
     }
 }
 
+/// Reserves the header, the slots, and what tells remotes of registered memory.
 fn reserve_header(file: OwnedFd) -> io::Result<OwnedFd> {
-    reserve(std::os::fd::AsFd::as_fd(&file), 0, LANES_OFFSET as u64)?;
+    reserve(std::os::fd::AsFd::as_fd(&file), 0, PIPES_OFFSET as u64)?;
     Ok(file)
 }
 
@@ -73,12 +70,6 @@ pub(crate) fn reserve_lane(file: BorrowedFd<'_>, slot: usize) -> io::Result<()> 
     }
     let offset = lane_offset(slot) as u64;
     reserve(file, offset, (PAGE_BYTES + LANE_NARROW_BYTES) as u64)
-}
-
-/// Reserves what tells remotes of registered memory.
-fn reserve_registrations(file: BorrowedFd<'_>) -> io::Result<()> {
-    let length = REGION_BYTES - REGISTRATIONS_OFFSET;
-    reserve(file, REGISTRATIONS_OFFSET as u64, length as u64)
 }
 
 /// Reserves a pipe. Slow path: once for each pipe.

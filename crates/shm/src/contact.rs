@@ -11,24 +11,23 @@ use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use weft_contract::{RemoteId, TransferError};
-use weft_os::local_socket::{Connection, Listener};
+use weft_memory::{Mapping, Reserved};
+use weft_os::local_socket::Connection;
 use weft_os::process_id::ProcessId;
 use weft_os::{clock, crash_point, interface, process, region_file};
-use weft_ring::layout::SLOT_COUNT;
-use weft_ring::{AttachError, Pool, Producer, Region};
+use weft_ring::layout::{LANE_BYTES, SHARED_BYTES, SLOT_COUNT};
+use weft_ring::{AttachError, Pool, Producer, Region, map_lane};
 
 use crate::backing;
+use crate::own::{listener_name, region_name};
 use crate::remote::{Attached, Attempt, Link, warm_lane, warm_pipe};
 use crate::send::WIDE_LANES;
-use crate::transport::{Transport, listener_name, region_name};
+use crate::transport::Transport;
 use crate::views::Views;
 
 /// How long a remote whose slots are all taken is asked again. Chosen: an owner that makes progress looks after the dead ten
 /// times a second, and frees what they held.
 const FULL_LIMIT_NS: u64 = 2_000_000_000;
-
-/// Askers that are answered at one address at a time. Chosen: a thousand wait some tens of milliseconds.
-const ANSWERED_COUNT: usize = 64;
 
 /// Why a region that was found is not used now.
 enum Obstacle {
@@ -57,7 +56,9 @@ impl Transport {
             return;
         }
         let link = if self.own.is_at(entry.address) {
-            self.attach_file(remote, self.own.region.clone(), process::own_pid())
+            let whole = self.own.region.mapping().clone();
+            let region = self.own.region.clone();
+            self.attach_file(remote, region, process::own_pid(), |_| Ok(whole))
                 .unwrap_or_else(|why| self.put_off(remote, why))
         } else {
             self.reach(remote)
@@ -79,10 +80,16 @@ impl Transport {
                 weft_ring::layout::LAYOUT_VERSION
             ),
             TransferError::NoMemory => format!(
-                "no contact with {address}: its region, {} MiB of addresses, cannot be mapped; see the limits of this job \
-                 on memory (ulimit -v, cgroup) and on mappings (vm.max_map_count){}",
-                weft_ring::layout::REGION_BYTES >> 20,
-                weft_os::limits::in_words()
+                "no shared memory with {address}: its region, {} MiB of addresses, cannot be \
+                 mapped; see the limits of this job on memory (ulimit -v, cgroup) and on mappings \
+                 (vm.max_map_count){}{}",
+                (SHARED_BYTES + LANE_BYTES) >> 20,
+                weft_os::limits::in_words(),
+                if self.settings.has_other_way {
+                    "; its messages go over the network"
+                } else {
+                    "; with a key (FI_WEFT_JOB_KEY) they would go over the network"
+                }
             ),
             _ => format!("no contact with {address}: {why}"),
         });
@@ -118,6 +125,12 @@ impl Transport {
     }
 
     fn set_link(&mut self, remote: RemoteId, link: Link) {
+        if self.settings.has_other_way && matches!(link, Link::Failed(TransferError::NoMemory)) {
+            self.report_failure(remote, TransferError::NoMemory);
+            self.remotes[remote.index()].link = Link::Elsewhere { is_told: false };
+            self.lost_again.push((remote, TransferError::NoMemory));
+            return;
+        }
         match &link {
             Link::Ready(_) => {
                 self.statistics.remotes += 1;
@@ -162,18 +175,24 @@ impl Transport {
         }
         crash_point!(6, "contact: the region is asked for");
         let process = ProcessId::of(who.pid, &self.own.identity.process);
-        Link::Asking(connection, process)
+        // Whoever takes messages of a remote must be able to answer it: now is when that is known.
+        match Reserved::new(self.own.file.as_fd(), SHARED_BYTES + LANE_BYTES) {
+            Ok(reserved) => Link::Asking(connection, process, reserved),
+            Err(_) => Link::Failed(TransferError::NoMemory),
+        }
     }
 
     /// Looks whether a remote that was asked for its region has sent it; true when the question is settled.
     pub(crate) fn continue_asking(&mut self, remote: RemoteId) -> bool {
-        let Link::Asking(connection, process) = &self.remotes[remote.index()].link else {
+        let Link::Asking(connection, process, reserved) = &mut self.remotes[remote.index()].link
+        else {
             return true;
         };
         let link = match connection.receive_file() {
             Ok(None) => return false,
             Ok(Some(file)) => {
                 let pid = process.map_or(0, |process| process.pid);
+                reserved.give_back();
                 self.attach(remote, file, pid)
             }
             Err(_) => Link::Failed(TransferError::RemoteLost),
@@ -189,7 +208,8 @@ impl Transport {
         match Region::attach(file.as_fd()) {
             Ok(region) => {
                 crash_point!(7, "contact: the region is mapped, no slot claimed");
-                let link = match self.attach_file(remote, region, pid) {
+                let lane = |slot| map_lane(file.as_fd(), slot);
+                let link = match self.attach_file(remote, region, pid, lane) {
                     Ok(link) => link,
                     Err(why) => return self.put_off(remote, why),
                 };
@@ -204,14 +224,18 @@ impl Transport {
                 }
                 link
             }
-            Err(AttachError::OtherLayout { .. }) => Link::Failed(TransferError::VersionMismatch),
-            Err(AttachError::NotMapped(_)) => Link::Failed(TransferError::NoMemory),
-            Err(AttachError::NotARegion) => Link::Failed(TransferError::Corrupt),
-            Err(AttachError::Closed) => Link::Failed(TransferError::RemoteLost),
+            Err(error) => Link::Failed(why_not_attached(error)),
         }
     }
 
-    fn attach_file(&self, remote: RemoteId, region: Region, pid: u32) -> Result<Link, Obstacle> {
+    /// Claims a slot in a region, whose lane is then mapped with `lane`.
+    fn attach_file(
+        &self,
+        remote: RemoteId,
+        region: Region,
+        pid: u32,
+        lane: impl FnOnce(usize) -> Result<Mapping, AttachError>,
+    ) -> Result<Link, Obstacle> {
         let address = self.remotes[remote.index()].address;
         let owner = region.owner();
         if !is_same_endpoint(owner.address, address) {
@@ -224,12 +248,15 @@ impl Transport {
             return Err(Obstacle::Replaced);
         }
         let slot = region
+            .slots()
             .claim(&self.own.facing(address))
             .ok_or(Obstacle::Full)?;
-        let ends = (
-            Producer::attach(region.mapping(), slot),
-            Pool::attach(region.mapping(), slot),
-        );
+        let lane = lane(slot).map_err(|error| {
+            // Nobody has heard of the claim yet.
+            region.slots().free(slot);
+            Obstacle::Lasting(why_not_attached(error))
+        })?;
+        let ends = (Producer::attach(&lane, slot), Pool::attach(&lane, slot));
         let (Some(producer), Some(pool)) = ends else {
             return Err(Obstacle::Lasting(TransferError::Corrupt));
         };
@@ -237,6 +264,7 @@ impl Transport {
             producer,
             pool,
             region,
+            lane,
             owner,
             slot,
             pid,
@@ -262,32 +290,19 @@ impl Transport {
         {
             return;
         }
-        warm_lane(&self.own.region, slot);
+        warm_lane(self.own.region.mapping(), slot);
         warm_pipe(&self.own.region);
         entry.piped.skip_first();
         entry.parted.skip_first();
     }
+}
 
-    /// Hands our region to those who asked for it; forgets those who only looked who we are. Some at a time: whoever connects
-    /// again and again must not keep us here.
-    pub(crate) fn answer_askers(&self) {
-        self.own
-            .listeners()
-            .for_each(|listener| self.answer_at(listener));
-    }
-
-    fn answer_at(&self, listener: &Listener) {
-        for connection in std::iter::from_fn(|| listener.accept()).take(ANSWERED_COUNT) {
-            if connection
-                .credentials()
-                .is_ok_and(|who| who.uid == process::own_uid())
-            {
-                crash_point!(17, "answer: an asker is accepted, the region not sent");
-                // An asker that found the region by itself has hung up already; that is no error.
-                let _ = connection.send_file(self.own.file.as_fd());
-                crash_point!(18, "answer: the region is sent");
-            }
-        }
+fn why_not_attached(error: AttachError) -> TransferError {
+    match error {
+        AttachError::OtherLayout { .. } => TransferError::VersionMismatch,
+        AttachError::NotMapped(_) => TransferError::NoMemory,
+        AttachError::NotARegion => TransferError::Corrupt,
+        AttachError::Closed => TransferError::RemoteLost,
     }
 }
 
@@ -298,7 +313,7 @@ fn reserved(mut link: Link, file: BorrowedFd<'_>) -> Link {
     };
     if backing::reserve_lane(file, attached.slot).is_err() {
         // Nobody has heard of the claim yet.
-        attached.region.free(attached.slot);
+        attached.region.slots().free(attached.slot);
         return Link::Failed(TransferError::NoMemory);
     }
     if !backing::grows(file) {

@@ -85,7 +85,7 @@ impl Transport {
         let begin_ns = clock::monotonic_ns();
         let mut next_look_ns = begin_ns + LEAVE_LOOK_NS;
         loop {
-            let users = registrations.users(index, region.claimed_count());
+            let users = registrations.users(index, region.slots().claimed_count());
             if users.is_empty() {
                 return true;
             }
@@ -94,6 +94,7 @@ impl Transport {
                 next_look_ns = now_ns + LEAVE_LOOK_NS;
                 let is_dead = |slot: &usize| {
                     region
+                        .slots()
                         .claimant(*slot)
                         .is_none_or(|claimant| self.own.is_gone(&claimant))
                 };
@@ -249,7 +250,7 @@ mod tests {
 
     fn begin_as(owner: &Transport, claimant: &Identity, key: u64) -> (usize, Option<Lease>) {
         let region = &owner.own.region;
-        let slot = region.claim(claimant).expect("a slot");
+        let slot = region.slots().claim(claimant).expect("a slot");
         (slot, Registrations::of(region.mapping()).begin(slot, key))
     }
 

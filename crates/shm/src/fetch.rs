@@ -10,6 +10,7 @@ use weft_ring::PipeReader;
 use weft_ring::layout::CHUNK_BYTES;
 
 use crate::choice::{Lesson, Method};
+use crate::protocol::FINISH;
 use crate::remote::{Link, PIPE_LAP_BYTES};
 use crate::rendezvous::RemoteOffer;
 use crate::shares::Sharing;
@@ -372,7 +373,11 @@ impl Transport {
         owner.on_landed(fetch.landing.token, Ok(()));
         // After its last chunk a piped send is over for its sender, unless it waits for the receipt.
         if is_mapped {
-            self.finish_mapped(fetch.offer.remote, fetch.offer.send_id);
+            self.answer(
+                fetch.offer.remote,
+                FINISH,
+                [fetch.offer.send_id, 1, 0, 0, 0, 0, 0],
+            );
         } else if !by_pipe || fetch.offer.wants_receipt {
             self.finish(fetch.offer.remote, fetch.offer.send_id);
         }

@@ -206,8 +206,9 @@ impl Transport {
             return;
         }
         self.housekeeping.next_tick_ns = now_ns + TICK_NS;
-        self.answer_askers();
+        self.own.answer_askers();
         self.continue_contacts();
+        self.hear_refusals();
         self.rest_silent_lanes();
         self.publish(now_ns);
         if now_ns >= self.housekeeping.next_life_check_ns {
@@ -257,7 +258,7 @@ impl Transport {
                 let (new, all) = lane.fold();
                 self.statistics.received[0] += new[0];
                 self.statistics.received[1] += new[1];
-                self.own.region.publish_inflow(slot, all[0], all[1]);
+                self.own.region.slots().publish_inflow(slot, all[0], all[1]);
             }
             match lane.quiet_ticks {
                 QUIET_TICKS if many => {

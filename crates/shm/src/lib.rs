@@ -13,14 +13,15 @@
 //!   way its first bytes come along, and the rest may come as a streamed message does.
 //!
 //! One message down: [`send`] -> ring's producer. One message up: [`receive`] -> `Owner`. In the order they are met:
-//! - [`settings`], [`transport`] (the struct and its `Peer` face), [`backing`] (the file of a region), [`contact`] (finding
-//!   a remote's region), [`remote`]
+//! - [`settings`], [`transport`] (the struct and its `Peer` face), [`own`] (what others see of us),
+//!   [`backing`] (the file of a region), [`contact`] (finding a remote's region), [`remote`]
 //! - [`send`], [`manner`] (streamed or offered), [`receive`], [`stream`]
 //! - long messages: [`rendezvous`], [`fetch`], [`pipelined`], [`parted`], [`shares`], [`heap`], [`ways`], [`both_ways`] and [`choice`] (which of them), [`stores`]
 //!   (through the cache or past it)
 //! - [`direct`] and [`views`]: registered memory that is touched without its owner's help
-//! - [`housekeeping`] (what is done now and then), [`lives`] (who died), [`loss`] (what ends with it), [`sleep`], [`statistics`], [`published`] (what tools see of it),
-//!   [`protocol`] (kinds of cells, thresholds)
+//! - [`housekeeping`] (what is done now and then), [`lives`] (who died), [`loss`] (what ends with
+//!   it), [`refusal`] (messages that go another way), [`sleep`], [`statistics`], [`published`]
+//!   (what tools see of it), [`protocol`] (kinds of cells, thresholds)
 //!
 //! The formats are specified in docs/shm-layout.md.
 #![forbid(unsafe_code)]
@@ -44,11 +45,15 @@ mod loss_tests;
 mod manner;
 #[cfg(test)]
 mod manner_tests;
+mod own;
 mod parted;
 mod pipelined;
 pub mod protocol;
 mod published;
 mod receive;
+mod refusal;
+#[cfg(test)]
+mod refusal_tests;
 mod remote;
 mod rendezvous;
 mod send;

@@ -12,8 +12,9 @@ use weft_os::process_id::ProcessId;
 use weft_ring::layout::SLOT_COUNT;
 use weft_ring::{Consumer, Identity};
 
+use crate::own::listener_name;
 use crate::remote::Link;
-use crate::transport::{Transport, listener_name};
+use crate::transport::Transport;
 
 /// Lanes and remotes nobody waits for that are looked after at a time. Chosen: ten looks in a
 /// second then see to 640, at some ten microseconds each.
@@ -47,9 +48,11 @@ impl Transport {
             Link::Ready(attached) => {
                 !attached.region.is_open() || self.own.is_gone(&attached.owner)
             }
-            Link::Asking(_, Some(process)) => process.has_ended(own),
-            Link::Asking(_, None) => false,
-            Link::Unknown => {
+            Link::Asking(_, Some(process), _) => process.has_ended(own),
+            Link::Asking(_, None, _) => false,
+            // What comes of it is the business of the way that it is reached by.
+            Link::Elsewhere { .. } if entry.inbound.is_none() => false,
+            Link::Unknown | Link::Elsewhere { .. } => {
                 let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_ref());
                 match (inbound, entry.attempt.seen) {
                     (Some(lane), _) => self.own.is_gone(&lane.claimant),
@@ -122,15 +125,15 @@ impl Transport {
     /// and those of the dead that were cut off while they lived.
     pub(crate) fn free_abandoned_slots(&mut self) {
         let region = &self.own.region;
-        for slot in 0..region.claimed_count() {
+        for slot in 0..region.slots().claimed_count() {
             if self.inbound[slot].is_some() {
                 continue;
             }
-            let Some(incarnation) = region.holder(slot) else {
+            let Some(incarnation) = region.slots().holder(slot) else {
                 continue;
             };
             // The order matters: who is dead now and has rung before is heard in the next round.
-            let is_dead = match region.claimant(slot) {
+            let is_dead = match region.slots().claimant(slot) {
                 Some(claimant) => self.own.is_gone(&claimant),
                 // It died before it could write more than its incarnation.
                 None => self.own.has_closed(incarnation),
@@ -141,7 +144,7 @@ impl Transport {
             {
                 lane.reset();
                 self.housekeeping.shut.remove(&slot);
-                region.free(slot);
+                region.slots().free(slot);
             }
         }
     }

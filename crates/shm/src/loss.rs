@@ -4,9 +4,11 @@
 //! Called by lives, which looks after the living now and then, and by whoever finds a remote gone or its words broken (receive,
 //! fetch, contact).
 
-use weft_contract::{Landing, Owner, RemoteId, TransferError};
+use weft_contract::{Landing, Owner, RemoteId, TransferError, TurnedAway};
 use weft_os::crash_point;
 
+use crate::own::bell_name;
+use crate::refusal;
 use crate::remote::{Attempt, Link};
 use crate::rendezvous::Offer;
 use crate::stream::Target;
@@ -25,6 +27,14 @@ impl Transport {
             return self.part(remote, owner);
         }
         let entry = &mut self.remotes[remote.index()];
+        if matches!(entry.link, Link::Elsewhere { is_told: false }) {
+            if !self.transfers.owe_answers(remote) {
+                return self.turn_away(remote, owner);
+            }
+            entry.link = Link::Failed(why);
+        } else if entry.has_refused(&self.own.identity) {
+            return self.turn_away(remote, owner);
+        }
         if !matches!(entry.link, Link::Failed(_)) {
             return; // another process has taken its address over
         }
@@ -39,6 +49,67 @@ impl Transport {
                 owner.on_landed(landing.token, Err(why));
             }
             owner.on_remote_lost(remote, why);
+        }
+    }
+
+    /// Gives the owner back what a remote has not received, to be sent another way.
+    #[cold]
+    fn turn_away<O: Owner>(&mut self, remote: RemoteId, owner: &mut O) {
+        let why = TransferError::NoMemory;
+        let entry = &mut self.remotes[remote.index()];
+        let was_watched = std::mem::take(&mut entry.watched);
+        entry.controls.clear();
+        let waiting = std::mem::take(&mut entry.waiting);
+        let told = Link::Elsewhere { is_told: true };
+        let mut sends = Vec::new();
+        if let Link::Ready(attached) = std::mem::replace(&mut entry.link, told) {
+            self.wide_lanes -= u32::from(attached.is_wide()).min(self.wide_lanes);
+            let (returned, lost) =
+                refusal::take_back(remote, *attached, waiting, &mut self.transfers);
+            sends = returned;
+            for token in lost {
+                owner.on_sent(token, Err(why));
+            }
+        }
+        self.sending.retain(|&other| other != remote);
+        owner.on_turned_away(TurnedAway {
+            remote,
+            why,
+            sends,
+            was_watched,
+        });
+    }
+
+    /// Whether the lane of a slot is refused: the cell at its front needs an answer, and its sender
+    /// cannot be answered. Slow path.
+    #[cold]
+    pub(crate) fn refuses(&mut self, slot: usize) -> bool {
+        let lane = self.inbound[slot].as_ref();
+        let Some(lane) = lane.filter(|lane| lane.needs_answer()) else {
+            return false;
+        };
+        let (remote, incarnation) = (lane.remote, lane.claimant.incarnation);
+        self.contact(remote);
+        let entry = &mut self.remotes[remote.index()];
+        if !matches!(entry.link, Link::Elsewhere { .. }) {
+            return false;
+        }
+        entry.inbound = None;
+        if let Some(mut lane) = self.inbound[slot].take() {
+            lane.consumer.settle();
+        }
+        self.polled.retain(|&other| other != slot);
+        self.own.region.slots().refuse(slot);
+        // It may sleep.
+        self.own.ringer.ring(&bell_name(incarnation));
+        true
+    }
+
+    /// Looks whether somebody who was sent to cannot answer. Slow path.
+    pub(crate) fn hear_refusals(&mut self) {
+        let own = &self.own.identity;
+        if let Some(remote) = refusal::refusing(&self.transfers, &self.remotes, own) {
+            self.lost_again.push((remote, TransferError::NoMemory));
         }
     }
 
@@ -118,7 +189,7 @@ impl Transport {
             lane.consumer.reset();
             crash_point!(46, "loss: the lane is reset, its slot not free");
             self.polled.retain(|&other| other != slot);
-            self.own.region.free(slot);
+            self.own.region.slots().free(slot);
         }
     }
 
@@ -181,6 +252,7 @@ mod tests {
     use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
     use crate::remote::Link;
+    use crate::sink::{open_with, tagged};
     use crate::{Settings, SingleCopy, Transport};
 
     /// What it was told, in order; offers go into its buffer.
@@ -210,24 +282,8 @@ mod tests {
         }
     }
 
-    fn open() -> Transport {
-        Transport::open(Settings {
-            address: Some(([127, 0, 0, 1], 0).into()),
-            ..Settings::default()
-        })
-        .expect("transport")
-    }
-
     fn say_a_word(transport: &mut Transport) {
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Tagged,
-            tag: 1,
-            cq_data: None,
-            level: CompletionLevel::Transmit,
-            token: SendToken(1),
-            inject: false,
-        };
+        let op = tagged(1, CompletionLevel::Transmit);
         while transport
             .post_send(&op, &UserBuffer::leaked(&[8]))
             .is_err_and(|error| error == PostError::Busy)
@@ -236,7 +292,7 @@ mod tests {
 
     #[test]
     fn first_and_last_word_of_one_that_leaves_comes_before_its_loss() {
-        let (mut ours, mut theirs) = (open(), open());
+        let [mut ours, mut theirs] = [(), ()].map(|()| open_with(Settings::default()));
         ours.add_remote(RemoteId(0), theirs.local_address());
         theirs.add_remote(RemoteId(0), ours.local_address());
         say_a_word(&mut ours);
@@ -253,23 +309,15 @@ mod tests {
     #[test]
     fn a_receive_that_needs_our_answer_ends_when_its_sender_cannot_be_answered() {
         const LONG: usize = 3_000_000;
-        let settings = || Settings {
-            address: Some(([127, 0, 0, 1], 0).into()),
-            single_copy: SingleCopy::Never,
-            ..Settings::default()
-        };
-        let [mut ours, mut theirs] = [(), ()].map(|()| Transport::open(settings()).expect("open"));
+        let [mut ours, mut theirs] = [(), ()].map(|()| {
+            open_with(Settings {
+                single_copy: SingleCopy::Never,
+                ..Settings::default()
+            })
+        });
         theirs.add_remote(RemoteId(0), ours.local_address());
         ours.add_remote(RemoteId(0), theirs.local_address());
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Tagged,
-            tag: 1,
-            cq_data: None,
-            level: CompletionLevel::Transmit,
-            token: SendToken(1),
-            inject: false,
-        };
+        let op = tagged(1, CompletionLevel::Transmit);
         let payload = UserBuffer::leaked(&[LONG]);
         assert_eq!(theirs.post_send(&op, &payload), Ok(Posted::Pending));
         let mut told = Told(Vec::new(), Some(UserBuffer::leaked(&[LONG])));

@@ -19,7 +19,7 @@ fn open() -> Transport {
 /// Claims a slot of one in the name of another, and says what means nothing there.
 fn talk_nonsense(to: &Transport, from: &Transport) -> (usize, Producer) {
     let region = &to.own.region;
-    let slot = region.claim(&from.own.identity).expect("a slot");
+    let slot = region.slots().claim(&from.own.identity).expect("a slot");
     let mut producer = Producer::attach(region.mapping(), slot).expect("its lane");
     say_nonsense(to, slot, &mut producer);
     (slot, producer)
@@ -55,18 +55,27 @@ fn who_is_cut_off_keeps_its_slot_until_it_is_dead() {
         ours.remotes[0].link,
         Link::Failed(TransferError::Corrupt)
     ));
-    assert_eq!(ours.own.region.holder(slot), Some(whose), "it lives");
+    assert_eq!(
+        ours.own.region.slots().holder(slot),
+        Some(whose),
+        "it lives"
+    );
     assert_eq!(ours.statistics.lost, 1, "what it says later is not heard");
-    let others = ours.own.region.claim(&third.own.identity).expect("a slot");
+    let others = ours
+        .own
+        .region
+        .slots()
+        .claim(&third.own.identity)
+        .expect("a slot");
     assert_ne!(others, slot);
 
     drop(theirs);
     ours.answer_bells(&mut Sink);
     ours.free_abandoned_slots();
-    assert_eq!(ours.own.region.holder(slot), None, "it is dead");
+    assert_eq!(ours.own.region.slots().holder(slot), None, "it is dead");
     // Its successor there is heard.
     let again = (0..2000).find_map(|_| {
-        let taken = ours.own.region.claim(&third.own.identity)?;
+        let taken = ours.own.region.slots().claim(&third.own.identity)?;
         (taken == slot).then_some(taken)
     });
     assert_eq!(again, Some(slot));
@@ -80,7 +89,7 @@ fn who_is_cut_off_keeps_its_slot_until_it_is_dead() {
     ours.own.region.doorbell().ring(slot);
     ours.answer_bells(&mut Sink);
     assert_eq!(
-        ours.own.region.holder(slot),
+        ours.own.region.slots().holder(slot),
         Some(third.own.identity.incarnation)
     );
     assert!(

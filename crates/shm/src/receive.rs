@@ -136,6 +136,13 @@ impl Transport {
         }
         lane.received += 1;
         step_seen();
+        let is_answered = matches!(self.remotes[remote.index()].link, Link::Ready(_));
+        if !is_answered && self.refuses(slot) {
+            return false;
+        }
+        let Some(lane) = self.inbound[slot].as_mut() else {
+            return false;
+        };
         let opposite = match &mut self.remotes[remote.index()].link {
             Link::Ready(attached) => Some(&mut attached.pool),
             _ => None,
@@ -200,7 +207,7 @@ impl Transport {
         if self.housekeeping.shut.contains(&slot) {
             return; // it was cut off
         }
-        let Some(claimant) = self.own.region.claimant(slot) else {
+        let Some(claimant) = self.own.region.slots().claimant(slot) else {
             return;
         };
         let own = self.own.region.mapping();

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use weft_contract::{SendOp, TransferError};
 use weft_memory::single_copy::ProcessMemory;
-use weft_memory::{ForeignHeap, UserBuffer};
+use weft_memory::{ForeignHeap, Mapping, Reserved, UserBuffer};
 use weft_os::local_socket::Connection;
 use weft_os::process_id::ProcessId;
 use weft_ring::layout::{
@@ -49,12 +49,19 @@ impl Laps {
 pub(crate) enum Link {
     /// Never tried.
     Unknown,
-    /// Waiting for the remote to hand us its region; the kernel's word for its process, if it is visible.
-    Asking(Connection, Option<ProcessId>),
+    /// Waiting for the remote to hand us its region; the kernel's word for its process, if it is
+    /// visible, and the addresses that the region will take.
+    Asking(Connection, Option<ProcessId>, Reserved),
     /// In contact.
     Ready(Box<Attached>),
     /// Given up.
     Failed(TransferError),
+    /// Not to be reached through shared memory, though it may live: one of us has no addresses left
+    /// for the other's region. What it sends without asking for answers still comes this way.
+    Elsewhere {
+        /// The owner knows, and sends another way.
+        is_told: bool,
+    },
 }
 
 /// A remote whose region we have.
@@ -63,7 +70,10 @@ pub(crate) struct Attached {
     pub(crate) producer: Producer,
     /// The chunks of our lane.
     pub(crate) pool: Pool,
+    /// All of its region but the lanes.
     pub(crate) region: Region,
+    /// Our lane in it.
+    pub(crate) lane: Mapping,
     /// Who it belongs to.
     pub(crate) owner: Identity,
     /// Our slot in its region.
@@ -119,7 +129,7 @@ impl Attached {
         if std::mem::replace(&mut self.is_warm, true) {
             return;
         }
-        warm_lane(&self.region, self.slot);
+        warm_lane(&self.lane, self.slot);
     }
 
     /// Whether our lane goes round its whole data area, and its chunks are in use.
@@ -129,9 +139,9 @@ impl Attached {
 }
 
 /// Has the pages of a wide lane made.
-pub(crate) fn warm_lane(region: &Region, slot: usize) {
+pub(crate) fn warm_lane(mapping: &Mapping, slot: usize) {
     let wide = lane_offset(slot) + PAGE_BYTES;
-    region.mapping().populate(wide, LANE_BYTES - PAGE_BYTES);
+    mapping.populate(wide, LANE_BYTES - PAGE_BYTES);
 }
 
 /// Has the pages made of the pipe that is lent before all others.
@@ -208,6 +218,18 @@ impl Remote {
             announced: None,
             both_ways: None,
             inbound: None,
+        }
+    }
+
+    /// Whether it takes nothing more from our lane, since it cannot answer. Whoever sends to us
+    /// can.
+    pub(crate) fn has_refused(&self, own: &Identity) -> bool {
+        match &self.link {
+            Link::Ready(attached) if self.inbound.is_none() => {
+                let slots = attached.region.slots();
+                slots.is_refused(attached.slot, own.incarnation)
+            }
+            _ => false,
         }
     }
 

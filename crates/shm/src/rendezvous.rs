@@ -81,6 +81,20 @@ impl RemoteOffer {
 }
 
 impl Transfers {
+    /// Whether something of a remote was taken that still needs an answer.
+    pub(crate) fn owe_answers(&self, remote: RemoteId) -> bool {
+        let mut streams = self.streams.iter();
+        let is_offer =
+            |offer: &Offer| matches!(offer, Offer::Remote(offer) if offer.remote == remote);
+        streams.any(|(_, stream)| stream.remote == remote && stream.needs_answer())
+            || self.offers.iter().any(|(_, offer)| is_offer(offer))
+            || self.accepted.iter().any(|(offer, _)| is_offer(offer))
+            || self
+                .fetches
+                .iter()
+                .any(|fetch| fetch.offer.remote == remote)
+    }
+
     /// An OFFER came in.
     pub(crate) fn take_offer<O: Owner>(
         &mut self,

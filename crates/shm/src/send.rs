@@ -156,7 +156,11 @@ impl Transport {
         match &entry.link {
             Link::Ready(_) => {}
             Link::Failed(why) => return Err(PostError::Failed(*why)),
-            Link::Unknown | Link::Asking(..) => {
+            Link::Elsewhere { is_told: true } => {
+                return Err(PostError::Failed(TransferError::NoMemory));
+            }
+            // Whoever is told sends it another way.
+            Link::Unknown | Link::Asking(..) | Link::Elsewhere { is_told: false } => {
                 self.housekeeping.hurry();
                 return Err(PostError::Busy);
             }

@@ -28,6 +28,9 @@ pub struct Settings {
     /// Whether the endpoint holds the UDP port of `address` already; else the transport does, so that no other
     /// endpoint chooses the same address.
     pub port_is_held: bool,
+    /// Whether the owner has another way to remotes whose region finds no addresses here; else what
+    /// is sent to them fails.
+    pub has_other_way: bool,
     /// Single copy or not.
     pub single_copy: SingleCopy,
     /// A directory for the region's file, where memfd_create is not wanted; the file has no name in it.
@@ -43,6 +46,7 @@ impl Default for Settings {
         Self {
             address: None,
             port_is_held: false,
+            has_other_way: false,
             single_copy: SingleCopy::Auto,
             directory: None,
             heap: None,

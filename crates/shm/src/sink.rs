@@ -1,10 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The owners of transports in tests that look at what a transport does: one that wants nothing, and one that takes what is offered.
+//! What tests in this crate share: a transport, a send, and owners: one that wants nothing, and one
+//! that takes what is offered.
 
 use std::net::SocketAddr;
 
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
+
+use crate::{Settings, Transport};
+
+/// A transport at some port of 127.0.0.1.
+pub(crate) fn open_with(settings: Settings) -> Transport {
+    let address = Some(([127, 0, 0, 1], 0).into());
+    Transport::open(Settings {
+        address,
+        ..settings
+    })
+    .expect("transport")
+}
+
+/// A tagged send to the first remote, named like its tag.
+pub(crate) fn tagged(tag: u64, level: CompletionLevel) -> SendOp {
+    SendOp {
+        remote: RemoteId(0),
+        class: Class::Tagged,
+        tag,
+        cq_data: None,
+        level,
+        token: SendToken(tag),
+        inject: false,
+    }
+}
 
 /// Takes everything that comes whole, and leaves offers alone.
 pub(crate) struct Sink;

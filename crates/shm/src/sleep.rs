@@ -11,7 +11,8 @@ use std::os::fd::AsFd;
 use weft_os::crash_point;
 use weft_os::sleep::{WaitSet, barrier_everywhere, join_barriers};
 
-use crate::transport::{Alias, Own, Transport};
+use crate::own::{Alias, Own};
+use crate::transport::Transport;
 
 /// What a sleep needs.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ impl Transport {
         if self.is_busy() || !self.sleeper.can_sleep {
             return false;
         }
-        self.answer_askers();
+        self.own.answer_askers();
         self.own.bell.silence();
         for slot in &self.polled {
             if let Some(lane) = self.inbound[*slot].as_mut() {
@@ -93,6 +94,7 @@ impl Transport {
         crash_point!(44, "sleep: over, still announced");
         self.own.region.doorbell().end_sleep();
         self.own.bell.silence();
+        self.hear_refusals();
         for slot in &self.polled {
             if let Some(lane) = self.inbound[*slot].as_mut() {
                 lane.consumer.set_polled(true);

@@ -65,6 +65,11 @@ impl Stream {
         self.received_bytes >= self.unasked_bytes
     }
 
+    /// Whether its sender waits for an answer.
+    pub(crate) fn needs_answer(&self) -> bool {
+        self.rest.is_some() || self.receipt.is_some()
+    }
+
     pub(crate) fn is_complete(&self) -> bool {
         self.received_bytes == self.expected_bytes
     }

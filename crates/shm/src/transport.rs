@@ -2,62 +2,34 @@
 //! The transport as a whole: what it holds, how it is opened and closed, and its `Peer` face, which only passes
 //! each call on to the file that does the work.
 
-use std::net::{SocketAddr, UdpSocket};
-use std::os::fd::AsFd;
+use std::net::SocketAddr;
 
 use slab::Slab;
 use weft_contract::{
     AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp, TransferError,
 };
 use weft_memory::UserBuffer;
-use weft_os::at_fork::OwnOnly;
-use weft_os::local_socket::{Bell, Listener, Ringer};
-use weft_os::process_id::ProcessId;
-use weft_os::{clock, crash_point, interface, process};
+use weft_os::{clock, crash_point};
 use weft_ring::layout::SLOT_COUNT;
-use weft_ring::{AttachError, Consumer, Head, Identity, Pool, Region};
+use weft_ring::{Consumer, Head, Identity, Pool};
 
-use crate::backing;
 use crate::choice::Choice;
 use crate::fetch::Fetch;
 use crate::housekeeping::Housekeeping;
 use crate::manner::Manners;
+use crate::own::{Own, bell_name};
 use crate::parted::Parts;
 use crate::pipelined::Pipes;
-use crate::protocol::{BYE, FINISH};
+use crate::protocol::{BEGIN, BYE, FINISH, FLAG_RECEIPT, OFFER};
 use crate::published::Received;
 use crate::remote::{Link, Remote};
 use crate::rendezvous::{Offer, Outgoing};
-use crate::settings::{OpenError, Settings, SingleCopy};
+use crate::settings::{OpenError, Settings};
 use crate::shares::Push;
 use crate::sleep::Sleeper;
 use crate::statistics::{Count, Statistics};
 use crate::stores::StoreTrial;
 use crate::stream::Stream;
-
-/// A further address of this endpoint.
-#[derive(Debug)]
-pub(crate) struct Alias {
-    pub(crate) address: SocketAddr,
-    pub(crate) listener: Listener,
-}
-
-/// What this endpoint shows the others.
-#[derive(Debug)]
-pub(crate) struct Own {
-    pub(crate) region: Region,
-    pub(crate) file: OwnOnly,
-    pub(crate) identity: Identity,
-    pub(crate) listener: Listener,
-    pub(crate) bell: Bell,
-    /// Further addresses under which we are found.
-    pub(crate) aliases: Vec<Alias>,
-    pub(crate) ringer: Ringer,
-    /// Keeps the port ours, unless the endpoint does.
-    _port: Option<OwnOnly>,
-    /// The word others try single copy on; boxed, so that its address stays.
-    _probe: Box<u64>,
-}
 
 /// A lane we receive from.
 #[derive(Debug)]
@@ -85,6 +57,15 @@ pub(crate) struct Inbound {
 }
 
 impl Inbound {
+    /// Whether the cell at its front can only be taken by somebody who can answer.
+    pub(crate) fn needs_answer(&self) -> bool {
+        let front = self.consumer.peek().map(|arrival| arrival.head);
+        self.stream.is_none()
+            && front.is_some_and(|head| {
+                matches!(head.kind, OFFER | BEGIN) || head.flags & FLAG_RECEIPT != 0
+            })
+    }
+
     /// Looks so many times for a message that is known to be on its way.
     pub(crate) fn await_message(&self, looks: u32) {
         for _ in 0..looks {
@@ -165,128 +146,6 @@ pub struct Transport {
     pub(crate) leaving: Vec<(u64, usize)>,
 }
 
-/// The name under which an endpoint makes first contact. The same in all versions, so that another version is
-/// met and recognised.
-pub(crate) fn listener_name(address: SocketAddr) -> String {
-    format!("weft/{address}")
-}
-
-/// The name of the bell of an incarnation. Nobody can take it beforehand, since nobody knows it; and who comes after it
-/// at the same address has another one.
-pub(crate) fn bell_name(incarnation: u64) -> String {
-    format!("weft/bell/{incarnation:016x}")
-}
-
-/// The name of its region file.
-pub(crate) fn region_name(address: SocketAddr) -> String {
-    format!("weft {address}")
-}
-
-impl Own {
-    fn open(settings: &Settings) -> Result<Self, OpenError> {
-        let (address, port) = take_port(settings)?;
-        let file = OwnOnly::new(backing::make_file(settings, address)?);
-        let random = process::random_u64().map_err(OpenError::Sockets)?;
-        let incarnation = Identity::incarnation_of(random);
-        let identity = Identity {
-            address,
-            incarnation,
-            process: ProcessId::own(),
-        };
-        let probe = Box::new(incarnation);
-        let probe_address = (&raw const *probe) as u64;
-        let region = Region::create(file.as_fd(), &identity, (probe_address, incarnation))
-            .map_err(not_mapped)?;
-        if let Some(heap) = &settings.heap {
-            region.show_heap(heap.shown().words());
-        }
-        if settings.single_copy != SingleCopy::Never {
-            process::allow_readers();
-        }
-        crash_point!(2, "open: the region is published, no socket has a name");
-        // The bell first: who finds the listener takes an endpoint without a bell for dead.
-        let bell = Bell::bind(&bell_name(incarnation)).map_err(OpenError::Sockets)?;
-        crash_point!(3, "open: the bell has its name, the listener has none");
-        let listener =
-            Listener::bind_or_beside(&listener_name(address)).map_err(OpenError::Sockets)?;
-        Ok(Self {
-            region,
-            file,
-            identity,
-            listener,
-            bell,
-            aliases: Vec::new(),
-            ringer: Ringer::new().map_err(OpenError::Sockets)?,
-            _port: port,
-            _probe: probe,
-        })
-    }
-}
-
-/// The address to be known by, and what keeps its port ours.
-fn take_port(settings: &Settings) -> Result<(SocketAddr, Option<OwnOnly>), OpenError> {
-    let wanted = settings
-        .address
-        .unwrap_or_else(|| SocketAddr::new(interface::default_address(), 0));
-    if settings.port_is_held {
-        return Ok((wanted, None));
-    }
-    let taken = |error| OpenError::Address(wanted, error);
-    let port = UdpSocket::bind(wanted).map_err(taken)?;
-    let address = port.local_addr().map_err(taken)?;
-    Ok((address, Some(OwnOnly::new(port.into()))))
-}
-
-impl Own {
-    /// Who we are to a remote: under its own address if we have that too, as sockets choose their source.
-    pub(crate) fn facing(&self, remote: SocketAddr) -> Identity {
-        let alias = self
-            .aliases
-            .iter()
-            .find(|alias| alias.address.ip() == remote.ip());
-        Identity {
-            address: alias.map_or(self.identity.address, |alias| alias.address),
-            ..self.identity
-        }
-    }
-
-    /// Whether an address is one of ours.
-    pub(crate) fn is_at(&self, address: SocketAddr) -> bool {
-        address == self.identity.address
-            || self.aliases.iter().any(|alias| alias.address == address)
-    }
-
-    /// All that others make contact with.
-    pub(crate) fn listeners(&self) -> impl Iterator<Item = &Listener> {
-        let aliases = self.aliases.iter().map(|alias| &alias.listener);
-        std::iter::once(&self.listener).chain(aliases)
-    }
-
-    /// Whether this is a child process of the one that opened it.
-    pub(crate) fn is_inherited(&self) -> bool {
-        self.identity.process.pid != process::own_pid()
-    }
-
-    /// Whether an endpoint is known to be gone: closed, or its process has ended. That a name is there proves little (a child
-    /// that was made by a raw clone(2) may hold it, or anybody have taken it since); so the process is looked at, too. One system
-    /// call if it is gone, else some ten microseconds.
-    pub(crate) fn is_gone(&self, who: &Identity) -> bool {
-        self.has_closed(who.incarnation) || who.process.has_ended(&self.identity.process)
-    }
-
-    /// Whether the bell of an endpoint is gone. One system call.
-    pub(crate) fn has_closed(&self, incarnation: u64) -> bool {
-        incarnation != self.identity.incarnation && self.ringer.is_gone(&bell_name(incarnation))
-    }
-}
-
-fn not_mapped(error: AttachError) -> OpenError {
-    OpenError::Region(match error {
-        AttachError::NotMapped(errno) => std::io::Error::from_raw_os_error(errno),
-        other => std::io::Error::other(format!("{other:?}")),
-    })
-}
-
 impl Transport {
     /// Opens the route: makes the region and the sockets under which others find it. Setup; no threads, no
     /// signal handlers, nothing in the file system.
@@ -325,19 +184,9 @@ impl Transport {
     /// Has others reach us under every address of this host, loopback included, wherever nobody else has the port.
     /// Setup.
     pub fn listen_everywhere(&mut self) {
-        let port = self.own.identity.address.port();
-        let everywhere = interface::addresses().unwrap_or_default().into_iter();
-        for address in everywhere.map(|entry| SocketAddr::new(entry.address, port)) {
-            if self.own.is_at(address) {
-                continue;
-            }
-            if let Ok(listener) = Listener::bind(&listener_name(address)) {
-                let alias = Alias { address, listener };
-                if self.sleeper.learn(&alias).is_ok() {
-                    self.own.aliases.push(alias);
-                }
-            }
-        }
+        let sleeper = &self.sleeper;
+        self.own
+            .listen_everywhere(|alias| sleeper.learn(alias).is_ok());
     }
 
     /// The address under which others reach us.
@@ -387,7 +236,7 @@ impl Transport {
             length_bytes: 0,
         };
         let entry = &mut self.remotes[remote.index()];
-        if matches!(entry.link, Link::Failed(_)) {
+        if matches!(entry.link, Link::Failed(_) | Link::Elsewhere { .. }) {
             return;
         }
         if entry.push_control(head, words) {
@@ -400,11 +249,6 @@ impl Transport {
     /// Tells the sender of a message that it is delivered.
     pub(crate) fn finish(&mut self, remote: RemoteId, send_id: u64) {
         self.answer(remote, FINISH, [send_id, 0, 0, 0, 0, 0, 0]);
-    }
-
-    /// The same for a message that was copied out of its sender's heap.
-    pub(crate) fn finish_mapped(&mut self, remote: RemoteId, send_id: u64) {
-        self.answer(remote, FINISH, [send_id, 1, 0, 0, 0, 0, 0]);
     }
 
     pub(crate) fn note_sending(&mut self, remote: RemoteId) {

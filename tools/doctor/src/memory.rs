@@ -14,7 +14,7 @@ use nix::sys::statvfs::statvfs;
 use weft_launch::report::size;
 use weft_memory::Mapping;
 use weft_os::region_file;
-use weft_ring::layout::REGION_BYTES;
+use weft_ring::layout::{LANE_BYTES, REGION_BYTES, SHARED_BYTES};
 
 use crate::cgroup;
 use crate::check::{Check, Status};
@@ -31,7 +31,7 @@ const CONTAINER_DEFAULT_BYTES: u64 = 64 << 20;
 /// Files that are opened at once. Chosen: one region and one socket for each remote of a job of
 /// hundreds of ranks on one machine; just below the usual `ulimit -n` of 1024.
 const FILES_WANTED: usize = 1000;
-/// Regions that are mapped at once. Chosen: one's own and seven remotes'.
+/// Parts of others' regions that are mapped at once. Chosen: a job of some ranks.
 const REGIONS_WANTED: usize = 8;
 /// What is asked for in large pages: two of x86-64's.
 const LARGE_BYTES: usize = 4 << 20;
@@ -253,33 +253,40 @@ fn files(opened: usize, limit: Option<u64>) -> Check {
         .limited_by(format!("{FILES_WANTED} are wanted; `ulimit -n` is {limit}"))
 }
 
-/// Maps a region as often as a job of some ranks does; answers how often that went well.
+/// What a rank maps of the region of each other one.
+const EACH_BYTES: usize = SHARED_BYTES + LANE_BYTES;
+
+/// Maps a region as a rank does its own, then parts of it as it does those of others; answers how
+/// often that went well.
 fn map_many() -> io::Result<usize> {
     let length = REGION_BYTES as u64;
     let file = region_file::create_memfd("weft-doctor", length)
         .or_else(|_| region_file::create_in(Path::new("/dev/shm"), length))?;
-    let mapped =
-        (0..REGIONS_WANTED).map_while(|_| Mapping::shared(file.as_fd(), REGION_BYTES).ok());
+    let Ok(_own) = Mapping::shared(file.as_fd(), REGION_BYTES) else {
+        return Ok(0);
+    };
+    let mapped = (0..REGIONS_WANTED).map_while(|_| Mapping::shared(file.as_fd(), EACH_BYTES).ok());
     Ok(mapped.collect::<Vec<_>>().len())
 }
 
 fn address_space(tried: io::Result<usize>) -> Check {
     let limit = soft(Resource::RLIMIT_AS).map_or_else(|| "unlimited".to_owned(), size);
-    let each = size(REGION_BYTES as u64);
+    let each = size(EACH_BYTES as u64);
+    let own = size(REGION_BYTES as u64);
     let why = "regions are mapped at their full length though only the pages in use take memory, \
                so a limit on addresses is met long before one on memory";
     let fix = "ulimit -v unlimited; limit memory with a control group instead";
     let check = match tried {
         Ok(count) => Check::ok(
             "address space",
-            format!("{count} regions of {each} mapped at once"),
+            format!("a region of {own} and {count} parts of {each} mapped at once"),
             why,
         )
         .but_if(count < REGIONS_WANTED, Status::Warn, fix)
         .but_if(count == 0, Status::Fail, fix),
         Err(error) => Check::ok(
             "address space",
-            format!("a file of {each} cannot be made: {error}"),
+            format!("a file of {own} cannot be made: {error}"),
             why,
         )
         .but(Status::Fail, "ulimit -f unlimited; ulimit -v unlimited"),

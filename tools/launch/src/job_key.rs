@@ -7,6 +7,7 @@
 use std::process::Command;
 
 use weft_facts::parameter::{JOB_KEY, JOB_KEY_FILE, ROUTE, TRUST_NETWORK};
+use weft_os::limits;
 use weft_seal::JobKey;
 
 use crate::arguments::Variable;
@@ -21,16 +22,22 @@ const DECIDED: [&str; 3] = [VARIABLE, JOB_KEY_FILE.variable, TRUST_NETWORK.varia
 /// Variables of batch systems that say that a job's ranks may be on several hosts. Specified by Slurm, PBS and LSF.
 const SPREAD: [&str; 3] = ["SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_MCPU_HOSTS"];
 
-/// Whether ranks may have to talk over a network: then they get a key. A job of one machine needs none, and without one its
-/// endpoints hold no network sockets to look after.
+/// Whether ranks may have to talk over a network: then they get a key. So they do on one machine
+/// where addresses are limited (`ulimit -v`), and shared memory may not be had for all. Another job
+/// of one machine needs none, and without one its endpoints hold no network sockets to look after.
 #[must_use]
 pub fn is_needed(on_several_hosts: bool, given: &[Variable]) -> bool {
+    let is_limited = limits::addresses_bytes().is_some();
+    may_use_network(on_several_hosts || is_limited, given)
+}
+
+fn may_use_network(is_likely: bool, given: &[Variable]) -> bool {
     let by_srd = given
         .iter()
         .any(|variable| variable.name == ROUTE.variable && variable.value == "srd")
         || std::env::var(ROUTE.variable).is_ok_and(|route| route == "srd");
     let spread = SPREAD.iter().any(|name| std::env::var_os(name).is_some());
-    (on_several_hosts || by_srd || spread) && is_wanted(given)
+    (is_likely || by_srd || spread) && is_wanted(given)
 }
 
 /// Whether the job is to get a key of its own; `given` is what `--env` sets.
@@ -84,9 +91,9 @@ mod tests {
             name: "FI_WEFT_ROUTE".to_owned(),
             value: value.to_owned(),
         };
-        assert!(is_needed(true, &[]));
-        assert!(is_needed(false, &[route("srd")]));
-        assert!(!is_needed(false, &[route("auto")]));
+        assert!(may_use_network(true, &[]));
+        assert!(may_use_network(false, &[route("srd")]));
+        assert!(!may_use_network(false, &[route("auto")]));
     }
 
     #[test]

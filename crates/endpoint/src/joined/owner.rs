@@ -8,16 +8,18 @@ use std::net::SocketAddr;
 
 use weft_contract::{
     AckToken, Envelope, Landing, LandingToken, OfferId, Owner, RemoteId, SendToken, TransferError,
+    TurnedAway,
 };
 use weft_memory::BytesView;
 
-use super::Ways;
+use super::detour::News;
+use super::ways::{Way, Ways};
 
 /// The owner as one transport sees it.
 pub(super) struct Between<'a, O> {
     pub(super) owner: &'a mut O,
     pub(super) ways: &'a mut Ways,
-    pub(super) unshared: &'a mut Vec<(RemoteId, SocketAddr)>,
+    pub(super) unshared: &'a mut Vec<News>,
     /// Added to offers and receipts.
     pub(super) mark: u64,
 }
@@ -51,7 +53,21 @@ impl<O: Owner> Owner for Between<'_, O> {
 
     #[cold]
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
+        for send in self.ways.detours.give_up(remote) {
+            self.owner.on_sent(send.op.token, Err(why));
+        }
         self.owner.on_remote_lost(remote, why);
+    }
+
+    #[cold]
+    fn on_turned_away(&mut self, turned: TurnedAway) {
+        let (remote, was_watched) = (turned.remote, turned.was_watched);
+        self.unshared.push(News::TurnedAway(remote, was_watched));
+        if !self.ways.has_network {
+            return self.owner.on_turned_away(turned);
+        }
+        self.ways.ways[remote.index()] = Way::Detour;
+        self.ways.detours.add(remote, turned.sends);
     }
 
     #[cold]
@@ -59,7 +75,7 @@ impl<O: Owner> Owner for Between<'_, O> {
         let remote = self.owner.remote_at(address);
         if remote.index() == self.ways.ways.len() {
             self.ways.add(remote, address);
-            self.unshared.push((remote, address));
+            self.unshared.push(News::Met(remote, address));
         }
         remote
     }

@@ -7,6 +7,7 @@
 
 mod access;
 mod address;
+mod addresses;
 mod atomic;
 mod backlog;
 mod cancel;

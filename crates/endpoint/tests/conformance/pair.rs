@@ -107,9 +107,12 @@ pub fn bytes_in(buffer: &UserBuffer) -> Vec<u8> {
 
 /// Bytes that tell their seed and their place.
 pub fn pattern(seed: usize, length_bytes: usize) -> Vec<u8> {
-    (0..length_bytes)
-        .map(|place| (place.wrapping_mul(31) ^ (place >> 8) ^ seed.wrapping_mul(97)) as u8)
-        .collect()
+    (0..length_bytes).map(|at| byte_of(seed, at)).collect()
+}
+
+/// The byte at one place of that.
+pub fn byte_of(seed: usize, at: usize) -> u8 {
+    (at.wrapping_mul(31) ^ (at >> 8) ^ seed.wrapping_mul(97)) as u8
 }
 
 /// A tagged send.

@@ -4,7 +4,7 @@
 use weft_memory::{BytesView, Mapping};
 use weft_os::crash_point;
 
-use super::Lane;
+use super::{Lane, Producer};
 use crate::cell::{
     CELL_PAYLOAD_BYTES, CELL_WORDS, Cell, Head, INLINE_PAYLOAD_BYTES, cells_of, lap_of, next_lap,
 };
@@ -110,6 +110,23 @@ impl Consumer {
             consumed: 0,
             published: 0,
             bytes_unpublished: 0,
+        }
+    }
+
+    /// Reads again what a producer of ours has pushed and its receiver has not taken, for when it
+    /// takes nothing more. Slow path.
+    pub fn of_untaken(producer: &mut Producer) -> Self {
+        producer.look();
+        let (lane, consumed) = (producer.lane.again(), producer.consumed);
+        let cells = LANE_CELLS as u64;
+        // Laps are numbered from 1 to 65,535, and again.
+        let lap = consumed / cells % u64::from(u16::MAX) + 1;
+        Self {
+            next: (consumed % cells) as usize,
+            lap: lap as u16,
+            consumed,
+            published: consumed,
+            ..Self::over(lane)
         }
     }
 
@@ -231,11 +248,6 @@ impl Consumer {
     /// Makes the lane new for the next sender. Only after its slot's claimant is known to be gone.
     pub fn reset(&mut self) {
         self.lane.reset();
-        *self = Self::over(Lane {
-            control: self.lane.control,
-            cells: self.lane.cells,
-            data: self.lane.data,
-            keep: self.lane.keep.take(),
-        });
+        *self = Self::over(self.lane.again());
     }
 }

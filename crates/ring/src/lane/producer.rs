@@ -23,12 +23,12 @@ const PAST_CACHE_BYTES: usize = 6 * 1024;
 /// The writing end, in the sender's process.
 #[derive(Debug)]
 pub struct Producer {
-    lane: Lane,
+    pub(super) lane: Lane,
     next: usize,
     lap: u16,
     produced: u64,
     /// Cells the consumer had taken when we last looked.
-    consumed: u64,
+    pub(super) consumed: u64,
     /// End and start of the data in flight, as bytes since the last rewind.
     data_head: usize,
     data_tail: usize,
@@ -333,7 +333,7 @@ impl Producer {
     /// Reads how far the consumer is. A count that cannot be (it only ever grows, up to what was produced)
     /// is a remote's fault and is ignored: the lane then stays full, and no byte of ours depends on it.
     #[inline(never)]
-    fn look(&mut self) {
+    pub(super) fn look(&mut self) {
         // Pairs with the store in `Consumer::publish`: the consumer has copied all it counts as taken.
         let consumed = self.lane.control().consumed.load(Ordering::Acquire);
         if consumed <= self.consumed || consumed > self.produced {

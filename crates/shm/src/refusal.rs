@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Two processes of which one cannot map the other's region (docs/shm-layout.md, clause 3a): their
+//! messages go another way, which the owner knows. Called by loss, housekeeping and sleep.
+//!
+//! Whoever cannot answer a sender takes from its lane what needs no answer, up to the first message
+//! that does. That one and all behind it are their sender's again: it finds the lane refused, takes
+//! them back, and hands them to its owner in their order.
+
+use std::collections::VecDeque;
+
+use weft_contract::{CompletionLevel, RemoteId, Returned, SendOp, SendToken};
+use weft_memory::{BytesView, SCRATCH_BYTES, Scratch, UserBuffer};
+use weft_ring::{Arrival, Consumer, Identity};
+
+use crate::protocol::{
+    BEGIN, EAGER, FLAG_DATA, FLAG_RECEIPT, INLINE, OFFER, PIECE, STREAM, class_of,
+};
+use crate::remote::{Attached, Remote, Waiting};
+use crate::rendezvous::Outgoing;
+use crate::transport::Transfers;
+
+/// Somebody we sent to who cannot answer, if there is one. Slow path: a shared line for each send
+/// that waits for the first answer of its remote.
+pub(crate) fn refusing(
+    transfers: &Transfers,
+    remotes: &[Remote],
+    own: &Identity,
+) -> Option<RemoteId> {
+    let mut waiting = transfers.outgoing.iter();
+    let refused = |remote: RemoteId| remotes[remote.index()].has_refused(own);
+    waiting.find_map(|(_, outgoing)| refused(outgoing.remote).then_some(outgoing.remote))
+}
+
+/// What a remote that refused our lane has not received, the slot being free after that; and sends
+/// that it did take, and can tell us nothing of.
+pub(crate) fn take_back(
+    remote: RemoteId,
+    mut attached: Attached,
+    waiting: VecDeque<Waiting>,
+    transfers: &mut Transfers,
+) -> (Vec<Returned>, Vec<SendToken>) {
+    let mut taken = TakenBack {
+        remote,
+        sends: Vec::new(),
+        arriving: None,
+    };
+    taken.read(&mut attached, transfers);
+    let mut sends = taken.sends;
+    for waiting in waiting {
+        if let Some(index) = waiting.outgoing {
+            transfers.outgoing.try_remove(index);
+        }
+        sends.push(Returned {
+            op: SendOp {
+                inject: false,
+                ..waiting.op
+            },
+            payload: waiting.payload,
+            copy: None,
+        });
+    }
+    Consumer::of_untaken(&mut attached.producer).reset();
+    attached.region.slots().free(attached.slot);
+    let mut lost = Vec::new();
+    transfers.outgoing.retain(|_, outgoing| {
+        let keep = outgoing.remote != remote;
+        if !keep {
+            lost.push(outgoing.token);
+        }
+        keep
+    });
+    (sends, lost)
+}
+
+/// Sends as they are read back out of a lane.
+struct TakenBack {
+    remote: RemoteId,
+    sends: Vec<Returned>,
+    /// A streamed message, and how much of it was read.
+    arriving: Option<(Returned, usize)>,
+}
+
+impl TakenBack {
+    /// Reads all that was not taken. These are our own words, but another process may write there
+    /// too: what makes no sense is left out.
+    fn read(&mut self, attached: &mut Attached, transfers: &mut Transfers) {
+        let pool = &attached.pool;
+        let mut untaken = Consumer::of_untaken(&mut attached.producer);
+        while let Some(arrival) = untaken.peek() {
+            let length_bytes = arrival.head.length_bytes;
+            if arrival.head.kind == INLINE {
+                let Some(payload) = arrival.inline_payload() else {
+                    return;
+                };
+                let op = self.op(&arrival, None);
+                let (copy, payload) = copied(payload.length_bytes(), Some(payload));
+                self.sends.push(Returned { op, payload, copy });
+                untaken.advance_inline(length_bytes);
+                continue;
+            }
+            let payload = match (arrival.head.kind, arrival.chunk()) {
+                (EAGER | STREAM | PIECE, Some(stretch)) => pool.arrived(stretch),
+                (EAGER | STREAM | PIECE, None) => arrival.data_payload(),
+                _ => None,
+            };
+            self.take(&arrival, payload, transfers);
+            untaken.advance(0);
+        }
+    }
+
+    fn take(
+        &mut self,
+        arrival: &Arrival<'_>,
+        payload: Option<BytesView<'_>>,
+        transfers: &mut Transfers,
+    ) {
+        match (arrival.head.kind, payload) {
+            (EAGER | STREAM, Some(payload)) => {
+                let is_receipt = arrival.head.flags & FLAG_RECEIPT != 0;
+                let receipt = is_receipt
+                    .then(|| transfers.outgoing.try_remove(arrival.word(3) as usize))
+                    .flatten();
+                let op = self.op(arrival, receipt.map(|outgoing| outgoing.token));
+                let (copy, whole) = copied(arrival.head.length_bytes as usize, None);
+                self.arriving = Some((
+                    Returned {
+                        op,
+                        payload: whole,
+                        copy,
+                    },
+                    0,
+                ));
+                self.fill(payload);
+            }
+            (PIECE, Some(payload)) => self.fill(payload),
+            (OFFER | BEGIN, _) => {
+                // The word lies behind the place of what a BEGIN brings.
+                let at = if arrival.head.kind == OFFER { 2 } else { 3 };
+                let index = arrival.word(at) as usize;
+                let is_its = |outgoing: &Outgoing| {
+                    outgoing.remote == self.remote && outgoing.payload.is_some()
+                };
+                if !transfers.outgoing.get(index).is_some_and(is_its) {
+                    return;
+                }
+                let outgoing = transfers.outgoing.remove(index);
+                let Some(payload) = outgoing.payload else {
+                    return;
+                };
+                let level = if outgoing.wants_receipt {
+                    CompletionLevel::Delivery
+                } else {
+                    CompletionLevel::Transmit
+                };
+                let op = SendOp {
+                    level,
+                    inject: false,
+                    ..self.op(arrival, Some(outgoing.token))
+                };
+                self.sends.push(Returned {
+                    op,
+                    payload,
+                    copy: None,
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// A piece of the message that is being read.
+    fn fill(&mut self, piece: BytesView<'_>) {
+        let Some((send, done)) = &mut self.arriving else {
+            return;
+        };
+        *done += send.payload.fill(*done, piece);
+        // One that is not whole waits for room with its sender.
+        if *done == send.payload.length_bytes()
+            && let Some((send, _)) = self.arriving.take()
+        {
+            self.sends.push(send);
+        }
+    }
+
+    /// A send that was told to be complete, unless it has a `token`: it waits for its receipt.
+    fn op(&self, arrival: &Arrival<'_>, token: Option<SendToken>) -> SendOp {
+        let flags = arrival.head.flags;
+        SendOp {
+            remote: self.remote,
+            class: class_of(flags),
+            tag: arrival.word(0),
+            cq_data: (flags & FLAG_DATA != 0).then_some(arrival.word(1)),
+            level: match token {
+                Some(_) => CompletionLevel::Delivery,
+                None => CompletionLevel::Inject,
+            },
+            token: token.unwrap_or(SendToken::NOBODY),
+            inject: true,
+        }
+    }
+}
+
+/// Memory for a message whose buffer is the user's again, with what is there of it.
+fn copied(length_bytes: usize, bytes: Option<BytesView<'_>>) -> (Option<Scratch>, UserBuffer) {
+    let scratch = (length_bytes <= SCRATCH_BYTES).then(Scratch::take);
+    let payload = match &scratch {
+        Some(scratch) => scratch.payload(length_bytes),
+        // What a stream carries at most, for what a lane holds of them: never given back.
+        None => UserBuffer::leaked(&[length_bytes]),
+    };
+    if let Some(bytes) = bytes {
+        payload.fill(0, bytes);
+    }
+    (scratch, payload)
+}
