@@ -37,7 +37,7 @@ fi
 of_minutes() {
     awk -v all="$minutes" -v share="$1" -v past="${2:-0}" 'BEGIN {
         left = share * all / 3 - past / 60
-        print left > 0.1 ? left : 0.1
+        print (left > 0.1 ? left : 0.1)
     }'
 }
 
