@@ -13,6 +13,9 @@ use weft_endpoint::{Class, FiAddr, Receive, Send, UserBuffer, flags};
 use crate::pair::*;
 
 const MESSAGES: usize = 250;
+/// Contexts of sends begin here, those of receives at 0: who cancels a receive must not meet a send
+/// of the same context that is queued.
+const FIRST_SEND: usize = 1 << 32;
 /// Lengths that meet every protocol.
 const LENGTHS: [usize; 9] = [0, 3, 8, 40, 64, 300, 5000, 20_000, 150_000];
 
@@ -135,7 +138,7 @@ impl<F: Fabric> Traffic<F> {
             tag,
             cq_data: Some(number as u64),
             flags,
-            context: number,
+            context: FIRST_SEND + number,
         };
         self.pair
             .send_buffer(from, name, send, &buffer_of(&pattern(number, length)));
