@@ -16,7 +16,7 @@ use weft_os::local_socket::{Connection, Listener};
 use weft_os::process_id::ProcessId;
 use weft_os::{limits, process, region_file, sleep};
 use weft_ring::layout::REGION_BYTES;
-use weft_ring::{Identity, PipeReader, PipeWriter, Region};
+use weft_ring::{AttachError, Identity, PipeReader, PipeWriter, Region};
 
 use crate::attempt;
 use crate::check::{Check, Status};
@@ -189,8 +189,9 @@ impl Visitor {
         };
         let region = Region::create(file.as_fd(), &nobody, (0, 0)).map_err(|error| {
             io::Error::other(format!(
-                "a region of {} cannot be mapped: {error:?}",
-                size(REGION_BYTES as u64)
+                "a region of {} cannot be mapped: {}",
+                size(REGION_BYTES as u64),
+                in_words(error)
             ))
         })?;
         let lost = || io::Error::other("the region has no place for messages");
@@ -304,8 +305,9 @@ pub fn visit(name: &str) -> io::Result<()> {
             Err(error) => return Err(at("taking a descriptor")(error)),
         }
     };
-    let region = Region::attach(file.as_fd())
-        .map_err(|error| io::Error::other(format!("the region cannot be mapped: {error:?}")))?;
+    let region = Region::attach(file.as_fd()).map_err(|error| {
+        io::Error::other(format!("a region cannot be mapped: {}", in_words(error)))
+    })?;
     let said = name.as_bytes();
     let mut writer = PipeWriter::attach(region.mapping(), 0, 0)
         .ok_or_else(|| io::Error::other("the region has no place for messages"))?;
@@ -321,6 +323,16 @@ pub fn visit(name: &str) -> io::Result<()> {
         std::thread::sleep(PAUSE);
     }
     Ok(())
+}
+
+/// Why a region is of no use, as the user reads it.
+fn in_words(error: AttachError) -> String {
+    match error {
+        AttachError::NotMapped(errno) => io::Error::from_raw_os_error(errno).to_string(),
+        AttachError::NotARegion => "it is not a region".to_owned(),
+        AttachError::OtherLayout { version } => format!("it has layout {version}"),
+        AttachError::Closed => "its owner has closed it".to_owned(),
+    }
 }
 
 #[cfg(test)]
