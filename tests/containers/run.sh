@@ -108,7 +108,8 @@ doctor few-files few_files '' 'open files' warn 'ulimit -n'
 
 little_address_space() { "$confine" --limit as=8589934592 "$@"; }
 environment little-address-space little_address_space '' ''
-doctor little-address-space little_address_space '' 'address space' warn 'ulimit -v'
+less_than_a_region() { "$confine" --limit as=1610612736 "$@"; }
+doctor less-than-a-region less_than_a_region '' 'address space' fail 'ulimit -v'
 
 little_memory() {
     local group=/sys/fs/cgroup/memory/weft-test-$$ status
