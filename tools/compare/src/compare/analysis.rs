@@ -224,6 +224,17 @@ impl<'a> Analysis<'a> {
     }
 }
 
+/// Every measured figure in the order of the matrix.
+pub fn for_each(analysis: &Analysis<'_>, mut visit: impl FnMut(&Workload, &Configuration, usize)) {
+    for workload in &analysis.record.matrix.workloads {
+        for configuration in analysis.record.configurations(workload) {
+            for size in analysis.sizes(workload, configuration) {
+                visit(workload, configuration, size);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,7 +3,7 @@
 //!
 //! Called by table, caveats, pages and files; reads ratio.
 
-use super::analysis::Analysis;
+use super::analysis::{Analysis, for_each};
 use super::configuration::{Configuration, Workload};
 use super::ratio::{Calibration, Ratio};
 
@@ -24,14 +24,10 @@ pub fn to_before(
 /// measured.
 pub fn in_all(analysis: &Analysis<'_>) -> Option<Calibration> {
     let mut found = Calibration::default();
-    for workload in &analysis.record.matrix.workloads {
-        for configuration in analysis.record.configurations(workload) {
-            for size in analysis.sizes(workload, configuration) {
-                if let Some(ratio) = to_before(analysis, workload, configuration, size) {
-                    found.add(&ratio.of_medians);
-                }
-            }
+    for_each(analysis, |workload, configuration, size| {
+        if let Some(ratio) = to_before(analysis, workload, configuration, size) {
+            found.add(&ratio.of_medians);
         }
-    }
+    });
     (found.intervals > 0).then_some(found)
 }

@@ -3,10 +3,9 @@
 //!
 //! Called by compare at the end, also when some runs failed; calls pages. docs/report.md describes the fields.
 
-use super::analysis::Analysis;
+use super::analysis::{Analysis, for_each};
 use super::arguments::Settings;
 use super::before;
-use super::configuration::{Configuration, Workload};
 use super::environment::libfabric_beside;
 use super::ratio::Ratio;
 use super::reach;
@@ -87,17 +86,6 @@ fn save(path: &Path, text: &str) -> Result<(), String> {
             journal::NAME
         )
     })
-}
-
-/// Every measured figure in the order of the matrix.
-fn for_each(analysis: &Analysis<'_>, mut visit: impl FnMut(&Workload, &Configuration, usize)) {
-    for workload in &analysis.record.matrix.workloads {
-        for configuration in analysis.record.configurations(workload) {
-            for size in analysis.sizes(workload, configuration) {
-                visit(workload, configuration, size);
-            }
-        }
-    }
 }
 
 fn summary(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Value {

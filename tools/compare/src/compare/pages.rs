@@ -11,10 +11,9 @@ mod tables;
 use super::analysis::Analysis;
 use super::arguments::{Baseline, Settings};
 use super::caveats;
-use super::configuration::Workload;
+use super::configuration::{self, Workload};
 use super::reach::{self, Check, Verdict};
 use super::record::{quantity, unit};
-use super::table;
 use super::thresholds::Outcome;
 use weft_chart::figure::Figure;
 use weft_chart::html::identifier;
@@ -70,7 +69,8 @@ const PLAIN: (&str, &str) = (
 );
 
 fn words(analysis: &Analysis<'_>) -> Vec<(String, String)> {
-    let plain = table::has_plain(analysis).then_some(PLAIN);
+    let has_plain = analysis.record.matrix.has_variant(configuration::PLAIN);
+    let plain = has_plain.then_some(PLAIN);
     let list = WORDS.into_iter().chain(plain);
     list.map(|(word, meaning)| (word.to_owned(), meaning.to_owned()))
         .collect()

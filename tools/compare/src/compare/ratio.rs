@@ -8,7 +8,7 @@
 //! holds it. The figures printed beside a ratio are from the same rounds, so that dividing them
 //! gives about the ratio.
 
-use super::analysis::{Analysis, Figures};
+use super::analysis::{Analysis, Figures, for_each};
 use super::configuration::{Configuration, Workload};
 use super::record::better;
 use serde::Serialize;
@@ -214,19 +214,15 @@ impl Analysis<'_> {
     /// `None` where none is.
     pub fn calibration(&self) -> Option<Calibration> {
         let mut found = Calibration::default();
-        for workload in &self.record.matrix.workloads {
-            for configuration in self.record.configurations(workload) {
-                if configuration.variant() != Some(super::configuration::AGAIN) {
-                    continue;
-                }
-                for size in self.sizes(workload, configuration) {
-                    if let Some(ratio) = self.to_native(workload, configuration, size) {
-                        found.add(&ratio.of_medians);
-                        found.add(&ratio.of_means);
-                    }
-                }
+        for_each(self, |workload, configuration, size| {
+            if configuration.variant() != Some(super::configuration::AGAIN) {
+                return;
             }
-        }
+            if let Some(ratio) = self.to_native(workload, configuration, size) {
+                found.add(&ratio.of_medians);
+                found.add(&ratio.of_means);
+            }
+        });
         (found.intervals > 0).then_some(found)
     }
 }

@@ -47,6 +47,14 @@ pub struct Matrix {
     pub commands: Vec<Command>,
 }
 
+impl Matrix {
+    /// Whether a variant of some transport takes part.
+    pub fn has_variant(&self, variant: &str) -> bool {
+        let mut entrants = self.entrants.iter();
+        entrants.any(|entrant| entrant.configuration.variant() == Some(variant))
+    }
+}
+
 /// Somebody who takes part.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entrant {

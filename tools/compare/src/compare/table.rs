@@ -8,7 +8,7 @@
 use super::analysis::Analysis;
 use super::before;
 use super::caveats;
-use super::configuration::{Configuration, Workload};
+use super::configuration::{self, Configuration, Workload};
 use super::ratio::Ratio;
 use super::reach::{self, Check};
 use super::record::{better, unit};
@@ -39,10 +39,10 @@ for collectives. It is divided by native, plain where that was measured, and els
 /// The whole text.
 pub fn all(analysis: &Analysis<'_>) -> String {
     let mut text = LEGEND.to_owned();
-    if has_plain(analysis) {
+    if analysis.record.matrix.has_variant(configuration::PLAIN) {
         text.push_str(PLAIN);
     }
-    if before::in_all(analysis).is_some() {
+    if analysis.record.matrix.has_variant(configuration::BEFORE) {
         text.push_str(BEFORE);
     }
     for mpi in analysis.record.mpis() {
@@ -57,12 +57,6 @@ pub fn all(analysis: &Analysis<'_>) -> String {
     }
     text.push_str(&goals(analysis));
     text
-}
-
-/// Whether something was started as by a plain mpirun.
-pub fn has_plain(analysis: &Analysis<'_>) -> bool {
-    let mut entrants = analysis.record.matrix.entrants.iter();
-    entrants.any(|entrant| entrant.configuration.variant() == Some(super::configuration::PLAIN))
 }
 
 fn one(analysis: &Analysis<'_>, mpi: &str, workload: &Workload) -> String {

@@ -5,7 +5,7 @@
 
 use crate::compare::analysis::Analysis;
 use crate::compare::before;
-use crate::compare::configuration::{Configuration, Workload};
+use crate::compare::configuration::{self, Configuration, Workload};
 use crate::compare::reach::{Check, Verdict};
 use crate::compare::record::unit;
 use weft_chart::axis::figure;
@@ -54,7 +54,8 @@ pub fn all(analysis: &Analysis<'_>, group: &[&Workload]) -> Table {
             }
         }
     }
-    let before = before::in_all(analysis).map(|_| BEFORE.to_owned());
+    let has_before = analysis.record.matrix.has_variant(configuration::BEFORE);
+    let before = has_before.then(|| BEFORE.to_owned());
     Table {
         caption: format!("{} ({})", first.benchmark, unit(&first.benchmark)),
         columns: COLUMNS
@@ -97,7 +98,7 @@ fn row(
         Cell::number(summary.count.to_string(), summary.count as f64),
         Cell::number(cell.far_count.to_string(), cell.far_count as f64),
     ];
-    if before::in_all(analysis).is_some() {
+    if analysis.record.matrix.has_variant(configuration::BEFORE) {
         let before = before::to_before(analysis, workload, configuration, size);
         cells.push(ratio(before.map(|ratio| ratio.of_medians)));
     }
