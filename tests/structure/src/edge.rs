@@ -32,7 +32,8 @@ pub const EDGES: [Edges; 15] = [
             "weft-fabric-sys",
             "weft-facts",
         ],
-        reason: "turns C calls into operations of the endpoint, in the contract's words, on user memory",
+        reason: "turns C calls into operations of the endpoint, in the contract's words, on user \
+            memory",
     },
     Edges {
         from: "weft-endpoint",
@@ -318,7 +319,13 @@ pub fn check_reasons(packages: &[Package], deny: &str) -> Vec<Finding> {
         .map(|(name, _)| name)
         .collect();
     let missing = used.difference(&stated).map(|name| {
-        Finding::new("deny.toml", format!("no reason for `{name}`. Add `# direct: {name}: why it is needed`, three words or more."))
+        Finding::new(
+            "deny.toml",
+            format!(
+                "no reason for `{name}`. Add `# direct: {name}: why it \
+            is needed`, three words or more."
+            ),
+        )
     });
     let left_over = stated.difference(&used).map(|name| {
         Finding::new(

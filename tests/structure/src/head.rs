@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a file opens, what it may be called, and which words may not stand in it. Reads the files of [`crate::tree`].
+//! How a file opens, what it may be called, and which words may not stand in it. Reads the files of
+//! [`crate::tree`].
 
 use crate::Finding;
 use crate::tree::{RustFile, TextFile};

@@ -29,7 +29,8 @@
 //! - [`shape`]: what the limits on size can be met around: tuples, types in many files, text as
 //!   errors.
 //! - [`ratchet`]: recorded numbers that may only fall: of `unsafe`, of circles and of shapes.
-//! - [`width`]: lines of the Markdown documents.
+//! - [`width`]: how long lines of documents and of code may be.
+//! - [`word`]: words that were given up do not come back.
 //! - [`link`]: links and paths in the Markdown documents, and documents that other files name.
 
 #![forbid(unsafe_code)]
@@ -44,6 +45,7 @@ pub mod shape;
 pub mod size;
 pub mod tree;
 pub mod width;
+pub mod word;
 
 use std::fmt;
 

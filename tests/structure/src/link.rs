@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Links and paths in the Markdown documents: a document that points nowhere is worse than none. Reads the text
-//! files of [`crate::tree`]; links to other sites are left alone, since a test must pass without a network.
+//! Links and paths in the Markdown documents: a document that points nowhere is worse than none.
+//! Reads the text files of [`crate::tree`]; links to other sites are left alone, since a test must
+//! pass without a network.
 
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
@@ -90,7 +91,8 @@ fn link_targets(line: &str) -> impl Iterator<Item = &str> {
         .map(|(target, _)| target)
 }
 
-/// Paths in backticks that claim to be part of this repository. A pattern or a place-holder is not a claim.
+/// Paths in backticks that claim to be part of this repository. A pattern or a place-holder is not
+/// a claim.
 fn named_paths(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2).filter(|code| {
         let is_path = PATH_STARTS.iter().any(|start| code.starts_with(start));

@@ -4,13 +4,14 @@
 //! rises, or a place that is new, changes that file, which shows in the diff, and the commit says
 //! why.
 //!
-//! Uses the counts of [`crate::room`], [`crate::circle`], [`crate::shape`] and [`crate::width`].
+//! Uses the counts of [`crate::room`], [`crate::circle`], [`crate::shape`], [`crate::width`] and
+//! [`crate::word`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use crate::tree::{RustFile, TextFile};
-use crate::{Finding, circle, room, shape, width};
+use crate::{Finding, circle, room, shape, width, word};
 
 /// One thing that is counted.
 pub struct Ratchet {
@@ -35,7 +36,7 @@ pub enum Counter {
 }
 
 /// All of them.
-pub const RATCHETS: [Ratchet; 7] = [
+pub const RATCHETS: [Ratchet; 9] = [
     Ratchet {
         record: "tests/structure/unsafe-counts.txt",
         heading: "How often `unsafe` stands in each crate.",
@@ -83,7 +84,21 @@ pub const RATCHETS: [Ratchet; 7] = [
         heading: "Documents with lines of more than 100 columns, and how many lines.",
         wrong: "lines are wider than 100 columns",
         advice: "Wrap them",
-        counter: Counter::Text(width::count),
+        counter: Counter::Text(width::documents),
+    },
+    Ratchet {
+        record: "tests/structure/wide-code.txt",
+        heading: "Crates and folders with code of more than 100 columns, and how many lines.",
+        wrong: "lines are wider than 100 columns",
+        advice: "Wrap them",
+        counter: Counter::Text(width::code),
+    },
+    Ratchet {
+        record: "tests/structure/given-up-words.txt",
+        heading: "Words of our own that the field's took the place of, and how often they stand.",
+        wrong: "times a word that was given up",
+        advice: "Use the word of docs/glossary.md (tests/structure/src/word.rs names it)",
+        counter: Counter::Text(word::count),
     },
 ];
 

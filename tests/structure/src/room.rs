@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where `unsafe`, atomics and libc may live, and that each `unsafe` says why it is sound. Reads the tokens of
-//! [`crate::tree`], in which comments and strings cannot be taken for code and macro bodies are included.
+//! Where `unsafe`, atomics and libc may live, and that each `unsafe` says why it is sound. Reads
+//! the tokens of [`crate::tree`], in which comments and strings cannot be taken for code and macro
+//! bodies are included.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +43,8 @@ pub const UNSAFE: [Room; 9] = [
     },
     Room {
         folder: "crates/heap",
-        reason: "takes the place of malloc, which is C's; stands alone, since nothing it uses may allocate",
+        reason: "takes the place of malloc, which is C's; stands alone, since nothing it uses may \
+            allocate",
     },
     Room {
         folder: "tools/mpi",
@@ -74,7 +76,8 @@ pub const LIBC: [Room; 6] = [
     },
     Room {
         folder: "crates/heap",
-        reason: "takes the place of malloc, which is C's; stands alone, since nothing it uses may allocate",
+        reason: "takes the place of malloc, which is C's; stands alone, since nothing it uses may \
+            allocate",
     },
     Room {
         folder: "tools/mpi",
@@ -101,8 +104,8 @@ const REASON_LINES: usize = 16;
 pub struct Unsafe {
     /// Counted from 1.
     pub line: usize,
-    /// Whether it stands for a promise kept here (a block, an impl, an attribute), and not for one asked of the
-    /// caller (a function, a function type, a trait).
+    /// Whether it stands for a promise kept here (a block, an impl, an attribute), and not for one
+    /// asked of the caller (a function, a function type, a trait).
     pub needs_reason: bool,
 }
 
@@ -204,7 +207,8 @@ fn collect_unsafes(tokens: TokenStream, found: &mut Vec<Unsafe>) {
     }
 }
 
-/// The reason stands on the same line, or above in what belongs to the same statement: no blank line between.
+/// The reason stands on the same line, or above in what belongs to the same statement: no blank
+/// line between.
 fn has_reason(text: &str, line: usize) -> bool {
     let lines: Vec<&str> = text.lines().collect();
     let above = lines[..line].iter().rev().take(REASON_LINES);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Lengths and counts: what fits on a screen and in a head. Reads the parsed files of [`crate::tree`].
+//! Lengths and counts: what fits on a screen and in a head. Reads the parsed files of
+//! [`crate::tree`].
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
@@ -46,7 +47,8 @@ impl Sizes<'_> {
     fn limit(&mut self, item: &Item, rule: &str, count: usize, limit: usize) {
         if count > limit && !item_is_excused(&self.file.text, item.line, rule) {
             let text = format!(
-                "`{}` has {rule} {count}; the limit is {limit}. Split it, or state why not (structure: allow {rule}).",
+                "`{}` has {rule} {count}; the limit is {limit}. Split it, or state why not \
+                 (structure: allow {rule}).",
                 item.name
             );
             self.findings
@@ -186,7 +188,8 @@ mod tests {
 
     #[test]
     fn excuse_stands_above_documentation_and_attributes() {
-        let text = "// structure: allow arguments because C has six\n/// Docs.\n#[inline]\npub fn f(a: u8, b: u8, c: u8, d: u8, e: u8, g: u8) {}";
+        let text = "// structure: allow arguments because C has six\n/// Docs.\n#[inline]\npub fn \
+            f(a: u8, b: u8, c: u8, d: u8, e: u8, g: u8) {}";
         assert_eq!(findings(text), []);
     }
 }

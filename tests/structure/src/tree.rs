@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Finds the files of the repository and parses the Rust ones. Called first; every rule reads what it returns.
+//! Finds the files of the repository and parses the Rust ones. Called first; every rule reads what
+//! it returns.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders that hold what people write; everything else in the root is a build product or settings.
+/// The folders that hold what people write; everything else in the root is a build product or
+/// settings.
 const FOLDERS: [&str; 7] = ["crates", "tools", "tests", "fuzz", "scripts", "docs", ".ci"];
 
 /// File names and endings that are text written by people.
@@ -17,6 +19,19 @@ pub struct TextFile {
     pub path: String,
     /// The whole content.
     pub text: String,
+}
+
+impl TextFile {
+    /// Its crate, as `crates/ring`, or the first two components of its path.
+    pub fn folder(&self) -> &str {
+        first_two(&self.path)
+    }
+
+    /// Whether it is a program, a script or a Makefile, and not a document or settings.
+    pub fn is_code(&self) -> bool {
+        let endings = [".rs", ".c", ".h", ".py", ".sh", "Makefile"];
+        endings.iter().any(|ending| self.path.ends_with(ending))
+    }
 }
 
 /// One Rust file, parsed.
@@ -49,16 +64,20 @@ impl RustFile {
 
     /// The folder of the crate it belongs to, as `crates/ring`, or its first two components.
     pub fn crate_folder(&self) -> &str {
-        match self.path.match_indices('/').nth(1) {
-            Some((end, _)) => &self.path[..end],
-            None => &self.path,
-        }
+        first_two(&self.path)
     }
 
     /// Whether it is part of what the crate ships, and not one of its tests, benches or examples.
     pub fn is_shipped(&self) -> bool {
         self.path
             .starts_with(&format!("{}/src/", self.crate_folder()))
+    }
+}
+
+fn first_two(path: &str) -> &str {
+    match path.match_indices('/').nth(1) {
+        Some((end, _)) => &path[..end],
+        None => path,
     }
 }
 
@@ -141,8 +160,8 @@ fn has_text_ending(path: &Path) -> bool {
         .is_some_and(|ending| TEXT_ENDINGS.iter().any(|known| ending == *known))
 }
 
-/// The line (counted from 1) of a `structure: allow RULE because ...` comment that covers the item whose
-/// first line is `item_line`: in the comments and attributes directly above it.
+/// The line (counted from 1) of a `structure: allow RULE because ...` comment that covers the item
+/// whose first line is `item_line`: in the comments and attributes directly above it.
 pub fn item_is_excused(text: &str, item_line: usize, rule: &str) -> bool {
     let lines: Vec<&str> = text.lines().collect();
     let above = lines.get(..item_line.saturating_sub(1)).unwrap_or(&[]);

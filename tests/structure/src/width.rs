@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Lines of Markdown documents: at most 100 columns, so that a diff, a terminal and an editor with
-//! two windows show them whole. Tables, code blocks and lines of one long link may be longer. What
-//! is longer today is recorded by [`crate::ratchet`]. Reads the text files of [`crate::tree`].
+//! Lines of documents, code and comments: at most 100 columns, so that a diff, a terminal and an
+//! editor with two windows show them whole. In documents tables, code blocks and lines of one long
+//! link may be longer; in code rustfmt leaves comments, strings and macros as long as they are, so
+//! every line counts. What is longer today is recorded by [`crate::ratchet`]. Reads the text files
+//! of [`crate::tree`].
 
 use std::collections::BTreeMap;
 
@@ -11,10 +13,23 @@ use crate::tree::TextFile;
 const COLUMNS: usize = 100;
 
 /// Longer lines in each Markdown document that has any.
-pub fn count(files: &[TextFile]) -> BTreeMap<String, usize> {
+pub fn documents(files: &[TextFile]) -> BTreeMap<String, usize> {
     let documents = files.iter().filter(|file| file.path.ends_with(".md"));
     let counted = documents.map(|file| (file.path.clone(), wide_lines(&file.text)));
     counted.filter(|(_, count)| *count > 0).collect()
+}
+
+/// Longer lines of Rust, C, Python, shell and Makefiles, in each crate or folder that has any.
+pub fn code(files: &[TextFile]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    for file in files.iter().filter(|file| file.is_code()) {
+        let wide = |line: &&str| line.chars().count() > COLUMNS;
+        let count = file.text.lines().filter(wide).count();
+        if count > 0 {
+            *counts.entry(file.folder().to_owned()).or_default() += count;
+        }
+    }
+    counts
 }
 
 fn wide_lines(text: &str) -> usize {
@@ -49,12 +64,15 @@ fn is_link(text: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn counted(text: &str) -> usize {
-        let file = TextFile {
-            path: "docs/a.md".to_owned(),
+    fn file(path: &str, text: &str) -> TextFile {
+        TextFile {
+            path: path.to_owned(),
             text: text.to_owned(),
-        };
-        count(&[file]).values().sum()
+        }
+    }
+
+    fn counted(text: &str) -> usize {
+        documents(&[file("docs/a.md", text)]).values().sum()
     }
 
     #[test]
@@ -75,6 +93,17 @@ mod tests {
         assert_eq!(counted(&format!("https://example.org/{address}")), 0);
         assert_eq!(counted(&format!("- [a page]({address})")), 0);
         assert_eq!(counted(&format!("see [a page]({address}), {words}")), 1);
+    }
+
+    #[test]
+    fn every_line_of_code_counts_and_documents_apart() {
+        let comment = format!("// {}\n", "word ".repeat(25));
+        let text = format!("{comment}short();\n{comment}    // {}\n", "x".repeat(93));
+        let files =
+            ["a.rs", "b.sh", "tests/Makefile", "c.md", "d.svg"].map(|path| file(path, &text));
+        let found = code(&files);
+        assert_eq!(found.into_values().collect::<Vec<_>>(), [2, 2, 2]);
+        assert_eq!(documents(&files).len(), 1);
     }
 
     #[test]

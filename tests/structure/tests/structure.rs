@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Applies every rule of this crate to the repository itself. Each test prints all its findings at once.
+//! Applies every rule of this crate to the repository itself. Each test prints all its findings at
+//! once.
 
 use std::fs;
 use std::process::Command;
