@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The front door: every target sets up what it needs first (scripts/setup.sh), so `make demo` and `make test` work on a fresh Debian 12.
+# The front door: every target sets up what it needs first (scripts/setup.sh), so `make demo` and
+# `make test` work on a fresh Debian 12.
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
@@ -24,13 +25,18 @@ setup-demo:
 setup-test:
 	@scripts/setup.sh test
 
-# The provider must end in fi.so for libfabric to see it; it is put in place by rename, so that a running job keeps the file it mapped.
+# The provider must end in fi.so for libfabric to see it; it is put in place by rename, so that a
+# running job keeps the file it mapped.
 build: setup-build
 	cargo build --release --locked -p weft -p weft-provider -p weft-heap
-	@install -D -m 755 $(TARGET_FOLDER)/release/weft dist/bin/weft.new && mv dist/bin/weft.new dist/bin/weft
-	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_fi.so dist/lib/weft/libweft.new && mv dist/lib/weft/libweft.new dist/lib/weft/libweft-fi.so
-	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_heap.so dist/lib/weft/libweft-heap.new && mv dist/lib/weft/libweft-heap.new dist/lib/weft/libweft-heap.so
-	@install -D -m 644 -t dist/lib/weft tools/launch/openmpi-shared-cores.rules tools/launch/openmpi-shared-cores-native.rules
+	@install -D -m 755 $(TARGET_FOLDER)/release/weft dist/bin/weft.new
+	@mv dist/bin/weft.new dist/bin/weft
+	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_fi.so dist/lib/weft/libweft.new
+	@mv dist/lib/weft/libweft.new dist/lib/weft/libweft-fi.so
+	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_heap.so dist/lib/weft/libweft-heap.new
+	@mv dist/lib/weft/libweft-heap.new dist/lib/weft/libweft-heap.so
+	@install -D -m 644 -t dist/lib/weft tools/launch/openmpi-shared-cores.rules \
+	  tools/launch/openmpi-shared-cores-native.rules
 
 demo: setup-demo build
 	dist/bin/weft doctor || true

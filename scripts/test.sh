@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# What `make test` runs, after set-up and build: every Rust test of the workspace, then each suite in tests/*/run.sh. A suite prints its
-# own lines and ends with `N passed, N failed, N skipped`; the last line here is the sum over all, alone on its line.
-# It is also written to report/test-summary.txt.
+# What `make test` runs, after set-up and build: every Rust test of the workspace, then each suite
+# in tests/*/run.sh. A suite prints its own lines and ends with `N passed, N failed, N skipped`; the
+# last line here is the sum over all, alone on its line. It is also written to
+# report/test-summary.txt.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
 passed=0 failed=0 skipped=0

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Cases of the suites that run one `weft bench` command on real MPIs. Sourced by their run.sh in the project's root; afterwards the
-# working folder is a new one, WORK, that is removed at the end, and WEFT is the command. A case leaves its stdout in `out` and its
-# stderr in `err`.
+# Cases of the suites that run one `weft bench` command on real MPIs. Sourced by their run.sh in the
+# project's root; afterwards the working folder is a new one, WORK, that is removed at the end, and
+# WEFT is the command. A case leaves its stdout in `out` and its stderr in `err`.
 
 WEFT=${WEFT:-$PWD/dist/bin/weft}
 # shellcheck disable=SC2016 # a name in quotes
@@ -22,7 +22,8 @@ verdict() {
     fi
 }
 
-# nobody_runs WORDS: no process with these words in its command line is left; the last ones have a while to go.
+# nobody_runs WORDS: no process with these words in its command line is left; the last ones have a
+# while to go.
 nobody_runs() {
     for _ in $(seq 100); do
         pgrep -f -- "$1" >>err || return 0

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# How suites report their cases. Sourced by their run.sh in the project's root; `work` is then a new folder that is removed at the end
-# (a suite with more to tidy sets a trap of its own and removes it too).
+# How suites report their cases. Sourced by their run.sh in the project's root; `work` is then a new
+# folder that is removed at the end (a suite with more to tidy sets a trap of its own and removes it
+# too).
 
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Makes inputs from a seed and runs a target on them for some time. Called by main and by the short test.
+//! Makes inputs from a seed and runs a target on them for some time. Called by main and by the
+//! short test.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random input against what reads claims of others: packets, sealed datagrams, and the SRD machine between packets,
-//! calls and time. (Random calls of the C interface: tests/fuzz.)
+//! Random input against what reads claims of others: packets, sealed datagrams, and the SRD machine
+//! between packets, calls and time. (Random calls of the C interface: tests/fuzz.)
 //!
-//! A target takes bytes and interprets them: the same bytes always do the same. It panics when something does not hold. The
-//! driver makes the bytes from a seed and prints it, so that a finding can be repeated; no tool beyond cargo is needed:
+//! A target takes bytes and interprets them: the same bytes always do the same. It panics when
+//! something does not hold. The driver makes the bytes from a seed and prints it, so that a finding
+//! can be repeated; no tool beyond cargo is needed:
 //!
 //! `cargo run --release -p weft-fuzz -- machine --seconds 600`
 //!

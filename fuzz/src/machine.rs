@@ -358,7 +358,8 @@ impl World {
         }
     }
 
-    /// Delivers a datagram: the oldest, or any; gone afterwards or kept; to whom it is for or to anybody.
+    /// Delivers a datagram: the oldest, or any; gone afterwards or kept; to whom it is for or to
+    /// anybody.
     fn fly(&mut self, input: &mut Input<'_>) {
         if self.flying.is_empty() {
             return;

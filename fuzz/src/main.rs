@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft-fuzz TARGET [--seconds N] [--seed N]`: runs one target for long. Exit code 1 on a finding, 2 on wrong use.
+//! `weft-fuzz TARGET [--seconds N] [--seed N]`: runs one target for long. Exit code 1 on a finding,
+//! 2 on wrong use.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -10,7 +11,8 @@ use weft_fuzz::{TARGETS, driver};
 fn usage(why: &str) -> ExitCode {
     let names = TARGETS.map(|(name, _)| name).join(", ");
     eprintln!(
-        "weft-fuzz: {why}; write weft-fuzz TARGET [--seconds N] [--seed N], with a target of {names}"
+        "weft-fuzz: {why}; write weft-fuzz TARGET [--seconds N] [--seed N], with a target of \
+         {names}"
     );
     ExitCode::from(2)
 }

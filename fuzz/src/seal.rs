@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Target: a guard that is given anything. It lets in what a member of its job has made, and nothing else.
+//! Target: a guard that is given anything. It lets in what a member of its job has made, and
+//! nothing else.
 
 use weft_seal::{Guard, JobKey};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Each target for some seconds: from a fixed seed, and from one that differs each time and is printed.
+//! Each target for some seconds: from a fixed seed, and from one that differs each time and is
+//! printed.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# `weft bench app` with Debian's programs, one quick run over Weft and one over the MPI's own transport each: they run, the results agree, the
-# figures are there. A program that is missing is explained. Takes a minute on two quiet cores.
+# `weft bench app` with Debian's programs, one quick run over Weft and one over the MPI's own
+# transport each: they run, the results agree, the figures are there. A program that is missing is
+# explained. Takes a minute on two quiet cores.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 weft=$(realpath "${WEFT:-dist/bin/weft}")

@@ -108,7 +108,8 @@ wait_for() {
 }
 has_turns() { [ "$(turns "$1")" -ge "$2" ]; }
 
-# once FOLDER ROUNDS: every run of every round is there, and none twice; those repeated for the machine's speed have another attempt.
+# once FOLDER ROUNDS: every run of every round is there, and none twice; those repeated for the
+# machine's speed have another attempt.
 once() {
     python3 - "$1/runs.jsonl" "$2" <<'PYTHON'
 import json, sys
@@ -144,7 +145,8 @@ check 'an interrupted comparison shows what it has, and --resume finishes it, ea
 check 'a finished comparison resumed measures nothing' exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 8 --out "$work/broken" --resume
 check 'nothing was added to it' once "$work/broken" 8
 
-# The first rank of a run that would take minutes is killed: its failure is recorded, the others' figures stay.
+# The first rank of a run that would take minutes is killed: its failure is recorded, the others'
+# figures stay.
 killed() {
     local out=$work/killed job status rank=
     "$WEFT" bench compare --mpi "$mpi" --transport native,tcp --benchmarks latency -m 8:8 -r 1 --repeat-scale 1000 --out "$out" >"$work/first" 2>&1 &

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Runs a command with less than a machine usually gives, as container engines and batch systems do; built and used by run.sh.
+// Runs a command with less than a machine usually gives, as container engines and batch systems do;
+// built and used by run.sh.
 //
 //   confine [--deny SYSCALL]... [--limit RESOURCE=VALUE]... [--no-ptrace] COMMAND [ARGUMENT]...
 //
@@ -8,8 +9,9 @@
 //   --limit      as (bytes of address space), fsize (bytes of a file) or nofile (descriptors)
 //   --no-ptrace  without the capability to look into other processes, which root has
 //
-// Built with -DPRELOAD -shared it is a library whose processes nobody may look into (PR_SET_DUMPABLE): exec would undo that, so it is
-// done in each program. Sources: seccomp(2), prctl(2), capabilities(7).
+// Built with -DPRELOAD -shared it is a library whose processes nobody may look into
+// (PR_SET_DUMPABLE): exec would undo that, so it is done in each program. Sources: seccomp(2),
+// prctl(2), capabilities(7).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/audit.h>

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# MPI programs in environments that give less than a machine usually does, as containers and batch systems: /dev/shm of 64 MB, system
-# calls refused, rights dropped, namespaces for each rank, no /proc, low limits. In each, every byte of every message is checked, only
-# the way messages take may change, and `weft doctor` must explain it. Usage: tests/containers/run.sh [NAME]...
+# MPI programs in environments that give less than a machine usually does, as containers and batch
+# systems: /dev/shm of 64 MB, system calls refused, rights dropped, namespaces for each rank, no
+# /proc, low limits. In each, every byte of every message is checked, only the way messages take may
+# change, and `weft doctor` must explain it. Usage: tests/containers/run.sh [NAME]...
 #
-# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Needs root for most, and gcc. About a minute and a half.
+# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Needs root for most,
+# and gcc. About a minute and a half.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD WEFT=${WEFT:-$PWD/dist/bin/weft} wanted=("$@")
@@ -15,7 +17,8 @@ confine=$work/confine
 gcc -Wall -O2 -o "$confine" tests/containers/confine.c && gcc -Wall -O2 -DPRELOAD -shared -fPIC -o "$work/closed.so" tests/containers/confine.c ||
     { echo 'not ok - tests/containers/confine.c does not build'; echo '0 passed, 1 failed, 0 skipped'; exit 1; }
 
-# A container's environment: what surrounds the whole job, and what surrounds each rank. Both are functions that run their words.
+# A container's environment: what surrounds the whole job, and what surrounds each rank. Both are
+# functions that run their words.
 plain() { "$@"; }
 
 mpis() {
@@ -23,7 +26,8 @@ mpis() {
     [ -x "$ROOT/.env/mpi/mpich/bin/mpiexec" ] && echo mpich
 }
 
-# job AROUND RANK MPI BENCHMARK WORDS...: two ranks; RANK is a file of words that start each rank, AROUND a function around the job.
+# job AROUND RANK MPI BENCHMARK WORDS...: two ranks; RANK is a file of words that start each rank,
+# AROUND a function around the job.
 job() {
     local around=$1 rank=$2 mpi=$3
     shift 3
@@ -33,8 +37,8 @@ job() {
     grep -q 'Pass$' "$work/out" && ! grep -q 'Fail$' "$work/out"
 }
 
-# environment NAME AROUND RANK-WORDS PATTERN-OF-WAYS: the benchmarks under each MPI. The pattern must be found in what weft run says of
-# the ways that messages took, or, after !, must not.
+# environment NAME AROUND RANK-WORDS PATTERN-OF-WAYS: the benchmarks under each MPI. The pattern
+# must be found in what weft run says of the ways that messages took, or, after !, must not.
 environment() {
     local name=$1 around=$2 rank=$3 ways=$4 mpi bench status
     [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $name "* ]] || return 0
@@ -56,7 +60,8 @@ environment() {
     done
 }
 
-# doctor NAME AROUND RANK-WORDS CHECK STATUS PATTERN: the line of that check has that status, and value, reason or fix match.
+# doctor NAME AROUND RANK-WORDS CHECK STATUS PATTERN: the line of that check has that status, and
+# value, reason or fix match.
 doctor() {
     local name=$1 around=$2 rank=$3 check=$4 status=$5 pattern=$6 words=()
     [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $name "* ]] || return 0

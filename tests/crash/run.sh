@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# One of two processes is killed at each numbered step of the shared-memory protocols (docs/testing.md). The steps exist only in a build
-# with `--cfg crash_points`, in a folder of its own. A minute or two; WEFT_CRASH_ALL=1 kills at every step of every scenario, four
-# minutes. Ends with `N passed, N failed, N skipped`.
+# One of two processes is killed at each numbered step of the shared-memory protocols
+# (docs/testing.md). The steps exist only in a build with `--cfg crash_points`, in a folder of its
+# own. A minute or two; WEFT_CRASH_ALL=1 kills at every step of every scenario, four minutes. Ends
+# with `N passed, N failed, N skipped`.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 log=$(mktemp)

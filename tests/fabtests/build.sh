@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Compiles libfabric's own tests from its source tree, without its build system: what belongs to each program is read from the tree's
-# Makefile.am. Programs that need hardware of others are left out. Usage: build.sh SOURCE OUT [FOLDER OF libfabric.so.1]
-#   SOURCE   a libfabric source tree (it holds include/rdma and fabtests/), of the version of the library to test with
+# Compiles libfabric's own tests from its source tree, without its build system: what belongs to
+# each program is read from the tree's Makefile.am. Programs that need hardware of others are left
+# out. Usage: build.sh SOURCE OUT [FOLDER OF libfabric.so.1]
+#   SOURCE   a libfabric source tree (it holds include/rdma and fabtests/), of the version of the
+#            library to test with
 #   OUT      where the programs go; what is there and newer than its sources stays
 set -euo pipefail
 source=$(realpath "$1")

@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Runs libfabric's own tests over Weft: the programs and arguments of programs.txt, each as its server and its client. Theirs is not the
-# script that does it, since that one ends every process whose name begins with fi_. Prints `ok`, `not ok` or `skip` for each test, last
-# `N passed, N failed, N skipped`; exit code 1 if any failed. A test that programs.txt expects to pass may not be skipped.
+# Runs libfabric's own tests over Weft: the programs and arguments of programs.txt, each as its
+# server and its client. Theirs is not the script that does it, since that one ends every process
+# whose name begins with fi_. Prints `ok`, `not ok` or `skip` for each test, last
+# `N passed, N failed, N skipped`; exit code 1 if any failed. A test that programs.txt expects to
+# pass may not be skipped.
 #
 #   run.sh [--set unit|functional|short|standard|complex|multinode|regression|threaded|further|alone|stress]...
 #          [--only PATTERN] [--apart]
-#   --apart       the server in one network namespace and the client in another, joined by a cable (root)
-#   WEFT_FABTESTS_SOURCE    a libfabric source tree of the version of the library; without it nothing runs
+#   --apart       the server in one network namespace and the client in another, joined by a cable
+#                 (root)
+#   WEFT_FABTESTS_SOURCE    a libfabric source tree of the version of the library; without it
+#                           nothing runs
 #   WEFT_FABTESTS_LIBRARY   the folder of libfabric.so.1 to test with (default: the system's)
 #   WEFT_FABTESTS_PROGRAMS  where its programs are kept between runs (default: nowhere)
 #   WEFT_FABTESTS_LIMIT_S   seconds for one test (default: 120)
@@ -94,7 +98,8 @@ fi
 
 limit_s=${WEFT_FABTESTS_LIMIT_S:-120}
 
-# start NAME COMMAND...: in the background, output in a file of that name; its number is in $started.
+# start NAME COMMAND...: in the background, output in a file of that name; its number is in
+# $started.
 start() {
     local name=$1
     shift
@@ -104,7 +109,8 @@ start() {
     running+=("$started")
 }
 
-# await_server PROCESS: until it is bound to the tests' port (9228), has ended, or two seconds have passed.
+# await_server PROCESS: until it is bound to the tests' port (9228), has ended, or two seconds have
+# passed.
 await_server() {
     local round
     for round in $(seq 40); do
@@ -115,8 +121,9 @@ await_server() {
     sleep 0.1
 }
 
-# judge NAME REASON STATUS...: from the exit codes of a test's processes; 61 (FI_ENODATA) and 38 (FI_ENOSYS), negative with some, mean that it needs what is
-# not offered, which must have been expected.
+# judge NAME REASON STATUS...: from the exit codes of a test's processes; 61 (FI_ENODATA) and 38
+# (FI_ENOSYS), negative with some, mean that it needs what is not offered, which must have been
+# expected.
 judge() {
     local name=$1 reason=$2 status worst=0 lacking=0
     shift 2
@@ -163,7 +170,8 @@ run_pair() {
     judge "$1: $2" "$3" "$server_status" "$client_status"
 }
 
-# run_stress: clients die and come again while they ask one server for all sorts of work; it serves until it is ended here.
+# run_stress: clients die and come again while they ask one server for all sorts of work; it serves
+# until it is ended here.
 run_stress() {
     local server status command=${2//TREE/$WEFT_FABTESTS_SOURCE/fabtests}
     start server "${at_server[@]}" "$programs/${command%% *}" -p weft -s "$server_address"

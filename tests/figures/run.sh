@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# `weft bench figures` quickly: a figure of each kind is on the page, beside the published numbers; one that cannot be made says why. Takes some 40
-# seconds.
+# `weft bench figures` quickly: a figure of each kind is on the page, beside the published numbers;
+# one that cannot be made says why. Takes some 40 seconds.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 weft=${WEFT:-dist/bin/weft}

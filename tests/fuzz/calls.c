@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Random calls of libfabric on the provider: right ones, and wrong ones for which the man pages name an error. Whatever they are, the
-// process lives, calls end, and no memory is touched that is not there (run it with AddressSanitizer to see that).
+// Random calls of libfabric on the provider: right ones, and wrong ones for which the man pages
+// name an error. Whatever they are, the process lives, calls end, and no memory is touched that is
+// not there (run it with AddressSanitizer to see that).
 //
-//   calls [--seed N] [--seconds N] [--steps N]     each seed is a process of its own; a finding names the seed, exit code 1
+//   calls [--seed N] [--seconds N] [--steps N]     each seed is a process of its own; a finding
+//                                                  names the seed, exit code 1
 #define _GNU_SOURCE
 #include "calls.h"
 
@@ -74,9 +76,21 @@ fi_addr_t address(void)
 
 uint64_t flags(void)
 {
-    static const uint64_t known[] = {FI_COMPLETION,        FI_INJECT,     FI_REMOTE_CQ_DATA, FI_TRANSMIT_COMPLETE, FI_DELIVERY_COMPLETE,
-                                     FI_INJECT_COMPLETE,   FI_MORE,       FI_FENCE,          FI_PEEK,              FI_CLAIM,
-                                     FI_DISCARD,           FI_MULTI_RECV, FI_TRANSMIT,       FI_RECV,              FI_SELECTIVE_COMPLETION};
+    static const uint64_t known[] = {FI_COMPLETION,
+                                     FI_INJECT,
+                                     FI_REMOTE_CQ_DATA,
+                                     FI_TRANSMIT_COMPLETE,
+                                     FI_DELIVERY_COMPLETE,
+                                     FI_INJECT_COMPLETE,
+                                     FI_MORE,
+                                     FI_FENCE,
+                                     FI_PEEK,
+                                     FI_CLAIM,
+                                     FI_DISCARD,
+                                     FI_MULTI_RECV,
+                                     FI_TRANSMIT,
+                                     FI_RECV,
+                                     FI_SELECTIVE_COMPLETION};
     uint64_t chosen = 0;
     for (uint64_t left = below(4); left > 0; left--)
         chosen |= known[below(sizeof(known) / sizeof(*known))];
@@ -97,7 +111,8 @@ static void open_one(void)
     size_t at = place();
     switch (below(5)) {
     case 0: {
-        struct fi_cq_attr attr = {.size = one_in(2) ? 0 : below(100), .format = (enum fi_cq_format)below(6)};
+        struct fi_cq_attr attr = {.size = one_in(2) ? 0 : below(100),
+                                  .format = (enum fi_cq_format)below(6)};
         attr.wait_obj = (enum fi_wait_obj)below(5);
         attr.flags = one_in(16) ? flags() : 0;
         if (!cqs[at] && fi_cq_open(domain, one_in(8) ? NULL : &attr, &cqs[at], context()))
@@ -105,21 +120,27 @@ static void open_one(void)
         break;
     }
     case 1: {
-        struct fi_av_attr attr = {.type = (enum fi_av_type)below(4), .count = below(1000), .flags = one_in(16) ? flags() : 0};
+        struct fi_av_attr attr = {.type = (enum fi_av_type)below(4),
+                                  .count = below(1000),
+                                  .flags = one_in(16) ? flags() : 0};
         if (!avs[at] && fi_av_open(domain, &attr, &avs[at], context()))
             avs[at] = NULL;
         break;
     }
     case 2: {
-        struct fi_cntr_attr attr = {.events = (enum fi_cntr_events)below(3), .wait_obj = (enum fi_wait_obj)below(4)};
+        struct fi_cntr_attr attr = {.events = (enum fi_cntr_events)below(3),
+                                    .wait_obj = (enum fi_wait_obj)below(4)};
         if (!counters[at] && fi_cntr_open(domain, &attr, &counters[at], context()))
             counters[at] = NULL;
         break;
     }
     case 3: {
         size_t bytes = length();
-        uint64_t access = one_in(8) ? number() : FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SEND | FI_RECV;
-        if (!regions[at] && fi_mr_reg(domain, buffer(bytes), bytes, access, 0, below(8), 0, &regions[at], context()))
+        uint64_t access =
+            one_in(8) ? number()
+                      : FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SEND | FI_RECV;
+        if (!regions[at] && fi_mr_reg(domain, buffer(bytes), bytes, access, 0, below(8), 0,
+                                      &regions[at], context()))
             regions[at] = NULL;
         break;
     }
@@ -132,8 +153,9 @@ static void open_one(void)
 static void close_one(void)
 {
     size_t at = place();
-    struct fid *fids[] = {eps[at] ? &eps[at]->fid : NULL, cqs[at] ? &cqs[at]->fid : NULL, avs[at] ? &avs[at]->fid : NULL,
-                          counters[at] ? &counters[at]->fid : NULL, regions[at] ? &regions[at]->fid : NULL};
+    struct fid *fids[] = {eps[at] ? &eps[at]->fid : NULL, cqs[at] ? &cqs[at]->fid : NULL,
+                          avs[at] ? &avs[at]->fid : NULL, counters[at] ? &counters[at]->fid : NULL,
+                          regions[at] ? &regions[at]->fid : NULL};
     size_t kind = below(5);
     if (!fids[kind] || fi_close(fids[kind]))
         return;
@@ -147,8 +169,9 @@ static void bind_one(void)
     if (!ep)
         return;
     size_t at = place();
-    struct fid *fids[] = {avs[at] ? &avs[at]->fid : NULL, cqs[at] ? &cqs[at]->fid : NULL, counters[at] ? &counters[at]->fid : NULL,
-                          eps[at] ? &eps[at]->fid : NULL, &fabric->fid};
+    struct fid *fids[] = {avs[at] ? &avs[at]->fid : NULL, cqs[at] ? &cqs[at]->fid : NULL,
+                          counters[at] ? &counters[at]->fid : NULL, eps[at] ? &eps[at]->fid : NULL,
+                          &fabric->fid};
     struct fid *fid = fids[one_in(16) ? 3 + below(2) : below(3)];
     if (fid)
         TRY(fi_ep_bind(ep, fid, one_in(4) ? flags() : FI_TRANSMIT | FI_RECV));
@@ -209,8 +232,16 @@ static void send_one(struct fid_ep *ep)
     size_t count = one_in(8) ? below(64) : below(5);
     for (size_t at = 0; at < count; at++)
         pieces[at] = (struct iovec){buffer(bytes), bytes / (one_in(4) ? 1 : count)};
-    struct fi_msg message = {.msg_iov = pieces, .iov_count = count, .addr = address(), .context = context(), .data = number()};
-    struct fi_msg_tagged tagged = {.msg_iov = pieces, .iov_count = count, .addr = address(), .tag = below(4), .context = context()};
+    struct fi_msg message = {.msg_iov = pieces,
+                             .iov_count = count,
+                             .addr = address(),
+                             .context = context(),
+                             .data = number()};
+    struct fi_msg_tagged tagged = {.msg_iov = pieces,
+                                   .iov_count = count,
+                                   .addr = address(),
+                                   .tag = below(4),
+                                   .context = context()};
     switch (below(11)) {
     case 0: TRY(fi_send(ep, from, bytes, NULL, address(), context())); break;
     case 1: TRY(fi_tsend(ep, from, bytes, NULL, address(), below(4), context())); break;
@@ -236,8 +267,13 @@ static void receive_one(struct fid_ep *ep)
     size_t count = one_in(8) ? below(64) : below(5);
     for (size_t at = 0; at < count; at++)
         pieces[at] = (struct iovec){buffer(bytes), bytes};
-    struct fi_msg message = {.msg_iov = pieces, .iov_count = count, .addr = address(), .context = context()};
-    struct fi_msg_tagged tagged = {.msg_iov = pieces, .iov_count = count, .addr = address(), .tag = below(4), .context = context()};
+    struct fi_msg message = {
+        .msg_iov = pieces, .iov_count = count, .addr = address(), .context = context()};
+    struct fi_msg_tagged tagged = {.msg_iov = pieces,
+                                   .iov_count = count,
+                                   .addr = address(),
+                                   .tag = below(4),
+                                   .context = context()};
     tagged.ignore = one_in(2) ? 0 : number();
     uint64_t ignored = one_in(2) ? 0 : ~0ULL;
     switch (below(7)) {
@@ -309,7 +345,8 @@ static void ask(void)
     hints->ep_attr->mem_tag_format = one_in(4) ? number() : 0;
     hints->domain_attr->mr_mode = one_in(2) ? 0 : (int)number();
     hints->domain_attr->threading = (enum fi_threading)below(8);
-    hints->domain_attr->control_progress = hints->domain_attr->data_progress = (enum fi_progress)below(4);
+    hints->domain_attr->control_progress = hints->domain_attr->data_progress =
+        (enum fi_progress)below(4);
     hints->tx_attr->op_flags = one_in(4) ? flags() : 0;
     hints->tx_attr->msg_order = one_in(4) ? number() : 0;
     hints->tx_attr->inject_size = one_in(4) ? below(10000) : 0;
@@ -319,7 +356,8 @@ static void ask(void)
         hints->fabric_attr->prov_name = strdup("weft");
     uint64_t wanted = one_in(8) ? flags() : one_in(4) ? FI_SOURCE : 0;
     uint32_t version = one_in(4) ? FI_VERSION(1, (uint32_t)below(30)) : FI_VERSION(1, 17);
-    if (!fi_getinfo(version, nodes[below(6)], services[below(5)], wanted, one_in(16) ? NULL : hints, &found))
+    if (!fi_getinfo(version, nodes[below(6)], services[below(5)], wanted, one_in(16) ? NULL : hints,
+                    &found))
         fi_freeinfo(found);
     fi_freeinfo(hints);
 }
@@ -366,10 +404,13 @@ static int run_case(uint64_t seed, long steps)
     hints->caps |= (one_in(2) ? FI_RMA : 0) | (one_in(2) ? FI_ATOMIC : 0);
     hints->caps |= one_in(2) ? FI_MULTI_RECV : 0;
     hints->domain_attr->threading = one_in(2) ? FI_THREAD_SAFE : FI_THREAD_DOMAIN;
-    int answer = fi_getinfo(FI_VERSION(1, 17), one_in(2) ? NULL : "127.0.0.1", NULL, one_in(2) ? FI_SOURCE : 0, hints, &info);
+    int answer = fi_getinfo(FI_VERSION(1, 17), one_in(2) ? NULL : "127.0.0.1", NULL,
+                            one_in(2) ? FI_SOURCE : 0, hints, &info);
     fi_freeinfo(hints);
     if (answer) {
-        fprintf(stderr, "fi_getinfo answered %d: is FI_PROVIDER_PATH the folder of libweft-fi.so?\n", answer);
+        fprintf(stderr,
+                "fi_getinfo answered %d: is FI_PROVIDER_PATH the folder of libweft-fi.so?\n",
+                answer);
         return 2;
     }
     if (fi_fabric(info->fabric_attr, &fabric, NULL) || fi_domain(fabric, info, &domain, NULL))
@@ -385,7 +426,8 @@ static int run_case(uint64_t seed, long steps)
         if (eps[at] && fi_close(&eps[at]->fid))
             return 4;
     for (int at = 0; at < KINDS_OF_EACH; at++) {
-        struct fid *fids[] = {cqs[at] ? &cqs[at]->fid : NULL, avs[at] ? &avs[at]->fid : NULL, counters[at] ? &counters[at]->fid : NULL,
+        struct fid *fids[] = {cqs[at] ? &cqs[at]->fid : NULL, avs[at] ? &avs[at]->fid : NULL,
+                              counters[at] ? &counters[at]->fid : NULL,
                               regions[at] ? &regions[at]->fid : NULL};
         for (int kind = 0; kind < 4; kind++)
             if (fids[kind] && fi_close(fids[kind]))
@@ -431,12 +473,15 @@ int main(int count, char **words)
         int status = 0;
         waitpid(child, &status, 0);
         if (status) {
-            printf("a finding: calls --seed %llu --seconds 0 --steps %ld ends with %s %d\n", (unsigned long long)(seed + passed), steps,
-                   WIFSIGNALED(status) ? "signal" : "exit code", WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+            printf("a finding: calls --seed %llu --seconds 0 --steps %ld ends with %s %d\n",
+                   (unsigned long long)(seed + passed), steps,
+                   WIFSIGNALED(status) ? "signal" : "exit code",
+                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
             return 1;
         }
         passed++;
     } while (now() < end);
-    printf("%llu sequences of %ld calls passed from seed %llu\n", (unsigned long long)passed, steps, (unsigned long long)seed);
+    printf("%llu sequences of %ld calls passed from seed %llu\n", (unsigned long long)passed, steps,
+           (unsigned long long)seed);
     return 0;
 }

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Random libfabric calls against the built provider, from a fixed seed and from one of the moment, some seconds each.
+# Random libfabric calls against the built provider, from a fixed seed and from one of the moment,
+# some seconds each.
 #
 #   WEFT_PROVIDER_DIR   folder of libweft-fi.so (default: dist/lib/weft)
 #   WEFT_FUZZ_SECONDS   how long for each seed (default: 8)
-#   tests/fuzz/run.sh --sanitize   builds a provider of its own with AddressSanitizer first, which takes a minute more
+#   tests/fuzz/run.sh --sanitize   builds a provider of its own with AddressSanitizer first, which
+#                                  takes a minute more
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* Two ranks send long messages out of the same memory again and again: a static array, memory of mmap,
- * or a block of malloc, as the argument says. Between messages the sender changes every byte, now and
- * then it throws the memory away or forks a child that writes over its own. The receiver looks at every
- * byte. Started by run.sh. */
+/* Two ranks send long messages out of the same memory again and again: a static array, memory of
+ * mmap, or a block of malloc, as the argument says. Between messages the sender changes every byte,
+ * now and then it throws the memory away or forks a child that writes over its own. The receiver
+ * looks at every byte. Started by run.sh. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Ranks exchange long arrays whose memory is allocated, grown, freed and used again, and fork children meanwhile; every byte is checked.
+"""Ranks exchange long arrays whose memory is allocated, grown, freed and used again, and fork
+children meanwhile; every byte is checked.
 
-Started by run.sh on each rank, under `weft run --heap shared` and without. Prints one line on rank 0 when all is well.
+Started by run.sh on each rank, under `weft run --heap shared` and without. Prints one line on rank
+0 when all is well.
 """
 
 import os
@@ -21,7 +23,8 @@ def pattern(seed, count):
 
 
 def exchange(seed, count):
-    """Sends an array to the right; the buffers are fresh each time, so freed memory is used again at once."""
+    """Sends an array to the right; the buffers are fresh each time, so freed memory is used again
+    at once."""
     sent, got = pattern(seed + rank, count), numpy.zeros(count, dtype=numpy.uint32)
     world.Sendrecv(sent, right, 1, got, left, 1)
     assert (got == pattern(seed + left, count)).all(), f"rank {rank}: wrong bytes of {4 * count}"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Memory that is shared when it is offered again (`weft run --heap`): programs that send out of arrays of
-# each kind, fork, free and grow them, under each MPI; that messages were mapped; the laws of messages and
-# of one-sided operations with every long buffer shared at its first offer; that another user cannot open
-# it. Usage: tests/heap/run.sh
+# Memory that is shared when it is offered again (`weft run --heap`): programs that send out of
+# arrays of each kind, fork, free and grow them, under each MPI; that messages were mapped; the laws
+# of messages and of one-sided operations with every long buffer shared at its first offer; that
+# another user cannot open it. Usage: tests/heap/run.sh
 #
-# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. About a minute, where the
-# tests are built.
+# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. About a minute, where
+# the tests are built.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD WEFT=${WEFT:-$PWD/dist/bin/weft}

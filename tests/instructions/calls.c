@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Two endpoints in one process; sends 8-byte messages from one to the other, one at a time: the receive is posted, the queue is read
-// in vain, the message is sent, the queue is read again. Or sends them too early (late): the message is sent, the queue is read in vain,
-// the receive is posted, the queue is read again. Or touches 8 bytes of the other's registered memory, one operation at a time,
-// from the call to its entry in the queue, the target's progress included: in private memory by messages, in a shared file by load and
-// store. Each call stands in a function of its own, whose instructions run.sh has callgrind count. What comes before those functions are
-// called, the first contact above all, is not counted.
-// Or answers each message with one, as two hosts in a ping-pong do (lone): then time goes by calls of the clock and not by how fast
-// this machine counts, so that no timer fires that would not elsewhere.
+// Two endpoints in one process; sends 8-byte messages from one to the other, one at a time: the
+// receive is posted, the queue is read in vain, the message is sent, the queue is read again. Or
+// sends them too early (late): the message is sent, the queue is read in vain, the receive is
+// posted, the queue is read again. Or touches 8 bytes of the other's registered memory, one
+// operation at a time, from the call to its entry in the queue, the target's progress included: in
+// private memory by messages, in a shared file by load and store. Each call stands in a function of
+// its own, whose instructions run.sh has callgrind count. What comes before those functions are
+// called, the first contact above all, is not counted. Or answers each message with one, as two
+// hosts in a ping-pong do (lone): then time goes by calls of the clock and not by how fast this
+// machine counts, so that no timer fires that would not elsewhere.
 //
 // Usage: calls tagged|plain|late|lone|private|shared ROUNDS
 #define _GNU_SOURCE
@@ -95,38 +97,58 @@ static inline ssize_t inject(struct side *from) {
 
 // What is counted: these, everything that they call, and the few instructions of their own.
 __attribute__((noinline)) ssize_t counted_post(struct side *to) { return post(to); }
-__attribute__((noinline)) ssize_t counted_empty(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
+__attribute__((noinline)) ssize_t counted_empty(struct side *to) {
+    return fi_cq_read(to->cq, entries, 16);
+}
 __attribute__((noinline)) ssize_t counted_inject(struct side *from) { return inject(from); }
-__attribute__((noinline)) ssize_t counted_find(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
+__attribute__((noinline)) ssize_t counted_find(struct side *to) {
+    return fi_cq_read(to->cq, entries, 16);
+}
 // The same calls where the message comes before its receive.
-__attribute__((noinline)) ssize_t counted_keep(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
+__attribute__((noinline)) ssize_t counted_keep(struct side *to) {
+    return fi_cq_read(to->cq, entries, 16);
+}
 __attribute__((noinline)) ssize_t counted_match(struct side *to) { return post(to); }
-__attribute__((noinline)) ssize_t counted_take(struct side *to) { return fi_cq_read(to->cq, entries, 16); }
+__attribute__((noinline)) ssize_t counted_take(struct side *to) {
+    return fi_cq_read(to->cq, entries, 16);
+}
 
-// The other's memory, and what an operation ends with: both sides make progress until there is the entry.
+// The other's memory, and what an operation ends with: both sides make progress until there is the
+// entry.
 static uint64_t remote_address, remote_key;
 static inline ssize_t until_done(ssize_t posted, struct side *from, struct side *to) {
     ssize_t count;
     if (posted != 0) return posted;
-    while ((count = fi_cq_read(from->cq, entries, 16)) == -FI_EAGAIN) fi_cq_read(to->cq, entries, 16);
+    while ((count = fi_cq_read(from->cq, entries, 16)) == -FI_EAGAIN)
+        fi_cq_read(to->cq, entries, 16);
     return count;
 }
 
 static inline ssize_t write_word(struct side *from, struct side *to) {
-    return until_done(fi_write(from->ep, source, LENGTH, NULL, from->other, remote_address, remote_key, &context), from, to);
+    return until_done(
+        fi_write(from->ep, source, LENGTH, NULL, from->other, remote_address, remote_key, &context),
+        from, to);
 }
 static inline ssize_t read_word(struct side *from, struct side *to) {
-    return until_done(fi_read(from->ep, target, LENGTH, NULL, from->other, remote_address, remote_key, &context), from, to);
+    return until_done(
+        fi_read(from->ep, target, LENGTH, NULL, from->other, remote_address, remote_key, &context),
+        from, to);
 }
 static inline ssize_t fetch_word(struct side *from, struct side *to) {
-    return until_done(fi_fetch_atomic(from->ep, source, 1, NULL, target, NULL, from->other, remote_address, remote_key, FI_UINT64, FI_SUM,
-                                      &context),
+    return until_done(fi_fetch_atomic(from->ep, source, 1, NULL, target, NULL, from->other,
+                                      remote_address, remote_key, FI_UINT64, FI_SUM, &context),
                       from, to);
 }
 
-__attribute__((noinline)) ssize_t counted_write(struct side *from, struct side *to) { return write_word(from, to); }
-__attribute__((noinline)) ssize_t counted_read(struct side *from, struct side *to) { return read_word(from, to); }
-__attribute__((noinline)) ssize_t counted_fetch(struct side *from, struct side *to) { return fetch_word(from, to); }
+__attribute__((noinline)) ssize_t counted_write(struct side *from, struct side *to) {
+    return write_word(from, to);
+}
+__attribute__((noinline)) ssize_t counted_read(struct side *from, struct side *to) {
+    return read_word(from, to);
+}
+__attribute__((noinline)) ssize_t counted_fetch(struct side *from, struct side *to) {
+    return fetch_word(from, to);
+}
 
 static void touch_memory(struct side *from, struct side *to, bool shared, int rounds) {
     static uint64_t private_word;
@@ -138,7 +160,8 @@ static void touch_memory(struct side *from, struct side *to, bool shared, int ro
         word = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
         if (word == MAP_FAILED) exit(1);
     }
-    check(fi_mr_reg(domain, word, LENGTH, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 11, 0, &mr, NULL), "fi_mr_reg");
+    check(fi_mr_reg(domain, word, LENGTH, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 11, 0, &mr, NULL),
+          "fi_mr_reg");
     if (info->domain_attr->mr_mode & FI_MR_ENDPOINT) {
         check(fi_mr_bind(mr, &to->ep->fid, 0), "fi_mr_bind");
         check(fi_mr_enable(mr), "fi_mr_enable");
@@ -162,7 +185,9 @@ static void touch_memory(struct side *from, struct side *to, bool shared, int ro
 
 // A message is there, and nothing else.
 static void expect(ssize_t count) {
-    if (count != 1 || entries[0].op_context != &context || entries[0].data != DATA || memcmp(source, target, LENGTH) != 0) exit(1);
+    if (count != 1 || entries[0].op_context != &context || entries[0].data != DATA ||
+        memcmp(source, target, LENGTH) != 0)
+        exit(1);
 }
 
 static void exchange(struct side *near, struct side *far, int rounds) {
@@ -182,13 +207,16 @@ static void uncounted_round(struct side *from, struct side *to) {
     check(post(to), "post");
     while ((result = inject(from)) == -FI_EAGAIN) fi_cq_read(from->cq, entries, 16);
     check(result, "inject");
-    while ((result = fi_cq_read(to->cq, entries, 16)) == -FI_EAGAIN) fi_cq_read(from->cq, entries, 16);
+    while ((result = fi_cq_read(to->cq, entries, 16)) == -FI_EAGAIN)
+        fi_cq_read(from->cq, entries, 16);
     check(result, "fi_cq_read");
 }
 
 int main(int argc, char **argv) {
     bool known = false, shared, touches;
-    for (const char **kind = (const char *[]){"tagged", "plain", "late", "lone", "private", "shared", NULL}; *kind; kind++)
+    for (const char **kind =
+             (const char *[]){"tagged", "plain", "late", "lone", "private", "shared", NULL};
+         *kind; kind++)
         known = known || (argc == 3 && strcmp(argv[1], *kind) == 0);
     if (!known) {
         fprintf(stderr, "usage: calls tagged|plain|late|lone|private|shared ROUNDS\n");
@@ -212,7 +240,8 @@ int main(int argc, char **argv) {
     open_side(&to);
     if (fi_av_insert(from.av, to.address, 1, &from.other, 0, NULL) != 1) return 1;
     if (fi_av_insert(to.av, from.address, 1, &to.other, 0, NULL) != 1) return 1;
-    for (int round = 0; round < 400; round++) uncounted_round(round % 2 ? &to : &from, round % 2 ? &from : &to);
+    for (int round = 0; round < 400; round++)
+        uncounted_round(round % 2 ? &to : &from, round % 2 ? &from : &to);
     if (steps) {
         exchange(&from, &to, atoi(argv[2]));
         return 0;

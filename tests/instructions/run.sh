@@ -57,7 +57,8 @@ count plain find fi_cq_read_that_finds_a_plain_message 590
 count late keep fi_cq_read_that_keeps_an_unexpected_message 660
 count late match fi_trecv_that_matches_an_unexpected_message 500
 count late take fi_cq_read_of_an_entry_that_waits 120
-# Private memory by messages: under valgrind a target seems to be away, and would be read by single copy.
+# Private memory by messages: under valgrind a target seems to be away, and would be read by single
+# copy.
 export FI_WEFT_SINGLE_COPY=never
 count private write fi_write_by_messages 4650
 count private read fi_read_by_messages 4400
@@ -65,7 +66,8 @@ count private fetch fi_fetch_atomic_by_messages 5500
 count shared write fi_write_to_mapped_memory 1040
 count shared read fi_read_of_mapped_memory 1030
 count shared fetch fi_fetch_atomic_on_mapped_memory 1890
-# Over UDP, each message answered by one, under a job key: the system calls themselves are not counted.
+# Over UDP, each message answered by one, under a job key: the system calls themselves are not
+# counted.
 unset FI_WEFT_SINGLE_COPY
 export FI_WEFT_ROUTE=srd FI_WEFT_JOB_KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
 count lone inject fi_tinjectdata_over_udp 4000

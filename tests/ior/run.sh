@@ -19,7 +19,8 @@ ior() {
 # alone ARGUMENTS...: without a launcher, one rank.
 alone() { timeout 200 "$WEFT" bench ior "$@" >out 2>err; }
 
-# The command line of the published run of Mountpoint for S3, with smaller blocks. Its rows are read as a parser of IOR would.
+# The command line of the published run of Mountpoint for S3, with smaller blocks. Its rows are read
+# as a parser of IOR would.
 published() {
     ior 4 "$1" -r -w -v -F -o=S@S@S -b=8m -i=1 -t=2m -a=POSIX --posix.odirect &&
         has '^IOR-4[^:]*: MPI Coordinated Test of Parallel I/O$' && has '^access +: file-per-process$' &&

@@ -22,9 +22,11 @@ static void use_up_mappings(long left) {
     for (int c; (c = getc(file)) != EOF;) lines += c == '\n';
     fclose(file);
     // Neighbours of other protection are mappings of their own.
-    char *area = mmap(NULL, (size_t)most * 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    char *area = mmap(NULL, (size_t)most * 4096, PROT_NONE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (area == MAP_FAILED) exit(77);
-    for (long page = 0; lines + page + 2 < most - left; page += 2) mprotect(area + page * 4096, 4096, PROT_READ);
+    for (long page = 0; lines + page + 2 < most - left; page += 2)
+        mprotect(area + page * 4096, 4096, PROT_READ);
 }
 
 static void use_up_addresses(void) {
@@ -47,8 +49,8 @@ static int exchange(int rank, int ranks, size_t bytes) {
     for (int step = 1; step < ranks; step++) {
         int to = (rank + step) % ranks, from = (rank + ranks - step) % ranks;
         memset(there, rank * 31 + step, bytes);
-        MPI_Sendrecv(there, (int)bytes, MPI_BYTE, to, step, here, (int)bytes, MPI_BYTE, from, step, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(there, (int)bytes, MPI_BYTE, to, step, here, (int)bytes, MPI_BYTE, from, step,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (size_t i = 0; i < bytes; i++) wrong += here[i] != (unsigned char)(from * 31 + step);
     }
     return wrong;

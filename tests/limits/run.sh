@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Jobs under every limit that a shell, a batch system or a container may set. Usage: tests/limits/run.sh [--full] [--mpi NAME]...
+# Jobs under every limit that a shell, a batch system or a container may set. Usage:
+# tests/limits/run.sh [--full] [--mpi NAME]...
 #
 #   --full   all four MPIs; without it Open MPI 5 and MPICH
 #   --mpi    only this MPI: debian-openmpi, openmpi, mpich or intel; may be given again
 #
-# Each case starts 8 ranks (once 64) that exchange short and long messages with each other. It either works, every byte right, or it
-# ends with an error that names the limit. It never hangs, dumps core or says that wrong bytes are right. Prints `ok`, `not ok` or `skip`,
-# and at the end `N passed, N failed, N skipped`. What a case printed lies in report/limits/. WEFT names another weft command.
+# Each case starts 8 ranks (once 64) that exchange short and long messages with each other. It
+# either works, every byte right, or it ends with an error that names the limit. It never hangs,
+# dumps core or says that wrong bytes are right. Prints `ok`, `not ok` or `skip`, and at the end
+# `N passed, N failed, N skipped`. What a case printed lies in report/limits/. WEFT names another
+# weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 RUN=tests/limits/run.sh
@@ -31,7 +34,8 @@ OTHER_USER=(setpriv --reuid=60321 --regid=60321 --clear-groups)
 # What the job is started by, for another user.
 AS=(env)
 
-# under NAMED RANKS MPI LIMIT WORDS...: the job in a shell where LIMIT (a line of shell) holds; an error must match NAMED.
+# under NAMED RANKS MPI LIMIT WORDS...: the job in a shell where LIMIT (a line of shell) holds; an
+# error must match NAMED.
 under() {
     local named=$1 ranks=$2 mpi=$3 limit=$4 program status out=$WORK/out
     shift 4
@@ -72,7 +76,8 @@ works_under() {
     under 'nothing' "$@" && grep -q 'all bytes right' "$WORK/out"
 }
 
-# group_with BYTES: a control group with little memory, which the kernel enforces by killing; of version 1 or 2.
+# group_with BYTES: a control group with little memory, which the kernel enforces by killing; of
+# version 1 or 2.
 group_with() {
     local above file=memory.max
     above=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Do the models see a mistake? Weakens each release store, acquire load, exchange and fence of crates/ring, one at a time and in a copy of the
-# sources, and runs the models: those that still hold have not seen it. Some minutes; not part of `make test` (docs/testing.md).
+# Do the models see a mistake? Weakens each release store, acquire load, exchange and fence of
+# crates/ring, one at a time and in a copy of the sources, and runs the models: those that still
+# hold have not seen it. Some minutes; not part of `make test` (docs/testing.md).
 #
 #   tests/loom/mutate.sh [FILE:LINE]...   only these
 set -uo pipefail

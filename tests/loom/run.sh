@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The models of the shared-memory queues, through every interleaving of their two sides (crate loom). They are built with `--cfg loom`,
-# in a folder of their own, since everything changes with it. Ends with `N passed, N failed, N skipped`.
+# The models of the shared-memory queues, through every interleaving of their two sides (crate
+# loom). They are built with `--cfg loom`, in a folder of their own, since everything changes with
+# it. Ends with `N passed, N failed, N skipped`.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# Optimized, since there are many interleavings; not across crates, which takes longer than it saves.
+# Optimized, since there are many interleavings; not across crates, which takes longer than it
+# saves.
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 RUSTFLAGS='--cfg loom' cargo test --release --locked --quiet -p weft-ring --lib --target-dir target/loom -- models no_chunk >"$log" 2>&1
 status=$?

@@ -18,7 +18,8 @@ mdtest() {
 # alone ARGUMENTS...: without a launcher, one rank.
 alone() { timeout 200 "$WEFT" bench mdtest "$@" >out 2>err; }
 
-# read_rates OPERATIONS...: whether the table, read as parsers of mdtest's output do, has each operation with a rate above 0.
+# read_rates OPERATIONS...: whether the table, read as parsers of mdtest's output do, has each
+# operation with a rate above 0.
 read_rates() {
     python3 - "$@" <<'PYTHON' >>err 2>&1
 import re, sys

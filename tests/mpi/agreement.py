@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Whether `weft bench` measures what other programs measure on the same transport, in turns. Not timed by `make test`; wants a quiet machine.
+"""Whether `weft bench` measures what other programs measure on the same transport, in turns. Not
+timed by `make test`; wants a quiet machine.
 
     tests/mpi/agreement.py [--turns N] [--transport T] [--mpi NAME]... [--quick] [--json] PART...
 
-Parts: linked   the loop of `weft bench latency` in C, linked to the MPI directly (tests/mpi/input/latency.c): what binding at run time costs
+Parts: linked   the loop of `weft bench latency` in C, linked to the MPI directly
+                (tests/mpi/input/latency.c): what binding at run time costs
        imb      IMB-MPI1 PingPong and Uniband beside latency and bw, on Intel MPI and MPICH
-       netpipe  NetPIPE (Debian's netpipe-openmpi) beside latency, on Debian's Open MPI. It shows the best of its trials, so that the median
-                of blocks is put beside it, and not the mean, and gives two digits where a message takes less than a microsecond
+       netpipe  NetPIPE (Debian's netpipe-openmpi) beside latency, on Debian's Open MPI. It shows
+                the best of its trials, so that the median of blocks is put beside it, and not the
+                mean, and gives two digits where a message takes less than a microsecond
 
 Every turn runs each program once, every other turn backwards. Ratios (weft bench over the other)
 are medians of the turns' ratios. Their interval goes from the k-th least to the k-th greatest
@@ -98,7 +101,8 @@ def imb(benchmark, iterations, sizes):
         options = ["-msglen", str(lengths), "-iter", str(iterations), "-iter_policy", "off", "-time", "20"]
         text = run(mpi, transport, [str(binary), benchmark, *options])
         rows = [line.split() for line in text.splitlines() if re.fullmatch(r"\s*\d+(\s+[\d.]+)+\s*", line)]
-        # PingPong: bytes, repetitions, t[usec], Mbytes/sec. Uniband: bytes, repetitions, Mbytes/sec, Msg/sec.
+        # PingPong: bytes, repetitions, t[usec], Mbytes/sec. Uniband: bytes, repetitions,
+        # Mbytes/sec, Msg/sec.
         return {int(row[0]): float(row[2]) for row in rows if int(row[0]) in sizes}
 
     return measure
@@ -114,7 +118,8 @@ def netpipe(folder, sizes):
         found = {}
         for size in sizes:
             out = folder / "netpipe.out"
-            # One size, without its neighbours: -l and -u are the ends, -p 0 leaves out the sizes a little off.
+            # One size, without its neighbours: -l and -u are the ends, -p 0 leaves out the sizes a
+            # little off.
             run("debian-openmpi", transport, [binary, "-o", str(out), "-l", str(size), "-u", str(size), "-p", "0", "-n", "4000"])
             for line in out.read_text().splitlines():
                 length, _, seconds = line.split()[:3]

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """Runs a program whose MPI was told by hand to use Weft, and says what Weft carried of it.
 
-Usage: carried.py LEAST COMMAND... Exit code: the command's, or 1 if fewer than LEAST operations went through Weft.
-weft run hears the same reports (FI_WEFT_REPORT) of the jobs that it starts itself.
+Usage: carried.py LEAST COMMAND... Exit code: the command's, or 1 if fewer than LEAST operations
+went through Weft. weft run hears the same reports (FI_WEFT_REPORT) of the jobs that it starts
+itself.
 """
 
 import json

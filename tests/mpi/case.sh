@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# One test case: run it under a time limit, then see that it left nothing behind. Sourced by tests/mpi/run.sh, used by the suites.
+# One test case: run it under a time limit, then see that it left nothing behind. Sourced by
+# tests/mpi/run.sh, used by the suites.
 
 passed=0 failed=0 skipped=0
 CASE_MARK=
@@ -22,7 +23,8 @@ has_mpi() {
     fi
 }
 
-# mpi_is_here MPI NAME: true when wanted and installed; an MPI that is wanted and missing is a skip, not a silent pass.
+# mpi_is_here MPI NAME: true when wanted and installed; an MPI that is wanted and missing is a skip,
+# not a silent pass.
 mpi_is_here() {
     wants "$1" || return 1
     has_mpi "$1" && return 0
@@ -30,7 +32,8 @@ mpi_is_here() {
     return 1
 }
 
-# weft_run MPI RANKS SECONDS PROGRAM ARGUMENTS...: the program under the transport that is being tested.
+# weft_run MPI RANKS SECONDS PROGRAM ARGUMENTS...: the program under the transport that is being
+# tested.
 weft_run() {
     local mpi=$1 ranks=$2 seconds=$3 transport=${CASE_TRANSPORT:-$TRANSPORT} must=()
     shift 3
@@ -60,8 +63,8 @@ skip_case() {
     printf 'skip - %s: %s\n' "$1" "$2"
 }
 
-# run_case NAME SECONDS COMMAND...: COMMAND is a program or a function. It may use half a minute beyond SECONDS, which is weft run's own
-# limit, before it is ended from here.
+# run_case NAME SECONDS COMMAND...: COMMAND is a program or a function. It may use half a minute
+# beyond SECONDS, which is weft run's own limit, before it is ended from here.
 run_case() {
     local name=$1 seconds=$2 log problem='' begin status before
     shift 2
@@ -92,8 +95,8 @@ run_case() {
     fi
 }
 
-# run_limited SECONDS COMMAND...: in the background, because `timeout` cannot run a function. The mark in the environment is
-# how its processes are found again, wherever a launcher has put them.
+# run_limited SECONDS COMMAND...: in the background, because `timeout` cannot run a function. The
+# mark in the environment is how its processes are found again, wherever a launcher has put them.
 run_limited() {
     local seconds=$1 child deadline
     shift
@@ -141,7 +144,8 @@ end_case_processes() {
 
 shared_memory_names() { find /dev/shm -mindepth 1 -user "$(id -un)" 2>/dev/null | sort; }
 
-# left_shared_memory BEFORE: files that are new since and that no living process has open or mapped; those of another job are in use.
+# left_shared_memory BEFORE: files that are new since and that no living process has open or mapped;
+# those of another job are in use.
 left_shared_memory() {
     local name left=()
     while read -r name; do

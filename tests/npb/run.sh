@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# `weft bench ft` and `weft bench is` on real MPIs: their results are those that the NAS Parallel Benchmarks publish. Usage: tests/npb/run.sh
+# `weft bench ft` and `weft bench is` on real MPIs: their results are those that the NAS Parallel
+# Benchmarks publish. Usage: tests/npb/run.sh
 #
 # WEFT names another weft command.
 set -uo pipefail
@@ -15,7 +16,8 @@ kernel() {
     timeout 300 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" -- "$WEFT" bench "$@" >out 2>err
 }
 
-# is_right KERNEL RANKS: whether the output has NPB's layout, and says that the published values came out.
+# is_right KERNEL RANKS: whether the output has NPB's layout, and says that the published values
+# came out.
 is_right() {
     has "^ NAS Parallel Benchmarks 3\.4 -- $1 Benchmark$" && has "^ $1 Benchmark Completed\.$" && has "^ Total processes = +$2$" &&
         has '^ Verification    = +SUCCESSFUL$' && has '^ Time in seconds = +[0-9]+\.[0-9]+$' && has '^ Mop/s total     = +[0-9]+\.[0-9]+$'

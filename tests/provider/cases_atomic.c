@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Atomic operations on remote memory: every call, and what the questions about them answer. fi_atomic(3).
+// Atomic operations on remote memory: every call, and what the questions about them answer.
+// fi_atomic(3).
 #include "harness.h"
 
 #include <rdma/fi_atomic.h>
@@ -12,7 +13,8 @@ static uint64_t memory[2000], operands[2000], comparands[2000], results[2000];
 static void open_remote(void)
 {
     open_pair(&host, &a, &b, &(struct wishes){.caps_added = FI_ATOMIC});
-    OK(fi_mr_reg(host.domain, memory, sizeof(memory), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0, &region, NULL));
+    OK(fi_mr_reg(host.domain, memory, sizeof(memory), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 7, 0,
+                 &region, NULL));
 }
 
 static void close_remote(void)
@@ -32,16 +34,20 @@ static void set_up(size_t count)
     }
 }
 
-// The sum of both, or of every second one after a comparison; and what was there before, if fetched.
+// The sum of both, or of every second one after a comparison; and what was there before, if
+// fetched.
 static void check(const char *what, size_t count, bool fetched, bool compared)
 {
     struct fi_cq_tagged_entry entry = next_entry(&a, &b);
     uint64_t wanted = FI_ATOMIC | (fetched ? FI_READ : FI_WRITE);
-    CHECK((entry.flags & wanted) == wanted && entry.op_context == &region, "%s: another entry", what);
+    CHECK((entry.flags & wanted) == wanted && entry.op_context == &region, "%s: another entry",
+          what);
     for (size_t index = 0; index < count; index++) {
         uint64_t now = compared ? (index % 2 ? 1000 + index : index) : 1000 + 2 * index;
-        CHECK(memory[index] == now, "%s: %llu at %zu", what, (unsigned long long)memory[index], index);
-        CHECK(results[index] == (fetched ? index : 0), "%s: result %llu", what, (unsigned long long)results[index]);
+        CHECK(memory[index] == now, "%s: %llu at %zu", what, (unsigned long long)memory[index],
+              index);
+        CHECK(results[index] == (fetched ? index : 0), "%s: result %llu", what,
+              (unsigned long long)results[index]);
     }
     CHECK(memory[count] == 0, "%s: more than was asked for was changed", what);
 }
@@ -80,7 +86,9 @@ static void base_forms(size_t count)
     POST(&a, &b, fi_atomic(a.ep, operands, count, NULL, to, 0, 7, FI_UINT64, FI_SUM, context));
     check("fi_atomic", count, false, false);
     set_up(count);
-    POST(&a, &b, fi_atomicv(a.ep, split(0, operands, count), NULL, 2, to, 0, 7, FI_UINT64, FI_SUM, context));
+    POST(
+        &a, &b,
+        fi_atomicv(a.ep, split(0, operands, count), NULL, 2, to, 0, 7, FI_UINT64, FI_SUM, context));
     check("fi_atomicv", count, false, false);
     set_up(count);
     struct fi_msg_atomic message = whole(count, FI_SUM);
@@ -98,19 +106,22 @@ static void fetch_forms(size_t count)
     void *context = &region;
     set_up(count);
     POST(&a, &b,
-         fi_fetch_atomic(a.ep, operands, count, NULL, results, NULL, to, 0, 7, FI_UINT64, FI_SUM, context));
+         fi_fetch_atomic(a.ep, operands, count, NULL, results, NULL, to, 0, 7, FI_UINT64, FI_SUM,
+                         context));
     check("fi_fetch_atomic", count, true, false);
     set_up(count);
     POST(&a, &b,
-         fi_fetch_atomicv(a.ep, split(0, operands, count), NULL, 2, split(1, results, count), NULL, 2, to, 0, 7,
-                          FI_UINT64, FI_SUM, context));
+         fi_fetch_atomicv(a.ep, split(0, operands, count), NULL, 2, split(1, results, count), NULL,
+                          2, to, 0, 7, FI_UINT64, FI_SUM, context));
     check("fi_fetch_atomicv", count, true, false);
     set_up(count);
     struct fi_msg_atomic message = whole(count, FI_SUM);
-    POST(&a, &b, fi_fetch_atomicmsg(a.ep, &message, split(1, results, count), NULL, 2, FI_COMPLETION));
+    POST(&a, &b,
+         fi_fetch_atomicmsg(a.ep, &message, split(1, results, count), NULL, 2, FI_COMPLETION));
     check("fi_fetch_atomicmsg", count, true, false);
     POST(&a, &b,
-         fi_fetch_atomic(a.ep, NULL, count, NULL, results, NULL, to, 0, 7, FI_UINT64, FI_ATOMIC_READ, context));
+         fi_fetch_atomic(a.ep, NULL, count, NULL, results, NULL, to, 0, 7, FI_UINT64,
+                         FI_ATOMIC_READ, context));
     next_entry(&a, &b);
     CHECK(results[count - 1] == memory[count - 1], "FI_ATOMIC_READ read something else");
 }
@@ -121,19 +132,20 @@ static void compare_forms(size_t count)
     void *context = &region;
     set_up(count);
     POST(&a, &b,
-         fi_compare_atomic(a.ep, operands, count, NULL, comparands, NULL, results, NULL, to, 0, 7, FI_UINT64, FI_CSWAP,
-                           context));
+         fi_compare_atomic(a.ep, operands, count, NULL, comparands, NULL, results, NULL, to, 0, 7,
+                           FI_UINT64, FI_CSWAP, context));
     check("fi_compare_atomic", count, true, true);
     set_up(count);
     POST(&a, &b,
-         fi_compare_atomicv(a.ep, split(0, operands, count), NULL, 2, split(2, comparands, count), NULL, 2,
-                            split(1, results, count), NULL, 2, to, 0, 7, FI_UINT64, FI_CSWAP, context));
+         fi_compare_atomicv(a.ep, split(0, operands, count), NULL, 2, split(2, comparands, count),
+                            NULL, 2, split(1, results, count), NULL, 2, to, 0, 7, FI_UINT64,
+                            FI_CSWAP, context));
     check("fi_compare_atomicv", count, true, true);
     set_up(count);
     struct fi_msg_atomic message = whole(count, FI_CSWAP);
     POST(&a, &b,
-         fi_compare_atomicmsg(a.ep, &message, split(2, comparands, count), NULL, 2, split(1, results, count), NULL, 2,
-                              FI_COMPLETION));
+         fi_compare_atomicmsg(a.ep, &message, split(2, comparands, count), NULL, 2,
+                              split(1, results, count), NULL, 2, FI_COMPLETION));
     check("fi_compare_atomicmsg", count, true, true);
 }
 
@@ -152,8 +164,9 @@ static void every_atomic_call_changes_every_element(void)
     fetch_forms(most);
     OK(fi_compare_atomicvalid(a.ep, FI_UINT64, FI_CSWAP, &most));
     compare_forms(most);
-    ANSWERS(-FI_EMSGSIZE, fi_compare_atomic(a.ep, operands, most + 1, NULL, comparands, NULL, results, NULL, a.other, 0,
-                                            7, FI_UINT64, FI_CSWAP, NULL));
+    ANSWERS(-FI_EMSGSIZE,
+            fi_compare_atomic(a.ep, operands, most + 1, NULL, comparands, NULL, results, NULL,
+                              a.other, 0, 7, FI_UINT64, FI_CSWAP, NULL));
     close_remote();
 }
 
@@ -169,7 +182,8 @@ static void questions_agree_with_what_calls_do(void)
             CHECK(base == 0 || base == -FI_EOPNOTSUPP, "answer %d", base);
             ANSWERS(base, fi_query_atomic(host.domain, type, op, &attr, 0));
             if (base == 0) {
-                CHECK(attr.count == count && count > 0 && (type >= 12 || attr.size == sizes[type]), "attributes");
+                CHECK(attr.count == count && count > 0 && (type >= 12 || attr.size == sizes[type]),
+                      "attributes");
                 CHECK(op <= FI_BXOR || op == FI_ATOMIC_WRITE, "type %d, operation %d", type, op);
             }
             int fetch = fi_fetch_atomicvalid(a.ep, type, op, &count);
@@ -184,10 +198,13 @@ static void questions_agree_with_what_calls_do(void)
     OK(fi_fetch_atomicvalid(a.ep, FI_INT32, FI_ATOMIC_READ, &count));
     OK(fi_compare_atomicvalid(a.ep, FI_UINT64, FI_MSWAP, &count));
     ANSWERS(-FI_EOPNOTSUPP, fi_atomicvalid(a.ep, FI_DOUBLE, FI_BOR, &count));
-    ANSWERS(-FI_EINVAL, fi_query_atomic(host.domain, FI_UINT64, FI_SUM, &attr, FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC));
+    ANSWERS(-FI_EINVAL, fi_query_atomic(host.domain, FI_UINT64, FI_SUM, &attr,
+                                        FI_FETCH_ATOMIC | FI_COMPARE_ATOMIC));
     ANSWERS(-FI_EOPNOTSUPP, fi_query_atomic(host.domain, FI_UINT64, FI_SUM, &attr, FI_TAGGED));
-    ANSWERS(-FI_EOPNOTSUPP, fi_atomic(a.ep, operands, 1, NULL, a.other, 0, 7, FI_DOUBLE, FI_BOR, NULL));
-    ANSWERS(-FI_EOPNOTSUPP, fi_atomic(a.ep, operands, 1, NULL, a.other, 0, 7, FI_UINT64, FI_CSWAP, NULL));
+    ANSWERS(-FI_EOPNOTSUPP,
+            fi_atomic(a.ep, operands, 1, NULL, a.other, 0, 7, FI_DOUBLE, FI_BOR, NULL));
+    ANSWERS(-FI_EOPNOTSUPP,
+            fi_atomic(a.ep, operands, 1, NULL, a.other, 0, 7, FI_UINT64, FI_CSWAP, NULL));
     ANSWERS(-FI_EOPNOTSUPP, fi_atomic(a.ep, operands, 1, NULL, a.other, 0, 7, 999, FI_SUM, NULL));
     close_remote();
 }
@@ -211,6 +228,7 @@ static void doubles_and_small_numbers_are_summed_as_what_they_are(void)
 const struct test_case atomic_cases[] = {
     {"every_atomic_call_changes_every_element", every_atomic_call_changes_every_element},
     {"questions_agree_with_what_calls_do", questions_agree_with_what_calls_do},
-    {"doubles_and_small_numbers_are_summed_as_what_they_are", doubles_and_small_numbers_are_summed_as_what_they_are},
+    {"doubles_and_small_numbers_are_summed_as_what_they_are",
+     doubles_and_small_numbers_are_summed_as_what_they_are},
     {NULL, NULL},
 };

@@ -30,11 +30,13 @@ static void entries_have_the_format_asked_for(void)
             progress(&a);
         }
         CHECK(got[0].entry.op_context == &in, "context");
-        CHECK(format < FI_CQ_FORMAT_MSG || (got[0].entry.len == 4 && got[0].entry.flags & FI_RECV), "length or flags");
+        CHECK(format < FI_CQ_FORMAT_MSG || (got[0].entry.len == 4 && got[0].entry.flags & FI_RECV),
+              "length or flags");
         CHECK(format < FI_CQ_FORMAT_DATA || got[0].entry.data == 99, "data");
         CHECK(format < FI_CQ_FORMAT_TAGGED || got[0].entry.tag == 3, "tag");
         for (size_t index = known; index < sizeof(got); index++)
-            CHECK(((unsigned char *)got)[index] == 0xab, "byte %zu behind the entry was written", index);
+            CHECK(((unsigned char *)got)[index] == 0xab, "byte %zu behind the entry was written",
+                  index);
         close_pair(&host, &a, &b);
     }
 }
@@ -45,9 +47,12 @@ static void selective_queues_get_only_what_is_asked_for(void)
     uint32_t number = 1, in[2];
     struct iovec piece = {&number, 4}, room = {&in[1], 4};
     open_pair(&host, &a, &b, &wishes);
-    struct fi_msg_tagged out = {.msg_iov = &piece, .iov_count = 1, .addr = a.other, .tag = 1, .context = &out};
-    struct fi_msg_tagged into = {.msg_iov = &room, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .tag = 1, .context = &into};
-    OK(fi_trecv(b.ep, &in[0], 4, NULL, FI_ADDR_UNSPEC, 1, 0, &in[0])); // op_flags without FI_COMPLETION
+    struct fi_msg_tagged out = {
+        .msg_iov = &piece, .iov_count = 1, .addr = a.other, .tag = 1, .context = &out};
+    struct fi_msg_tagged into = {
+        .msg_iov = &room, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .tag = 1, .context = &into};
+    OK(fi_trecv(b.ep, &in[0], 4, NULL, FI_ADDR_UNSPEC, 1, 0,
+                &in[0])); // op_flags without FI_COMPLETION
     OK(fi_trecvmsg(b.ep, &into, FI_COMPLETION));
     POST(&a, &b, fi_tsendmsg(a.ep, &out, 0));
     POST(&a, &b, fi_tsendmsg(a.ep, &out, FI_COMPLETION));
@@ -86,7 +91,8 @@ static void delivery(size_t length, uint64_t flags)
 {
     char *out = calloc(1, length), *in = malloc(length);
     struct iovec piece = {out, length};
-    struct fi_msg_tagged msg = {.msg_iov = &piece, .iov_count = 1, .addr = a.other, .tag = 2, .context = out};
+    struct fi_msg_tagged msg = {
+        .msg_iov = &piece, .iov_count = 1, .addr = a.other, .tag = 2, .context = out};
     POST(&a, &b, fi_tsendmsg(a.ep, &msg, FI_COMPLETION | flags));
     if (flags & FI_DELIVERY_COMPLETE)
         expect_silence(&a, &b, 30); // nobody has received it yet
@@ -115,10 +121,13 @@ static void a_fenced_send_waits_for_all_before_it(void)
     char *out = calloc(1, length), *in = malloc(length), byte = 'f';
     struct iovec piece = {&byte, 1};
     open_pair(&host, &a, &b, NULL);
-    struct fi_msg_tagged msg = {.msg_iov = &piece, .iov_count = 1, .addr = a.other, .tag = 3, .context = &byte};
+    struct fi_msg_tagged msg = {
+        .msg_iov = &piece, .iov_count = 1, .addr = a.other, .tag = 3, .context = &byte};
     POST(&a, &b, fi_tsend(a.ep, out, length, NULL, a.other, 2, out));
     for (int round = 0; round < 50; round++) {
-        ANSWERS(-FI_EAGAIN, fi_tsendmsg(a.ep, &msg, FI_COMPLETION | FI_FENCE)); // the one before has no receive yet
+        ANSWERS(
+            -FI_EAGAIN,
+            fi_tsendmsg(a.ep, &msg, FI_COMPLETION | FI_FENCE)); // the one before has no receive yet
         progress(&a);
         progress(&b);
     }
@@ -128,7 +137,8 @@ static void a_fenced_send_waits_for_all_before_it(void)
     void *order[3];
     for (int index = 0; index < 3; index++)
         order[index] = next_entry(&a, &b).op_context;
-    CHECK(order[2] == &byte && (order[0] == out || order[1] == out), "the fenced send went before another one");
+    CHECK(order[2] == &byte && (order[0] == out || order[1] == out),
+          "the fenced send went before another one");
     close_pair(&host, &a, &b);
     free(out);
     free(in);
@@ -172,7 +182,8 @@ static void completions_name_their_source(void)
     OK(fi_recv(b.ep, &in, 4, NULL, FI_ADDR_UNSPEC, &in));
     POST(&a, &b, fi_inject(a.ep, &number, 4, a.other));
     source = source_of_next(&b, &a);
-    CHECK(source == FI_ADDR_NOTAVAIL, "a removed address is named: %llu", (unsigned long long)source);
+    CHECK(source == FI_ADDR_NOTAVAIL, "a removed address is named: %llu",
+          (unsigned long long)source);
     close_pair(&host, &a, &b);
 }
 
@@ -188,7 +199,8 @@ static void a_queue_grows_and_loses_nothing(void)
     }
     for (uint32_t index = 0; index < COUNT; index++) {
         struct fi_cq_tagged_entry entry = next_entry(&a, &b);
-        CHECK(entry.tag == index && in[index] == index, "entry %u has tag %llu", index, (unsigned long long)entry.tag);
+        CHECK(entry.tag == index && in[index] == index, "entry %u has tag %llu", index,
+              (unsigned long long)entry.tag);
     }
     close_pair(&host, &a, &b);
 }
@@ -203,10 +215,12 @@ static void counters_count_what_they_are_bound_to(void)
     POST(&a, &b, fi_tinject(a.ep, &number, 4, a.other, 1));
     POST(&a, &b, fi_tsend(a.ep, &number, 4, NULL, a.other, 1, &number));
     for (int64_t until = now_ms() + ENTRY_LIMIT_MS; fi_cntr_read(a.sent) < 2 && now_ms() < until;)
-        (void)fi_cntr_read(b.received); // a send may be complete only when its receiver makes progress
+        (void)fi_cntr_read(
+            b.received); // a send may be complete only when its receiver makes progress
     OK(fi_cntr_wait(a.sent, 2, SLEEP_MS));
     OK(fi_cntr_wait(b.received, 2, SLEEP_MS));
-    CHECK(fi_cntr_read(a.sent) == 2 && fi_cntr_read(b.received) == 2 && fi_cntr_read(b.sent) == 0, "counts");
+    CHECK(fi_cntr_read(a.sent) == 2 && fi_cntr_read(b.received) == 2 && fi_cntr_read(b.sent) == 0,
+          "counts");
     ANSWERS(-FI_ETIMEDOUT, fi_cntr_wait(b.received, 3, 30));
     OK(fi_cancel(&b.ep->fid, &in[2]));
     CHECK(fi_cntr_readerr(b.received) == 1, "a canceled receive does not count as an error");
@@ -219,7 +233,8 @@ static void counters_count_what_they_are_bound_to(void)
     close_pair(&host, &a, &b);
 }
 
-// Reads the error of a truncated message into a buffer of bytes, as an application of another version would have it.
+// Reads the error of a truncated message into a buffer of bytes, as an application of another
+// version would have it.
 static void truncated(uint32_t version, unsigned char *bytes, size_t room)
 {
     struct wishes wishes = {.version = version};
@@ -264,14 +279,17 @@ static void new_applications_learn_the_source_of_an_error(void)
 }
 
 const struct test_case completion_cases[] = {
-    {"old_applications_keep_what_lies_behind_their_entry", old_applications_keep_what_lies_behind_their_entry},
-    {"new_applications_learn_the_source_of_an_error", new_applications_learn_the_source_of_an_error},
+    {"old_applications_keep_what_lies_behind_their_entry",
+     old_applications_keep_what_lies_behind_their_entry},
+    {"new_applications_learn_the_source_of_an_error",
+     new_applications_learn_the_source_of_an_error},
     {"entries_have_the_format_asked_for", entries_have_the_format_asked_for},
     {"selective_queues_get_only_what_is_asked_for", selective_queues_get_only_what_is_asked_for},
     {"default_flags_ask_for_entries", default_flags_ask_for_entries},
     {"injects_leave_no_entry", injects_leave_no_entry},
     {"completion_levels_hold", completion_levels_hold},
-    {"an_endpoint_answers_while_only_anothers_queue_is_read", an_endpoint_answers_while_only_anothers_queue_is_read},
+    {"an_endpoint_answers_while_only_anothers_queue_is_read",
+     an_endpoint_answers_while_only_anothers_queue_is_read},
     {"a_fenced_send_waits_for_all_before_it", a_fenced_send_waits_for_all_before_it},
     {"completions_name_their_source", completions_name_their_source},
     {"a_queue_grows_and_loses_nothing", a_queue_grows_and_loses_nothing},

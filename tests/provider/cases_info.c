@@ -21,11 +21,12 @@ static void everything_is_offered_without_hints(void)
     for (found = info; found && strcmp(found->fabric_attr->prov_name, "weft"); found = found->next)
         ;
     CHECK(found, "no info of this provider in the list");
-    uint64_t wanted = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV | FI_SOURCE |
-                      FI_LOCAL_COMM | FI_REMOTE_COMM | FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE | FI_REMOTE_READ |
-                      FI_REMOTE_WRITE;
+    uint64_t wanted = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV | FI_MULTI_RECV | FI_DIRECTED_RECV |
+                      FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM | FI_RMA | FI_ATOMIC | FI_READ |
+                      FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
     CHECK((found->caps & wanted) == wanted, "capabilities %#llx", (unsigned long long)found->caps);
-    CHECK(found->ep_attr->type == FI_EP_RDM && found->mode == 0 && found->domain_attr->mr_mode == 0, "modes");
+    CHECK(found->ep_attr->type == FI_EP_RDM && found->mode == 0 && found->domain_attr->mr_mode == 0,
+          "modes");
     CHECK(found->domain_attr->cq_data_size >= 4 && found->tx_attr->inject_size >= 64, "sizes");
     CHECK(found->tx_attr->iov_limit >= 4 && found->ep_attr->mem_tag_format >> 63, "limits");
     fi_freeinfo(info);
@@ -71,10 +72,13 @@ static void hints_come_back_in_the_answer(void)
         hints->tx_attr->op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE;
         hints->caps = FI_TAGGED;
         struct fi_info *info = get_info(0, hints);
-        CHECK((int)info->domain_attr->threading == threading, "threading %d", info->domain_attr->threading);
-        CHECK(info->domain_attr->av_type == hints->domain_attr->av_type, "av_type %d", info->domain_attr->av_type);
+        CHECK((int)info->domain_attr->threading == threading, "threading %d",
+              info->domain_attr->threading);
+        CHECK(info->domain_attr->av_type == hints->domain_attr->av_type, "av_type %d",
+              info->domain_attr->av_type);
         CHECK(info->tx_attr->op_flags == hints->tx_attr->op_flags, "op_flags");
-        CHECK(!(info->caps & (FI_MSG | FI_SOURCE)), "what was not asked for is there: %#llx", (unsigned long long)info->caps);
+        CHECK(!(info->caps & (FI_MSG | FI_SOURCE)), "what was not asked for is there: %#llx",
+              (unsigned long long)info->caps);
         CHECK((info->caps & (FI_SEND | FI_RECV)) == (FI_SEND | FI_RECV), "directions are missing");
         fi_freeinfo(info);
         fi_freeinfo(hints);
@@ -87,7 +91,8 @@ static void check_address(const void *address, size_t length, const char *host, 
     char text[INET_ADDRSTRLEN];
     CHECK(in && length == sizeof(*in) && in->sin_family == AF_INET, "not an IPv4 address");
     inet_ntop(AF_INET, &in->sin_addr, text, sizeof(text));
-    CHECK(!strcmp(text, host) && ntohs(in->sin_port) == port, "%s:%d, not %s:%d", text, ntohs(in->sin_port), host, port);
+    CHECK(!strcmp(text, host) && ntohs(in->sin_port) == port, "%s:%d, not %s:%d", text,
+          ntohs(in->sin_port), host, port);
 }
 
 static void node_and_service_name_one_end(void)
@@ -101,7 +106,8 @@ static void node_and_service_name_one_end(void)
     check_address(info->dest_addr, info->dest_addrlen, "127.0.0.1", 7472);
     check_address(info->src_addr, info->src_addrlen, "127.0.0.1", 0);
     fi_freeinfo(info);
-    ANSWERS(-FI_ENODATA, fi_getinfo(FI_VERSION(1, 17), "not.a.number", "1", FI_NUMERICHOST, hints, &info));
+    ANSWERS(-FI_ENODATA,
+            fi_getinfo(FI_VERSION(1, 17), "not.a.number", "1", FI_NUMERICHOST, hints, &info));
 }
 
 static void ipv6_is_offered_when_asked_for(void)
@@ -110,7 +116,8 @@ static void ipv6_is_offered_when_asked_for(void)
     hints->addr_format = FI_SOCKADDR_IN6;
     OK(fi_getinfo(FI_VERSION(1, 17), "::1", "7471", FI_SOURCE, hints, &info));
     const struct sockaddr_in6 *in = info->src_addr;
-    CHECK(info->addr_format == FI_SOCKADDR_IN6 && info->src_addrlen == sizeof(*in), "format %u", info->addr_format);
+    CHECK(info->addr_format == FI_SOCKADDR_IN6 && info->src_addrlen == sizeof(*in), "format %u",
+          info->addr_format);
     CHECK(in->sin6_family == AF_INET6 && ntohs(in->sin6_port) == 7471, "address");
     fi_freeinfo(info);
 }
@@ -124,7 +131,8 @@ static void infos_can_be_copied_and_freed(void)
     fi_freeinfo(hints);
 }
 
-// Opens one end as an application that is a server, or the client of one, would; no out-of-band exchange.
+// Opens one end as an application that is a server, or the client of one, would; no out-of-band
+// exchange.
 static void open_end(struct host *end, struct side *side, const char *node, uint64_t flags)
 {
     struct fi_info *hints = new_hints();
@@ -145,7 +153,8 @@ static void a_server_that_names_no_node_is_reached_at_loopback_and_at_its_own_ad
         skip("over datagrams a server has one address, its host's usual one");
     open_end(&server_host, &server, NULL, FI_SOURCE);
     const struct sockaddr_in *own = (const void *)server.name;
-    CHECK(own->sin_family == AF_INET && own->sin_addr.s_addr && ntohs(own->sin_port) == 47119, "a name of nobody");
+    CHECK(own->sin_family == AF_INET && own->sin_addr.s_addr && ntohs(own->sin_port) == 47119,
+          "a name of nobody");
     inet_ntop(AF_INET, &own->sin_addr, address, sizeof(address));
     for (int round = 0; round < 2; round++) {
         uint32_t in[2] = {0}, numbers[2] = {7, 8};
@@ -164,7 +173,8 @@ static void a_server_that_names_no_node_is_reached_at_loopback_and_at_its_own_ad
             CHECK(now_ms() < until, "no answer from %s", round ? address : "127.0.0.1");
             progress(&server);
         }
-        CHECK(entry.op_context == &in[1] && in[1] == 8 && source == client.other, "from %llx", (long long)source);
+        CHECK(entry.op_context == &in[1] && in[1] == 8 && source == client.other, "from %llx",
+              (long long)source);
         close_side(&client);
         close_host(&client_host);
     }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What a receive takes: sources, ignored tag bits, order, peeks, claims, cancelling, truncation, multi-receives.
+// What a receive takes: sources, ignored tag bits, order, peeks, claims, cancelling, truncation,
+// multi-receives.
 #include "harness.h"
 
 static struct host host;
 static struct side a, b;
 
 // Sends a number from `from` to `to` under a tag, with the number as data too.
-static void send_number(struct side *from, struct side *to, fi_addr_t where, uint64_t tag, uint32_t number)
-{
+static void send_number(struct side *from, struct side *to, fi_addr_t where, uint64_t tag,
+                        uint32_t number) {
     POST(from, to, fi_tinjectdata(from->ep, &number, sizeof(number), number, where, tag));
 }
 
@@ -23,7 +24,8 @@ static void a_receive_takes_only_from_its_source(void)
     send_number(&b, &a, b.self, 1, 20);
     for (int count = 0; count < 3; count++)
         next_entry(&b, &a);
-    CHECK(from_other == 10 && from_any == 11 && from_self == 20, "%u %u %u", from_other, from_any, from_self);
+    CHECK(from_other == 10 && from_any == 11 && from_self == 20, "%u %u %u", from_other, from_any,
+          from_self);
     close_pair(&host, &a, &b);
 }
 
@@ -36,8 +38,10 @@ static void ignored_bits_do_not_count(void)
     send_number(&a, &b, a.other, 0x1234, 1);
     send_number(&a, &b, a.other, 0xff42, 2);
     struct fi_cq_tagged_entry one = next_entry(&b, &a), two = next_entry(&b, &a);
-    CHECK(one.op_context == &second && one.tag == 0x1234 && second == 1, "tag %#llx", (unsigned long long)one.tag);
-    CHECK(two.op_context == &first && two.tag == 0xff42 && first == 2, "tag %#llx", (unsigned long long)two.tag);
+    CHECK(one.op_context == &second && one.tag == 0x1234 && second == 1, "tag %#llx",
+          (unsigned long long)one.tag);
+    CHECK(two.op_context == &first && two.tag == 0xff42 && first == 2, "tag %#llx",
+          (unsigned long long)two.tag);
     close_pair(&host, &a, &b);
 }
 
@@ -68,7 +72,8 @@ static void untagged_and_tagged_do_not_mix(void)
     OK(fi_trecv(b.ep, &tagged, 4, NULL, FI_ADDR_UNSPEC, 0, ~0ull, &tagged));
     OK(fi_recv(b.ep, &plain, 4, NULL, FI_ADDR_UNSPEC, &plain));
     POST(&a, &b, fi_inject(a.ep, &number, 4, a.other));
-    CHECK(next_entry(&b, &a).op_context == &plain && plain == 5, "the untagged message went elsewhere");
+    CHECK(next_entry(&b, &a).op_context == &plain && plain == 5,
+          "the untagged message went elsewhere");
     expect_silence(&b, &a, 20);
     close_pair(&host, &a, &b);
 }
@@ -76,8 +81,11 @@ static void untagged_and_tagged_do_not_mix(void)
 static ssize_t ask(uint64_t tag, void *buffer, size_t length, void *context, uint64_t flags)
 {
     struct iovec piece = {buffer, length};
-    struct fi_msg_tagged msg = {.msg_iov = buffer ? &piece : NULL, .iov_count = buffer ? 1 : 0, .addr = FI_ADDR_UNSPEC,
-                                .tag = tag, .context = context};
+    struct fi_msg_tagged msg = {.msg_iov = buffer ? &piece : NULL,
+                                .iov_count = buffer ? 1 : 0,
+                                .addr = FI_ADDR_UNSPEC,
+                                .tag = tag,
+                                .context = context};
     return fi_trecvmsg(b.ep, &msg, flags);
 }
 
@@ -95,7 +103,8 @@ static struct fi_cq_tagged_entry find(uint64_t tag, void *context, uint64_t flag
         if (count == 1)
             return entry;
         ANSWERS(1, fi_cq_readerr(b.cq, &error, 0));
-        CHECK(error.err == FI_ENOMSG && error.op_context == context, "peek failed with %s", fi_strerror(error.err));
+        CHECK(error.err == FI_ENOMSG && error.op_context == context, "peek failed with %s",
+              fi_strerror(error.err));
         CHECK(now_ms() < until, "the message is never found");
         answer_first_contact(&a);
     }
@@ -108,7 +117,8 @@ static void a_peek_for_nothing_is_an_error_entry(void)
     OK(ask(1, NULL, 0, &context, FI_PEEK | FI_COMPLETION));
     struct fi_cq_err_entry error = next_error(&b, &a);
     CHECK(error.err == FI_ENOMSG && error.op_context == &context, "error %d", error.err);
-    CHECK(error.flags & FI_RECV && error.flags & FI_TAGGED, "flags %#llx", (unsigned long long)error.flags);
+    CHECK(error.flags & FI_RECV && error.flags & FI_TAGGED, "flags %#llx",
+          (unsigned long long)error.flags);
     close_pair(&host, &a, &b);
 }
 
@@ -120,7 +130,8 @@ static void a_peek_tells_and_leaves_the_message(void)
     send_number(&a, &b, a.other, 5, 77);
     for (int twice = 0; twice < 2; twice++) {
         struct fi_cq_tagged_entry entry = find(5, &context, 0);
-        CHECK(entry.op_context == &context && entry.len == 4 && entry.tag == 5, "length %zu", entry.len);
+        CHECK(entry.op_context == &context && entry.len == 4 && entry.tag == 5, "length %zu",
+              entry.len);
         CHECK(entry.flags & FI_REMOTE_CQ_DATA && entry.data == 77, "no data on a peek");
     }
     OK(fi_trecv(b.ep, &in, 4, NULL, FI_ADDR_UNSPEC, 5, 0, &in));
@@ -143,7 +154,8 @@ static void claim_and_check(size_t length, bool discard)
     } else {
         OK(ask(6, in, length, &context, FI_CLAIM | FI_COMPLETION));
         struct fi_cq_tagged_entry entry = next_entry(&b, &a);
-        CHECK(entry.op_context == &context && entry.len == length, "the claimed message is not received");
+        CHECK(entry.op_context == &context && entry.len == length,
+              "the claimed message is not received");
         check_filled(in, length, 3);
     }
     CHECK(next_entry(&a, &b).op_context == out, "the send does not complete");
@@ -204,13 +216,17 @@ static void truncation(size_t length, size_t room, bool tagged, bool unexpected)
     memset(in, 0x11, length);
     for (int step = 0; step < 2; step++) {
         if ((step == 0) == unexpected)
-            POST(&a, &b, tagged ? fi_tsend(a.ep, out, length, NULL, a.other, 8, out) : fi_send(a.ep, out, length, NULL, a.other, out));
+            POST(&a, &b,
+                 tagged ? fi_tsend(a.ep, out, length, NULL, a.other, 8, out)
+                        : fi_send(a.ep, out, length, NULL, a.other, out));
         else
-            OK(tagged ? fi_trecv(b.ep, in, room, NULL, b.other, 8, 0, in) : fi_recv(b.ep, in, room, NULL, b.other, in));
+            OK(tagged ? fi_trecv(b.ep, in, room, NULL, b.other, 8, 0, in)
+                      : fi_recv(b.ep, in, room, NULL, b.other, in));
     }
     struct fi_cq_err_entry error = next_error(&b, &a);
     CHECK(error.err == FI_ETRUNC && error.op_context == in, "error %d", error.err);
-    CHECK(error.olen == length - room && error.len == room, "length %zu, over %zu", error.len, error.olen);
+    CHECK(error.olen == length - room && error.len == room, "length %zu, over %zu", error.len,
+          error.olen);
     CHECK(!tagged || error.tag == 8, "tag %llu", (unsigned long long)error.tag);
     CHECK(fi_cq_strerror(b.cq, error.prov_errno, error.err_data, NULL, 0), "no words");
     check_filled(in, room, 4);
@@ -237,7 +253,8 @@ static void one_buffer_takes_many_messages(void)
     size_t least = LEAST, used = 0;
     char *buffer = malloc(ROOM), out[LENGTH];
     struct iovec piece = {buffer, ROOM};
-    struct fi_msg msg = {.msg_iov = &piece, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = buffer};
+    struct fi_msg msg = {
+        .msg_iov = &piece, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = buffer};
     open_pair(&host, &a, &b, NULL);
     OK(fi_setopt(&b.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof(least)));
     fill(out, LENGTH, 0);
@@ -251,7 +268,8 @@ static void one_buffer_takes_many_messages(void)
             break;
         }
         CHECK(entry.op_context == buffer && entry.len == LENGTH, "length %zu", entry.len);
-        CHECK((char *)entry.buf >= buffer + used && (char *)entry.buf + LENGTH <= buffer + ROOM, "a place outside");
+        CHECK((char *)entry.buf >= buffer + used && (char *)entry.buf + LENGTH <= buffer + ROOM,
+              "a place outside");
         check_filled(entry.buf, LENGTH, number);
         used = (size_t)((char *)entry.buf - buffer) + LENGTH;
         if (entry.flags & FI_MULTI_RECV)

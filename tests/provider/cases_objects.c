@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Objects: their order of opening and closing, names, options, registered memory, event queues, what is not offered.
+// Objects: their order of opening and closing, names, options, registered memory, event queues,
+// what is not offered.
 #include "harness.h"
 
 
@@ -74,7 +75,8 @@ static void options_are_kept(void)
     OK(fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &length));
     CHECK(value == 12345 && length == sizeof(value), "%zu", value);
     length = 1;
-    ANSWERS(-FI_ETOOSMALL, fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &length));
+    ANSWERS(-FI_ETOOSMALL,
+            fi_getopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, &length));
     ANSWERS(-FI_EINVAL, fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &value, 1));
     ANSWERS(-FI_ENOPROTOOPT, fi_setopt(&a.ep->fid, FI_OPT_ENDPOINT, 9999, &value, sizeof(value)));
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
@@ -87,7 +89,8 @@ static void memory_is_registered_under_its_key(void)
     struct fid_mr *one, *two;
     char buffer[64];
     struct iovec pieces[2] = {{buffer, 8}, {buffer + 32, 8}};
-    struct fi_mr_attr attr = {.mr_iov = pieces, .iov_count = 2, .access = FI_SEND, .requested_key = 8};
+    struct fi_mr_attr attr = {
+        .mr_iov = pieces, .iov_count = 2, .access = FI_SEND, .requested_key = 8};
     open_host(&host, NULL);
     OK(fi_mr_reg(host.domain, buffer, sizeof(buffer), FI_SEND | FI_RECV, 0, 7, 0, &one, NULL));
     CHECK(fi_mr_key(one) == 7 && fi_mr_desc(one), "key or description is missing");
@@ -121,7 +124,8 @@ static void events_are_read_in_order(void)
     ANSWERS(sizeof(back), fi_eq_read(eq, &event, &back, sizeof(back), FI_PEEK));
     for (uint64_t index = 0; index < 3; index++) {
         ANSWERS(sizeof(back), fi_eq_sread(eq, &event, &back, sizeof(back), 1000, 0));
-        CHECK(event == FI_NOTIFY && back.data == index, "event %u with %llu", event, (unsigned long long)back.data);
+        CHECK(event == FI_NOTIFY && back.data == index, "event %u with %llu", event,
+              (unsigned long long)back.data);
     }
     int64_t start = now_ms();
     ANSWERS(-FI_EAGAIN, fi_eq_sread(eq, &event, &back, sizeof(back), 50, 0));
@@ -210,7 +214,8 @@ const struct test_case object_cases[] = {
     {"events_are_read_in_order", events_are_read_in_order},
     {"what_is_not_offered_says_so", what_is_not_offered_says_so},
     {"the_flags_of_operations_can_be_changed", the_flags_of_operations_can_be_changed},
-    {"an_endpoint_is_named_before_it_is_enabled_and_not_after", an_endpoint_is_named_before_it_is_enabled_and_not_after},
+    {"an_endpoint_is_named_before_it_is_enabled_and_not_after",
+     an_endpoint_is_named_before_it_is_enabled_and_not_after},
     {"objects_that_are_not_offered_say_so", objects_that_are_not_offered_say_so},
     {NULL, NULL},
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Weft as a peer: under lnx, the provider of libfabric that links several others, which then matches the messages.
+// Weft as a peer: under lnx, the provider of libfabric that links several others, which then
+// matches the messages.
 #include "harness.h"
 
 #include <sched.h>
@@ -10,7 +11,8 @@
 static struct host host;
 static struct side a, b;
 
-// Opens the objects above the endpoints, linking what `links` says; skips the case where this library cannot.
+// Opens the objects above the endpoints, linking what `links` says; skips the case where this
+// library cannot.
 static void open_linked(const char *links)
 {
     struct fi_info *hints = fi_allocinfo();
@@ -25,7 +27,8 @@ static void open_linked(const char *links)
     int answer = fi_getinfo(version, NULL, NULL, 0, hints, &host.info);
     fi_freeinfo(hints);
     if (FI_VERSION_LT(version, FI_VERSION(2, 3)))
-        skip("libfabric %u.%u has no Peer API that Weft knows", FI_MAJOR(version), FI_MINOR(version));
+        skip("libfabric %u.%u has no Peer API that Weft knows", FI_MAJOR(version),
+             FI_MINOR(version));
     if (answer != 0)
         skip("this library does not link %s: %s", links, fi_strerror(-answer));
     OK(fi_fabric(host.info->fabric_attr, &host.fabric, NULL));
@@ -80,7 +83,8 @@ static void a_linked_peer_reports_what_is_cut_and_carries_data(void)
     OK(fi_trecv(b.ep, in, sizeof(in), NULL, b.other, 1, 0, in));
     POST(&a, &b, fi_tinjectdata(a.ep, out, sizeof(out), 77, a.other, 1));
     struct fi_cq_err_entry error = next_error(&b, &a);
-    CHECK(error.err == FI_ETRUNC && error.op_context == in && error.olen == 156, "error %d, %zu", error.err, error.olen);
+    CHECK(error.err == FI_ETRUNC && error.op_context == in && error.olen == 156, "error %d, %zu",
+          error.err, error.olen);
     check_filled(in, sizeof(in), 1);
     OK(fi_trecv(b.ep, in, sizeof(in), NULL, b.other, 2, 0, in));
     POST(&a, &b, fi_tinjectdata(a.ep, out, 50, 78, a.other, 2));
@@ -133,12 +137,15 @@ static void a_child_of_a_linked_process_is_refused_and_harms_nothing(void)
 static void exchange_names(int socket, struct side *side)
 {
     char name[sizeof(side->name)];
-    CHECK(write(socket, side->name, side->name_bytes) == (ssize_t)side->name_bytes, "the name is not sent");
-    CHECK(recv(socket, name, side->name_bytes, MSG_WAITALL) == (ssize_t)side->name_bytes, "no name came");
+    CHECK(write(socket, side->name, side->name_bytes) == (ssize_t)side->name_bytes,
+          "the name is not sent");
+    CHECK(recv(socket, name, side->name_bytes, MSG_WAITALL) == (ssize_t)side->name_bytes,
+          "no name came");
     introduce(side, name, &side->other);
 }
 
-// Two processes, linked by weft and tcp, play ping-pong; the second may believe to be on another host.
+// Two processes, linked by weft and tcp, play ping-pong; the second may believe to be on another
+// host.
 static void play(bool apart)
 {
     int ends[2], status = 0;
@@ -154,11 +161,13 @@ static void play(bool apart)
         OK(fi_trecv(a.ep, &in, 4, NULL, a.other, round, 0, &in));
         number = round + (child == 0);
         if (child == 0) {
-            CHECK(next_entry(&a, NULL).op_context == &in && in == round, "%u instead of %u", in, round);
+            CHECK(next_entry(&a, NULL).op_context == &in && in == round, "%u instead of %u", in,
+                  round);
             POST(&a, NULL, fi_tinject(a.ep, &number, 4, a.other, round));
         } else {
             POST(&a, NULL, fi_tinject(a.ep, &number, 4, a.other, round));
-            CHECK(next_entry(&a, NULL).op_context == &in && in == round + 1, "%u instead of %u", in, round + 1);
+            CHECK(next_entry(&a, NULL).op_context == &in && in == round + 1, "%u instead of %u", in,
+                  round + 1);
         }
     }
     char done = 1;
@@ -167,7 +176,8 @@ static void play(bool apart)
         progress(&a);
     if (child == 0)
         _exit(0);
-    CHECK(waitpid(child, &status, 0) == child && status == 0, "the other process ended with %#x", status);
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the other process ended with %#x",
+          status);
 }
 
 static void two_processes_of_a_host_are_linked_by_weft_and_tcp(void)
@@ -181,13 +191,17 @@ static void processes_of_two_hosts_are_linked_by_tcp_beside_weft(void)
 }
 
 const struct test_case peer_cases[] = {
-    {"a_linked_peer_carries_tagged_messages_of_every_length", a_linked_peer_carries_tagged_messages_of_every_length},
-    {"a_linked_peer_reports_what_is_cut_and_carries_data", a_linked_peer_reports_what_is_cut_and_carries_data},
+    {"a_linked_peer_carries_tagged_messages_of_every_length",
+     a_linked_peer_carries_tagged_messages_of_every_length},
+    {"a_linked_peer_reports_what_is_cut_and_carries_data",
+     a_linked_peer_reports_what_is_cut_and_carries_data},
     {"messages_that_a_linked_peer_keeps_are_in_order_and_can_be_discarded",
      messages_that_a_linked_peer_keeps_are_in_order_and_can_be_discarded},
     {"a_child_of_a_linked_process_is_refused_and_harms_nothing",
      a_child_of_a_linked_process_is_refused_and_harms_nothing},
-    {"two_processes_of_a_host_are_linked_by_weft_and_tcp", two_processes_of_a_host_are_linked_by_weft_and_tcp},
-    {"processes_of_two_hosts_are_linked_by_tcp_beside_weft", processes_of_two_hosts_are_linked_by_tcp_beside_weft},
+    {"two_processes_of_a_host_are_linked_by_weft_and_tcp",
+     two_processes_of_a_host_are_linked_by_weft_and_tcp},
+    {"processes_of_two_hosts_are_linked_by_tcp_beside_weft",
+     processes_of_two_hosts_are_linked_by_tcp_beside_weft},
     {NULL, NULL},
 };

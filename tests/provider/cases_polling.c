@@ -12,7 +12,8 @@ static struct side a, b;
 
 static void open_polling(enum fi_wait_obj object, bool counters)
 {
-    struct wishes wishes = {.wait_object = object, .threading = FI_THREAD_SAFE, .counters = counters};
+    struct wishes wishes = {
+        .wait_object = object, .threading = FI_THREAD_SAFE, .counters = counters};
     open_pair(&host, &a, &b, &wishes);
 }
 
@@ -179,8 +180,8 @@ static void a_thread_that_waits_on_a_counter_wakes_when_another_adds_to_it(void)
     OK(fi_cntr_set(b.received, 2));
     OK(fi_cntr_add(b.received, 1));
     pthread_join(thread, NULL);
-    CHECK(answer == 0 && now_ms() - start < AWAKE_LIMIT_MS, "answered %lld after %lld ms", (long long)answer,
-          (long long)(now_ms() - start));
+    CHECK(answer == 0 && now_ms() - start < AWAKE_LIMIT_MS, "answered %lld after %lld ms",
+          (long long)answer, (long long)(now_ms() - start));
     ANSWERS(-FI_ETIMEDOUT, fi_cntr_wait(b.received, 4, 20));
     close_pair(&host, &a, &b);
 }
@@ -267,7 +268,8 @@ const struct test_case polling_cases[] = {
     {"a_counter_has_a_descriptor", a_counter_has_a_descriptor},
     {"a_thread_that_waits_on_a_counter_wakes_when_another_adds_to_it",
      a_thread_that_waits_on_a_counter_wakes_when_another_adds_to_it},
-    {"a_sleeper_wakes_for_what_another_thread_receives", a_sleeper_wakes_for_what_another_thread_receives},
+    {"a_sleeper_wakes_for_what_another_thread_receives",
+     a_sleeper_wakes_for_what_another_thread_receives},
     {"a_signal_makes_the_descriptor_readable_once", a_signal_makes_the_descriptor_readable_once},
     {NULL, NULL},
 };

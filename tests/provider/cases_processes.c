@@ -28,8 +28,10 @@ static void split(const struct wishes *wishes)
     close(ends[!is_child]);
     open_host(&host, wishes);
     open_side(&host, &here);
-    CHECK(write(sync_socket, here.name, here.name_bytes) == (ssize_t)here.name_bytes, "the name is not sent");
-    CHECK(recv(sync_socket, name, here.name_bytes, MSG_WAITALL) == (ssize_t)here.name_bytes, "no name came");
+    CHECK(write(sync_socket, here.name, here.name_bytes) == (ssize_t)here.name_bytes,
+          "the name is not sent");
+    CHECK(recv(sync_socket, name, here.name_bytes, MSG_WAITALL) == (ssize_t)here.name_bytes,
+          "no name came");
     introduce(&here, name, &here.other);
     introduce(&here, here.name, &here.self);
     fcntl(sync_socket, F_SETFL, O_NONBLOCK);
@@ -45,13 +47,15 @@ static void join(void)
     close_host(&host);
     if (is_child)
         _exit(0);
-    CHECK(waitpid(child, &status, 0) == child && status == 0, "the other process ended with %#x", status);
+    CHECK(waitpid(child, &status, 0) == child && status == 0, "the other process ended with %#x",
+          status);
 }
 
 static struct link link_towards(bool child_sends)
 {
     bool sends = is_child == child_sends;
-    return (struct link){.sender = sends ? &here : NULL, .receiver = sends ? NULL : &here, .sync = sync_socket};
+    return (struct link){
+        .sender = sends ? &here : NULL, .receiver = sends ? NULL : &here, .sync = sync_socket};
 }
 
 static void every_form_crosses_processes(void)
@@ -150,7 +154,8 @@ static void death_of_the_other(bool receiving)
     struct fi_cq_err_entry error = next_error(&here, NULL);
     CHECK(error.op_context == buffer, "another context");
     CHECK(error.err == FI_ECONNRESET, "error %d (%s)", error.err, fi_strerror(error.err));
-    CHECK(now_ms() - start < (over_datagrams() ? 15000 : 5000), "noticed after %lld ms", (long long)(now_ms() - start));
+    CHECK(now_ms() - start < (over_datagrams() ? 15000 : 5000), "noticed after %lld ms",
+          (long long)(now_ms() - start));
     CHECK(strlen(fi_cq_strerror(here.cq, error.prov_errno, NULL, NULL, 0)) > 10, "no words");
 }
 
@@ -178,11 +183,13 @@ static void nobody_at_an_address_is_an_error(void)
     introduce(&here, name, &nobody);
     ssize_t answer;
     int64_t until = now_ms() + ENTRY_LIMIT_MS;
-    while ((answer = fi_tsend(here.ep, &number, 4, NULL, nobody, 1, &number)) == -FI_EAGAIN && now_ms() < until)
+    while ((answer = fi_tsend(here.ep, &number, 4, NULL, nobody, 1, &number)) == -FI_EAGAIN &&
+           now_ms() < until)
         progress(&here);
     if (answer == 0)
         answer = -next_error(&here, NULL).err;
-    CHECK(answer == -FI_EHOSTUNREACH || answer == -FI_ECONNRESET || answer == -FI_ECONNREFUSED, "%s", fi_strerror((int)-answer));
+    CHECK(answer == -FI_EHOSTUNREACH || answer == -FI_ECONNRESET || answer == -FI_ECONNREFUSED,
+          "%s", fi_strerror((int)-answer));
 }
 
 static void a_blocking_read_sleeps_until_another_process_sends(void)
@@ -192,14 +199,16 @@ static void a_blocking_read_sleeps_until_another_process_sends(void)
     uint32_t number = 9, in = 0;
     split(&wishes);
     if (is_child) {
-        // Half of them are awake soon after the message; a machine that stops now and then may delay the others.
+        // Half of them are awake soon after the message; a machine that stops now and then may
+        // delay the others.
         int soon_count = 0;
         for (int round = 0; round < 20; round++) {
             OK(fi_trecv(here.ep, &in, 4, NULL, FI_ADDR_UNSPEC, 1, 0, &in));
             int64_t start = now_ms();
             ANSWERS(1, fi_cq_sread(here.cq, &entry, 1, NULL, SLEEP_MS));
             soon_count += now_ms() - start < 150;
-            CHECK(now_ms() - start < AWAKE_LIMIT_MS, "round %d woke after %lld ms", round, (long long)(now_ms() - start));
+            CHECK(now_ms() - start < AWAKE_LIMIT_MS, "round %d woke after %lld ms", round,
+                  (long long)(now_ms() - start));
         }
         CHECK(soon_count >= 10, "only %d of 20 woke within 150 ms", soon_count);
     } else {
@@ -211,8 +220,8 @@ static void a_blocking_read_sleeps_until_another_process_sends(void)
     join();
 }
 
-// What a child closes, sends and reads after fork is its parent's: the two that talk hear nothing of it. A child would also encrypt
-// under the nonces that its parent uses next.
+// What a child closes, sends and reads after fork is its parent's: the two that talk hear nothing
+// of it. A child would also encrypt under the nonces that its parent uses next.
 static void a_child_that_sends_and_closes_leaves_its_parents_connections_alone(void)
 {
     struct side first, second;
@@ -239,7 +248,8 @@ static void a_child_that_sends_and_closes_leaves_its_parents_connections_alone(v
             close_pair(&host, &first, &second);
             _exit(0);
         }
-        CHECK(waitpid(forked, &status, 0) == forked && status == 0, "the child ended with %#x", status);
+        CHECK(waitpid(forked, &status, 0) == forked && status == 0, "the child ended with %#x",
+              status);
     }
     OK(fi_recv(second.ep, &in, 4, NULL, second.other, NULL));
     POST(&first, NULL, fi_inject(first.ep, &out, 4, first.other));
@@ -254,11 +264,13 @@ const struct test_case process_cases[] = {
      a_child_that_sends_and_closes_leaves_its_parents_connections_alone},
     {"every_form_crosses_processes", every_form_crosses_processes},
     {"first_contact_from_both_sides_at_once", first_contact_from_both_sides_at_once},
-    {"a_computing_target_does_not_stop_the_first_send", a_computing_target_does_not_stop_the_first_send},
+    {"a_computing_target_does_not_stop_the_first_send",
+     a_computing_target_does_not_stop_the_first_send},
     {"a_flood_waits_for_its_receiver", a_flood_waits_for_its_receiver},
     {"a_receive_from_a_dead_process_fails_in_time", a_receive_from_a_dead_process_fails_in_time},
     {"a_send_to_a_dead_process_fails_in_time", a_send_to_a_dead_process_fails_in_time},
     {"nobody_at_an_address_is_an_error", nobody_at_an_address_is_an_error},
-    {"a_blocking_read_sleeps_until_another_process_sends", a_blocking_read_sleeps_until_another_process_sends},
+    {"a_blocking_read_sleeps_until_another_process_sends",
+     a_blocking_read_sleeps_until_another_process_sends},
     {NULL, NULL},
 };

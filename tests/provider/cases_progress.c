@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Automatic progress: what moves while the application is not in the library, and that nothing of it is left behind.
+// Automatic progress: what moves while the application is not in the library, and that nothing of
+// it is left behind.
 #include "harness.h"
 
 #include <dirent.h>
@@ -48,7 +49,8 @@ static void a_large_message_arrives_while_both_sides_compute(void)
         OK(fi_trecv(b.ep, in, LARGE_BYTES, NULL, b.other, 1, 0, in));
         POST(&a, NULL, fi_tsend(a.ep, out, LARGE_BYTES, NULL, a.other, 1, out));
         compute_until(in + LARGE_BYTES - 1, 0xa5);
-        CHECK(next_entry(&b, &a).op_context == in && next_entry(&a, &b).op_context == out, "other completions");
+        CHECK(next_entry(&b, &a).op_context == in && next_entry(&a, &b).op_context == out,
+              "other completions");
         CHECK(memcmp(in, out, LARGE_BYTES) == 0, "other bytes");
     }
     close_pair(&host, &a, &b);
@@ -66,7 +68,8 @@ static void a_large_message_that_was_unexpected_arrives_too(void)
     usleep(50000);
     OK(fi_trecv(b.ep, in, LARGE_BYTES, NULL, FI_ADDR_UNSPEC, 1, 0, in));
     compute_until(in + LARGE_BYTES - 1, 0xa5);
-    CHECK(next_entry(&b, &a).op_context == in && next_entry(&a, &b).op_context == out, "other completions");
+    CHECK(next_entry(&b, &a).op_context == in && next_entry(&a, &b).op_context == out,
+          "other completions");
     close_pair(&host, &a, &b);
     free(in);
     free(out);
@@ -97,11 +100,14 @@ static void only_automatic_progress_has_a_thread_and_it_ends_with_the_domain(voi
     close_pair(&host, &a, &b);
     for (int round = 0; round < 5; round++) {
         open_automatic();
-        CHECK(count_threads() == before + heartbeats + 1, "%d more threads", count_threads() - before);
-        CHECK(host.info->domain_attr->data_progress == FI_PROGRESS_AUTO, "another model of progress");
+        CHECK(count_threads() == before + heartbeats + 1, "%d more threads",
+              count_threads() - before);
+        CHECK(host.info->domain_attr->data_progress == FI_PROGRESS_AUTO,
+              "another model of progress");
         close_pair(&host, &a, &b);
         // /proc shows a thread for a moment after it was joined.
-        for (int64_t until = now_ms() + ENTRY_LIMIT_MS; count_threads() != before && now_ms() < until;)
+        for (int64_t until = now_ms() + ENTRY_LIMIT_MS;
+             count_threads() != before && now_ms() < until;)
             usleep(100);
         CHECK(count_threads() == before, "the thread outlives its domain");
     }
@@ -128,8 +134,10 @@ static void a_process_that_forks_or_leaves_its_domain_open_ends_well(void)
 }
 
 const struct test_case progress_cases[] = {
-    {"a_large_message_arrives_while_both_sides_compute", a_large_message_arrives_while_both_sides_compute},
-    {"a_large_message_that_was_unexpected_arrives_too", a_large_message_that_was_unexpected_arrives_too},
+    {"a_large_message_arrives_while_both_sides_compute",
+     a_large_message_arrives_while_both_sides_compute},
+    {"a_large_message_that_was_unexpected_arrives_too",
+     a_large_message_that_was_unexpected_arrives_too},
     {"small_messages_and_blocking_reads_work_beside_the_thread",
      small_messages_and_blocking_reads_work_beside_the_thread},
     {"only_automatic_progress_has_a_thread_and_it_ends_with_the_domain",

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Remote memory: every call that reads or writes it, registration in its modes, what is refused and how. fi_rma(3), fi_mr(3).
+// Remote memory: every call that reads or writes it, registration in its modes, what is refused and
+// how. fi_rma(3), fi_mr(3).
 #include "harness.h"
 
 #include <rdma/fi_rma.h>
@@ -32,7 +33,8 @@ static const struct iovec *split(char *buffer, size_t length)
 static struct fi_msg_rma whole(char *buffer, const struct transfer *it)
 {
     ranges[0] = (struct fi_rma_iov){it->address, it->length / 2, it->key};
-    ranges[1] = (struct fi_rma_iov){it->address + it->length / 2, it->length - it->length / 2, it->key};
+    ranges[1] =
+        (struct fi_rma_iov){it->address + it->length / 2, it->length - it->length / 2, it->key};
     return (struct fi_msg_rma){
         .msg_iov = split(buffer, it->length),
         .iov_count = 2,
@@ -51,7 +53,8 @@ static ssize_t call_write(const struct transfer *it)
 
 static ssize_t call_writev(const struct transfer *it)
 {
-    return fi_writev(a.ep, split(source, it->length), NULL, 2, a.other, it->address, it->key, it->context);
+    return fi_writev(a.ep, split(source, it->length), NULL, 2, a.other, it->address, it->key,
+                     it->context);
 }
 
 static ssize_t call_writemsg(const struct transfer *it)
@@ -68,7 +71,8 @@ static ssize_t call_writemsg_data(const struct transfer *it)
 
 static ssize_t call_writedata(const struct transfer *it)
 {
-    return fi_writedata(a.ep, source, it->length, NULL, it->data, a.other, it->address, it->key, it->context);
+    return fi_writedata(a.ep, source, it->length, NULL, it->data, a.other, it->address, it->key,
+                        it->context);
 }
 
 static ssize_t call_inject(const struct transfer *it)
@@ -88,7 +92,8 @@ static ssize_t call_read(const struct transfer *it)
 
 static ssize_t call_readv(const struct transfer *it)
 {
-    return fi_readv(a.ep, split(target, it->length), NULL, 2, a.other, it->address, it->key, it->context);
+    return fi_readv(a.ep, split(target, it->length), NULL, 2, a.other, it->address, it->key,
+                    it->context);
 }
 
 static ssize_t call_readmsg(const struct transfer *it)
@@ -117,7 +122,8 @@ static const struct form {
 
 static void open_remote(int mr_mode, uint64_t access)
 {
-    open_pair(&host, &a, &b, &(struct wishes){.caps_added = REMOTE_CAPS, .mr_mode = mr_mode, .counters = true});
+    open_pair(&host, &a, &b,
+              &(struct wishes){.caps_added = REMOTE_CAPS, .mr_mode = mr_mode, .counters = true});
     OK(fi_mr_reg(host.domain, memory, sizeof(memory), access, 0, 4711, 0, &region, NULL));
 }
 
@@ -137,8 +143,8 @@ static void try_form(const struct form *form, size_t length, uint64_t base)
         struct fi_cq_tagged_entry entry = next_entry(&a, &b);
         uint64_t wanted = FI_RMA | (form->reads ? FI_READ : FI_WRITE);
         CHECK(entry.op_context == &pieces, "%s: another context", form->name);
-        CHECK((entry.flags & (FI_RMA | FI_READ | FI_WRITE)) == wanted, "%s: flags %#llx", form->name,
-              (unsigned long long)entry.flags);
+        CHECK((entry.flags & (FI_RMA | FI_READ | FI_WRITE)) == wanted, "%s: flags %#llx",
+              form->name, (unsigned long long)entry.flags);
     }
     if (form->data) {
         struct fi_cq_tagged_entry entry = next_entry(&b, &a);
@@ -149,7 +155,8 @@ static void try_form(const struct form *form, size_t length, uint64_t base)
         expect_silence(&b, &a, 3);
     }
     check_filled(form->reads ? target : memory + 32, length, (unsigned)length);
-    CHECK(memory[31] == 0x55 && memory[32 + length] == 0x55, "%s: bytes beside the range were touched", form->name);
+    CHECK(memory[31] == 0x55 && memory[32 + length] == 0x55,
+          "%s: bytes beside the range were touched", form->name);
 }
 
 static void try_all_forms(uint64_t base)
@@ -174,7 +181,8 @@ static void every_call_moves_every_length(void)
 static void basic_registration_names_bytes_by_their_addresses(void)
 {
     open_remote(FI_MR_BASIC, FI_REMOTE_READ | FI_REMOTE_WRITE);
-    CHECK(host.info->domain_attr->mr_mode == FI_MR_BASIC, "mode %d", host.info->domain_attr->mr_mode);
+    CHECK(host.info->domain_attr->mr_mode == FI_MR_BASIC, "mode %d",
+          host.info->domain_attr->mr_mode);
     try_all_forms((uint64_t)(uintptr_t)memory);
     close_remote();
 }
@@ -183,7 +191,8 @@ static void a_region_of_all_memory_is_named_by_addresses(void)
 {
     open_remote(0, 0);
     OK(fi_close(&region->fid));
-    OK(fi_mr_reg(host.domain, NULL, UINTPTR_MAX, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &region, NULL));
+    OK(fi_mr_reg(host.domain, NULL, UINTPTR_MAX, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 1, 0, &region,
+                 NULL));
     OK(fi_mr_bind(region, &b.ep->fid, 0));
     OK(fi_mr_enable(region));
     OK(fi_mr_refresh(region, &(struct iovec){memory, sizeof(memory)}, 1, 0));
@@ -197,7 +206,8 @@ static void expect_refusal(int wanted, const struct form *form, struct transfer 
     it.context = &ranges;
     POST(&a, &b, form->call(&it));
     struct fi_cq_err_entry error = next_error(&a, &b);
-    CHECK(error.err == wanted, "%s: %s instead of %s", form->name, fi_strerror(error.err), fi_strerror(wanted));
+    CHECK(error.err == wanted, "%s: %s instead of %s", form->name, fi_strerror(error.err),
+          fi_strerror(wanted));
     CHECK(error.op_context == &ranges, "%s: another context", form->name);
     CHECK(strlen(fi_cq_strerror(a.cq, error.prov_errno, NULL, NULL, 0)) > 10, "no words");
 }
@@ -206,7 +216,8 @@ static void what_may_not_be_touched_is_refused_by_name(void)
 {
     struct fid_mr *closed;
     open_remote(0, FI_REMOTE_WRITE);
-    OK(fi_mr_reg(host.domain, memory, 64, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 5, 0, &closed, NULL));
+    OK(fi_mr_reg(host.domain, memory, 64, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 5, 0, &closed,
+                 NULL));
     OK(fi_close(&closed->fid));
     for (size_t length = 8; length <= LONGEST; length *= 100) {
         for (const struct form *form = forms; form->name; form++) {
@@ -218,7 +229,8 @@ static void what_may_not_be_touched_is_refused_by_name(void)
                 expect_refusal(FI_EACCES, form, (struct transfer){.length = length, .key = 4711});
             else
                 expect_refusal(FI_EINVAL, form,
-                               (struct transfer){.length = length, .key = 4711, .address = sizeof(memory) - 1});
+                               (struct transfer){
+                                   .length = length, .key = 4711, .address = sizeof(memory) - 1});
         }
     }
     try_form(&forms[0], 100, 0);
@@ -241,11 +253,13 @@ static void calls_that_make_no_sense_are_refused_at_once(void)
     message = whole(source, &it);
     ANSWERS(-FI_EOPNOTSUPP, fi_writemsg(a.ep, &message, FI_TRIGGER));
     ANSWERS(-FI_EINVAL, fi_writemsg(a.ep, NULL, 0));
-    ANSWERS(-FI_EMSGSIZE, fi_inject_write(a.ep, source, host.info->tx_attr->inject_size + 1, a.other, 0, 4711));
+    ANSWERS(-FI_EMSGSIZE,
+            fi_inject_write(a.ep, source, host.info->tx_attr->inject_size + 1, a.other, 0, 4711));
     ANSWERS(-FI_EINVAL, fi_write(a.ep, source, 8, NULL, 99, 0, 4711, NULL));
     struct fid_mr *other;
     ANSWERS(-FI_EINVAL, fi_mr_reg(host.domain, memory, 8, FI_REMOTE_READ, 8, 1, 0, &other, NULL));
-    ANSWERS(-FI_ENOKEY, fi_mr_reg(host.domain, memory, 8, FI_REMOTE_READ, 0, 4711, 0, &other, NULL));
+    ANSWERS(-FI_ENOKEY,
+            fi_mr_reg(host.domain, memory, 8, FI_REMOTE_READ, 0, 4711, 0, &other, NULL));
     ANSWERS(-FI_EBUSY, fi_close(&host.domain->fid));
     expect_silence(&a, &b, 3);
     close_remote();
@@ -280,7 +294,8 @@ static void counters_count_on_both_sides(void)
     OK(fi_cntr_wait(counters[1], 1, ENTRY_LIMIT_MS));
     OK(fi_cntr_wait(counters[2], 2, ENTRY_LIMIT_MS));
     OK(fi_cntr_wait(counters[3], 1, ENTRY_LIMIT_MS));
-    CHECK(fi_cntr_read(counters[4]) == 2, "writes to the region: %llu", (unsigned long long)fi_cntr_read(counters[4]));
+    CHECK(fi_cntr_read(counters[4]) == 2, "writes to the region: %llu",
+          (unsigned long long)fi_cntr_read(counters[4]));
     expect_silence(&a, NULL, 3);
     POST(&a, NULL, fi_write(a.ep, source, 100, NULL, a.other, 0, 99, NULL));
     ANSWERS(-FI_EAVAIL, fi_cntr_wait(counters[0], 3, ENTRY_LIMIT_MS));
@@ -337,7 +352,8 @@ static void nothing_lands_in_a_region_after_it_was_closed(void)
         if (end == 0)
             check_filled(at_close, LONGEST, 1);
         expect_silence(&a, &b, 3);
-        CHECK(memcmp(memory, at_close, sizeof(memory)) == 0, "written after the close, %d rounds before it", rounds);
+        CHECK(memcmp(memory, at_close, sizeof(memory)) == 0,
+              "written after the close, %d rounds before it", rounds);
         OK(fi_close(&counter->fid));
         close_pair(&host, &a, &b);
     }
@@ -345,7 +361,8 @@ static void nothing_lands_in_a_region_after_it_was_closed(void)
 
 static void a_fence_waits_for_all_before_it(void)
 {
-    /* A counted region is touched by its owner alone: a write that ended within its call would leave nothing to wait for. */
+    /* A counted region is touched by its owner alone: a write that ended within its call would
+     * leave nothing to wait for. */
     struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP, .wait_obj = FI_WAIT_NONE};
     struct fid_cntr *counter;
     open_remote(0, FI_REMOTE_READ | FI_REMOTE_WRITE);
@@ -367,12 +384,14 @@ static void a_fence_waits_for_all_before_it(void)
 
 const struct test_case remote_cases[] = {
     {"every_call_moves_every_length", every_call_moves_every_length},
-    {"basic_registration_names_bytes_by_their_addresses", basic_registration_names_bytes_by_their_addresses},
+    {"basic_registration_names_bytes_by_their_addresses",
+     basic_registration_names_bytes_by_their_addresses},
     {"a_region_of_all_memory_is_named_by_addresses", a_region_of_all_memory_is_named_by_addresses},
     {"what_may_not_be_touched_is_refused_by_name", what_may_not_be_touched_is_refused_by_name},
     {"calls_that_make_no_sense_are_refused_at_once", calls_that_make_no_sense_are_refused_at_once},
     {"counters_count_on_both_sides", counters_count_on_both_sides},
-    {"nothing_lands_in_a_region_after_it_was_closed", nothing_lands_in_a_region_after_it_was_closed},
+    {"nothing_lands_in_a_region_after_it_was_closed",
+     nothing_lands_in_a_region_after_it_was_closed},
     {"a_fence_waits_for_all_before_it", a_fence_waits_for_all_before_it},
     {NULL, NULL},
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Messages between two endpoints of one process: every form of every call, lengths, limits, threads.
+// Messages between two endpoints of one process: every form of every call, lengths, limits,
+// threads.
 #include <rdma/fi_rma.h>
 #include "forms.h"
 
@@ -33,15 +34,22 @@ static void an_endpoint_sends_to_itself(void)
     a.other = a.self;
     for (const struct send_form *send = send_forms; send->name; send++) {
         char out[100], in[100];
-        struct message from = {.buffer = out, .length = sizeof(out), .tag = 5, .data = 6, .address = a.self, .context = out};
-        struct message to = {.buffer = in, .length = sizeof(in), .tag = 5, .address = a.self, .context = in};
+        struct message from = {.buffer = out,
+                               .length = sizeof(out),
+                               .tag = 5,
+                               .data = 6,
+                               .address = a.self,
+                               .context = out};
+        struct message to = {
+            .buffer = in, .length = sizeof(in), .tag = 5, .address = a.self, .context = in};
         const struct receive_form *receive = &receive_forms[send->tagged ? 3 : 0];
         fill(out, sizeof(out), 1);
         POST(&a, &b, receive->call(a.ep, &to));
         POST(&a, &b, send->call(a.ep, &from));
         for (int entries = send->inject ? 1 : 2; entries > 0; entries--) {
             struct fi_cq_tagged_entry entry = next_entry(&a, &b);
-            CHECK(entry.op_context == in || entry.op_context == out, "%s: another context", send->name);
+            CHECK(entry.op_context == in || entry.op_context == out, "%s: another context",
+                  send->name);
         }
         check_filled(in, sizeof(in), 1);
     }
@@ -106,8 +114,8 @@ static void a_message_may_be_empty_and_without_pieces(void)
 }
 
 // Cuts a buffer into up to `most` pieces of random lengths, some of them empty.
-static size_t cut_randomly(char *buffer, size_t length, struct iovec *pieces, size_t most, unsigned *random)
-{
+static size_t cut_randomly(char *buffer, size_t length, struct iovec *pieces, size_t most,
+                           unsigned *random) {
     size_t count = 1 + (size_t)rand_r(random) % most;
     for (size_t index = 0; index < count; index++) {
         size_t piece = index + 1 == count ? length : (size_t)rand_r(random) % (length + 1);
@@ -126,10 +134,14 @@ static void pieces_of_any_length_arrive_whole(void)
     size_t most = host.info->tx_attr->iov_limit;
     CHECK(most == 8, "iov_limit is %zu", most);
     for (unsigned round = 0; round < 2000; round++) {
-        size_t length = (size_t)rand_r(&random) % (round % 50 == 0 ? 1000000 : round % 2 ? 100 : 20000);
+        size_t length = (size_t)rand_r(&random) % (round % 50 == 0 ? 1000000
+                                                   : round % 2     ? 100
+                                                                   : 20000);
         char *out = malloc(length + 1), *in = calloc(1, length + 1);
-        struct fi_msg_tagged to = {.msg_iov = out_pieces, .addr = a.other, .tag = round, .context = out};
-        struct fi_msg_tagged from = {.msg_iov = in_pieces, .addr = b.other, .tag = round, .context = in};
+        struct fi_msg_tagged to = {
+            .msg_iov = out_pieces, .addr = a.other, .tag = round, .context = out};
+        struct fi_msg_tagged from = {
+            .msg_iov = in_pieces, .addr = b.other, .tag = round, .context = in};
         to.iov_count = cut_randomly(out, length, out_pieces, most, &random);
         from.iov_count = cut_randomly(in, length, in_pieces, most, &random);
         fill(out, length, round);
@@ -141,9 +153,11 @@ static void pieces_of_any_length_arrive_whole(void)
             OK(fi_trecvmsg(b.ep, &from, FI_COMPLETION));
         memset(in_pieces, 0xff, sizeof(in_pieces));
         struct fi_cq_tagged_entry entry = next_entry(&b, &a);
-        CHECK(entry.op_context == in && entry.len == length, "seed %u round %u: %zu of %zu bytes", seed, round, entry.len, length);
+        CHECK(entry.op_context == in && entry.len == length, "seed %u round %u: %zu of %zu bytes",
+              seed, round, entry.len, length);
         for (size_t index = 0; index < length; index++)
-            CHECK(in[index] == out[index], "seed %u round %u: byte %zu of %zu is wrong", seed, round, index, length);
+            CHECK(in[index] == out[index], "seed %u round %u: byte %zu of %zu is wrong", seed,
+                  round, index, length);
         next_entry(&a, &b);
         free(out);
         free(in);
@@ -160,7 +174,8 @@ static void many_messages_arrive_in_order(void)
     while (next < COUNT) {
         for (; posted < COUNT && posted < next + WINDOW; posted++)
             OK(fi_trecv(b.ep, &in[posted % WINDOW], 4, NULL, b.other, 9, 0, &in[posted % WINDOW]));
-        while (sent < COUNT && sent < next + 3 * WINDOW && fi_tinject(a.ep, &sent, 4, a.other, 9) == 0)
+        while (sent < COUNT && sent < next + 3 * WINDOW &&
+               fi_tinject(a.ep, &sent, 4, a.other, 9) == 0)
             sent++;
         progress(&a);
         struct fi_cq_tagged_entry entries[16];
@@ -191,8 +206,8 @@ static void *exchange(void *argument)
         POST(side, NULL, fi_tsend(side->ep, &out, 8, NULL, side->other, round, &out));
         next_entry(side, NULL);
         next_entry(side, NULL);
-        CHECK(in == round * 2 + 1 - (uint64_t)work->number, "round %llu got %llu", (unsigned long long)round,
-              (unsigned long long)in);
+        CHECK(in == round * 2 + 1 - (uint64_t)work->number, "round %llu got %llu",
+              (unsigned long long)round, (unsigned long long)in);
     }
     // The other's last send may still wait for us to make progress.
     __atomic_add_fetch(&exchanges_done, 1, __ATOMIC_SEQ_CST);

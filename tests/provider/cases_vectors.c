@@ -34,14 +34,16 @@ static void check_lookup(fi_addr_t name, int last, int port)
     struct sockaddr_in found = {0}, wanted = address(last, port);
     size_t length = sizeof(found);
     OK(fi_av_lookup(av, name, &found, &length));
-    CHECK(length == sizeof(found) && !memcmp(&found, &wanted, sizeof(wanted)), "another address than 127.0.0.%d", last);
+    CHECK(length == sizeof(found) && !memcmp(&found, &wanted, sizeof(wanted)),
+          "another address than 127.0.0.%d", last);
 }
 
 static void a_table_numbers_addresses_from_zero(void)
 {
     struct sockaddr_in many[3] = {address(1, 7001), address(1, 7002), address(2, 7001)};
     open_vector(FI_AV_TABLE);
-    ANSWERS(3, fi_av_insert(av, many, 3, NULL, 0, NULL)); // a table may be filled without storing numbers
+    ANSWERS(3, fi_av_insert(av, many, 3, NULL, 0,
+                            NULL)); // a table may be filled without storing numbers
     check_lookup(0, 1, 7001);
     check_lookup(1, 1, 7002);
     check_lookup(2, 2, 7001);
@@ -82,8 +84,11 @@ static void bad_addresses_are_refused_one_by_one(void)
     many[1].sin_family = AF_UNIX;
     open_vector(FI_AV_TABLE);
     ANSWERS(2, fi_av_insert(av, many, 3, names, FI_SYNC_ERR, errors));
-    CHECK(names[1] == FI_ADDR_NOTAVAIL && names[0] != FI_ADDR_NOTAVAIL && names[2] != FI_ADDR_NOTAVAIL, "names");
-    CHECK(errors[0] == 0 && errors[1] == FI_EINVAL && errors[2] == 0, "errors %d %d %d", errors[0], errors[1], errors[2]);
+    CHECK(names[1] == FI_ADDR_NOTAVAIL && names[0] != FI_ADDR_NOTAVAIL &&
+              names[2] != FI_ADDR_NOTAVAIL,
+          "names");
+    CHECK(errors[0] == 0 && errors[1] == FI_EINVAL && errors[2] == 0, "errors %d %d %d", errors[0],
+          errors[1], errors[2]);
     check_lookup(names[2], 3, 7003);
     ANSWERS(-FI_EINVAL, fi_av_insert(av, NULL, 1, names, 0, NULL));
     close_vector();
@@ -133,13 +138,16 @@ static void insertions_are_reported_as_events_where_asked(void)
     OK(fi_av_bind(av, &eq->fid, 0));
     ANSWERS(0, fi_av_insert(av, many, 2, NULL, 0, &context));
     ANSWERS(sizeof(entry), fi_eq_sread(eq, &event, &entry, sizeof(entry), 1000, 0));
-    CHECK(event == FI_AV_COMPLETE && entry.fid == &av->fid && entry.context == &context && entry.data == 2, "event");
+    CHECK(event == FI_AV_COMPLETE && entry.fid == &av->fid && entry.context == &context &&
+              entry.data == 2,
+          "event");
     struct fi_eq_err_entry error = {0};
     many[0].sin_family = AF_UNIX;
     ANSWERS(0, fi_av_insert(av, many, 2, NULL, 0, &context));
     ANSWERS(-FI_EAVAIL, fi_eq_read(eq, &event, &entry, sizeof(entry), 0));
     ANSWERS(sizeof(error), fi_eq_readerr(eq, &error, 0));
-    CHECK(error.err == FI_EINVAL && error.data == 0 && error.context == &context, "error %d", error.err);
+    CHECK(error.err == FI_EINVAL && error.data == 0 && error.context == &context, "error %d",
+          error.err);
     ANSWERS(sizeof(entry), fi_eq_read(eq, &event, &entry, sizeof(entry), 0));
     CHECK(entry.data == 1, "%llu addresses inserted", (unsigned long long)entry.data);
     ANSWERS(-FI_EBUSY, fi_close(&eq->fid));
@@ -155,6 +163,7 @@ const struct test_case vector_cases[] = {
     {"bad_addresses_are_refused_one_by_one", bad_addresses_are_refused_one_by_one},
     {"services_and_ranges_are_resolved", services_and_ranges_are_resolved},
     {"an_address_prints_as_text", an_address_prints_as_text},
-    {"insertions_are_reported_as_events_where_asked", insertions_are_reported_as_events_where_asked},
+    {"insertions_are_reported_as_events_where_asked",
+     insertions_are_reported_as_events_where_asked},
     {NULL, NULL},
 };

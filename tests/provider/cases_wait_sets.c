@@ -77,7 +77,8 @@ static void a_set_wakes_for_the_entry_of_any_queue(void)
     open_with_set(false);
     OK(fi_recv(b.ep, &in, 4, NULL, FI_ADDR_UNSPEC, &in));
     int64_t took = waited_ms(look_at_queue, send_later);
-    CHECK(in == 5 && took >= 95 && took < AWAKE_LIMIT_MS, "a message after 100 ms woke after %lld ms", (long long)took);
+    CHECK(in == 5 && took >= 95 && took < AWAKE_LIMIT_MS,
+          "a message after 100 ms woke after %lld ms", (long long)took);
     close_with_set();
 }
 
@@ -87,7 +88,8 @@ static void a_set_wakes_for_a_counter(void)
     open_with_set(true);
     OK(fi_recv(b.ep, &in, 4, NULL, FI_ADDR_UNSPEC, &in));
     int64_t took = waited_ms(look_at_counter, send_later);
-    CHECK(in == 5 && took >= 95 && took < AWAKE_LIMIT_MS, "a message after 100 ms woke after %lld ms", (long long)took);
+    CHECK(in == 5 && took >= 95 && took < AWAKE_LIMIT_MS,
+          "a message after 100 ms woke after %lld ms", (long long)took);
     close_with_set();
 }
 
@@ -114,7 +116,8 @@ static void a_set_wakes_for_an_event_queue(void)
     struct fi_eq_attr attr = {.wait_obj = FI_WAIT_SET, .wait_set = set, .flags = FI_WRITE};
     OK(fi_eq_open(host.fabric, &attr, &events, NULL));
     int64_t took = waited_ms(look_at_events, write_later);
-    CHECK(took >= 45 && took < AWAKE_LIMIT_MS, "an event after 50 ms woke after %lld ms", (long long)took);
+    CHECK(took >= 45 && took < AWAKE_LIMIT_MS, "an event after 50 ms woke after %lld ms",
+          (long long)took);
     OK(fi_close(&events->fid));
     ANSWERS(-FI_ETIMEDOUT, fi_wait(set, 10));
     close_with_set();
@@ -164,7 +167,8 @@ static void a_set_has_a_descriptor(void)
         if (fi_trywait(host.fabric, fids, 1) == FI_SUCCESS)
             poll(&poller, 1, SLEEP_MS);
     }
-    CHECK(in == 5 && now_ms() - start < AWAKE_LIMIT_MS, "woke after %lld ms", (long long)(now_ms() - start));
+    CHECK(in == 5 && now_ms() - start < AWAKE_LIMIT_MS, "woke after %lld ms",
+          (long long)(now_ms() - start));
     pthread_join(thread, NULL);
     close_with_set();
 }

@@ -54,7 +54,8 @@ static void a_blocking_read_wakes_for_a_message(enum fi_wait_obj object)
     ANSWERS(1, fi_cq_sread(b.cq, &entry, 1, NULL, SLEEP_MS));
     int64_t took = now_ms() - start;
     CHECK(entry.op_context == &in && in == 5, "another completion");
-    CHECK(took >= 95 && took < AWAKE_LIMIT_MS, "a message after 100 ms woke after %lld ms", (long long)took);
+    CHECK(took >= 95 && took < AWAKE_LIMIT_MS, "a message after 100 ms woke after %lld ms",
+          (long long)took);
     pthread_join(thread, NULL);
     close_pair(&host, &a, &b);
 }
@@ -119,7 +120,8 @@ static void a_descriptor_is_readable_when_a_message_comes(void)
         if (fi_trywait(host.fabric, fids, 1) == FI_SUCCESS)
             poll(&poller, 1, SLEEP_MS);
     }
-    CHECK(count == 1 && in == 5 && now_ms() - start < AWAKE_LIMIT_MS, "woke after %lld ms", (long long)(now_ms() - start));
+    CHECK(count == 1 && in == 5 && now_ms() - start < AWAKE_LIMIT_MS, "woke after %lld ms",
+          (long long)(now_ms() - start));
     pthread_join(thread, NULL);
     close_pair(&host, &a, &b);
 }
@@ -142,7 +144,8 @@ const struct test_case waiting_cases[] = {
     {"blocking_reads_wake_for_a_message", blocking_reads_wake_for_a_message},
     {"a_queue_without_a_wait_object_does_not_block", a_queue_without_a_wait_object_does_not_block},
     {"a_signal_ends_a_blocking_read", a_signal_ends_a_blocking_read},
-    {"a_descriptor_is_readable_when_a_message_comes", a_descriptor_is_readable_when_a_message_comes},
+    {"a_descriptor_is_readable_when_a_message_comes",
+     a_descriptor_is_readable_when_a_message_comes},
     {"one_may_not_sleep_on_a_queue_with_entries", one_may_not_sleep_on_a_queue_with_entries},
     {NULL, NULL},
 };

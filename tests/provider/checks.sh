@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Checks of the built provider by libfabric programs. Sourced by the run.sh of such suites in the project's root: sets `folder`, the
-# provider's, for libfabric too, and `work`, a folder that is removed at the end.
+# Checks of the built provider by libfabric programs. Sourced by the run.sh of such suites in the
+# project's root: sets `folder`, the provider's, for libfabric too, and `work`, a folder that is
+# removed at the end.
 
 folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")
 passed=0 failed=0 skipped=0
@@ -14,7 +15,8 @@ ok() { printf 'ok %s\n' "$1"; passed=$((passed + 1)); }
 not_ok() { printf 'not ok %s: %s\n' "$1" "$2"; failed=$((failed + 1)); }
 skip() { printf 'skip %s: %s\n' "$1" "$2"; skipped=$((skipped + 1)); }
 
-# listens PROCESS PORT: until somebody listens at this TCP port here; false when the process is gone before.
+# listens PROCESS PORT: until somebody listens at this TCP port here; false when the process is gone
+# before.
 listens() {
     local hex
     hex=$(printf ':%04X 0*:0000 0A ' "$2")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Runs the provider through libfabric itself and checks what applications may rely on. Each case runs in a process of its
-// own, so that a crash or a hang is one failure. Usage: conformance [part of a case's name]
+// Runs the provider through libfabric itself and checks what applications may rely on. Each case
+// runs in a process of its own, so that a crash or a hang is one failure. Usage: conformance [part
+// of a case's name]
 #include "harness.h"
 
 #include <fcntl.h>
@@ -77,16 +78,18 @@ static int run_case(const struct test_case *test, char *reason, size_t room)
     if (WTERMSIG(status) == SIGUSR1)
         return 77;
     if (!reason[0])
-        snprintf(reason, room, WTERMSIG(status) == SIGALRM ? "still running after %d s" : "ended by signal %d",
+        snprintf(reason, room,
+                 WTERMSIG(status) == SIGALRM ? "still running after %d s" : "ended by signal %d",
                  WTERMSIG(status) == SIGALRM ? CASE_LIMIT_S : WTERMSIG(status));
     return 1;
 }
 
 int main(int argc, char **argv)
 {
-    const struct test_case *const all[] = {info_cases,       object_cases,  vector_cases,  transfer_cases, matching_cases,
-                                           completion_cases, waiting_cases, polling_cases, wait_set_cases, progress_cases,
-                                           remote_cases,     atomic_cases,  peer_cases,    process_cases, fork_cases};
+    const struct test_case *const all[] = {
+        info_cases,       object_cases,  vector_cases,  transfer_cases, matching_cases,
+        completion_cases, waiting_cases, polling_cases, wait_set_cases, progress_cases,
+        remote_cases,     atomic_cases,  peer_cases,    process_cases,  fork_cases};
     int counts[3] = {0};
     for (size_t group = 0; group < sizeof(all) / sizeof(all[0]); group++) {
         for (const struct test_case *test = all[group]; test->name; test++) {

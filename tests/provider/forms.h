@@ -29,10 +29,10 @@ struct receive_form {
 extern const struct send_form send_forms[];
 extern const struct receive_form receive_forms[];
 
-// Moves one message over a link by one pair of forms and checks everything about it. `unexpected` sends it before it is
-// received.
-void transfer(struct link *link, const struct send_form *send, const struct receive_form *receive, size_t length,
-              bool unexpected);
+// Moves one message over a link by one pair of forms and checks everything about it. `unexpected`
+// sends it before it is received.
+void transfer(struct link *link, const struct send_form *send, const struct receive_form *receive,
+              size_t length, bool unexpected);
 
 // All forms, with lengths up to `longest`.
 void transfer_all(struct link *link, size_t longest);

@@ -62,7 +62,8 @@ void open_side(struct host *host, struct side *side)
     OK(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV | host->wishes.binding));
     if (host->wishes.counters) {
         struct fi_cntr_attr attr = {.events = FI_CNTR_EVENTS_COMP,
-                                    .wait_obj = host->wishes.wait_object ? host->wishes.wait_object : FI_WAIT_UNSPEC,
+                                    .wait_obj = host->wishes.wait_object ? host->wishes.wait_object
+                                                                         : FI_WAIT_UNSPEC,
                                     .wait_set = host->wishes.wait_set};
         OK(fi_cntr_open(host->domain, &attr, &side->sent, NULL));
         OK(fi_cntr_open(host->domain, &attr, &side->received, NULL));
@@ -151,8 +152,8 @@ struct fi_cq_tagged_entry next_entry(struct side *side, struct side *other)
         if (count == -FI_EAVAIL) {
             struct fi_cq_err_entry error = {0};
             fi_cq_readerr(side->cq, &error, 0);
-            fail(__FILE__, __LINE__, "an error instead of a completion: %s (%s)", fi_strerror(error.err),
-                 fi_cq_strerror(side->cq, error.prov_errno, NULL, NULL, 0));
+            fail(__FILE__, __LINE__, "an error instead of a completion: %s (%s)",
+                 fi_strerror(error.err), fi_cq_strerror(side->cq, error.prov_errno, NULL, NULL, 0));
         }
         CHECK(count == -FI_EAGAIN, "fi_cq_read answered %zd (%s)", count, fi_strerror((int)-count));
         CHECK(now_ms() < until, "no completion within %d ms", ENTRY_LIMIT_MS);
@@ -199,7 +200,8 @@ void meet(struct link *link)
     char token = 'm';
     struct side *here = link->sender ? link->sender : link->receiver;
     int64_t until = now_ms() + ENTRY_LIMIT_MS;
-    CHECK(write(link->sync, &token, 1) == 1, "the other process cannot be met: %s", strerror(errno));
+    CHECK(write(link->sync, &token, 1) == 1, "the other process cannot be met: %s",
+          strerror(errno));
     for (;;) {
         ssize_t count = read(link->sync, &token, 1);
         if (count == 1)
@@ -224,5 +226,6 @@ void fill(void *buffer, size_t length, unsigned seed)
 void check_filled(const void *buffer, size_t length, unsigned seed)
 {
     for (size_t index = 0; index < length; index++)
-        CHECK(((const unsigned char *)buffer)[index] == pattern(index, seed), "byte %zu of %zu is wrong", index, length);
+        CHECK(((const unsigned char *)buffer)[index] == pattern(index, seed),
+              "byte %zu of %zu is wrong", index, length);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// What the conformance cases share: endpoints in pairs, waiting with a limit, failing with a reason.
+// What the conformance cases share: endpoints in pairs, waiting with a limit, failing with a
+// reason.
 #ifndef WEFT_CONFORMANCE_HARNESS_H
 #define WEFT_CONFORMANCE_HARNESS_H
 
@@ -18,39 +19,44 @@
 #include <string.h>
 #include <sys/uio.h>
 
-// A case that takes longer than this has failed. Chosen: far above what any case needs on two slow processors.
+// A case that takes longer than this has failed. Chosen: far above what any case needs on two slow
+// processors.
 #define CASE_LIMIT_S 120
 // How long to wait for one completion.
 #define ENTRY_LIMIT_MS 30000
-// Who is woken is awake long before this, even on a machine that stops now and then; who is not sleeps for SLEEP_MS.
+// Who is woken is awake long before this, even on a machine that stops now and then; who is not
+// sleeps for SLEEP_MS.
 #define AWAKE_LIMIT_MS 4000
 #define SLEEP_MS 20000
 
 // Ends the case with a reason. Every case runs in a process of its own, so nothing is cleaned up.
-_Noreturn void fail(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+_Noreturn void fail(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 // Ends the case as not possible here, with a reason.
 _Noreturn void skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-#define CHECK(condition, ...)                                                                                          \
-    do {                                                                                                               \
-        if (!(condition))                                                                                              \
-            fail(__FILE__, __LINE__, __VA_ARGS__);                                                                     \
+#define CHECK(condition, ...)                                                                      \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            fail(__FILE__, __LINE__, __VA_ARGS__);                                                 \
     } while (0)
 
 // Checks a call that shall answer 0.
-#define OK(call)                                                                                                       \
-    do {                                                                                                               \
-        int64_t answer_ = (call);                                                                                      \
-        if (answer_ != 0)                                                                                              \
-            fail(__FILE__, __LINE__, "%s answered %lld (%s)", #call, (long long)answer_, fi_strerror((int)-answer_));  \
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        int64_t answer_ = (call);                                                                  \
+        if (answer_ != 0)                                                                          \
+            fail(__FILE__, __LINE__, "%s answered %lld (%s)", #call, (long long)answer_,           \
+                 fi_strerror((int)-answer_));                                                      \
     } while (0)
 
 // Checks a call that shall answer one certain value.
-#define ANSWERS(wanted, call)                                                                                          \
-    do {                                                                                                               \
-        int64_t answer_ = (call);                                                                                      \
-        if (answer_ != (int64_t)(wanted))                                                                              \
-            fail(__FILE__, __LINE__, "%s answered %lld, not %s", #call, (long long)answer_, #wanted);                  \
+#define ANSWERS(wanted, call)                                                                      \
+    do {                                                                                           \
+        int64_t answer_ = (call);                                                                  \
+        if (answer_ != (int64_t)(wanted))                                                          \
+            fail(__FILE__, __LINE__, "%s answered %lld, not %s", #call, (long long)answer_,        \
+                 #wanted);                                                                         \
     } while (0)
 
 // How to open endpoints; zeros mean the usual.
@@ -89,7 +95,8 @@ struct host {
     struct wishes wishes;
 };
 
-// A sender and a receiver. Both are here, or one is and the other is in the process at the end of `sync`.
+// A sender and a receiver. Both are here, or one is and the other is in the process at the end of
+// `sync`.
 struct link {
     struct side *sender, *receiver;
     int sync;
@@ -122,7 +129,8 @@ void expect_silence(struct side *side, struct side *other, int milliseconds);
 // Lets a side move on for at least so long and so many times, so that what was sent to it has come.
 void progress_for(struct side *side, int milliseconds);
 int64_t now_ms(void);
-// Whether everybody is reached by datagrams (FI_WEFT_ROUTE=srd), where a death shows by silence only.
+// Whether everybody is reached by datagrams (FI_WEFT_ROUTE=srd), where a death shows by silence
+// only.
 bool over_datagrams(void);
 
 // Meets the other process, moving the local side on meanwhile; nothing to do if both are here.
@@ -133,15 +141,16 @@ void fill(void *buffer, size_t length, unsigned seed);
 void check_filled(const void *buffer, size_t length, unsigned seed);
 
 // Repeats a call while it answers that there is no room.
-#define POST(side, other, call)                                                                                        \
-    do {                                                                                                               \
-        int64_t posted_, until_ = now_ms() + ENTRY_LIMIT_MS;                                                           \
-        while ((posted_ = (call)) == -FI_EAGAIN && now_ms() < until_) {                                                \
-            progress(side);                                                                                            \
-            progress(other);                                                                                           \
-        }                                                                                                              \
-        if (posted_ != 0)                                                                                              \
-            fail(__FILE__, __LINE__, "%s answered %lld (%s)", #call, (long long)posted_, fi_strerror((int)-posted_));  \
+#define POST(side, other, call)                                                                    \
+    do {                                                                                           \
+        int64_t posted_, until_ = now_ms() + ENTRY_LIMIT_MS;                                       \
+        while ((posted_ = (call)) == -FI_EAGAIN && now_ms() < until_) {                            \
+            progress(side);                                                                        \
+            progress(other);                                                                       \
+        }                                                                                          \
+        if (posted_ != 0)                                                                          \
+            fail(__FILE__, __LINE__, "%s answered %lld (%s)", #call, (long long)posted_,           \
+                 fi_strerror((int)-posted_));                                                      \
     } while (0)
 
 // A case: a name that states a law, and what checks it.
@@ -150,8 +159,8 @@ struct test_case {
     void (*run)(void);
 };
 
-extern const struct test_case info_cases[], object_cases[], vector_cases[], transfer_cases[], matching_cases[],
-    completion_cases[], waiting_cases[], polling_cases[], wait_set_cases[], progress_cases[], remote_cases[],
-    atomic_cases[], peer_cases[], process_cases[], fork_cases[];
+extern const struct test_case info_cases[], object_cases[], vector_cases[], transfer_cases[],
+    matching_cases[], completion_cases[], waiting_cases[], polling_cases[], wait_set_cases[],
+    progress_cases[], remote_cases[], atomic_cases[], peer_cases[], process_cases[], fork_cases[];
 
 #endif

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Runs the built provider through libfabric itself: the system's tools (fi_info, fi_pingpong), then the conformance program, with the
-# system's libfabric and with those that the MPIs of .env bring along, all with one and the same binary. Prints `ok NAME`,
-# `not ok NAME: why` or `skip NAME: why` for each check, last `N passed, N failed, N skipped`; exit code 1 if any failed.
+# Runs the built provider through libfabric itself: the system's tools (fi_info, fi_pingpong), then
+# the conformance program, with the system's libfabric and with those that the MPIs of .env bring
+# along, all with one and the same binary. Prints `ok NAME`, `not ok NAME: why` or `skip NAME: why`
+# for each check, last `N passed, N failed, N skipped`; exit code 1 if any failed.
 #
 #   WEFT_PROVIDER_DIR   folder of libweft-fi.so (default: dist/lib/weft)
 set -uo pipefail
@@ -11,7 +12,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 . tests/provider/checks.sh
 library=$folder/libweft-fi.so
 
-# expect NAME PATTERN COMMAND...: the command's output, errors included, must hold the pattern; its exit code does not matter.
+# expect NAME PATTERN COMMAND...: the command's output, errors included, must hold the pattern; its
+# exit code does not matter.
 expect() {
     local name=$1 pattern=$2
     shift 2
@@ -52,7 +54,8 @@ check_tools() {
     check_pingpong fi_pingpong fi_pingpong
 }
 
-# check_pingpong NAME PROGRAM: libfabric's fi_pingpong, every byte checked, untagged and tagged, by shared memory and by datagrams.
+# check_pingpong NAME PROGRAM: libfabric's fi_pingpong, every byte checked, untagged and tagged, by
+# shared memory and by datagrams.
 check_pingpong() {
     local name=$1 program=$2 server way
     for way in "rdm msg auto" "rdm tagged auto" "rdm tagged srd"; do
@@ -77,7 +80,8 @@ check_intel_tools() {
     LD_LIBRARY_PATH=$wheel/lib check_pingpong intel_fi_pingpong "$wheel/bin/libfabric/fi_pingpong"
 }
 
-# check_conformance NAME FOLDER: all cases with the libfabric of a folder; with an empty one, the system's.
+# check_conformance NAME FOLDER: all cases with the libfabric of a folder; with an empty one, the
+# system's.
 check_conformance() {
     local name=$1 path=$2 result
     LD_LIBRARY_PATH=$path timeout 600 "$work/conformance" >"$work/cases" 2>"$work/talk"

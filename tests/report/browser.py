@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Opens a page of `weft bench compare` in a real, headless Chromium and uses it as a reader would: by mouse, by keyboard, on a phone, in the
-dark, on paper. Speaks the WebDriver protocol (W3C) to chromedriver over loopback. Prints one line for each check.
+"""Opens a page of `weft bench compare` in a real, headless Chromium and uses it as a reader would:
+by mouse, by keyboard, on a phone, in the dark, on paper. Speaks the WebDriver protocol (W3C) to
+chromedriver over loopback. Prints one line for each check.
 Usage: browser.py PAGE FOLDER_FOR_SCREENSHOTS"""
 
 import base64
@@ -197,7 +198,8 @@ def looks(browser, folder):
 
 
 def started(log):
-    """chromedriver and its port. It takes one port for two kinds of address, and the second may be in use: then it is asked again."""
+    """chromedriver and its port. It takes one port for two kinds of address, and the second may be
+    in use: then it is asked again."""
     for _ in range(5):
         driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=log, text=True)
         for line in driver.stdout:
@@ -227,5 +229,6 @@ def main(page, folder):
 
 
 if __name__ == "__main__":
-    # Failed checks have had their line; only what keeps the checks from being made ends this with another status than 0.
+    # Failed checks have had their line; only what keeps the checks from being made ends this with
+    # another status than 0.
     main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))

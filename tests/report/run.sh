@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The page of `weft bench compare` in a real browser: a made-up comparison is rendered, then opened, sorted, saved, darkened, made narrow and
-# printed in headless Chromium. Screenshots are left in report/report-test/ for a look. Takes one to two minutes on two cores.
-# `run.sh PAGE` opens an existing page instead.
+# The page of `weft bench compare` in a real browser: a made-up comparison is rendered, then opened,
+# sorted, saved, darkened, made narrow and printed in headless Chromium. Screenshots are left in
+# report/report-test/ for a look. Takes one to two minutes on two cores. `run.sh PAGE` opens an
+# existing page instead.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 shots=report/report-test
@@ -16,7 +17,8 @@ limits() {
         >"$work/limits.json"
 }
 
-# rendered: a page, its tables and its pictures from a journal, without measuring; the exit code says what crossed a threshold.
+# rendered: a page, its tables and its pictures from a journal, without measuring; the exit code
+# says what crossed a threshold.
 rendered() {
     local code
     python3 tests/report/fixture.py "$work" || { not_ok 'a comparison is made up'; return; }

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The laws of the crates with unsafe code, once more under what sees undefined behaviour: Miri (an interpreter that knows Rust's rules of
-# aliasing and of data races), AddressSanitizer and ThreadSanitizer.
+# The laws of the crates with unsafe code, once more under what sees undefined behaviour: Miri (an
+# interpreter that knows Rust's rules of aliasing and of data races), AddressSanitizer and
+# ThreadSanitizer.
 #
 #   tests/sanitizers/run.sh [miri|address|thread]...   only these
 #
-# Miri and ThreadSanitizer need a nightly toolchain of Rust with the components miri and rust-src, which nothing here installs:
+# Miri and ThreadSanitizer need a nightly toolchain of Rust with the components miri and rust-src,
+# which nothing here installs:
 #   rustup toolchain install nightly --component miri --component rust-src
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
@@ -28,7 +30,8 @@ run() {
     fi
 }
 
-# What Miri has no system call for is marked so in the tests. Buffers of the process are never freed, on purpose.
+# What Miri has no system call for is marked so in the tests. Buffers of the process are never
+# freed, on purpose.
 miri() {
     if cargo +nightly miri --version >/dev/null 2>&1; then
         MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-permissive-provenance" \

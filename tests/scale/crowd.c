@@ -173,7 +173,7 @@ int main(int argc, char **argv)
     int failed = shared->failed, status;
     while (wait(&status) > 0)
         failed |= status != 0;
-    printf("%d ranks, %s: %.1f s, rank 0 has %ld MiB of addresses, all %ld MiB of their own\n", ranks,
-           pattern, now() - begin, shared->addresses_mib, shared->resident_kib / 1024);
+    printf("%d ranks, %s: %.1f s, rank 0 has %ld MiB of addresses, all %ld MiB of their own\n",
+           ranks, pattern, now() - begin, shared->addresses_mib, shared->resident_kib / 1024);
     return failed;
 }

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// A server that is killed and started again at its address, and its client; libfabric alone. Started by suite harsh, which kills.
+// A server that is killed and started again at its address, and its client; libfabric alone.
+// Started by suite harsh, which kills.
 //
-//   again server NUMBER ADDRESS PORT CLIENT-ADDRESS CLIENT-PORT    the NUMBER-th server at this address; it says so to the client
-//   again client LAST ADDRESS PORT SERVER-ADDRESS SERVER-PORT      sends to each server that it hears of; the LAST one gets a few messages and an end
+//   again server NUMBER ADDRESS PORT CLIENT-ADDRESS CLIENT-PORT    the NUMBER-th server at this
+//                                                                  address; it says so to the
+//                                                                  client
+//   again client LAST ADDRESS PORT SERVER-ADDRESS SERVER-PORT      sends to each server that it
+//                                                                  hears of; the LAST one gets a
+//                                                                  few messages and an end
 //   again bystander 0 ADDRESS PORT OTHER-ADDRESS OTHER-PORT
 //     takes whatever comes until SIGTERM, and says whether anything did
-//   Either may be told `mute` as the last word: then the servers do not say that they are there, and the client names their address anew instead.
+//   Either may be told `mute` as the last word: then the servers do not say that they are there,
+//   and the client names their address anew instead.
 //
-// Each message says for which server it is, and its number. A server ends with 1 when it gets what was meant for an earlier one, a message twice
-// or out of order, or other bytes; a client when a send ends twice or never, or none fails when a server is killed.
+// Each message says for which server it is, and its number. A server ends with 1 when it gets what
+// was meant for an earlier one, a message twice or out of order, or other bytes; a client when a
+// send ends twice or never, or none fails when a server is killed.
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -38,25 +45,26 @@ static struct fi_info *info;
 static const char *other_address, *other_port;
 static time_t end_s;
 
-#define CHECK(what, ...)                                                                                                                             \
-    do {                                                                                                                                             \
-        if (!(what)) {                                                                                                                               \
-            fprintf(stderr, "again: " __VA_ARGS__);                                                                                                  \
-            fprintf(stderr, "\n");                                                                                                                   \
-            exit(1);                                                                                                                                 \
-        }                                                                                                                                            \
+#define CHECK(what, ...)                                                                           \
+    do {                                                                                           \
+        if (!(what)) {                                                                             \
+            fprintf(stderr, "again: " __VA_ARGS__);                                                \
+            fprintf(stderr, "\n");                                                                 \
+            exit(1);                                                                               \
+        }                                                                                          \
     } while (0)
-#define OK(call)                                                                                                                                     \
-    do {                                                                                                                                             \
-        int code_ = (int)(call);                                                                                                                     \
-        CHECK(code_ == 0, "%s: %s", #call, fi_strerror(-code_));                                                                                     \
+#define OK(call)                                                                                   \
+    do {                                                                                           \
+        int code_ = (int)(call);                                                                   \
+        CHECK(code_ == 0, "%s: %s", #call, fi_strerror(-code_));                                   \
     } while (0)
 
 static void name_other(void)
 {
     struct fi_info *found;
     OK(fi_getinfo(FI_VERSION(1, 17), other_address, other_port, 0, info, &found));
-    CHECK(fi_av_insert(av, found->dest_addr, 1, &other, 0, NULL) == 1, "the other one's address is not taken");
+    CHECK(fi_av_insert(av, found->dest_addr, 1, &other, 0, NULL) == 1,
+          "the other one's address is not taken");
     fi_freeinfo(found);
 }
 
@@ -121,10 +129,13 @@ static void receive(struct slot *slot)
 
 static void check(const struct slot *slot, const struct head *head, uint32_t own)
 {
-    CHECK(head->server == own, "server %u got message %u of server %u", own, head->number, head->server);
-    CHECK(head->number == slot->due, "server %u got message %u instead of %u", own, head->number, slot->due);
+    CHECK(head->server == own, "server %u got message %u of server %u", own, head->number,
+          head->server);
+    CHECK(head->number == slot->due, "server %u got message %u instead of %u", own, head->number,
+          slot->due);
     for (size_t at = sizeof(*head); at < head->length; at++)
-        CHECK((unsigned char)slot->bytes[at] == ((own * 31 + head->number * 7) & 255), "other bytes in message %u", head->number);
+        CHECK((unsigned char)slot->bytes[at] == ((own * 31 + head->number * 7) & 255),
+              "other bytes in message %u", head->number);
 }
 
 static void serve(uint32_t own, bool mute)
@@ -194,7 +205,8 @@ static void send_to(uint32_t server, bool is_last)
         char **slot = &under_way[number % WINDOW];
         if (!*slot) {
             *slot = message(server, number, number + 1 == count);
-            ssize_t answer = fi_tsend(ep, *slot, lengths[number % 4], NULL, other, TAG_STREAM, slot);
+            ssize_t answer =
+                fi_tsend(ep, *slot, lengths[number % 4], NULL, other, TAG_STREAM, slot);
             if (answer == 0) {
                 open_count++;
                 number++;
@@ -208,13 +220,15 @@ static void send_to(uint32_t server, bool is_last)
     }
     while (open_count > 0)
         take();
-    printf("to server %u: %u posted, %d done, %d failed%s\n", server, number, done_count, failed_count, refused ? ", then refused" : "");
+    printf("to server %u: %u posted, %d done, %d failed%s\n", server, number, done_count,
+           failed_count, refused ? ", then refused" : "");
     fflush(stdout);
     CHECK(done_count + failed_count == (int)number, "not every send has ended");
     CHECK(is_last ? failed_count == 0 && !refused : failed_count > 0, "not as it should be");
 }
 
-// Whether one word reaches a server that does not speak: the first message of its stream, by itself.
+// Whether one word reaches a server that does not speak: the first message of its stream, by
+// itself.
 static void ask(uint32_t server)
 {
     struct timespec pause = {.tv_nsec = 50000000};
@@ -275,7 +289,8 @@ static void stand_by(void)
 int main(int count, char **words)
 {
     bool mute = count == 8 && strcmp(words[7], "mute") == 0;
-    CHECK(count == 7 || mute, "usage: again server NUMBER|client LAST ADDRESS PORT OTHER-ADDRESS OTHER-PORT [mute]");
+    CHECK(count == 7 || mute,
+          "usage: again server NUMBER|client LAST ADDRESS PORT OTHER-ADDRESS OTHER-PORT [mute]");
     uint32_t number = (uint32_t)atoi(words[2]);
     other_address = words[5];
     other_port = words[6];

@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 """A testbed host's first process, and the way into it: what sshd and ssh are to a real host.
 
-    host.py serve SOCKET            the first process of a host: adopts what others leave behind, starts what callers ask for
+    host.py serve SOCKET            the first process of a host: adopts what others leave behind,
+                                    starts what callers ask for
     host.py enter SOCKET COMMAND... run a command there with the caller's environment and folder; signals are passed on
-    host.py shell HOST WORDS...     as ssh does: the words joined, run by /bin/sh there in an environment of its own
+    host.py shell HOST WORDS...     as ssh does: the words joined, run by /bin/sh there in an
+                                    environment of its own
 
-`enter` reaches a host through a socket in the file system, which no namespace separates, and hands over the caller's standard streams.
-`shell` goes over the testbed's network, from one host to another, so that it fails when the network does. As under sshd without a
-terminal, a command that is started so outlives the connection: whoever starts it must see to its end.
+`enter` reaches a host through a socket in the file system, which no namespace separates, and hands
+over the caller's standard streams. `shell` goes over the testbed's network, from one host to
+another, so that it fails when the network does. As under sshd without a terminal, a command that is
+started so outlives the connection: whoever starts it must see to its end.
 """
 
 import array
@@ -22,7 +25,8 @@ import subprocess
 import sys
 
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
-# What sshd gives to a command. The mark is how the tests find what a case left behind, wherever a launcher has put it.
+# What sshd gives to a command. The mark is how the tests find what a case left behind, wherever a
+# launcher has put it.
 FRESH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": os.environ.get("HOME", "/root"), "LANG": "C.UTF-8"}
 FRESH.update({name: os.environ[name] for name in ("TMPDIR",) if name in os.environ})
 KEPT = ("WEFT_TEST_MARK",)
@@ -30,7 +34,8 @@ PORT = 22
 
 
 class Host:
-    """The serving side: one process, no threads; a caller's socket is known by the child that runs for it."""
+    """The serving side: one process, no threads; a caller's socket is known by the child that runs
+    for it."""
 
     def __init__(self, path):
         self.callers = {}  # child -> connection
@@ -148,7 +153,7 @@ class Host:
                 connection.close()
 
 
-# --- over the network: frames of a kind, a length and bytes --------------------------------------------------------------------------------
+# --- over the network: frames of a kind, a length and bytes ---------------------------------------
 
 COMMAND, INPUT, INPUT_END, OUTPUT, ERROR, STATUS = range(6)
 HEAD = struct.Struct("!BI")
@@ -243,7 +248,7 @@ def call_shell(host, words):
         return 255
 
 
-# --- through the file system -------------------------------------------------------------------------------------------------------------
+# --- through the file system ----------------------------------------------------------------------
 
 
 def call(path, request):

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Weft between hosts, beside what MPIs do over TCP, on the testbed. Not part of `make test`: it wants a quiet machine.
+"""Weft between hosts, beside what MPIs do over TCP, on the testbed. Not part of `make test`: it
+wants a quiet machine.
 
     tests/testbed/measure.py [--rounds N] [--out FILE] [--weft MPI] [--only NAME]... PART...
 
-Parts, each on a testbed of its own: clean (4 paths of 500 Mbit/s), cable (an unlimited veth pair), loss (1 % on all paths), hole (one path
-swallows everything from the middle of a stream on, and heals), slow (one path at a tenth of its rate), hog (another process wants the
-processor of one of the two ranks all the time). In each round every configuration (an MPI with a
-transport) runs once, one after the other; what counts is the median over the rounds. The figures go
-to FILE (default report/between-nodes.json), where those of other parts stay, and the table to
-standard output. Configurations: weft (under MPICH 5, or what --weft names), weft-open-mpi, and over
-TCP: ucx (MPICH 5), open-mpi (btl/tcp), libfabric (Intel MPI).
+Parts, each on a testbed of its own: clean (4 paths of 500 Mbit/s), cable (an unlimited veth pair),
+loss (1 % on all paths), hole (one path swallows everything from the middle of a stream on, and
+heals), slow (one path at a tenth of its rate), hog (another process wants the processor of one of
+the two ranks all the time). In each round every configuration (an MPI with a transport) runs once,
+one after the other; what counts is the median over the rounds. The figures go to FILE (default
+report/between-nodes.json), where those of other parts stay, and the table to standard output.
+Configurations: weft (under MPICH 5, or what --weft names), weft-open-mpi, and over TCP: ucx (MPICH
+5), open-mpi (btl/tcp), libfabric (Intel MPI).
 """
 
 import argparse
@@ -59,7 +61,8 @@ class Bed:
 
     def job(self, configuration, program, limit=LIMIT_SECONDS):
         mpi, transport = CONFIGURATIONS[configuration]
-        # The host keeps its ranks to its own processors; an MPI that bound them would count those of the whole machine.
+        # The host keeps its ranks to its own processors; an MPI that bound them would count those
+        # of the whole machine.
         run = [WEFT, "run", "--hosts", "a0,b1", "-n", "2", "--mpi", mpi, "--transport", transport, "--quiet", "--bind", "none"]
         run += ["--launcher", self.agent, "--timeout", str(limit), "--", *program]
         return subprocess.Popen([TESTBED, self.name, "host", "0", *run], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -97,7 +100,8 @@ HOG = "import pathlib, sys\nwhile pathlib.Path(sys.argv[1]).exists():\n    sum(r
 
 
 def beside_a_hog(bed, configuration):
-    """The second host's processors go round between its rank and programs that only compute, one for each."""
+    """The second host's processors go round between its rank and programs that only compute, one
+    for each."""
     with tempfile.NamedTemporaryFile(dir=ROOT / "report") as mark:
         own = bed.tell("host", "1", "nproc")
         command = [TESTBED, bed.name, "host", "1", "timeout", "60", "python3", "-c", HOG, mark.name]
@@ -109,7 +113,8 @@ def beside_a_hog(bed, configuration):
 
 
 def stream(bed, configuration, seconds, meanwhile):
-    """Runs the probe and calls `meanwhile` with a clock once the stream flows; returns what it saw, or why not."""
+    """Runs the probe and calls `meanwhile` with a clock once the stream flows; returns what it saw,
+    or why not."""
     mpi = CONFIGURATIONS[configuration][0]
     with tempfile.TemporaryDirectory() as folder:
         ready = pathlib.Path(folder) / "ready"
@@ -133,8 +138,8 @@ def rate(seen, first_ms, last_ms):
 
 
 def prepared_cut(bed, path):
-    """Makes a path swallow everything when called. What it takes to start programs is spent before: on two processors it
-    would itself stop the stream for some milliseconds."""
+    """Makes a path swallow everything when called. What it takes to start programs is spent before:
+    on two processors it would itself stop the stream for some milliseconds."""
     rule = f"add rule inet weft fault oifname u{path} counter drop\n"
     command = ["nft", "-f", "-"]
     waiting = [

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""A stream between two ranks, watched closely: when did each message arrive, and how long did nothing arrive?
+"""A stream between two ranks, watched closely: when did each message arrive, and how long did
+nothing arrive?
 
-Run by tests/testbed/measure.py under mpi4py: probe.py SECONDS BYTES READY. Rank 0 sends, 32 messages in flight, rank 1 notes the time of
-every message. The file READY is made when the stream has run for a second. Rank 1 prints one line of JSON: the times since then of the
-messages' ends, in milliseconds, joined into steps of 10 ms as bytes, and every pause of more than 2 ms as [when, how long].
+Run by tests/testbed/measure.py under mpi4py: probe.py SECONDS BYTES READY. Rank 0 sends, 32
+messages in flight, rank 1 notes the time of every message. The file READY is made when the stream
+has run for a second. Rank 1 prints one line of JSON: the times since then of the messages' ends, in
+milliseconds, joined into steps of 10 ms as bytes, and every pause of more than 2 ms as [when, how
+long].
 """
 
 import json

@@ -1,14 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Hosts joined by a network, on one machine. Usage: tests/testbed/run.sh [--full] [--transport weft|native|tcp] [--mpi NAME]... [SUITE]...
+# Hosts joined by a network, on one machine. Usage: tests/testbed/run.sh [--full] [--transport
+# weft|native|tcp] [--mpi NAME]... [SUITE]...
 #
-#   --full        every program on 2 and on 4 hosts, with and without loss; without it the whole takes about four minutes on two cores
+#   --full        every program on 2 and on 4 hosts, with and without loss; without it the whole
+#                 takes about four minutes on two cores
 #   --transport   what carries the messages of the programs (default weft)
 #   --mpi         only this MPI: debian-openmpi, openmpi, mpich or intel; may be given again
 #   SUITE         a file of tests/testbed/suites without .sh; default all
 #
-# Prints `ok`, `not ok` or `skip` with the time of each case, and at the end `N passed, N failed, N skipped`. What a case printed lies in
-# report/testbed/. Exit code 0 when none failed, 1 when one did, 2 for bad usage. WEFT names another weft command to test with.
+# Prints `ok`, `not ok` or `skip` with the time of each case, and at the end
+# `N passed, N failed, N skipped`. What a case printed lies in report/testbed/. Exit code 0 when
+# none failed, 1 when one did, 2 for bad usage. WEFT names another weft command to test with.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 RUN=tests/testbed/run.sh
@@ -16,7 +19,8 @@ RUN=tests/testbed/run.sh
 . tests/mpi/arguments.sh
 # shellcheck source=tests/testbed/again.sh
 . tests/testbed/again.sh
-# Every host has a /dev/shm of its own, which left_on_hosts looks into; this machine's is for others.
+# Every host has a /dev/shm of its own, which left_on_hosts looks into; this machine's is for
+# others.
 shared_memory_names() { :; }
 read_arguments "$@"
 [ ${#suites[@]} -gt 0 ] || suites=(network links harsh attack firewall launch programs)
@@ -46,15 +50,17 @@ new_testbed() {
 
 bed() { "$TESTBED" "$BED" "$@"; }
 
-# job LIST SECONDS MPI OPTIONS... -- PROGRAM...: weft run on the first of these hosts. Its ranks keep to the host's processors by themselves;
-# an MPI that binds them counts those of the whole machine, and puts the first rank of every host on the same one.
+# job LIST SECONDS MPI OPTIONS... -- PROGRAM...: weft run on the first of these hosts. Its ranks
+# keep to the host's processors by themselves; an MPI that binds them counts those of the whole
+# machine, and puts the first rank of every host on the same one.
 job() {
     local list=$1 seconds=$2 mpi=$3
     shift 3
     bed host "${list%%[,:]*}" "$WEFT" run --hosts "$list" --launcher "$AGENT" --mpi "$mpi" --timeout "$seconds" --quiet --bind none "$@"
 }
 
-# listens HOST PROCESS PORT: until a TCP port of that host is listened at; false when the process is gone before.
+# listens HOST PROCESS PORT: until a TCP port of that host is listened at; false when the process is
+# gone before.
 listens() {
     local hex
     hex=$(printf ':%04X 0*:0000 0A ' "$3")

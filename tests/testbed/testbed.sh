@@ -1,38 +1,51 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Several hosts on one machine, joined by equal-cost paths that the kernel picks by addresses and ports, as a switch does.
+# Several hosts on one machine, joined by equal-cost paths that the kernel picks by addresses and
+# ports, as a switch does.
 #
-#   testbed.sh check                     prints why no testbed can be made here, and exits with 1, or nothing
+#   testbed.sh check                     prints why no testbed can be made here, and exits with 1,
+#                                        or nothing
 #   testbed.sh up [OPTIONS]              makes one and prints its name; remove it with `down`
-#       --hosts N      hosts a0 b1 a2 b3 ...; even ones hang in one rack, odd ones in the other (default 2)
+#       --hosts N      hosts a0 b1 a2 b3 ...; even ones hang in one rack, odd ones in the other
+#                      (default 2)
 #       --paths P      equal-cost paths between the racks (default 4)
 #       --rate RATE    of each path in each direction, as tc(8) writes it, or none (default 500mbit)
 #       --mtu BYTES    of every link (default 9000)
 #       --direct       two hosts, one veth pair, no switch and no limit
-#       --cables N     two hosts, N veth pairs of this rate, each with nets of its own: eth0, eth1 and so on; a path is a cable then
-#       --owner PID    when this process is gone, the next `up` removes the testbed (default: it stays until `down`)
+#       --cables N     two hosts, N veth pairs of this rate, each with nets of its own: eth0, eth1
+#                      and so on; a path is a cable then
+#       --owner PID    when this process is gone, the next `up` removes the testbed (default: it
+#                      stays until `down`)
 #   testbed.sh NAME down                 removes it, with every process in it
-#   testbed.sh NAME hosts                their names, one a line             testbed.sh NAME address H [6]   the address of host H
-#   testbed.sh NAME host H COMMAND...    runs a command on host H, with this environment and in this folder
+#   testbed.sh NAME hosts                their names, one a line
+#   testbed.sh NAME address H [6]        the address of host H
+#   testbed.sh NAME host H COMMAND...    runs a command on host H, with this environment and in this
+#                                        folder
 #   testbed.sh NAME agent                path of a script that does what ssh does, from host to host
-#   testbed.sh NAME loss PATH PERCENT    drops that share at random; PATH is a number from 1, or all; 0 heals
+#   testbed.sh NAME loss PATH PERCENT    drops that share at random; PATH is a number from 1, or
+#                                        all; 0 heals
 #   testbed.sh NAME blackhole PATH       swallows everything, silently; `loss PATH 0` heals
-#   testbed.sh NAME rate PATH RATE       changes a path's rate               testbed.sh NAME mtu PATH BYTES
-#   testbed.sh NAME counts               packets that left on each path: PATH FROM_A FROM_B (of cables: bytes)
-#   testbed.sh NAME fragments            into how many pieces the switches have cut packets that were too long for a path
-#   testbed.sh NAME isolate H            host H hears and is heard no more, without a word; `join H` ends that
+#   testbed.sh NAME rate PATH RATE       changes a path's rate
+#   testbed.sh NAME mtu PATH BYTES
+#   testbed.sh NAME counts               packets that left on each path: PATH FROM_A FROM_B (of
+#                                        cables: bytes)
+#   testbed.sh NAME fragments            into how many pieces the switches have cut packets that
+#                                        were too long for a path
+#   testbed.sh NAME isolate H            host H hears and is heard no more, without a word; `join H`
+#                                        ends that
 #   testbed.sh NAME kill H               ends every process of host H, as a crash does
 #
-# Every host has network, name, process numbers, /dev/shm, /etc/hosts, TMPDIR, System V memory and, as far as they go, processors of its
-# own; the rest of the file system is shared. IPv4 is
-# 10.77.H.2, IPv6 fd77:0:0:H::2. Names are unique, so that testbeds can stand side by side. Needs root, iproute2, nftables, Python 3.
+# Every host has network, name, process numbers, /dev/shm, /etc/hosts, TMPDIR, System V memory and,
+# as far as they go, processors of its own; the rest of the file system is shared. IPv4 is
+# 10.77.H.2, IPv6 fd77:0:0:H::2. Names are unique, so that testbeds can stand side by side. Needs
+# root, iproute2, nftables, Python 3.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 STATE=${WEFT_TESTBED_STATE:-/run/weft-testbed}
 
 die() { printf 'testbed.sh: %s\n' "$*" >&2; exit 2; }
 
-# --- what is needed ---------------------------------------------------------------------------------------------------------------------
+# --- what is needed -------------------------------------------------------------------------------
 
 cmd_check() {
     local tool
@@ -48,7 +61,7 @@ cmd_check() {
         { echo 'the kernel has no veth, or no tbf'; return 1; }
 }
 
-# --- making -----------------------------------------------------------------------------------------------------------------------------
+# --- making ---------------------------------------------------------------------------------------
 
 host_name() { if [ $(($1 % 2)) = 0 ]; then echo "a$1"; else echo "b$1"; fi; }
 address4() { echo "10.77.$1.2"; }
@@ -59,7 +72,8 @@ in_ns() { nsenter --net="/run/netns/$NAME-$1" "${@:2}"; }
 
 prepare_ns() {
     ip -n "$NAME-$1" link set lo up
-    # The settings of new devices come from `default`; without duplicate detection an IPv6 address is usable at once.
+    # The settings of new devices come from `default`; without duplicate detection an IPv6 address
+    # is usable at once.
     in_ns "$1" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad; echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad' 2>/dev/null || true
 }
 
@@ -71,8 +85,8 @@ make_switch() {
     in_ns "$1" nft 'add table inet weft; add chain inet weft fault { type filter hook forward priority 0; }'
 }
 
-# processors_of H: this machine's processors, dealt out to the hosts, so that one that polls takes no time from another where there are
-# enough, and every program sees how many it really has.
+# processors_of H: this machine's processors, dealt out to the hosts, so that one that polls takes
+# no time from another where there are enough, and every program sees how many it really has.
 processors_of() {
     taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done |
         awk -v h="$1" -v hosts="$HOSTS" '{ all[NR - 1] = $1 }
@@ -223,7 +237,8 @@ connect_cables() {
     for name in a0 b1; do in_ns "$name" nft 'add table inet weft; add chain inet weft fault { type filter hook input priority 0; }'; done
 }
 
-# A path is a link between the switches, or a cable between the hosts: its device, where it ends, and which packets are at its end.
+# A path is a link between the switches, or a cable between the hosts: its device, where it ends,
+# and which packets are at its end.
 is_cabled() { [ -f "$DIR/cables" ]; }
 device_of() { if is_cabled; then echo "eth$(($1 - 1))"; else echo "u$1"; fi; }
 ends_of_paths() { if is_cabled; then echo a0 b1; else echo s0 s1; fi; }
@@ -260,12 +275,13 @@ AGENT
     chmod 755 "$DIR/agent"
 }
 
-# --- removing ---------------------------------------------------------------------------------------------------------------------------
+# --- removing -------------------------------------------------------------------------------------
 
 # start_of PID: when a process started, in ticks; nothing when it is gone.
 start_of() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 
-# sweep: testbeds whose owner has gone without a word. Process numbers come again, start times do not.
+# sweep: testbeds whose owner has gone without a word. Process numbers come again, start times do
+# not.
 sweep() {
     local folder pid start
     for folder in "$STATE"/wt-*; do
@@ -294,7 +310,7 @@ cmd_down() {
     rm -rf "$DIR"
 }
 
-# --- using ------------------------------------------------------------------------------------------------------------------------------
+# --- using ----------------------------------------------------------------------------------------
 
 # host_of WORD: the name of a host given by number or name.
 host_of() {
@@ -408,7 +424,7 @@ cmd_kill() { local name; name=$(host_of "$1"); kill -KILL "$(cat "$DIR/$name.ini
 case ${1:-} in
 check) cmd_check; exit ;;
 up) shift; cmd_up "$@"; exit ;;
-'' | -h | --help) sed -n '3,35s/^# \{0,1\}//p' "$0"; exit 2 ;;
+'' | -h | --help) sed -n '3,41s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 NAME=$1 DIR=$STATE/$1
 if ! [[ $NAME =~ ^wt-[A-Za-z0-9]+$ ]] || ! [ -d "$DIR" ]; then die "there is no testbed '$NAME'; \`up\` prints the name"; fi

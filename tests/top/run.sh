@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# `weft top` beside a running MPI job: what it prints once, as text and as JSON, and its screen with each key, driven through tmux.
-# The same for ranks that talk over the network route. Twenty seconds.
+# `weft top` beside a running MPI job: what it prints once, as text and as JSON, and its screen with
+# each key, driven through tmux. The same for ranks that talk over the network route. Twenty
+# seconds.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 WEFT=${WEFT:-$PWD/dist/bin/weft}

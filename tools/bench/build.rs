@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Tells the program which commit it was built from, so that figures can be traced to it. Without git, or outside a checkout, it is left out.
+//! Tells the program which commit it was built from, so that figures can be traced to it. Without
+//! git, or outside a checkout, it is left out.
 
 use std::process::Command;
 

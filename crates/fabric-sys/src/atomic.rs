@@ -71,8 +71,8 @@ pub struct FiMsgAtomic {
     pub data: u64,
 }
 
-layout! { FiMsgAtomic = "struct fi_msg_atomic", 72: msg_iov 0, desc 8, iov_count 16, addr 24, rma_iov 32,
-rma_iov_count 40, datatype 48, op 52, context 56, data 64 }
+layout! { FiMsgAtomic = "struct fi_msg_atomic", 72: msg_iov 0, desc 8, iov_count 16, addr 24,
+rma_iov 32, rma_iov_count 40, datatype 48, op 52, context 56, data 64 }
 
 /// `write(ep, buf, count, desc, dest_addr, addr, key, datatype, op, context)`.
 pub type FiAtomicWrite = unsafe extern "C" fn(
@@ -106,7 +106,8 @@ pub type FiAtomicWritev = unsafe extern "C" fn(
 pub type FiAtomicInject =
     unsafe extern "C" fn(*mut FidEp, *const c_void, usize, FiAddr, u64, u64, u32, u32) -> isize;
 
-/// `readwrite(ep, buf, count, desc, result, result_desc, dest_addr, addr, key, datatype, op, context)`.
+/// `readwrite(ep, buf, count, desc, result, result_desc, dest_addr, addr, key, datatype, op,
+/// context)`.
 pub type FiAtomicFetch = unsafe extern "C" fn(
     *mut FidEp,
     *const c_void,
@@ -122,7 +123,8 @@ pub type FiAtomicFetch = unsafe extern "C" fn(
     *mut c_void,
 ) -> isize;
 
-/// `readwritev(ep, iov, desc, count, resultv, result_desc, result_count, dest_addr, addr, key, datatype, op, context)`.
+/// `readwritev(ep, iov, desc, count, resultv, result_desc, result_count, dest_addr, addr, key,
+/// datatype, op, context)`.
 pub type FiAtomicFetchv = unsafe extern "C" fn(
     *mut FidEp,
     *const FiIoc,
@@ -149,8 +151,8 @@ pub type FiAtomicFetchMessage = unsafe extern "C" fn(
     u64,
 ) -> isize;
 
-/// `compwrite(ep, buf, count, desc, compare, compare_desc, result, result_desc, dest_addr, addr, key, datatype, op,
-/// context)`.
+/// `compwrite(ep, buf, count, desc, compare, compare_desc, result, result_desc, dest_addr, addr,
+/// key, datatype, op, context)`.
 pub type FiAtomicCompare = unsafe extern "C" fn(
     *mut FidEp,
     *const c_void,
@@ -168,8 +170,8 @@ pub type FiAtomicCompare = unsafe extern "C" fn(
     *mut c_void,
 ) -> isize;
 
-/// `compwritev(ep, iov, desc, count, comparev, compare_desc, compare_count, resultv, result_desc, result_count,
-/// dest_addr, addr, key, datatype, op, context)`.
+/// `compwritev(ep, iov, desc, count, comparev, compare_desc, compare_count, resultv, result_desc,
+/// result_count, dest_addr, addr, key, datatype, op, context)`.
 pub type FiAtomicComparev = unsafe extern "C" fn(
     *mut FidEp,
     *const FiIoc,
@@ -189,7 +191,8 @@ pub type FiAtomicComparev = unsafe extern "C" fn(
     *mut c_void,
 ) -> isize;
 
-/// `compwritemsg(ep, msg, comparev, compare_desc, compare_count, resultv, result_desc, result_count, flags)`.
+/// `compwritemsg(ep, msg, comparev, compare_desc, compare_count, resultv, result_desc,
+/// result_count, flags)`.
 pub type FiAtomicCompareMessage = unsafe extern "C" fn(
     *mut FidEp,
     *const FiMsgAtomic,
@@ -239,5 +242,6 @@ pub struct FiOpsAtomic {
     pub compwritevalid: FiAtomicValid,
 }
 
-ops_layout! { FiOpsAtomic = "struct fi_ops_atomic": write, writev, writemsg, inject, readwrite, readwritev, readwritemsg,
-compwrite, compwritev, compwritemsg, writevalid, readwritevalid, compwritevalid }
+ops_layout! { FiOpsAtomic = "struct fi_ops_atomic": write, writev, writemsg, inject, readwrite,
+readwritev, readwritemsg, compwrite, compwritev, compwritemsg, writevalid, readwritevalid,
+compwritevalid }

@@ -27,8 +27,8 @@ pub struct FiAvAttr {
     pub flags: u64,
 }
 
-layout! { FiAvAttr = "struct fi_av_attr", 48: r#type 0, rx_ctx_bits 4, count 8, ep_per_node 16, name 24, map_addr 32,
-flags 40 }
+layout! { FiAvAttr = "struct fi_av_attr", 48: r#type 0, rx_ctx_bits 4, count 8, ep_per_node 16,
+name 24, map_addr 32, flags 40 }
 
 /// An address vector as C sees it.
 #[repr(C)]
@@ -42,7 +42,8 @@ pub struct FidAv {
 
 layout! { FidAv = "struct fid_av", 32: fid 0, ops 24 }
 
-/// What an address vector can do (`struct fi_ops_av`), up to 1.17; later calls are about keys and groups.
+/// What an address vector can do (`struct fi_ops_av`), up to 1.17; later calls are about keys and
+/// groups.
 #[repr(C)]
 #[derive(Debug)]
 pub struct FiOpsAv {
@@ -80,7 +81,8 @@ pub struct FiOpsAv {
         unsafe extern "C" fn(*mut FidAv, *mut c_void, *mut *mut c_void, *mut c_void) -> c_int,
 }
 
-ops_layout! { FiOpsAv = "struct fi_ops_av": insert, insertsvc, insertsym, remove, lookup, straddr, av_set }
+ops_layout! { FiOpsAv = "struct fi_ops_av": insert, insertsvc, insertsym, remove, lookup, straddr,
+av_set }
 
 /// `insertsym(av, node, nodecnt, service, svccnt, fi_addr, flags, context)`.
 pub type FiAvInsertSym = unsafe extern "C" fn(

@@ -25,7 +25,8 @@ pub struct FiCntrAttr {
     pub xpu_ctx: *mut c_void,
 }
 
-layout! { FiCntrAttr = "struct fi_cntr_attr", 32: events 0, wait_obj 4, wait_set 8, flags 16, xpu_ctx 24 }
+layout! { FiCntrAttr = "struct fi_cntr_attr", 32: events 0, wait_obj 4, wait_set 8, flags 16,
+xpu_ctx 24 }
 
 /// A counter as C sees it.
 #[repr(C)]

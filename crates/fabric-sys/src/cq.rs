@@ -45,8 +45,8 @@ pub struct FiCqAttr {
     pub xpu_ctx: *mut c_void,
 }
 
-layout! { FiCqAttr = "struct fi_cq_attr", 48: size 0, flags 8, format 16, wait_obj 20, signaling_vector 24, wait_cond 28,
-wait_set 32, xpu_ctx 40 }
+layout! { FiCqAttr = "struct fi_cq_attr", 48: size 0, flags 8, format 16, wait_obj 20,
+signaling_vector 24, wait_cond 28, wait_set 32, xpu_ctx 40 }
 
 /// A completion: which operation (`struct fi_cq_entry`).
 #[repr(C)]
@@ -88,7 +88,8 @@ pub struct FiCqDataEntry {
     pub data: u64,
 }
 
-layout! { FiCqDataEntry = "struct fi_cq_data_entry", 40: op_context 0, flags 8, len 16, buf 24, data 32 }
+layout! { FiCqDataEntry = "struct fi_cq_data_entry", 40: op_context 0, flags 8, len 16, buf 24,
+data 32 }
 
 /// A completion with a tag (`struct fi_cq_tagged_entry`).
 #[repr(C)]
@@ -108,7 +109,8 @@ pub struct FiCqTaggedEntry {
     pub tag: u64,
 }
 
-layout! { FiCqTaggedEntry = "struct fi_cq_tagged_entry", 48: op_context 0, flags 8, len 16, buf 24, data 32, tag 40 }
+layout! { FiCqTaggedEntry = "struct fi_cq_tagged_entry", 48: op_context 0, flags 8, len 16, buf 24,
+data 32, tag 40 }
 
 /// A failed operation (`struct fi_cq_err_entry`).
 #[repr(C)]
@@ -140,8 +142,8 @@ pub struct FiCqErrEntry {
     pub src_addr: FiAddr,
 }
 
-layout! { FiCqErrEntry = "struct fi_cq_err_entry", 88: op_context 0, flags 8, len 16, buf 24, data 32, tag 40, olen 48,
-err 56, prov_errno 60, err_data 64, err_data_size 72, src_addr 80 }
+layout! { FiCqErrEntry = "struct fi_cq_err_entry", 88: op_context 0, flags 8, len 16, buf 24,
+data 32, tag 40, olen 48, err 56, prov_errno 60, err_data 64, err_data_size 72, src_addr 80 }
 
 /// A completion queue as C sees it.
 #[repr(C)]
@@ -185,4 +187,5 @@ pub struct FiOpsCq {
         unsafe extern "C" fn(*mut FidCq, c_int, *const c_void, *mut c_char, usize) -> *const c_char,
 }
 
-ops_layout! { FiOpsCq = "struct fi_ops_cq": read, readfrom, readerr, sread, sreadfrom, signal, strerror }
+ops_layout! { FiOpsCq = "struct fi_ops_cq": read, readfrom, readerr, sread, sreadfrom, signal,
+strerror }

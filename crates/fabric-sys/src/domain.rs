@@ -28,7 +28,8 @@ pub struct FidDomain {
 
 layout! { FidDomain = "struct fid_domain", 40: fid 0, ops 24, mr 32 }
 
-/// What a domain can do (`struct fi_ops_domain`), up to 2.6: the call behind `endpoint2` came later.
+/// What a domain can do (`struct fi_ops_domain`), up to 2.6: the call behind `endpoint2` came
+/// later.
 #[repr(C)]
 #[derive(Debug)]
 pub struct FiOpsDomain {
@@ -75,8 +76,8 @@ pub struct FiOpsDomain {
     ) -> c_int,
 }
 
-ops_layout! { FiOpsDomain = "struct fi_ops_domain": av_open, cq_open, endpoint, scalable_ep, cntr_open, poll_open, stx_ctx,
-srx_ctx, query_atomic, query_collective, endpoint2 }
+ops_layout! { FiOpsDomain = "struct fi_ops_domain": av_open, cq_open, endpoint, scalable_ep,
+cntr_open, poll_open, stx_ctx, srx_ctx, query_atomic, query_collective, endpoint2 }
 
 /// `endpoint(domain, info, endpoint, context)`.
 pub type FiOpenEndpoint =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `struct fid_ep`, the endpoint, its options and its tables for control and addresses.
 //!
-//! Used by the provider's endpoint module. Source: fi_endpoint.h, fi_cm.h, fi_endpoint(3), fi_cm(3).
+//! Used by the provider's endpoint module. Source: fi_endpoint.h, fi_cm.h, fi_endpoint(3),
+//! fi_cm(3).
 
 use crate::atomic::FiOpsAtomic;
 use crate::fid::Fid;
@@ -58,7 +59,8 @@ pub struct FidEp {
     pub collective: *const c_void,
 }
 
-layout! { FidEp = "struct fid_ep", 80: fid 0, ops 24, cm 32, msg 40, rma 48, tagged 56, atomic 64, collective 72 }
+layout! { FidEp = "struct fid_ep", 80: fid 0, ops 24, cm 32, msg 40, rma 48, tagged 56, atomic 64,
+collective 72 }
 
 /// Options and contexts of an endpoint (`struct fi_ops_ep`), up to 2.6.
 #[repr(C)]
@@ -94,7 +96,8 @@ pub struct FiOpsEp {
     pub tx_size_left: unsafe extern "C" fn(*mut FidEp) -> isize,
 }
 
-ops_layout! { FiOpsEp = "struct fi_ops_ep": cancel, getopt, setopt, tx_ctx, rx_ctx, rx_size_left, tx_size_left }
+ops_layout! { FiOpsEp = "struct fi_ops_ep": cancel, getopt, setopt, tx_ctx, rx_ctx, rx_size_left,
+tx_size_left }
 
 /// Addresses and connections (`struct fi_ops_cm`).
 #[repr(C)]
@@ -128,4 +131,5 @@ pub struct FiOpsCm {
     ) -> c_int,
 }
 
-ops_layout! { FiOpsCm = "struct fi_ops_cm": setname, getname, getpeer, connect, listen, accept, reject, shutdown, join }
+ops_layout! { FiOpsCm = "struct fi_ops_cm": setname, getname, getpeer, connect, listen, accept,
+reject, shutdown, join }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `struct fid_eq`, the queue of control events, and the kinds of wait object.
 //!
-//! Used by the provider's eq module; the wait kinds also by its cq and counter modules. Source: fi_eq.h, fi_eq(3).
+//! Used by the provider's eq module; the wait kinds also by its cq and counter modules. Source:
+//! fi_eq.h, fi_eq(3).
 
 use crate::fid::Fid;
 use libc::{c_char, c_int, c_void};
@@ -37,7 +38,8 @@ pub struct FiEqAttr {
     pub wait_set: *mut c_void,
 }
 
-layout! { FiEqAttr = "struct fi_eq_attr", 32: size 0, flags 8, wait_obj 16, signaling_vector 20, wait_set 24 }
+layout! { FiEqAttr = "struct fi_eq_attr", 32: size 0, flags 8, wait_obj 16, signaling_vector 20,
+wait_set 24 }
 
 /// A failed control operation (`struct fi_eq_err_entry`).
 #[repr(C)]
@@ -59,8 +61,8 @@ pub struct FiEqErrEntry {
     pub err_data_size: usize,
 }
 
-layout! { FiEqErrEntry = "struct fi_eq_err_entry", 48: fid 0, context 8, data 16, err 24, prov_errno 28, err_data 32,
-err_data_size 40 }
+layout! { FiEqErrEntry = "struct fi_eq_err_entry", 48: fid 0, context 8, data 16, err 24,
+prov_errno 28, err_data 32, err_data_size 40 }
 
 /// An event queue as C sees it.
 #[repr(C)]

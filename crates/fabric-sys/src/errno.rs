@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Error numbers: positive here, returned negated by calls, stored positive in error completions.
 //!
-//! Used by the provider's errno module. Numbers below 256 are the system's own. Source: fi_errno(3), fi_errno.h.
+//! Used by the provider's errno module. Numbers below 256 are the system's own. Source:
+//! fi_errno(3), fi_errno.h.
 
 use libc::c_int;
 

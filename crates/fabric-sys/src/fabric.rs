@@ -58,4 +58,5 @@ pub struct FiOpsFabric {
     ) -> c_int,
 }
 
-ops_layout! { FiOpsFabric = "struct fi_ops_fabric": domain, passive_ep, eq_open, wait_open, trywait, domain2 }
+ops_layout! { FiOpsFabric = "struct fi_ops_fabric": domain, passive_ep, eq_open, wait_open,
+trywait, domain2 }

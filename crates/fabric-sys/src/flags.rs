@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The 64-bit flags: capabilities, operation flags, completion flags, ordering, modes, memory registration.
+//! The 64-bit flags: capabilities, operation flags, completion flags, ordering, modes, memory
+//! registration.
 //!
-//! Used by the provider everywhere. Bits 1 and up are shared by all uses, bits 59 and down change meaning with the call.
-//! Bits 42 to 48 and 57 changed meaning between libfabric 1.17 and 2.x, so the provider offers none of them by number
-//! except `FI_SOURCE`. Source: fabric.h, fi_domain.h, fi_getinfo(3), fi_cq(3).
+//! Used by the provider everywhere. Bits 1 and up are shared by all uses, bits 59 and down change
+//! meaning with the call. Bits 42 to 48 and 57 changed meaning between libfabric 1.17 and 2.x, so
+//! the provider offers none of them by number except `FI_SOURCE`. Source: fabric.h, fi_domain.h,
+//! fi_getinfo(3), fi_cq(3).
 
 /// Untagged messages.
 pub const FI_MSG: u64 = 1 << 1;
@@ -70,7 +72,8 @@ pub const FI_REMOTE_COMM: u64 = 1 << 52;
 pub const FI_PROV_ATTR_ONLY: u64 = 1 << 54;
 /// The node is a number, not a name to look up.
 pub const FI_NUMERICHOST: u64 = 1 << 55;
-/// To `fi_getinfo`: node and service name the local side. As a capability: completions name their source.
+/// To `fi_getinfo`: node and service name the local side. As a capability: completions name their
+/// source.
 pub const FI_SOURCE: u64 = 1 << 57;
 /// Receives may be limited to one source.
 pub const FI_DIRECTED_RECV: u64 = 1 << 59;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `struct fi_info` and the attributes that hang on it: what an application asks for and what a provider offers.
+//! `struct fi_info` and the attributes that hang on it: what an application asks for and what a
+//! provider offers.
 //!
-//! Used by the provider's info and hints modules. The attribute structures have more than 15 members because C's have.
-//! Source: fabric.h, fi_getinfo(3).
+//! Used by the provider's info and hints modules. The attribute structures have more than 15
+//! members because C's have. Source: fabric.h, fi_getinfo(3).
 
 use crate::domain::FidDomain;
 use crate::fabric::FidFabric;
@@ -97,8 +98,8 @@ pub struct FiTxAttr {
     pub tclass: u32,
 }
 
-layout! { FiTxAttr = "struct fi_tx_attr", 80: caps 0, mode 8, op_flags 16, msg_order 24, comp_order 32, inject_size 40,
-size 48, iov_limit 56, rma_iov_limit 64, tclass 72 }
+layout! { FiTxAttr = "struct fi_tx_attr", 80: caps 0, mode 8, op_flags 16, msg_order 24,
+comp_order 32, inject_size 40, size 48, iov_limit 56, rma_iov_limit 64, tclass 72 }
 
 /// The receiving side (`struct fi_rx_attr`).
 #[repr(C)]
@@ -122,8 +123,8 @@ pub struct FiRxAttr {
     pub iov_limit: usize,
 }
 
-layout! { FiRxAttr = "struct fi_rx_attr", 64: caps 0, mode 8, op_flags 16, msg_order 24, comp_order 32,
-total_buffered_recv 40, size 48, iov_limit 56 }
+layout! { FiRxAttr = "struct fi_rx_attr", 64: caps 0, mode 8, op_flags 16, msg_order 24,
+comp_order 32, total_buffered_recv 40, size 48, iov_limit 56 }
 
 /// The endpoint as a whole (`struct fi_ep_attr`).
 #[repr(C)]
@@ -159,9 +160,10 @@ pub struct FiEpAttr {
     pub xpu_ctx: *mut c_void,
 }
 
-layout! { FiEpAttr = "struct fi_ep_attr", 104: r#type 0, protocol 4, protocol_version 8, max_msg_size 16,
-msg_prefix_size 24, max_order_raw_size 32, max_order_war_size 40, max_order_waw_size 48, mem_tag_format 56,
-tx_ctx_cnt 64, rx_ctx_cnt 72, auth_key_size 80, auth_key 88, xpu_ctx 96 }
+layout! { FiEpAttr = "struct fi_ep_attr", 104: r#type 0, protocol 4, protocol_version 8,
+max_msg_size 16, msg_prefix_size 24, max_order_raw_size 32, max_order_war_size 40,
+max_order_waw_size 48, mem_tag_format 56, tx_ctx_cnt 64, rx_ctx_cnt 72, auth_key_size 80,
+auth_key 88, xpu_ctx 96 }
 
 /// The domain (`struct fi_domain_attr`); 32 members, as in C.
 // structure: allow struct-fields because C's structure has them
@@ -234,11 +236,13 @@ pub struct FiDomainAttr {
     pub max_xpu_ctx_cnt: usize,
 }
 
-layout! { FiDomainAttr = "struct fi_domain_attr", 232: domain 0, name 8, threading 16, control_progress 20,
-data_progress 24, resource_mgmt 28, av_type 32, mr_mode 36, mr_key_size 40, cq_data_size 48, cq_cnt 56, ep_cnt 64,
-tx_ctx_cnt 72, rx_ctx_cnt 80, max_ep_tx_ctx 88, max_ep_rx_ctx 96, max_ep_stx_ctx 104, max_ep_srx_ctx 112, cntr_cnt 120,
-mr_iov_limit 128, caps 136, mode 144, auth_key 152, auth_key_size 160, max_err_data 168, mr_cnt 176, tclass 184,
-max_ep_auth_key 192, max_group_id 200, max_cntr_value 208, max_err_cntr_value 216, max_xpu_ctx_cnt 224 }
+layout! { FiDomainAttr = "struct fi_domain_attr", 232: domain 0, name 8, threading 16,
+control_progress 20, data_progress 24, resource_mgmt 28, av_type 32, mr_mode 36,
+mr_key_size 40, cq_data_size 48, cq_cnt 56, ep_cnt 64, tx_ctx_cnt 72, rx_ctx_cnt 80,
+max_ep_tx_ctx 88, max_ep_rx_ctx 96, max_ep_stx_ctx 104, max_ep_srx_ctx 112, cntr_cnt 120,
+mr_iov_limit 128, caps 136, mode 144, auth_key 152, auth_key_size 160, max_err_data 168,
+mr_cnt 176, tclass 184, max_ep_auth_key 192, max_group_id 200, max_cntr_value 208,
+max_err_cntr_value 216, max_xpu_ctx_cnt 224 }
 
 /// The fabric (`struct fi_fabric_attr`).
 #[repr(C)]
@@ -256,7 +260,8 @@ pub struct FiFabricAttr {
     pub api_version: u32,
 }
 
-layout! { FiFabricAttr = "struct fi_fabric_attr", 32: fabric 0, name 8, prov_name 16, prov_version 24, api_version 28 }
+layout! { FiFabricAttr = "struct fi_fabric_attr", 32: fabric 0, name 8, prov_name 16,
+prov_version 24, api_version 28 }
 
 /// One offer, or an application's hints (`struct fi_info`).
 #[repr(C)]
@@ -294,5 +299,6 @@ pub struct FiInfo {
     pub nic: *mut c_void,
 }
 
-layout! { FiInfo = "struct fi_info", 120: next 0, caps 8, mode 16, addr_format 24, src_addrlen 32, dest_addrlen 40,
-src_addr 48, dest_addr 56, handle 64, tx_attr 72, rx_attr 80, ep_attr 88, domain_attr 96, fabric_attr 104, nic 112 }
+layout! { FiInfo = "struct fi_info", 120: next 0, caps 8, mode 16, addr_format 24, src_addrlen 32,
+dest_addrlen 40, src_addr 48, dest_addr 56, handle 64, tx_attr 72, rx_attr 80, ep_attr 88,
+domain_attr 96, fabric_attr 104, nic 112 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One list of members and offsets for each C structure, checked by the compiler and, in a test, against C headers.
+//! One list of members and offsets for each C structure, checked by the compiler and, in a test,
+//! against C headers.
 //!
 //! Used by every module of this crate that declares a structure.
 
@@ -25,12 +26,14 @@ macro_rules! layout {
         impl $crate::Layout for $type {
             const C_NAME: &'static str = $c_name;
             const SIZE_BYTES: usize = $size;
-            const MEMBERS: &'static [(&'static str, usize)] = &[$((stringify!($member), $offset)),+];
+            const MEMBERS: &'static [(&'static str, usize)] =
+                &[$((stringify!($member), $offset)),+];
         }
     };
 }
 
-/// Declares the layout of a table of functions: `size`, then one pointer for each name, without gaps.
+/// Declares the layout of a table of functions: `size`, then one pointer for each name, without
+/// gaps.
 ///
 /// `ops_layout! { FiOpsMr = "struct fi_ops_mr": reg, regv, regattr }`
 macro_rules! ops_layout {

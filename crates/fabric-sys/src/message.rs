@@ -25,7 +25,8 @@ pub struct FiMsg {
     pub data: u64,
 }
 
-layout! { FiMsg = "struct fi_msg", 48: msg_iov 0, desc 8, iov_count 16, addr 24, context 32, data 40 }
+layout! { FiMsg = "struct fi_msg", 48: msg_iov 0, desc 8, iov_count 16, addr 24, context 32,
+data 40 }
 
 /// Calls for untagged messages (`struct fi_ops_msg`).
 #[repr(C)]
@@ -89,4 +90,5 @@ pub struct FiOpsMsg {
     pub injectdata: unsafe extern "C" fn(*mut FidEp, *const c_void, usize, u64, FiAddr) -> isize,
 }
 
-ops_layout! { FiOpsMsg = "struct fi_ops_msg": recv, recvv, recvmsg, send, sendv, sendmsg, inject, senddata, injectdata }
+ops_layout! { FiOpsMsg = "struct fi_ops_msg": recv, recvv, recvmsg, send, sendv, sendmsg, inject,
+senddata, injectdata }

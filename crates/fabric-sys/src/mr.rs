@@ -43,8 +43,9 @@ pub struct FiMrAttr {
     pub sub_mr_cnt: usize,
 }
 
-layout! { FiMrAttr = "struct fi_mr_attr", 112: mr_iov 0, iov_count 8, access 16, offset 24, requested_key 32, context 40,
-auth_key_size 48, auth_key 56, iface 64, device 72, hmem_data 80, page_size 88, base_mr 96, sub_mr_cnt 104 }
+layout! { FiMrAttr = "struct fi_mr_attr", 112: mr_iov 0, iov_count 8, access 16, offset 24,
+requested_key 32, context 40, auth_key_size 48, auth_key 56, iface 64, device 72, hmem_data 80,
+page_size 88, base_mr 96, sub_mr_cnt 104 }
 
 /// A registered region as C sees it.
 #[repr(C)]

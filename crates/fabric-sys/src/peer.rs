@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The Peer API: a provider's objects that report to another provider's, the owner's.
 //!
-//! Used by the provider's peer and peer_queue modules. The layouts are those of libfabric 2.3 and newer; older ones differ,
-//! and must not be met with these (see [`VERSION_PEER`]). Source: fi_peer.h, fi_peer(3).
+//! Used by the provider's peer and peer_queue modules. The layouts are those of libfabric 2.3 and
+//! newer; older ones differ, and must not be met with these (see [`VERSION_PEER`]). Source:
+//! fi_peer.h, fi_peer(3).
 
 use crate::FiAddr;
 use crate::cq::FiCqErrEntry;
@@ -91,8 +92,8 @@ pub struct FiPeerRxEntry {
     pub iov: *mut iovec,
 }
 
-layout! { FiPeerRxEntry = "struct fi_peer_rx_entry", 96: srx 0, addr 8, msg_size 16, tag 24, cq_data 32, flags 40, context 48,
-count 56, desc 64, peer_context 72, owner_context 80, iov 88 }
+layout! { FiPeerRxEntry = "struct fi_peer_rx_entry", 96: srx 0, addr 8, msg_size 16, tag 24,
+cq_data 32, flags 40, context 48, count 56, desc 64, peer_context 72, owner_context 80, iov 88 }
 
 /// What a message is matched by (`struct fi_peer_match_attr`).
 #[repr(C)]
@@ -133,8 +134,8 @@ pub struct FiOpsSrxOwner {
     pub free_entry: unsafe extern "C" fn(*mut FiPeerRxEntry),
 }
 
-ops_layout! { FiOpsSrxOwner = "struct fi_ops_srx_owner": get_msg, get_tag, queue_msg, queue_tag, foreach_unspec_addr,
-free_entry }
+ops_layout! { FiOpsSrxOwner = "struct fi_ops_srx_owner": get_msg, get_tag, queue_msg, queue_tag,
+foreach_unspec_addr, free_entry }
 
 /// What a peer does with messages that it kept (`struct fi_ops_srx_peer`).
 #[repr(C)]
@@ -152,7 +153,8 @@ pub struct FiOpsSrxPeer {
     pub discard_tag: unsafe extern "C" fn(*mut FiPeerRxEntry) -> c_int,
 }
 
-ops_layout! { FiOpsSrxPeer = "struct fi_ops_srx_peer": start_msg, start_tag, discard_msg, discard_tag }
+ops_layout! { FiOpsSrxPeer = "struct fi_ops_srx_peer": start_msg, start_tag, discard_msg,
+discard_tag }
 
 /// An owner's shared receive context (`struct fid_peer_srx`).
 #[repr(C)]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `struct fid_poll`, a set of queues and counters to be looked at together.
 //!
-//! Used by the provider's poll module. Deprecated since libfabric 2.0, but still in every table. Source: fi_domain.h,
-//! fi_poll(3).
+//! Used by the provider's poll module. Deprecated since libfabric 2.0, but still in every table.
+//! Source: fi_domain.h, fi_poll(3).
 
 use crate::fid::Fid;
 use libc::{c_int, c_void};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `struct fi_provider`, which a provider hands to libfabric when it is loaded, and libfabric's parameter functions.
+//! `struct fi_provider`, which a provider hands to libfabric when it is loaded, and libfabric's
+//! parameter functions.
 //!
 //! Used by the provider's prov_ini and parameters modules. Source: fi_prov.h, fi_provider(3).
 
@@ -17,13 +18,15 @@ pub struct FiContext {
 
 layout! { FiContext = "struct fi_context", 32: internal 0 }
 
-/// What `fi_prov_ini` returns. It lives as long as the library is loaded, and the host writes to it.
+/// What `fi_prov_ini` returns. It lives as long as the library is loaded, and the host writes to
+/// it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct FiProvider {
     /// The provider's own version.
     pub version: u32,
-    /// The interface version it serves; the host skips a provider that is older than what is asked for.
+    /// The interface version it serves; the host skips a provider that is older than what is asked
+    /// for.
     pub fi_version: u32,
     /// Scratch of the host.
     pub context: FiContext,
@@ -37,7 +40,8 @@ pub struct FiProvider {
     pub cleanup: unsafe extern "C" fn(),
 }
 
-layout! { FiProvider = "struct fi_provider", 72: version 0, fi_version 4, context 8, name 40, getinfo 48, fabric 56, cleanup 64 }
+layout! { FiProvider = "struct fi_provider", 72: version 0, fi_version 4, context 8, name 40,
+getinfo 48, fabric 56, cleanup 64 }
 
 /// `getinfo(version, node, service, flags, hints, info)`.
 pub type FiGetinfo = unsafe extern "C" fn(

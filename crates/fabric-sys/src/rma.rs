@@ -43,8 +43,8 @@ pub struct FiMsgRma {
     pub data: u64,
 }
 
-layout! { FiMsgRma = "struct fi_msg_rma", 64: msg_iov 0, desc 8, iov_count 16, addr 24, rma_iov 32, rma_iov_count 40,
-context 48, data 56 }
+layout! { FiMsgRma = "struct fi_msg_rma", 64: msg_iov 0, desc 8, iov_count 16, addr 24, rma_iov 32,
+rma_iov_count 40, context 48, data 56 }
 
 /// `read(ep, buf, len, desc, src_addr, addr, key, context)`.
 pub type FiRead = unsafe extern "C" fn(
@@ -119,5 +119,5 @@ pub struct FiOpsRma {
         unsafe extern "C" fn(*mut FidEp, *const c_void, usize, u64, FiAddr, u64, u64) -> isize,
 }
 
-ops_layout! { FiOpsRma = "struct fi_ops_rma": read, readv, readmsg, write, writev, writemsg, inject, writedata,
-injectdata }
+ops_layout! { FiOpsRma = "struct fi_ops_rma": read, readv, readmsg, write, writev, writemsg,
+inject, writedata, injectdata }

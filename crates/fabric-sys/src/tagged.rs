@@ -29,8 +29,8 @@ pub struct FiMsgTagged {
     pub data: u64,
 }
 
-layout! { FiMsgTagged = "struct fi_msg_tagged", 64: msg_iov 0, desc 8, iov_count 16, addr 24, tag 32, ignore 40,
-context 48, data 56 }
+layout! { FiMsgTagged = "struct fi_msg_tagged", 64: msg_iov 0, desc 8, iov_count 16, addr 24,
+tag 32, ignore 40, context 48, data 56 }
 
 /// Calls for tagged messages (`struct fi_ops_tagged`).
 #[repr(C)]
@@ -102,5 +102,5 @@ pub struct FiOpsTagged {
         unsafe extern "C" fn(*mut FidEp, *const c_void, usize, u64, FiAddr, u64) -> isize,
 }
 
-ops_layout! { FiOpsTagged = "struct fi_ops_tagged": recv, recvv, recvmsg, send, sendv, sendmsg, inject, senddata,
-injectdata }
+ops_layout! { FiOpsTagged = "struct fi_ops_tagged": recv, recvv, recvmsg, send, sendv, sendmsg,
+inject, senddata, injectdata }

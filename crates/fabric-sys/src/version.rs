@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Versions of libfabric's interface: `major << 16 | minor`, as in `FI_VERSION`.
 //!
-//! Used by the provider to tell what the running library and the application know. Source: fi_version(3), fabric.h.
+//! Used by the provider to tell what the running library and the application know. Source:
+//! fi_version(3), fabric.h.
 
 /// A version number in libfabric's form.
 #[must_use]

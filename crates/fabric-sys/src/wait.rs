@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `struct fid_wait`, a set of queues and counters that one call waits for.
 //!
-//! Used by the provider's wait_set module. Deprecated since libfabric 2.0, but still in its tables. Source: fi_eq.h, fi_poll(3).
+//! Used by the provider's wait_set module. Deprecated since libfabric 2.0, but still in its tables.
+//! Source: fi_eq.h, fi_poll(3).
 
 use crate::fid::Fid;
 use libc::c_int;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Compiles each structure's list of members against the system's libfabric headers and compares offsets and sizes.
+//! Compiles each structure's list of members against the system's libfabric headers and compares
+//! offsets and sizes.
 //!
-//! Members that the installed headers do not have yet are named here with the version that brought them. Without a C
-//! compiler or without the headers (package libfabric-dev) the test says so and passes.
+//! Members that the installed headers do not have yet are named here with the version that brought
+//! them. Without a C compiler or without the headers (package libfabric-dev) the test says so and
+//! passes.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -99,7 +101,8 @@ fn include_folder() -> PathBuf {
         .map_or_else(|| PathBuf::from("/usr/include"), PathBuf::from)
 }
 
-/// The C program: one line `structure member offset` for each member, `structure sizeof size` for each structure.
+/// The C program: one line `structure member offset` for each member, `structure sizeof size` for
+/// each structure.
 fn program(headers: u32) -> String {
     let mut source =
         String::from("#include <stdio.h>\n#include <stddef.h>\n#include <pthread.h>\n");
@@ -209,7 +212,8 @@ fn layouts_equal_those_of_the_installed_headers() {
             }
         }
         let there = found[&(c_name, "sizeof")];
-        // Tables of functions may be longer in newer headers: what lies behind `size` counts as absent.
+        // Tables of functions may be longer in newer headers: what lies behind `size` counts as
+        // absent.
         let may_be_longer = c_name.starts_with("struct fi_ops");
         if complete && !may_be_longer {
             assert_eq!(there, size, "sizeof({c_name})");

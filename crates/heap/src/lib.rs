@@ -10,9 +10,9 @@
 //!
 //! One long message down: [`face`] (the provider asks) -> [`table`] (what is shared, under a lock)
 //! -> [`offers`] (was it offered often enough) -> [`place`] (may it be shared) -> [`table`] again,
-//! which puts it into the [`mod@file`]. One free(3) down: [`interpose`] -> [`filter`] (nearly always:
-//! nothing of it is shared, and [`real`] does the rest) -> [`table`]; the same for mappings in
-//! [`interpose_maps`], and [`remap`]. [`fork`] gives a child its own copy.
+//! which puts it into the [`mod@file`]. One free(3) down: [`interpose`] -> [`filter`] (nearly
+//! always: nothing of it is shared, and [`real`] does the rest) -> [`table`]; the same for mappings
+//! in [`interpose_maps`], and [`remap`]. [`fork`] gives a child its own copy.
 
 pub mod face;
 pub mod file;

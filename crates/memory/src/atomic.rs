@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Atomic operations on the user's memory, element by element. Called by the endpoint for the target of a remote
-//! atomic; the arithmetic is element.rs. fi_atomic(3).
+//! Atomic operations on the user's memory, element by element. Called by the endpoint for the
+//! target of a remote atomic; the arithmetic is element.rs. fi_atomic(3).
 //!
-//! Elements of up to 8 bytes that lie at a multiple of their size are changed by the processor's compare-and-swap,
-//! so that threads of the user which use atomics themselves see each change whole. Others, and those of 16 bytes,
-//! are changed under a lock of this process: atomic among remote atomics, which is all that the man page promises.
+//! Elements of up to 8 bytes that lie at a multiple of their size are changed by the processor's
+//! compare-and-swap, so that threads of the user which use atomics themselves see each change
+//! whole. Others, and those of 16 bytes, are changed under a lock of this process: atomic among
+//! remote atomics, which is all that the man page promises.
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -32,8 +33,8 @@ pub struct Change<'a> {
 }
 
 impl Change<'_> {
-    /// Whether every element of `target` is changed by processor instructions, so that other processes which map the memory
-    /// may change it at the same time.
+    /// Whether every element of `target` is changed by processor instructions, so that other
+    /// processes which map the memory may change it at the same time.
     #[inline]
     pub fn is_at_once(&self, target: &UserBuffer) -> bool {
         let size = self.element.size_bytes();
@@ -41,8 +42,8 @@ impl Change<'_> {
     }
 }
 
-/// Changes every element of `target`, in order, and stores what each one was before in `before`, as far as that
-/// reaches. Operands that are missing count as 0.
+/// Changes every element of `target`, in order, and stores what each one was before in `before`, as
+/// far as that reaches. Operands that are missing count as 0.
 pub fn apply(change: &Change<'_>, target: &UserBuffer, before: &mut [u8]) {
     let size = change.element.size_bytes();
     for (index, offset) in (0..target.length_bytes() / size)
@@ -88,9 +89,10 @@ fn update(
     }
     macro_rules! with {
         ($atomic:ident, $bits:ident) => {{
-            // SAFETY: the address lies in the user's buffer, which is ours to read and write, is a multiple of the
-            // type's size, and holds a whole element; whoever else touches it meanwhile does so atomically, or the
-            // result is as undefined for it as fi_atomic(3) says.
+            // SAFETY: the address lies in the user's buffer, which is ours to read and write, is a
+            // multiple of the type's size, and holds a whole element; whoever else touches it
+            // meanwhile does so atomically, or the result is as undefined for it as fi_atomic(3)
+            // says.
             let cell = unsafe { $atomic::from_ptr(address as *mut $bits) };
             let made = cell.fetch_update(Ordering::AcqRel, Ordering::Acquire, |old| {
                 new(u128::from(old)).map(|new| new as $bits)

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Copy routines by size. Called by the views and user buffers of this crate only.
 
-/// Copies `length_bytes` bytes, tuned for the few-word messages that fill one cell: two overlapping moves
-/// instead of a call. Fast path.
+/// Copies `length_bytes` bytes, tuned for the few-word messages that fill one cell: two overlapping
+/// moves instead of a call. Fast path.
 ///
 /// # Safety
-/// `source` must be readable and `target` writable for `length_bytes`, and the two must not overlap. Either
-/// may be written by another process meanwhile; then the bytes that land are any mix of old and new.
+/// `source` must be readable and `target` writable for `length_bytes`, and the two must not
+/// overlap. Either may be written by another process meanwhile; then the bytes that land are any
+/// mix of old and new.
 #[inline(always)]
 pub unsafe fn copy(source: *const u8, target: *mut u8, length_bytes: usize) {
-    // SAFETY: the caller vouches for both ranges; every arm below stays inside `length_bytes`, by overlapping
-    // the last move with the one before it. Unaligned reads and writes are used throughout.
+    // SAFETY: the caller vouches for both ranges; every arm below stays inside `length_bytes`, by
+    // overlapping the last move with the one before it. Unaligned reads and writes are used
+    // throughout.
     unsafe {
         match length_bytes {
             0 => {}
@@ -32,15 +34,17 @@ pub unsafe fn copy(source: *const u8, target: *mut u8, length_bytes: usize) {
     }
 }
 
-/// From here on the loop of this file copies instead of the library's `memcpy`. Chosen below the 4 KiB from which that one was
-/// measured to fall (see [`copy_long`]); at 2 KiB both take the same time where neither falls.
+/// From here on the loop of this file copies instead of the library's `memcpy`. Chosen below the 4
+/// KiB from which that one was measured to fall (see [`copy_long`]); at 2 KiB both take the same
+/// time where neither falls.
 const LONG_BYTES: usize = 2048;
 
 /// [`copy`] of [`LONG_BYTES`] and more.
 ///
-/// The C library copies by `rep movsb` from some KiB on. On AMD's Zen 4 that is 15 times slower (370 us for a MiB instead of 25)
-/// when the target lies 1 to 15 bytes behind the source within their pages, and half as fast again at 16, which is where a large block
-/// of malloc begins while our chunks begin with a page. Loads and stores by vectors do not care
+/// The C library copies by `rep movsb` from some KiB on. On AMD's Zen 4 that is 15 times slower
+/// (370 us for a MiB instead of 25) when the target lies 1 to 15 bytes behind the source within
+/// their pages, and half as fast again at 16, which is where a large block of malloc begins while
+/// our chunks begin with a page. Loads and stores by vectors do not care
 /// (docs/lab/2026-11-22-where-buffers-begin.md).
 ///
 /// # Safety
@@ -56,7 +60,8 @@ unsafe fn copy_long(source: *const u8, target: *mut u8, length_bytes: usize) {
     unsafe { core::ptr::copy_nonoverlapping(source, target, length_bytes) }
 }
 
-/// Two lines at a time to aligned places, after one line to wherever the target begins, and the rest by the library.
+/// Two lines at a time to aligned places, after one line to wherever the target begins, and the
+/// rest by the library.
 ///
 /// # Safety
 /// As [`copy`], and `length_bytes` is a line or more.
@@ -66,8 +71,9 @@ unsafe fn copy_lines(source: *const u8, target: *mut u8, length_bytes: usize) {
     use core::arch::x86_64::{
         __m256i, _mm256_loadu_si256, _mm256_store_si256, _mm256_storeu_si256,
     };
-    // SAFETY: the first line lies inside the ranges; so does each pair of lines below `length_bytes`, and what is left is less than a
-    // pair. Loads may be unaligned; stores in the loop are aligned, since `offset` begins at the distance to the next line.
+    // SAFETY: the first line lies inside the ranges; so does each pair of lines below
+    // `length_bytes`, and what is left is less than a pair. Loads may be unaligned; stores in the
+    // loop are aligned, since `offset` begins at the distance to the next line.
     unsafe {
         let (low, high) = (source.cast::<__m256i>(), source.cast::<__m256i>().add(1));
         let (low, high) = (_mm256_loadu_si256(low), _mm256_loadu_si256(high));
@@ -96,7 +102,8 @@ unsafe fn copy_lines(source: *const u8, target: *mut u8, length_bytes: usize) {
     }
 }
 
-/// Moves the first and the last `T` of a range; together they cover it when it is one to two `T` long.
+/// Moves the first and the last `T` of a range; together they cover it when it is one to two `T`
+/// long.
 ///
 /// # Safety
 /// As [`copy`], and `size_of::<T>() <= length_bytes <= 2 * size_of::<T>()`.
@@ -112,11 +119,11 @@ unsafe fn copy_ends<T: Copy>(source: *const u8, target: *mut u8, length_bytes: u
     }
 }
 
-/// Copies like [`copy`] with stores that go past this processor's cache (non-temporal stores), for payload that
-/// another processor reads next: its loads then need not fetch each line out of our cache. Worth it from a few
-/// KiB on; docs/lab/2026-11-22-mapped-copy.md has the figures. All stores are done when it returns,
-/// in the sense that a later release store publishes them. `target` should be aligned to 64 bytes;
-/// if it is not, this is [`copy`].
+/// Copies like [`copy`] with stores that go past this processor's cache (non-temporal stores), for
+/// payload that another processor reads next: its loads then need not fetch each line out of our
+/// cache. Worth it from a few KiB on; docs/lab/2026-11-22-mapped-copy.md has the figures. All
+/// stores are done when it returns, in the sense that a later release store publishes them.
+/// `target` should be aligned to 64 bytes; if it is not, this is [`copy`].
 ///
 /// # Safety
 /// As [`copy`].
@@ -125,7 +132,8 @@ pub unsafe fn copy_past_cache(source: *const u8, target: *mut u8, length_bytes: 
     #[cfg(target_arch = "x86_64")]
     if target as usize % LINE_BYTES == 0 && std::arch::is_x86_feature_detected!("avx2") {
         let lines_bytes = length_bytes / LINE_BYTES * LINE_BYTES;
-        // SAFETY: AVX2 was just found, the target is aligned, and both parts stay inside the caller's ranges.
+        // SAFETY: AVX2 was just found, the target is aligned, and both parts stay inside the
+        // caller's ranges.
         unsafe {
             stream_lines(source, target, lines_bytes);
             copy(
@@ -154,7 +162,8 @@ unsafe fn stream_lines(source: *const u8, target: *mut u8, length_bytes: usize) 
     use core::arch::x86_64::{__m256i, _mm_sfence, _mm256_loadu_si256, _mm256_stream_si256};
     let mut offset = 0;
     while offset < length_bytes {
-        // SAFETY: each line lies inside the ranges; loads may be unaligned, stores are aligned by the contract.
+        // SAFETY: each line lies inside the ranges; loads may be unaligned, stores are aligned by
+        // the contract.
         unsafe {
             let from = source.add(offset).cast::<__m256i>();
             let to = target.add(offset).cast::<__m256i>();
@@ -208,7 +217,8 @@ mod tests {
         for &length in lengths {
             for (from, to) in [(0, 0), (0, 1), (1, 0), (0, 16), (16, 0), (7, 63), (63, 64)] {
                 room.fill(0xEE);
-                // SAFETY: both hold 9000 bytes, offset and length together are fewer, and they do not overlap.
+                // SAFETY: both hold 9000 bytes, offset and length together are fewer, and they do
+                // not overlap.
                 unsafe { copy(source.as_ptr().add(from), room.as_mut_ptr().add(to), length) };
                 assert_eq!(room[to..to + length], source[from..from + length]);
                 let beside = room[..to].iter().chain(&room[to + length..]);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The arithmetic of remote atomics: what becomes of one element under one operation. Pure; fi_atomic(3).
+//! The arithmetic of remote atomics: what becomes of one element under one operation. Pure;
+//! fi_atomic(3).
 //!
-//! Called by atomic.rs for each element. An element travels as the low bytes of a `u128`, whatever its type.
+//! Called by atomic.rs for each element. An element travels as the low bytes of a `u128`, whatever
+//! its type.
 
 /// What is done to an element. Numbered as `enum fi_op` (fi_atomic.h).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -174,8 +176,8 @@ impl Element {
         }
     }
 
-    /// Whether `operator` has a meaning for elements of this type: there are no bits of a fraction, and no order
-    /// among complex numbers.
+    /// Whether `operator` has a meaning for elements of this type: there are no bits of a fraction,
+    /// and no order among complex numbers.
     pub fn allows(self, operator: Operator) -> bool {
         match self {
             Self::F32 | Self::F64 => !operator.is_of_bits(),
@@ -187,7 +189,8 @@ impl Element {
     }
 }
 
-/// What becomes of `old`, or `None` if it stays. `operator` must be allowed for `element`; what is not leaves it.
+/// What becomes of `old`, or `None` if it stays. `operator` must be allowed for `element`; what is
+/// not leaves it.
 #[inline]
 pub(crate) fn combine(
     operator: Operator,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Another process's registered memory, mapped here. Made by shm for a remote whose memory lies in a shared file; used for
-//! one access after the other by load and store.
+//! Another process's registered memory, mapped here. Made by shm for a remote whose memory lies in
+//! a shared file; used for one access after the other by load and store.
 
 use std::io;
 
@@ -31,7 +31,8 @@ impl ForeignMemory {
         })
     }
 
-    /// The bytes from `offset_bytes` on, as a buffer to copy to and from; shorter if the memory ends before. Fast path.
+    /// The bytes from `offset_bytes` on, as a buffer to copy to and from; shorter if the memory
+    /// ends before. Fast path.
     ///
     /// The buffer must not be used after the mapping is dropped, so it is only lent to `access`.
     #[inline]
@@ -44,8 +45,8 @@ impl ForeignMemory {
         let offset = offset_bytes.min(self.length_bytes);
         let length = length_bytes.min(self.length_bytes - offset);
         let base = self.map.base().wrapping_add(self.skipped_bytes + offset);
-        // SAFETY: the bytes lie in the mapping, which lives through the call; who else touches them meanwhile is the
-        // business of the application, as for all remote memory (fi_rma(3)).
+        // SAFETY: the bytes lie in the mapping, which lives through the call; who else touches them
+        // meanwhile is the business of the application, as for all remote memory (fi_rma(3)).
         access(&unsafe { UserBuffer::from_raw(base, length) })
     }
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Datagrams gathered from packet heads and user buffers without a copy in between. Called by udp; calls os.
+//! Datagrams gathered from packet heads and user buffers without a copy in between. Called by udp;
+//! calls os.
 //!
-//! What is gathered is borrowed until it is sent; the lists of pieces are kept from one call to the next.
+//! What is gathered is borrowed until it is sent; the lists of pieces are kept from one call to the
+//! next.
 
 use core::marker::PhantomData;
 use std::io;
@@ -88,8 +90,9 @@ impl<'a> Gather<'_, 'a> {
     /// # Errors
     /// As [`UdpSocket::send`].
     pub fn send(&self, socket: &UdpSocket, skip: usize) -> io::Result<usize> {
-        // SAFETY: each piece is a slice that is borrowed for 'a, which outlives this value, or lies in a user's buffer,
-        // readable until its completion, which cannot come before the borrow ends.
+        // SAFETY: each piece is a slice that is borrowed for 'a, which outlives this value, or lies
+        // in a user's buffer, readable until its completion, which cannot come before the borrow
+        // ends.
         unsafe { socket.send(&self.space.outbound[skip..], &self.space.pieces) }
     }
 }

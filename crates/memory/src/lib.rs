@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Mappings, views of memory that another process writes, the user's buffers, and copying between them.
+//! Mappings, views of memory that another process writes, the user's buffers, and copying between
+//! them.
 //!
 //! Three kinds of memory meet in a transport, and each has one type here:
 //!
-//! - [`Mapping`]: a shared region mapped into this process; knows its bounds, gives out typed references
-//!   only to types that are sound for any bytes ([`SharedLayout`]).
-//! - [`BytesView`] and [`BytesViewMut`]: a stretch of a mapping as payload. Another process may write it at
-//!   any time, so no Rust reference to the bytes is ever made; they are only copied.
-//! - [`UserBuffer`]: the iovec of a fi_send or fi_recv call. Made once, in the provider, by an unsafe
-//!   constructor whose contract is libfabric's own (the buffer is ours until its completion is written);
-//!   everything after that is safe.
+//! - [`Mapping`]: a shared region mapped into this process; knows its bounds, gives out typed
+//!   references only to types that are sound for any bytes ([`SharedLayout`]).
+//! - [`BytesView`] and [`BytesViewMut`]: a stretch of a mapping as payload. Another process may
+//!   write it at any time, so no Rust reference to the bytes is ever made; they are only copied.
+//! - [`UserBuffer`]: the iovec of a fi_send or fi_recv call. Made once, in the provider, by an
+//!   unsafe constructor whose contract is libfabric's own (the buffer is ours until its completion
+//!   is written); everything after that is safe.
 //!
-//! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in), [`tray`] (completions
-//! in C's layout), [`copy`] (copy routines
-//! by size), [`single_copy`] (CMA), [`foreign`] (memory of another process,
-//! mapped), [`own_heap`] and [`foreign_heap`] (memory that processes share when it is offered), [`gather`] (datagrams), [`atomic`] and [`element`] (remote atomics, carried out).
+//! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in),
+//! [`tray`] (completions in C's layout), [`copy`] (copy routines by size), [`single_copy`] (CMA),
+//! [`foreign`] (memory of another process, mapped), [`own_heap`] and [`foreign_heap`] (memory that
+//! processes share when it is offered), [`gather`] (datagrams), [`atomic`] and [`element`] (remote
+//! atomics, carried out).
 
 pub mod atomic;
 pub mod copy;

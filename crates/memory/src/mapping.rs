@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use weft_os::map::RawMap;
 
-/// Types that may be laid over shared memory: sound for any bytes, and changed by other processes only
-/// through atomics or raw copies.
+/// Types that may be laid over shared memory: sound for any bytes, and changed by other processes
+/// only through atomics or raw copies.
 ///
 /// # Safety
-/// The type must be `repr(C)`, valid for every bit pattern, hold no pointers, references, `bool` or enums, and
-/// have all its fields atomic or inside `UnsafeCell`, so that a shared reference to it promises nothing about
-/// its bytes.
+/// The type must be `repr(C)`, valid for every bit pattern, hold no pointers, references, `bool` or
+/// enums, and have all its fields atomic or inside `UnsafeCell`, so that a shared reference to it
+/// promises nothing about its bytes.
 pub unsafe trait SharedLayout {}
 
 /// A region, or one part of it, mapped; clones share the mapping, the last one unmaps it. Places in
@@ -57,7 +57,8 @@ impl Mapping {
     /// Maps the first `length_bytes` of `file`, shared, readable and writable. Setup.
     ///
     /// # Errors
-    /// The error of mmap(2), or `UnexpectedEof` if the file is shorter (touching it would be fatal).
+    /// The error of mmap(2), or `UnexpectedEof` if the file is shorter (touching it would be
+    /// fatal).
     pub fn shared(file: BorrowedFd<'_>, length_bytes: usize) -> std::io::Result<Self> {
         Self::part(file, 0, length_bytes)
     }
@@ -105,8 +106,8 @@ impl Mapping {
         if base as usize % align_of::<T>() != 0 {
             return Err(OutOfRegion);
         }
-        // SAFETY: the range is mapped while self lives, aligned for T, and T is sound for any bytes and any
-        // concurrent change by the contract of SharedLayout.
+        // SAFETY: the range is mapped while self lives, aligned for T, and T is sound for any bytes
+        // and any concurrent change by the contract of SharedLayout.
         Ok(unsafe { core::slice::from_raw_parts(base.cast::<T>(), count) })
     }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory of our own to build messages in. Used by the endpoint for the requests and answers of one-sided operations.
+//! Memory of our own to build messages in. Used by the endpoint for the requests and answers of
+//! one-sided operations.
 //!
-//! A transport may keep a [`UserBuffer`] longer than whoever made it, so this memory is never freed, only handed on:
-//! what is given back waits in a list of the process for the next taker.
+//! A transport may keep a [`UserBuffer`] longer than whoever made it, so this memory is never
+//! freed, only handed on: what is given back waits in a list of the process for the next taker.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -30,7 +31,8 @@ impl Scratch {
         self.0.fill(offset_bytes, BytesView::from_slice(bytes))
     }
 
-    /// Copies `source` in at `offset_bytes`, as far as there is room; answers how many bytes that was. Fast path.
+    /// Copies `source` in at `offset_bytes`, as far as there is room; answers how many bytes that
+    /// was. Fast path.
     #[inline(always)]
     pub fn copy_in(&self, offset_bytes: usize, source: &UserBuffer) -> usize {
         source.copy_to(&self.0, offset_bytes)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where one read of a completion queue puts its entries: the application's array, in C's layout.
 //!
-//! Made by the provider for each read; filled by the endpoint's queue, while it makes progress or from what waited before.
-//! Source: fi_cq(3); each entry format is the beginning of the next longer one.
+//! Made by the provider for each read; filled by the endpoint's queue, while it makes progress or
+//! from what waited before. Source: fi_cq(3); each entry format is the beginning of the next longer
+//! one.
 
 use crate::UserBuffer;
 
@@ -36,12 +37,12 @@ impl Tray {
         }
     }
 
-    /// One over an application's array for `room` entries of `words` words each, at most [`ENTRY_WORDS`], and over one for as
-    /// many sources unless that is null. Fast path.
+    /// One over an application's array for `room` entries of `words` words each, at most
+    /// [`ENTRY_WORDS`], and over one for as many sources unless that is null. Fast path.
     ///
     /// # Safety
-    /// Both must be aligned to words and writable for `room` elements until the value is closed or dropped, and nothing else may touch
-    /// them meanwhile.
+    /// Both must be aligned to words and writable for `room` elements until the value is closed or
+    /// dropped, and nothing else may touch them meanwhile.
     #[inline(always)]
     pub const unsafe fn over(
         entries: *mut u64,
@@ -58,14 +59,16 @@ impl Tray {
         }
     }
 
-    /// One over a buffer of one piece, for as many entries of `words` words as fit: for tests, which do without `unsafe`. None if
-    /// the buffer is in pieces or not aligned, or if there is no such format.
+    /// One over a buffer of one piece, for as many entries of `words` words as fit: for tests,
+    /// which do without `unsafe`. None if the buffer is in pieces or not aligned, or if there is no
+    /// such format.
     pub fn in_buffer(buffer: &UserBuffer, words: usize) -> Option<Self> {
         let base = buffer.address() as *mut u64;
         let fits =
             buffer.is_contiguous() && base.is_aligned() && (1..=ENTRY_WORDS).contains(&words);
         let room = buffer.length_bytes() / (8 * words.max(1));
-        // SAFETY: the buffer is ours to write until its completion is written (its constructor's contract).
+        // SAFETY: the buffer is ours to write until its completion is written (its constructor's
+        // contract).
         fits.then(|| unsafe { Self::over(base, words, core::ptr::null_mut(), room) })
     }
 
@@ -87,14 +90,16 @@ impl Tray {
         self.room = self.taken;
     }
 
-    /// Puts an entry, as much of it as its format has, and its source. Without room it does nothing. Fast path.
+    /// Puts an entry, as much of it as its format has, and its source. Without room it does
+    /// nothing. Fast path.
     #[inline(always)]
     pub fn put(&mut self, entry: [u64; ENTRY_WORDS], source: u64) {
         if !self.has_room() {
             return;
         }
         let [context, flags, length_bytes, address, data, tag] = entry;
-        // SAFETY: there is room for one more entry of `words` words, and for its source if these are wanted (contract).
+        // SAFETY: there is room for one more entry of `words` words, and for its source if these
+        // are wanted (contract).
         unsafe {
             self.next.write(context);
             if self.words > 1 {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The buffer of a fi_send or fi_recv call: one piece of memory nearly always, a short list of pieces else.
+//! The buffer of a fi_send or fi_recv call: one piece of memory nearly always, a short list of
+//! pieces else.
 //!
 //! Made in the provider; filled and drained by transports and by the endpoint.
 
 use crate::copy::{copy, copy_past_cache};
 use crate::view::{BytesView, BytesViewMut};
 
-/// How many pieces a buffer may have (the provider's iov_limit). Chosen: what MPIs and fabtests use.
+/// How many pieces a buffer may have (the provider's iov_limit). Chosen: what MPIs and fabtests
+/// use.
 pub const IOV_LIMIT: usize = 8;
 
 /// Bytes of a cache line. Specified by x86-64 processors; others only lose some speed by it.
@@ -18,7 +20,8 @@ struct Piece {
     length_bytes: usize,
 }
 
-/// A user's buffer. Cheap to move; [`UserBuffer::clone`] allocates only for buffers of several pieces.
+/// A user's buffer. Cheap to move; [`UserBuffer::clone`] allocates only for buffers of several
+/// pieces.
 #[derive(Clone, Debug)]
 pub struct UserBuffer {
     /// The only piece; with several pieces, the base of the first one.
@@ -29,8 +32,9 @@ pub struct UserBuffer {
     pieces: Option<Box<[Piece]>>,
 }
 
-// SAFETY: the constructors' contract lends the memory to whoever holds the value until completion, not to one
-// thread; libfabric lets completions be reaped on another thread than the one that posted.
+// SAFETY: the constructors' contract lends the memory to whoever holds the value until completion,
+// not to one thread; libfabric lets completions be reaped on another thread than the one that
+// posted.
 unsafe impl Send for UserBuffer {}
 
 impl UserBuffer {
@@ -46,9 +50,9 @@ impl UserBuffer {
     /// One piece. Fast path.
     ///
     /// # Safety
-    /// `base` must be valid for `length_bytes` (readable for sends, writable for receives) until the
-    /// operation's completion is written, and nothing else may touch it meanwhile (fi_msg(3)). `base` may be
-    /// null if `length_bytes` is 0.
+    /// `base` must be valid for `length_bytes` (readable for sends, writable for receives) until
+    /// the operation's completion is written, and nothing else may touch it meanwhile (fi_msg(3)).
+    /// `base` may be null if `length_bytes` is 0.
     #[inline(always)]
     pub const unsafe fn from_raw(base: *mut u8, length_bytes: usize) -> Self {
         Self {
@@ -82,9 +86,10 @@ impl UserBuffer {
         }
     }
 
-    /// Fresh zeroed memory, one piece for each length, that is never freed: for tests and self checks, which
-    /// can then do without `unsafe`. Read it with [`Self::drain`], write it with [`Self::fill`]; if two
-    /// threads do so at once, the bytes are a mix, as with shared memory. [`Self::show`] it only while none writes.
+    /// Fresh zeroed memory, one piece for each length, that is never freed: for tests and self
+    /// checks, which can then do without `unsafe`. Read it with [`Self::drain`], write it with
+    /// [`Self::fill`]; if two threads do so at once, the bytes are a mix, as with shared memory.
+    /// [`Self::show`] it only while none writes.
     pub fn leaked(piece_lengths_bytes: &[usize]) -> Self {
         let fresh =
             |&length_bytes: &usize| (vec![0_u8; length_bytes].leak().as_mut_ptr(), length_bytes);
@@ -123,15 +128,16 @@ impl UserBuffer {
         self.pieces.is_none()
     }
 
-    /// Copies `payload` in at `offset_bytes`, as far as the buffer reaches; answers how many bytes that was.
-    /// Fast path.
+    /// Copies `payload` in at `offset_bytes`, as far as the buffer reaches; answers how many bytes
+    /// that was. Fast path.
     #[inline(always)]
     pub fn fill(&self, offset_bytes: usize, payload: BytesView<'_>) -> usize {
         let room = self.length_bytes.saturating_sub(offset_bytes);
         let count = payload.length_bytes().min(room);
         if self.pieces.is_none() {
-            // SAFETY: offset + count is within the buffer, which is ours to write (constructor); the payload
-            // is readable for count; user memory and shared or heap payload do not overlap.
+            // SAFETY: offset + count is within the buffer, which is ours to write (constructor);
+            // the payload is readable for count; user memory and shared or heap payload do not
+            // overlap.
             unsafe { copy(payload.base(), self.base.wrapping_add(offset_bytes), count) };
         } else {
             self.fill_pieces(offset_bytes, payload, count);
@@ -139,8 +145,9 @@ impl UserBuffer {
         count
     }
 
-    /// As [`Self::fill`], with stores that go past this processor's cache: for payload that is longer than the cache, of which each
-    /// line of the target would otherwise be read before it is written.
+    /// As [`Self::fill`], with stores that go past this processor's cache: for payload that is
+    /// longer than the cache, of which each line of the target would otherwise be read before it is
+    /// written.
     #[inline]
     pub fn fill_past_cache(&self, offset_bytes: usize, payload: BytesView<'_>) -> usize {
         if self.pieces.is_some() {
@@ -164,22 +171,23 @@ impl UserBuffer {
     fn fill_pieces(&self, offset_bytes: usize, payload: BytesView<'_>, count: usize) {
         let mut done = 0;
         self.for_each_piece(offset_bytes, count, |address, length| {
-            // SAFETY: for_each_piece gives stretches inside the buffer, ours to write, that add up to count,
-            // and count is at most the payload's length.
+            // SAFETY: for_each_piece gives stretches inside the buffer, ours to write, that add up
+            // to count, and count is at most the payload's length.
             unsafe { copy(payload.base().add(done), address as *mut u8, length) };
             done += length;
         });
     }
 
-    /// Copies from `offset_bytes` out into `target`, as far as both reach; answers how many bytes that was.
-    /// Fast path.
+    /// Copies from `offset_bytes` out into `target`, as far as both reach; answers how many bytes
+    /// that was. Fast path.
     #[inline(always)]
     pub fn drain(&self, offset_bytes: usize, target: &mut BytesViewMut<'_>) -> usize {
         let left = self.length_bytes.saturating_sub(offset_bytes);
         let count = target.length_bytes().min(left);
         if self.pieces.is_none() {
-            // SAFETY: offset + count is within the buffer, readable until completion (constructor); the
-            // target is writable for count and lies in shared memory or on our heap, never in the buffer.
+            // SAFETY: offset + count is within the buffer, readable until completion (constructor);
+            // the target is writable for count and lies in shared memory or on our heap, never in
+            // the buffer.
             unsafe { copy(self.base.wrapping_add(offset_bytes), target.base(), count) };
         } else {
             self.drain_pieces(offset_bytes, target, count);
@@ -187,8 +195,8 @@ impl UserBuffer {
         count
     }
 
-    /// As [`Self::drain`], with stores that go past this processor's cache: for long payload that another
-    /// processor reads next.
+    /// As [`Self::drain`], with stores that go past this processor's cache: for long payload that
+    /// another processor reads next.
     #[inline]
     pub fn drain_past_cache(&self, offset_bytes: usize, target: &mut BytesViewMut<'_>) -> usize {
         let left = self.length_bytes.saturating_sub(offset_bytes);
@@ -205,8 +213,8 @@ impl UserBuffer {
     fn drain_pieces(&self, offset_bytes: usize, target: &mut BytesViewMut<'_>, count: usize) {
         let mut done = 0;
         self.for_each_piece(offset_bytes, count, |address, length| {
-            // SAFETY: for_each_piece gives stretches inside the buffer that add up to count, and count is at
-            // most the target's length.
+            // SAFETY: for_each_piece gives stretches inside the buffer that add up to count, and
+            // count is at most the target's length.
             unsafe { copy(address as *const u8, target.base().add(done), length) };
             done += length;
         });
@@ -241,19 +249,20 @@ impl UserBuffer {
         }
     }
 
-    /// Shows up to `length_bytes` from `offset_bytes` on where they lie, stretch by stretch: of a buffer that is being sent, which
-    /// nobody may write to until it is (fi_msg(3)), and not of memory that one-sided operations reach. Fast path.
+    /// Shows up to `length_bytes` from `offset_bytes` on where they lie, stretch by stretch: of a
+    /// buffer that is being sent, which nobody may write to until it is (fi_msg(3)), and not of
+    /// memory that one-sided operations reach. Fast path.
     #[inline]
     pub fn show(&self, offset_bytes: usize, length_bytes: usize, see: &mut dyn FnMut(&[u8])) {
         self.for_each_piece(offset_bytes, length_bytes, |address, length_bytes| {
-            // SAFETY: the stretch lies inside the buffer, which is readable until its completion and which nobody writes to
-            // before (constructor, and the caller's choice of buffers).
+            // SAFETY: the stretch lies inside the buffer, which is readable until its completion
+            // and which nobody writes to before (constructor, and the caller's choice of buffers).
             see(unsafe { core::slice::from_raw_parts(address as *const u8, length_bytes) });
         });
     }
 
-    /// Copies this buffer to `target` at `offset_bytes`, as far as both reach; answers how many bytes that was.
-    /// The two must not overlap in part: what lands is then unspecified.
+    /// Copies this buffer to `target` at `offset_bytes`, as far as both reach; answers how many
+    /// bytes that was. The two must not overlap in part: what lands is then unspecified.
     #[inline]
     pub fn copy_to(&self, target: &Self, offset_bytes: usize) -> usize {
         if self.pieces.is_none() {
@@ -282,8 +291,8 @@ impl UserBuffer {
         unsafe { Self::from_pieces(pieces.into_iter()) }
     }
 
-    /// The stretch of `length_bytes` at `offset_bytes` as a buffer of its own (for multi-receive); shorter if
-    /// the buffer ends before. Allocates only for buffers of several pieces.
+    /// The stretch of `length_bytes` at `offset_bytes` as a buffer of its own (for multi-receive);
+    /// shorter if the buffer ends before. Allocates only for buffers of several pieces.
     #[inline]
     pub fn part(&self, offset_bytes: usize, length_bytes: usize) -> Self {
         if self.pieces.is_none() {
@@ -298,8 +307,8 @@ impl UserBuffer {
         self.for_each_piece(offset_bytes, length_bytes, |address, length| {
             pieces.push((address as *mut u8, length))
         });
-        // SAFETY: the pieces lie inside this buffer, whose contract they inherit; the caller uses each part
-        // for one message only, as the buffer itself is borrowed shared.
+        // SAFETY: the pieces lie inside this buffer, whose contract they inherit; the caller uses
+        // each part for one message only, as the buffer itself is borrowed shared.
         unsafe { Self::from_pieces(pieces.into_iter()) }
     }
 }
@@ -309,7 +318,8 @@ mod tests {
     use super::*;
 
     fn buffer_over(parts: &mut [Vec<u8>]) -> UserBuffer {
-        // SAFETY: the vectors outlive the buffer in each test and are only touched through it meanwhile.
+        // SAFETY: the vectors outlive the buffer in each test and are only touched through it
+        // meanwhile.
         unsafe {
             UserBuffer::from_pieces(parts.iter_mut().map(|part| (part.as_mut_ptr(), part.len())))
         }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Payload bytes that another process may write while we look: they can be copied, never borrowed.
 //!
-//! Made by ring (cells, chunks) and by anything that has ordinary bytes; consumed by [`crate::UserBuffer`].
+//! Made by ring (cells, chunks) and by anything that has ordinary bytes; consumed by
+//! [`crate::UserBuffer`].
 
 use core::marker::PhantomData;
 
@@ -29,7 +30,8 @@ impl<'a> BytesView<'a> {
     /// A view of shared memory.
     ///
     /// # Safety
-    /// `base` must be readable for `length_bytes` during `'a`. Concurrent writes by other processes are fine.
+    /// `base` must be readable for `length_bytes` during `'a`. Concurrent writes by other processes
+    /// are fine.
     #[inline]
     pub unsafe fn from_raw(base: *const u8, length_bytes: usize) -> Self {
         Self {
@@ -72,8 +74,8 @@ impl<'a> BytesView<'a> {
             self.length_bytes,
             "view and target differ in length"
         );
-        // SAFETY: the view is readable for its length (constructor), the slice is writable for the same
-        // length, and an exclusive borrow cannot overlap memory that the view reads.
+        // SAFETY: the view is readable for its length (constructor), the slice is writable for the
+        // same length, and an exclusive borrow cannot overlap memory that the view reads.
         unsafe { copy(self.base, target.as_mut_ptr(), self.length_bytes) }
     }
 
@@ -111,7 +113,8 @@ impl<'a> BytesViewMut<'a> {
     /// A view of shared memory.
     ///
     /// # Safety
-    /// `base` must be writable for `length_bytes` during `'a`, and no Rust reference to those bytes may live.
+    /// `base` must be writable for `length_bytes` during `'a`, and no Rust reference to those bytes
+    /// may live.
     #[inline]
     pub unsafe fn from_raw(base: *mut u8, length_bytes: usize) -> Self {
         Self {
@@ -131,7 +134,8 @@ impl<'a> BytesViewMut<'a> {
     #[inline]
     pub fn split_at(self, length_bytes: usize) -> (Self, Self) {
         let head = length_bytes.min(self.length_bytes);
-        // SAFETY: head is at most the view's length, so both parts stay inside it; they do not overlap.
+        // SAFETY: head is at most the view's length, so both parts stay inside it; they do not
+        // overlap.
         let rest = unsafe { self.base.add(head) };
         (
             Self {
@@ -157,8 +161,8 @@ impl<'a> BytesViewMut<'a> {
             bytes.len() <= self.length_bytes,
             "more bytes than the view holds"
         );
-        // SAFETY: the view is writable for its length, `bytes` is no longer, and a shared borrow cannot
-        // overlap memory that the view may write.
+        // SAFETY: the view is writable for its length, `bytes` is no longer, and a shared borrow
+        // cannot overlap memory that the view may write.
         unsafe { copy(bytes.as_ptr(), self.base, bytes.len()) }
     }
 

@@ -39,7 +39,8 @@ pub(crate) unsafe extern "C" fn write<L: Lock>(
 ) -> isize {
     let ranges = &range(address, key, count, datatype);
     let call = Call::new(Form::Base, to, ranges, What { datatype, op }, context);
-    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are fi_atomic's.
+    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are
+    // fi_atomic's.
     unsafe { post::<L>(endpoint, &call, operands(only(&piece(base, count)))) }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What all calls of atomic operations have in common: from C's arguments to one call of the endpoint crate.
+//! What all calls of atomic operations have in common: from C's arguments to one call of the
+//! endpoint crate.
 //!
 //! Called by atomic; asks atomic_offer. Source: fi_atomic(3).
 
@@ -141,7 +142,8 @@ impl Elements {
 /// Carries out a call.
 ///
 /// # Safety
-/// `endpoint` must be an open endpoint of this kind of lock; the elements as [`Elements::buffer`] says.
+/// `endpoint` must be an open endpoint of this kind of lock; the elements as [`Elements::buffer`]
+/// says.
 pub unsafe fn post<L: Lock>(endpoint: *mut FidEp, call: &Call<'_>, lists: Lists) -> isize {
     // SAFETY: the contract.
     long_code(unsafe { try_post::<L>(endpoint, call, lists) })

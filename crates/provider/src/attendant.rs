@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Automatic progress: one thread for a domain whose application asked for FI_PROGRESS_AUTO, and for no other.
+//! Automatic progress: one thread for a domain whose application asked for FI_PROGRESS_AUTO, and
+//! for no other.
 //!
-//! The third kind of lock. While the application calls, the thread only looks once a millisecond whether it still does;
-//! when the application has been away for that long, the thread drives the transports, and sleeps on their descriptors
-//! when nothing moves. The next call ends that sleep. So large transfers advance while the application computes, and
-//! small messages are as fast as with one lock while it does not. Source: fi_domain(3), progress models.
+//! The third kind of lock. While the application calls, the thread only looks once a millisecond
+//! whether it still does; when the application has been away for that long, the thread drives the
+//! transports, and sleeps on their descriptors when nothing moves. The next call ends that sleep.
+//! So large transfers advance while the application computes, and small messages are as fast as
+//! with one lock while it does not. Source: fi_domain(3), progress models.
 //!
-//! Nothing outlives dlclose: the thread ends with its domain, or when libfabric gives the provider up. A child after fork
-//! has no thread, and never waits for one.
+//! Nothing outlives dlclose: the thread ends with its domain, or when libfabric gives the provider
+//! up. A child after fork has no thread, and never waits for one.
 
 use std::io;
 use std::ops::{Deref, DerefMut};
@@ -24,12 +26,12 @@ use crate::log::{Subsystem, info};
 use crate::routes::Guarded;
 use crate::wait::{Bell, LONGEST_SLEEP_MS};
 
-/// How long the application must have been away before the thread acts, in milliseconds. Chosen: waking up a thousand
-/// times a second costs less than a hundredth of a processor.
+/// How long the application must have been away before the thread acts, in milliseconds. Chosen:
+/// waking up a thousand times a second costs less than a hundredth of a processor.
 const AWAY_MS: i32 = 1;
 
-/// Rounds without an event before the thread takes a nap although transfers are under way. Chosen: a transfer that waits
-/// for its remote goes on within a nap.
+/// Rounds without an event before the thread takes a nap although transfers are under way. Chosen:
+/// a transfer that waits for its remote goes on within a nap.
 const ROUNDS_BEFORE_NAP: u32 = 256;
 
 /// A lock with a thread that makes progress when the application does not.
@@ -151,9 +153,11 @@ impl Lock for Attended {
         let _ = watched
             .guarded
             .wait_fds(Waitable::Everything, |descriptor| {
-                // SAFETY: the transport keeps its descriptor open while its endpoint is; the lock keeps it open here.
+                // SAFETY: the transport keeps its descriptor open while its endpoint is; the lock
+                // keeps it open here.
                 let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
-                // It fails only if the descriptor is there already. A closed one leaves the set by itself.
+                // It fails only if the descriptor is there already. A closed one leaves the set by
+                // itself.
                 let _ = self.shared.set.add(borrowed);
             });
     }
@@ -232,7 +236,8 @@ impl Shared {
         self.bell.lower();
     }
 
-    /// Ends the thread and waits for its end. Nothing to do after the first time, or in a child after fork.
+    /// Ends the thread and waits for its end. Nothing to do after the first time, or in a child
+    /// after fork.
     fn end(&self) {
         let Some((thread, process)) = lock(&self.thread).take() else {
             return;

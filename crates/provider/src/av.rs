@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Address vectors: insert, look up, remove.
 //!
-//! Opened from a domain; calls the endpoint crate's vectors. Names are expanded in av_names. Source: fi_av(3).
+//! Opened from a domain; calls the endpoint crate's vectors. Names are expanded in av_names.
+//! Source: fi_av(3).
 
 use std::ffi::{c_char, c_int, c_void};
 use std::net::SocketAddr;
@@ -60,7 +61,8 @@ pub unsafe extern "C" fn open<L: Lock>(
     if vector.is_null() || attr.r#type > FI_AV_TABLE {
         return -FI_EINVAL;
     }
-    // Vectors shared between processes under a name, and contexts inside addresses, are not offered.
+    // Vectors shared between processes under a name, and contexts inside addresses, are not
+    // offered.
     if !attr.name.is_null() || attr.flags & FI_READ != 0 || attr.rx_ctx_bits != 0 {
         return -FI_ENOSYS;
     }
@@ -124,7 +126,8 @@ impl<L: Lock> AddressVector<L> {
     /// Inserts what `addresses` yields; `None` is an address that cannot be used.
     ///
     /// # Safety
-    /// `names` must be null or, like `context` with FI_SYNC_ERR, writable for as many entries as there are addresses.
+    /// `names` must be null or, like `context` with FI_SYNC_ERR, writable for as many entries as
+    /// there are addresses.
     unsafe fn insert(
         &self,
         addresses: impl Iterator<Item = Option<SocketAddr>>,
@@ -220,7 +223,8 @@ pub(crate) unsafe extern "C" fn insert<L: Lock>(
     }
     let mut next = addresses.cast::<u8>();
     let each = (0..count).map(move |_| {
-        // SAFETY: the application passes `count` addresses one after the other, each as long as its family says.
+        // SAFETY: the application passes `count` addresses one after the other, each as long as its
+        // family says.
         unsafe {
             let address = address::from_raw(next.cast());
             next = next.add(
@@ -282,7 +286,8 @@ pub(crate) unsafe extern "C" fn remove<L: Lock>(
     if flags != 0 || (names.is_null() && count > 0) {
         return -FI_EINVAL;
     }
-    // SAFETY: this table belongs to address vectors of this kind of lock only; the application passes `count` names.
+    // SAFETY: this table belongs to address vectors of this kind of lock only; the application
+    // passes `count` names.
     let (vector, names) = unsafe {
         let names = if count == 0 {
             &[]
@@ -332,7 +337,8 @@ unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, _: u64) -> c_
     if unsafe { class_of(other) } != Some(FI_CLASS_EQ) {
         return -FI_EINVAL;
     }
-    // SAFETY: this table belongs to address vectors of this kind of lock only; the class says what the other is.
+    // SAFETY: this table belongs to address vectors of this kind of lock only; the class says what
+    // the other is.
     let (vector, queue) = unsafe {
         (
             AddressVector::<L>::from_fid(fid.cast()),

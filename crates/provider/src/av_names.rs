@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Ranges of nodes and services: from one name and a count to the names that follow it.
 //!
-//! Used by av for fi_av_insertsvc and fi_av_insertsym. A node that is an IPv4 address counts upwards as a number; any
-//! other node counts at its last digits, keeping their width (node08, node09, node10). Source: fi_av(3).
+//! Used by av for fi_av_insertsvc and fi_av_insertsym. A node that is an IPv4 address counts
+//! upwards as a number; any other node counts at its last digits, keeping their width (node08,
+//! node09, node10). Source: fi_av(3).
 
 use std::ffi::{CStr, CString, c_char};
 use std::net::{Ipv4Addr, SocketAddr};

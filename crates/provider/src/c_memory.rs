@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory that libfabric will free: everything in a `struct fi_info` is released by the host with C's `free`.
+//! Memory that libfabric will free: everything in a `struct fi_info` is released by the host with
+//! C's `free`.
 //!
 //! Called by info only. Source: fi_getinfo(3), fi_freeinfo.
 
@@ -8,8 +9,8 @@ use std::ptr;
 
 use weft_fabric_sys::info::FiInfo;
 
-/// Zeroed bytes behind every structure: a newer host copies its own, longer structure out of ours. Chosen: eight times
-/// what libfabric appended from 1.17 to 2.6.
+/// Zeroed bytes behind every structure: a newer host copies its own, longer structure out of ours.
+/// Chosen: eight times what libfabric appended from 1.17 to 2.6.
 const ROOM_TO_GROW_BYTES: usize = 256;
 
 /// The host's memory is exhausted.

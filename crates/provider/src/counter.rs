@@ -50,7 +50,8 @@ pub unsafe extern "C" fn open<L: Lock>(
     counter: *mut *mut FidCntr,
     context: *mut c_void,
 ) -> c_int {
-    // SAFETY: null or the application's attributes, of which only members that every version has are read.
+    // SAFETY: null or the application's attributes, of which only members that every version has
+    // are read.
     let (events, wait_object, wait_set, flags) = if attr.is_null() {
         (FI_CNTR_EVENTS_COMP, FI_WAIT_NONE, std::ptr::null_mut(), 0)
     } else {
@@ -259,7 +260,8 @@ unsafe extern "C" fn control<L: Lock>(
     command: c_int,
     argument: *mut c_void,
 ) -> c_int {
-    // SAFETY: this table belongs to counters of this kind of lock only; the arguments are fi_control's.
+    // SAFETY: this table belongs to counters of this kind of lock only; the arguments are
+    // fi_control's.
     unsafe {
         Counter::<L>::from_fid(fid.cast())
             .waiter

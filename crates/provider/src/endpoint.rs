@@ -109,7 +109,8 @@ fn settings(asked: &Hints) -> Result<EndpointSettings, c_int> {
     let caps = asked.info.caps | asked.receive.caps;
     // SAFETY: an application's address is as long as its family says (fi_getinfo(3)).
     let mut address = unsafe { address::from_raw(asked.info.src_addr) };
-    // The address of nobody in particular, as fi_getinfo gives it to servers: this host's usual one, and all others.
+    // The address of nobody in particular, as fi_getinfo gives it to servers: this host's usual
+    // one, and all others.
     let everywhere = address.is_some_and(|address| address.ip().is_unspecified());
     if let (true, Some(address)) = (everywhere, &mut address) {
         let settings = parameters::settings().ok_or(FI_EINVAL)?;
@@ -371,7 +372,8 @@ unsafe extern "C" fn control<L: Lock>(
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
-    // Told first: what is owed to remotes may keep the endpoint open for a while, and a launcher may not wait.
+    // Told first: what is owed to remotes may keep the endpoint open for a while, and a launcher
+    // may not wait.
     if let Ok(carried) = endpoint.with(|guarded, id| guarded.statistics(id)) {
         usage::closed(&carried);
     }
@@ -416,7 +418,8 @@ pub(crate) unsafe extern "C" fn setname<L: Lock>(
     if name.is_null() || length < size_of::<libc::sockaddr_in>() {
         return -FI_EINVAL;
     }
-    // SAFETY: the application's address is at least as long as the shorter of the two forms, and says which it is.
+    // SAFETY: the application's address is at least as long as the shorter of the two forms, and
+    // says which it is.
     let address = unsafe { address::from_raw(name) };
     let Some(address) = address.filter(|address| length >= address::raw_length_bytes(address))
     else {

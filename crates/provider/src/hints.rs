@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An application's hints: copied out of C as far as the running libfabric knows them, and checked against the offer.
+//! An application's hints: copied out of C as far as the running libfabric knows them, and checked
+//! against the offer.
 //!
-//! Called by info; knows offer. The checks are those that libfabric's own providers share. Source: fi_getinfo(3).
+//! Called by info; knows offer. The checks are those that libfabric's own providers share. Source:
+//! fi_getinfo(3).
 
 use std::ffi::{CStr, CString, c_char};
 use std::mem::MaybeUninit;
@@ -39,8 +41,8 @@ impl Hints {
     /// # Safety
     /// `hints` must be null or a `struct fi_info` as libfabric of that version hands to providers.
     pub unsafe fn read(hints: *const FiInfo, library_version: u32) -> Self {
-        // SAFETY: the caller vouches for the structure and, with it, for the attributes it points to; each copy stays
-        // within what that version's structure has.
+        // SAFETY: the caller vouches for the structure and, with it, for the attributes it points
+        // to; each copy stays within what that version's structure has.
         unsafe {
             let info = copy(hints, size_of::<FiInfo>());
             let domain = copy(info.domain_attr, domain_bytes(library_version));
@@ -162,7 +164,8 @@ impl Hints {
 
     fn check_sides(&self) -> Result<(), &'static str> {
         let (transmit, receive) = (&self.transmit, &self.receive);
-        // Applications often give both sides the capabilities of both; what belongs to the other side is ignored.
+        // Applications often give both sides the capabilities of both; what belongs to the other
+        // side is ignored.
         let both = offer::TRANSMIT_CAPS | offer::RECEIVE_CAPS;
         demand(
             transmit.caps & !both == 0,
@@ -229,7 +232,8 @@ fn endpoint_bytes(version: u32) -> usize {
     }
 }
 
-/// Copies the first `known_bytes` of a structure of numbers and pointers; the rest, and everything of a null one, is 0.
+/// Copies the first `known_bytes` of a structure of numbers and pointers; the rest, and everything
+/// of a null one, is 0.
 ///
 /// # Safety
 /// `from` must be null or readable for `known_bytes`, and zeros must be a valid `T`.
@@ -237,7 +241,8 @@ unsafe fn copy<T: Copy>(from: *const T, known_bytes: usize) -> T {
     let mut into = MaybeUninit::<T>::zeroed();
     if !from.is_null() {
         let count = known_bytes.min(size_of::<T>());
-        // SAFETY: the source is readable for that many bytes (contract), and the target has room for a whole T.
+        // SAFETY: the source is readable for that many bytes (contract), and the target has room
+        // for a whole T.
         unsafe {
             std::ptr::copy_nonoverlapping(from.cast::<u8>(), into.as_mut_ptr().cast::<u8>(), count)
         };

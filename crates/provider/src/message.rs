@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Untagged messages: the nine calls of `struct fi_ops_msg`.
 //!
-//! Called by applications; each is one call of post. C's argument lists are longer than five. Source: fi_msg(3).
+//! Called by applications; each is one call of post. C's argument lists are longer than five.
+//! Source: fi_msg(3).
 
 use std::ffi::c_void;
 
@@ -48,7 +49,8 @@ pub(crate) unsafe extern "C" fn recv<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let piece = Piece { base, length_bytes };
-    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are fi_recv's.
+    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are
+    // fi_recv's.
     unsafe { post::receive::<L>(endpoint, piece, receiving(source, context, None)) }
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Registered regions: the C calls. Registration pins nothing; it tells the endpoint crate what remotes may touch.
+//! Registered regions: the C calls. Registration pins nothing; it tells the endpoint crate what
+//! remotes may touch.
 //!
 //! Called through the domain's table. Source: fi_mr(3).
 
@@ -21,8 +22,9 @@ use crate::lock::Lock;
 use crate::object::{class_of, hand_out, head, table, take_back};
 use crate::post::several;
 
-/// How long a close waits for messages at the memory while nothing moves at all. Chosen: many times the pause of a process
-/// that lost its processor; and a program that drives both sides itself is told soon.
+/// How long a close waits for messages at the memory while nothing moves at all. Chosen: many times
+/// the pause of a process that lost its processor; and a program that drives both sides itself is
+/// told soon.
 const IDLE_LIMIT_NS: u64 = 1_000_000_000;
 
 /// Longest wait of a close. Chosen: some gigabytes.
@@ -108,7 +110,8 @@ pub(crate) unsafe extern "C" fn regattr<L: Lock>(
     if attr.is_null() {
         return -FI_EINVAL;
     }
-    // SAFETY: `iface` exists from interface version 1.9 on; older applications' structures end before it.
+    // SAFETY: `iface` exists from interface version 1.9 on; older applications' structures end
+    // before it.
     let interface = unsafe {
         let known = (&*domain.cast::<Domain<L>>()).fabric().api_version() >= fi_version(1, 9);
         if known { (*attr).iface } else { FI_HMEM_SYSTEM }
@@ -139,7 +142,8 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
     }
     // SAFETY: the contract.
     let domain = unsafe { &*domain.cast::<Domain<L>>() };
-    // SAFETY: remotes touch registered memory only while it is registered, when the application lends it (contract).
+    // SAFETY: remotes touch registered memory only while it is registered, when the application
+    // lends it (contract).
     let memory = match unsafe { several(wish.pieces, wish.count) } {
         Ok(memory) => memory,
         Err(error) => return -errno::number(error),
@@ -173,7 +177,8 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
         },
         domain: &raw const *domain,
     };
-    // SAFETY: the place is not null and the application's; the new region is not known to anybody yet.
+    // SAFETY: the place is not null and the application's; the new region is not known to anybody
+    // yet.
     unsafe {
         let region = hand_out(region, place);
         (*region).fid.mem_desc = region.cast();
@@ -184,8 +189,8 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let region = fid.cast::<Region<L>>();
-    // SAFETY: this table belongs to regions of this kind of lock only, which are open until they are closed here; a domain
-    // stays open while it has children, of which this region is one.
+    // SAFETY: this table belongs to regions of this kind of lock only, which are open until they
+    // are closed here; a domain stays open while it has children, of which this region is one.
     let (domain, key) = unsafe { (&*(*region).domain, (*region).fid.key) };
     let closed = withdraw(domain, key);
     if closed == Err(Error::Busy) {
@@ -198,7 +203,8 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     errno::code(closed)
 }
 
-/// Ends a registration, with progress as long as messages move its bytes. Between rounds others may enter the domain.
+/// Ends a registration, with progress as long as messages move its bytes. Between rounds others may
+/// enter the domain.
 fn withdraw<L: Lock>(domain: &Domain<L>, key: u64) -> Result<(), Error> {
     let begin_ns = clock::monotonic_ns();
     let mut moved_ns = begin_ns;
@@ -226,13 +232,15 @@ fn withdraw<L: Lock>(domain: &Domain<L>, key: u64) -> Result<(), Error> {
     }
 }
 
-/// Regions may be bound to endpoints (FI_MR_ENDPOINT), on which nothing depends, and to a counter of writes to them.
+/// Regions may be bound to endpoints (FI_MR_ENDPOINT), on which nothing depends, and to a counter
+/// of writes to them.
 unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, flags: u64) -> c_int {
     // SAFETY: null or an open object of the application.
     match unsafe { class_of(other) } {
         Some(FI_CLASS_EP) => FI_SUCCESS,
         Some(FI_CLASS_CNTR) => {
-            // SAFETY: this table belongs to regions of this kind of lock only; counters are opened from such domains.
+            // SAFETY: this table belongs to regions of this kind of lock only; counters are opened
+            // from such domains.
             let (region, counter) =
                 unsafe { (&*fid.cast::<Region<L>>(), &*other.cast::<Counter<L>>()) };
             if !std::ptr::eq(region.domain, counter.domain()) {

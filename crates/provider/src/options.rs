@@ -100,8 +100,8 @@ pub(crate) unsafe extern "C" fn setopt<L: Lock>(
         return -FI_ENOPROTOOPT;
     }
     match name {
-        // No accelerator memory is touched and shared memory is Weft's own way: each of these may be allowed, and the
-        // first two cost nothing to forbid.
+        // No accelerator memory is touched and shared memory is Weft's own way: each of these may
+        // be allowed, and the first two cost nothing to forbid.
         FI_OPT_FI_HMEM_P2P | FI_OPT_CUDA_API_PERMITTED => return FI_SUCCESS,
         // SAFETY: the application's value is readable for the length it says.
         FI_OPT_SHARED_MEMORY_PERMITTED => return unsafe { permit_shared_memory(value, length) },

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Completion queues that belong to another provider: what completes is written to the owner's queue.
+//! Completion queues that belong to another provider: what completes is written to the owner's
+//! queue.
 //!
-//! The owner passes its queue to fi_cq_open with FI_PEER, and reads nothing from ours: it calls fi_cq_read for nothing but
-//! progress, and finds the completions in its own queue. Source: fi_peer(3), fi_cq(3).
+//! The owner passes its queue to fi_cq_open with FI_PEER, and reads nothing from ours: it calls
+//! fi_cq_read for nothing but progress, and finds the completions in its own queue. Source:
+//! fi_peer(3), fi_cq(3).
 
 use std::ffi::c_void;
 
@@ -14,7 +16,8 @@ use crate::cq::{self, Queue};
 use crate::lock::Lock;
 use crate::{errno, host};
 
-/// Completions that are taken from the endpoint crate at a time. Chosen: a few hundred bytes of stack each.
+/// Completions that are taken from the endpoint crate at a time. Chosen: a few hundred bytes of
+/// stack each.
 const BATCH: usize = 16;
 
 /// Makes progress and hands everything that is complete to the owner.
@@ -71,8 +74,9 @@ fn write_error<L: Lock>(queue: &Queue<L>) {
     else {
         return;
     };
-    // SAFETY: an entry of numbers and pointers, for which zero is valid; the library knows all of its members, since it is
-    // new enough for the Peer API; the owner's queue outlives ours (fi_peer(3)).
+    // SAFETY: an entry of numbers and pointers, for which zero is valid; the library knows all of
+    // its members, since it is new enough for the Peer API; the owner's queue outlives ours
+    // (fi_peer(3)).
     unsafe {
         let mut entry: FiCqErrEntry = std::mem::zeroed();
         cq::write_error(&error, &mut entry, host::version());

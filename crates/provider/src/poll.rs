@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Poll sets: which of several completion queues and counters have something to read?
 //!
-//! Opened from a domain; asks the endpoint crate, which makes progress first. Deprecated since libfabric 2.0 in favour of
-//! the descriptors of FI_WAIT_FD. Source: fi_poll(3).
+//! Opened from a domain; asks the endpoint crate, which makes progress first. Deprecated since
+//! libfabric 2.0 in favour of the descriptors of FI_WAIT_FD. Source: fi_poll(3).
 
 use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};

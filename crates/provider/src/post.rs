@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The way of every send and receive from C's arguments to one call of the endpoint crate.
 //!
-//! Called by message and tagged; calls [`weft_endpoint::Domain`] under the domain's lock. This is the fast path: a
-//! pointer cast, the lock (or none), the call. Source: fi_msg(3), fi_tagged(3).
+//! Called by message and tagged; calls [`weft_endpoint::Domain`] under the domain's lock. This is
+//! the fast path: a pointer cast, the lock (or none), the call. Source: fi_msg(3), fi_tagged(3).
 
 use std::ffi::c_void;
 use std::slice;
@@ -30,7 +30,8 @@ pub struct Piece {
 /// Sends one piece. Fast path.
 ///
 /// # Safety
-/// `endpoint` must be an open endpoint of this kind of lock; the piece must stay valid as fi_msg(3) says.
+/// `endpoint` must be an open endpoint of this kind of lock; the piece must stay valid as fi_msg(3)
+/// says.
 #[inline(always)]
 pub unsafe fn send<L: Lock>(
     endpoint: *mut FidEp,

@@ -37,18 +37,20 @@ fn provider() -> *mut FiProvider {
 }
 
 /// What libfabric calls to learn about this provider.
-// SAFETY: the name is the one that libfabric looks for in the libraries it loads, and no other library links against it.
+// SAFETY: the name is the one that libfabric looks for in the libraries it loads, and no other
+// library links against it.
 #[unsafe(no_mangle)]
 pub extern "C" fn fi_prov_ini() -> *mut FiProvider {
-    // SAFETY: the host calls this once, before it uses the structure.
-    // A host skips providers whose fi_version is below what an application asks for, and some ask for the host's own.
+    // SAFETY: the host calls this once, before it uses the structure. A host skips providers whose
+    // fi_version is below what an application asks for, and some ask for the host's own.
     unsafe { (*provider()).fi_version = VERSION_DESCRIBED.max(host::version()) };
     host::introduce(provider());
     parameters::define(provider());
     provider()
 }
 
-/// Every object belongs to the application until it closes it; but no thread may outlive this library.
+/// Every object belongs to the application until it closes it; but no thread may outlive this
+/// library.
 unsafe extern "C" fn cleanup() {
     attendant::end_all();
     weft_endpoint::srd::end_heartbeats();

@@ -120,7 +120,8 @@ pub(crate) unsafe extern "C" fn read<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let ranges = [range(address, key, length_bytes)];
-    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are fi_read's.
+    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are
+    // fi_read's.
     unsafe {
         let target = one(Piece { base, length_bytes });
         post_read::<L>(endpoint, &access(to, &ranges, context), target)

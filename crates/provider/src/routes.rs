@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which transports a domain's endpoints get, and how they are set: shared memory always, datagrams where the network
-//! may be used.
+//! Which transports a domain's endpoints get, and how they are set: shared memory always, datagrams
+//! where the network may be used.
 //!
 //! Called by domain when it opens; reads parameters.
 

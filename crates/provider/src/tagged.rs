@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Tagged messages: the nine calls of `struct fi_ops_tagged`.
 //!
-//! Called by applications; each is one call of post. C's argument lists are longer than five. Source: fi_tagged(3).
+//! Called by applications; each is one call of post. C's argument lists are longer than five.
+//! Source: fi_tagged(3).
 
 use std::ffi::c_void;
 
@@ -50,7 +51,8 @@ pub(crate) unsafe extern "C" fn recv<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let piece = Piece { base, length_bytes };
-    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are fi_trecv's.
+    // SAFETY: this table belongs to endpoints of this kind of lock only; the arguments are
+    // fi_trecv's.
     unsafe { post::receive::<L>(endpoint, piece, receiving(source, tag, ignore, context)) }
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Wait sets: one call that sleeps until any of several completion queues, counters and event queues has something.
+//! Wait sets: one call that sleeps until any of several completion queues, counters and event
+//! queues has something.
 //!
-//! Opened from a fabric; members join when they are opened with FI_WAIT_SET and leave when they are closed. Knows them by
-//! what waiter and eq tell of them. Deprecated since libfabric 2.0 in favour of the descriptors of FI_WAIT_FD, which are
-//! underneath here too. Source: fi_poll(3), fi_cq(3).
+//! Opened from a fabric; members join when they are opened with FI_WAIT_SET and leave when they are
+//! closed. Knows them by what waiter and eq tell of them. Deprecated since libfabric 2.0 in favour
+//! of the descriptors of FI_WAIT_FD, which are underneath here too. Source: fi_poll(3), fi_cq(3).
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::RawFd;
@@ -101,7 +102,8 @@ pub unsafe extern "C" fn open(
 }
 
 impl Membership {
-    /// For an object that is opened on `fabric` with a wait object and, if that is FI_WAIT_SET, a set.
+    /// For an object that is opened on `fabric` with a wait object and, if that is FI_WAIT_SET, a
+    /// set.
     ///
     /// # Errors
     /// `FI_EINVAL` if the set is none, or one of another fabric.
@@ -128,12 +130,14 @@ impl Membership {
         Ok(Self(Some(set)))
     }
 
-    /// Begins, now that the member has its place in memory. `descriptor` is readable when it may have an event.
+    /// Begins, now that the member has its place in memory. `descriptor` is readable when it may
+    /// have an event.
     pub fn begin(&self, fid: *const Fid, calls: Calls, descriptor: Option<RawFd>) {
         if let Some(set) = self.set() {
             set.members().push(Member { fid, calls });
             if let Some(descriptor) = descriptor {
-                // It fails only where the system has no memory; fi_wait then looks five times a second.
+                // It fails only where the system has no memory; fi_wait then looks five times a
+                // second.
                 let _ = set.descriptors.add_raw(descriptor);
             }
         }
@@ -157,7 +161,8 @@ impl WaitSet {
         self.members.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The members of this moment: the list is not locked while they are asked, since that may take a lock of theirs.
+    /// The members of this moment: the list is not locked while they are asked, since that may take
+    /// a lock of theirs.
     fn snapshot(&self) -> Vec<Member> {
         self.members().clone()
     }
@@ -166,7 +171,8 @@ impl WaitSet {
         let mut pace = Pace::default();
         loop {
             let members = self.snapshot();
-            // SAFETY: members are open: closing one while it is waited for is the application's mistake (fi_poll(3)).
+            // SAFETY: members are open: closing one while it is waited for is the application's
+            // mistake (fi_poll(3)).
             let has_event = |member: &Member| unsafe { (member.calls.has_event)(member.fid) };
             if members.iter().any(has_event) {
                 return FI_SUCCESS;

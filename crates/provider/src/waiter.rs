@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How the readers of one completion queue or counter sleep.
 //!
-//! Used by cq_wait and counter, and by fabric for fi_trywait. Their descriptor is a set that holds a bell and the
-//! descriptors of the transports concerned, which come when endpoints are enabled. Before a sleep the endpoint crate is
-//! told, so that senders ring, and so that the bell rings for what another thread brings; the sleeper's next read tells it
-//! that the sleep is over. Source: fi_cq(3), fi_cntr(3), fi_poll(3).
+//! Used by cq_wait and counter, and by fabric for fi_trywait. Their descriptor is a set that holds
+//! a bell and the descriptors of the transports concerned, which come when endpoints are enabled.
+//! Before a sleep the endpoint crate is told, so that senders ring, and so that the bell rings for
+//! what another thread brings; the sleeper's next read tells it that the sleep is over. Source:
+//! fi_cq(3), fi_cntr(3), fi_poll(3).
 
 use std::ffi::{c_int, c_void};
 use std::os::fd::{BorrowedFd, RawFd};
@@ -89,8 +90,8 @@ impl Waiter {
         self.sleeping.is_some()
     }
 
-    /// Ends the sleep that this thread announced by fi_trywait, if it did. Another thread's sleep goes on: the bell rings
-    /// for it.
+    /// Ends the sleep that this thread announced by fi_trywait, if it did. Another thread's sleep
+    /// goes on: the bell rings for it.
     #[cold]
     pub fn wake_up<L: Lock>(&self, domain: &Domain<L>, on: Waitable) {
         let ours = |state: &mut State| state.announced == Some(thread::current().id());
@@ -168,7 +169,8 @@ impl Waiter {
         FI_SUCCESS
     }
 
-    /// Sleeps for a while, or looks again soon where one cannot sleep. The caller reads once more afterwards.
+    /// Sleeps for a while, or looks again soon where one cannot sleep. The caller reads once more
+    /// afterwards.
     pub fn pause<L: Lock>(
         &self,
         domain: &Domain<L>,
@@ -229,25 +231,29 @@ impl Sleeping {
     }
 
     fn add(&self, descriptor: RawFd) {
-        // SAFETY: the transport keeps its descriptor open while its endpoint is, and the object cannot close before.
+        // SAFETY: the transport keeps its descriptor open while its endpoint is, and the object
+        // cannot close before.
         let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
         // It fails only if the descriptor is there already. A closed one leaves the set by itself.
         let _ = self.set.add(borrowed);
     }
 }
 
-/// May the application sleep on an object's descriptor? For fi_trywait, which does not know the kind of lock.
+/// May the application sleep on an object's descriptor? For fi_trywait, which does not know the
+/// kind of lock.
 ///
 /// # Safety
 /// `fid` must be an open completion queue or counter of ours.
 pub unsafe fn try_wait(fid: *const Fid) -> c_int {
-    // SAFETY: both begin with their fid, of the same size, and their waiter, whatever their kind of lock.
+    // SAFETY: both begin with their fid, of the same size, and their waiter, whatever their kind of
+    // lock.
     unsafe {
         let waiter = fid.byte_add(WAITER_OFFSET).cast::<Waiter>();
         ((*waiter).calls.try_wait)(fid)
     }
 }
 
-/// Where the waiter lies in a queue and in a counter: behind C's part, which is the same in size for both.
+/// Where the waiter lies in a queue and in a counter: behind C's part, which is the same in size
+/// for both.
 pub const WAITER_OFFSET: usize = size_of::<weft_fabric_sys::cq::FidCq>();
 const _: () = assert!(WAITER_OFFSET == size_of::<weft_fabric_sys::counter::FidCntr>());

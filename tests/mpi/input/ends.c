@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-// Ends as it is told, for tests/mpi/suites/ends.sh: ends HOW [NUMBER] [FILE]. All ranks have exchanged messages before.
+// Ends as it is told, for tests/mpi/suites/ends.sh: ends HOW [NUMBER] [FILE]. All ranks have
+// exchanged messages before.
 //
 //   code N       MPI_Finalize, and the last rank returns N
 //   early N      the last rank calls exit(N) without MPI_Finalize, the others wait
@@ -29,8 +30,8 @@ int main(int count, char **words) {
     MPI_Init(&count, &words);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    MPI_Sendrecv(there, 8, MPI_CHAR, (rank + 1) % ranks, 0, here, 8, MPI_CHAR, (rank + ranks - 1) % ranks, 0,
-                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(there, 8, MPI_CHAR, (rank + 1) % ranks, 0, here, 8, MPI_CHAR,
+                 (rank + ranks - 1) % ranks, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
     int last = rank == ranks - 1;
     if (!strcmp(how, "code")) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT */
-/* The loop of `weft bench latency` in C, linked directly, to see whether binding at run time costs anything:
- * mpicc -O3 latency.c -o latency && mpiexec -n 2 ./latency ITERATIONS WARM-UP SIZE...
+/* The loop of `weft bench latency` in C, linked directly, to see whether binding at run time costs
+ * anything: mpicc -O3 latency.c -o latency && mpiexec -n 2 ./latency ITERATIONS WARM-UP SIZE...
  * Rank 0 prints `SIZE MEDIAN` in microseconds one way, the median over the same 25 blocks. */
 #include <mpi.h>
 #include <stdio.h>

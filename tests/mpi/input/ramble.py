@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""Reads the output of `weft bench` as Ramble's application for the OSU benchmarks does, by expressions of the same strictness: the head of the
-table says which columns there are, with the spaces between them, and every line of numbers must have just these. Exit code 0 when all is found.
+"""Reads the output of `weft bench` as Ramble's application for the OSU benchmarks does, by
+expressions of the same strictness: the head of the table says which columns there are, with the
+spaces between them, and every line of numbers must have just these. Exit code 0 when all is found.
 
-    ramble.py KIND FILE RANKS        KIND: latency single bandwidth rate overlap sole, each also with tail_ before; init hello"""
+    ramble.py KIND FILE RANKS        KIND: latency single bandwidth rate overlap sole, each also
+                                     with tail_ before; init hello"""
 
 import re
 import sys

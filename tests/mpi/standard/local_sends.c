@@ -7,8 +7,9 @@
  *
  *   local_sends FOLDER CALLS COUNT BYTES   CALLS: isend, send, bsend, issend; BYTES: lengths.
  *                                          Several with commas between.
- *   local_sends FOLDER away COUNT BYTES    rank 0 sends, then stays outside MPI until rank 1 has had
- *                                          nothing for half a second; prints how many came till then
+ *   local_sends FOLDER away COUNT BYTES    rank 0 sends, then stays outside MPI until rank 1 has
+ *                                          had nothing for half a second; prints how many came till
+ *                                          then
  *
  * Every byte received is checked. Exit code 1 and a sentence if something is wrong; after 60 s a
  * rank gives up. */

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Programs that people run: Debian's HPC Challenge, LAMMPS and GROMACS, unchanged, on Debian's Open MPI. Each runs twice, over the tested
-# transport and over the MPI's own, and the results must be the same: all printed digits where the program is deterministic.
+# Programs that people run: Debian's HPC Challenge, LAMMPS and GROMACS, unchanged, on Debian's Open
+# MPI. Each runs twice, over the tested transport and over the MPI's own, and the results must be
+# the same: all printed digits where the program is deterministic.
 
 DEBIAN=debian-openmpi
 
@@ -22,7 +23,7 @@ same_lines() {
     return 1
 }
 
-# --- HPC Challenge ------------------------------------------------------------------------------------------------------------------------
+# --- HPC Challenge --------------------------------------------------------------------------------
 
 # hpcc_input ROWS COLUMNS N: Debian's example with a small matrix on this grid of ranks.
 hpcc_input() {
@@ -51,7 +52,7 @@ hpcc_passed() {
     awk -F= '/^MPIFFT_maxErr=/ { seen = 1; bad = !($2 < 1e-12) } END { exit !(seen && !bad) }' "$1" || { echo 'hpcc: the FFT error is too large'; return 1; }
 }
 
-# --- LAMMPS -------------------------------------------------------------------------------------------------------------------------------
+# --- LAMMPS ---------------------------------------------------------------------------------------
 
 lammps_thermo() { sed -n '/^Step/,/^Loop/p' "$1" | grep -v '^Loop'; }
 
@@ -69,9 +70,10 @@ lammps_run() {
     same_lines 'the thermodynamic output' "$log.tested.thermo" "$log.native.thermo"
 }
 
-# --- GROMACS ------------------------------------------------------------------------------------------------------------------------------
+# --- GROMACS --------------------------------------------------------------------------------------
 
-# gromacs_prepare: a box of eight copies of the equilibrated water box that GROMACS brings along, so that nothing overlaps.
+# gromacs_prepare: a box of eight copies of the equilibrated water box that GROMACS brings along, so
+# that nothing overlaps.
 gromacs_prepare() {
     cp "$ROOT/tests/mpi/input/water.top" topol.top
     gmx -quiet solvate -cs spc216 -box 3.72412 3.72412 3.72412 -o box.gro -p topol.top &&

@@ -1,8 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Weft's own benchmarks with every received byte checked (-c): point to point with 2 ranks, collectives with 2 and with 8, on four MPIs.
-# The sizes cross each protocol's border: inline, eager, rendezvous. Then the whole set once, shortly; what must be found or refused;
-# and that other people's programs read the output.
+# Weft's own benchmarks with every received byte checked (-c): point to point with 2 ranks,
+# collectives with 2 and with 8, on four MPIs. The sizes cross each protocol's border: inline,
+# eager, rendezvous. Then the whole set once, shortly; what must be found or refused; and that other
+# people's programs read the output.
 
 bench_case() {
     local mpi=$1 ranks=$2 benchmark=$3
@@ -10,7 +11,8 @@ bench_case() {
     run_case "bench ${BENCH_NAME:-$benchmark}, $ranks ranks, $mpi" 60 bench_run "$mpi" "$ranks" "$benchmark" "$@"
 }
 
-# bench_run: the exit code says whether a check failed; that checks were made at all is seen in each benchmark's last row.
+# bench_run: the exit code says whether a check failed; that checks were made at all is seen in each
+# benchmark's last row.
 bench_run() {
     local mpi=$1 ranks=$2 benchmark=$3 out=$WORK/bench.out
     shift 3
@@ -19,7 +21,8 @@ bench_run() {
     cat "$out"
     [ "$status" = 0 ] || return "$status"
     wanted=$(tr ',' '\n' <<<"$benchmark" | grep -cv '^barrier')
-    # One verdict at least for each benchmark, and no row without one below a header that promises it.
+    # One verdict at least for each benchmark, and no row without one below a header that promises
+    # it.
     found=$(awk '/^# Size.*Validation/ { new = 1 } new && /Pass$/ { n++; new = 0 } END { print n + 0 }' "$out")
     [ "$found" -ge "$wanted" ] || { echo "$found of $wanted benchmarks say that their data were checked"; return 1; }
 }
@@ -40,18 +43,21 @@ bench_whole_set() {
     BENCH_NAME='blocking collectives' bench_case "$mpi" 3 "$BENCH_COLLECTIVES,reduce_scatter_block" "${short[@]}"
     BENCH_NAME='non-blocking collectives' bench_case "$mpi" 3 "$(with i '' "$BENCH_COLLECTIVES,reduce_scatter_block" | sed 's/^ibarrier,//')" "${short[@]}" -t 3
     local persistent=$BENCH_COLLECTIVES
-    # Intel MPI 2021.18 delivers nothing when a persistent gather, scatter or allgather is started a second time, also from C.
+    # Intel MPI 2021.18 delivers nothing when a persistent gather, scatter or allgather is started a
+    # second time, also from C.
     [ "$mpi" = intel ] && persistent=$(sed "s/,gather,/,/; s/,scatter,/,/; s/,allgather,/,/" <<<"$persistent")
     BENCH_NAME='persistent collectives' bench_case "$mpi" 3 "$(with '' _persistent "$persistent")" "${short[@]}"
     local between=allgather,allgatherv,alltoall,alltoallv,alltoallw
     BENCH_NAME='neighbourhood collectives' bench_case "$mpi" 4 "$(with neighbor_ '' "$between"),$(with ineighbor_ '' "$between")" "${short[@]}" -N cart:2:1
 }
 
-# bench_one_sided MPI: windows may go past Weft inside a node, so this runs over whatever the MPI chooses.
+# bench_one_sided MPI: windows may go past Weft inside a node, so this runs over whatever the MPI
+# chooses.
 bench_one_sided() {
     # shellcheck disable=SC2034 # weft_run reads CASE_TRANSPORT
     local mpi=$1 kind=mpi_long CASE_TRANSPORT=native
-    # Open MPI 4.1.4's own window inside a node breaks down in a compare-and-swap of 8 bytes, also from C.
+    # Open MPI 4.1.4's own window inside a node breaks down in a compare-and-swap of 8 bytes, also
+    # from C.
     [ "$mpi" = debian-openmpi ] && kind=mpi_int
     BENCH_NAME='one-sided, flush' bench_case "$mpi" 2 "${BENCH_ONE_SIDED/put_bibw,/}" -c -m 8:32768 -i 3 -x 1 -W 4
     BENCH_NAME='one-sided, fence' bench_case "$mpi" 2 "$BENCH_ONE_SIDED" -c -m 8:32768 -i 3 -x 1 -W 4 -s fence -w create
@@ -79,7 +85,8 @@ exits() {
     grep -q -- "$words" "$WORK/exits" || { echo "nothing says '$words'"; return 1; }
 }
 
-# bench_finds_wrong_data: an MPI that loses the last element of each message, in one benchmark of each sort.
+# bench_finds_wrong_data: an MPI that loses the last element of each message, in one benchmark of
+# each sort.
 bench_finds_wrong_data() {
     local liar=$WORK/libliar.so benchmark
     mpicc.openmpi -shared -fPIC -O1 -o "$liar" tests/mpi/input/liar.c || return 1
@@ -115,7 +122,8 @@ bench_read_by_reframe() {
     [ "$(find "$WORK/reframe/output" -name 'rfm_job.out' | wc -l)" = 4 ]
 }
 
-# bench_read_by_ramble: a benchmark of each form of output, with tails as Ramble asks for by default and without.
+# bench_read_by_ramble: a benchmark of each form of output, with tails as Ramble asks for by default
+# and without.
 bench_read_by_ramble() {
     local form benchmark kind options out=$WORK/ramble.out
     for form in latency:latency bw:bandwidth bibw:bandwidth multi_lat:latency allreduce:latency put_latency:single mbw_mr:rate barrier:sole \
@@ -134,7 +142,8 @@ bench_read_by_ramble() {
     done
 }
 
-# bench_beside_others: they measure the same thing, within a factor that even a busy machine keeps; agreement.py compares properly.
+# bench_beside_others: they measure the same thing, within a factor that even a busy machine keeps;
+# agreement.py compares properly.
 bench_beside_others() {
     local parts=(linked)
     command -v NPopenmpi >/dev/null && parts+=(netpipe)
@@ -148,7 +157,8 @@ assert all(row["turns"] == 3 and 0.01 < row["ratio"] < 100 for row in rows), row
 PYTHON
 }
 
-# bench_keeps_its_time: ranks that wait for each other's turns on a processor repeat less, and all of them as often.
+# bench_keeps_its_time: ranks that wait for each other's turns on a processor repeat less, and all
+# of them as often.
 bench_keeps_its_time() {
     weft_run "$1" 5 60 "$WEFT" bench allreduce -m 4:64 -i 100000000 -f --size-time 0.2 >"$WORK/time" || return 1
     cat "$WORK/time"

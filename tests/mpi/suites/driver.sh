@@ -1,13 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# The driver's own tests: a case that fails, hangs, or leaves a process or a file behind must be found. Runs first and takes seconds.
+# The driver's own tests: a case that fails, hangs, or leaves a process or a file behind must be
+# found. Runs first and takes seconds.
 
 leave_process() { setsid sleep 97 & }
 leave_shared_memory() { touch "/dev/shm/weft-driver-test-$$"; }
 hang() { sleep 98; }
 fail() { return 3; }
 
-# finds WHAT SECONDS FUNCTION WORDS: runs the made-up case aside, so that it is not counted, and looks for WORDS in the verdict.
+# finds WHAT SECONDS FUNCTION WORDS: runs the made-up case aside, so that it is not counted, and
+# looks for WORDS in the verdict.
 finds() {
     local verdict
     verdict=$(LEFT_PATIENCE=2 run_case "made-up $1" "$2" "$3")

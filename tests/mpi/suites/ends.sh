@@ -1,12 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# How jobs end, under every MPI: the exit codes of docs/run.md, ends that the user or --timeout asks for, what is said about
-# Weft then, and that every rank is counted. Programs: tests/mpi/input/ends.c.
+# How jobs end, under every MPI: the exit codes of docs/run.md, ends that the user or --timeout asks
+# for, what is said about Weft then, and that every rank is counted. Programs:
+# tests/mpi/input/ends.c.
 
 # ends_program MPI: compiles it against this MPI, and prints its path.
 ends_program() { program_for "$1" tests/mpi/input/ends.c; }
 
-# ends_with CODE MPI OPTIONS... -- HOW...: the job ends with this code, and nothing but its own words are said about Weft.
+# ends_with CODE MPI OPTIONS... -- HOW...: the job ends with this code, and nothing but its own
+# words are said about Weft.
 ends_with() {
     local code=$1 mpi=$2 options=() program status
     shift 2
@@ -22,7 +24,8 @@ ends_with() {
     if grep -qE '^weft: warning|weft doctor' "$WORK/ends"; then echo 'this is blamed on Weft'; return 1; fi
 }
 
-# The table of docs/run.md. Hydra (MPICH) gives the number of a signal, Intel's Hydra 255 for all that ends without MPI_Finalize.
+# The table of docs/run.md. Hydra (MPICH) gives the number of a signal, Intel's Hydra 255 for all
+# that ends without MPI_Finalize.
 ends_have_their_codes() {
     local mpi=$1 early=7 killed=137 crashed=139
     case $mpi in

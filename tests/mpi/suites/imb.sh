@@ -1,8 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Intel's MPI Benchmarks, as a program that Weft's authors did not write: the whole of IMB-MPI1, every default benchmark in every group of
-# ranks, and the heart of IMB-RMA. The binary is built without IMB's data checks, so this is about matching, progress and ends; the bytes are checked by bench and
-# mpi4py. It is linked to libmpi.so.12, which is Intel MPI and, by the common binary interface, also MPICH.
+# Intel's MPI Benchmarks, as a program that Weft's authors did not write: the whole of IMB-MPI1,
+# every default benchmark in every group of ranks, and the heart of IMB-RMA. The binary is built
+# without IMB's data checks, so this is about matching, progress and ends; the bytes are checked by
+# bench and mpi4py. It is linked to libmpi.so.12, which is Intel MPI and, by the common binary
+# interface, also MPICH.
 
 IMB_BENCHMARKS=(Allgather Allgatherv Allreduce Alltoall Alltoallv Barrier Bcast Exchange Gather Gatherv PingPing PingPong Reduce
     Reduce_local Reduce_scatter Reduce_scatter_block Scatter Scatterv Sendrecv)
@@ -28,7 +30,8 @@ imb_run() {
 
 IMB_REMOTE=(Unidir_put Unidir_get Bidir_put One_put_all All_get_all Put_local Accumulate Get_accumulate Fetch_and_op Compare_and_swap)
 
-# One-sided communication. IMB-RMA ends a benchmark early when it takes too long, so only the tables are counted.
+# One-sided communication. IMB-RMA ends a benchmark early when it takes too long, so only the tables
+# are counted.
 imb_remote_run() {
     local mpi=$1 ranks=$2 seconds=$3 out=$WORK/imb.out benchmark
     weft_run "$mpi" "$ranks" "$seconds" "$ROOT/.env/mpi/intel/bin/IMB-RMA" "${IMB_REMOTE[@]}" \
@@ -42,7 +45,8 @@ imb_remote_run() {
     grep -q '^# All processes entering MPI_Finalize' "$out" || { echo 'IMB-RMA did not reach its end'; return 1; }
 }
 
-# imb_other_run MPI RANKS SECONDS PROGRAM BENCHMARK...: a program of the collection, some of its benchmarks, short messages.
+# imb_other_run MPI RANKS SECONDS PROGRAM BENCHMARK...: a program of the collection, some of its
+# benchmarks, short messages.
 imb_other_run() {
     local mpi=$1 ranks=$2 seconds=$3 program=$4 out=$WORK/imb.out benchmark
     shift 4
@@ -62,8 +66,9 @@ IMB_NONBLOCKING=(Ibcast Iallgather Igather Iscatter Ialltoall Ireduce Iallreduce
 # Every message and every access by datagrams, as between hosts.
 by_datagrams() { FI_WEFT_ROUTE=srd "$@"; }
 
-# Threads of one process, each with its messages. IMB-MT wants libiomp5.so, which no wheel here brings; LLVM's OpenMP is the same library.
-# Intel MPI with two threads a rank, all bound to one core each, does not come through the collective in any sensible time.
+# Threads of one process, each with its messages. IMB-MT wants libiomp5.so, which no wheel here
+# brings; LLVM's OpenMP is the same library. Intel MPI with two threads a rank, all bound to one
+# core each, does not come through the collective in any sensible time.
 imb_threads_run() {
     local mpi=$1 out=$WORK/imb.out benchmark benchmarks=(PingPongMT)
     [ "$mpi" = intel ] || benchmarks+=(AllreduceMT)
@@ -90,7 +95,8 @@ imb_threads() {
     run_case "imb threads, 2 ranks, $mpi" 120 imb_threads_run "$mpi"
 }
 
-# imb_extended_run MPI: the older one-sided benchmarks, which the wheel lacks, built from Intel's source where that is given.
+# imb_extended_run MPI: the older one-sided benchmarks, which the wheel lacks, built from Intel's
+# source where that is given.
 imb_extended_run() {
     local mpi=$1 out=$WORK/imb.out benchmark
     weft_run "$mpi" 2 120 "$WORK/imb-source/src_c/IMB-EXT" -msglog 0:12 -iter 20,40,10 -time 0.2 -iter_policy off >"$out" 2>&1

@@ -1,22 +1,28 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# mpi4py's own tests, from its source distribution, in the same release as the installed mpi4py. They check every byte and every status,
-# ask for MPI_THREAD_MULTIPLE, and stop at the first failure.
+# mpi4py's own tests, from its source distribution, in the same release as the installed mpi4py.
+# They check every byte and every status, ask for MPI_THREAD_MULTIPLE, and stop at the first
+# failure.
 #
-# Without --full only the modules that send messages and, on two ranks, those of one-sided communication run; with it all others do too,
-# which mostly test the MPI library by itself. MPICH makes libfabric's reads, writes and atomics of one-sided communication; Open MPI uses
-# memory of its own.
-# Left out in both, with the reason:
+# Without --full only the modules that send messages and, on two ranks, those of one-sided
+# communication run; with it all others do too, which mostly test the MPI library by itself. MPICH
+# makes libfabric's reads, writes and atomics of one-sided communication; Open MPI uses memory of
+# its own. Left out in both, with the reason:
 #   spawn, dynproc         start or join processes while running; weft run starts a fixed number
-#   testDistgraphcomm      on MPICH over weft: MPI_Dist_graph_create takes what MPI_Recv finds for what MPI_Probe found before, both with
-#                          any source. MPICH keeps messages to oneself in a queue of its own, which its receive looks into first and its
-#                          probe last, so this fails when the other ranks' messages are quick (it does over tcp too, now and then)
-#   testRevoke             on Open MPI over weft: revoking a communicator works only in Open MPI's own message layer (ob1); over
-#                          libfabric (cm) it does nothing, with any provider (seen with tcp)
-#   testGetFortranInfo     fails on the MPICH wheel without any message being sent: the wheel reports no Fortran logicals
+#   testDistgraphcomm      on MPICH over weft: MPI_Dist_graph_create takes what MPI_Recv finds for
+#                          what MPI_Probe found before, both with any source. MPICH keeps messages
+#                          to oneself in a queue of its own, which its receive looks into first and
+#                          its probe last, so this fails when the other ranks' messages are quick
+#                          (it does over tcp too, now and then)
+#   testRevoke             on Open MPI over weft: revoking a communicator works only in Open MPI's
+#                          own message layer (ob1); over libfabric (cm) it does nothing, with any
+#                          provider (seen with tcp)
+#   testGetFortranInfo     fails on the MPICH wheel without any message being sent: the wheel
+#                          reports no Fortran logicals
 
 MPI4PY_MESSAGES='test_(p2p|cco|comm|msgzero|msgspec|request|status|threads|util_pool|util_pkl5|rma|win)'
-# Three ranks on two cores wait for each other's turns, so that they get the modules which an odd number changes most.
+# Three ranks on two cores wait for each other's turns, so that they get the modules which an odd
+# number changes most.
 MPI4PY_ODD='test_(p2p_buf|p2p_obj|cco_buf|cco_obj|cco_nb_buf|cco_vec|comm)'
 
 mpi4py_run() {

@@ -1,8 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Open MPI's windows over Weft: BTL ofi below osc/rdma, which turns MPI_Put, MPI_Get and the atomics into fi_write, fi_read and fi_atomic.
-# weft run leaves windows to other components of Open MPI, so its own mpirun starts these, as a user would by hand (docs/conformance.md).
-# The only transports allowed are Weft and the one to oneself, and Weft must have carried the operations. Every byte is checked (-c).
+# Open MPI's windows over Weft: BTL ofi below osc/rdma, which turns MPI_Put, MPI_Get and the atomics
+# into fi_write, fi_read and fi_atomic. weft run leaves windows to other components of Open MPI, so
+# its own mpirun starts these, as a user would by hand (docs/conformance.md). The only transports
+# allowed are Weft and the one to oneself, and Weft must have carried the operations. Every byte is
+# checked (-c).
 
 WINDOWS_LATENCIES=put_latency,get_latency,acc_latency,get_acc_latency,fop_latency,cas_latency
 WINDOWS_BANDWIDTHS=put_bw,get_bw

@@ -1,10 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# What networks and processes do at their worst: datagrams changed, doubled and overtaken on their way, 64 processes that meet at once, a receiver
-# that does not look for a while, processes that are stopped, a host that is gone, a server that is killed and started again. Every byte is checked by the programs; what the network did is counted by its switches.
+# What networks and processes do at their worst: datagrams changed, doubled and overtaken on their
+# way, 64 processes that meet at once, a receiver that does not look for a while, processes that are
+# stopped, a host that is gone, a server that is killed and started again. Every byte is checked by
+# the programs; what the network did is counted by its switches.
 
-# make_harsh: half a per cent of the datagrams have a byte changed (the switch corrects the checksum), one in fifty comes twice, one path is a
-# tenth as fast as the others, so that all it carries is overtaken, and one in a thousand is lost.
+# make_harsh: half a per cent of the datagrams have a byte changed (the switch corrects the
+# checksum), one in fifty comes twice, one path is a tenth as fast as the others, so that all it
+# carries is overtaken, and one in a thousand is lost.
 make_harsh() {
     local s h
     bed rate 1 50mbit
@@ -34,10 +37,12 @@ survives() {
     [ "$changed" -gt 20 ] && [ "$doubled" -gt 20 ]
 }
 
-# 64 processes, each of which speaks to all others at once: 32 to a host, so that 1024 pairs meet over the network.
+# 64 processes, each of which speaks to all others at once: 32 to a host, so that 1024 pairs meet
+# over the network.
 crowd_meets() { job a0,b1 100 "$1" --ppn 32 --require-weft -- "$WEFT" bench alltoall -c -m 8:8 -i 2 -x 0; }
 
-# The receiver computes for a second and a half while messages of every form come in, and then takes them all, in order.
+# The receiver computes for a second and a half while messages of every form come in, and then takes
+# them all, in order.
 unpolled_program() {
     cat <<'PYTHON'
 import time
@@ -71,7 +76,8 @@ nobody_looks() {
     [ "$status" = 0 ] && grep -q '^all 282 messages' "$WORK/unpolled"
 }
 
-# Two ranks answer each other. Each always waits for the other by name, so that whoever is cut off, at whatever moment, has something to wait for.
+# Two ranks answer each other. Each always waits for the other by name, so that whoever is cut off,
+# at whatever moment, has something to wait for.
 cut_off_program() {
     cat <<'PYTHON'
 from mpi4py import MPI
@@ -86,8 +92,9 @@ while MPI.Wtime() < begin + 40:
 PYTHON
 }
 
-# Two seconds are what FI_WEFT_DEAD_AFTER asks for; what comes on top is the MPI's own way of telling, and a busy machine's. Only what the rank on this side
-# says can be read before the other host is back.
+# Two seconds are what FI_WEFT_DEAD_AFTER asks for; what comes on top is the MPI's own way of
+# telling, and a busy machine's. Only what the rank on this side says can be read before the other
+# host is back.
 a_host_that_is_gone_is_an_error() {
     local mpi=$1 job begin=0 took status
     cut_off_program >"$LOGS/cut_off.py"
@@ -104,8 +111,8 @@ a_host_that_is_gone_is_an_error() {
     [ $status = 0 ] && [ "$took" -ge 1900 ] && [ "$took" -le 12000 ]
 }
 
-# Both ranks are stopped for longer than FI_WEFT_DEAD_AFTER, as a batch system does that suspends a job. The first one to come back finds that it
-# has not heard of the other for that long.
+# Both ranks are stopped for longer than FI_WEFT_DEAD_AFTER, as a batch system does that suspends a
+# job. The first one to come back finds that it has not heard of the other for that long.
 stopped_program() {
     cat <<'PYTHON'
 import os, sys

@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# `weft run` on several hosts with each MPI's launcher, without any message: who runs where, what they are told, how it ends. The programs
-# are shell scripts, and the transport is tcp, so that only the launch is tested.
+# `weft run` on several hosts with each MPI's launcher, without any message: who runs where, what
+# they are told, how it ends. The programs are shell scripts, and the transport is tcp, so that only
+# the launch is tested.
 
 # launched LIST MPI OPTIONS... -- WORDS...: a job of shell commands.
 launched() {
@@ -99,7 +100,8 @@ codes_come_back() {
     [ "$code" = 7 ] || { echo "exit code $code instead of 7"; return 1; }
 }
 
-# ends_within SECONDS CODES WORDS COMMAND...: it ends in that time, with one of the codes, and says the words.
+# ends_within SECONDS CODES WORDS COMMAND...: it ends in that time, with one of the codes, and says
+# the words.
 ends_within() {
     local seconds=$1 codes=$2 words=$3 begin=$SECONDS code
     shift 3
@@ -118,7 +120,8 @@ a_killed_rank_ends_the_job() {
     ends_within 50 '137 9 1 255' 'signal|SIGNAL|killed|Killed|exit|terminated badly' launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then sleep 1; kill -9 $$; fi; sleep 157'
 }
 
-# in_the_middle WORDS... -- COMMAND...: runs COMMAND once a rank runs on each host, while the job `launched WORDS` goes on.
+# in_the_middle WORDS... -- COMMAND...: runs COMMAND once a rank runs on each host, while the job
+# `launched WORDS` goes on.
 in_the_middle() {
     local before=()
     while [ "$1" != -- ]; do before+=("$1"); shift; done
@@ -150,7 +153,8 @@ an_interrupt_ends_all_ranks() { ends_within 50 130 '' in_the_middle "$1" -- sign
 
 twice() { signal_weft_run INT; sleep 1; signal_weft_run INT; }
 
-# The ranks ignore all signals; after the grace period, or at a second Ctrl-C, they are killed on both hosts. case.sh sees to it.
+# The ranks ignore all signals; after the grace period, or at a second Ctrl-C, they are killed on
+# both hosts. case.sh sees to it.
 who_ignores_the_end_is_killed() {
     RANK_IGNORES='INT TERM HUP' ends_within 50 143 '' in_the_middle "$1" -- signal_weft_run TERM &&
         RANK_IGNORES='INT TERM HUP' ends_within 50 130 '' in_the_middle "$1" -- twice &&
@@ -165,7 +169,8 @@ one_machine_binds_nobody_to_a_core_of_another() {
     refused 2 'a0 and b1 are one machine' --hosts a0,b1 --bind core -- hostname
 }
 
-# Nobody is left to clean up here; the guards and the launchers' daemons must. case.sh waits for that.
+# Nobody is left to clean up here; the guards and the launchers' daemons must. case.sh waits for
+# that.
 killing_weft_run_leaves_nothing() {
     ends_within 50 '137 255' '' in_the_middle "$1" -- signal_weft_run KILL && hosts_are_empty
 }

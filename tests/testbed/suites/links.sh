@@ -1,9 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Two hosts joined by two cables, each with nets of its own: both carry, over IPv4 and IPv6, and when one is cut the other goes on. What is
-# asserted is bytes on cables and what programs say, never time.
+# Two hosts joined by two cables, each with nets of its own: both carry, over IPv4 and IPv6, and
+# when one is cut the other goes on. What is asserted is bytes on cables and what programs say,
+# never time.
 
-# cabled COMMAND...: runs it, and leaves in SENT the bytes that each cable has carried from a0 meanwhile.
+# cabled COMMAND...: runs it, and leaves in SENT the bytes that each cable has carried from a0
+# meanwhile.
 cabled() {
     local status
     bed counts >"$WORK/before"
@@ -18,7 +20,8 @@ cabled() {
 # stream MPI WINDOWS: so many times 64 messages of 1 MiB, the last ones checked byte by byte.
 stream() { job a0,b1 150 "$1" -n 2 --require-weft -- "$WEFT" bench bw -c -m 1048576:1048576 -x 1 -i "$2"; }
 
-# Of two equal cables each takes its share; a third stands for those that are loaded unevenly for a while on a busy machine.
+# Of two equal cables each takes its share; a third stands for those that are loaded unevenly for a
+# while on a busy machine.
 both_carry() {
     local first second
     read -r first second <<<"$SENT"
@@ -97,7 +100,8 @@ a_silent_cable_is_no_error() {
     [ "$meanwhile" -gt 20000000 ] || { echo 'the other one did not carry on'; return 1; }
 }
 
-# The first address of each host is that of its cable to the other; libfabric's own program, since MPI launchers would have to speak IPv6 too.
+# The first address of each host is that of its cable to the other; libfabric's own program, since
+# MPI launchers would have to speak IPv6 too.
 pingpong6() {
     local folder status server
     folder=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
@@ -114,8 +118,8 @@ pingpong6() {
 
 both_over_ipv6() { cabled pingpong6 && both_carry; }
 
-# A cable of ordinary frames beside one of jumbo frames: by itself Weft leaves it out; where both are named datagrams are as long as the smaller
-# one takes, and both carry.
+# A cable of ordinary frames beside one of jumbo frames: by itself Weft leaves it out; where both
+# are named datagrams are as long as the smaller one takes, and both carry.
 cables_of_two_sizes() {
     local first second status
     bed mtu 2 1500
@@ -129,8 +133,8 @@ cables_of_two_sizes() {
     return $status
 }
 
-# Both hosts believe that the second cable takes jumbo frames, but it swallows them. What is lost is sent again over the first one, which from then
-# on carries what is long.
+# Both hosts believe that the second cable takes jumbo frames, but it swallows them. What is lost is
+# sent again over the first one, which from then on carries what is long.
 a_cable_that_swallows_what_is_long() {
     local name status first second
     for name in a0 b1; do nsenter --net="/run/netns/$BED-$name" nft add rule inet weft fault iifname eth1 meta length gt 1500 counter drop || return 1; done

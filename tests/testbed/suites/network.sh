@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # The testbed's own tests: what it says of its network is so. Nothing of Weft runs here.
 
-# datagrams FROM TO ADDRESS COUNT: sends COUNT datagrams, each from a port of its own, and prints how many arrived. The receiver listens
-# until all are sent, and a second more.
+# datagrams FROM TO ADDRESS COUNT: sends COUNT datagrams, each from a port of its own, and prints
+# how many arrived. The receiver listens until all are sent, and a second more.
 datagrams() {
     rm -f "$WORK/bound" "$WORK/all-sent"
     bed host "$2" python3 -c '
@@ -39,7 +39,8 @@ for number in range(int(sys.argv[2])):
     cat "$WORK/arrived"
 }
 
-# used_paths BEFORE AFTER LEAST: how many paths carried at least that many packets from the rack of a0.
+# used_paths BEFORE AFTER LEAST: how many paths carried at least that many packets from the rack of
+# a0.
 used_paths() {
     paste "$1" "$2" | awk -v least="$3" '$5 - $2 >= least { used++ } END { print used + 0 }'
 }
@@ -56,7 +57,8 @@ every_path_is_used() {
     done
 }
 
-# With 2000 datagrams and a tenth lost on every path, 200 are expected, and 100 or 300 are seven standard deviations off.
+# With 2000 datagrams and a tenth lost on every path, 200 are expected, and 100 or 300 are seven
+# standard deviations off.
 loss_loses() {
     local arrived
     bed loss all 10
@@ -85,7 +87,8 @@ isolation_is_silent() {
     bed host 0 timeout 40 python3 -c 'import socket; socket.create_connection(("b1", 22))'
 }
 
-# A megabyte has 8 Mbit, and the first 128 KiB pass at once; on a busy machine it takes longer, but never less.
+# A megabyte has 8 Mbit, and the first 128 KiB pass at once; on a busy machine it takes longer, but
+# never less.
 a_slow_path_is_slow() {
     local seconds
     bed rate all 8mbit

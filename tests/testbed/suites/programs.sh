@@ -1,10 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# MPI programs on 2 and on 4 hosts with 2 ranks each (on 4, two hosts share a rack), so that both shared memory and the network carry
-# messages; with and without loss on the network. Weft's own benchmarks check every byte, mpi4py's tests every byte and status; IMB-MPI1 is
-# about matching, progress and ends.
+# MPI programs on 2 and on 4 hosts with 2 ranks each (on 4, two hosts share a rack), so that both
+# shared memory and the network carry messages; with and without loss on the network. Weft's own
+# benchmarks check every byte, mpi4py's tests every byte and status; IMB-MPI1 is about matching,
+# progress and ends.
 
-# everywhere SECONDS MPI PROGRAM...: two ranks on every host of the testbed, over the transport that is tested.
+# everywhere SECONDS MPI PROGRAM...: two ranks on every host of the testbed, over the transport that
+# is tested.
 everywhere() {
     local seconds=$1 mpi=$2 list must=() status
     shift 2
@@ -40,7 +42,8 @@ hosts_imb() {
     grep -q '^# All processes entering MPI_Finalize' "$out" || { echo 'IMB-MPI1 did not reach its end'; return 1; }
 }
 
-# hosts_mpi4py MPI MODULE: one module of mpi4py's own tests; tests/mpi/suites/mpi4py.sh says what is left out and why.
+# hosts_mpi4py MPI MODULE: one module of mpi4py's own tests; tests/mpi/suites/mpi4py.sh says what is
+# left out and why.
 hosts_mpi4py() {
     local mpi=$1 module=$2 source out=$WORK/mpi4py.out status full ranks
     source=$(find "$ROOT/.env/src" -maxdepth 1 -name 'mpi4py-*' -type d 2>/dev/null | head -n 1)
@@ -59,12 +62,14 @@ hosts_mpi4py() {
     [ "$full" = "$ranks" ] || { echo "only $full of $ranks ranks ran tests"; return 1; }
 }
 
-# Without a key and without trust in the network, another host is not talked to, and the user reads what to do.
+# Without a key and without trust in the network, another host is not talked to, and the user reads
+# what to do.
 no_key_names_both_ways() {
     FI_WEFT_TRUST_NETWORK=0 job a0,b1 20 "$1" --ppn 1 -- "$WEFT" bench latency -m 8:8 -i 3 -x 1 >"$WORK/no-key" 2>&1
     local status=$? host
     cat "$WORK/no-key"
-    # MPICH leaves its own segments behind when a job aborts; the cases that follow look for what they leave themselves.
+    # MPICH leaves its own segments behind when a job aborts; the cases that follow look for what
+    # they leave themselves.
     for host in $(bed hosts); do bed host "$host" find /dev/shm -name 'mpich_shm_*' -delete; done
     [ "$status" != 0 ] || { echo 'it ran'; return 1; }
     grep -q 'another host.*weft run.*FI_WEFT_JOB_KEY.*FI_WEFT_TRUST_NETWORK=1' "$WORK/no-key"
@@ -72,7 +77,8 @@ no_key_names_both_ways() {
 
 encrypted() { FI_WEFT_ENCRYPT=1 hosts_bench "$@"; }
 
-# Hosts that take jumbo frames, and paths between them that carry half of one: messages arrive, and nothing is cut in pieces for them.
+# Hosts that take jumbo frames, and paths between them that carry half of one: messages arrive, and
+# nothing is cut in pieces for them.
 narrower_paths() {
     local before after
     bed mtu all 4500
@@ -85,8 +91,9 @@ narrower_paths() {
     [ "$before" = "$after" ] || { echo "$((after - before)) pieces"; return 1; }
 }
 
-# With --full every module of mpi4py's tests is a case of its own: eight ranks on two processors take seconds for most, and minutes for those that
-# call each collective with each root, count and type (test_cco_nb_vec: three minutes when nothing else runs, ten when something does).
+# With --full every module of mpi4py's tests is a case of its own: eight ranks on two processors
+# take seconds for most, and minutes for those that call each collective with each root, count and
+# type (test_cco_nb_vec: three minutes when nothing else runs, ten when something does).
 MPI4PY_LIMIT=270
 [ "$FULL" = no ] || MPI4PY_LIMIT=900
 # What sends messages, largest parts last.
@@ -96,7 +103,8 @@ MPI4PY_MODULES=(msgspec msgzero status request threads comm comm_inter comm_topo
 # programs_on WHAT: the programs of this run on the testbed that is there.
 programs_on() {
     local mpi module what=$1 imb=(PingPong Sendrecv Allreduce) largest=8192 modules
-    # With few processors, four ranks wait for each other's turns, so that each MPI gets another few of the modules.
+    # With few processors, four ranks wait for each other's turns, so that each MPI gets another few
+    # of the modules.
     local -A few=([mpich]=p2p_obj [openmpi]=cco_obj)
     if [ "$FULL" = yes ]; then
         imb=(PingPong PingPing Sendrecv Exchange Allreduce Alltoall Alltoallv Allgather Bcast Reduce_scatter Gather Scatter Barrier)

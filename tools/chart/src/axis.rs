@@ -6,7 +6,8 @@
 /// How values are placed on an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Message sizes: powers of two, written 8, 1K, 4M; 0 has a place of its own one step before the first.
+    /// Message sizes: powers of two, written 8, 1K, 4M; 0 has a place of its own one step before
+    /// the first.
     Bytes,
     /// Powers of ten.
     Logarithmic,
@@ -36,7 +37,8 @@ pub struct Span {
 }
 
 impl Span {
-    /// What holds all values, with `room` (a fraction of the whole) at both ends. `None` when nothing can be placed.
+    /// What holds all values, with `room` (a fraction of the whole) at both ends. `None` when
+    /// nothing can be placed.
     pub fn around(scale: Scale, values: impl Iterator<Item = f64>, room: f64) -> Option<Self> {
         let mut sound: Vec<f64> = values
             .filter(|value| value.is_finite() && (scale != Scale::Logarithmic || *value > 0.0))
@@ -155,7 +157,8 @@ impl Span {
             .collect()
     }
 
-    /// Those that get a text: 1 before all others, the rest in their order, each only where it is far enough from those kept.
+    /// Those that get a text: 1 before all others, the rest in their order, each only where it is
+    /// far enough from those kept.
     fn kept<'a>(&self, wanted: impl Iterator<Item = &'a f64> + Clone, room: usize) -> Vec<f64> {
         let ones = wanted.clone().filter(|value| **value == 1.0);
         let mut kept: Vec<f64> = Vec::new();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! SVG elements as text. Colours are classes (figure.css), everything else are attributes, so that a drawing follows the page's theme and
-//! still says the same when it is cut out.
+//! SVG elements as text. Colours are classes (figure.css), everything else are attributes, so that
+//! a drawing follows the page's theme and still says the same when it is cut out.
 //!
 //! Called by draw, panel, bars and label.
 
 use super::html::escaped;
 use std::fmt::Write;
 
-/// Width of a character relative to the font's size, for texts that must not collide (measured on common sans-serif fonts, rounded
-/// up).
+/// Width of a character relative to the font's size, for texts that must not collide (measured on
+/// common sans-serif fonts, rounded up).
 const CHARACTER: f64 = 0.64;
 
 /// Where a text hangs on its point.
@@ -162,7 +162,8 @@ impl Canvas {
         let (x, y) = (short(at.0), short(at.1));
         let _ = write!(
             self.text,
-            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{}</text>",
+            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" \
+             transform=\"rotate(-90 {x} {y})\">{}</text>",
             escaped(text)
         );
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A figure as SVG: a wide form with names at the ends of the curves, and a narrow one for phones with a legend above them.
+//! A figure as SVG: a wide form with names at the ends of the curves, and a narrow one for phones
+//! with a legend above them.
 //!
-//! Called by page (both forms inside the page) and by whoever wants a picture alone ([`alone`]). Two forms, because one picture
-//! scaled down to a phone has letters that nobody can read.
+//! Called by page (both forms inside the page) and by whoever wants a picture alone ([`alone`]).
+//! Two forms, because one picture scaled down to a phone has letters that nobody can read.
 
 use super::axis::{Scale, Span, bytes, figure as figures, number};
 use super::bars;
@@ -60,7 +61,8 @@ const BETWEEN: f64 = 14.0;
 pub fn svg(figure: &Figure, form: Form) -> String {
     let (body, width, height) = draw(figure, form);
     format!(
-        "<svg class=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{}\">{body}</svg>",
+        "<svg class=\"{}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
+         aria-label=\"{}\">{body}</svg>",
         form.class(),
         escaped(&spoken(figure))
     )
@@ -71,8 +73,10 @@ pub fn alone(figure: &Figure) -> String {
     let (body, width, height) = draw(figure, Form::Wide);
     let title = escaped(&figure.title);
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{:.0}\" viewBox=\"0 -30 {width:.0} {:.0}\">\
-         <style>{}</style><rect class=\"paper\" x=\"0\" y=\"-30\" width=\"{width:.0}\" height=\"{:.0}\"/>\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{:.0}\" \
+         viewBox=\"0 -30 {width:.0} {:.0}\">\
+         <style>{}</style><rect class=\"paper\" x=\"0\" y=\"-30\" width=\"{width:.0}\" \
+         height=\"{:.0}\"/>\
          <text class=\"figure-title\" x=\"8\" y=\"-10\">{title}</text>{body}</svg>\n",
         height + 30.0,
         height + 30.0,
@@ -98,7 +102,8 @@ pub fn sheet(figures: &[Figure], columns: usize) -> String {
     let rows = figures.len().div_ceil(columns).max(1);
     let (width, height) = (cell.0 * columns as f64, cell.1 * rows as f64);
     let mut text = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" viewBox=\"0 0 {width:.0} {height:.0}\">\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width:.0}\" height=\"{height:.0}\" \
+         viewBox=\"0 0 {width:.0} {height:.0}\">\
          <style>{}</style><rect class=\"paper\" width=\"{width:.0}\" height=\"{height:.0}\"/>",
         include_str!("figure.css")
     );
@@ -108,14 +113,16 @@ pub fn sheet(figures: &[Figure], columns: usize) -> String {
             (place / columns) as f64 * cell.1 + 30.0,
         );
         text.push_str(&format!(
-            "<g transform=\"translate({x:.0} {y:.0})\"><text class=\"figure-title\" x=\"0\" y=\"-10\">{}</text>{body}</g>\n",
+            "<g transform=\"translate({x:.0} {y:.0})\"><text class=\"figure-title\" x=\"0\" \
+             y=\"-10\">{}</text>{body}</g>\n",
             escaped(&figure.title)
         ));
     }
     text + "</svg>\n"
 }
 
-/// What a screen reader says: the names and where each ends. The table below the figure has every number.
+/// What a screen reader says: the names and where each ends. The table below the figure has every
+/// number.
 fn spoken(figure: &Figure) -> String {
     let names: Vec<&str> = figure
         .series
@@ -138,7 +145,8 @@ fn draw(figure: &Figure, form: Form) -> (String, f64, f64) {
     }
 }
 
-/// Names of the series that have one: their places in the figure, and for the narrow form their places in the legend.
+/// Names of the series that have one: their places in the figure, and for the narrow form their
+/// places in the legend.
 struct Legend {
     named: Vec<usize>,
     names: Vec<String>,

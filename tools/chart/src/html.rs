@@ -3,7 +3,8 @@
 //!
 //! Called by everything that writes HTML or SVG.
 
-/// Text for between tags and for quoted attributes. Characters that no XML document may hold become U+FFFD.
+/// Text for between tags and for quoted attributes. Characters that no XML document may hold become
+/// U+FFFD.
 pub fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where names go so that they neither cover each other nor leave the picture: at the ends of the curves, or in rows above them.
+//! Where names go so that they neither cover each other nor leave the picture: at the ends of the
+//! curves, or in rows above them.
 //!
 //! Called by draw.
 
-/// Moves places apart so that neighbours are at least `gap` apart and all lie between `low` and `high`, with as little movement as
-/// needed. Order is kept; when there is no room for all, they are spread evenly.
+/// Moves places apart so that neighbours are at least `gap` apart and all lie between `low` and
+/// `high`, with as little movement as needed. Order is kept; when there is no room for all, they
+/// are spread evenly.
 pub fn apart(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|one, other| wanted[*one].total_cmp(&wanted[*other]));
@@ -44,7 +46,8 @@ fn clamped(start: f64, count: usize, gap: f64, low: f64, high: f64) -> f64 {
     start.min(high - gap * (count - 1) as f64).max(low)
 }
 
-/// Rows of a legend: for each entry of these widths its `(left, row)`; a row is at most `width` wide.
+/// Rows of a legend: for each entry of these widths its `(left, row)`; a row is at most `width`
+/// wide.
 pub fn rows(widths: &[f64], width: f64) -> Vec<(f64, usize)> {
     let (mut left, mut row) = (0.0, 0);
     widths

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Figures, tables and the page that holds them: one HTML file that loads nothing, with SVG drawn here.
+//! Figures, tables and the page that holds them: one HTML file that loads nothing, with SVG drawn
+//! here.
 //!
-//! Called by compare, and meant for anything else that shows measurements: fill a [`figure::Figure`] with series, put it on a
-//! [`page::Page`] beside tables and facts, write [`page::Page::html`]. Nothing here knows what was measured. All text that comes from outside
-//! is escaped where it enters the page, in [`html`].
+//! Called by compare, and meant for anything else that shows measurements: fill a
+//! [`figure::Figure`] with series, put it on a [`page::Page`] beside tables and facts, write
+//! [`page::Page::html`]. Nothing here knows what was measured. All text that comes from outside is
+//! escaped where it enters the page, in [`html`].
 //!
-//! - [`figure`]: what a figure shows: axes, series with their spread, a ratio panel, source, commands
+//! - [`figure`]: what a figure shows: axes, series with their spread, a ratio panel, source,
+//!   commands
 //! - [`axis`]: scales, ticks and how numbers are written
 //! - [`canvas`]: SVG elements as text
 //! - [`draw`], [`panel`], [`bars`], [`label`]: from the figure to SVG, in a wide and a narrow form

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The page: sections of figures, tables and facts in one HTML file that loads nothing and can be mailed.
+//! The page: sections of figures, tables and facts in one HTML file that loads nothing and can be
+//! mailed.
 //!
-//! Called by compare. Script and style are embedded, and the page's own content security policy allows these two, by their digests, and
-//! nothing else: should text from outside ever get in unescaped, it could still not run.
+//! Called by compare. Script and style are embedded, and the page's own content security policy
+//! allows these two, by their digests, and nothing else: should text from outside ever get in
+//! unescaped, it could still not run.
 
 use super::axis::{self, figure as figures};
 use super::draw::{self, Form};
@@ -78,11 +80,15 @@ impl Page {
         let title = escaped(&self.title);
         let mut text = format!(
             "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{}'; style-src '{}'; img-src data: blob:; \
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src \
+             '{}'; style-src '{}'; img-src data: blob:; \
              base-uri 'none'; form-action 'none'\">\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta name=\"color-scheme\" content=\"light dark\">\
-             <title>{title}</title><style>{STYLE}</style></head>\n<body>\n<a class=\"skip\" href=\"#content\">Skip to the content</a>\n\
-             <header><h1>{title}</h1><p>{}</p><button type=\"button\" id=\"theme\" hidden>Theme: system</button></header>\n",
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><meta \
+             name=\"color-scheme\" content=\"light dark\">\
+             <title>{title}</title><style>{STYLE}</style></head>\n<body>\n<a class=\"skip\" \
+             href=\"#content\">Skip to the content</a>\n\
+             <header><h1>{title}</h1><p>{}</p><button type=\"button\" id=\"theme\" hidden>Theme: \
+             system</button></header>\n",
             digest(SCRIPT),
             digest(STYLE),
             escaped(&self.lead)
@@ -112,7 +118,8 @@ impl Page {
     }
 }
 
-/// What a content security policy names a script or a style by. Source: W3C, Content Security Policy Level 3, 6.7.2.
+/// What a content security policy names a script or a style by. Source: W3C, Content Security
+/// Policy Level 3, 6.7.2.
 fn digest(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
@@ -194,8 +201,10 @@ fn figure_html(figure: &Figure) -> String {
     let title = escaped(&figure.title);
     let _ = write!(
         text,
-        "<p class=\"tools\" hidden><button type=\"button\" data-save=\"svg\" aria-label=\"Save {title} as SVG\">SVG</button>\
-         <button type=\"button\" data-save=\"png\" aria-label=\"Save {title} as PNG\">PNG</button></p>"
+        "<p class=\"tools\" hidden><button type=\"button\" data-save=\"svg\" aria-label=\"Save \
+         {title} as SVG\">SVG</button>\
+         <button type=\"button\" data-save=\"png\" aria-label=\"Save {title} as \
+         PNG\">PNG</button></p>"
     );
     let _ = write!(
         text,
@@ -215,7 +224,8 @@ fn figure_html(figure: &Figure) -> String {
     text + "</figure>\n"
 }
 
-/// All points of a figure as a table: for those who cannot see it, and for those who want the numbers.
+/// All points of a figure as a table: for those who cannot see it, and for those who want the
+/// numbers.
 pub fn figures_table(figure: &Figure) -> Table {
     let ratio = figure.ratio.iter().flat_map(|ratio| &ratio.series);
     let series: Vec<&Series> = figure
@@ -251,7 +261,8 @@ pub fn figures_table(figure: &Figure) -> Table {
 
 /// A row for each place on the horizontal axis, a cell for each series.
 fn rows(series: &[&Series], scale: axis::Scale) -> Vec<Vec<Cell>> {
-    // Keyed by the bits: sizes and counts are exact, and not negative, so their order is that of the numbers.
+    // Keyed by the bits: sizes and counts are exact, and not negative, so their order is that of
+    // the numbers.
     let mut by_place: BTreeMap<u64, Vec<Cell>> = BTreeMap::new();
     for (column, one) in series.iter().enumerate() {
         for point in one.points.iter().filter(|point| point.is_sound()) {

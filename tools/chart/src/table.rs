@@ -84,7 +84,8 @@ impl Table {
     pub fn html(&self) -> String {
         let caption = escaped(&self.caption);
         let mut text = format!(
-            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\"><table class=\"sortable\"><caption>{caption}</caption><thead><tr>"
+            "<div class=\"scroll\" role=\"region\" tabindex=\"0\" aria-label=\"{caption}\"><table \
+             class=\"sortable\"><caption>{caption}</caption><thead><tr>"
         );
         for (place, column) in self.columns.iter().enumerate() {
             let kind = if self.is_numeric(place) {

@@ -33,10 +33,12 @@ pub fn secret() -> io::Result<Vec<u8>> {
     Ok(words.into_iter().flat_map(u64::to_le_bytes).collect())
 }
 
-/// Has another process fetch what lies at `address` here, by `weft doctor OPTION PID:ADDRESS`, and compares it with what is there.
+/// Has another process fetch what lies at `address` here, by `weft doctor OPTION PID:ADDRESS`, and
+/// compares it with what is there.
 ///
 /// # Errors
-/// That it cannot be started, why it could not fetch them, or `otherwise` where it fetched other bytes.
+/// That it cannot be started, why it could not fetch them, or `otherwise` where it fetched other
+/// bytes.
 pub fn fetch(
     executable: &Path,
     option: &str,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Limits that a control group sets: memory and processor time, in version 1 and version 2.
 //!
-//! Called by `memory.rs` and `processor.rs`. Source: Linux Documentation/admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst. A limit of
-//! any group above counts too, so the smallest on the way to the root is taken.
+//! Called by `memory.rs` and `processor.rs`. Source: Linux Documentation/admin-guide/cgroup-v2.rst
+//! and cgroup-v1/memory.rst. A limit of any group above counts too, so the smallest on the way to
+//! the root is taken.
 
 use std::path::{Path, PathBuf};
 
@@ -25,7 +26,8 @@ pub fn memory_limit_bytes(tree: &Tree) -> Option<u64> {
     second.into_iter().chain(first).min()
 }
 
-/// The least processor quota on the way to the root, in processors (2.5 means two and a half); `None` where there is none.
+/// The least processor quota on the way to the root, in processors (2.5 means two and a half);
+/// `None` where there is none.
 #[must_use]
 pub fn processor_quota(tree: &Tree) -> Option<f64> {
     let second = ancestors(tree, "cgroup2", None);
@@ -46,14 +48,16 @@ pub fn processor_quota(tree: &Tree) -> Option<f64> {
         .reduce(f64::min)
 }
 
-/// The folders of this process's group and of those above it, in the mounted hierarchy of that kind and controller.
+/// The folders of this process's group and of those above it, in the mounted hierarchy of that kind
+/// and controller.
 fn ancestors(tree: &Tree, kind: &str, controller: Option<&str>) -> Vec<PathBuf> {
     let (Some(mount), Some(group)) = (mount_point(tree, kind, controller), group(tree, controller))
     else {
         return Vec::new();
     };
     let inside = group.strip_prefix("/").unwrap_or(&group).to_owned();
-    // In a container the group's path may count from outside; then only the mount point itself is there, and it is the group.
+    // In a container the group's path may count from outside; then only the mount point itself is
+    // there, and it is the group.
     inside.ancestors().map(|path| mount.join(path)).collect()
 }
 

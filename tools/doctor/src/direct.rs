@@ -77,8 +77,8 @@ fn attempt(executable: &Path) -> io::Result<()> {
     )
 }
 
-/// The other side of the attempt: maps the memory at the process and address in `target` (`PID:ADDRESS`) and writes what is there to
-/// standard output.
+/// The other side of the attempt: maps the memory at the process and address in `target`
+/// (`PID:ADDRESS`) and writes what is there to standard output.
 ///
 /// # Errors
 /// When the target is malformed or the memory cannot be mapped; the text says which.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether the heap of `weft run` serves here, tried as ranks would: a program with libweft-heap.so preloaded, and its heap opened by
-//! another process.
+//! Whether the heap of `weft run` serves here, tried as ranks would: a program with libweft-heap.so
+//! preloaded, and its heap opened by another process.
 //!
-//! Called by `lib.rs` and `info.rs`. The program is cat(1), which is ready once it has given a line back. Source: ld.so(8), proc_pid_fd(5).
+//! Called by `lib.rs` and `info.rs`. The program is cat(1), which is ready once it has given a line
+//! back. Source: ld.so(8), proc_pid_fd(5).
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -14,7 +15,8 @@ use weft_launch::{heap, provider};
 use crate::check::{Check, Status};
 
 const NAME: &str = "shared heap";
-const WHY: &str = "buffers that ranks send again and again become memory that receivers copy straight out of, once, \
+const WHY: &str = "buffers that ranks send again and again become memory that receivers copy \
+    straight out of, once, \
                    without a system call; without that messages are copied twice, or by the kernel";
 
 /// The check.

@@ -268,7 +268,10 @@ fn choices(ways: [Check; 3], timings: &[Timing]) -> Vec<Fact> {
     let cores = weft_launch::cores::allowed().processors.len();
     facts.push(fact(
         "wide lanes",
-        format!("two for each rank that sends much, in jobs of at most {cores} ranks; none where ranks share processors"),
+        format!(
+            "two for each rank that sends much, in jobs of at most {cores} ranks; none where \
+            ranks share processors"
+        ),
     ));
     let sleeping = if weft_os::sleep::join_barriers() {
         "a rank that waits in a blocking call sleeps until a message comes"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The provider's shared library: that it is there, exports what libfabric asks for and no more, finds its libraries, and is taken up.
+//! The provider's shared library: that it is there, exports what libfabric asks for and no more,
+//! finds its libraries, and is taken up.
 //!
-//! Called by `lib.rs` and `info.rs`. It is not loaded into this process: its file is read, and where `fi_info` is installed that is asked,
-//! as an MPI's libfabric would load it.
+//! Called by `lib.rs` and `info.rs`. It is not loaded into this process: its file is read, and
+//! where `fi_info` is installed that is asked, as an MPI's libfabric would load it.
 
 use std::ffi::OsStr;
 use std::path::Path;

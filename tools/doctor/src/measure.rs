@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The ways in which a long message can be fetched, timed on this machine: one copy by the kernel, or two through a ring of chunks at
-//! once, stored through the cache or past it.
+//! The ways in which a long message can be fetched, timed on this machine: one copy by the kernel,
+//! or two through a ring of chunks at once, stored through the cache or past it.
 //!
-//! Called by `info.rs`. The same structures of crates/ring and crates/memory are used as by a job, between two threads. A job measures
-//! again as it runs, message by message (docs/long-messages.md): this shows where it will begin.
+//! Called by `info.rs`. The same structures of crates/ring and crates/memory are used as by a job,
+//! between two threads. A job measures again as it runs, message by message
+//! (docs/long-messages.md): this shows where it will begin.
 
 use std::time::Instant;
 
@@ -15,7 +16,8 @@ use weft_ring::{Identity, PipeReader, PipeWriter, Region};
 /// Sizes that are timed: from the shortest message that is offered on.
 const SIZES: [usize; 4] = [64 << 10, 256 << 10, 1 << 20, 4 << 20];
 
-/// Transfers of each; the best counts. Chosen: sees past interruptions, and all sizes take a twentieth of a second.
+/// Transfers of each; the best counts. Chosen: sees past interruptions, and all sizes take a
+/// twentieth of a second.
 const ROUNDS: usize = 9;
 
 /// Times for messages of one length, in microseconds.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether one rank may read another's memory (Cross Memory Attach), tried as ranks would: by a process that is no ancestor.
+//! Whether one rank may read another's memory (Cross Memory Attach), tried as ranks would: by a
+//! process that is no ancestor.
 //!
-//! Called by `lib.rs`; the other process is `weft doctor --read-memory` (attempt). Source: process_vm_readv(2),
-//! Documentation/admin-guide/LSM/Yama.rst.
+//! Called by `lib.rs`; the other process is `weft doctor --read-memory` (attempt). Source:
+//! process_vm_readv(2), Documentation/admin-guide/LSM/Yama.rst.
 
 use std::io::{self, IoSliceMut, Write};
 use std::path::Path;
@@ -74,10 +75,12 @@ impl Circumstances {
                 inner_user_namespace: true,
                 ..
             } => {
-                "start all ranks in one user namespace (one container for the job, not one for each rank)"
+                "start all ranks in one user namespace (one container for the job, not one for \
+                 each rank)"
             }
             _ => {
-                "see which security module or kernel setting denies process_vm_readv among processes of one user"
+                "see which security module or kernel setting denies process_vm_readv among \
+                 processes of one user"
             }
         }
     }
@@ -121,7 +124,8 @@ fn attempt(executable: &Path) -> io::Result<()> {
     attempt::fetch(executable, "--read-memory", address, &secret, otherwise)
 }
 
-/// The other side of the attempt: reads from the process and address in `target` (`PID:ADDRESS`) and writes the bytes to standard output.
+/// The other side of the attempt: reads from the process and address in `target` (`PID:ADDRESS`)
+/// and writes the bytes to standard output.
 ///
 /// # Errors
 /// When the target is malformed or the kernel refuses; the text says which.

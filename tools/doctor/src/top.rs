@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft top`: what the jobs of this user on this machine carry at present, by endpoint and by remote.
+//! `weft top`: what the jobs of this user on this machine carry at present, by endpoint and by
+//! remote.
 //!
-//! Called by `lib.rs`. `top/place.rs` finds a process's rank and job, `top/watch.rs` finds the endpoints and reads what they publish, `top/network.rs` what their
-//! network routes do, `top/rates.rs` turns two readings into rates,
-//! `top/screen.rs` writes them as text, `top/terminal.rs` owns the terminal meanwhile. Nothing here takes part in a job: it reads files.
+//! Called by `lib.rs`. `top/place.rs` finds a process's rank and job, `top/watch.rs` finds the
+//! endpoints and reads what they publish, `top/network.rs` what their network routes do,
+//! `top/rates.rs` turns two readings into rates, `top/screen.rs` writes them as text,
+//! `top/terminal.rs` owns the terminal meanwhile. Nothing here takes part in a job: it reads files.
 
 pub mod network;
 pub mod place;
@@ -29,9 +31,11 @@ use watch::Watch;
     name = "weft top",
     no_binary_name = true,
     disable_version_flag = true,
-    about = "Show what the jobs of this user on this machine carry at present, by endpoint and by remote",
+    about = "Show what the jobs of this user on this machine carry at present, by endpoint and by \
+        remote",
     after_help = "Keys: q quits, s sorts by the next column, p pauses.\n\n\
-                  Rates of a remote are seen where its messages arrive; a row shows both directions when both sides run here.\n\
+                  Rates of a remote are seen where its messages arrive; a row shows both \
+                  directions when both sides run here.\n\
                   Without a terminal on standard output it prints once, as with --once."
 )]
 pub struct TopArguments {
@@ -41,7 +45,8 @@ pub struct TopArguments {
     /// Read twice, an interval apart, print, and end
     #[arg(long)]
     pub once: bool,
-    /// JSON instead of text: one object, or with --once left out one object on a line for each interval
+    /// JSON instead of text: one object, or with --once left out one object on a line for each
+    /// interval
     #[arg(long)]
     pub json: bool,
     /// What the endpoints are sorted by
@@ -57,7 +62,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// Runs `weft top` with the words that follow it and returns the exit code: 0, or 1 when the endpoints cannot be looked for.
+/// Runs `weft top` with the words that follow it and returns the exit code: 0, or 1 when the
+/// endpoints cannot be looked for.
 #[must_use]
 pub fn run(arguments: Vec<OsString>) -> u8 {
     let arguments = match TopArguments::try_parse_from(arguments) {

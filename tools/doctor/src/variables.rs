@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Variables in the environment that would keep an MPI from using Weft when it is started without `weft run`, which overrides them.
+//! Variables in the environment that would keep an MPI from using Weft when it is started without
+//! `weft run`, which overrides them.
 //!
-//! Called by `lib.rs`. Facts: fi_provider(7) for FI_PROVIDER; the MPIs' parameters as in weft-launch's transports.
+//! Called by `lib.rs`. Facts: fi_provider(7) for FI_PROVIDER; the MPIs' parameters as in
+//! weft-launch's transports.
 
 use crate::check::{Check, Status};
 
@@ -84,7 +86,8 @@ const RULES: [Rule; 13] = [
     Rule {
         name: "FI_HOOK",
         fits: str::is_empty,
-        effect: "libfabric puts the hook between the MPI and Weft, which costs time on each message",
+        effect: "libfabric puts the hook between the MPI and Weft, which costs time on each \
+            message",
     },
 ];
 

@@ -62,12 +62,14 @@ impl Agent {
         let shown = word.to_string_lossy();
         if shown.contains(char::is_whitespace) {
             return Err(Fault::Usage(format!(
-                "{origin} is `{shown}`; it must be one program without arguments. Options for ssh belong in ~/.ssh/config"
+                "{origin} is `{shown}`; it must be one program without arguments. Options for ssh \
+                 belong in ~/.ssh/config"
             )));
         }
         let found = program::locate(&word, path).map_err(|fault| {
             Fault::Usage(format!(
-                "{origin}: {fault}; it is what starts processes on other hosts, and is called as ssh is: HOST COMMAND"
+                "{origin}: {fault}; it is what starts processes on other hosts, and is called as \
+                 ssh is: HOST COMMAND"
             ))
         })?;
         let found = std::path::absolute(&found).map_err(Fault::system(shown.into_owned()))?;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What the user may write after `weft run`, and the checks that need nothing but those words.
 //!
-//! Called by `lib.rs` first of all; its `Arguments` is read by every later step. Nothing here looks at the machine.
+//! Called by `lib.rs` first of all; its `Arguments` is read by every later step. Nothing here looks
+//! at the machine.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -21,7 +22,8 @@ use crate::transport::Transport;
     no_binary_name = true,
     disable_version_flag = true,
     args_override_self = true,
-    about = "Run an unmodified MPI program on this machine or on several, with its messages carried by Weft",
+    about = "Run an unmodified MPI program on this machine or on several, with its messages \
+        carried by Weft",
     after_help = AFTER_HELP
 )]
 // structure: allow struct-fields because each is an option, and clap wants them in one place
@@ -35,27 +37,32 @@ pub struct Arguments {
     /// The hosts and the way to them.
     #[command(flatten)]
     pub hosts: HostArguments,
-    /// Which MPI: auto, openmpi, mpich, intel, debian-openmpi, debian-mpich, or the path of an mpiexec
+    /// Which MPI: auto, openmpi, mpich, intel, debian-openmpi, debian-mpich, or the path of an
+    /// mpiexec
     #[arg(long, value_name = "MPI", default_value = "auto")]
     pub mpi: MpiChoice,
-    /// What carries the messages: weft, native (the MPI's own shared memory), tcp, or ofi:PROVIDER (another libfabric provider)
+    /// What carries the messages: weft, native (the MPI's own shared memory), tcp, or ofi:PROVIDER
+    /// (another libfabric provider)
     #[arg(long, value_name = "TRANSPORT", default_value = "weft")]
     pub transport: Transport,
-    /// Whether each rank gets a core of its own: auto (if there are enough), core, none (wise when several jobs share the machine)
+    /// Whether each rank gets a core of its own: auto (if there are enough), core, none (wise when
+    /// several jobs share the machine)
     #[arg(long, value_enum, default_value_t = CoreBinding::Auto, value_name = "HOW")]
     pub bind: CoreBinding,
-    /// Whether buffers that ranks send become memory that receivers on the same host map and copy from
-    /// directly: shared (when they are sent for the first time), private (never), or auto (when they are
-    /// sent again, where nothing speaks against it)
+    /// Whether buffers that ranks send become memory that receivers on the same host map and copy
+    /// from directly: shared (when they are sent for the first time), private (never), or auto
+    /// (when they are sent again, where nothing speaks against it)
     #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
     pub heap: Heap,
-    /// Set only what makes the MPI use the transport, as for a plain mpirun: no shared heap, and no rules for collectives
+    /// Set only what makes the MPI use the transport, as for a plain mpirun: no shared heap, and no
+    /// rules for collectives
     #[arg(long, conflicts_with = "heap")]
     pub plain: bool,
     /// Let more than 256 ranks share a core
     #[arg(long)]
     pub oversubscribe: bool,
-    /// Run in DIR; other paths of this line that are relative begin there, but for those of --json and --hostfile
+    /// Run in DIR; other paths of this line that are relative begin there, but for those of --json
+    /// and --hostfile
     #[arg(long = "wdir", value_name = "DIR")]
     pub folder: Option<PathBuf>,
     /// Put the rank in front of each line of output
@@ -91,14 +98,17 @@ pub struct HostArguments {
     /// Run on these hosts: A,B or A:4,B:4 with the number of ranks that each takes
     #[arg(long, value_name = "LIST", conflicts_with = "hostfile")]
     pub hosts: Option<String>,
-    /// Run on the hosts in FILE, one a line: `name slots=4` (as Open MPI has it) or `name:4` (as MPICH has it)
+    /// Run on the hosts in FILE, one a line: `name slots=4` (as Open MPI has it) or `name:4` (as
+    /// MPICH has it)
     #[arg(long, value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
-    /// What starts processes on other hosts: ssh, or a program called in the same way [default: the MPI's own variable, else ssh]
+    /// What starts processes on other hosts: ssh, or a program called in the same way [default: the
+    /// MPI's own variable, else ssh]
     #[arg(long, value_name = "PROGRAM")]
     pub launcher: Option<OsString>,
-    /// The network interface for all traffic between hosts, or several with commas between, of which Weft uses all and what
-    /// can use one takes the first [default: $FI_WEFT_IFACE, else each MPI and Weft choose]
+    /// The network interface for all traffic between hosts, or several with commas between, of
+    /// which Weft uses all and what can use one takes the first [default: $FI_WEFT_IFACE, else each
+    /// MPI and Weft choose]
     #[arg(long, value_name = "NAME")]
     pub iface: Option<String>,
     /// End the job when a host has not been heard of for SECONDS
@@ -114,19 +124,24 @@ Examples:
   weft run --hosts a,b --ppn 2 -- ./code                  4 ranks on two hosts, started through ssh
   weft run -n 4 --dry-run -- python -m mpi4py.bench ringtest
 
-MPIs are looked for in this order: $WEFT_MPI_PATH (a list of prefixes), .env/mpi/{openmpi,mpich,intel} of the checkout that weft was
+MPIs are looked for in this order: $WEFT_MPI_PATH (a list of prefixes), \
+.env/mpi/{openmpi,mpich,intel} of the checkout that weft was
 built in, $VIRTUAL_ENV, $PATH, /usr/bin/mpiexec.openmpi, /usr/bin/mpiexec.mpich, $I_MPI_ROOT.
 
-Exit codes: the program's own, as its MPI's launcher passes it on; 128+signal when weft run was sent it (130 after Ctrl-C);
-124 timed out; 2 wrong usage; 3 Weft not used (--require-weft); 4 a host was lost; 126 program not executable; 127 program
+Exit codes: the program's own, as its MPI's launcher passes it on; 128+signal when weft run was \
+sent it (130 after Ctrl-C);
+124 timed out; 2 wrong usage; 3 Weft not used (--require-weft); 4 a host was lost; 126 program not \
+executable; 127 program
 not found; 1 anything else that kept the job from starting. docs/run.md says more, by MPI.
 
-Options as mpirun and mpiexec have them (-np, -x, -H, -hostfile, --oversubscribe, -genv and others) are understood.";
+Options as mpirun and mpiexec have them (-np, -x, -H, -hostfile, --oversubscribe, -genv and \
+others) are understood.";
 
 /// Whether ranks are bound to cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum CoreBinding {
-    /// When there are at least as many cores as ranks: two ranks on one core while another idles is worse than moving about.
+    /// When there are at least as many cores as ranks: two ranks on one core while another idles is
+    /// worse than moving about.
     Auto,
     /// Always; more ranks than cores are refused.
     Core,
@@ -137,8 +152,8 @@ pub enum CoreBinding {
 /// Whether buffers that are sent become memory that receivers map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Heap {
-    /// When they are sent again and again, but for programs with an allocator of their own, and for what
-    /// would lose its large pages.
+    /// When they are sent again and again, but for programs with an allocator of their own, and for
+    /// what would lose its large pages.
     Auto,
     /// Never.
     Private,
@@ -149,7 +164,8 @@ pub enum Heap {
 /// Which MPI the user asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MpiChoice {
-    /// The one that the program is linked to; the first that is found for a program that binds at run time.
+    /// The one that the program is linked to; the first that is found for a program that binds at
+    /// run time.
     Auto,
     /// The first Open MPI in the order of search.
     OpenMpi,
@@ -179,7 +195,8 @@ impl FromStr for MpiChoice {
             path if path.contains('/') => Self::Path(PathBuf::from(path)),
             other => {
                 return Err(format!(
-                    "`{other}` is none of auto, openmpi, mpich, intel, debian-openmpi, debian-mpich; a path of an mpiexec must contain a `/`"
+                    "`{other}` is none of auto, openmpi, mpich, intel, debian-openmpi, \
+                     debian-mpich; a path of an mpiexec must contain a `/`"
                 ));
             }
         })
@@ -209,8 +226,8 @@ impl FromStr for Variable {
     }
 }
 
-/// Most ranks for each core without --oversubscribe: more is a slip of the keyboard. Chosen: 512 ranks on 2 cores have been
-/// tried; each takes some 30 MB and a place in every table of the MPI.
+/// Most ranks for each core without --oversubscribe: more is a slip of the keyboard. Chosen: 512
+/// ranks on 2 cores have been tried; each takes some 30 MB and a place in every table of the MPI.
 const RANKS_PER_CORE: u32 = 256;
 
 /// The largest `--timeout`: ten years, far below what overflows a clock. Chosen.
@@ -220,7 +237,8 @@ impl Arguments {
     /// How many ranks to start on this machine, `cores` being what this process may use.
     ///
     /// # Errors
-    /// `Fault::Usage` when fewer than one rank is asked for, or `--ppn` says that one machine is not enough.
+    /// `Fault::Usage` when fewer than one rank is asked for, or `--ppn` says that one machine is
+    /// not enough.
     pub fn rank_count(&self, cores: u32) -> Result<u32, Fault> {
         if self.ppn == Some(0) {
             return Err(Fault::Usage(
@@ -233,7 +251,8 @@ impl Arguments {
         }
         match self.ppn {
             Some(ppn) if ppn < ranks => Err(Fault::Usage(format!(
-                "-n {ranks} with --ppn {ppn} needs {} machines; name them with --hosts or --hostfile, or leave --ppn out to run on this one",
+                "-n {ranks} with --ppn {ppn} needs {} machines; name them with --hosts or \
+                 --hostfile, or leave --ppn out to run on this one",
                 ranks.div_ceil(ppn)
             ))),
             _ => Ok(ranks),
@@ -265,13 +284,15 @@ impl Arguments {
     /// Whether so many ranks on a machine with `cores` are meant.
     ///
     /// # Errors
-    /// `Fault::Usage` where they are far more than its cores, and --oversubscribe does not say that this is meant.
+    /// `Fault::Usage` where they are far more than its cores, and --oversubscribe does not say that
+    /// this is meant.
     pub fn check_crowd(&self, ranks: u32, cores: u32) -> Result<(), Fault> {
         if self.oversubscribe || ranks <= cores.saturating_mul(RANKS_PER_CORE) {
             return Ok(());
         }
         Err(Fault::Usage(format!(
-            "{ranks} ranks on a machine whose cores this job may use {cores} of are more than {RANKS_PER_CORE} for each; \
+            "{ranks} ranks on a machine whose cores this job may use {cores} of are more than \
+             {RANKS_PER_CORE} for each; \
              start fewer, or say --oversubscribe if this is meant"
         )))
     }
@@ -279,7 +300,8 @@ impl Arguments {
     /// The ranks of each named host; `None` when no host was named.
     ///
     /// # Errors
-    /// `Fault::Usage` for a bad list or file, or hosts that do not hold the ranks; `Fault::System` for a file that cannot be read.
+    /// `Fault::Usage` for a bad list or file, or hosts that do not hold the ranks; `Fault::System`
+    /// for a file that cannot be read.
     pub fn shares(&self) -> Result<Option<Vec<Share>>, Fault> {
         let hosts = match (&self.hosts.hosts, &self.hosts.hostfile) {
             (Some(list), _) => hosts::from_list(list)?,
@@ -292,7 +314,8 @@ impl Arguments {
     /// How long a host may be silent.
     ///
     /// # Errors
-    /// `Fault::Usage` when it is below two seconds, the time between two signs of life and some more, or not finite.
+    /// `Fault::Usage` when it is below two seconds, the time between two signs of life and some
+    /// more, or not finite.
     pub fn host_patience(&self) -> Result<std::time::Duration, Fault> {
         if self.hosts.host_timeout >= 2.0 && self.hosts.host_timeout <= LONGEST_TIMEOUT_SECONDS {
             return Ok(std::time::Duration::from_secs_f64(self.hosts.host_timeout));
@@ -311,7 +334,8 @@ impl Arguments {
         match self.bind {
             CoreBinding::None => Ok(false),
             CoreBinding::Core if ranks > cores => Err(Fault::Usage(format!(
-                "--bind core: {ranks} ranks do not find a core each, as this process may use {cores}; use --bind auto or none, or fewer ranks"
+                "--bind core: {ranks} ranks do not find a core each, as this process may use \
+                 {cores}; use --bind auto or none, or fewer ranks"
             ))),
             CoreBinding::Auto | CoreBinding::Core => Ok(ranks <= cores),
         }
@@ -328,7 +352,8 @@ impl Arguments {
                 Ok(Some(std::time::Duration::from_secs_f64(seconds)))
             }
             Some(seconds) => Err(Fault::Usage(format!(
-                "--timeout {seconds}: must be more than 0 and at most {LONGEST_TIMEOUT_SECONDS} seconds"
+                "--timeout {seconds}: must be more than 0 and at most {LONGEST_TIMEOUT_SECONDS} \
+                 seconds"
             ))),
         }
     }

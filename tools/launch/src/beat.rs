@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! When it is time to say again that one is alive. Called by posts and guard, which hear each other: neither may answer
-//! a word with a word, or the two talk as fast as the machine lets them and take the processors from the ranks.
+//! When it is time to say again that one is alive. Called by posts and guard, which hear each
+//! other: neither may answer a word with a word, or the two talk as fast as the machine lets them
+//! and take the processors from the ranks.
 
 use std::time::{Duration, Instant};
 
@@ -42,7 +43,8 @@ mod tests {
     use std::sync::Barrier;
     use std::sync::mpsc::{Receiver, Sender, channel};
 
-    /// Talks as both sides do, once both are there; answers how many words it said and how many it may have.
+    /// Talks as both sides do, once both are there; answers how many words it said and how many it
+    /// may have.
     fn talk(start: &Barrier, words: &Sender<()>, heard: &Receiver<()>) -> (u32, u32) {
         const PERIOD_MS: u64 = 20;
         start.wait();

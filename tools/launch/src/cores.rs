@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How many processors and physical cores this process may use, from its affinity mask and sysfs.
 //!
-//! Called by `lib.rs` to decide on binding and oversubscription, and by the doctor. Source: sched_getaffinity(2);
-//! /sys/devices/system/cpu/cpuN/topology (Linux, Documentation/ABI/stable/sysfs-devices-system-cpu).
+//! Called by `lib.rs` to decide on binding and oversubscription, and by the doctor. Source:
+//! sched_getaffinity(2); /sys/devices/system/cpu/cpuN/topology (Linux,
+//! Documentation/ABI/stable/sysfs-devices-system-cpu).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +14,8 @@ pub struct Cores {
     pub processors: Vec<usize>,
     /// How many physical cores these belong to; at least 1.
     pub core_count: u32,
-    /// How many ranks can run at once: the cores, or fewer where a control group's time quota allows less; at least 1.
+    /// How many ranks can run at once: the cores, or fewer where a control group's time quota
+    /// allows less; at least 1.
     pub usable_count: u32,
 }
 
@@ -72,7 +74,8 @@ fn grouped(processors: &[usize]) -> Vec<Vec<usize>> {
     cores.into_iter().map(|(_, core)| core).collect()
 }
 
-/// The list of the hardware threads that share a core with this one: the same text for each of them.
+/// The list of the hardware threads that share a core with this one: the same text for each of
+/// them.
 fn siblings(processor: usize) -> String {
     let path = format!("/sys/devices/system/cpu/cpu{processor}/topology/thread_siblings_list");
     std::fs::read_to_string(path)

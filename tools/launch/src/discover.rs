@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which MPIs are on this machine: the places to look in, in a fixed order, and what each `mpiexec` found there says of itself.
+//! Which MPIs are on this machine: the places to look in, in a fixed order, and what each `mpiexec`
+//! found there says of itself.
 //!
-//! Called by `lib.rs`, the doctor and `weft info`; uses `family.rs`. Setup only: every launcher is asked once, all at the same time.
+//! Called by `lib.rs`, the doctor and `weft info`; uses `family.rs`. Setup only: every launcher is
+//! asked once, all at the same time.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -62,7 +64,8 @@ impl Installation {
             && !self.netmods.iter().any(|name| name == "ofi")
         {
             return Err(format!(
-                "{} was built with the network module {} alone, without ofi (libfabric), so it cannot use Weft or any libfabric provider; \
+                "{} was built with the network module {} alone, without ofi (libfabric), so it \
+                 cannot use Weft or any libfabric provider; \
                  the MPICH wheel can: pip install mpich",
                 self.describe(),
                 self.netmods.join(", ")
@@ -173,7 +176,8 @@ impl Surroundings {
     }
 }
 
-/// Asks each launcher once; those that are missing, fail or are of an unknown family are left out, and so are second names of one launcher.
+/// Asks each launcher once; those that are missing, fail or are of an unknown family are left out,
+/// and so are second names of one launcher.
 #[must_use]
 pub fn installations(candidates: &[Candidate]) -> Vec<Installation> {
     let mut seen = HashSet::new();
@@ -253,7 +257,8 @@ fn library_names(family: Family) -> &'static [&'static str] {
     }
 }
 
-/// The C library that belongs to a launcher: in a lib folder beside the launcher's (seen without and with links), else the system's.
+/// The C library that belongs to a launcher: in a lib folder beside the launcher's (seen without
+/// and with links), else the system's.
 fn libmpi_of(mpiexec: &Path, family: Family, loader: &Loader) -> Option<PathBuf> {
     let multiarch = format!("lib/{}-linux-gnu", std::env::consts::ARCH);
     let folders = ["lib", "lib64", multiarch.as_str(), "lib/release"];
@@ -287,7 +292,8 @@ fn libmpi_of(mpiexec: &Path, family: Family, loader: &Loader) -> Option<PathBuf>
 mod tests {
     use super::*;
 
-    /// Written by another process, as a file that this one (or a child forked meanwhile) has open for writing cannot be executed.
+    /// Written by another process, as a file that this one (or a child forked meanwhile) has open
+    /// for writing cannot be executed.
     fn launcher(folder: &Path, text: &str) -> PathBuf {
         let path = folder.join("bin/mpiexec");
         std::fs::create_dir_all(folder.join("bin")).unwrap();

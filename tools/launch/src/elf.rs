@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Reads from an ELF file what decides how it is linked: needed libraries, search paths, exported and missing symbols, marks.
+//! Reads from an ELF file what decides how it is linked: needed libraries, search paths, exported
+//! and missing symbols, marks.
 //!
-//! Called by `linkage.rs`, `family.rs` and the doctor; the parsing itself is the `object` crate's, which reads only the parts it needs.
-//! Source: ELF gABI, chapter "Dynamic Linking"; ld.so(8).
+//! Called by `linkage.rs`, `family.rs` and the doctor; the parsing itself is the `object` crate's,
+//! which reads only the parts it needs. Source: ELF gABI, chapter "Dynamic Linking"; ld.so(8).
 
 use std::fs::File;
 use std::io;
@@ -181,10 +182,12 @@ mod tests {
         let library = compile(
             folder.path(),
             "libmpi.so.40",
-            "int MPI_Init(void){return 0;} static int hidden(void){return 1;} int call(void){return hidden();}",
+            "int MPI_Init(void){return 0;} static int hidden(void){return 1;} int \
+             call(void){return hidden();}",
             &["-shared", "-fPIC", "-Wl,-soname,libmpi.so.40"],
         );
-        let source = "extern int MPI_Init(void); const char mark[] = \"WEFT_MARK_FOR_TEST\"; int main(void){return MPI_Init();}";
+        let source = "extern int MPI_Init(void); const char mark[] = \"WEFT_MARK_FOR_TEST\"; int \
+            main(void){return MPI_Init();}";
         let search = format!("-Wl,--enable-new-dtags,-rpath,{here}:/elsewhere");
         let program = compile(
             folder.path(),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The three MPI families: recognised by what an `mpiexec` says of itself, and by what a libmpi exports.
+//! The three MPI families: recognised by what an `mpiexec` says of itself, and by what a libmpi
+//! exports.
 //!
-//! Called by `discover.rs` and `choose.rs`. The texts are those printed by Open MPI 4.1 to 5.0, MPICH 4.0 to 5.0 (Hydra) and Intel MPI 2021.
+//! Called by `discover.rs` and `choose.rs`. The texts are those printed by Open MPI 4.1 to 5.0,
+//! MPICH 4.0 to 5.0 (Hydra) and Intel MPI 2021.
 
 use std::fmt;
 use std::path::Path;
@@ -102,11 +104,13 @@ pub struct Identity {
     pub family: Family,
     /// Its version.
     pub version: Version,
-    /// MPICH: the network modules it was built with (`ucx`, `ofi`), from its configure options; empty where it does not say.
+    /// MPICH: the network modules it was built with (`ucx`, `ofi`), from its configure options;
+    /// empty where it does not say.
     pub netmods: Vec<String>,
 }
 
-/// Recognises the output of `mpiexec --version`; `None` for launchers that Weft does not know (for example Slurm's `srun` posing as one).
+/// Recognises the output of `mpiexec --version`; `None` for launchers that Weft does not know (for
+/// example Slurm's `srun` posing as one).
 #[must_use]
 pub fn recognise(output: &str) -> Option<Identity> {
     let first = output.lines().next().unwrap_or("");
@@ -153,7 +157,8 @@ fn netmods(output: &str) -> Vec<String> {
         .collect()
 }
 
-/// The family of the shared library at `path`, told by symbols that only one family exports; `None` if it is no MPI library.
+/// The family of the shared library at `path`, told by symbols that only one family exports; `None`
+/// if it is no MPI library.
 #[must_use]
 pub fn of_library(path: &Path) -> Option<Family> {
     let exported = elf::exported_symbols(path).ok()?;
@@ -196,20 +201,29 @@ mod tests {
 
     #[test]
     fn mpich_tells_its_network_modules() {
-        let text = "HYDRA build details:\n    Version:          5.0.2\n    Configure options:   --with-device=ch4:ucx,ofi --with-pm=hydra\n";
+        let text = "HYDRA build details:\n    Version:          5.0.2\n    Configure \
+            options:   --with-device=ch4:ucx,ofi --with-pm=hydra\n";
         let identity = recognise(text).unwrap();
         assert_eq!(
             (identity.family, identity.version.patch),
             (Family::Mpich, 2)
         );
         assert_eq!(identity.netmods, ["ucx", "ofi"]);
-        let debian = recognise("HYDRA build details:\n Version:  4.0.2\n Configure options: '--with-device=ch4:ucx' 'FFLAGS=-O2'\n").unwrap();
+        let debian = recognise(
+            "HYDRA build details:\n Version:  4.0.2\n Configure options: \
+            '--with-device=ch4:ucx' 'FFLAGS=-O2'\n",
+        )
+        .unwrap();
         assert_eq!(debian.netmods, ["ucx"]);
     }
 
     #[test]
     fn intel_is_not_taken_for_mpich() {
-        let identity = recognise("Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)\nCopyright\n").unwrap();
+        let identity = recognise(
+            "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build \
+            20260626 (id: b44796a)\nCopyright\n",
+        )
+        .unwrap();
         assert_eq!(
             (identity.family, identity.version),
             (

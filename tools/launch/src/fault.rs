@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Everything that can keep a job from starting, with the exit code each one gives.
 //!
-//! Made by every step of the launch, turned into text and an exit code by `lib.rs`. Codes 126 and 127 are those of POSIX shells.
+//! Made by every step of the launch, turned into text and an exit code by `lib.rs`. Codes 126 and
+//! 127 are those of POSIX shells.
 
 use std::path::PathBuf;
 

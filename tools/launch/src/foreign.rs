@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What other launchers call their options, and what each means here: a table, and the reading of the values that need it.
+//! What other launchers call their options, and what each means here: a table, and the reading of
+//! the values that need it.
 //!
-//! Called by `spelling.rs`. Sources: mpirun(1) of Open MPI 4.1 and prterun(1) of 5, `mpiexec -help` of Hydra, Intel MPI's
-//! Developer Reference.
+//! Called by `spelling.rs`. Sources: mpirun(1) of Open MPI 4.1 and prterun(1) of 5, `mpiexec -help`
+//! of Hydra, Intel MPI's Developer Reference.
 
 use crate::fault::Fault;
 
@@ -40,7 +41,8 @@ const BINDINGS: &str =
 const VERSIONS: &str = "`weft --version` says Weft's, `weft info` those of the MPIs";
 const DAEMONS: &str =
     "set it for Open MPI's daemons by a variable PRTE_MCA_NAME=VALUE before weft run";
-const EMPTY: &str = "weft run hands its environment on; write `-- env -i NAME=VALUE PROGRAM` to start with an empty one";
+const EMPTY: &str = "weft run hands its environment on; write `-- env -i NAME=VALUE PROGRAM` to \
+    start with an empty one";
 const CROWDS: &str = "--bind core refuses more ranks than cores";
 const SHOWN: &str =
     "`weft run --dry-run` prints the launcher's whole command, and --json FILE writes what was run";
@@ -162,7 +164,8 @@ pub(crate) fn output(value: &str) -> Result<Vec<String>, Fault> {
         return Ok(vec!["--label".to_owned()]);
     }
     Err(Fault::Usage(format!(
-        "--output {value}: weft run knows --label, the rank before each line; for files let the program write them, or redirect"
+        "--output {value}: weft run knows --label, the rank before each line; for files let the \
+         program write them, or redirect"
     )))
 }
 

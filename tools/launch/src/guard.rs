@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The guard: one process of ours on every other host of a job, which collects the reports of the ranks there and sees to it that nothing of
-//! the job outlives it, whatever becomes of the launcher, its daemons, the network or `weft run` itself.
+//! The guard: one process of ours on every other host of a job, which collects the reports of the
+//! ranks there and sees to it that nothing of the job outlives it, whatever becomes of the
+//! launcher, its daemons, the network or `weft run` itself.
 //!
-//! Run as `weft guard` by `posts.rs` through the agent; speaks `order.rs` on its standard streams. It never acts on a process that does not
-//! carry the job's random mark in its environment, except the daemons of MPI launchers that are ancestors of one that does.
+//! Run as `weft guard` by `posts.rs` through the agent; speaks `order.rs` on its standard streams.
+//! It never acts on a process that does not carry the job's random mark in its environment, except
+//! the daemons of MPI launchers that are ancestors of one that does.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -22,7 +24,8 @@ use crate::{cores, signals};
 
 /// Between two words to the other side.
 const TICK: Duration = Duration::from_secs(1);
-/// How long the processes of a job that has ended may take to go by themselves. Chosen: Python takes a few tenths of a second to exit.
+/// How long the processes of a job that has ended may take to go by themselves. Chosen: Python
+/// takes a few tenths of a second to exit.
 const GRACE: Duration = Duration::from_secs(2);
 /// Daemons that MPI launchers start on each host.
 const DAEMONS: [&str; 4] = ["orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy"];
@@ -51,7 +54,8 @@ fn watch() -> io::Result<()> {
             ));
         }
     };
-    // Where this is the machine of `weft run` after all, under another name, the socket is taken, and that is well.
+    // Where this is the machine of `weft run` after all, under another name, the socket is taken,
+    // and that is well.
     let collector = begin
         .report
         .as_deref()
@@ -142,7 +146,8 @@ fn until_end(orders: &Receiver<Order>, begin: &Begin, job: &mut Job) -> End {
     let patience =
         Duration::try_from_secs_f64(begin.patience_seconds).unwrap_or(Duration::from_secs(10));
     let mut heard = Instant::now();
-    // Daemons are noted now and then, ever more rarely: a look through /proc takes time from the ranks.
+    // Daemons are noted now and then, ever more rarely: a look through /proc takes time from the
+    // ranks.
     let (mut look, mut pause) = (Instant::now() + TICK, TICK);
     let mut beat = Beat::new(TICK);
     loop {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `--heap`: libweft-heap.so, preloaded into the ranks and into nothing else of the job.
 //!
-//! Called by `plan.rs` once the command is composed: the launcher then starts env(1), which sets LD_PRELOAD and becomes the program, so
-//! the launcher and its own processes keep their memory as it is. Source: ld.so(8).
+//! Called by `plan.rs` once the command is composed: the launcher then starts env(1), which sets
+//! LD_PRELOAD and becomes the program, so the launcher and its own processes keep their memory as
+//! it is. Source: ld.so(8).
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -22,14 +23,15 @@ const ENV: &str = "/usr/bin/env";
 /// The variable that names preloaded libraries.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Tells the library to share what is sent again and again, and to leave alone what would lose its large
-/// pages (crates/heap).
+/// Tells the library to share what is sent again and again, and to leave alone what would lose its
+/// large pages (crates/heap).
 const AS_IT_SEES_FIT: &str = "WEFT_HEAP=auto";
 
 /// Whoever says by this variable how long messages are copied has `auto` keep out of it.
 const COPIES: &str = weft_facts::parameter::SINGLE_COPY.variable;
 
-/// Libraries that put something else in the place of malloc, and want to be first: those of sanitizers end a program that preloads another.
+/// Libraries that put something else in the place of malloc, and want to be first: those of
+/// sanitizers end a program that preloads another.
 const ALLOCATORS: [&str; 8] = [
     "libasan.so",
     "libhwasan.so",
@@ -46,16 +48,18 @@ const ALLOCATORS: [&str; 8] = [
 pub struct Library {
     /// The file.
     pub path: PathBuf,
-    /// It shares all that is long at the first send; else it waits, and leaves alone what would lose its
-    /// large pages.
+    /// It shares all that is long at the first send; else it waits, and leaves alone what would
+    /// lose its large pages.
     pub is_for_all: bool,
 }
 
-/// The library that `--heap` asks for, if it asks for one; `provider_folder` is where it should be, `program` what is started.
+/// The library that `--heap` asks for, if it asks for one; `provider_folder` is where it should be,
+/// `program` what is started.
 ///
 /// # Errors
-/// With `--heap shared`: `Fault::Usage` with a transport that does not use it, `Fault::ProviderMissing` when it is not there, or when the loader
-/// could not take its path. With `auto` such a job has no shared heap.
+/// With `--heap shared`: `Fault::Usage` with a transport that does not use it,
+/// `Fault::ProviderMissing` when it is not there, or when the loader could not take its path. With
+/// `auto` such a job has no shared heap.
 pub fn library(
     arguments: &Arguments,
     provider_folder: Option<&Path>,
@@ -110,7 +114,8 @@ fn find(transport: &Transport, provider_folder: Option<&Path>) -> Result<PathBuf
     let text = library.to_string_lossy();
     if text.contains([' ', ':', char::REPLACEMENT_CHARACTER]) {
         return Err(Fault::ProviderMissing(format!(
-            "--heap shared: the loader takes no spaces or colons in the path of a preloaded library ({text}); put Weft into another folder, or leave \
+            "--heap shared: the loader takes no spaces or colons in the path of a preloaded \
+             library ({text}); put Weft into another folder, or leave \
              --heap shared out"
         )));
     }
@@ -122,8 +127,9 @@ pub fn inherited() -> Option<OsString> {
     std::env::var_os(PRELOAD)
 }
 
-/// Has the ranks of a composed command load the library, if there is one, after what they would preload anyway. The command ends with the program and
-/// `argument_count` arguments; `inherited` is LD_PRELOAD of this process.
+/// Has the ranks of a composed command load the library, if there is one, after what they would
+/// preload anyway. The command ends with the program and `argument_count` arguments; `inherited` is
+/// LD_PRELOAD of this process.
 pub fn preload(
     launch: &mut Launch,
     library: Option<&Library>,

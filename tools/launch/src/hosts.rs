@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The hosts that the user named, by `--hosts` or in a file, in the forms of Open MPI (`name slots=N`) and of MPICH (`name:N`).
+//! The hosts that the user named, by `--hosts` or in a file, in the forms of Open MPI
+//! (`name slots=N`) and of MPICH (`name:N`).
 //!
-//! Called by `lib.rs`; gives a list to `placement.rs`. Names are checked here once, as they go into command lines on every host. Sources:
-//! mpirun(1) of Open MPI 5, "Host files"; the Hydra manual, "Host files"; RFC 1123 section 2.1 for the letters of a name.
+//! Called by `lib.rs`; gives a list to `placement.rs`. Names are checked here once, as they go into
+//! command lines on every host. Sources: mpirun(1) of Open MPI 5, "Host files"; the Hydra manual,
+//! "Host files"; RFC 1123 section 2.1 for the letters of a name.
 
 use std::path::Path;
 
@@ -39,7 +41,8 @@ pub fn from_list(text: &str) -> Result<Vec<Host>, Fault> {
 /// Reads a host file.
 ///
 /// # Errors
-/// `Fault::Usage`, naming the file, the line and the word; `Fault::System` when the file cannot be read.
+/// `Fault::Usage`, naming the file, the line and the word; `Fault::System` when the file cannot be
+/// read.
 pub fn from_file(path: &Path) -> Result<Vec<Host>, Fault> {
     let text = std::fs::read_to_string(path).map_err(|source| Fault::System {
         what: format!("--hostfile {} cannot be read", path.display()),
@@ -111,7 +114,8 @@ fn one(words: &[&str]) -> Result<Host, String> {
     let (name, count) = match first.split_once(':') {
         Some((_, after)) if after.contains(':') => {
             return Err(format!(
-                "`{first}` is an IPv6 address, which MPI launchers mistake for host:count; give it a name in /etc/hosts and write that"
+                "`{first}` is an IPv6 address, which MPI launchers mistake for host:count; give it \
+                 a name in /etc/hosts and write that"
             ));
         }
         Some((name, count)) => (name, Some(count)),
@@ -129,7 +133,8 @@ fn one(words: &[&str]) -> Result<Host, String> {
             Some(("max_slots" | "max-slots", text)) => host.most = Some(slots(text, word)?),
             _ => {
                 return Err(format!(
-                    "`{word}` is not understood; a line is `name`, `name:4` or `name slots=4 max_slots=8`"
+                    "`{word}` is not understood; a line is `name`, `name:4` or `name slots=4 \
+                     max_slots=8`"
                 ));
             }
         }
@@ -146,16 +151,19 @@ fn slots(text: &str, word: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
         Ok(count) if (1..=MOST_SLOTS).contains(&count) => Ok(count),
         _ => Err(format!(
-            "`{word}`: the number of ranks is `{text}`; it must be a whole number from 1 to {MOST_SLOTS}"
+            "`{word}`: the number of ranks is `{text}`; it must be a whole number from 1 to \
+             {MOST_SLOTS}"
         )),
     }
 }
 
-/// Letters, digits, `.`, `-` and `_`, beginning with none of the signs: the name becomes a word for ssh, which must not be an option.
+/// Letters, digits, `.`, `-` and `_`, beginning with none of the signs: the name becomes a word for
+/// ssh, which must not be an option.
 fn check_name(name: &str) -> Result<(), String> {
     if name.contains('@') {
         return Err(format!(
-            "`{name}` names a user; MPI launchers differ in how they take that, so put `User` for this host into ~/.ssh/config"
+            "`{name}` names a user; MPI launchers differ in how they take that, so put `User` for \
+             this host into ~/.ssh/config"
         ));
     }
     let good = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -166,7 +174,8 @@ fn check_name(name: &str) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "`{name}` is no host name; it must be letters, digits, `.`, `-` and `_`, at most 253, and begin with a letter or a digit"
+        "`{name}` is no host name; it must be letters, digits, `.`, `-` and `_`, at most 253, and \
+         begin with a letter or a digit"
     ))
 }
 

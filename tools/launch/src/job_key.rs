@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The key that the job's processes know each other by between hosts: a fresh one for each job, unless the user has given one.
+//! The key that the job's processes know each other by between hosts: a fresh one for each job,
+//! unless the user has given one.
 //!
-//! Called by `lib.rs` before the launcher starts. The key goes into the environment, never on a command line, where `ps` would show it; it
-//! is in no record, no dry run and no message. What it does: docs/srd-protocol.md, clause 14.
+//! Called by `lib.rs` before the launcher starts. The key goes into the environment, never on a
+//! command line, where `ps` would show it; it is in no record, no dry run and no message. What it
+//! does: docs/srd-protocol.md, clause 14.
 
 use std::process::Command;
 
@@ -19,7 +21,8 @@ pub const VARIABLE: &str = JOB_KEY.variable;
 /// With one of these the user has decided: a key of his own, in a file, or none.
 const DECIDED: [&str; 3] = [VARIABLE, JOB_KEY_FILE.variable, TRUST_NETWORK.variable];
 
-/// Variables of batch systems that say that a job's ranks may be on several hosts. Specified by Slurm, PBS and LSF.
+/// Variables of batch systems that say that a job's ranks may be on several hosts. Specified by
+/// Slurm, PBS and LSF.
 const SPREAD: [&str; 3] = ["SLURM_JOB_NODELIST", "PBS_NODEFILE", "LSB_MCPU_HOSTS"];
 
 /// Whether ranks may have to talk over a network: then they get a key. So they do on one machine

@@ -21,9 +21,9 @@
 //! - `choose`: the one that runs this program. `provider`: where libweft-fi.so is. `cores`: how
 //!   many ranks find a core.
 //! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks, `agent` is
-//!   the way there (ssh or what takes its
-//!   place), `posts` starts a `guard` on each and speaks `order` with it at every `beat`, `spread` tells each MPI;
-//!   `machines` finds hosts that are one machine.
+//!   the way there (ssh or what takes its place), `posts` starts a `guard` on each and speaks
+//!   `order` with it at every `beat`, `spread` tells each MPI; `machines` finds hosts that are one
+//!   machine.
 //! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of
 //!   this together.
 //! - `calls`: what the program calls that wants another way; `caution`: what no setting helps.
@@ -250,7 +250,8 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
             // Open MPI's launcher ends with 0 when it loses a host.
             ending.reason = ending.reason.or(Some(Reason::Host));
             say!(
-                "weft: host {host} was lost; its guard ends what is left of the job there, if it still runs"
+                "weft: host {host} was lost; its guard ends what is left of the job there, if it \
+                 still runs"
             );
             continue;
         };

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The limits that a job may have met: named, with their values, when it failed by itself. Launchers and MPIs say "Cannot
-//! allocate memory" or "Resource temporarily unavailable", and not why.
+//! The limits that a job may have met: named, with their values, when it failed by itself.
+//! Launchers and MPIs say "Cannot allocate memory" or "Resource temporarily unavailable", and not
+//! why.
 //!
-//! Called by `plan.rs` before, and by `lib.rs` before and after the job. Sources: getrlimit(2); cgroups(7), memory.events of version 2 and
-//! memory.oom_control of version 1; proc(5), max_map_count.
+//! Called by `plan.rs` before, and by `lib.rs` before and after the job. Sources: getrlimit(2);
+//! cgroups(7), memory.events of version 2 and memory.oom_control of version 1; proc(5),
+//! max_map_count.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,8 @@ use crate::family::Family;
 use crate::fault::Fault;
 use crate::transport::Settings;
 
-/// Descriptors below which ranks on one machine may miss some: each remote and each library takes some. Chosen.
+/// Descriptors below which ranks on one machine may miss some: each remote and each library takes
+/// some. Chosen.
 const FEW_FILES: u64 = 256;
 /// Processes and threads below which a job may not start. Chosen: a rank has up to four threads.
 const FEW_PROCESSES: u64 = 1024;
@@ -66,15 +69,16 @@ impl Limits {
         }
     }
 
-    /// What a job that failed may have met, in a sentence; `None` where nothing is limited. A kernel that killed for want of
-    /// memory is a fact, the rest may be.
+    /// What a job that failed may have met, in a sentence; `None` where nothing is limited. A
+    /// kernel that killed for want of memory is a fact, the rest may be.
     #[must_use]
     pub fn in_words(&self) -> Option<String> {
         if let Some(group) = &self.group {
             let now = group.count_kills();
             if now > group.kills {
                 return Some(format!(
-                    "the kernel killed {} of the job's processes: its control group may use {} MiB of memory (memory.max of {}); \
+                    "the kernel killed {} of the job's processes: its control group may use {} MiB \
+                     of memory (memory.max of {}); \
                      raise that, or start fewer ranks",
                     now - group.kills,
                     group.limit_bytes >> 20,
@@ -97,7 +101,8 @@ impl Limits {
             .collect();
         (!words.is_empty()).then(|| {
             format!(
-                "the job failed under limits that MPI programs may meet: {}; raise them if its own message tells of none else",
+                "the job failed under limits that MPI programs may meet: {}; raise them if its own \
+                 message tells of none else",
                 words.join(", ")
             )
         })
@@ -127,10 +132,12 @@ fn needs_memory(mpi: &Installation, longest_file_bytes: u64) -> bool {
     mpi.family == Family::OpenMpi && mpi.version.major < 5 && longest_file_bytes < STORE_BYTES
 }
 
-/// What `weft run` needs beside the ranks: three threads of its own, the launcher and its daemon. Counted.
+/// What `weft run` needs beside the ranks: three threads of its own, the launcher and its daemon.
+/// Counted.
 const BESIDE: u64 = 5;
 
-/// Whether this user may start so many ranks here: MPICH's launcher waits for ever for those that it could not start.
+/// Whether this user may start so many ranks here: MPICH's launcher waits for ever for those that
+/// it could not start.
 ///
 /// # Errors
 /// `Fault::Limit` where `ulimit -u` leaves fewer processes.
@@ -153,7 +160,8 @@ fn fits(limit: u64, running: u64, ranks: u32) -> Result<(), Fault> {
         return Ok(());
     }
     Err(Fault::Limit(format!(
-        "`ulimit -u` allows this user {limit} processes and threads, of which {running} run: {ranks} ranks and their launcher \
+        "`ulimit -u` allows this user {limit} processes and threads, of which {running} run: \
+         {ranks} ranks and their launcher \
          need {wanted} more; raise it, or start fewer ranks"
     )))
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which libmpi an ELF program would load: a walk over its needed libraries, as the dynamic loader would do it.
+//! Which libmpi an ELF program would load: a walk over its needed libraries, as the dynamic loader
+//! would do it.
 //!
-//! Called by `program.rs`; uses `elf.rs` for the facts of a file and `loader.rs` for the search. A program often needs libmpi only through
-//! another library (gmx_mpi through libgromacs_mpi), hence the walk.
+//! Called by `program.rs`; uses `elf.rs` for the facts of a file and `loader.rs` for the search. A
+//! program often needs libmpi only through another library (gmx_mpi through libgromacs_mpi), hence
+//! the walk.
 
 use std::collections::{HashSet, VecDeque};
 use std::io;
@@ -22,7 +24,8 @@ pub struct MpiNeed {
     pub asked_by: PathBuf,
 }
 
-/// Whether `soname` is the C library of an MPI: Open MPI's and Intel's libmpi, Debian's libmpich, the standard ABI's libmpi_abi.
+/// Whether `soname` is the C library of an MPI: Open MPI's and Intel's libmpi, Debian's libmpich,
+/// the standard ABI's libmpi_abi.
 #[must_use]
 pub fn is_mpi_library(soname: &str) -> bool {
     ["libmpi.so", "libmpich.so", "libmpi_abi.so"]
@@ -42,7 +45,8 @@ struct Visit {
 /// Walks the libraries of `program`, nearest first, and returns the first libmpi that is asked for.
 ///
 /// # Errors
-/// When `program` itself is no readable 64-bit ELF file; a library that does not parse is passed over.
+/// When `program` itself is no readable 64-bit ELF file; a library that does not parse is passed
+/// over.
 pub fn find_mpi(program: &Path, loader: &Loader) -> io::Result<Option<MpiNeed>> {
     let mut seen: HashSet<String> = HashSet::new();
     let mut waiting = VecDeque::from([Visit {

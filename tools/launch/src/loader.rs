@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where the dynamic loader would find a library: RPATH, LD_LIBRARY_PATH, RUNPATH, the cache, the standard folders.
+//! Where the dynamic loader would find a library: RPATH, LD_LIBRARY_PATH, RUNPATH, the cache, the
+//! standard folders.
 //!
-//! Called by `linkage.rs`, which walks the needed libraries. Source: ld.so(8) for the order; glibc's `dl-cache.h` for the cache's format.
+//! Called by `linkage.rs`, which walks the needed libraries. Source: ld.so(8) for the order;
+//! glibc's `dl-cache.h` for the cache's format.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -43,9 +45,11 @@ impl Loader {
         }
     }
 
-    /// The file that `soname` resolves to when the file at `origin` with the dynamic section `facts` asks for it.
+    /// The file that `soname` resolves to when the file at `origin` with the dynamic section
+    /// `facts` asks for it.
     ///
-    /// `inherited` is the RPATH of the files that loaded `origin`, which counts only while `origin` has no RUNPATH.
+    /// `inherited` is the RPATH of the files that loaded `origin`, which counts only while `origin`
+    /// has no RUNPATH.
     #[must_use]
     pub fn resolve(
         &self,
@@ -137,14 +141,18 @@ pub(crate) fn expand(entry: &str, origin: &Path) -> PathBuf {
 }
 
 const CACHE_MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
-/// Size of `struct cache_file_new`: magic, two counts, flags and padding, extension offset, three reserved words. Specified by glibc.
+/// Size of `struct cache_file_new`: magic, two counts, flags and padding, extension offset, three
+/// reserved words. Specified by glibc.
 const CACHE_HEADER_BYTES: usize = 48;
-/// Size of `struct file_entry_new`: flags, key, value, OS version, hardware capabilities. Specified by glibc.
+/// Size of `struct file_entry_new`: flags, key, value, OS version, hardware capabilities. Specified
+/// by glibc.
 const CACHE_ENTRY_BYTES: usize = 24;
-/// The kinds of library of this machine in the entry's flags (FLAG_ELF_LIBC6 with the 64-bit ABI of the processor). Specified by glibc.
+/// The kinds of library of this machine in the entry's flags (FLAG_ELF_LIBC6 with the 64-bit ABI of
+/// the processor). Specified by glibc.
 const CACHE_FLAGS_64_BIT: [u32; 3] = [0x0303, 0x0a03, 0x1003];
 
-/// Reads the part of ld.so.cache that glibc 2.2 and later use. What does not parse is left out: the standard folders still apply.
+/// Reads the part of ld.so.cache that glibc 2.2 and later use. What does not parse is left out: the
+/// standard folders still apply.
 fn parse_cache(bytes: &[u8]) -> HashMap<String, PathBuf> {
     let Some(start) = memchr::memmem::find(bytes, CACHE_MAGIC) else {
         return HashMap::new();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which of the named hosts are one machine (containers, network namespaces), and what that means for cores: each MPI counts
-//! the cores of every host from the first, so that two hosts of one machine would bind their ranks to the same ones.
+//! Which of the named hosts are one machine (containers, network namespaces), and what that means
+//! for cores: each MPI counts the cores of every host from the first, so that two hosts of one
+//! machine would bind their ranks to the same ones.
 //!
-//! Called by `plan.rs` with what the guards found; pure. Two hosts are one machine if the boot ids of their kernels are the
-//! same (random(4), /proc/sys/kernel/random/boot_id). Virtual machines that were started from one snapshot may have the same
-//! too; their ranks are then left unbound.
+//! Called by `plan.rs` with what the guards found; pure. Two hosts are one machine if the boot ids
+//! of their kernels are the same (random(4), /proc/sys/kernel/random/boot_id). Virtual machines
+//! that were started from one snapshot may have the same too; their ranks are then left unbound.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +20,8 @@ pub struct Place {
     pub boot: Option<String>,
     /// How many ranks can run at once there.
     pub usable: u32,
-    /// The cores that the ranks may use, by names that are the same in every namespace of the machine.
+    /// The cores that the ranks may use, by names that are the same in every namespace of the
+    /// machine.
     pub cores: BTreeSet<String>,
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `weft run` and its guards on other hosts say to each other: one JSON object on a line, over the standard streams of the agent.
+//! What `weft run` and its guards on other hosts say to each other: one JSON object on a line, over
+//! the standard streams of the agent.
 //!
-//! Used by `posts.rs` (here) and `guard.rs` (there). A guard is ours and started by us, but its host's shell may print a greeting first:
-//! lines that do not parse are passed over.
+//! Used by `posts.rs` (here) and `guard.rs` (there). A guard is ours and started by us, but its
+//! host's shell may print a greeting first: lines that do not parse are passed over.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What came of a job: the exit code, whether Weft was used, the summary for people and the record for scripts.
+//! What came of a job: the exit code, whether Weft was used, the summary for people and the record
+//! for scripts.
 //!
 //! Called by `lib.rs` at the end; pure but for the writing of the record.
 
@@ -59,7 +60,8 @@ pub fn ended_well(ending: &Ending) -> bool {
     ending.code == Some(0) && ending.reason.is_none()
 }
 
-/// The exit code of `weft run`. An end that was asked for is never a success, whatever the launcher makes of it.
+/// The exit code of `weft run`. An end that was asked for is never a success, whatever the launcher
+/// makes of it.
 #[must_use]
 pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
     let killed_by = |signal: i32| u8::try_from(128 + (signal & 0x7f)).unwrap_or(128);
@@ -78,7 +80,8 @@ pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
     }
 }
 
-/// Why the job was ended from here, in a sentence; `None` where it ended by itself, or the user knows already.
+/// Why the job was ended from here, in a sentence; `None` where it ended by itself, or the user
+/// knows already.
 #[must_use]
 pub fn end_in_words(ending: &Ending, limit_seconds: Option<f64>) -> Option<String> {
     let what = match ending.reason? {
@@ -99,8 +102,9 @@ pub fn end_in_words(ending: &Ending, limit_seconds: Option<f64>) -> Option<Strin
     })
 }
 
-/// The warning that fits, if one does. A job that was ended from here says nothing about Weft: its ranks were killed, and
-/// killed ranks do not say what they sent. Nor does one that failed while it used Weft: its own message says why.
+/// The warning that fits, if one does. A job that was ended from here says nothing about Weft: its
+/// ranks were killed, and killed ranks do not say what they sent. Nor does one that failed while it
+/// used Weft: its own message says why.
 #[must_use]
 pub fn warning(usage: Usage, summary: &Summary, ranks: u32, ending: &Ending) -> Option<String> {
     if ending.reason.is_some() {
@@ -113,25 +117,32 @@ pub fn warning(usage: Usage, summary: &Summary, ranks: u32, ending: &Ending) -> 
     match usage {
         Usage::NotExpected | Usage::Full => None,
         Usage::None if opened == 0 && failed => Some(
-            "no rank had opened an endpoint of Weft when the job failed. If its MPI could not start (it says so above), \
-             `weft doctor` tells why; else the program failed before MPI_Init, and Weft has no part in it"
+            "no rank had opened an endpoint of Weft when the job failed. If its MPI could not \
+             start (it says so above), \
+             `weft doctor` tells why; else the program failed before MPI_Init, and Weft has no \
+             part in it"
                 .into(),
         ),
         _ if failed => None,
         Usage::None if opened == 0 => Some(
-            "Weft was NOT used: no rank opened an endpoint of it. Either the program never called MPI_Init, or its MPI did \
-             not take the provider: run again with --env FI_LOG_LEVEL=warn to see libfabric's reasons, and see `weft doctor`"
+            "Weft was NOT used: no rank opened an endpoint of it. Either the program never called \
+             MPI_Init, or its MPI did \
+             not take the provider: run again with --env FI_LOG_LEVEL=warn to see libfabric's \
+             reasons, and see `weft doctor`"
                 .into(),
         ),
         Usage::None => Some(format!(
-            "Weft was NOT used: {opened} processes opened an endpoint of it, but no message went through; the MPI used \
+            "Weft was NOT used: {opened} processes opened an endpoint of it, but no message went \
+             through; the MPI used \
              another way between its ranks, or the ranks sent each other nothing"
         )),
         Usage::Partial if opened < ranks => Some(format!(
-            "only {opened} of {ranks} ranks opened an endpoint of Weft; the others used another way, or never called MPI_Init"
+            "only {opened} of {ranks} ranks opened an endpoint of Weft; the others used another \
+             way, or never called MPI_Init"
         )),
         Usage::Partial => Some(format!(
-            "only {processes} of {opened} ranks said at their end what they had sent; the others ended without \
+            "only {processes} of {opened} ranks said at their end what they had sent; the others \
+             ended without \
              MPI_Finalize, and what they sent is not in the sum"
         )),
     }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How many ranks each host gets: a pure decision from the hosts' slots, `-n` and `--ppn`.
 //!
-//! Called by `lib.rs` with the list of `hosts.rs`; what it decides is told to each MPI by `spread.rs`.
+//! Called by `lib.rs` with the list of `hosts.rs`; what it decides is told to each MPI by
+//! `spread.rs`.
 
 use crate::fault::Fault;
 use crate::hosts::Host;
@@ -15,9 +16,11 @@ pub struct Share {
     pub ranks: u32,
 }
 
-/// Shares out the ranks, in the order of the hosts, which is the order of the ranks too. Hosts that get none are left out.
+/// Shares out the ranks, in the order of the hosts, which is the order of the ranks too. Hosts that
+/// get none are left out.
 ///
-/// `--ppn` fills each host with that many; without it the slots count; without slots the ranks are spread evenly.
+/// `--ppn` fills each host with that many; without it the slots count; without slots the ranks are
+/// spread evenly.
 ///
 /// # Errors
 /// `Fault::Usage` when the hosts do not hold `ranks`, or when nothing says how many to start.
@@ -35,7 +38,9 @@ pub fn place(hosts: &[Host], ranks: Option<u32>, ppn: Option<u32>) -> Result<Vec
         (None, Some(ranks)) => evenly(ranks, hosts.len()),
         (None, None) => {
             return Err(Fault::Usage(
-                "how many ranks? Say -n N (in all) or --ppn N (on each host), or give the hosts slots, as in --hosts a:4,b:4".into(),
+                "how many ranks? Say -n N (in all) or --ppn N (on each host), or give the hosts \
+                 slots, as in --hosts a:4,b:4"
+                    .into(),
             ));
         }
     };

@@ -212,7 +212,8 @@ fn spread_over(
         }
         if let Some(interface) = &arguments.hosts.iface {
             return Err(Fault::Usage(format!(
-                "--iface {interface} is for traffic between hosts; name them with --hosts or --hostfile"
+                "--iface {interface} is for traffic between hosts; name them with --hosts or \
+                 --hostfile"
             )));
         }
         return Ok(None);
@@ -261,7 +262,8 @@ fn shape_of(
     };
     if arguments.bind == CoreBinding::Core && !shape.bound {
         return Err(Fault::Usage(format!(
-            "--bind core: the hosts {} are one machine, and each MPI would bind the first rank of every host to the same core; \
+            "--bind core: the hosts {} are one machine, and each MPI would bind the first rank of \
+             every host to the same core; \
              use --bind auto or none",
             room.one_machine.join(" and ")
         )));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The guards of a job as seen from `weft run`: started before the job, heard while it runs, asked at its end.
+//! The guards of a job as seen from `weft run`: started before the job, heard while it runs, asked
+//! at its end.
 //!
-//! Called by `lib.rs`; starts one `guard.rs` on each other host through the agent, all at once, and speaks `order.rs` with them. A host
-//! that is not heard for the patience given counts as lost, which `supervise.rs` answers by ending the job.
+//! Called by `lib.rs`; starts one `guard.rs` on each other host through the agent, all at once, and
+//! speaks `order.rs` with them. A host that is not heard for the patience given counts as lost,
+//! which `supervise.rs` answers by ending the job.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +20,8 @@ use crate::beat::Beat;
 use crate::fault::Fault;
 use crate::order::{Begin, Ended, Order, Ready, Word};
 
-/// How long a host may take to answer at first. Chosen: ssh itself gives up connecting after 10 s here.
+/// How long a host may take to answer at first. Chosen: ssh itself gives up connecting after 10 s
+/// here.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
 /// How long a guard may take at the end: its own grace and some more.
 const LAST_ANSWER: Duration = Duration::from_secs(10);
@@ -51,11 +54,13 @@ struct Post {
 }
 
 impl Posts {
-    /// Starts a guard on each of the hosts, and one here without the agent, and waits until all have answered. The one here collects no
-    /// reports, as `weft run` does that itself; it is for the day on which `weft run` is killed.
+    /// Starts a guard on each of the hosts, and one here without the agent, and waits until all
+    /// have answered. The one here collects no reports, as `weft run` does that itself; it is for
+    /// the day on which `weft run` is killed.
     ///
     /// # Errors
-    /// `Fault::Host`, with a line for each host that cannot be reached, has another Weft or lacks a file.
+    /// `Fault::Host`, with a line for each host that cannot be reached, has another Weft or lacks a
+    /// file.
     pub fn start(agent: &Agent, hosts: &[String], begin: &Begin) -> Result<Self, Fault> {
         let program = std::env::current_exe().map_err(Fault::system("finding the path of weft"))?;
         let mut posts = Self { list: Vec::new() };
@@ -103,8 +108,8 @@ impl Posts {
         }
     }
 
-    /// Tells all guards that the job has ended, `at_once` that nothing of it is to be waited for, and takes what they have
-    /// to say, with the host of each; `None` for one that is lost.
+    /// Tells all guards that the job has ended, `at_once` that nothing of it is to be waited for,
+    /// and takes what they have to say, with the host of each; `None` for one that is lost.
     #[must_use]
     pub fn finish(mut self, at_once: bool) -> Vec<(String, Option<Ended>)> {
         let order = if at_once { Order::Kill } else { Order::End };
@@ -187,7 +192,8 @@ impl Post {
             Some(Ok(Word::Ready(ready))) => {
                 if ready.weft != begin.weft {
                     return Err(format!(
-                        "host {host} has Weft {} at {}, this one is {}; install the same on all hosts",
+                        "host {host} has Weft {} at {}, this one is {}; install the same on all \
+                         hosts",
                         ready.weft,
                         program.display(),
                         begin.weft
@@ -195,7 +201,8 @@ impl Post {
                 }
                 if let Some(path) = ready.missing.first() {
                     return Err(format!(
-                        "host {host} has no {}; the program, its MPI and Weft must lie at the same place on every host",
+                        "host {host} has no {}; the program, its MPI and Weft must lie at the same \
+                         place on every host",
                         path.display()
                     ));
                 }
@@ -203,7 +210,8 @@ impl Post {
                 Ok(())
             }
             Some(Err(RecvTimeoutError::Timeout)) => Err(format!(
-                "host {host} did not answer within {} s; is it up, and does `ssh {host} true` work without a password?",
+                "host {host} did not answer within {} s; is it up, and does `ssh {host} true` work \
+                 without a password?",
                 FIRST_ANSWER.as_secs()
             )),
             _ => Err(self.refusal(program)),
@@ -217,11 +225,13 @@ impl Post {
         let complaint = self.complaint();
         match code {
             Some(126 | 127) => format!(
-                "host {host} has no {} that can be run; Weft must lie at the same place on every host{complaint}",
+                "host {host} has no {} that can be run; Weft must lie at the same place on every \
+                 host{complaint}",
                 program.display()
             ),
             code => format!(
-                "host {host} cannot be reached{}; does `ssh {host} true` work without a password?{complaint}",
+                "host {host} cannot be reached{}; does `ssh {host} true` work without a \
+                 password?{complaint}",
                 code.map(|code| format!(" (the launcher agent ended with {code})"))
                     .unwrap_or_default()
             ),

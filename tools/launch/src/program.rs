@@ -120,7 +120,8 @@ fn binding_of(
         Some(interpreter) if depth < DEEPEST_SCRIPT => {
             match binding_of(&interpreter, path, loader, depth + 1)? {
                 Binding::None(_) => Ok(Binding::None(format!(
-                    "{} is a script for {}, and which MPI the programs in it use cannot be seen from outside",
+                    "{} is a script for {}, and which MPI the programs in it use cannot be seen \
+                     from outside",
                     file.display(),
                     interpreter.display()
                 ))),

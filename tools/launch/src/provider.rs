@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where libweft-fi.so is: the folder that libfabric is told to look in.
 //!
-//! Called by `lib.rs` for the transport weft, and by the doctor. libfabric loads every file of that folder whose name ends in `fi.so`.
+//! Called by `lib.rs` for the transport weft, and by the doctor. libfabric loads every file of that
+//! folder whose name ends in `fi.so`.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use crate::fault::Fault;
 
-/// The file name under which the provider is installed; libfabric's convention is `lib<name>-fi.so`.
+/// The file name under which the provider is installed; libfabric's convention is
+/// `lib<name>-fi.so`.
 pub const FILE_NAME: &str = "libweft-fi.so";
 
-/// Finds the folder of the provider: `named` (WEFT_PROVIDER_DIR) if set, else `lib/weft` beside the executable's `bin`.
+/// Finds the folder of the provider: `named` (WEFT_PROVIDER_DIR) if set, else `lib/weft` beside the
+/// executable's `bin`.
 ///
 /// # Errors
 /// `Fault::ProviderMissing`, naming the places that were looked at.
@@ -25,7 +28,8 @@ pub fn find(named: Option<&OsStr>, executable_folder: Option<&Path>) -> Result<P
         return std::path::absolute(&place).map_err(Fault::system(format!("{}", place.display())));
     }
     Err(Fault::ProviderMissing(format!(
-        "{FILE_NAME} was not found in {}{}; build it with `make build`, or name its folder in WEFT_PROVIDER_DIR, or use --transport native",
+        "{FILE_NAME} was not found in {}{}; build it with `make build`, or name its folder in \
+         WEFT_PROVIDER_DIR, or use --transport native",
         place.display(),
         if named.is_some() {
             " (WEFT_PROVIDER_DIR)"

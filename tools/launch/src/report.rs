@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What went through Weft: each rank's provider says when an endpoint opens, and what it has carried when it closes. Here
-//! the reports are collected and summed.
+//! What went through Weft: each rank's provider says when an endpoint opens, and what it has
+//! carried when it closes. Here the reports are collected and summed.
 //!
-//! Called by `lib.rs` around the job. The socket is an abstract unix one with a random name, which goes to the ranks in
-//! FI_WEFT_REPORT; each report is one JSON object on a connection of its own, which waits in the kernel's queue (4,096 by
-//! net.core.somaxconn) until it is taken. What arrives is a claim by another process: it is parsed strictly, and it decides
-//! nothing but the text of a summary.
+//! Called by `lib.rs` around the job. The socket is an abstract unix one with a random name, which
+//! goes to the ranks in FI_WEFT_REPORT; each report is one JSON object on a connection of its own,
+//! which waits in the kernel's queue (4,096 by net.core.somaxconn) until it is taken. What arrives
+//! is a claim by another process: it is parsed strictly, and it decides nothing but the text of a
+//! summary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -17,11 +18,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The variable that tells the provider where to report to: the name of the socket without the leading NUL.
+/// The variable that tells the provider where to report to: the name of the socket without the
+/// leading NUL.
 pub const VARIABLE: &str = weft_facts::parameter::REPORT.variable;
 /// Longest report that is read. Chosen: a report is a few hundred bytes.
 const LONGEST_BYTES: u64 = 64 * 1024;
-/// How long who has connected may take to send. Chosen: it sends at once, unless it was stopped or killed in between.
+/// How long who has connected may take to send. Chosen: it sends at once, unless it was stopped or
+/// killed in between.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A number of messages and of their bytes.
@@ -52,7 +55,8 @@ pub struct Report {
     /// The host it ran on, filled in by `weft run`; empty for its own.
     #[serde(default)]
     pub host: String,
-    /// Whether it only says that the endpoint is open; what was carried comes with the report of its end.
+    /// Whether it only says that the endpoint is open; what was carried comes with the report of
+    /// its end.
     #[serde(default)]
     pub opened: bool,
     /// Messages sent, by protocol.
@@ -223,7 +227,8 @@ impl Collector {
         Self::open(&random_name()?)
     }
 
-    /// As `start`, under a name that was chosen elsewhere; the guards of a job all use that of `weft run`.
+    /// As `start`, under a name that was chosen elsewhere; the guards of a job all use that of
+    /// `weft run`.
     ///
     /// # Errors
     /// As `start`, and when the name is taken on this machine.
@@ -244,7 +249,8 @@ impl Collector {
         &self.name
     }
 
-    /// Takes what has arrived. A report sent before this call is included, because connections are accepted in their order.
+    /// Takes what has arrived. A report sent before this call is included, because connections are
+    /// accepted in their order.
     ///
     /// # Errors
     /// When the receiving thread cannot be reached.
@@ -348,7 +354,8 @@ mod tests {
         assert_eq!(summary.total().messages, 10_348);
         assert_eq!(
             summary.line(2),
-            "2 ranks, 10,348 messages through Weft (inline 10,001, single copy 345, later protocol 2), 1.2 GiB"
+            "2 ranks, 10,348 messages through Weft (inline 10,001, single copy 345, later protocol \
+             2), 1.2 GiB"
         );
     }
 

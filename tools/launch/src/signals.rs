@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Signals: those that a user, a shell or a batch system sends to `weft run` go on to the launcher, and at the very end to
-//! every process that the launcher left behind.
+//! Signals: those that a user, a shell or a batch system sends to `weft run` go on to the launcher,
+//! and at the very end to every process that the launcher left behind.
 //!
-//! Called by `supervise.rs` and `guard.rs`. The launcher stays in the process group of `weft run`, so that a terminal's
-//! Ctrl-C, Ctrl-Z and standard input reach it as they would without Weft; signals that the terminal sends are therefore not
-//! sent a second time.
+//! Called by `supervise.rs` and `guard.rs`. The launcher stays in the process group of `weft run`,
+//! so that a terminal's Ctrl-C, Ctrl-Z and standard input reach it as they would without Weft;
+//! signals that the terminal sends are therefore not sent a second time.
 
 use std::collections::HashMap;
 use std::io;
@@ -45,7 +45,8 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to take signals in place of their default action; `deliver` gets each one, until it returns false.
+    /// Starts to take signals in place of their default action; `deliver` gets each one, until it
+    /// returns false.
     ///
     /// # Errors
     /// When handlers or the thread cannot be set up.
@@ -86,9 +87,11 @@ impl Drop for Watch {
     }
 }
 
-/// Makes this process the parent of whatever its descendants leave behind, so that nothing of a job can hide from `kill_descendants`.
+/// Makes this process the parent of whatever its descendants leave behind, so that nothing of a job
+/// can hide from `kill_descendants`.
 pub fn adopt_orphans() {
-    // Only kernels before 3.4 lack this, and then merely a rank that outlives its launcher could be missed.
+    // Only kernels before 3.4 lack this, and then merely a rank that outlives its launcher could be
+    // missed.
     let _ = nix::sys::prctl::set_child_subreaper(true);
 }
 
@@ -99,8 +102,8 @@ pub fn send(pid: u32, signal: Signal) {
     }
 }
 
-/// Sends KILL to every descendant of this process but those spared and their own, and again to those that were born meanwhile. Returns how
-/// many processes it hit.
+/// Sends KILL to every descendant of this process but those spared and their own, and again to
+/// those that were born meanwhile. Returns how many processes it hit.
 pub fn kill_descendants(spared: &[u32]) -> usize {
     let mut hit = std::collections::HashSet::new();
     loop {
@@ -117,7 +120,8 @@ pub fn kill_descendants(spared: &[u32]) -> usize {
     }
 }
 
-/// All living descendants of a process, from the parents that /proc names, without those spared and whatever descends from them.
+/// All living descendants of a process, from the parents that /proc names, without those spared and
+/// whatever descends from them.
 #[must_use]
 pub fn descendants(ancestor: u32, spared: &[u32]) -> Vec<u32> {
     let mut children: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -143,7 +147,8 @@ pub fn descendants(ancestor: u32, spared: &[u32]) -> Vec<u32> {
     found
 }
 
-/// The parent and the time of start (in ticks since the machine started) in /proc/PID/stat; `None` for zombies and processes that are gone.
+/// The parent and the time of start (in ticks since the machine started) in /proc/PID/stat; `None`
+/// for zombies and processes that are gone.
 #[must_use]
 pub fn parent_and_start(pid: u32) -> Option<(u32, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

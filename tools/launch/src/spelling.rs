@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Options in the spelling of other launchers: those whose meaning is clear are read as ours, the others are answered in one
-//! line with what to write instead, and a misspelled option with the nearest one.
+//! Options in the spelling of other launchers: those whose meaning is clear are read as ours, the
+//! others are answered in one line with what to write instead, and a misspelled option with the
+//! nearest one.
 //!
-//! Called by `lib.rs` with the words before clap sees them; `foreign.rs` is the table. Words behind the program, or behind
-//! `--`, stay as they are.
+//! Called by `lib.rs` with the words before clap sees them; `foreign.rs` is the table. Words behind
+//! the program, or behind `--`, stay as they are.
 
 use std::ffi::OsString;
 
@@ -13,8 +14,8 @@ use crate::arguments::Arguments;
 use crate::fault::Fault;
 use crate::foreign::{self, Meaning};
 
-/// How alike two names must be for one to be taken for the other, of 1 (Jaro and Winkler's measure). Chosen: `timeot` and
-/// `timeout` have 0.97, `hostfile` and `host-timeout` 0.87.
+/// How alike two names must be for one to be taken for the other, of 1 (Jaro and Winkler's
+/// measure). Chosen: `timeot` and `timeout` have 0.97, `hostfile` and `host-timeout` 0.87.
 const ALIKE: f64 = 0.88;
 
 /// The words in our spelling. `variable` reads the environment, for `-x NAME`.
@@ -115,8 +116,8 @@ impl Own {
         }
     }
 
-    /// Whether a value belongs to this option of ours; `None` for one that is not ours. MPICH's -env has two words behind
-    /// it, our --env one.
+    /// Whether a value belongs to this option of ours; `None` for one that is not ours. MPICH's
+    /// -env has two words behind it, our --env one.
     fn takes_value(&self, option: &Spelled<'_>) -> Option<bool> {
         let is_foreign = option.name == "env" && !option.is_long;
         let mut own = self.options.iter().filter(|(name, _)| name == option.name);
@@ -172,7 +173,8 @@ impl<V: Fn(&str) -> Option<OsString>> Reader<V> {
         let mut pairs = behind.windows(2);
         if !separated && pairs.any(|pair| pair[0] == ":" && is_option(&pair[1])) {
             return Err(Fault::Usage(
-                "weft run starts one program, and takes no second one behind `:`; write -- before the program if `:` is \
+                "weft run starts one program, and takes no second one behind `:`; write -- before \
+                 the program if `:` is \
                  a word for it"
                     .into(),
             ));
@@ -262,7 +264,8 @@ impl<V: Fn(&str) -> Option<OsString>> Reader<V> {
         let value = found.ok_or_else(|| {
             let written = option.written;
             Fault::Usage(format!(
-                "{written} {text}: {text} is not set here, or is not UTF-8; write {written} {text}=VALUE"
+                "{written} {text}: {text} is not set here, or is not UTF-8; write {written} \
+                 {text}=VALUE"
             ))
         })?;
         self.push(["--env", &format!("{text}={value}")]);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How each MPI's launcher is told of several hosts: which, how many ranks on each, through which agent, over which interface.
+//! How each MPI's launcher is told of several hosts: which, how many ranks on each, through which
+//! agent, over which interface.
 //!
-//! Called by `lib.rs` after `transport.rs`, whose settings it adds to. Facts as tried with Open MPI 4.1.4 and 5.0.11, MPICH 5.0.2 and Intel
-//! MPI 2021.18. Hydra passes the whole environment to the ranks through its own connection; Open MPI passes what it is told by name (`-x`),
-//! so that no value is on a command line on any host.
+//! Called by `lib.rs` after `transport.rs`, whose settings it adds to. Facts as tried with Open MPI
+//! 4.1.4 and 5.0.11, MPICH 5.0.2 and Intel MPI 2021.18. Hydra passes the whole environment to the
+//! ranks through its own connection; Open MPI passes what it is told by name (`-x`), so that no
+//! value is on a command line on any host.
 
 use std::ffi::OsStr;
 
@@ -89,7 +91,8 @@ fn open_mpi(settings: &mut Settings, mpi: &Installation, transport: &Transport, 
         };
         settings.set(control, interface);
     }
-    // Shared memory reaches one host only; between hosts the MPI's own way, and the only one for windows in version 5, is tcp.
+    // Shared memory reaches one host only; between hosts the MPI's own way, and the only one for
+    // windows in version 5, is tcp.
     let shared_memory = settings
         .value("OMPI_MCA_btl")
         .and_then(|list| list.to_str());
@@ -148,10 +151,12 @@ fn intel(settings: &mut Settings, spread: &Spread) {
     }
 }
 
-/// Inherited variables that a rank on another host needs as much as one here. Open MPI passes on its own by itself.
+/// Inherited variables that a rank on another host needs as much as one here. Open MPI passes on
+/// its own by itself.
 const PASSED_ON: [&str; 5] = ["FI_", "WEFT_", "UCX_", "OMP_", "PYTHON"];
 
-/// What Open MPI is to pass on by name: everything that was set for the ranks, and what was inherited under the names above.
+/// What Open MPI is to pass on by name: everything that was set for the ranks, and what was
+/// inherited under the names above.
 #[must_use]
 pub fn exported(
     set: &[(String, std::ffi::OsString)],

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One launcher from start to end: signals passed on, the time limit kept, nothing left behind when it was ended by force.
+//! One launcher from start to end: signals passed on, the time limit kept, nothing left behind when
+//! it was ended by force.
 //!
-//! Called by `lib.rs` with the composed command; uses `signals.rs`; gives an `Ending` to `outcome.rs`. However the end was
-//! asked for, the launcher gets a grace period, and after it every process of the job gets KILL: no end depends on a
-//! launcher or a program that behaves.
+//! Called by `lib.rs` with the composed command; uses `signals.rs`; gives an `Ending` to
+//! `outcome.rs`. However the end was asked for, the launcher gets a grace period, and after it
+//! every process of the job gets KILL: no end depends on a launcher or a program that behaves.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -17,13 +18,16 @@ use crate::posts::Loss;
 use crate::signals::{self, Arrival, Watch};
 use crate::talk::say;
 
-/// How long the launcher has to end its ranks in its own way. Chosen: Hydra and PRRTE need well below one second.
+/// How long the launcher has to end its ranks in its own way. Chosen: Hydra and PRRTE need well
+/// below one second.
 pub const GRACE: Duration = Duration::from_secs(5);
 /// From one KILL to the next, for what was born in between.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How often KILL is sent before the launcher is left alone: then it waits inside the kernel, where no signal reaches it.
+/// How often KILL is sent before the launcher is left alone: then it waits inside the kernel, where
+/// no signal reaches it.
 const KILLS: u32 = 10;
-/// A second Ctrl-C sooner than this is the first one, sent twice: by the terminal, and by a program that passes it on.
+/// A second Ctrl-C sooner than this is the first one, sent twice: by the terminal, and by a program
+/// that passes it on.
 const TWICE: Duration = Duration::from_millis(200);
 
 /// Why a job was ended from here.
@@ -129,7 +133,8 @@ pub fn run(
 struct Job {
     launcher: u32,
     spared: Vec<u32>,
-    /// When patience ends: with the time limit, with the grace period, or with the pause between two kills.
+    /// When patience ends: with the time limit, with the grace period, or with the pause between
+    /// two kills.
     deadline: Option<Instant>,
     reason: Option<Reason>,
     /// When the user asked for the end; before that, when the job started.
@@ -165,7 +170,8 @@ impl Job {
         }
     }
 
-    /// Ctrl-C asks, and a second time it insists, whatever the end was asked for by before; so does Ctrl-\ at once.
+    /// Ctrl-C asks, and a second time it insists, whatever the end was asked for by before; so does
+    /// Ctrl-\ at once.
     fn obey(&mut self, arrival: Arrival) {
         let again = self.reason.is_some() && self.asked.elapsed() > TWICE;
         let insists = match arrival.signal {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two transports under one MPI differ in nothing but what carries the messages: so that a comparison compares transports.
+//! Two transports under one MPI differ in nothing but what carries the messages: so that a
+//! comparison compares transports.
 //!
 //! docs/report.md lists the differences that are permitted; this is the list that is held.
 

@@ -32,7 +32,8 @@ int main(int argc, char **argv)
         for (int pair = 0; pair < PAIRS; pair++) {
             if (MPI_Send(given, 8, MPI_CHAR, MPI_PROC_NULL, 1, MPI_COMM_WORLD) != MPI_SUCCESS)
                 return 1;
-            if (MPI_Recv(taken, 8, MPI_CHAR, MPI_PROC_NULL, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            if (MPI_Recv(taken, 8, MPI_CHAR, MPI_PROC_NULL, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE) !=
+                MPI_SUCCESS)
                 return 1;
         }
         blocks[block] = (now_ns() - start) / PAIRS;

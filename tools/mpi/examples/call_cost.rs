@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What one MPI call costs through this crate: a send to and a receive from nobody, which return at once.
+//! What one MPI call costs through this crate: a send to and a receive from nobody, which return at
+//! once.
 //!
-//! `call_cost.c` does the same in C, linked directly: `mpicc -O2 call_cost.c -o call_cost && mpiexec -n 1 ./call_cost`, and
-//! `mpiexec -n 1 target/release/examples/call_cost`. Both print the median over blocks in nanoseconds per pair of calls.
+//! `call_cost.c` does the same in C, linked directly: `mpicc -O2 call_cost.c -o call_cost &&
+//! mpiexec -n 1 ./call_cost`, and `mpiexec -n 1 target/release/examples/call_cost`. Both print the
+//! median over blocks in nanoseconds per pair of calls.
 
 use std::time::Instant;
 use weft_mpi::{Datatype, Result, Session};

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Every call of the crate with known answers, for 2 ranks or more: `mpiexec -n 3 target/release/examples/self_test`.
+//! Every call of the crate with known answers, for 2 ranks or more:
+//! `mpiexec -n 3 target/release/examples/self_test`.
 //!
-//! Rank 0 prints one line with the library's version when all is well; a wrong answer ends the job with a panic.
+//! Rank 0 prints one line with the library's version when all is well; a wrong answer ends the job
+//! with a panic.
 
 use weft_mpi::{
     Buffer, Collective, Communicator, Datatype, Direction, Error, Form, Layout, Line, Operation,
@@ -218,7 +220,8 @@ fn split(world: &Communicator<'_>) -> Result<()> {
     half.barrier()
 }
 
-/// A sum and a broadcast in every form; what is out of reach while in flight is the type's own business.
+/// A sum and a broadcast in every form; what is out of reach while in flight is the type's own
+/// business.
 fn planned(world: &Communicator<'_>) -> Result<()> {
     for form in [Form::Blocking, Form::Nonblocking, Form::Persistent] {
         let plan = Plan {

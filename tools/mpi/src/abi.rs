@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The two binary interfaces in use: their constants, predefined handles and status layout.
 //!
-//! Called by library (which decides between them), session and communicator. Source: `mpi.h` of Open MPI 4.1 and 5.0, of MPICH
-//! 4.0 and 5.0 and of Intel MPI 2021; the MPICH values are fixed by the MPICH ABI Compatibility Initiative.
+//! Called by library (which decides between them), session and communicator. Source: `mpi.h` of
+//! Open MPI 4.1 and 5.0, of MPICH 4.0 and 5.0 and of Intel MPI 2021; the MPICH values are fixed by
+//! the MPICH ABI Compatibility Initiative.
 //!
-//! A handle is kept as `usize` for both. MPICH's are C `int`s: every supported machine (x86-64, AArch64, both little-endian)
-//! passes an `int` in the low half of a register or 8-byte stack slot and ignores the rest, so one function type serves both.
-//! Only arrays of handles differ, by the stride [`Abi::handle_bytes`].
+//! A handle is kept as `usize` for both. MPICH's are C `int`s: every supported machine (x86-64,
+//! AArch64, both little-endian) passes an `int` in the low half of a register or 8-byte stack slot
+//! and ignores the rest, so one function type serves both. Only arrays of handles differ, by the
+//! stride [`Abi::handle_bytes`].
 
 use std::ffi::c_int;
 
 #[cfg(not(all(target_endian = "little", target_pointer_width = "64")))]
 compile_error!(
-    "weft-mpi passes MPICH's 32-bit handles in 64-bit registers, which needs a 64-bit little-endian machine"
+    "weft-mpi passes MPICH's 32-bit handles in 64-bit registers, which needs a 64-bit \
+     little-endian machine"
 );
 
 /// A family of MPI libraries that share one binary interface.
@@ -20,7 +23,8 @@ compile_error!(
 pub enum Abi {
     /// Open MPI: handles are addresses of exported objects. `libmpi.so.40`.
     OpenMpi,
-    /// MPICH and relatives (Intel MPI, MVAPICH, Cray): handles are integers. `libmpi.so.12`, Debian's `libmpich.so.12`.
+    /// MPICH and relatives (Intel MPI, MVAPICH, Cray): handles are integers. `libmpi.so.12`,
+    /// Debian's `libmpich.so.12`.
     Mpich,
 }
 
@@ -127,7 +131,8 @@ pub(crate) const MPICH_COMM_WORLD: usize = 0x4400_0000;
 pub(crate) const MPICH_ERRORS_RETURN: usize = 0x5400_0001;
 /// `MPI_INFO_NULL` in the MPICH interface (specified).
 pub(crate) const MPICH_INFO_NULL: usize = 0x1c00_0000;
-/// Room for the longest string either interface returns: `MPI_MAX_LIBRARY_VERSION_STRING` is 8192 in MPICH (specified).
+/// Room for the longest string either interface returns: `MPI_MAX_LIBRARY_VERSION_STRING` is 8192
+/// in MPICH (specified).
 pub(crate) const LONGEST_STRING_BYTES: usize = 8192;
 /// `MPI_UNDEFINED`, the same in both (specified).
 pub(crate) const UNDEFINED: c_int = -32766;
@@ -210,7 +215,8 @@ impl Abi {
     }
 }
 
-/// Which interface a library has, from whether it exports `ompi_mpi_comm_world` and from what `MPI_Get_library_version` says.
+/// Which interface a library has, from whether it exports `ompi_mpi_comm_world` and from what
+/// `MPI_Get_library_version` says.
 ///
 /// # Errors
 /// A sentence that says why neither interface fits.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Page-aligned memory that messages in flight may use.
 //!
-//! Made by programs, lent to requests. Its bytes are reachable only through `&mut`, while messages in flight hold a shared
-//! borrow: so nobody reads what MPI is writing, and no two Rust references ever disagree about it.
+//! Made by programs, lent to requests. Its bytes are reachable only through `&mut`, while messages
+//! in flight hold a shared borrow: so nobody reads what MPI is writing, and no two Rust references
+//! ever disagree about it.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -16,11 +17,13 @@ pub struct Buffer {
     length: usize,
 }
 
-// SAFETY: it owns its memory and has no tie to a thread; a message in flight holds a borrow, which keeps it where it is.
+// SAFETY: it owns its memory and has no tie to a thread; a message in flight holds a borrow, which
+// keeps it where it is.
 unsafe impl Send for Buffer {}
 
 impl Buffer {
-    /// A zeroed buffer of `length` bytes. Allocates; setup. Its pages have no memory behind them until written.
+    /// A zeroed buffer of `length` bytes. Allocates; setup. Its pages have no memory behind them
+    /// until written.
     ///
     /// # Panics
     /// When `length` exceeds the address space (above 2^63 - 4096).
@@ -46,7 +49,8 @@ impl Buffer {
     /// The bytes, while no message in flight uses them.
     #[inline]
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: allocated for `length` bytes and initialised; `&mut self` excludes messages in flight and other slices.
+        // SAFETY: allocated for `length` bytes and initialised; `&mut self` excludes messages in
+        // flight and other slices.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.length) }
     }
 
@@ -63,7 +67,8 @@ impl Buffer {
 
 impl Drop for Buffer {
     fn drop(&mut self) {
-        // SAFETY: allocated in `new` with the same layout; no scope can outlive its borrow of the buffer.
+        // SAFETY: allocated in `new` with the same layout; no scope can outlive its borrow of the
+        // buffer.
         unsafe { dealloc(self.start.as_ptr(), Self::layout(self.length)) };
     }
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Operations in which every rank of a communicator takes part.
 //!
-//! Called by programs; calls the collective functions. All of them block; lengths are checked against the communicator's size
-//! before MPI sees a pointer, so a wrong length is an error here and not memory corruption there.
+//! Called by programs; calls the collective functions. All of them block; lengths are checked
+//! against the communicator's size before MPI sees a pointer, so a wrong length is an error here
+//! and not memory corruption there.
 
 use crate::abi::{Datatype, Operation};
 use crate::communicator::{Communicator, element_count};
@@ -25,7 +26,8 @@ impl Communicator<'_> {
     /// `MPI_Bcast`: `bytes` of `root` to everyone.
     ///
     /// # Errors
-    /// `Argument` when the length is not a whole number of elements; the same for all methods below.
+    /// `Argument` when the length is not a whole number of elements; the same for all methods
+    /// below.
     #[inline]
     pub fn bcast(&self, bytes: &mut [u8], kind: Datatype, root: usize) -> Result<()> {
         let count = element_count(bytes.len(), kind)?;
@@ -43,7 +45,8 @@ impl Communicator<'_> {
         self.session.check("MPI_Bcast", code)
     }
 
-    /// `MPI_Reduce` of `given`, element by element, into `result` of `root`. All ranks give room of the same length.
+    /// `MPI_Reduce` of `given`, element by element, into `result` of `root`. All ranks give room of
+    /// the same length.
     ///
     /// # Errors
     /// `Argument` when the lengths differ.
@@ -115,7 +118,8 @@ impl Communicator<'_> {
     }
 
     /// # Safety
-    /// `given` is MPI_IN_PLACE or readable for the counted elements and apart from `result`, which holds as many.
+    /// `given` is MPI_IN_PLACE or readable for the counted elements and apart from `result`, which
+    /// holds as many.
     #[inline]
     unsafe fn allreduce_from(
         &self,
@@ -141,7 +145,8 @@ impl Communicator<'_> {
         self.session.check("MPI_Allreduce", code)
     }
 
-    /// `MPI_Gather`: the `given` of rank r to part r of `gathered` on `root`. Other ranks may give an empty `gathered`.
+    /// `MPI_Gather`: the `given` of rank r to part r of `gathered` on `root`. Other ranks may give
+    /// an empty `gathered`.
     ///
     /// # Errors
     /// `Argument` when `gathered` of the root is not size times as long as `given`.
@@ -160,7 +165,8 @@ impl Communicator<'_> {
             self.session.functions.collective.gather,
             self.type_handle(kind),
         );
-        // SAFETY: `given` holds `count` elements; the root's room holds size times as many, and the others' is not looked at.
+        // SAFETY: `given` holds `count` elements; the root's room holds size times as many, and the
+        // others' is not looked at.
         let code = unsafe {
             gather(
                 given.as_ptr().cast(),
@@ -188,7 +194,8 @@ impl Communicator<'_> {
             self.session.functions.collective.allgather,
             self.type_handle(kind),
         );
-        // SAFETY: `given` holds `count` elements and `gathered` size times as many, apart from each other.
+        // SAFETY: `given` holds `count` elements and `gathered` size times as many, apart from each
+        // other.
         let code = unsafe {
             allgather(
                 given.as_ptr().cast(),
@@ -203,7 +210,8 @@ impl Communicator<'_> {
         self.session.check("MPI_Allgather", code)
     }
 
-    /// `MPI_Alltoall`: part r of `given` to rank r; part r of `taken` from rank r. Both have size equal parts.
+    /// `MPI_Alltoall`: part r of `given` to rank r; part r of `taken` from rank r. Both have size
+    /// equal parts.
     ///
     /// # Errors
     /// `Argument` when the lengths differ or cannot be divided by the number of ranks.
@@ -250,7 +258,8 @@ impl Communicator<'_> {
             self.type_handle(kind),
         );
         let (from, to) = (given.1, taken.1);
-        // SAFETY: each layout has one entry per rank and ends within its slice (checked above); the slices are apart.
+        // SAFETY: each layout has one entry per rank and ends within its slice (checked above); the
+        // slices are apart.
         let code = unsafe {
             alltoallv(
                 given.0.as_ptr().cast(),
@@ -281,8 +290,9 @@ impl Communicator<'_> {
         taken.1.check(self.size(), taken.0.len())?;
         let alltoallw = self.session.functions.collective.alltoallw;
         let (from, to) = (given.1, taken.1);
-        // SAFETY: each layout has one entry per rank and ends within its slice (checked above); the slices are apart; the type
-        // arrays hold handles of this library in this interface's width (made by TypedLayout::new for this session).
+        // SAFETY: each layout has one entry per rank and ends within its slice (checked above); the
+        // slices are apart; the type arrays hold handles of this library in this interface's width
+        // (made by TypedLayout::new for this session).
         let code = unsafe {
             alltoallw(
                 given.0.as_ptr().cast(),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A group of ranks and the blocking messages between them.
 //!
-//! Made by session and by [`Communicator::split`]; calls the point-to-point functions. Collectives are in collective, messages
-//! in flight in requests.
+//! Made by session and by [`Communicator::split`]; calls the point-to-point functions. Collectives
+//! are in collective, messages in flight in requests.
 
 use crate::abi::{self, Datatype, RawStatus};
 use crate::error::{Error, Result};
@@ -78,12 +78,14 @@ impl<'session> Communicator<'session> {
     /// `MPI_Send`: blocks until `message` may be reused. Fast path.
     ///
     /// # Errors
-    /// `Call` when MPI fails; `Argument` when the length is not a whole number of elements or above 2^31 - 1 of them.
+    /// `Call` when MPI fails; `Argument` when the length is not a whole number of elements or above
+    /// 2^31 - 1 of them.
     #[inline]
     pub fn send(&self, message: &[u8], kind: Datatype, target: i32, tag: i32) -> Result<()> {
         let count = element_count(message.len(), kind)?;
         let send = self.session.functions.point.send;
-        // SAFETY: the slice is readable for `count` elements of `kind` during the call, which blocks until MPI is done with it.
+        // SAFETY: the slice is readable for `count` elements of `kind` during the call, which
+        // blocks until MPI is done with it.
         let code = unsafe {
             send(
                 message.as_ptr().cast(),
@@ -152,7 +154,8 @@ impl<'session> Communicator<'session> {
     ) -> Result<()> {
         let count = element_count(room.len(), kind)?;
         let recv = self.session.functions.point.recv;
-        // SAFETY: the slice is writable for `count` elements during the call; `status` is the caller's promise.
+        // SAFETY: the slice is writable for `count` elements during the call; `status` is the
+        // caller's promise.
         let code = unsafe {
             recv(
                 room.as_mut_ptr().cast(),
@@ -167,7 +170,8 @@ impl<'session> Communicator<'session> {
         self.session.check("MPI_Recv", code)
     }
 
-    /// `MPI_Comm_split`: ranks of the same colour share a new communicator, ordered by `key`. Collective; setup.
+    /// `MPI_Comm_split`: ranks of the same colour share a new communicator, ordered by `key`.
+    /// Collective; setup.
     ///
     /// # Errors
     /// `Call` when MPI fails; `Argument` for a negative colour.
@@ -198,7 +202,8 @@ impl<'session> Communicator<'session> {
 impl Drop for Communicator<'_> {
     fn drop(&mut self) {
         if self.owned {
-            // SAFETY: made by MPI_Comm_split or as a graph, and freed once; the session, and so MPI, is still alive.
+            // SAFETY: made by MPI_Comm_split or as a graph, and freed once; the session, and so
+            // MPI, is still alive.
             unsafe { (self.session.functions.environment.free)(&mut self.handle) };
         }
     }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The collective functions by signature, each in three forms: blocking, non-blocking and persistent.
+//! The collective functions by signature, each in three forms: blocking, non-blocking and
+//! persistent.
 //!
-//! Looked up by planned when a collective is planned, so that an MPI without the persistent ones (they came with MPI 4) is
-//! refused only when one is asked for. The forms of one collective differ in their last arguments alone: the communicator;
-//! the communicator and a request; the communicator, hints and a request. Source: MPI 4.0, chapter 6. Open MPI 4 has the
-//! persistent ones under the names of the proposal, `MPIX_...`.
+//! Looked up by planned when a collective is planned, so that an MPI without the persistent ones
+//! (they came with MPI 4) is refused only when one is asked for. The forms of one collective differ
+//! in their last arguments alone: the communicator; the communicator and a request; the
+//! communicator, hints and a request. Source: MPI 4.0, chapter 6. Open MPI 4 has the persistent
+//! ones under the names of the proposal, `MPIX_...`.
 
 use crate::error::Result;
 use crate::library::Library;
@@ -58,7 +60,8 @@ macro_rules! entries {
             pub(crate) fn load(library: &Library, form: Form, stem: &str) -> Result<Self> {
                 let (name, earlier) = names(form, stem);
                 Ok(match form {
-                    // SAFETY: the signature is the standard's for this form of the collective, handles widened as abi explains.
+                    // SAFETY: the signature is the standard's for this form of the collective,
+                    // handles widened as abi explains.
                     Form::Blocking => Self::Blocking(unsafe { library.function_or(&name, &earlier) }?),
                     // SAFETY: the signature is the standard's for this form of the collective.
                     Form::Nonblocking => Self::Nonblocking(unsafe { library.function_or(&name, &earlier) }?),
@@ -68,7 +71,8 @@ macro_rules! entries {
             }
 
             /// # Safety
-            /// The arguments are what the function asks for, and the buffers live until the request has ended.
+            /// The arguments are what the function asks for, and the buffers live until the request
+            /// has ended.
             #[inline]
             #[allow(clippy::too_many_arguments, reason = "they are those of MPI's functions")]
             pub(crate) unsafe fn call(&self, $($argument: $kind,)* end: End) -> c_int {

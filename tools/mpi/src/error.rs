@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What can go wrong between this program and an MPI library, one pointer wide so that results stay in a register.
+//! What can go wrong between this program and an MPI library, one pointer wide so that results stay
+//! in a register.
 //!
 //! Called by every module of this crate; calls nothing.
 
@@ -8,7 +9,8 @@ use std::fmt;
 /// Result of every fallible call of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// An error; the details are behind one pointer because the fast path returns `Result<(), Error>` for each message.
+/// An error; the details are behind one pointer because the fast path returns `Result<(), Error>`
+/// for each message.
 pub struct Error(Box<Problem>);
 
 /// What went wrong.
@@ -17,7 +19,8 @@ pub struct Error(Box<Problem>);
 pub enum Problem {
     /// No candidate could be opened. `tried` has one line per candidate with the loader's reason.
     #[error(
-        "no MPI library could be opened.\nTried:\n{tried}Name one with WEFT_MPI_LIBRARY=/path/to/libmpi.so, or start the \
+        "no MPI library could be opened.\nTried:\n{tried}Name one with \
+         WEFT_MPI_LIBRARY=/path/to/libmpi.so, or start the \
          program with the MPI's own mpiexec (or `weft run`)"
     )]
     NoLibrary {
@@ -26,7 +29,8 @@ pub enum Problem {
     },
     /// The library was opened and is not an MPI this crate can talk to.
     #[error(
-        "{path} cannot be used: {reason}. Name another library with WEFT_MPI_LIBRARY=/path/to/libmpi.so"
+        "{path} cannot be used: {reason}. Name another library with \
+         WEFT_MPI_LIBRARY=/path/to/libmpi.so"
     )]
     Unusable {
         /// The library as it was opened.

@@ -115,8 +115,9 @@ impl TypedLayout {
         Ok(layout)
     }
 
-    /// MPI reads the type array as integers or pointers. The allocators of this platform align every block of 8 bytes or more
-    /// to 16; a shorter one (a single MPICH handle) is grown until it is such a block.
+    /// MPI reads the type array as integers or pointers. The allocators of this platform align
+    /// every block of 8 bytes or more to 16; a shorter one (a single MPICH handle) is grown until
+    /// it is such a block.
     fn align_types(&mut self) {
         self.types.reserve(16);
         assert!(

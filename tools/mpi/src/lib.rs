@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Run-time binding to any MPI, so that one binary measures every MPI on the machine.
 //!
-//! A benchmark linked against one MPI speaks only that MPI's binary interface: Open MPI names its predefined objects by the
-//! addresses of exported variables, MPICH and its family (Intel MPI, MVAPICH, Cray MPICH) by integers. Comparing them with two
-//! executables would compare two compilers' outputs too. This crate opens the library when the program starts, looks each
-//! function up once, and keeps plain function pointers; a call is one indirect jump, which is what a call through the
-//! procedure linkage table of a directly linked program costs.
+//! A benchmark linked against one MPI speaks only that MPI's binary interface: Open MPI names its
+//! predefined objects by the addresses of exported variables, MPICH and its family (Intel MPI,
+//! MVAPICH, Cray MPICH) by integers. Comparing them with two executables would compare two
+//! compilers' outputs too. This crate opens the library when the program starts, looks each
+//! function up once, and keeps plain function pointers; a call is one indirect jump, which is what
+//! a call through the procedure linkage table of a directly linked program costs.
 //!
 //! In the order of a program's life:
-//! - [`locate`]: which library files to try, from `WEFT_MPI_LIBRARY`, the launcher's environment and the launcher's own path
+//! - [`locate`]: which library files to try, from `WEFT_MPI_LIBRARY`, the launcher's environment
+//!   and the launcher's own path
 //! - [`library`]: opens one and finds out which binary interface it has
 //! - [`abi`]: the constants and the status layout of each interface
 //! - `table`: the functions, grouped
 //! - [`session`]: initialise, finalise, abort, clock, names
 //! - [`communicator`]: rank, size, blocking messages, split
-//! - [`collective`]: barrier, broadcast, reductions, exchanges; [`layout`]: where each rank's part lies in an exchange
+//! - [`collective`]: barrier, broadcast, reductions, exchanges; [`layout`]: where each rank's part
+//!   lies in an exchange
 //! - [`neighbours`]: communicators of neighbours; [`threads`]: one communicator for several threads
-//! - [`planned`]: a collective with its memory, blocking, non-blocking or persistent; `shape` and `entry` know the functions
-//! - [`requests`]: messages in flight, inside a scope that always waits for them; [`buffer`]: the page-aligned memory they use
+//! - [`planned`]: a collective with its memory, blocking, non-blocking or persistent; `shape` and
+//!   `entry` know the functions
+//! - [`requests`]: messages in flight, inside a scope that always waits for them; [`buffer`]: the
+//!   page-aligned memory they use
 //! - [`persistent`]: messages planned once and started often
 //! - [`window`] and [`one_sided`]: memory that other ranks reach, and the accesses to it
 //! - [`sleepers`]: children for those who ask whether an MPI bears a fork
 //! - [`error`]: what went wrong, in sentences
 //!
-//! Everything public is safe: lengths are checked, buffers of messages in flight cannot be touched, and a session stays on
-//! the thread that initialised it.
+//! Everything public is safe: lengths are checked, buffers of messages in flight cannot be touched,
+//! and a session stays on the thread that initialised it.
 
 pub mod abi;
 pub mod buffer;

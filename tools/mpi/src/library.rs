@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One opened MPI library: opens candidates until one is an MPI, finds out its binary interface and looks symbols up.
+//! One opened MPI library: opens candidates until one is an MPI, finds out its binary interface and
+//! looks symbols up.
 //!
-//! Called by session; calls locate for nothing (it is handed the list) and abi to recognise the interface. Source: dlopen(3).
-//! The library is never closed: MPI libraries leave threads and exit handlers behind.
+//! Called by session; calls locate for nothing (it is handed the list) and abi to recognise the
+//! interface. Source: dlopen(3). The library is never closed: MPI libraries leave threads and exit
+//! handlers behind.
 
 use crate::abi::{self, Abi, LONGEST_STRING_BYTES};
 use crate::error::{Error, Problem, Result};
@@ -24,8 +26,9 @@ impl Library {
     /// Opens the first candidate that can be opened. Setup; runs the library's constructors.
     ///
     /// # Errors
-    /// `NoLibrary` with the loader's reason for each candidate; `Unusable` when the first that opens is not an MPI this crate
-    /// knows (it stays in the process, so trying another one after it would mix two MPIs).
+    /// `NoLibrary` with the loader's reason for each candidate; `Unusable` when the first that
+    /// opens is not an MPI this crate knows (it stays in the process, so trying another one after
+    /// it would mix two MPIs).
     pub fn open(candidates: &[Candidate]) -> Result<Self> {
         let mut tried = String::new();
         for candidate in candidates {
@@ -54,7 +57,8 @@ impl Library {
         let version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int =
             unsafe { library.function(c"MPI_Get_library_version") }?;
         library.path = path_of(version as *const c_void).unwrap_or(library.path);
-        // SAFETY: the standard allows this call before MPI_Init, and read_string gives it the room it asks for.
+        // SAFETY: the standard allows this call before MPI_Init, and read_string gives it the room
+        // it asks for.
         library.version = read_string(|text, length| unsafe { version(text, length) });
         if let Some(reason) = foreign_interface(&library.path) {
             let path = library.path.display().to_string();
@@ -93,7 +97,8 @@ impl Library {
     /// A function, as the pointer type `F`.
     ///
     /// # Safety
-    /// `F` must be an `extern "C"` function pointer with the signature of the function of that name.
+    /// `F` must be an `extern "C"` function pointer with the signature of the function of that
+    /// name.
     pub(crate) unsafe fn function<F: Copy>(&self, name: &CStr) -> Result<F> {
         const {
             assert!(
@@ -102,11 +107,13 @@ impl Library {
             )
         };
         let address = self.address(name).ok_or_else(|| self.lacks(name))?;
-        // SAFETY: F is a function pointer of pointer size (asserted above), its signature is the caller's promise.
+        // SAFETY: F is a function pointer of pointer size (asserted above), its signature is the
+        // caller's promise.
         Ok(unsafe { std::mem::transmute_copy::<NonNull<c_void>, F>(&address) })
     }
 
-    /// The first of two functions with the same signature that there is: the standard's name, then the one it had before.
+    /// The first of two functions with the same signature that there is: the standard's name, then
+    /// the one it had before.
     ///
     /// # Safety
     /// As [`Library::function`], for both names.
@@ -135,7 +142,8 @@ impl Library {
     }
 }
 
-/// Why a file cannot be used although it calls itself one of the known MPIs: its name says that it has another interface.
+/// Why a file cannot be used although it calls itself one of the known MPIs: its name says that it
+/// has another interface.
 fn foreign_interface(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
     if name.starts_with("libmpi_abi.") {
@@ -150,7 +158,8 @@ fn foreign_interface(path: &Path) -> Option<String> {
 /// Characters of a version line worth keeping (chosen).
 const VERSION_LINE_LIMIT: usize = 160;
 
-/// MPICH's version has a line for each of its facts; from "MPICH CC:" or "MPICH configure:" on they describe the build.
+/// MPICH's version has a line for each of its facts; from "MPICH CC:" or "MPICH configure:" on they
+/// describe the build.
 fn one_line(version: &str) -> String {
     let is_about_the_build = |line: &&str| {
         [" configure:", " CC:"]
@@ -162,7 +171,8 @@ fn one_line(version: &str) -> String {
     words.join(" ").chars().take(VERSION_LINE_LIMIT).collect()
 }
 
-/// Calls an MPI function that fills a string, and returns the string without its zero and surrounding white space.
+/// Calls an MPI function that fills a string, and returns the string without its zero and
+/// surrounding white space.
 pub(crate) fn read_string(fill: impl FnOnce(*mut c_char, *mut c_int) -> c_int) -> String {
     let mut text = vec![0u8; LONGEST_STRING_BYTES + 1];
     let mut length: c_int = 0;
@@ -179,11 +189,13 @@ pub(crate) fn read_string(fill: impl FnOnce(*mut c_char, *mut c_int) -> c_int) -
 fn open_one(path: &Path) -> std::result::Result<NonNull<c_void>, String> {
     let name = CString::new(path.as_os_str().as_bytes())
         .map_err(|_| "its name holds a zero byte".to_owned())?;
-    // RTLD_GLOBAL: the plug-ins of Open MPI 4 resolve their symbols against the library that loaded them.
-    // SAFETY: the name is a C string; running an MPI library's constructors is what the caller asks for.
+    // RTLD_GLOBAL: the plug-ins of Open MPI 4 resolve their symbols against the library that loaded
+    // them. SAFETY: the name is a C string; running an MPI library's constructors is what the
+    // caller asks for.
     let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
     NonNull::new(handle).ok_or_else(|| {
-        // SAFETY: dlerror returns null or a C string that stays valid until this thread's next dl call.
+        // SAFETY: dlerror returns null or a C string that stays valid until this thread's next dl
+        // call.
         let text = unsafe { libc::dlerror() };
         if text.is_null() {
             return "the loader gave no reason".to_owned();
@@ -269,7 +281,8 @@ mod tests {
 
     #[test]
     fn version_is_one_line_without_the_build() {
-        let mpich = "MPICH Version:      4.0.2\nMPICH Device:\tch4:ucx\nMPICH configure:\t--prefix=/usr\nMPICH CC:\tgcc\n";
+        let mpich = "MPICH Version:      4.0.2\nMPICH Device:\tch4:ucx\nMPICH \
+            configure:\t--prefix=/usr\nMPICH CC:\tgcc\n";
         assert_eq!(
             one_line(mpich),
             "MPICH Version: 4.0.2 MPICH Device: ch4:ucx"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which MPI library a process belongs to: a list of files to try, best first, each with the reason it is on the list.
+//! Which MPI library a process belongs to: a list of files to try, best first, each with the reason
+//! it is on the list.
 //!
-//! Called by session through [`candidates`]; library opens them. A rank does not know which MPI started it, but its surroundings
-//! do: `WEFT_MPI_LIBRARY` says it outright, the launcher leaves variables behind, and the launcher itself is one of the
-//! ancestors of the process, installed beside its library.
+//! Called by session through [`candidates`]; library opens them. A rank does not know which MPI
+//! started it, but its surroundings do: `WEFT_MPI_LIBRARY` says it outright, the launcher leaves
+//! variables behind, and the launcher itself is one of the ancestors of the process, installed
+//! beside its library.
 
 use crate::abi::Abi;
 use std::ffi::OsString;
@@ -23,7 +25,8 @@ pub struct Candidate {
     pub why: String,
 }
 
-/// What the decision depends on; taken from the process by [`Surroundings::of_this_process`], made up in tests.
+/// What the decision depends on; taken from the process by [`Surroundings::of_this_process`], made
+/// up in tests.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings {
     /// Environment of the process.
@@ -87,8 +90,8 @@ impl Surroundings {
     }
 }
 
-/// The list of libraries to try, best first. Never empty; with [`LIBRARY_VARIABLE`] set it has that one entry, because a named
-/// library that cannot be opened must not silently become another one.
+/// The list of libraries to try, best first. Never empty; with [`LIBRARY_VARIABLE`] set it has that
+/// one entry, because a named library that cannot be opened must not silently become another one.
 pub fn candidates(surroundings: &Surroundings) -> Vec<Candidate> {
     if let Some(path) = surroundings.value(LIBRARY_VARIABLE) {
         return vec![Candidate {
@@ -139,7 +142,8 @@ fn sonames(family: Option<Abi>) -> &'static [&'static str] {
     }
 }
 
-/// Library folders next to `bin/launcher`, in the layouts of wheels, distributions and vendors; only files that exist.
+/// Library folders next to `bin/launcher`, in the layouts of wheels, distributions and vendors;
+/// only files that exist.
 fn beside_launcher(executable: &Path, family: Option<Abi>, list: &mut Vec<Candidate>) {
     let Some(root) = executable.parent().and_then(Path::parent) else {
         return;
@@ -179,7 +183,8 @@ fn ancestor_executables() -> Vec<PathBuf> {
     list
 }
 
-/// The parent's id is the second field after the parenthesised name, which may itself hold spaces and parentheses (proc(5)).
+/// The parent's id is the second field after the parenthesised name, which may itself hold spaces
+/// and parentheses (proc(5)).
 fn parent_in_stat(stat: &str) -> Option<u32> {
     stat.rsplit_once(')')?
         .1

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Communicators in which each rank says from whom it takes and to whom it gives, for neighbourhood collectives.
+//! Communicators in which each rank says from whom it takes and to whom it gives, for neighbourhood
+//! collectives.
 //!
 //! Called by programs; the result is used by planned. Source: MPI 3.1, section 7.5.4.
 
@@ -8,8 +9,9 @@ use crate::error::{Error, Result};
 use std::ffi::c_int;
 
 impl<'session> Communicator<'session> {
-    /// `MPI_Dist_graph_create_adjacent` with equal weights and ranks as they are. Collective; setup. A rank may be listed
-    /// several times; the n-th message from a rank then meets the n-th place for it.
+    /// `MPI_Dist_graph_create_adjacent` with equal weights and ranks as they are. Collective;
+    /// setup. A rank may be listed several times; the n-th message from a rank then meets the n-th
+    /// place for it.
     ///
     /// # Errors
     /// `Argument` for a rank that there is not; `Call` when MPI fails.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Accesses to another rank's window, and the calls that begin and end them.
 //!
-//! Called by programs; extends window. An access is open until a completing call for its rank (flush, flush_local, unlock,
-//! unlock_all, fence, complete); until then the window's buffers cannot be reached. All calls are fast path.
+//! Called by programs; extends window. An access is open until a completing call for its rank
+//! (flush, flush_local, unlock, unlock_all, fence, complete); until then the window's buffers
+//! cannot be reached. All calls are fast path.
 
 use crate::abi::{Datatype, Operation};
 use crate::communicator::element_count;
@@ -110,8 +111,8 @@ impl Window<'_> {
     /// `MPI_Put` of a part of the outgoing buffer.
     ///
     /// # Errors
-    /// `Argument` when a part lies outside its buffer or window, is no whole number of elements, or accesses to another rank
-    /// are open; `Call` when MPI fails. The same for all methods below.
+    /// `Argument` when a part lies outside its buffer or window, is no whole number of elements, or
+    /// accesses to another rank are open; `Call` when MPI fails. The same for all methods below.
     #[inline]
     pub fn put(&mut self, part: Range<usize>, kind: Datatype, there: There) -> Result<()> {
         let access = self.open(&part, self.outgoing.len(), kind, there)?;
@@ -124,8 +125,8 @@ impl Window<'_> {
             count,
             displacement,
         } = access;
-        // SAFETY: the part lies in the outgoing buffer and the place in the other's window (checked by open); the buffer is not
-        // touched until a completing call.
+        // SAFETY: the part lies in the outgoing buffer and the place in the other's window (checked
+        // by open); the buffer is not touched until a completing call.
         let code = unsafe {
             let from = self
                 .outgoing
@@ -259,7 +260,8 @@ impl Window<'_> {
         session.check("MPI_Get_accumulate", code)
     }
 
-    /// `MPI_Fetch_and_op` of the first element of the outgoing buffer into the first of the incoming one.
+    /// `MPI_Fetch_and_op` of the first element of the outgoing buffer into the first of the
+    /// incoming one.
     ///
     /// # Errors
     /// As [`Window::put`].
@@ -292,7 +294,8 @@ impl Window<'_> {
         session.check("MPI_Fetch_and_op", code)
     }
 
-    /// `MPI_Compare_and_swap`: the first element of the outgoing buffer, where the compared one is there.
+    /// `MPI_Compare_and_swap`: the first element of the outgoing buffer, where the compared one is
+    /// there.
     ///
     /// # Errors
     /// As [`Window::put`].
@@ -306,7 +309,8 @@ impl Window<'_> {
             self.communicator.session,
             self.communicator.type_handle(kind),
         );
-        // SAFETY: as in get_accumulate, for one element; the compared buffer is the shortest and was checked.
+        // SAFETY: as in get_accumulate, for one element; the compared buffer is the shortest and
+        // was checked.
         let code = unsafe {
             let from = self.outgoing.start().as_ptr().cast_const().cast();
             let compared = self.compared.start().as_ptr().cast_const().cast();

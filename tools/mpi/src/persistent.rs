@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Persistent messages between two ranks: planned once for one buffer, then started and waited for as often as wished.
+//! Persistent messages between two ranks: planned once for one buffer, then started and waited for
+//! as often as wished.
 //!
-//! Made by programs from a communicator. As in planned, the buffer belongs to the messages and is reachable only while none of
-//! them is in flight. Source: MPI 3.1, section 3.9.
+//! Made by programs from a communicator. As in planned, the buffer belongs to the messages and is
+//! reachable only while none of them is in flight. Source: MPI 3.1, section 3.9.
 
 use crate::abi::Datatype;
 use crate::buffer::Buffer;
@@ -61,7 +62,8 @@ impl<'a> Persistent<'a> {
     /// Plans one message for each part of the buffer, in place of those planned before. Setup.
     ///
     /// # Errors
-    /// `Argument` when a part lies outside or is no whole number of elements; `Call` when MPI fails.
+    /// `Argument` when a part lies outside or is no whole number of elements; `Call` when MPI
+    /// fails.
     pub fn plan(&mut self, parts: impl IntoIterator<Item = Range<usize>>) -> Result<()> {
         self.release()?;
         self.requests.clear();
@@ -100,7 +102,8 @@ impl<'a> Persistent<'a> {
             &session.functions.point,
             self.communicator.type_handle(kind),
         );
-        // SAFETY: the buffer holds the elements and lives until the request is freed; the slot has room for a handle.
+        // SAFETY: the buffer holds the elements and lives until the request is freed; the slot has
+        // room for a handle.
         let code = unsafe {
             match direction {
                 Direction::Send => {
@@ -184,7 +187,8 @@ impl<'a> Persistent<'a> {
         let session = self.communicator.session;
         let width = session.abi.handle_bytes();
         for index in 0..std::mem::take(&mut self.count) {
-            // SAFETY: handle `index` was written by plan; a persistent request that is inactive is freed once.
+            // SAFETY: handle `index` was written by plan; a persistent request that is inactive is
+            // freed once.
             let code = unsafe {
                 let slot = self.requests.as_mut_ptr().cast::<u8>().add(index * width);
                 (session.functions.point.request_free)(slot.cast())

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A collective with its memory, ready to be run as often as wished, in any of its forms.
 //!
-//! Made by programs from a communicator; calls entry through [`Call`]. The memory belongs to the collective: its bytes are
-//! reachable only while none of its requests is in flight, so MPI never touches what Rust has given away. What each collective
-//! looks like to MPI is in shape.
+//! Made by programs from a communicator; calls entry through [`Call`]. The memory belongs to the
+//! collective: its bytes are reachable only while none of its requests is in flight, so MPI never
+//! touches what Rust has given away. What each collective looks like to MPI is in shape.
 
 use crate::abi::{Datatype, Operation};
 use crate::buffer::Buffer;
@@ -55,11 +55,12 @@ pub struct Planned<'a> {
 }
 
 impl<'a> Planned<'a> {
-    /// Looks the function up and makes the memory. Setup; every rank must plan the same. The size is 0 until resized.
+    /// Looks the function up and makes the memory. Setup; every rank must plan the same. The size
+    /// is 0 until resized.
     ///
     /// # Errors
-    /// `Unusable` when this MPI lacks the function, which happens with persistent forms; `Argument` when a neighbourhood
-    /// collective is planned on a communicator without neighbours.
+    /// `Unusable` when this MPI lacks the function, which happens with persistent forms; `Argument`
+    /// when a neighbourhood collective is planned on a communicator without neighbours.
     pub fn new(communicator: &'a Communicator<'a>, plan: Plan) -> Result<Self> {
         let call = Call::load(communicator.session.library(), plan.which, plan.form)?;
         let parts = plan.which.parts(communicator)?;
@@ -79,7 +80,8 @@ impl<'a> Planned<'a> {
     /// Chooses the size: bytes of one part, or of the whole for reductions that scatter. Setup.
     ///
     /// # Errors
-    /// `Argument` when it is above the plan's largest or no whole number of elements; `Call` when MPI fails.
+    /// `Argument` when it is above the plan's largest or no whole number of elements; `Call` when
+    /// MPI fails.
     pub fn resize(&mut self, size_bytes: usize) -> Result<()> {
         self.release()?;
         if size_bytes > self.plan.largest_bytes {
@@ -91,7 +93,8 @@ impl<'a> Planned<'a> {
         self.prepare()
     }
 
-    /// Names the root of a rooted collective for the runs to come. Costs a planning for the persistent form, else nothing.
+    /// Names the root of a rooted collective for the runs to come. Costs a planning for the
+    /// persistent form, else nothing.
     ///
     /// # Errors
     /// `Argument` for a rank that there is not; `Call` when MPI fails.
@@ -109,7 +112,8 @@ impl<'a> Planned<'a> {
         self.prepare()
     }
 
-    /// What this rank gives: all its parts, back to back. A broadcast gives and takes in one place, [`Planned::taken`].
+    /// What this rank gives: all its parts, back to back. A broadcast gives and takes in one place,
+    /// [`Planned::taken`].
     ///
     /// # Panics
     /// While a request is in flight.
@@ -161,7 +165,8 @@ impl<'a> Planned<'a> {
             }
             Form::Persistent => {
                 let session = self.communicator.session;
-                // SAFETY: `release` and `prepare` left an inactive persistent request; its buffers live as long as it does.
+                // SAFETY: `release` and `prepare` left an inactive persistent request; its buffers
+                // live as long as it does.
                 let code = unsafe { (session.functions.point.start)(self.request_room()) };
                 session.check("MPI_Start", code)?;
                 self.state = State::Started;
@@ -229,7 +234,8 @@ impl<'a> Planned<'a> {
         );
     }
 
-    /// Calls the function: runs the blocking form, starts the non-blocking one, plans the persistent one.
+    /// Calls the function: runs the blocking form, starts the non-blocking one, plans the
+    /// persistent one.
     #[inline]
     fn launch(&mut self) -> Result<()> {
         let session = self.communicator.session;
@@ -245,8 +251,9 @@ impl<'a> Planned<'a> {
             no_info: session.no_info,
             request: &mut self.request,
         };
-        // SAFETY: both buffers hold what the places say (resize checked the size against the plan, and new made the memory for
-        // the plan's largest); they are neither touched nor freed while the request lives (assert_idle, Drop).
+        // SAFETY: both buffers hold what the places say (resize checked the size against the plan,
+        // and new made the memory for the plan's largest); they are neither touched nor freed while
+        // the request lives (assert_idle, Drop).
         let code = unsafe { self.call.run(&self.places, arguments, end) };
         session.check(self.plan.which.name(), code)
     }

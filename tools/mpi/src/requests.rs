@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages in flight: started inside a scope that does not end before all of them have.
 //!
-//! Called by programs through [`Communicator::scope`]; calls isend, irecv, waitall and testall. The scope borrows every buffer it
-//! uses until it ends, and it always ends with a wait, so MPI never touches memory that Rust has given away. Nothing is
-//! allocated inside: [`Requests`] is made once.
+//! Called by programs through [`Communicator::scope`]; calls isend, irecv, waitall and testall. The
+//! scope borrows every buffer it uses until it ends, and it always ends with a wait, so MPI never
+//! touches memory that Rust has given away. Nothing is allocated inside: [`Requests`] is made once.
 
 use crate::abi::Datatype;
 use crate::buffer::Buffer;
@@ -48,7 +48,8 @@ pub struct Scope<'scope, 'env> {
 }
 
 impl Communicator<'_> {
-    /// Runs `body`, which starts messages, and waits for all of them before it returns, also when `body` fails. Fast path.
+    /// Runs `body`, which starts messages, and waits for all of them before it returns, also when
+    /// `body` fails. Fast path.
     ///
     /// # Errors
     /// What `body` returns, or `Call` when waiting fails.
@@ -95,7 +96,8 @@ impl<'env> Scope<'_, 'env> {
             self.communicator.session.functions.point.isend,
         );
         let handle = communicator.type_handle(kind);
-        // SAFETY: the range lies in the buffer, which the scope borrows until it has waited; the slot has room for a request.
+        // SAFETY: the range lies in the buffer, which the scope borrows until it has waited; the
+        // slot has room for a request.
         let code = unsafe {
             isend(
                 start.cast_const().cast(),
@@ -110,7 +112,8 @@ impl<'env> Scope<'_, 'env> {
         self.started(communicator.session.check("MPI_Isend", code))
     }
 
-    /// `MPI_Irecv` into a range of `buffer`. Ranges of several receives may overlap; what then arrives there is unspecified.
+    /// `MPI_Irecv` into a range of `buffer`. Ranges of several receives may overlap; what then
+    /// arrives there is unspecified.
     ///
     /// # Errors
     /// As [`Scope::isend`].
@@ -129,7 +132,8 @@ impl<'env> Scope<'_, 'env> {
             self.communicator.session.functions.point.irecv,
         );
         let handle = communicator.type_handle(kind);
-        // SAFETY: as in isend; nobody reads or writes the bytes from Rust while the shared borrow lasts.
+        // SAFETY: as in isend; nobody reads or writes the bytes from Rust while the shared borrow
+        // lasts.
         let code = unsafe {
             irecv(
                 start.cast(),
@@ -153,14 +157,16 @@ impl<'env> Scope<'_, 'env> {
         let session = self.communicator.session;
         let (count, ignore) = (self.started as c_int, session.abi.status_ignore() as Target);
         self.started = 0;
-        // SAFETY: the first `count` handles were written by isend or irecv and not waited for since.
+        // SAFETY: the first `count` handles were written by isend or irecv and not waited for
+        // since.
         let code = unsafe {
             (session.functions.point.waitall)(count, self.requests.room.as_mut_ptr().cast(), ignore)
         };
         session.check("MPI_Waitall", code)
     }
 
-    /// `MPI_Testall`: whether everything started so far has ended. Lets MPI make progress; does not block.
+    /// `MPI_Testall`: whether everything started so far has ended. Lets MPI make progress; does not
+    /// block.
     ///
     /// # Errors
     /// `Call` when MPI fails.
@@ -186,7 +192,8 @@ impl<'env> Scope<'_, 'env> {
             return Err(too_many(self.requests.limit));
         }
         let width = self.communicator.session.abi.handle_bytes();
-        // SAFETY: `started` is below the limit and a handle is at most as wide as a usize, of which there are `limit`.
+        // SAFETY: `started` is below the limit and a handle is at most as wide as a usize, of which
+        // there are `limit`.
         Ok(unsafe {
             self.requests
                 .room

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The life of MPI in this process: find the library, initialise, ask for names and the clock, finalise or abort.
+//! The life of MPI in this process: find the library, initialise, ask for names and the clock,
+//! finalise or abort.
 //!
-//! Called by programs; calls locate and library once, then hands out communicators that use the function table.
+//! Called by programs; calls locate and library once, then hands out communicators that use the
+//! function table.
 
 use crate::abi::{self, Abi, Datatype, Operation};
 use crate::communicator::Communicator;
@@ -42,26 +44,30 @@ pub struct Session {
     _stays_on_its_thread: PhantomData<*mut ()>,
 }
 
-/// Whether this process has had a session; MPI 3 allows no second initialisation, not even after finalising.
+/// Whether this process has had a session; MPI 3 allows no second initialisation, not even after
+/// finalising.
 static INITIALISED: OnceLock<()> = OnceLock::new();
 
 impl Session {
-    /// Finds the library of the launcher that started this process, opens it and calls `MPI_Init`. Setup; blocks until all
-    /// ranks have called it.
+    /// Finds the library of the launcher that started this process, opens it and calls `MPI_Init`.
+    /// Setup; blocks until all ranks have called it.
     ///
     /// # Errors
-    /// `NoLibrary` or `Unusable` when no MPI fits (see [`Library::open`]), `AlreadyInitialised`, `Call` when MPI itself fails.
+    /// `NoLibrary` or `Unusable` when no MPI fits (see [`Library::open`]), `AlreadyInitialised`,
+    /// `Call` when MPI itself fails.
     pub fn init() -> Result<Self> {
         let mut session = Self::open()?;
         let begin = Instant::now();
-        // SAFETY: MPI 2 and later allow null for both arguments; INITIALISED makes this the only call.
+        // SAFETY: MPI 2 and later allow null for both arguments; INITIALISED makes this the only
+        // call.
         let code =
             unsafe { (session.functions.environment.init)(ptr::null_mut(), ptr::null_mut()) };
         session.init_duration = begin.elapsed();
         session.initialised("MPI_Init", code)
     }
 
-    /// As [`Session::init`] with a thread level; returns what the library grants, which may be less. Setup.
+    /// As [`Session::init`] with a thread level; returns what the library grants, which may be
+    /// less. Setup.
     ///
     /// # Errors
     /// As [`Session::init`].
@@ -70,7 +76,8 @@ impl Session {
         let mut provided: c_int = 0;
         let init_thread = session.functions.environment.init_thread;
         let begin = Instant::now();
-        // SAFETY: null arguments are allowed, `provided` is writable; INITIALISED makes this the only call.
+        // SAFETY: null arguments are allowed, `provided` is writable; INITIALISED makes this the
+        // only call.
         let code = unsafe {
             init_thread(
                 ptr::null_mut(),
@@ -161,7 +168,8 @@ impl Session {
     /// # Errors
     /// `Call` when MPI fails.
     pub fn finalize(self) -> Result<()> {
-        // SAFETY: initialised, once (self is consumed); no communicator borrows the session any more.
+        // SAFETY: initialised, once (self is consumed); no communicator borrows the session any
+        // more.
         let code = unsafe { (self.functions.environment.finalize)() };
         self.check("MPI_Finalize", code)
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What each collective looks like to MPI: how many parts it gives and takes, and in what order its arguments come.
+//! What each collective looks like to MPI: how many parts it gives and takes, and in what order its
+//! arguments come.
 //!
-//! Called by planned; calls entry. Parts lie back to back in one buffer on each side, all of one size; reductions that scatter
-//! share one size out over the ranks, the first ones taking one element more where it does not divide.
+//! Called by planned; calls entry. Parts lie back to back in one buffer on each side, all of one
+//! size; reductions that scatter share one size out over the ranks, the first ones taking one
+//! element more where it does not divide.
 
 use crate::abi::Datatype;
 use crate::communicator::{Communicator, element_count};
@@ -230,7 +232,8 @@ pub(crate) enum Call {
 
 impl Call {
     /// # Safety
-    /// `given` and `taken` hold what `places` says, until the request in `end` has ended; the handles are this library's.
+    /// `given` and `taken` hold what `places` says, until the request in `end` has ended; the
+    /// handles are this library's.
     #[inline]
     pub(crate) unsafe fn run(&self, places: &Places, arguments: Arguments, end: End) -> c_int {
         let Arguments {
@@ -244,8 +247,9 @@ impl Call {
         let (from, to) = (&places.given, &places.taken);
         let (from_typed, to_typed) = (&places.given_typed, &places.taken_typed);
         let addresses = places.addresses.as_ptr();
-        // SAFETY: in each arm the counts and displacements describe the buffers, which is the caller's promise; the arrays have
-        // one entry per rank or neighbour and live in `places` as long as the request.
+        // SAFETY: in each arm the counts and displacements describe the buffers, which is the
+        // caller's promise; the arrays have one entry per rank or neighbour and live in `places` as
+        // long as the request.
         unsafe {
             match self {
                 Self::Nothing(call) => call.call(end),

@@ -16,7 +16,8 @@ impl Sleepers {
     pub fn fork(count: usize) -> Result<Self> {
         let mut children = Self(Vec::with_capacity(count));
         for index in 0..count {
-            // SAFETY: the child calls nothing but prctl, pause and _exit, which are safe after a fork.
+            // SAFETY: the child calls nothing but prctl, pause and _exit, which are safe after a
+            // fork.
             match unsafe { libc::fork() } {
                 -1 => {
                     let limit =

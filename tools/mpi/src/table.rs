@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The MPI functions this crate calls, as plain function pointers, looked up once.
 //!
-//! Filled by library through [`Functions::load`]; called by session, communicator, collective, requests,
-//! persistent, planned and window. Signatures are those
-//! of the MPI 3.1 standard with every handle as `usize` (see abi for why that fits both interfaces).
+//! Filled by library through [`Functions::load`]; called by session, communicator, collective,
+//! requests, persistent, planned and window. Signatures are those of the MPI 3.1 standard with
+//! every handle as `usize` (see abi for why that fits both interfaces).
 
 use crate::error::Result;
 use crate::library::Library;
@@ -25,8 +25,8 @@ macro_rules! functions {
         impl $group {
             fn load(library: &Library) -> Result<Self> {
                 Ok(Self {
-                    // SAFETY: the name is the standard's and the pointer type is the standard's signature for that name, with
-                    // handles widened as abi explains.
+                    // SAFETY: the name is the standard's and the pointer type is the standard's
+                    // signature for that name, with handles widened as abi explains.
                     $($field: unsafe { library.function($name) }?,)*
                 })
             }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A window: memory of each rank that the others reach, its local buffers, and the ways to say when an access has ended.
+//! A window: memory of each rank that the others reach, its local buffers, and the ways to say when
+//! an access has ended.
 //!
-//! Made by programs from a communicator; one_sided holds the accesses. Every rank's window is equally long, so that places are
-//! checked here before MPI sees them. The local buffers belong to the window and are reachable only while no access is open,
-//! so MPI never reads or writes what Rust has given away. Source: MPI 3.1, chapter 11.
+//! Made by programs from a communicator; one_sided holds the accesses. Every rank's window is
+//! equally long, so that places are checked here before MPI sees them. The local buffers belong to
+//! the window and are reachable only while no access is open, so MPI never reads or writes what
+//! Rust has given away. Source: MPI 3.1, chapter 11.
 
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
@@ -46,7 +48,8 @@ pub struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    /// A window of `length` bytes on each rank, and local buffers of the same length. Collective; setup.
+    /// A window of `length` bytes on each rank, and local buffers of the same length. Collective;
+    /// setup.
     ///
     /// # Errors
     /// `Call` when MPI fails.
@@ -163,14 +166,16 @@ impl<'a> Window<'a> {
         );
     }
 
-    /// Copies from this rank's own window. The accesses of others must have ended, as after a flush there and a barrier.
+    /// Copies from this rank's own window. The accesses of others must have ended, as after a flush
+    /// there and a barrier.
     ///
     /// # Panics
     /// When the place lies outside.
     pub fn read_own(&self, place: usize, bytes: &mut [u8]) {
         self.assert_inside(place, bytes.len());
-        // SAFETY: inside the window, as asserted; a plain copy of bytes that others may write, which the caller has ordered
-        // before this by MPI's calls. `bytes` is Rust's and cannot overlap.
+        // SAFETY: inside the window, as asserted; a plain copy of bytes that others may write,
+        // which the caller has ordered before this by MPI's calls. `bytes` is Rust's and cannot
+        // overlap.
         unsafe {
             self.start
                 .as_ptr()
@@ -281,7 +286,8 @@ impl Drop for Window<'_> {
         }
         let calls = &self.communicator.session.functions.window;
         if self.is_attached {
-            // SAFETY: attached in make; no access of this rank is open any more, and others' have ended by contract.
+            // SAFETY: attached in make; no access of this rank is open any more, and others' have
+            // ended by contract.
             unsafe { (calls.detach)(self.handle, self.start.as_ptr().cast_const().cast()) };
         }
         // SAFETY: made once, freed once; the memory is freed after this.

@@ -20,7 +20,8 @@ fn main() {
             };
             let seen = stream.run();
             println!(
-                "{fault:?} {seed}: pause {:.0} us (before {:.0}), {:.0} MB/s, during {:.0}, back {:?} ms, healed {:?} ms; again {} lost {} rto {} tail {} suspect {} dup {}",
+                "{fault:?} {seed}: pause {:.0} us (before {:.0}), {:.0} MB/s, during {:.0}, back \
+                 {:?} ms, healed {:?} ms; again {} lost {} rto {} tail {} suspect {} dup {}",
                 seen.pause_us,
                 seen.pause_before_us,
                 seen.before_mb_s,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Links with a rate, a delay, a finite queue and faults; and the packets under way. Called by simulator.
+//! Links with a rate, a delay, a finite queue and faults; and the packets under way. Called by
+//! simulator.
 //!
-//! A link is a first-in-first-out queue, so the time a packet leaves is known when it enters: one event per hop.
+//! A link is a first-in-first-out queue, so the time a packet leaves is known when it enters: one
+//! event per hop.
 
 use slab::Slab;
 use weft_srd::random::Random;
@@ -288,7 +290,8 @@ impl Fabric {
         self.packets.remove(name as usize)
     }
 
-    /// Time between the first bit out of one host and the last bit of a packet of this size in another.
+    /// Time between the first bit out of one host and the last bit of a packet of this size in
+    /// another.
     pub fn crossing_ns(&self, source: usize, target: usize, packet_bytes: u64) -> u64 {
         let hops = if self.topology.same_leaf(source, target) {
             2

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a switch chooses among equal ways: CRC-32 over the 5-tuple, with the switch's own salt. Called by topology.
+//! How a switch chooses among equal ways: CRC-32 over the 5-tuple, with the switch's own salt.
+//! Called by topology.
 //!
 //! Source: the reflected polynomial of IEEE 802.3, which merchant silicon offers for ECMP.
 
@@ -54,7 +55,8 @@ impl FiveTuple {
         bytes[8..10].copy_from_slice(&self.source_port.to_be_bytes());
         bytes[10..12].copy_from_slice(&self.target_port.to_be_bytes());
         bytes[12] = self.protocol;
-        // A CRC is linear: with a salted start alone all switches would split alike. The multiplication breaks that.
+        // A CRC is linear: with a salted start alone all switches would split alike. The
+        // multiplication breaks that.
         let mixed = (u64::from(crc32(0, &bytes)) ^ salt).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         (((mixed >> 32) * u64::from(count)) >> 32) as u32
     }

@@ -59,7 +59,8 @@ pub struct Desk {
     pub done: Vec<u32>,
     /// Messages that failed.
     pub failed_count: u64,
-    /// A datagram in the making: heads are copied to its front, payloads are zeros that nobody reads.
+    /// A datagram in the making: heads are copied to its front, payloads are zeros that nobody
+    /// reads.
     pub scratch: Vec<u8>,
     /// Receiving ends of the baseline, by message.
     pub sinks: Vec<Option<Sink>>,

@@ -24,7 +24,8 @@ pub enum Scenario {
     Alltoall,
     /// A permutation during which a spine silently drops everything
     SpineFailure,
-    /// A stream between two hosts over 4 paths of 500 Mbit/s, one of which swallows everything for half a second
+    /// A stream between two hosts over 4 paths of 500 Mbit/s, one of which swallows everything for
+    /// half a second
     Blackhole,
     /// The same with one path at a tenth of its rate
     SlowPath,
@@ -37,7 +38,8 @@ impl Scenario {
     }
 }
 
-/// Simulates Weft's inter-node transport on a leaf-spine network, beside a TCP-like baseline and a single path
+/// Simulates Weft's inter-node transport on a leaf-spine network, beside a TCP-like baseline and a
+/// single path
 #[derive(Clone, Debug, Parser)]
 #[command(name = "weft sim", after_help = EXAMPLES)]
 pub struct Options {
@@ -47,7 +49,8 @@ pub struct Options {
     /// Hosts, 2 to 4096 [default: 49 for incast, 64 for allreduce and alltoall, otherwise 128]
     #[arg(long, value_name = "N", value_parser = number::<usize>(2..=4096, ""))]
     pub hosts: Option<usize>,
-    /// Bytes of each message, 1 to 2^40 [default: 2 MB; 64 KiB for alltoall and streams; 16 MB in all for allreduce]
+    /// Bytes of each message, 1 to 2^40 [default: 2 MB; 64 KiB for alltoall and streams; 16 MB in
+    /// all for allreduce]
     #[arg(long, value_parser = number::<u64>(1..=1 << 40, " bytes"))]
     pub bytes: Option<u64>,
     /// Repeats a run exactly
@@ -83,13 +86,15 @@ pub struct Options {
 }
 
 const EXAMPLES: &str = "\
-Slowdown is time divided by ideal: the time of the bytes, headers included, at the rate of the links, and of one crossing.
+Slowdown is time divided by ideal: the time of the bytes, headers included, at the rate of the \
+links, and of one crossing.
 
 Examples:
   weft sim incast                              48 hosts to 1, 2 MB each
   weft sim permutation --hosts 1024 --json     the whole machine room
   weft sim spine-failure --plot failure.svg    what a broken switch costs
-  weft sim blackhole                           how long a stream pauses when one of four paths dies";
+  weft sim blackhole                           how long a stream pauses when one of four paths \
+  dies";
 
 impl Options {
     /// How many hosts take part.
@@ -114,7 +119,8 @@ impl Options {
     /// Reads the words after `weft sim`.
     ///
     /// # Errors
-    /// clap's, which also carries the help text: a value out of range, or an option that the scenario would not heed.
+    /// clap's, which also carries the help text: a value out of range, or an option that the
+    /// scenario would not heed.
     pub fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let words = std::iter::once(OsString::from("weft sim")).chain(words);
         let mut command = Self::command();
@@ -126,7 +132,8 @@ impl Options {
             if let Some(name) = refused.filter(|name| **name != "hosts" || options.hosts != Some(2))
             {
                 let text = format!(
-                    "--{name} has no effect on a stream: it runs between 2 hosts over 4 paths of 500 Mbit/s with 9000-byte packets; leave it out"
+                    "--{name} has no effect on a stream: it runs between 2 hosts over 4 paths of \
+                     500 Mbit/s with 9000-byte packets; leave it out"
                 );
                 return Err(command.error(ErrorKind::ArgumentConflict, text));
             }

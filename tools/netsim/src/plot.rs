@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The distribution of slowdowns as SVG: how large a share of messages is slower than so much; of streams, how fast they go over time.
-//! Called by report and stream, and by lib to see first whether the file can be written.
+//! The distribution of slowdowns as SVG: how large a share of messages is slower than so much; of
+//! streams, how fast they go over time. Called by report and stream, and by lib to see first
+//! whether the file can be written.
 
 use std::fs::OpenOptions;
 use std::path::Path;

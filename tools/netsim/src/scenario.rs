@@ -20,7 +20,8 @@ const LIMIT_NS: u64 = 2_000_000_000;
 const SRD_HEADER_BYTES: u64 = 48 + 16;
 /// IPv4 and UDP.
 const IP_BYTES: u64 = 28;
-/// The time after which an empty network of this diameter answers (chosen: four hops there and back, and both hosts).
+/// The time after which an empty network of this diameter answers (chosen: four hops there and
+/// back, and both hosts).
 const ROUND_TRIP_NS: u64 = 9_000;
 
 /// Who carries the messages.
@@ -55,7 +56,8 @@ pub struct Row {
     pub max: f64,
     /// Time until the last message was whole.
     pub end_us: f64,
-    /// Messages that were not whole when the run was given up; their slowdown counts to that moment.
+    /// Messages that were not whole when the run was given up; their slowdown counts to that
+    /// moment.
     pub unfinished: u64,
     /// Packets that hosts sent.
     pub packets: u64,

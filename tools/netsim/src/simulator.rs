@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The events of all hosts and links in the order of time. Called by scenario; calls host and fabric.
+//! The events of all hosts and links in the order of time. Called by scenario; calls host and
+//! fabric.
 //!
-//! A heap of 16-byte entries: a time, an order among equal times, and a code that names a packet or a host.
+//! A heap of 16-byte entries: a time, an order among equal times, and a code that names a packet or
+//! a host.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -19,7 +21,8 @@ const TIMER: u32 = 2 << 30;
 const CARD: u32 = 3 << 30;
 const INDEX: u32 = (1 << 30) - 1;
 
-/// A host gives its card this many bytes at a time (chosen: a few packets, so that delay is not hidden in the host).
+/// A host gives its card this many bytes at a time (chosen: a few packets, so that delay is not
+/// hidden in the host).
 const CARD_BYTES: u64 = 16 << 10;
 
 /// What a run came to.
@@ -58,7 +61,8 @@ pub struct Simulator {
     arrived_ns: HashMap<u32, u64>,
 }
 
-/// Hosts whose processor does something else now and then: what arrives meanwhile waits, and so do timers.
+/// Hosts whose processor does something else now and then: what arrives meanwhile waits, and so do
+/// timers.
 #[derive(Clone, Debug)]
 pub struct Absence {
     /// When, and for how long.
@@ -217,8 +221,8 @@ impl Simulator {
         self.settle(host);
     }
 
-    /// Whether an event waits for its host to come back. What arrived first is then handled first, timers last, as by
-    /// a driver that looks into its sockets before it asks for the time.
+    /// Whether an event waits for its host to come back. What arrived first is then handled first,
+    /// timers last, as by a driver that looks into its sockets before it asks for the time.
     fn waits(&mut self, code: u32) -> bool {
         let Some(absence) = &mut self.absence else {
             return false;
@@ -263,7 +267,8 @@ impl Simulator {
         self.settle(host);
     }
 
-    /// After anything happened to a host: its packets to the card, its timer, what others waited for.
+    /// After anything happened to a host: its packets to the card, its timer, what others waited
+    /// for.
     fn settle(&mut self, host: usize) {
         self.fill_card(host);
         let deadline_ns = self.hosts[host].deadline_ns().max(self.desk.now_ns);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The baseline: one flow, one path, cumulative acknowledgements, slow start, AIMD, fast retransmit, a time-out of at
-//! least 200 ms. It behaves like TCP NewReno (RFC 5681, 6582, 6298) where that matters for loss and fairness.
+//! The baseline: one flow, one path, cumulative acknowledgements, slow start, AIMD, fast
+//! retransmit, a time-out of at least 200 ms. It behaves like TCP NewReno (RFC 5681, 6582, 6298)
+//! where that matters for loss and fairness.
 //!
 //! Called by host. Sequences count packets, not bytes.
 

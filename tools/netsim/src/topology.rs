@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A two-level leaf-spine network without oversubscription: which links there are, and which of them a packet takes.
+//! A two-level leaf-spine network without oversubscription: which links there are, and which of
+//! them a packet takes.
 //!
 //! Called by fabric. Links are numbered: hosts up, hosts down, leaves up, spines down.
 

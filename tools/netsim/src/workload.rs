@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which host sends what to whom and after what, and how long it would take at best. Called by scenario.
+//! Which host sends what to whom and after what, and how long it would take at best. Called by
+//! scenario.
 
 use weft_srd::random::Random;
 
@@ -66,7 +67,8 @@ impl Cut {
         fabric.crossing_ns(source as usize, target as usize, last)
     }
 
-    /// A message alone on an empty network: its bytes at the link's rate, and the last packet's crossing behind them.
+    /// A message alone on an empty network: its bytes at the link's rate, and the last packet's
+    /// crossing behind them.
     fn alone_ns(&self, fabric: &Fabric, transfer: &Transfer) -> u64 {
         let last = self
             .packet_bytes
@@ -214,7 +216,8 @@ impl Workload {
         workload
     }
 
-    /// Every host to every other, beginning with its neighbour, some at a time; at best its link is never idle.
+    /// Every host to every other, beginning with its neighbour, some at a time; at best its link is
+    /// never idle.
     fn alltoall(count: usize, bytes: u64, fabric: &Fabric, cut: &Cut) -> Self {
         let mut workload = Self::default();
         let each = count - 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The classes: sizes and published results. Specified by the NAS Parallel Benchmarks (NPB 3.4), all of it.
+//! The classes: sizes and published results. Specified by the NAS Parallel Benchmarks (NPB 3.4),
+//! all of it.
 //!
 //! Read by ft and is.
 

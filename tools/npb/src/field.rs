@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A field of complex numbers in slabs over the ranks, and its Fourier transforms.
 //!
-//! Called by ft; calls rustfft for one dimension and MPI_Alltoall for the transposition. In space a rank has whole planes, `[z][y][x]` with a
-//! part of z; in frequency it has whole columns, `[z][y][x]` with a part of y. What is sent to one rank lies together, so that one copy
-//! on the side of space is all that the transposition needs besides the exchange.
+//! Called by ft; calls rustfft for one dimension and MPI_Alltoall for the transposition. In space a
+//! rank has whole planes, `[z][y][x]` with a part of z; in frequency it has whole columns,
+//! `[z][y][x]` with a part of y. What is sent to one rank lies together, so that one copy on the
+//! side of space is all that the transposition needs besides the exchange.
 
 use std::sync::Arc;
 
@@ -15,7 +16,8 @@ use weft_ranks::refusal::Failed;
 
 /// One number.
 pub type Number = Complex<f64>;
-/// Columns that are transformed at a time. Chosen: what is gathered for them stays in the first cache.
+/// Columns that are transformed at a time. Chosen: what is gathered for them stays in the first
+/// cache.
 const BLOCK: usize = 16;
 
 /// Extents of a field and of a rank's part.
@@ -105,7 +107,8 @@ impl<'a> Transforms<'a> {
         Ok(())
     }
 
-    /// From frequency to space, without the division by the number of points; `frequency` is used up.
+    /// From frequency to space, without the division by the number of points; `frequency` is used
+    /// up.
     ///
     /// # Errors
     /// What MPI reports.

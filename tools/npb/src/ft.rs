@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! FT: the solution of a diffusion equation by a forward transform and, for each time step, a factor per frequency and a transform back.
+//! FT: the solution of a diffusion equation by a forward transform and, for each time step, a
+//! factor per frequency and a transform back.
 //!
-//! Called by npb; calls field. Source: RNR-94-007, section 2.7, and the formula of NPB for its operations.
+//! Called by npb; calls field. Source: RNR-94-007, section 2.7, and the formula of NPB for its
+//! operations.
 
 use std::f64::consts::PI;
 use std::time::Instant;
@@ -25,7 +27,8 @@ const SUMMED: usize = 1024;
 /// Specified: the greatest relative deviation from the published checksums.
 const TOLERANCE: f64 = 1e-12;
 
-/// Runs it once. As in NPB, one untimed pass touches all memory first, and the time includes making the data.
+/// Runs it once. As in NPB, one untimed pass touches all memory first, and the time includes making
+/// the data.
 ///
 /// # Errors
 /// What MPI reports.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! IS: ranks of keys, by buckets that are exchanged so that each rank has all keys of a range.
 //!
-//! Called by npb. Source: RNR-94-007, section 2.8; each iteration changes two keys, ranks all, and verifies five ranks; the keys are sorted at
-//! the end and compared. The exchange is an allreduce of bucket sizes, an alltoall of counts and an alltoallv of keys.
+//! Called by npb. Source: RNR-94-007, section 2.8; each iteration changes two keys, ranks all, and
+//! verifies five ranks; the keys are sorted at the end and compared. The exchange is an allreduce
+//! of bucket sizes, an alltoall of counts and an alltoallv of keys.
 
 use std::time::Instant;
 
@@ -18,7 +19,8 @@ use weft_ranks::refusal::Failed;
 /// Specified.
 const ITERATIONS: usize = 10;
 
-/// Runs it once. As in NPB, one untimed iteration comes first, and the time is that of the ranking alone.
+/// Runs it once. As in NPB, one untimed iteration comes first, and the time is that of the ranking
+/// alone.
 ///
 /// # Errors
 /// What MPI reports.
@@ -212,7 +214,8 @@ impl<'a> Sorter<'a> {
         wrong
     }
 
-    /// Sorts by the counts, and answers how many keys are not where they belong; all ranks together must have all keys.
+    /// Sorts by the counts, and answers how many keys are not where they belong; all ranks together
+    /// must have all keys.
     fn misplaced(&mut self) -> Result<u64, Failed> {
         let mut sorted = vec![0_i32; self.taken_count];
         for key in &self.taken[..self.taken_count] {
@@ -240,7 +243,8 @@ impl<'a> Sorter<'a> {
     }
 }
 
-/// Deals buckets out so that each rank has about as many keys: the first bucket of each rank, and the end.
+/// Deals buckets out so that each rank has about as many keys: the first bucket of each rank, and
+/// the end.
 fn share(totals: &[i32], keys: usize, ranks: usize) -> Vec<usize> {
     let mut bounds = vec![0];
     let mut sum = 0;

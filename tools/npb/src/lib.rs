@@ -116,7 +116,8 @@ fn run_all(session: &Session, kernel: Kernel, settings: &Settings) -> Result<u8,
     if !ranks.is_power_of_two() || ranks > most {
         if world.rank() == 0 {
             say!(
-                "weft bench {}: {ranks} ranks cannot share class {}; start it with a power of two, at most {most}",
+                "weft bench {}: {ranks} ranks cannot share class {}; start it with a power of two, \
+                 at most {most}",
                 kernel.name().to_ascii_lowercase(),
                 settings.class
             );

@@ -50,7 +50,8 @@ impl Outcome {
 /// The version whose layout this is, and whose program.
 const VERSION: &str = concat!("3.4.2+weft.", env!("CARGO_PKG_VERSION"));
 
-/// A number as Fortran's `D` descriptors write it: two digits of exponent after one digit before the point.
+/// A number as Fortran's `D` descriptors write it: two digits of exponent after one digit before
+/// the point.
 fn fortran(value: f64) -> String {
     let text = format!("{value:.12E}");
     let (digits, exponent) = text.split_once('E').unwrap_or((&text, "0"));

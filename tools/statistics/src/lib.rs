@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Medians and percentiles, and what follows from them.
 //!
-//! Called by the benchmarks for -z (nearest rank, as OSU does) and by compare (interpolated). Source: Hyndman and Fan, "Sample
-//! Quantiles in Statistical Packages", 1996: types 1 and 7.
+//! Called by the benchmarks for -z (nearest rank, as OSU does) and by compare (interpolated).
+//! Source: Hyndman and Fan, "Sample Quantiles in Statistical Packages", 1996: types 1 and 7.
 //! - [`interval`]: how sure a median or a ratio is
 //! - [`spread`]: values far from the rest, and how many repetitions a spread asks for
 //! - [`speed`]: whether the machine kept its speed
@@ -12,7 +12,8 @@ pub mod interval;
 pub mod speed;
 pub mod spread;
 
-/// Percentile by nearest rank: a value that was really measured. `sorted` ascends; `percent` is 0 to 100. NaN when empty.
+/// Percentile by nearest rank: a value that was really measured. `sorted` ascends; `percent` is 0
+/// to 100. NaN when empty.
 pub fn nearest_rank(sorted: &[f64], percent: f64) -> f64 {
     let rank = (sorted.len() as f64 * percent / 100.0).round() as usize;
     sorted

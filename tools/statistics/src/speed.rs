@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether the machine kept its speed: small known tasks, timed beside every run, and which runs they cast doubt on.
+//! Whether the machine kept its speed: small known tasks, timed beside every run, and which runs
+//! they cast doubt on.
 //!
-//! Called by compare with what its calibration measured. A virtual core that moves, a frequency that drops or a neighbour that
-//! wakes up changes how long copying memory or handing a cache line to another core takes, whoever is measured next. Only these
-//! times decide whether a run counts; the figure that the run measured is not looked at.
+//! Called by compare with what its calibration measured. A virtual core that moves, a frequency
+//! that drops or a neighbour that wakes up changes how long copying memory or handing a cache line
+//! to another core takes, whoever is measured next. Only these times decide whether a run counts;
+//! the figure that the run measured is not looked at.
 
 use super::{Summary, median};
 use serde::{Deserialize, Serialize};
 
-/// A task may take this much longer or shorter than its median over the comparison (chosen: above the jitter of a quiet virtual
-/// machine, below the factor of two and more between cores that share a cache and cores that do not).
+/// A task may take this much longer or shorter than its median over the comparison (chosen: above
+/// the jitter of a quiet virtual machine, below the factor of two and more between cores that share
+/// a cache and cores that do not).
 pub const TOLERANCE: f64 = 1.25;
 
 /// Times of the known tasks.
@@ -17,7 +20,8 @@ pub const TOLERANCE: f64 = 1.25;
 pub struct Speed {
     /// Copying 4 MiB, in nanoseconds.
     pub copy_ns: f64,
-    /// Handing a cache line to the next core and no further, in nanoseconds; `None` with a single core.
+    /// Handing a cache line to the next core and no further, in nanoseconds; `None` with a single
+    /// core.
     pub handover_ns: Option<f64>,
 }
 
@@ -54,7 +58,8 @@ impl Usual {
             }
     }
 
-    /// How much slower the machine was than usual: the greater of the two factors, each above 1 when slower.
+    /// How much slower the machine was than usual: the greater of the two factors, each above 1
+    /// when slower.
     pub fn slowdown(&self, speed: &Speed) -> f64 {
         let copy = speed.copy_ns / self.copy_ns.median;
         match (speed.handover_ns, self.handover_ns) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Values far from the rest, and how many repetitions a spread asks for.
 //!
-//! Called by compare. Values far away are counted and shown, never dropped: medians do not need it, and a rule that looks at the
-//! figure to decide whether the figure counts would favour somebody. Source: Iglewicz and Hoaglin, "How to Detect and Handle
-//! Outliers", 1993; Kenney and Keeping, "Mathematics of Statistics", 1962, 14.7 for the deviation of a median.
+//! Called by compare. Values far away are counted and shown, never dropped: medians do not need it,
+//! and a rule that looks at the figure to decide whether the figure counts would favour somebody.
+//! Source: Iglewicz and Hoaglin, "How to Detect and Handle Outliers", 1993; Kenney and Keeping,
+//! "Mathematics of Statistics", 1962, 14.7 for the deviation of a median.
 
 use super::median;
 
@@ -17,17 +18,20 @@ const MEDIAN_OVER_MEAN: f64 = 1.2533;
 const DEVIATIONS: f64 = 1.96;
 /// Fewer rounds cannot carry 95 % confidence for a median.
 pub const FEWEST_ROUNDS: usize = 6;
-/// More rounds than this are recommended to nobody (chosen): then the machine wants quieting instead.
+/// More rounds than this are recommended to nobody (chosen): then the machine wants quieting
+/// instead.
 pub const MOST_ROUNDS: usize = 200;
 
-/// Spread by the median absolute deviation, scaled so that it is the standard deviation for normal values.
+/// Spread by the median absolute deviation, scaled so that it is the standard deviation for normal
+/// values.
 pub fn deviation(values: &[f64]) -> f64 {
     let middle = median(values);
     let away: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     median(&away) * NORMAL
 }
 
-/// How many values lie far from the rest. When more than half are equal nothing can be said, and none does.
+/// How many values lie far from the rest. When more than half are equal nothing can be said, and
+/// none does.
 pub fn far_count(values: &[f64]) -> usize {
     let (middle, deviation) = (median(values), deviation(values));
     if deviation > 0.0 {
@@ -40,8 +44,8 @@ pub fn far_count(values: &[f64]) -> usize {
     }
 }
 
-/// Rounds after which the interval of the median is about `wanted` (0.05: plus or minus 5 %) wide to each side.
-/// [`FEWEST_ROUNDS`] to [`MOST_ROUNDS`].
+/// Rounds after which the interval of the median is about `wanted` (0.05: plus or minus 5 %) wide
+/// to each side. [`FEWEST_ROUNDS`] to [`MOST_ROUNDS`].
 pub fn rounds_wanted(values: &[f64], wanted: f64) -> usize {
     let relative = deviation(values) / median(values);
     let rounds = (DEVIATIONS * MEDIAN_OVER_MEAN * relative / wanted)

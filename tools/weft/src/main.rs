@@ -2,8 +2,8 @@
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
 //! Calls `weft_launch::run`, its `guard` and its `bind`, `weft_bench::run`, `weft_doctor::doctor`,
-//! `weft_doctor::top::run`, `weft_doctor::info`, `weft_netsim::run` and `weft_soak::run`; nothing is
-//! decided here but what the system's signals do.
+//! `weft_doctor::top::run`, `weft_doctor::info`, `weft_netsim::run` and `weft_soak::run`; nothing
+//! is decided here but what the system's signals do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
@@ -76,9 +76,10 @@ Examples:
 
 Each tool has its own --help.";
 
-/// Who writes into a pipe that nobody reads any more ends by SIGPIPE, without a word, as other programs do; Rust would
-/// panic. Not so where a job, its workers or the links to other hosts are at stake: there a write fails, and is answered. A limit on the
-/// length of files (`ulimit -f`) is an error of the write that meets it, and not the end of the process.
+/// Who writes into a pipe that nobody reads any more ends by SIGPIPE, without a word, as other
+/// programs do; Rust would panic. Not so where a job, its workers or the links to other hosts are
+/// at stake: there a write fails, and is answered. A limit on the length of files (`ulimit -f`) is
+/// an error of the write that meets it, and not the end of the process.
 fn arrange_signals(tool: &Tool) {
     // Neither fails: both signals may be taken.
     let _ = flag::register(SIGXFSZ, Arc::default());

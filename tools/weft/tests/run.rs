@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft run` as a user sees it, with a launcher that is only a shell script: exit codes, signals, time limit, labels, reports, refusals.
+//! `weft run` as a user sees it, with a launcher that is only a shell script: exit codes, signals,
+//! time limit, labels, reports, refusals.
 //!
 //! Needs no MPI. What the settings do inside real MPIs is tried in tests/mpi.
 
@@ -52,7 +53,7 @@ fn standard_output_belongs_to_the_program_alone() {
     );
 }
 
-/// Starts a job that answers this signal with exit code 9, waits until it can, and sends it to `weft run`.
+/// Starts a job that answers this signal with exit code 9, waits until it can, and sends it.
 fn job_that_answers(fake: &Fake, name: &str) -> std::process::Output {
     let script = format!(
         "trap 'echo got {name}; exit 9' {name}; touch {}; while :; do sleep 0.02; done",
@@ -84,10 +85,12 @@ fn an_end_that_the_user_asks_for_has_the_signals_code_whatever_the_launcher_answ
     }
 }
 
-/// A job that ignores every signal it can, in the launcher and in a rank that has left the launcher's process group.
+/// A job that ignores every signal it can, in the launcher and in a rank that has left the
+/// launcher's process group.
 fn stubborn(fake: &Fake) -> String {
     format!(
-        "trap '' INT TERM HUP; setsid sh -c 'trap \"\" INT TERM HUP; echo $$ >{0}.new; mv {0}.new {0};
+        "trap '' INT TERM HUP; setsid sh -c 'trap \"\" INT TERM HUP; echo $$ >{0}.new; mv {0}.new \
+         {0};
         while :; do sleep 600; done' & while :; do sleep 600; done",
         fake.path("rank")
     )
@@ -128,7 +131,8 @@ fn who_ignores_the_end_is_killed_after_the_grace_period() {
 
 #[test]
 fn a_second_ctrl_c_ends_the_job_at_once() {
-    // Without it the job has five seconds; a machine that stops for a while may make one try look like that, but not three.
+    // Without it the job has five seconds; a machine that stops for a while may make one try look
+    // like that, but not three.
     let is_over_at_once = || {
         let fake = Fake::new();
         let child = fake.start(&["--quiet", "-n", "1"], &stubborn(&fake));
@@ -173,7 +177,8 @@ fn the_time_limit_ends_a_job_that_ignores_term_and_what_it_started() {
     let fake = Fake::new();
     // The rank leaves the launcher's process group, as the ranks of real launchers do.
     let script = format!(
-        "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$ > {}; sleep 600; sleep 600' & wait; sleep 600",
+        "trap '' TERM; setsid sh -c 'trap \"\" TERM; echo $$ > {}; sleep 600; sleep 600' & wait; \
+         sleep 600",
         fake.path("rank")
     );
     let started = Instant::now();
@@ -191,7 +196,8 @@ fn the_time_limit_ends_a_job_that_ignores_term_and_what_it_started() {
 
 #[test]
 fn a_job_that_obeys_term_is_over_at_once() {
-    // Who ignores TERM has five seconds; a machine that stops for a while may make one try look like that, but not three.
+    // Who ignores TERM has five seconds; a machine that stops for a while may make one try look
+    // like that, but not three.
     let is_over_at_once = || {
         let started = Instant::now();
         let output = Fake::new().run(&["-n", "1", "--timeout", "0.3"], "exec sleep 600");
@@ -444,7 +450,8 @@ fn a_misspelled_benchmark_is_named_once_before_any_rank_starts() {
     assert_eq!(talk, line);
 }
 
-/// Runs a line of shell with `weft` as $W; the status of each part of a pipe is what it prints last.
+/// Runs a line of shell with `weft` as $W; the status of each part of a pipe is what it prints
+/// last.
 fn piped(fake: &Fake, line: &str) -> (String, String) {
     let script = format!("{line}; echo ${{PIPESTATUS[0]}}");
     let output = std::process::Command::new("bash")

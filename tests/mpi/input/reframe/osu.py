@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-"""ReFrame's own OSU checks, unchanged but for the program they start: their options, sanity and performance expressions read our output."""
+"""ReFrame's own OSU checks, unchanged but for the program they start: their options, sanity and
+performance expressions read our output."""
 
 import os
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint's network route publishes (docs/srd-protocol.md, clause 18), read and turned into rates. Called by `watch.rs`
-//! and `rates.rs`; shown by `screen.rs` or as JSON.
+//! What an endpoint's network route publishes (docs/srd-protocol.md, clause 18), read and turned
+//! into rates. Called by `watch.rs` and `rates.rs`; shown by `screen.rs` or as JSON.
 
 use std::fs::File;
 use std::net::SocketAddr;
@@ -114,7 +114,8 @@ impl Network {
         }
     }
 
-    /// The same with what has happened since an earlier reading, by the time between the two writings.
+    /// The same with what has happened since an earlier reading, by the time between the two
+    /// writings.
     #[must_use]
     pub(super) fn since(mut self, before: Option<&Self>) -> Self {
         let Some(before) = before else { return self };

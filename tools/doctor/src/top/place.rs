@@ -2,8 +2,8 @@
 //! What a process is: its program, and which rank of which job, as its launcher has written it
 //! into its environment.
 //!
-//! Called by `watch.rs`. Source: proc_pid_environ(5); PMIx, Open MPI and Hydra name a rank so; `weft
-//! run` names a job by the socket for its reports, which is the same on every host.
+//! Called by `watch.rs`. Source: proc_pid_environ(5); PMIx, Open MPI and Hydra name a rank so;
+//! `weft run` names a job by the socket for its reports, which is the same on every host.
 
 use serde::Serialize;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two readings of all endpoints as rates: by endpoint, by remote, by protocol. Called by `watch.rs`; shown by `screen.rs` or as JSON.
+//! Two readings of all endpoints as rates: by endpoint, by remote, by protocol. Called by
+//! `watch.rs`; shown by `screen.rs` or as JSON.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
@@ -14,7 +15,8 @@ use super::network::Network;
 use super::place::Place;
 use super::watch::Reading;
 
-/// Names of one-sided operations that went without a message, in the order in which they are published.
+/// Names of one-sided operations that went without a message, in the order in which they are
+/// published.
 const DIRECT: [&str; 2] = ["direct_access", "direct_copy"];
 
 /// Names of the choices, by the numbers that are published.
@@ -110,7 +112,8 @@ pub struct Choice {
     pub to_bytes: u64,
     /// The way.
     pub method: &'static str,
-    /// Whether that is so while messages of these lengths go both ways at once, or while they only come.
+    /// Whether that is so while messages of these lengths go both ways at once, or while they only
+    /// come.
     pub both_ways: bool,
 }
 
@@ -221,7 +224,8 @@ impl Report {
     }
 }
 
-/// All readings as rates since the readings before; the times are now and how long that was, in nanoseconds.
+/// All readings as rates since the readings before; the times are now and how long that was, in
+/// nanoseconds.
 #[must_use]
 pub fn report(
     before: &HashMap<SocketAddr, Reading>,
@@ -328,7 +332,8 @@ fn join(endpoints: &mut [EndpointRow]) {
     }
 }
 
-/// Neighbouring sizes that are fetched in the same way as one range; sizes of which nothing is known are left out.
+/// Neighbouring sizes that are fetched in the same way as one range; sizes of which nothing is
+/// known are left out.
 fn choices(published: &[u8; CLASS_COUNT], both_ways: bool) -> Vec<Choice> {
     let mut ranges: Vec<Choice> = Vec::new();
     for (class, &byte) in published.iter().enumerate() {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The terminal while `weft top` has it: keys one by one, a screen of its own, and all as before at the end.
+//! The terminal while `weft top` has it: keys one by one, a screen of its own, and all as before at
+//! the end.
 //!
-//! Called by `top.rs`. Plain escape sequences (ECMA-48, xterm's alternate screen) and termios(3): one full screen of lines that is
-//! written anew needs no library for windows.
+//! Called by `top.rs`. Plain escape sequences (ECMA-48, xterm's alternate screen) and termios(3):
+//! one full screen of lines that is written anew needs no library for windows.
 
 use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
@@ -117,7 +118,8 @@ impl Drop for Terminal {
     }
 }
 
-/// The first `width` columns of a line; escape sequences take none, and one that was begun is ended.
+/// The first `width` columns of a line; escape sequences take none, and one that was begun is
+/// ended.
 fn cut(line: &str, width: usize) -> String {
     let (mut kept, mut columns, mut in_escape, mut painted) = (String::new(), 0, false, false);
     for letter in line.chars() {

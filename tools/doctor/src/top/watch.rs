@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Finds the endpoints of this user on this machine and reads what they publish (docs/shm-layout.md, clauses 8 and 9).
+//! Finds the endpoints of this user on this machine and reads what they publish
+//! (docs/shm-layout.md, clauses 8 and 9).
 //!
-//! Endpoints listen on abstract sockets `weft/ADDRESS`, which /proc/net/unix lists; the kernel names the process behind each. Its region
-//! file is opened as a remote would open it, and read without being mapped: the job never notices.
+//! Endpoints listen on abstract sockets `weft/ADDRESS`, which /proc/net/unix lists; the kernel
+//! names the process behind each. Its region file is opened as a remote would open it, and read
+//! without being mapped: the job never notices.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -19,8 +21,9 @@ use super::network::{self, Network};
 use super::place::Place;
 use super::rates::{self, Report};
 
-/// How long an endpoint whose region cannot be opened directly is waited for: it hands the file over when it next makes progress.
-/// Chosen: an endpoint that makes any does so within milliseconds.
+/// How long an endpoint whose region cannot be opened directly is waited for: it hands the file
+/// over when it next makes progress. Chosen: an endpoint that makes any does so within
+/// milliseconds.
 const ASKING: Duration = Duration::from_millis(20);
 
 /// One endpoint that was found.
@@ -112,7 +115,8 @@ impl Found {
         let snapshot = Snapshot::read(&bytes).map_err(|error| match error {
             SnapshotError::NotARegion => "its file is no region".to_owned(),
             SnapshotError::OtherVersion(version) => format!(
-                "it publishes layout {version} and this weft reads {}; use the weft of its libweft-fi.so",
+                "it publishes layout {version} and this weft reads {}; use the weft of its \
+                 libweft-fi.so",
                 weft_ring::layout::LAYOUT_VERSION
             ),
         })?;
@@ -130,7 +134,8 @@ impl Found {
     }
 }
 
-/// The addresses of listening sockets named after one, in the text of /proc/net/unix (unix(7), Documentation/filesystems/proc.rst).
+/// The addresses of listening sockets named after one, in the text of /proc/net/unix (unix(7),
+/// Documentation/filesystems/proc.rst).
 fn listeners(text: &str) -> Vec<SocketAddr> {
     /// The flag of a socket that listens (__SO_ACCEPTCON).
     const LISTENS: &str = "00010000";
@@ -176,7 +181,13 @@ fn ask(connection: &Connection) -> Result<std::os::fd::OwnedFd, String> {
         match connection.receive_file() {
             Ok(Some(file)) => return Ok(file),
             Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),
-            Ok(None) => return Err("its region cannot be opened, and it makes no progress in which it could hand it over".to_owned()),
+            Ok(None) => {
+                return Err(
+                    "its region cannot be opened, and it makes no progress in which \
+                it could hand it over"
+                        .to_owned(),
+                );
+            }
             Err(error) => return Err(format!("its region cannot be had: {error}")),
         }
     }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Intel MPI 2021: which fabric carries the messages, where its libfabric and providers lie, and its pinning.
+//! Intel MPI 2021: which fabric carries the messages, where its libfabric and providers lie, and
+//! its pinning.
 //!
-//! Called by `transport.rs`. libmpi loads libfabric.so.1 by name while it runs, and its providers are files of their own, so both folders
-//! must be named: FI_PROVIDER_PATH replaces libfabric's own search, and Intel's providers would vanish behind Weft's.
+//! Called by `transport.rs`. libmpi loads libfabric.so.1 by name while it runs, and its providers
+//! are files of their own, so both folders must be named: FI_PROVIDER_PATH replaces libfabric's own
+//! search, and Intel's providers would vanish behind Weft's.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -66,7 +68,8 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     settings
 }
 
-/// The folders that LD_LIBRARY_PATH must name: that of libmpi, and that of libfabric where it is another.
+/// The folders that LD_LIBRARY_PATH must name: that of libmpi, and that of libfabric where it is
+/// another.
 #[must_use]
 pub fn library_folders(mpi: &Installation) -> Vec<PathBuf> {
     let own = mpi.library_folder().map(Path::to_owned);
@@ -74,7 +77,8 @@ pub fn library_folders(mpi: &Installation) -> Vec<PathBuf> {
     own.into_iter().chain(fabric).collect()
 }
 
-/// The folder of Intel's libfabric.so.1: beside libmpi (the wheel), or under the prefix (oneAPI since 2024, and before).
+/// The folder of Intel's libfabric.so.1: beside libmpi (the wheel), or under the prefix (oneAPI
+/// since 2024, and before).
 fn fabric_of(mpi: &Installation) -> Option<PathBuf> {
     let library = mpi.library_folder()?;
     let prefix = prefix_of(library);

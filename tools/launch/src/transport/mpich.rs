@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! MPICH 4 and 5: which network module carries the messages, whether its own shared memory is used, and Hydra's binding.
+//! MPICH 4 and 5: which network module carries the messages, whether its own shared memory is used,
+//! and Hydra's binding.
 //!
-//! Called by `transport.rs`. Two kinds of MPICH are about: with ofi among its network modules (the wheel), and with ucx alone (Debian's).
+//! Called by `transport.rs`. Two kinds of MPICH are about: with ofi among its network modules (the
+//! wheel), and with ucx alone (Debian's).
 
 use super::{Settings, Shape, Transport, set_provider};
 use crate::discover::Installation;
@@ -31,7 +33,8 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     match transport {
         Transport::Weft | Transport::Ofi(_) => {
             settings.set("MPIR_CVAR_CH4_NETMOD", "ofi");
-            // With its own shared memory on, no message between ranks of one machine would reach the provider.
+            // With its own shared memory on, no message between ranks of one machine would reach
+            // the provider.
             settings.set("MPIR_CVAR_NOLOCAL", "1");
         }
         Transport::Native => settings.set("MPIR_CVAR_NOLOCAL", "0"),

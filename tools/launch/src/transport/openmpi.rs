@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Open MPI 4 and 5: which PML, MTL and BTL carry the messages, and how PRRTE (or ORTE) maps and binds.
+//! Open MPI 4 and 5: which PML, MTL and BTL carry the messages, and how PRRTE (or ORTE) maps and
+//! binds.
 //!
-//! Called by `transport.rs`. MCA parameters go through OMPI_MCA_* variables, which both versions read; mapping goes through arguments,
-//! because its variables have different names in ORTE and PRRTE.
+//! Called by `transport.rs`. MCA parameters go through OMPI_MCA_* variables, which both versions
+//! read; mapping goes through arguments, because its variables have different names in ORTE and
+//! PRRTE.
 
 use super::{Settings, Shape, Transport, set_provider};
 use crate::discover::Installation;
@@ -49,8 +51,9 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     settings
 }
 
-/// The file of rules by which collectives take as few turns of the ranks as they can; it lies beside the provider. Over other
-/// transports than Weft fewer sizes gain by them, so there is a file for those.
+/// The file of rules by which collectives take as few turns of the ranks as they can; it lies
+/// beside the provider. Over other transports than Weft fewer sizes gain by them, so there is a
+/// file for those.
 #[must_use]
 pub fn shared_core_rules(transport: &Transport) -> &'static str {
     match transport {
@@ -62,8 +65,9 @@ pub fn shared_core_rules(transport: &Transport) -> &'static str {
 /// Variables that say something about collectives begin so.
 pub const ABOUT_COLLECTIVES: &str = "OMPI_MCA_coll";
 
-/// Has collectives go by the rules for ranks that share cores, over every transport: what counts there is how many turns of
-/// the ranks follow one another, whatever carries their messages. Between hosts other things count.
+/// Has collectives go by the rules for ranks that share cores, over every transport: what counts
+/// there is how many turns of the ranks follow one another, whatever carries their messages.
+/// Between hosts other things count.
 fn few_turns(settings: &mut Settings, shape: &Shape) {
     if let (false, Some(rules)) = (shape.spread, &shape.shared_core_rules) {
         settings.set("OMPI_MCA_coll_tuned_use_dynamic_rules", "1");
@@ -98,7 +102,8 @@ fn components(settings: &mut Settings, transport: &Transport, five: bool) {
         Transport::Weft | Transport::Ofi(_) => {
             settings.set("OMPI_MCA_pml", "cm");
             settings.set("OMPI_MCA_mtl", "ofi");
-            // With cm, BTLs carry windows and nothing else. Version 5 has no other way for windows; 4 has one over messages.
+            // With cm, BTLs carry windows and nothing else. Version 5 has no other way for windows;
+            // 4 has one over messages.
             settings.set("OMPI_MCA_btl", if five { shared_memory } else { "self" });
             let include = if five {
                 "OMPI_MCA_opal_common_ofi_provider_include"
@@ -116,7 +121,8 @@ fn components(settings: &mut Settings, transport: &Transport, five: bool) {
             settings.set("OMPI_MCA_btl", "tcp,self");
         }
     }
-    // Windows: ucx would bring a transport of its own; in version 4 rdma finds no BTL for them but shared memory, and fails without it.
+    // Windows: ucx would bring a transport of its own; in version 4 rdma finds no BTL for them but
+    // shared memory, and fails without it.
     let by_messages = !five && *transport != Transport::Native;
     settings.set(
         "OMPI_MCA_osc",
@@ -132,8 +138,8 @@ fn settle_calls(settings: &mut Settings, transport: &Transport, shape: &Shape, f
     if *transport == Transport::Native && calls.processes {
         settings.replace("OMPI_MCA_btl", &format!("{},tcp", shared_memory(five)));
     }
-    // The usual way to libfabric (cm, mtl ofi) does not unpack what MPI_Mrecv and MPI_Imrecv receive
-    // into a datatype with gaps; ob1 over the BTL ofi does, and takes half as long again.
+    // The usual way to libfabric (cm, mtl ofi) does not unpack what MPI_Mrecv and MPI_Imrecv
+    // receive into a datatype with gaps; ob1 over the BTL ofi does, and takes half as long again.
     if fills_matched_receives(transport, shape) {
         settings.replace("OMPI_MCA_pml", "ob1");
         settings.remove(&["OMPI_MCA_mtl"]);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A launcher that is only a shell script: it says that it is Open MPI, and runs the program once with what it was given in variables.
+//! A launcher that is only a shell script: it says that it is Open MPI, and runs the program once
+//! with what it was given in variables.
 
 use std::io::Write;
 use std::os::linux::net::SocketAddrExt;
@@ -42,8 +43,8 @@ impl Fake {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Written by another process: a file that this one has open for writing cannot be executed, and while a test forks, its
-    /// child holds every file that other tests have open.
+    /// Written by another process: a file that this one has open for writing cannot be executed,
+    /// and while a test forks, its child holds every file that other tests have open.
     fn executable(&self, name: &str, text: &str) {
         let write = "cat > \"$0\" && chmod 755 \"$0\"";
         let mut shell = Command::new("sh")
@@ -84,7 +85,8 @@ impl Fake {
         self.command(words).output().unwrap()
     }
 
-    /// Starts a job whose program is this shell script, over the native transport unless the options name one.
+    /// Starts a job whose program is this shell script, over the native transport unless the
+    /// options name one.
     pub fn start(&self, options: &[&str], script: &str) -> Child {
         self.spawn(options, script, &[])
     }
