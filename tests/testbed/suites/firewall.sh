@@ -93,8 +93,9 @@ who_is_gone_is_given_up() {
     [ $status = 0 ] && [ "$took" -ge 900 ] && [ "$took" -le "$most" ]
 }
 
-# What the MPIs make of a remote that is lost.
-GIVEN_UP='Connection reset by peer\|Transport endpoint is not connected\|MPI_ERR\|has given up'
+# What a rank says when the other one is lost: the program's words, or MPICH's, whose errors of
+# progress are fatal whatever the error handler.
+GIVEN_UP='gives rank . up\|OFI poll failed'
 
 firewall_suite() {
     local mpi kind
