@@ -84,7 +84,7 @@ pub fn refusal(arguments: &[OsString]) -> Option<String> {
 ///
 /// # Errors
 /// A line that names the one that is not known, and the nearest that is.
-fn find_all(names: &str) -> Result<Vec<&'static catalogue::Description>, String> {
+fn find_all(names: &str) -> Result<Vec<&'static weft_osu::description::Description>, String> {
     let known = |name| catalogue::find(name).ok_or_else(|| catalogue::unknown(name));
     names.split(',').map(known).collect()
 }

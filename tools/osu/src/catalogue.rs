@@ -1,180 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The list of benchmarks: what each is called, what it measures, its defaults and how to make it.
+//! The list of benchmarks, by name and as `weft bench` shows it.
 //!
-//! Called by lib to find one and by options and runner for its defaults. The entries are in
-//! [`list`]. Defaults are those of OSU 7.5.
+//! Called by weft-bench and weft-compare. The entries are in [`list`].
 
 mod list;
 
-use crate::collective;
-use crate::one_sided::{self, OneSided};
-use crate::options::Settings;
-use crate::runner::Benchmark;
-use crate::startup::Startup;
+use crate::description::{Description, Family};
 pub use list::CATALOGUE;
-use weft_mpi::{Collective, Communicator, Datatype, Form, Result};
-
-/// What the second column of a row is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
-    /// One-way time in microseconds.
-    Latency,
-    /// MB/s, with MB = 10^6 bytes.
-    Bandwidth,
-    /// MB/s and messages per second.
-    MessageRate,
-}
-
-/// How ranks take part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ranks {
-    /// Exactly two.
-    Two,
-    /// Pairs: rank r with rank r + half; a last odd rank only watches.
-    Pairs,
-    /// A collective of two or more.
-    All,
-    /// Any number, also one.
-    Any,
-}
-
-/// How often to repeat: `(iterations, warm-up)` for messages up to 8192 bytes and above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Loops {
-    /// Up to [`LARGE_MESSAGE_BYTES`].
-    pub small: (usize, usize),
-    /// Above it.
-    pub large: (usize, usize),
-}
-
-/// Messages above this many bytes count as large (specified by OSU).
-pub const LARGE_MESSAGE_BYTES: usize = 8192;
-
-/// Makes a benchmark with all the memory it needs.
-pub type MakePair =
-    for<'a> fn(&'a Communicator<'a>, &'a Settings) -> Result<Box<dyn Benchmark + 'a>>;
-
-/// How a benchmark is made, which is also what sort it is.
-#[derive(Clone, Copy)]
-pub enum Make {
-    /// Messages between two ranks.
-    Pair(MakePair),
-    /// The same with helpers of its own, whose number is -t: threads, which need MPI's leave, or processes.
-    Helped(MakePair, Helpers),
-    /// A collective in one of its forms.
-    Collective(Collective, Form),
-    /// One-sided accesses.
-    OneSided(OneSided),
-    /// Only a start.
-    Startup(Startup),
-}
-
-/// What -t counts in latency_mt and latency_mp.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Helpers {
-    /// Threads that all call MPI.
-    Threads,
-    /// Processes that only sleep.
-    Processes,
-}
-
-/// One benchmark.
-pub struct Description {
-    /// Name on the command line.
-    pub name: &'static str,
-    /// Title in the output, between `# OSU MPI` and the version.
-    pub title: &'static str,
-    /// The figure it reports.
-    pub measure: Measure,
-    /// Who takes part.
-    pub ranks: Ranks,
-    /// Whether it has message sizes at all.
-    pub sized: bool,
-    /// Largest message by default, in bytes.
-    pub max_bytes: usize,
-    /// Repetitions by default.
-    pub loops: Loops,
-    /// Makes it.
-    pub make: Make,
-}
-
-impl Description {
-    /// Type of the elements unless -T names another: the first with a meaning for the benchmark, and 8 bytes for single ones.
-    pub fn default_kind(&self) -> Datatype {
-        match self.make {
-            Make::OneSided(which) if which.access().is_single() => Datatype::Long,
-            _ if self.computes() => Datatype::Int,
-            _ => Datatype::Char,
-        }
-    }
-
-    /// Whether it adds elements up, so that MPI_CHAR has no meaning for it.
-    pub fn computes(&self) -> bool {
-        match self.make {
-            Make::Collective(which, _) => which.reduces(),
-            Make::OneSided(which) => which.access().computes(),
-            _ => false,
-        }
-    }
-
-    /// Whether it is one of the point-to-point benchmarks.
-    pub fn is_point_to_point(&self) -> bool {
-        matches!(self.make, Make::Pair(_) | Make::Helped(..))
-    }
-
-    /// The collective and its form, when it is one.
-    pub fn collective(&self) -> Option<(Collective, Form)> {
-        match self.make {
-            Make::Collective(which, form) => Some((which, form)),
-            _ => None,
-        }
-    }
-
-    /// The one-sided accesses, when it has such.
-    pub fn one_sided(&self) -> Option<OneSided> {
-        match self.make {
-            Make::OneSided(which) => Some(which),
-            _ => None,
-        }
-    }
-
-    /// Whether it is a non-blocking collective, which is measured together with work.
-    pub fn is_overlapped(&self) -> bool {
-        matches!(self.make, Make::Collective(_, Form::Nonblocking))
-    }
-
-    /// Whether it accesses single elements, whose size is that of the type.
-    pub fn is_single(&self) -> bool {
-        self.one_sided()
-            .is_some_and(|which| which.access().is_single())
-    }
-
-    /// The start of its header line, up to the version. One-sided titles go on directly after `MPI`.
-    pub fn headline(&self) -> String {
-        let space = if self.title.starts_with('_') { "" } else { " " };
-        format!("OSU MPI{space}{}", self.title)
-    }
-
-    /// Makes it.
-    ///
-    /// # Errors
-    /// What MPI reports.
-    ///
-    /// # Panics
-    /// For a start, which has nothing to measure by size.
-    pub fn make<'a>(
-        &self,
-        world: &'a Communicator<'a>,
-        settings: &'a Settings,
-    ) -> Result<Box<dyn Benchmark + 'a>> {
-        match self.make {
-            Make::Pair(make) | Make::Helped(make, _) => make(world, settings),
-            Make::Collective(which, form) => collective::make(world, settings, which, form),
-            Make::OneSided(which) => one_sided::make(world, settings, which),
-            Make::Startup(_) => unreachable!("the runner handles starts by themselves"),
-        }
-    }
-}
+use weft_mpi::Form;
 
 /// Finds a benchmark by its name, with or without OSU's `osu_` in front. OSU once put `persistent` first.
 pub fn find(name: &str) -> Option<&'static Description> {
@@ -233,7 +66,7 @@ const SORTS: [(&str, Belongs); 7] = [
     }),
     ("One-sided", |description| description.one_sided().is_some()),
     ("Start", |description| {
-        matches!(description.make, Make::Startup(_))
+        matches!(description.family, Family::Startup(_))
     }),
 ];
 
@@ -268,6 +101,8 @@ pub fn overview() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::description::Loops;
+    use weft_mpi::Datatype;
 
     #[test]
     fn every_name_is_found_with_and_without_its_prefix() {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Headers and rows: as OSU 7.5 prints them, as OSU 5.6 prints them, or as JSON lines.
 //!
-//! Called by runner on rank 0. The text forms are read by other people's parsers, so every space counts: first column 10 wide,
-//! left-aligned; figures 18 wide with 2 digits; iterations 12 wide.
+//! Called by runner on rank 0. The text forms are read by other people's parsers, so every space
+//! counts: first column 10 wide, left-aligned; figures 18 wide with 2 digits; iterations 12 wide.
 
-use crate::catalogue::{Description, Helpers, Make, Measure};
-use crate::options::{Settings, Shown, Style};
+use crate::benchmark::{Overlap, Row};
+use crate::description::{Description, Helpers, Measure};
+use crate::options::{HelperCounts, Settings, Shown, Style};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 use weft_mpi::Origin;
@@ -19,78 +20,38 @@ const SOLE_OVERALL: usize = 13;
 /// Versions whose forms are followed.
 const VERSIONS: [(Style, &str); 2] = [(Style::Osu7, "7.5"), (Style::Osu5, "5.6.2")];
 
-/// One size's result.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Row {
-    /// Message size.
-    pub size_bytes: usize,
-    /// Microseconds or MB/s.
-    pub value: f64,
-    /// The same from the median block of iterations, which a few interruptions do not move; only in JSON.
-    pub median: f64,
-    /// Messages per second, where measured.
-    pub rate: Option<f64>,
-    /// Least and greatest latency in microseconds, where asked for.
-    pub extremes: Option<(f64, f64)>,
-    /// Timed iterations.
-    pub iterations: usize,
-    /// Result of the validation, when validating.
-    pub passed: Option<bool>,
-    /// Percentiles, in the order of [`Shown::tails`].
-    pub tails: Vec<f64>,
-    /// What a non-blocking collective's time is made of.
-    pub overlap: Option<Overlap>,
-}
-
-/// What a non-blocking collective's time is made of: means over ranks and iterations in microseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Overlap {
-    /// The work.
-    pub compute: f64,
-    /// The call that starts the collective.
-    pub start: f64,
-    /// The calls of MPI_Test.
-    pub test: f64,
-    /// MPI_Wait.
-    pub wait: f64,
-    /// The collective by itself, and its least and greatest mean of one rank.
-    pub communication: f64,
-    /// Least.
-    pub least_communication: f64,
-    /// Greatest.
-    pub greatest_communication: f64,
-    /// How much of the communication the work has hidden, in percent.
-    pub percent: f64,
-}
-
-impl Overlap {
-    /// The columns after the overall time: name in the text form, name in JSON, value. The short form leaves some out.
-    fn columns(&self, full: bool) -> Vec<(&'static str, &'static str, f64)> {
-        let all = [
-            (true, "Compute(us)", "compute", self.compute),
-            (full, "Coll. Init(us)", "start", self.start),
-            (full, "MPI_Test(us)", "test", self.test),
-            (full, "MPI_Wait(us)", "wait", self.wait),
-            (true, "Pure Comm.(us)", "communication", self.communication),
-            (
-                full,
-                "Min Comm.(us)",
-                "communication_min",
-                self.least_communication,
-            ),
-            (
-                full,
-                "Max Comm.(us)",
-                "communication_max",
-                self.greatest_communication,
-            ),
-            (true, "Overlap(%)", "overlap_percent", self.percent),
-        ];
-        all.into_iter()
-            .filter(|(is_shown, ..)| *is_shown)
-            .map(|(_, title, name, value)| (title, name, value))
-            .collect()
-    }
+/// The columns after the overall time: name in the text form, name in JSON, value. The short form
+/// leaves some out.
+fn overlap_columns(overlap: &Overlap, full: bool) -> Vec<(&'static str, &'static str, f64)> {
+    let all = [
+        (true, "Compute(us)", "compute", overlap.compute),
+        (full, "Coll. Init(us)", "start", overlap.start),
+        (full, "MPI_Test(us)", "test", overlap.test),
+        (full, "MPI_Wait(us)", "wait", overlap.wait),
+        (
+            true,
+            "Pure Comm.(us)",
+            "communication",
+            overlap.communication,
+        ),
+        (
+            full,
+            "Min Comm.(us)",
+            "communication_min",
+            overlap.least_communication,
+        ),
+        (
+            full,
+            "Max Comm.(us)",
+            "communication_max",
+            overlap.greatest_communication,
+        ),
+        (true, "Overlap(%)", "overlap_percent", overlap.percent),
+    ];
+    all.into_iter()
+        .filter(|(is_shown, ..)| *is_shown)
+        .map(|(_, title, name, value)| (title, name, value))
+        .collect()
 }
 
 /// Who ran, for the header.
@@ -121,8 +82,8 @@ pub fn title(description: &Description, settings: &Settings, job: &Job) -> Strin
         return String::new();
     };
     let mut text = String::new();
-    if let Make::Helped(_, helpers) = description.make {
-        text += &helpers_of(helpers, settings.special.threads);
+    if let Some(helpers) = description.helpers() {
+        text += &helpers_line(helpers, settings.special.helpers);
     }
     // OSU 5's point-to-point benchmarks and all one-sided ones start with their title; everything else with an empty line.
     let old_pair = style == Style::Osu5 && description.is_point_to_point();
@@ -150,7 +111,8 @@ pub fn title(description: &Description, settings: &Settings, job: &Job) -> Strin
     text
 }
 
-fn helpers_of(helpers: Helpers, (senders, receivers): (usize, usize)) -> String {
+fn helpers_line(helpers: Helpers, counts: HelperCounts) -> String {
+    let HelperCounts { senders, receivers } = counts;
     match helpers {
         Helpers::Threads => format!(
             "# Number of Sender threads: {senders} \n# Number of Receiver threads: {receivers}\n"
@@ -201,7 +163,7 @@ fn column_names(description: &Description, shown: &Shown) -> String {
         let _ = write!(text, "{:>FIELD$}", "Messages/s");
     }
     if description.is_overlapped() {
-        for (name, ..) in Overlap::default().columns(shown.full) {
+        for (name, ..) in overlap_columns(&Overlap::default(), shown.full) {
             let _ = write!(text, "{name:>FIELD$}");
         }
     } else if shown.full {
@@ -241,7 +203,7 @@ pub fn row(description: &Description, shown: &Shown, row: &Row) -> String {
     for (_, _, value) in row
         .overlap
         .iter()
-        .flat_map(|overlap| overlap.columns(shown.full))
+        .flat_map(|overlap| overlap_columns(overlap, shown.full))
     {
         let _ = write!(text, "{value:>FIELD$.2}");
     }
@@ -292,7 +254,11 @@ fn json_row(description: &Description, shown: &Shown, row: &Row) -> String {
     put("median", row.median.into());
     put("unit", unit(description).into());
     put("iterations", row.iterations.into());
-    for (_, name, value) in row.overlap.iter().flat_map(|overlap| overlap.columns(true)) {
+    for (_, name, value) in row
+        .overlap
+        .iter()
+        .flat_map(|overlap| overlap_columns(overlap, true))
+    {
         put(name, value.into());
     }
     if let Some(rate) = row.rate {

@@ -7,16 +7,16 @@
 //! description of what those benchmarks do.
 //!
 //! In the order of a run:
-//! - [`catalogue`]: the list of benchmarks: name, title, defaults, constructor
+//! - [`description`]: what a benchmark is: name, title, family, defaults; [`catalogue`]: the list
 //! - [`options`]: the command line, checked, as [`options::Settings`]
 //! - [`runner`]: initialise MPI, measure each size, print, agree on the exit code
-//! - [`pt2pt`]: one small file for each benchmark; [`collective`]: every collective in every form;
-//!   [`one_sided`]: windows; [`startup`]: init and hello
-//! - [`pace`]: fewer iterations where a size would take too long
+//! - [`benchmark`]: what each does for one size. [`pt2pt`]: one small file each; [`collective`]: every
+//!   collective in every form; [`one_sided`]: windows; [`startup`]: init and hello
+//! - `pace`: fewer iterations where a size would take too long
 //! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on
 //!   size, iteration and rank
-//! - [`agree`]: figures of a row that the ranks put together
-//! - [`mod@format`]: rows as OSU 7.5 text, OSU 5 text or JSON lines
+//! - `agree`: figures of a row that the ranks put together
+//! - `format`: rows as OSU 7.5 text, OSU 5 text or JSON lines
 //!
 //! What is measured: the plain loop is timed in 25 blocks of iterations, with a clock reading
 //! between them. Options that need single iterations (-c, -z, -f) time each one, which adds the
@@ -24,13 +24,15 @@
 //! MPI_Wtime, so that all MPIs are measured with the same ruler.
 #![forbid(unsafe_code)]
 
-pub mod agree;
+mod agree;
+pub mod benchmark;
 pub mod catalogue;
 pub mod collective;
-pub mod format;
+pub mod description;
+mod format;
 pub mod one_sided;
 pub mod options;
-pub mod pace;
+mod pace;
 pub mod pattern;
 pub mod pt2pt;
 pub mod runner;

@@ -1,73 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Benchmarks of one-sided communication: put, get and the atomic accesses, with each way of making a window and of saying when
-//! an access has ended.
+//! Benchmarks of one-sided communication: put, get and the atomic accesses, with each way of making
+//! a window and of saying when an access has ended.
 //!
-//! Made by catalogue through [`make`]; [`access`] knows the accesses and their contents, [`synchronise`] the order of calls. A
-//! window is made anew for each size, as long as the size needs. Source: the description of OSU's one-sided benchmarks.
+//! Made by runner through [`make`]; [`access`] knows the accesses and their contents,
+//! [`synchronise`] the order of calls. A window is made anew for each size, as long as the size
+//! needs. Source: the description of OSU's one-sided benchmarks.
 
 pub mod access;
 pub mod synchronise;
 
 use crate::agree;
-use crate::format::Row;
+use crate::benchmark::{Benchmark, Row};
+use crate::description::{Directions, OneSided};
 use crate::options::Settings;
 use crate::pt2pt::bandwidth::megabytes;
 use crate::pt2pt::latency::spread_of;
-use crate::runner::Benchmark;
-use crate::timing::{self, Exercise, Plan};
-use access::{Access, Contents};
+use crate::timing::{self, Exercise, Repetitions};
+use access::Contents;
 use synchronise::Synchronisation;
 use weft_mpi::{Communicator, Result, Window};
 
-/// A one-sided benchmark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OneSided {
-    /// The time of one access.
-    Latency(Access),
-    /// The bandwidth of windows of accesses from rank 0.
-    Bandwidth(Access),
-    /// The same from both ranks at once.
-    Bidirectional(Access),
-}
-
-impl OneSided {
-    /// The access that is repeated.
-    pub fn access(self) -> Access {
-        match self {
-            Self::Latency(access) | Self::Bandwidth(access) | Self::Bidirectional(access) => access,
-        }
-    }
-
-    /// The ways to synchronise that it has.
-    pub fn allows(self, synchronisation: Synchronisation) -> bool {
-        let active = [Synchronisation::Fence, Synchronisation::Pscw];
-        !matches!(self, Self::Bidirectional(_)) || active.contains(&synchronisation)
-    }
-
-    /// What it uses unless -s names another.
-    pub fn default_synchronisation(self) -> Synchronisation {
-        match self {
-            Self::Bidirectional(_) => Synchronisation::Pscw,
-            _ => Synchronisation::Flush,
-        }
-    }
-}
-
-/// Makes it.
-///
-/// # Errors
-/// None; the signature is the catalogue's.
+/// Makes a benchmark; its memory comes with each size.
 pub fn make<'a>(
     world: &'a Communicator<'a>,
     settings: &'a Settings,
     which: OneSided,
-) -> Result<Box<dyn Benchmark + 'a>> {
-    Ok(Box::new(Measured {
+) -> Box<dyn Benchmark + 'a> {
+    Box::new(Measured {
         world,
         settings,
         which,
         samples: Vec::new(),
-    }))
+    })
 }
 
 struct Measured<'a> {
@@ -98,8 +62,8 @@ impl Measured<'_> {
 }
 
 impl Benchmark for Measured<'_> {
-    fn measure(&mut self, size_bytes: usize, plan: &Plan) -> Result<Row> {
-        self.samples.reserve(plan.iterations);
+    fn measure(&mut self, size_bytes: usize, repetitions: &Repetitions) -> Result<Row> {
+        self.samples.reserve(repetitions.iterations);
         let (world, depth) = (self.world, self.depth());
         let mut window = Window::new(world, self.settings.special.origin, size_bytes * depth)?;
         window.pair_with(1 - world.rank() as i32)?;
@@ -121,16 +85,16 @@ impl Benchmark for Measured<'_> {
         world.barrier()?;
         exercise.begin()?;
         // The window's contents are set by one rank and changed by the other, so that there must be a barrier in between.
-        let plan = Plan {
-            validation_warmup: plan.validation_warmup.max(1),
-            ..*plan
+        let repetitions = Repetitions {
+            validation_warmup: repetitions.validation_warmup.max(1),
+            ..*repetitions
         };
-        let timing = timing::time(&mut exercise, &plan, &mut self.samples)?;
+        let timing = timing::time(&mut exercise, &repetitions, &mut self.samples)?;
         exercise.end()?;
         world.barrier()?;
         drop(exercise);
         let passed = agree::passed(world, timing.mismatches, self.settings)?;
-        let mean_seconds = timing.seconds / plan.iterations as f64;
+        let mean_seconds = timing.seconds / repetitions.iterations as f64;
         let (value, scale) = self.figure(size_bytes, mean_seconds);
         self.samples
             .iter_mut()
@@ -138,7 +102,7 @@ impl Benchmark for Measured<'_> {
         Ok(Row {
             size_bytes,
             value,
-            iterations: plan.iterations,
+            iterations: repetitions.iterations,
             passed,
             ..spread_of(&mut self.samples, self.settings)
         })
@@ -150,12 +114,14 @@ impl Measured<'_> {
     fn figure(&self, size_bytes: usize, mean_seconds: f64) -> (f64, Box<dyn Fn(f64) -> f64>) {
         let scale: Box<dyn Fn(f64) -> f64> = match self.which {
             OneSided::Latency(_) => {
-                let ways = if self.is_round_trip() { 2.0 } else { 1.0 };
-                Box::new(move |seconds| seconds * 1e6 / ways)
+                let accesses = if self.is_round_trip() { 2.0 } else { 1.0 };
+                Box::new(move |seconds| seconds * 1e6 / accesses)
             }
             OneSided::Bandwidth(_) | OneSided::Bidirectional(_) => {
-                let both = matches!(self.which, OneSided::Bidirectional(_));
-                let directions = if both { 2.0 } else { 1.0 };
+                let directions = match self.which {
+                    OneSided::Bidirectional(_) => Directions::Both,
+                    _ => Directions::One,
+                };
                 let megabytes = megabytes(size_bytes, self.settings.window, directions);
                 Box::new(move |seconds| megabytes / seconds)
             }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The command line of one benchmark: OSU's options as written, then checked and completed with the benchmark's defaults.
+//! The command line of one benchmark: OSU's options as written, then checked and completed with the
+//! benchmark's defaults.
 //!
-//! Called by runner through [`parse`]; the result, [`Settings`], is what everything else looks at. Source: the option tables of
-//! OSU 7.5. Options of ours beyond OSU's are --osu-format and --json.
+//! Called by runner through [`parse`]; the result, [`Settings`], is what everything else looks at.
+//! Source: the option tables of OSU 7.5. Options of ours beyond OSU's are --osu-format and --json.
 
-use crate::catalogue::{Description, LARGE_MESSAGE_BYTES, Measure};
-use clap::{Parser, ValueEnum};
+use crate::description::{Description, LARGE_MESSAGE_BYTES, Measure};
+use clap::Parser;
 pub use percent::Percent;
-pub use special::Special;
+pub use special::{HelperCounts, Special};
 use std::ffi::OsString;
 use weft_mpi::Datatype;
-use weft_ranks::refusal::Refusal;
+use weft_ranks::refusal::{BadOption, Refusal};
+pub use written::Buffers;
 use written::{Arguments, Output};
 
 mod percent;
@@ -24,15 +26,6 @@ mod tests;
 const DEFAULT_TAILS: &str = "50,90,99";
 /// Percentiles at most, as in OSU.
 const TAIL_LIMIT: usize = 5;
-
-/// Whether messages in flight share memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Buffers {
-    /// All use the same bytes, which then stay in the cache.
-    Single,
-    /// Each has its own.
-    Multiple,
-}
 
 /// Who is the root of a rooted collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +140,7 @@ fn with_bare_tails(arguments: Vec<OsString>) -> impl Iterator<Item = OsString> {
         })
 }
 
-fn check(description: &Description, arguments: Arguments) -> Result<Settings, String> {
+fn check(description: &Description, arguments: Arguments) -> Result<Settings, BadOption> {
     let Arguments {
         messages,
         repeats,
@@ -162,21 +155,20 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
         .iter()
         .max_by_key(|kind| kind.size_bytes())
         .expect("at least one");
-    let (min_bytes, max_bytes) = sizes_of(
-        description,
-        messages.sizes.as_deref(),
-        (widest, output.style),
-    )?;
+    let (min_bytes, max_bytes) =
+        sizes_of(description, messages.sizes.as_deref(), widest, output.style)?;
     if arguments.accelerator != "host" && arguments.accelerator != "none" {
-        return Err(format!(
-            "-d {}: accelerators are not supported, only host memory is known; leave -d out",
-            arguments.accelerator
+        return Err(BadOption::with_value(
+            "-d",
+            &arguments.accelerator,
+            "accelerators are not supported, only host memory is known; leave -d out",
         ));
     }
     if output.full && description.measure != Measure::Latency {
-        return Err(
-            "-f: a bandwidth has no least and greatest latency; use -z for its spread".to_owned(),
-        );
+        return Err(BadOption::new(
+            "-f",
+            "a bandwidth has no least and greatest latency; use -z for its spread",
+        ));
     }
     for (option, value) in [
         ("-i", repeats.iterations),
@@ -184,7 +176,7 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
         ("-p", messages.pairs),
     ] {
         if value == Some(0) {
-            return Err(format!("{option} 0: must be at least 1"));
+            return Err(BadOption::with_value(option, 0, "must be at least 1"));
         }
     }
     Ok(Settings {
@@ -208,21 +200,25 @@ fn check(description: &Description, arguments: Arguments) -> Result<Settings, St
 ///
 /// # Errors
 /// Which one is not, and its range.
-pub fn check_repeats(scale: f64, longest_seconds: Option<f64>) -> Result<(), String> {
+pub fn check_repeats(scale: f64, longest_seconds: Option<f64>) -> Result<(), BadOption> {
     if !(scale > 0.0 && scale <= 1000.0) {
-        return Err(format!(
-            "--repeat-scale {scale}: must be above 0 and at most 1000"
+        return Err(BadOption::with_value(
+            "--repeat-scale",
+            scale,
+            "must be above 0 and at most 1000",
         ));
     }
     match longest_seconds {
-        Some(seconds) if !(seconds > 0.0 && seconds <= 3600.0) => Err(format!(
-            "--size-time {seconds}: must be above 0 and at most 3600 seconds"
+        Some(seconds) if !(seconds > 0.0 && seconds <= 3600.0) => Err(BadOption::with_value(
+            "--size-time",
+            seconds,
+            "must be above 0 and at most 3600 seconds",
         )),
         _ => Ok(()),
     }
 }
 
-fn repeats_of(written: &written::Repeats) -> Result<Repeats, String> {
+fn repeats_of(written: &written::Repeats) -> Result<Repeats, BadOption> {
     check_repeats(written.scale, written.longest_seconds)?;
     Ok(Repeats {
         iterations: written.iterations,
@@ -243,7 +239,7 @@ fn warnings_of(arguments: &Arguments) -> Vec<String> {
     )]
 }
 
-fn shown_of(output: &Output) -> Result<Shown, String> {
+fn shown_of(output: &Output) -> Result<Shown, BadOption> {
     let style = match (output.json, output.style) {
         (true, _) => Style::Json,
         (false, 5) => Style::Osu5,
@@ -259,11 +255,13 @@ fn shown_of(output: &Output) -> Result<Shown, String> {
     })
 }
 
-fn tails_of(text: &str) -> Result<Vec<Percent>, String> {
+fn tails_of(text: &str) -> Result<Vec<Percent>, BadOption> {
     let bad = || {
-        format!(
-            "-z {text}: must be up to {TAIL_LIMIT} percentiles between 1 and 100 with at most three decimals, such as 50,90,99.9"
-        )
+        let allowed = format!(
+            "must be up to {TAIL_LIMIT} percentiles between 1 and 100 with at most three decimals, \
+             such as 50,90,99.9"
+        );
+        BadOption::with_value("-z", text, allowed)
     };
     let numbers = text.split(',').map(str::parse);
     let mut tails = numbers
@@ -278,7 +276,7 @@ fn tails_of(text: &str) -> Result<Vec<Percent>, String> {
     }
 }
 
-fn kinds_of(description: &Description, text: Option<&str>) -> Result<Vec<Datatype>, String> {
+fn kinds_of(description: &Description, text: Option<&str>) -> Result<Vec<Datatype>, BadOption> {
     let Some(text) = text else {
         return Ok(vec![description.default_kind()]);
     };
@@ -291,53 +289,56 @@ fn kinds_of(description: &Description, text: Option<&str>) -> Result<Vec<Datatyp
         .collect()
 }
 
-fn kind_of(description: &Description, text: &str) -> Result<Datatype, String> {
-    let kind = Datatype::ALL
+fn kind_of(description: &Description, text: &str) -> Result<Datatype, BadOption> {
+    let bad = |reason: &str| Err(BadOption::with_value("-T", text, reason));
+    let known = Datatype::ALL
         .into_iter()
         .find(|kind| kind.name().eq_ignore_ascii_case(text) && *kind != Datatype::Byte);
-    let kind = kind.ok_or_else(|| {
-        format!("-T {text}: must be mpi_char, mpi_int, mpi_float, mpi_double, mpi_long, some of them with commas, or all")
-    })?;
+    let Some(kind) = known else {
+        return bad(
+            "must be mpi_char, mpi_int, mpi_float, mpi_double, mpi_long, some of them with commas, \
+             or all",
+        );
+    };
     if description.computes() && kind == Datatype::Char {
-        return Err(format!(
-            "-T {text}: MPI adds no characters up; use mpi_int, mpi_float, mpi_double or mpi_long"
-        ));
+        return bad("MPI adds no characters up; use mpi_int, mpi_float, mpi_double or mpi_long");
     }
     let swaps = description.name == "cas_latency";
     if swaps && [Datatype::Float, Datatype::Double].contains(&kind) {
-        return Err(format!(
-            "-T {text}: MPI compares and swaps whole numbers only; use mpi_int or mpi_long"
-        ));
+        return bad("MPI compares and swaps whole numbers only; use mpi_int or mpi_long");
     }
     Ok(kind)
 }
 
-fn root_of(text: &str) -> Result<Root, String> {
+fn root_of(text: &str) -> Result<Root, BadOption> {
     if text == "rotate" {
         return Ok(Root::Rotate);
     }
     let rank = text.strip_prefix("fixed:").unwrap_or(text);
     rank.parse()
         .map(Root::Fixed)
-        .map_err(|_| format!("-k {text}: must be a rank, fixed:RANK or rotate"))
+        .map_err(|_| BadOption::with_value("-k", text, "must be a rank, fixed:RANK or rotate"))
 }
 
+/// The smallest and the largest message in bytes. `style` is OSU's version whose form is printed:
+/// version 5 starts a latency at 0 bytes.
 fn sizes_of(
     description: &Description,
     text: Option<&str>,
-    form: (Datatype, u8),
-) -> Result<(usize, usize), String> {
-    let element_bytes = form.0.size_bytes();
+    kind: Datatype,
+    style: u8,
+) -> Result<(usize, usize), BadOption> {
+    let element_bytes = kind.size_bytes();
     let starts_at_zero =
-        form.1 == 5 && description.measure == Measure::Latency && description.is_point_to_point();
+        style == 5 && description.measure == Measure::Latency && description.is_point_to_point();
     let default_min = if starts_at_zero { 0 } else { element_bytes };
     let Some(text) = text else {
         return Ok((default_min, description.max_bytes));
     };
+    let bad = |reason: String| BadOption::with_value("-m", text, reason);
     let number = |word: &str| {
-        word.parse::<usize>().map_err(|_| {
-            format!("-m {text}: '{word}' is not a number of bytes; write MAX, MIN: or MIN:MAX")
-        })
+        let reason = || format!("'{word}' is not a number of bytes; write MAX, MIN: or MIN:MAX");
+        word.parse::<usize>().map_err(|_| bad(reason()))
     };
     let (min, max) = match text.split_once(':') {
         None => (default_min, number(text)?),
@@ -347,15 +348,15 @@ fn sizes_of(
     };
     let min = if min == 0 { 0 } else { min.max(element_bytes) };
     if min > max {
-        return Err(format!(
-            "-m {text}: the smallest size, {min}, is above the largest, {max}"
-        ));
+        return Err(bad(format!(
+            "the smallest size, {min}, is above the largest, {max}"
+        )));
     }
     if min % element_bytes != 0 {
-        return Err(format!(
-            "-m {text}: {min} bytes are no whole number of {} ({element_bytes} bytes)",
-            form.0.name()
-        ));
+        let name = kind.name();
+        return Err(bad(format!(
+            "{min} bytes are no whole number of {name} ({element_bytes} bytes)"
+        )));
     }
     Ok((min, max))
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Keeps a message size within the time that it may take (`--size-time`), by fewer iterations.
 //!
-//! Called by runner for each size; calls the benchmark. What a size will take is told from the one before it, which has half its bytes; before
-//! the first one a few iterations are tried. All ranks agree on it, for they must repeat as often. With more ranks than cores an iteration
-//! can take a thousand times as long as with as many, so that fixed numbers of iterations either take minutes or say little.
+//! Called by runner for each size; calls the benchmark. What a size will take is told from the one
+//! before it, which has half its bytes; before the first one a few iterations are tried. All ranks
+//! agree on it, for they must repeat as often. With more ranks than cores an iteration can take a
+//! thousand times as long as with as many, so that fixed numbers of iterations either take minutes
+//! or say little.
 
-use crate::format::Row;
-use crate::runner::Benchmark;
-use crate::timing::Plan;
+use crate::benchmark::{Benchmark, Row};
+use crate::timing::Repetitions;
 use std::time::Instant;
 use weft_mpi::{Communicator, Operation, Result};
 
@@ -31,7 +32,7 @@ impl Pace {
         }
     }
 
-    /// Measures a size by its plan, or by a shorter one.
+    /// Measures a size by its repetitions, or by a shorter one.
     ///
     /// # Errors
     /// What MPI reports.
@@ -39,53 +40,56 @@ impl Pace {
         &mut self,
         world: &Communicator<'_>,
         benchmark: &mut dyn Benchmark,
-        (size_bytes, plan): (usize, Plan),
+        size_bytes: usize,
+        repetitions: Repetitions,
     ) -> Result<Row> {
         if self.longest_seconds.is_none() {
-            return benchmark.measure(size_bytes, &plan);
+            return benchmark.measure(size_bytes, &repetitions);
         }
-        if self.iteration_seconds.is_none() && plan.iterations > FEWEST {
-            let trial = Plan {
+        if self.iteration_seconds.is_none() && repetitions.iterations > FEWEST {
+            let trial = Repetitions {
                 iterations: FEWEST,
-                warmup: plan.warmup.min(1),
-                ..plan
+                warmup: repetitions.warmup.min(1),
+                ..repetitions
             };
-            self.timed(world, benchmark, (size_bytes, &trial))?;
+            self.timed(world, benchmark, size_bytes, &trial)?;
         }
-        let plan = self.fit(plan);
-        self.timed(world, benchmark, (size_bytes, &plan))
+        let repetitions = self.fit(repetitions);
+        self.timed(world, benchmark, size_bytes, &repetitions)
     }
 
     fn timed(
         &mut self,
         world: &Communicator<'_>,
         benchmark: &mut dyn Benchmark,
-        (size_bytes, plan): (usize, &Plan),
+        size_bytes: usize,
+        repetitions: &Repetitions,
     ) -> Result<Row> {
         let start = Instant::now();
-        let row = benchmark.measure(size_bytes, plan)?;
+        let row = benchmark.measure(size_bytes, repetitions)?;
         let seconds =
             weft_ranks::agree::over_ranks(world, start.elapsed().as_secs_f64(), Operation::Max)?;
-        self.iteration_seconds = Some(seconds / (plan.warmup + plan.iterations) as f64);
+        self.iteration_seconds =
+            Some(seconds / (repetitions.warmup + repetitions.iterations) as f64);
         Ok(row)
     }
 
-    /// The plan, shortened where it would take too long; iterations and warm-up keep their proportion.
-    fn fit(&self, plan: Plan) -> Plan {
+    /// The repetitions, shortened where it would take too long; iterations and warm-up keep their proportion.
+    fn fit(&self, repetitions: Repetitions) -> Repetitions {
         let (Some(longest), Some(iteration)) = (self.longest_seconds, self.iteration_seconds)
         else {
-            return plan;
+            return repetitions;
         };
-        let wanted = (plan.iterations + plan.warmup) as f64 * iteration;
+        let wanted = (repetitions.iterations + repetitions.warmup) as f64 * iteration;
         if wanted <= longest {
-            return plan;
+            return repetitions;
         }
         let part = longest / wanted;
         let shortened = |count: usize| (count as f64 * part) as usize;
-        Plan {
-            iterations: shortened(plan.iterations).max(FEWEST.min(plan.iterations)),
-            warmup: shortened(plan.warmup),
-            ..plan
+        Repetitions {
+            iterations: shortened(repetitions.iterations).max(FEWEST.min(repetitions.iterations)),
+            warmup: shortened(repetitions.warmup),
+            ..repetitions
         }
     }
 }
@@ -94,7 +98,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    const PLAN: Plan = Plan {
+    const PLAN: Repetitions = Repetitions {
         iterations: 100,
         warmup: 50,
         validation_warmup: 0,
@@ -102,13 +106,13 @@ mod tests {
         single: false,
     };
 
-    fn fitted(iteration_seconds: f64, plan: Plan) -> (usize, usize) {
+    fn fitted(iteration_seconds: f64, repetitions: Repetitions) -> (usize, usize) {
         let pace = Pace {
             longest_seconds: Some(0.15),
             iteration_seconds: Some(iteration_seconds),
         };
-        let plan = pace.fit(plan);
-        (plan.iterations, plan.warmup)
+        let repetitions = pace.fit(repetitions);
+        (repetitions.iterations, repetitions.warmup)
     }
 
     #[test]
@@ -127,7 +131,7 @@ mod tests {
     fn what_takes_too_long_is_shortened_in_proportion_down_to_a_few() {
         assert_eq!(fitted(0.0101, PLAN), (9, 4));
         assert_eq!(fitted(3.0, PLAN), (FEWEST, 0));
-        let one = Plan {
+        let one = Repetitions {
             iterations: 1,
             ..PLAN
         };

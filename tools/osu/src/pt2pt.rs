@@ -1,83 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Benchmarks between pairs of ranks: one file each, and the partner, the message and the window that they share.
+//! Benchmarks between pairs of ranks.
 //!
-//! Made by catalogue; the files call timing and weft-mpi.
+//! Made by runner through [`make`]. What is repeated: [`ping_pong`], [`window`], or the same by
+//! [`persistent`] messages, with a [`partner`]. What is made of the times: [`latency`] and
+//! [`bandwidth`] of two ranks, [`multi_latency`] and [`message_rate`] of several [`pairs`], and
+//! [`threads`] or beside child [`processes`].
 
-pub mod bandwidth;
-pub mod bidirectional;
-pub mod latency;
-pub mod message_rate;
-pub mod multi_latency;
-pub mod persistent;
+pub(crate) mod bandwidth;
+pub(crate) mod latency;
+mod message_rate;
+mod multi_latency;
+mod pairs;
+mod partner;
+mod persistent;
 mod ping_pong;
-pub mod processes;
-pub mod threads;
+mod processes;
+mod threads;
 mod window;
 
+use crate::benchmark::Benchmark;
+use crate::description::{Helpers, PointToPoint};
 use crate::options::Settings;
-use weft_mpi::Communicator;
+use bandwidth::Bandwidth;
+use latency::Latency;
+use message_rate::MessageRate;
+use multi_latency::MultiLatency;
+use partner::Partner;
+use persistent::{PersistentMessages, Shape};
+use ping_pong::PingPong;
+use processes::Processes;
+use threads::Threads;
+use weft_mpi::{Communicator, Result};
+use window::Window;
 
-/// Tag of the messages that are measured (specified by OSU).
-const DATA_TAG: i32 = 100;
-/// Tag of the answer that ends a window (specified by OSU).
-const ANSWER_TAG: i32 = 101;
-
-/// A rank's place in its pair.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Partner {
-    rank: usize,
-    /// The other rank.
-    other: usize,
-    /// Whether this rank sends first.
-    leads: bool,
-}
-
-impl Partner {
-    /// Of two ranks, rank 0 leads.
-    fn of_two(world: &Communicator<'_>) -> Self {
-        Self {
-            rank: world.rank(),
-            other: 1 - world.rank(),
-            leads: world.rank() == 0,
+/// Makes a benchmark with all the memory it needs.
+///
+/// # Errors
+/// What MPI reports; `Argument` when MPI does not allow the threads of latency_mt, or the system
+/// the processes of latency_mp.
+pub fn make<'a>(
+    world: &'a Communicator<'a>,
+    settings: &'a Settings,
+    which: PointToPoint,
+) -> Result<Box<dyn Benchmark + 'a>> {
+    let latency = || {
+        let ping_pong = PingPong::new(world, settings, Partner::of_two(world));
+        Latency::new(world, settings, ping_pong)
+    };
+    Ok(match which {
+        PointToPoint::Latency => Box::new(latency()),
+        PointToPoint::LatencyWith(Helpers::Threads) => Box::new(Threads::new(world, settings)?),
+        PointToPoint::LatencyWith(Helpers::Processes) => {
+            Box::new(Processes::fork(world, settings, latency)?)
         }
-    }
-
-    /// Rank r leads and rank r + pairs follows; `None` for ranks beyond, which only watch.
-    fn of(world: &Communicator<'_>, settings: &Settings) -> Option<Self> {
-        Self::among(
-            world.rank(),
-            settings.special.pairs.unwrap_or(world.size() / 2),
-        )
-    }
-
-    fn among(rank: usize, pairs: usize) -> Option<Self> {
-        let leads = rank < pairs;
-        let other = if leads {
-            rank + pairs
-        } else {
-            rank.wrapping_sub(pairs)
-        };
-        (rank < 2 * pairs).then_some(Self { rank, other, leads })
-    }
-
-    fn other_as_target(&self) -> i32 {
-        self.other as i32
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn partners_name_each_other_and_one_of_them_leads() {
-        for pairs in 1..4 {
-            for rank in 0..2 * pairs {
-                let partner = Partner::among(rank, pairs).expect("within the pairs");
-                let back = Partner::among(partner.other, pairs).expect("within the pairs");
-                assert_eq!((back.other, back.leads), (rank, !partner.leads));
-            }
-            assert_eq!(Partner::among(2 * pairs, pairs), None);
+        PointToPoint::MultiLatency => Box::new(MultiLatency::new(world, settings)?),
+        PointToPoint::MessageRate => Box::new(MessageRate::new(world, settings)?),
+        PointToPoint::Bandwidth(directions) => {
+            let window = Window::new(world, settings, Partner::of_two(world), directions);
+            Box::new(Bandwidth::new(world, settings, window, directions))
         }
-    }
+        PointToPoint::PersistentLatency => {
+            let round_trip = PersistentMessages::new(world, settings, Shape::RoundTrip);
+            Box::new(Latency::new(world, settings, round_trip))
+        }
+        PointToPoint::PersistentBandwidth(directions) => {
+            let window = PersistentMessages::new(world, settings, Shape::Window(directions));
+            Box::new(Bandwidth::new(world, settings, window, directions))
+        }
+    })
 }

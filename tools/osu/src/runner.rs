@@ -4,28 +4,19 @@
 //! Called by `weft bench`; calls options, weft-mpi, the benchmark for each size through pace, and
 //! format. Every rank runs the same steps; rank 0 prints.
 
-use crate::catalogue::{Description, Helpers, Make, Ranks};
-use crate::format::{self, Job, Row};
+use crate::benchmark::Benchmark;
+use crate::description::{Description, Family, Helpers, Ranks};
+use crate::format::{self, Job};
 use crate::options::{self, Settings};
 use crate::pace::Pace;
-use crate::startup;
-use crate::timing::Plan;
+use crate::timing::Repetitions;
+use crate::{collective, one_sided, pt2pt, startup};
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use weft_mpi::{Communicator, Result, Session, ThreadLevel};
 use weft_ranks::refusal::refuse;
 use weft_ranks::{EXIT_FAILED, EXIT_OK, EXIT_USAGE, say};
-
-/// One benchmark, with its memory.
-pub trait Benchmark {
-    /// Measures one size on all ranks. Rank 0's row is the one that counts, except for `passed`, on
-    /// which all agree.
-    ///
-    /// # Errors
-    /// What MPI reports.
-    fn measure(&mut self, size_bytes: usize, plan: &Plan) -> Result<Row>;
-}
 
 /// Runs benchmarks one after the other in this job, with the same arguments; returns the exit code,
 /// the worst of them.
@@ -62,9 +53,8 @@ pub fn run(descriptions: &[&'static Description], arguments: Vec<OsString>) -> u
 }
 
 fn initialise(descriptions: &[&'static Description]) -> Result<Session> {
-    let needs_threads =
-        |description: &&Description| matches!(description.make, Make::Helped(_, Helpers::Threads));
-    if descriptions.iter().any(needs_threads) {
+    let threads = Some(Helpers::Threads);
+    if descriptions.iter().any(|one| one.helpers() == threads) {
         return Session::init_thread(ThreadLevel::Multiple).map(|(session, _)| session);
     }
     Session::init()
@@ -88,7 +78,7 @@ fn measure_all(session: &Session, description: &Description, settings: &Settings
         description,
         first: world.rank() == 0,
     };
-    if let Make::Startup(which) = description.make {
+    if let Family::Startup(which) = description.family {
         let text = startup::text(which, settings, &world, session.init_duration())?;
         run.print(&text);
         return Ok(EXIT_OK);
@@ -96,10 +86,7 @@ fn measure_all(session: &Session, description: &Description, settings: &Settings
     for warning in settings.warnings.iter().filter(|_| run.first) {
         say!("weft bench {}: {warning}", description.name);
     }
-    let needs_neighbours = description
-        .collective()
-        .is_some_and(|(which, _)| which.is_between_neighbours());
-    let world = if needs_neighbours {
+    let world = if description.is_between_neighbours() {
         let grid = settings.special.neighbours;
         let neighbours = grid.of(world.rank(), world.size());
         world.graph(&neighbours, &neighbours)?
@@ -130,8 +117,23 @@ fn refuse_ranks(
     if world.size() == 1 {
         let library = session.library().path().display();
         say!(
-            "The MPI is {library}. If the launcher belongs to another one, name that one's with WEFT_MPI_LIBRARY."
+            "The MPI is {library}. If the launcher belongs to another one, name that one's with \
+             WEFT_MPI_LIBRARY."
         );
+    }
+}
+
+/// Makes the benchmark with all the memory it needs.
+fn make<'a>(
+    description: &Description,
+    world: &'a Communicator<'a>,
+    settings: &'a Settings,
+) -> Result<Box<dyn Benchmark + 'a>> {
+    match description.family {
+        Family::PointToPoint(which) => pt2pt::make(world, settings, which),
+        Family::Collective(which, form) => collective::make(world, settings, which, form),
+        Family::OneSided(which) => Ok(one_sided::make(world, settings, which)),
+        Family::Startup(_) => unreachable!("measure_all has ended with it"),
     }
 }
 
@@ -148,7 +150,7 @@ impl Run<'_> {
     fn measure_kind(&self, world: &Communicator<'_>, settings: &Settings) -> Result<bool> {
         let description = self.description;
         let sizes = sizes_within_memory(description, settings, world)?;
-        let mut benchmark = description.make(world, settings)?;
+        let mut benchmark = make(description, world, settings)?;
         self.print(&format::columns(
             description,
             settings,
@@ -158,14 +160,14 @@ impl Run<'_> {
         let mut pace = Pace::new(settings.repeats.longest_seconds);
         for size_bytes in sizes {
             let (iterations, warmup) = settings.repeats(description, size_bytes);
-            let plan = Plan {
+            let repetitions = Repetitions {
                 iterations,
                 warmup,
                 validation_warmup: settings.repeats.validation_warmup,
                 validate: settings.shown.validate,
                 single: settings.shown.full || !settings.shown.tails.is_empty(),
             };
-            let row = match pace.measure(world, benchmark.as_mut(), (size_bytes, plan)) {
+            let row = match pace.measure(world, benchmark.as_mut(), size_bytes, repetitions) {
                 Ok(row) => row,
                 Err(error) => give_up(self.session, description, &error),
             };
@@ -244,13 +246,13 @@ fn sizes_within_memory(
     let Some((which, _)) = description.collective() else {
         return Ok(sizes);
     };
-    let parts = which.parts(world)?;
-    let limit = settings.memory_limit_bytes / parts.0.max(parts.1).max(1);
+    let limit = collective::exchange::limit_bytes(world, settings, which)?;
     let wanted = sizes.len();
     sizes.retain(|size| *size <= limit);
     if sizes.len() < wanted && world.rank() == 0 {
         say!(
-            "weft bench {}: -M {} allows messages of at most {limit} bytes with {} ranks; larger sizes are left out",
+            "weft bench {}: -M {} allows messages of at most {limit} bytes with {} ranks; larger \
+             sizes are left out",
             description.name,
             settings.memory_limit_bytes,
             world.size()

@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `init` and `hello`: how long MPI_Init takes, and a program that only starts.
 //!
-//! Called by runner instead of its loop over sizes. init's time is that of MPI_Init alone, without finding and opening the library,
-//! which a directly linked program has behind it when it starts; the loader's work is in neither.
+//! Called by runner instead of its loop over sizes. init's time is that of MPI_Init alone, without
+//! finding and opening the library, which a directly linked program has behind it when it starts;
+//! the loader's work is in neither.
 
+use crate::description::Startup;
 use crate::format::version;
 use crate::options::{Settings, Style};
 use serde_json::json;
 use std::time::Duration;
 use weft_mpi::{Communicator, Operation, Result};
-
-/// Which of the two.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Startup {
-    /// The time of MPI_Init.
-    Init,
-    /// Only that it starts.
-    Hello,
-}
 
 /// Least, mean and greatest time over the ranks, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -41,9 +41,9 @@ pub trait Resize: Exercise {
     fn resize(&mut self, size_bytes: usize) -> Result<()>;
 }
 
-/// How a size is measured.
+/// How often a size is repeated, and whether its bytes are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct Repetitions {
     /// Timed iterations, at least 1.
     pub iterations: usize,
     /// Untimed iterations before.
@@ -76,22 +76,22 @@ const BLOCKS: usize = 25;
 /// What the exercise reports.
 pub fn time(
     exercise: &mut impl Exercise,
-    plan: &Plan,
+    repetitions: &Repetitions,
     samples_seconds: &mut Vec<f64>,
 ) -> Result<Timing> {
-    if plan.single || plan.validate {
-        return time_each(exercise, plan, samples_seconds, || Ok(()));
+    if repetitions.single || repetitions.validate {
+        return time_each(exercise, repetitions, samples_seconds, || Ok(()));
     }
     samples_seconds.clear();
-    for iteration in 0..plan.warmup {
+    for iteration in 0..repetitions.warmup {
         exercise.exchange(iteration)?;
     }
-    let block = plan.iterations.div_ceil(BLOCKS);
+    let block = repetitions.iterations.div_ceil(BLOCKS);
     let mut timing = Timing::default();
     let mut done = 0;
     let mut start = Instant::now();
-    while done < plan.iterations {
-        let end = (done + block).min(plan.iterations);
+    while done < repetitions.iterations {
+        let end = (done + block).min(repetitions.iterations);
         for iteration in done..end {
             exercise.exchange(iteration)?;
         }
@@ -112,36 +112,36 @@ pub fn time(
 pub fn time_with_barriers(
     world: &Communicator<'_>,
     exercise: &mut impl Exercise,
-    plan: &Plan,
+    repetitions: &Repetitions,
     samples_seconds: &mut Vec<f64>,
 ) -> Result<Timing> {
     world.barrier()?;
-    time_each(exercise, plan, samples_seconds, || world.barrier())
+    time_each(exercise, repetitions, samples_seconds, || world.barrier())
 }
 
 fn time_each(
     exercise: &mut impl Exercise,
-    plan: &Plan,
+    repetitions: &Repetitions,
     samples_seconds: &mut Vec<f64>,
     between: impl Fn() -> Result<()>,
 ) -> Result<Timing> {
     let mut timing = Timing::default();
     samples_seconds.clear();
-    for iteration in 0..plan.warmup + plan.iterations {
-        if plan.validate {
+    for iteration in 0..repetitions.warmup + repetitions.iterations {
+        if repetitions.validate {
             exercise.prepare(iteration);
-            for _ in 0..plan.validation_warmup {
+            for _ in 0..repetitions.validation_warmup {
                 exercise.settle()?;
             }
         }
         let start = Instant::now();
         exercise.exchange(iteration)?;
         let seconds = start.elapsed().as_secs_f64();
-        if plan.validate {
+        if repetitions.validate {
             exercise.conclude()?;
             timing.mismatches += exercise.mismatches(iteration);
         }
-        if iteration >= plan.warmup {
+        if iteration >= repetitions.warmup {
             timing.seconds += seconds;
             samples_seconds.push(seconds);
         }
@@ -178,7 +178,7 @@ mod tests {
         }
     }
 
-    const PLAN: Plan = Plan {
+    const PLAN: Repetitions = Repetitions {
         iterations: 7,
         warmup: 2,
         validation_warmup: 5,
@@ -194,7 +194,7 @@ mod tests {
             (counted.prepared, counted.exchanged, samples.len()),
             (0, 9, 7)
         );
-        let long = Plan {
+        let long = Repetitions {
             iterations: 1000,
             ..PLAN
         };
@@ -208,7 +208,7 @@ mod tests {
         let (mut counted, mut samples) = (Counted::default(), Vec::new());
         let timing = time(
             &mut counted,
-            &Plan {
+            &Repetitions {
                 single: true,
                 ..PLAN
             },
@@ -227,7 +227,7 @@ mod tests {
         let (mut counted, mut samples) = (Counted::default(), Vec::new());
         let timing = time(
             &mut counted,
-            &Plan {
+            &Repetitions {
                 validate: true,
                 ..PLAN
             },

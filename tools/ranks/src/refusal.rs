@@ -25,6 +25,31 @@ pub enum Refusal {
     BadUsage(String),
 }
 
+/// An option that cannot be used as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{written}: {reason}")]
+pub struct BadOption {
+    /// The option, and its value where it has one.
+    written: String,
+    /// What is wrong with it, or what is allowed.
+    reason: String,
+}
+
+impl BadOption {
+    /// An option that must not stand here, whatever its value.
+    pub fn new(option: &str, reason: impl Into<String>) -> Self {
+        Self {
+            written: option.to_owned(),
+            reason: reason.into(),
+        }
+    }
+
+    /// An option whose value is wrong.
+    pub fn with_value(option: &str, value: impl fmt::Display, reason: impl Into<String>) -> Self {
+        Self::new(&format!("{option} {value}"), reason)
+    }
+}
+
 /// Why a run ends: one sentence.
 #[derive(Debug)]
 pub struct Failed(String);

@@ -267,7 +267,7 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
         return refuse(format!("-n {ranks}: must be 2 to {MOST_RANKS} ranks"));
     }
     if let Err(why) = check_repeats(settings.scale(), Some(settings.size_seconds())) {
-        return refuse(why);
+        return refuse(why.to_string());
     }
     if settings.timeout == 0 {
         return refuse("--timeout 0: must be at least 1 second".to_owned());

@@ -13,7 +13,8 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::Path;
 use std::time::Duration;
-use weft_osu::catalogue::{self, Description};
+use weft_osu::catalogue;
+use weft_osu::description::{Description, Ranks};
 
 /// Ranks of the smallest job, with which it is tried whether an MPI can be started at all.
 const FEWEST_RANKS: usize = 2;
@@ -203,7 +204,7 @@ fn workloads(settings: &Settings) -> Vec<Workload> {
             .filter_map(|name| catalogue::find(name));
         for benchmark in benchmarks {
             let ranks: &[usize] = match benchmark.ranks {
-                catalogue::Ranks::All => &settings.ranks,
+                Ranks::All => &settings.ranks,
                 _ => &[2],
             };
             list.extend(ranks.iter().map(|ranks| Workload {

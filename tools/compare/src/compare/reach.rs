@@ -13,7 +13,8 @@ use super::configuration::{Configuration, Workload};
 use super::ratio::Ratio;
 use super::record::{Turn, better};
 use serde::Serialize;
-use weft_osu::catalogue::{self, Ranks};
+use weft_osu::catalogue;
+use weft_osu::description::Ranks;
 use weft_statistics::interval::{Better, Interval};
 use weft_statistics::speed::Speed;
 

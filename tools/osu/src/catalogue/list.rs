@@ -3,12 +3,11 @@
 //!
 //! Part of catalogue. A new collective is a line here and an entry in weft-mpi's shape; anything else is a file and a line.
 
-use super::{Description, Helpers, Loops, Make, MakePair, Measure, Ranks};
-use crate::one_sided::OneSided;
+use crate::description::{
+    Description, Directions, Family, Helpers, Loops, Measure, OneSided, PointToPoint, Ranks,
+    Startup,
+};
 use crate::one_sided::access::Access;
-use crate::pt2pt::{bandwidth, bidirectional, latency, message_rate, multi_latency};
-use crate::pt2pt::{persistent as planned, processes, threads};
-use crate::startup::Startup;
 use weft_mpi::{Collective, Form};
 
 const LATENCY_LOOPS: Loops = Loops {
@@ -27,7 +26,7 @@ const PAIR_MAX_BYTES: usize = 4 << 20;
 const COLLECTIVE_MAX_BYTES: usize = 1 << 20;
 
 /// A latency of two ranks.
-const fn pair(name: &'static str, title: &'static str, make: Make) -> Description {
+const fn pair(name: &'static str, title: &'static str, family: Family) -> Description {
     Description {
         name,
         title,
@@ -36,118 +35,129 @@ const fn pair(name: &'static str, title: &'static str, make: Make) -> Descriptio
         sized: true,
         max_bytes: PAIR_MAX_BYTES,
         loops: LATENCY_LOOPS,
-        make,
+        family,
     }
 }
 
 /// A bandwidth of two ranks.
-const fn bandwidth(name: &'static str, title: &'static str, make: Make) -> Description {
+const fn bandwidth(name: &'static str, title: &'static str, family: Family) -> Description {
     Description {
         measure: Measure::Bandwidth,
         loops: BANDWIDTH_LOOPS,
-        ..pair(name, title, make)
+        ..pair(name, title, family)
     }
+}
+
+/// A latency of messages between two ranks.
+const fn messages(name: &'static str, title: &'static str, which: PointToPoint) -> Description {
+    pair(name, title, Family::PointToPoint(which))
+}
+
+/// A bandwidth of messages between two ranks.
+const fn windows(name: &'static str, title: &'static str, which: PointToPoint) -> Description {
+    bandwidth(name, title, Family::PointToPoint(which))
 }
 
 const fn collective(
     name: &'static str,
     title: &'static str,
-    make: (Collective, Form),
+    which: Collective,
+    form: Form,
 ) -> Description {
     Description {
         name,
         title,
         measure: Measure::Latency,
         ranks: Ranks::All,
-        sized: !matches!(make.0, Collective::Barrier),
+        sized: !matches!(which, Collective::Barrier),
         max_bytes: COLLECTIVE_MAX_BYTES,
         loops: COLLECTIVE_LOOPS,
-        make: Make::Collective(make.0, make.1),
+        family: Family::Collective(which, form),
     }
 }
 
 const fn blocking(name: &'static str, title: &'static str, which: Collective) -> Description {
-    collective(name, title, (which, Form::Blocking))
+    collective(name, title, which, Form::Blocking)
 }
 
 const fn nonblocking(name: &'static str, title: &'static str, which: Collective) -> Description {
-    collective(name, title, (which, Form::Nonblocking))
+    collective(name, title, which, Form::Nonblocking)
 }
 
 const fn persistent(name: &'static str, title: &'static str, which: Collective) -> Description {
-    collective(name, title, (which, Form::Persistent))
+    collective(name, title, which, Form::Persistent)
 }
 
 const fn start(name: &'static str, title: &'static str, which: Startup) -> Description {
     Description {
         ranks: Ranks::Any,
         sized: false,
-        ..pair(name, title, Make::Startup(which))
+        ..pair(name, title, Family::Startup(which))
     }
 }
 
-const fn latency_of(access: Access) -> Make {
-    Make::OneSided(OneSided::Latency(access))
+const fn latency_of(access: Access) -> Family {
+    Family::OneSided(OneSided::Latency(access))
 }
 
-const fn bandwidth_of(access: Access) -> Make {
-    Make::OneSided(OneSided::Bandwidth(access))
-}
-
-const fn helped(make: MakePair, helpers: Helpers) -> Make {
-    Make::Helped(make, helpers)
+const fn bandwidth_of(access: Access) -> Family {
+    Family::OneSided(OneSided::Bandwidth(access))
 }
 
 /// All benchmarks.
 pub static CATALOGUE: &[Description] = &[
-    pair("latency", "Latency Test", Make::Pair(latency::make)),
-    pair(
+    messages("latency", "Latency Test", PointToPoint::Latency),
+    messages(
         "latency_mt",
         "Multi-threaded Latency Test",
-        helped(threads::make, Helpers::Threads),
+        PointToPoint::LatencyWith(Helpers::Threads),
     ),
-    pair(
+    messages(
         "latency_mp",
         "Multi-process Latency Test",
-        helped(processes::make, Helpers::Processes),
+        PointToPoint::LatencyWith(Helpers::Processes),
     ),
-    bandwidth("bw", "Bandwidth Test", Make::Pair(bandwidth::make)),
-    bandwidth(
+    windows(
+        "bw",
+        "Bandwidth Test",
+        PointToPoint::Bandwidth(Directions::One),
+    ),
+    windows(
         "bibw",
         "Bi-Directional Bandwidth Test",
-        Make::Pair(bidirectional::make),
+        PointToPoint::Bandwidth(Directions::Both),
     ),
     Description {
         measure: Measure::MessageRate,
         ranks: Ranks::Pairs,
-        ..bandwidth(
+        ..windows(
             "mbw_mr",
             "Multiple Bandwidth / Message Rate Test",
-            Make::Pair(message_rate::make),
+            PointToPoint::MessageRate,
         )
     },
     Description {
         ranks: Ranks::Pairs,
-        ..pair(
+        ..messages(
             "multi_lat",
             "Multi Latency Test",
-            Make::Pair(multi_latency::make),
+            PointToPoint::MultiLatency,
         )
     },
-    pair(
+    messages(
         "latency_persistent",
         "Latency Persistent Test",
-        Make::Pair(planned::make_latency),
+        PointToPoint::PersistentLatency,
     ),
-    bandwidth(
+    windows(
         "bw_persistent",
         "Bandwidth Persistent Test",
-        Make::Pair(planned::make_bandwidth),
+        PointToPoint::PersistentBandwidth(Directions::One),
     ),
-    bandwidth(
+    windows(
         "bibw_persistent",
         "Bi-Directional Bandwidth Persistent Test",
-        Make::Pair(planned::make_bidirectional),
+        PointToPoint::PersistentBandwidth(Directions::Both),
     ),
     blocking("barrier", "Barrier Latency Test", Collective::Barrier),
     blocking("bcast", "Broadcast Latency Test", Collective::Bcast),
@@ -390,7 +400,7 @@ pub static CATALOGUE: &[Description] = &[
     bandwidth(
         "put_bibw",
         "_Put Bi-directional Bandwidth Test",
-        Make::OneSided(OneSided::Bidirectional(Access::Put)),
+        Family::OneSided(OneSided::Bidirectional(Access::Put)),
     ),
     pair(
         "acc_latency",

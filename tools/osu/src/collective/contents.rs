@@ -7,7 +7,7 @@
 use super::neighbours::Grid;
 use super::sums::Sum;
 use crate::pattern::{self, Message};
-use weft_mpi::{Collective, Communicator, Datatype, Planned, Result};
+use weft_mpi::{Collective, Communicator, Datatype, Planned};
 
 /// What is needed to know the contents of one rank.
 pub struct Contents {
@@ -24,23 +24,15 @@ type Parts = Vec<Message>;
 
 impl Contents {
     /// Of this rank.
-    ///
-    /// # Errors
-    /// None in practice; those of the communicator's shape.
-    pub fn new(
-        which: Collective,
-        kind: Datatype,
-        world: &Communicator<'_>,
-        grid: Grid,
-    ) -> Result<Self> {
-        Ok(Self {
+    pub fn new(which: Collective, kind: Datatype, world: &Communicator<'_>, grid: Grid) -> Self {
+        Self {
             which,
             kind,
             rank: world.rank(),
             ranks: world.size(),
             neighbours: grid.of(world.rank(), world.size()),
             size_bytes: 0,
-        })
+        }
     }
 
     /// Chooses the size.

@@ -4,6 +4,8 @@
 //! Called by runner, which makes the communicator, and by contents. The ranks are laid out in a grid that is as square as its
 //! dimensions allow and closed in every one; the neighbours of a rank are all others within the radius along one dimension.
 
+use weft_ranks::refusal::BadOption;
+
 /// A grid of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grid {
@@ -32,13 +34,14 @@ impl Grid {
     /// Reads `cart:DIMENSIONS:RADIUS`.
     ///
     /// # Errors
-    /// A sentence that names what is allowed.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    /// The option, its value and what is allowed.
+    pub fn parse(text: &str) -> Result<Self, BadOption> {
         let bad = || {
-            format!(
-                "-N {text}: must be cart:DIMENSIONS:RADIUS with 1 to {DIMENSION_LIMIT} dimensions and a radius of 1 to \
-                 {RADIUS_LIMIT}, such as cart:1:1; graphs from a file are not offered"
-            )
+            let allowed = format!(
+                "must be cart:DIMENSIONS:RADIUS with 1 to {DIMENSION_LIMIT} dimensions and a \
+                 radius of 1 to {RADIUS_LIMIT}, such as cart:1:1; graphs from a file are not offered"
+            );
+            BadOption::with_value("-N", text, allowed)
         };
         let mut words = text.strip_prefix("cart:").ok_or_else(bad)?.split(':');
         let mut number = |limit: usize| {
@@ -163,7 +166,7 @@ mod tests {
             "cart:7:1",
             "cart:1:17",
         ] {
-            let refusal = Grid::parse(text).unwrap_err();
+            let refusal = Grid::parse(text).unwrap_err().to_string();
             assert!(
                 refusal.contains(text) && refusal.contains("cart:1:1"),
                 "{refusal}"

@@ -6,13 +6,12 @@
 //! starts it, works for as long as the first pass took (with -t calls of MPI_Test in between) and waits. Source: the description
 //! of OSU's non-blocking collectives; the formula is [`overlap_percent`].
 
-use super::Exchange;
 use super::compute::Work;
+use super::exchange::Exchange;
 use crate::agree;
-use crate::format::{Overlap, Row};
+use crate::benchmark::{Benchmark, Overlap, Row};
 use crate::options::Settings;
-use crate::runner::Benchmark;
-use crate::timing::{self, Exercise, Plan, Resize};
+use crate::timing::{self, Exercise, Repetitions, Resize};
 use std::time::Instant;
 use weft_mpi::{Communicator, Operation, Result};
 
@@ -57,17 +56,21 @@ pub fn overlap_percent(overall: f64, compute: f64, communication: f64) -> f64 {
 }
 
 impl Benchmark for Overlapped<'_> {
-    fn measure(&mut self, size_bytes: usize, plan: &Plan) -> Result<Row> {
-        self.samples.reserve(plan.iterations);
+    fn measure(&mut self, size_bytes: usize, repetitions: &Repetitions) -> Result<Row> {
+        self.samples.reserve(repetitions.iterations);
         self.exchange.resize(size_bytes)?;
-        let pure =
-            timing::time_with_barriers(self.world, &mut self.exchange, plan, &mut self.samples)?;
-        let pure_seconds = pure.seconds / plan.iterations as f64;
-        let (parts, mismatches) = self.second_pass(plan, pure_seconds)?;
-        let overlap = self.agree_on(&parts, pure_seconds, plan.iterations)?;
+        let pure = timing::time_with_barriers(
+            self.world,
+            &mut self.exchange,
+            repetitions,
+            &mut self.samples,
+        )?;
+        let pure_seconds = pure.seconds / repetitions.iterations as f64;
+        let (parts, mismatches) = self.second_pass(repetitions, pure_seconds)?;
+        let overlap = self.agree_on(&parts, pure_seconds, repetitions.iterations)?;
         let mean = |seconds: f64| -> Result<f64> {
             let sum = weft_ranks::agree::over_ranks(self.world, seconds, Operation::Sum)?;
-            Ok(sum * 1e6 / (plan.iterations * self.world.size()) as f64)
+            Ok(sum * 1e6 / (repetitions.iterations * self.world.size()) as f64)
         };
         let value = mean(parts.overall)?;
         for sample in &mut self.samples {
@@ -77,7 +80,7 @@ impl Benchmark for Overlapped<'_> {
         Ok(Row {
             size_bytes,
             value,
-            iterations: plan.iterations,
+            iterations: repetitions.iterations,
             passed: agree::passed(self.world, pure.mismatches + mismatches, self.settings)?,
             tails,
             median: agree::median(self.world, &mut self.samples)?,
@@ -92,22 +95,26 @@ impl Benchmark for Overlapped<'_> {
 
 impl Overlapped<'_> {
     /// Starts, works, waits. Leaves each iteration's overall seconds in `samples`.
-    fn second_pass(&mut self, plan: &Plan, pure_seconds: f64) -> Result<(Parts, u64)> {
+    fn second_pass(
+        &mut self,
+        repetitions: &Repetitions,
+        pure_seconds: f64,
+    ) -> Result<(Parts, u64)> {
         let (mut sum, mut mismatches) = (Parts::default(), 0);
         self.samples.clear();
         self.world.barrier()?;
-        for iteration in 0..plan.warmup + plan.iterations {
-            if plan.validate {
+        for iteration in 0..repetitions.warmup + repetitions.iterations {
+            if repetitions.validate {
                 self.exchange.prepare(iteration);
-                for _ in 0..plan.validation_warmup {
+                for _ in 0..repetitions.validation_warmup {
                     self.exchange.settle()?;
                 }
             }
             let parts = self.once(iteration, pure_seconds)?;
-            if plan.validate {
+            if repetitions.validate {
                 mismatches += self.exchange.mismatches(iteration);
             }
-            if iteration >= plan.warmup {
+            if iteration >= repetitions.warmup {
                 sum.add(&parts);
                 self.samples.push(parts.overall);
             }

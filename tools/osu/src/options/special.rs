@@ -1,24 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The options that only some benchmarks have: checked against the benchmark, so that none is silently without effect.
+//! The options that only some benchmarks have: checked against the benchmark, so that none is
+//! silently without effect.
 //!
 //! Called by options.
 
-use super::written::{self, Making};
-use crate::catalogue::{Description, Helpers, Make};
+use super::written;
 use crate::collective::neighbours::Grid;
+use crate::description::{Description, Helpers};
 use crate::one_sided::synchronise::Synchronisation;
 use weft_mpi::Origin;
+use weft_ranks::refusal::BadOption;
 
 /// Threads or processes at most on one side (specified by OSU).
 const HELPER_LIMIT: usize = 128;
-/// Receiving threads or processes by default (specified by OSU).
-const DEFAULT_RECEIVERS: usize = 2;
+
+/// Threads or processes of latency_mt and latency_mp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HelperCounts {
+    /// Of rank 0.
+    pub senders: usize,
+    /// Of rank 1.
+    pub receivers: usize,
+}
+
+impl HelperCounts {
+    /// Without -t (specified by OSU).
+    const DEFAULT: Self = Self {
+        senders: 1,
+        receivers: 2,
+    };
+
+    /// Of a rank.
+    pub fn of(self, rank: usize) -> usize {
+        if rank == 0 {
+            self.senders
+        } else {
+            self.receivers
+        }
+    }
+}
 
 /// Options that only some benchmarks have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Special {
-    /// -t of latency_mt and latency_mp: sending and receiving threads or processes.
-    pub threads: (usize, usize),
+    /// -t of latency_mt and latency_mp.
+    pub helpers: HelperCounts,
     /// -t of non-blocking collectives: calls of MPI_Test during the work.
     pub test_calls: usize,
     /// -w.
@@ -36,36 +62,37 @@ pub(super) fn check(
     description: &Description,
     written: &written::Special,
     pairs: Option<usize>,
-) -> Result<Special, String> {
-    let (threads, test_calls) = counts(description, written.count.as_deref())?;
+) -> Result<Special, BadOption> {
+    let (helpers, test_calls) = counts(description, written.count.as_deref())?;
     one_sided_only(description, "-w", written.origin.is_some())?;
     one_sided_only(description, "-s", written.synchronisation.is_some())?;
     if let (Some(which), Some(chosen)) = (description.one_sided(), written.synchronisation) {
         if !which.allows(chosen) {
             let name = chosen.title();
-            return Err(format!(
-                "-s: {name} cannot synchronise accesses from both sides; use pscw or fence"
-            ));
+            let reason =
+                format!("{name} cannot synchronise accesses from both sides; use pscw or fence");
+            return Err(BadOption::new("-s", reason));
         }
     }
     Ok(Special {
-        threads,
+        helpers,
         test_calls,
-        origin: match written.origin {
-            Some(Making::Create) => Origin::Create,
-            Some(Making::Allocate) | None => Origin::Allocate,
-            Some(Making::Dynamic) => Origin::Dynamic,
-        },
+        origin: written.origin.map_or(Origin::Allocate, Origin::from),
         synchronisation: written.synchronisation,
         neighbours: neighbours(description, written.neighbours.as_deref())?,
         pairs,
     })
 }
 
-fn one_sided_only(description: &Description, option: &str, is_written: bool) -> Result<(), String> {
+fn one_sided_only(
+    description: &Description,
+    option: &str,
+    is_written: bool,
+) -> Result<(), BadOption> {
     match is_written && description.one_sided().is_none() {
-        true => Err(format!(
-            "{option}: only one-sided benchmarks have windows; leave it out"
+        true => Err(BadOption::new(
+            option,
+            "only one-sided benchmarks have windows; leave it out",
         )),
         false => Ok(()),
     }
@@ -75,55 +102,55 @@ fn one_sided_only(description: &Description, option: &str, is_written: bool) -> 
 fn counts(
     description: &Description,
     text: Option<&str>,
-) -> Result<((usize, usize), usize), String> {
-    let default = (1, DEFAULT_RECEIVERS);
-    match (description.make, text) {
-        (Make::Helped(_, helpers), Some(text)) => Ok((helpers_of(text, helpers)?, 0)),
+) -> Result<(HelperCounts, usize), BadOption> {
+    let default = HelperCounts::DEFAULT;
+    match (description.helpers(), text) {
+        (Some(helpers), Some(text)) => Ok((helper_counts(text, helpers)?, 0)),
         (_, Some(text)) if description.is_overlapped() => {
-            let calls = text
-                .parse()
-                .map_err(|_| format!("-t {text}: must be a number of calls of MPI_Test"))?;
+            let reason = "must be a number of calls of MPI_Test";
+            let calls = text.parse();
+            let calls = calls.map_err(|_| BadOption::with_value("-t", text, reason))?;
             Ok((default, calls))
         }
         (_, None | Some("1")) => Ok((default, 0)),
-        (_, Some(text)) => Err(format!(
-            "-t {text}: this benchmark runs one thread a rank; leave -t out, or use latency_mt"
+        (_, Some(text)) => Err(BadOption::with_value(
+            "-t",
+            text,
+            "this benchmark runs one thread a rank; leave -t out, or use latency_mt",
         )),
     }
 }
 
-fn helpers_of(text: &str, helpers: Helpers) -> Result<(usize, usize), String> {
+fn helper_counts(text: &str, helpers: Helpers) -> Result<HelperCounts, BadOption> {
     let what = match helpers {
         Helpers::Threads => "threads",
         Helpers::Processes => "child processes",
     };
     let number = |word: &str| {
-        word.parse()
-            .ok()
-            .filter(|count| (1..=HELPER_LIMIT).contains(count))
-            .ok_or_else(|| {
-                format!(
-                    "-t {text}: must be [SENDING:]RECEIVING {what}, each 1 to {HELPER_LIMIT}, such as 4 or 2:4"
-                )
-            })
+        let count = word.parse().ok();
+        let count = count.filter(|count| (1..=HELPER_LIMIT).contains(count));
+        count.ok_or_else(|| {
+            let allowed = format!(
+                "must be [SENDING:]RECEIVING {what}, each 1 to {HELPER_LIMIT}, such as 4 or 2:4"
+            );
+            BadOption::with_value("-t", text, allowed)
+        })
     };
-    match text.split_once(':') {
-        None => Ok((1, number(text)?)),
-        Some((senders, receivers)) => Ok((number(senders)?, number(receivers)?)),
-    }
+    let (senders, receivers) = text.split_once(':').unwrap_or(("1", text));
+    Ok(HelperCounts {
+        senders: number(senders)?,
+        receivers: number(receivers)?,
+    })
 }
 
-fn neighbours(description: &Description, text: Option<&str>) -> Result<Grid, String> {
-    let Some(text) = text else {
-        return Ok(Grid::default());
-    };
-    let has_neighbours = description
-        .collective()
-        .is_some_and(|(which, _)| which.is_between_neighbours());
-    match has_neighbours {
-        true => Grid::parse(text),
-        false => Err(format!(
-            "-N {text}: only neighbourhood collectives have neighbours; leave it out"
+fn neighbours(description: &Description, text: Option<&str>) -> Result<Grid, BadOption> {
+    match text {
+        None => Ok(Grid::default()),
+        Some(text) if description.is_between_neighbours() => Grid::parse(text),
+        Some(text) => Err(BadOption::with_value(
+            "-N",
+            text,
+            "only neighbourhood collectives have neighbours; leave it out",
         )),
     }
 }

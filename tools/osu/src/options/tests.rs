@@ -219,9 +219,13 @@ fn every_benchmark_takes_the_common_options() {
 
 #[test]
 fn meaning_of_t_depends_on_the_benchmark() {
-    assert_eq!(good("latency_mt", "").special.threads, (1, 2));
-    assert_eq!(good("latency_mt", "-t 4").special.threads, (1, 4));
-    assert_eq!(good("latency_mt", "-t 4:6").special.threads, (4, 6));
+    let helpers = |line| {
+        let counts = good("latency_mt", line).special.helpers;
+        (counts.senders, counts.receivers)
+    };
+    assert_eq!(helpers(""), (1, 2));
+    assert_eq!(helpers("-t 4"), (1, 4));
+    assert_eq!(helpers("-t 4:6"), (4, 6));
     assert_eq!(good("ialltoall", "-t 100").special.test_calls, 100);
     assert_eq!(good("ialltoall", "").special.test_calls, 0);
     good("bw", "-t 1");

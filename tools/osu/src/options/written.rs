@@ -3,12 +3,22 @@
 //!
 //! Called by options, which turns them into settings.
 
-use super::Buffers;
 use crate::one_sided::synchronise::Synchronisation;
 use clap::{Args, Parser, ValueEnum};
+use weft_mpi::Origin;
+use weft_ranks::refusal::BadOption;
 
 /// -M by default, in bytes, as in OSU.
 const DEFAULT_MEMORY_LIMIT_BYTES: usize = 512 << 20;
+
+/// Whether messages in flight share memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Buffers {
+    /// All use the same bytes, which then stay in the cache.
+    Single,
+    /// Each has its own.
+    Multiple,
+}
 
 /// The command line as written.
 #[derive(Parser, Debug)]
@@ -114,6 +124,16 @@ pub(super) struct Special {
     pub(super) neighbours: Option<String>,
 }
 
+impl From<Making> for Origin {
+    fn from(making: Making) -> Self {
+        match making {
+            Making::Create => Self::Create,
+            Making::Allocate => Self::Allocate,
+            Making::Dynamic => Self::Dynamic,
+        }
+    }
+}
+
 /// How a window comes to its memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Making {
@@ -148,43 +168,52 @@ pub(super) struct Absent {
 
 impl Absent {
     /// The first that was written, and why it is not offered.
-    pub(super) fn refusal(&self) -> Option<String> {
+    pub(super) fn refusal(&self) -> Option<BadOption> {
         let asked = [
             (
                 self.graph.is_some(),
-                "-G: graphs are not drawn here; `weft bench compare` draws them, and -z prints percentiles",
+                "-G",
+                "graphs are not drawn here; `weft bench compare` draws them, and -z prints \
+                 percentiles",
             ),
             (
                 self.derived.is_some(),
-                "-D: derived types are not offered; -T names a predefined one",
+                "-D",
+                "derived types are not offered; -T names a predefined one",
             ),
             (
                 self.counters.is_some(),
-                "-P: hardware counters are not read; `perf stat` reads them from outside",
+                "-P",
+                "hardware counters are not read; `perf stat` reads them from outside",
             ),
             (
                 self.session,
-                "-I: MPI sessions are not offered; MPI is initialised by MPI_Init",
+                "-I",
+                "MPI sessions are not offered; MPI is initialised by MPI_Init",
             ),
             (
                 self.in_place,
-                "-l: MPI_IN_PLACE is not offered; what is given and what is taken lie apart",
+                "-l",
+                "MPI_IN_PLACE is not offered; what is given and what is taken lie apart",
             ),
             (
                 self.vary_window,
-                "-V: the window is not varied; run it again with another -W",
+                "-V",
+                "the window is not varied; run it again with another -W",
             ),
             (
                 self.target.is_some(),
-                "-r: there is no work on accelerators; leave -r out",
+                "-r",
+                "there is no work on accelerators; leave -r out",
             ),
             (
                 self.array.is_some(),
-                "-a: there are no arrays on accelerators; leave -a out",
+                "-a",
+                "there are no arrays on accelerators; leave -a out",
             ),
         ];
-        let first = asked.iter().find(|(is_asked, _)| *is_asked);
-        first.map(|(_, why)| (*why).to_owned())
+        let first = asked.into_iter().find(|(is_asked, ..)| *is_asked);
+        first.map(|(_, option, why)| BadOption::new(option, why))
     }
 }
 

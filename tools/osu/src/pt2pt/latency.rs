@@ -1,67 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `latency`: half the time of a message to the other rank and back.
 //!
-//! Made by catalogue, called by runner. Rank 0's clock counts. With -f, the extremes are those of single iterations: with one
-//! pair there is nothing else to spread over.
+//! Made by pt2pt, called by runner. Rank 0's clock counts. With -f, the extremes are those of single
+//! iterations: with one pair there is nothing else to spread over.
 
-use super::Partner;
-use super::ping_pong::PingPong;
 use crate::agree;
-use crate::format::Row;
+use crate::benchmark::{Benchmark, Row};
 use crate::options::Settings;
-use crate::runner::Benchmark;
-use crate::timing::{self, Plan, Resize};
+use crate::timing::{self, Repetitions, Resize};
 use weft_mpi::{Communicator, Result};
 use weft_statistics as statistics;
 
 /// A round trip of two ranks, and the samples it leaves.
-struct Latency<'a, E> {
+pub(super) struct Latency<'a, E> {
     world: &'a Communicator<'a>,
     settings: &'a Settings,
     round_trip: E,
     samples: Vec<f64>,
 }
 
-/// Makes it.
-///
-/// # Errors
-/// None; the signature is the catalogue's.
-pub fn make<'a>(
-    world: &'a Communicator<'a>,
-    settings: &'a Settings,
-) -> Result<Box<dyn Benchmark + 'a>> {
-    let partner = Partner::of_two(world);
-    let ping_pong = PingPong::new(world, settings.kind, partner, settings.max_bytes);
-    Ok(boxed(world, settings, ping_pong))
-}
-
-/// The benchmark around a round trip, whose time is halved.
-pub(super) fn boxed<'a>(
-    world: &'a Communicator<'a>,
-    settings: &'a Settings,
-    round_trip: impl Resize + 'a,
-) -> Box<dyn Benchmark + 'a> {
-    Box::new(Latency {
-        world,
-        settings,
-        round_trip,
-        samples: Vec::new(),
-    })
+impl<'a, E: Resize> Latency<'a, E> {
+    /// Of a round trip, whose time is halved.
+    pub(super) fn new(world: &'a Communicator<'a>, settings: &'a Settings, round_trip: E) -> Self {
+        Self {
+            world,
+            settings,
+            round_trip,
+            samples: Vec::new(),
+        }
+    }
 }
 
 impl<E: Resize> Benchmark for Latency<'_, E> {
-    fn measure(&mut self, size_bytes: usize, plan: &Plan) -> Result<Row> {
-        self.samples.reserve(plan.iterations);
+    fn measure(&mut self, size_bytes: usize, repetitions: &Repetitions) -> Result<Row> {
+        self.samples.reserve(repetitions.iterations);
         self.round_trip.resize(size_bytes)?;
         self.world.barrier()?;
-        let timing = timing::time(&mut self.round_trip, plan, &mut self.samples)?;
+        let timing = timing::time(&mut self.round_trip, repetitions, &mut self.samples)?;
         for sample in &mut self.samples {
             *sample *= 1e6 / 2.0;
         }
         Ok(Row {
             size_bytes,
-            value: timing.seconds * 1e6 / (2.0 * plan.iterations as f64),
-            iterations: plan.iterations,
+            value: timing.seconds * 1e6 / (2.0 * repetitions.iterations as f64),
+            iterations: repetitions.iterations,
             passed: agree::passed(self.world, timing.mismatches, self.settings)?,
             ..spread_of(&mut self.samples, self.settings)
         })

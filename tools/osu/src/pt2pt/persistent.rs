@@ -1,30 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `latency_persistent`, `bw_persistent` and `bibw_persistent`: the same exchanges as latency, bw and bibw, with messages that are
-//! planned once for a size and then started again and again.
+//! `latency_persistent`, `bw_persistent` and `bibw_persistent`: the same exchanges as latency, bw
+//! and bibw, with messages that are prepared once for a size and then started again and again.
 //!
-//! Made by catalogue; the figures are latency's and bandwidth's, the calls weft-mpi's persistent messages.
+//! Made by pt2pt; the figures are latency's and bandwidth's, the calls weft-mpi's persistent
+//! messages.
 
-use super::window::Ways;
-use super::{ANSWER_TAG, DATA_TAG, Partner, bandwidth, latency};
+use super::partner::{ANSWER_BYTES, ANSWER_TAG, DATA_TAG, Partner};
+use crate::description::Directions;
 use crate::options::{Buffers, Settings};
 use crate::pattern::{self, Message};
-use crate::runner::Benchmark;
 use crate::timing::{Exercise, Resize};
 use weft_mpi::{Buffer, Communicator, Datatype, Direction, Line, Persistent, Result};
 
-/// Length of the answer that ends a window, in bytes (specified by OSU).
-const ANSWER_BYTES: usize = 4;
-
 /// Which exchange is repeated.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Shape {
+pub(super) enum Shape {
     /// One message there and one back.
     RoundTrip,
     /// A window of messages, one way with an answer or both ways.
-    Window(Ways),
+    Window(Directions),
 }
 
-struct Planned<'a> {
+/// One rank's messages, prepared for a size.
+pub(super) struct PersistentMessages<'a> {
     world: &'a Communicator<'a>,
     settings: &'a Settings,
     partner: Partner,
@@ -35,46 +33,10 @@ struct Planned<'a> {
     size_bytes: usize,
 }
 
-/// Makes `latency_persistent`.
-///
-/// # Errors
-/// None; the signature is the catalogue's, here and below.
-pub fn make_latency<'a>(
-    world: &'a Communicator<'a>,
-    settings: &'a Settings,
-) -> Result<Box<dyn Benchmark + 'a>> {
-    let planned = Planned::new(world, settings, Shape::RoundTrip);
-    Ok(latency::boxed(world, settings, planned))
-}
-
-/// Makes `bw_persistent`.
-///
-/// # Errors
-/// None.
-pub fn make_bandwidth<'a>(
-    world: &'a Communicator<'a>,
-    settings: &'a Settings,
-) -> Result<Box<dyn Benchmark + 'a>> {
-    let planned = Planned::new(world, settings, Shape::Window(Ways::One));
-    Ok(bandwidth::boxed(world, settings, planned, 1))
-}
-
-/// Makes `bibw_persistent`.
-///
-/// # Errors
-/// None.
-pub fn make_bidirectional<'a>(
-    world: &'a Communicator<'a>,
-    settings: &'a Settings,
-) -> Result<Box<dyn Benchmark + 'a>> {
-    let planned = Planned::new(world, settings, Shape::Window(Ways::Both));
-    Ok(bandwidth::boxed(world, settings, planned, 2))
-}
-
-impl<'a> Planned<'a> {
-    fn new(world: &'a Communicator<'a>, settings: &'a Settings, shape: Shape) -> Self {
+impl<'a> PersistentMessages<'a> {
+    pub(super) fn new(world: &'a Communicator<'a>, settings: &'a Settings, shape: Shape) -> Self {
         let partner = Partner::of_two(world);
-        let one_way = shape == Shape::Window(Ways::One);
+        let one_way = shape == Shape::Window(Directions::One);
         let slots = slots(shape, settings);
         let messages = |direction| {
             let line = Line {
@@ -162,7 +124,7 @@ fn slots(shape: Shape, settings: &Settings) -> usize {
     }
 }
 
-impl Resize for Planned<'_> {
+impl Resize for PersistentMessages<'_> {
     fn resize(&mut self, size_bytes: usize) -> Result<()> {
         self.size_bytes = size_bytes;
         let slots = slots(self.shape, self.settings);
@@ -182,7 +144,7 @@ impl Resize for Planned<'_> {
     }
 }
 
-impl Exercise for Planned<'_> {
+impl Exercise for PersistentMessages<'_> {
     fn prepare(&mut self, iteration: usize) {
         let Partner { rank, other, .. } = self.partner;
         for slot in 0..slots(self.shape, self.settings) {
@@ -206,8 +168,8 @@ impl Exercise for Planned<'_> {
     fn exchange(&mut self, _iteration: usize) -> Result<()> {
         match self.shape {
             Shape::RoundTrip => self.round_trip(),
-            Shape::Window(Ways::One) => self.one_way(),
-            Shape::Window(Ways::Both) => self.both_ways(),
+            Shape::Window(Directions::One) => self.one_way(),
+            Shape::Window(Directions::Both) => self.both_ways(),
         }
     }
 

@@ -3,13 +3,14 @@
 //!
 //! Called by timing; calls send and recv.
 
-use super::{DATA_TAG, Partner};
+use super::partner::{DATA_TAG, Partner};
+use crate::options::Settings;
 use crate::pattern::{self, Message};
 use crate::timing::{Exercise, Resize};
 use weft_mpi::{Buffer, Communicator, Datatype, Result};
 
 /// The two buffers of one rank and the size in use.
-pub struct PingPong<'a> {
+pub(super) struct PingPong<'a> {
     world: &'a Communicator<'a>,
     kind: Datatype,
     partner: Partner,
@@ -19,19 +20,13 @@ pub struct PingPong<'a> {
 }
 
 impl<'a> PingPong<'a> {
-    pub fn new(
-        world: &'a Communicator<'a>,
-        kind: Datatype,
-        partner: Partner,
-        max_bytes: usize,
-    ) -> Self {
-        let (outgoing, incoming) = (Buffer::new(max_bytes), Buffer::new(max_bytes));
+    pub(super) fn new(world: &'a Communicator<'a>, settings: &Settings, partner: Partner) -> Self {
         Self {
             world,
-            kind,
+            kind: settings.kind,
             partner,
-            outgoing,
-            incoming,
+            outgoing: Buffer::new(settings.max_bytes),
+            incoming: Buffer::new(settings.max_bytes),
             size_bytes: 0,
         }
     }

@@ -1,44 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A window of messages in flight and an answer: what bandwidth and message rate repeat, and, without the answer, both
-//! directions at once.
+//! A window of messages in flight and an answer: what bandwidth and message rate repeat, and,
+//! without the answer, both directions at once.
 //!
 //! Called by timing; calls a scope of isend and irecv.
 
-use super::{ANSWER_TAG, DATA_TAG, Partner};
+use super::partner::{ANSWER_BYTES, ANSWER_TAG, DATA_TAG, Partner};
+use crate::description::Directions;
 use crate::options::{Buffers, Settings};
 use crate::pattern::{self, Message};
 use crate::timing::{Exercise, Resize};
 use std::ops::Range;
 use weft_mpi::{Buffer, Communicator, Datatype, Requests, Result, Scope};
 
-/// Length of the answer in bytes (specified by OSU).
-const ANSWER_BYTES: usize = 4;
-
-/// Which ways the messages of a window go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ways {
-    /// From the leading rank, which then waits for an answer.
-    One,
-    /// Both ways at once, without an answer.
-    Both,
-}
-
-impl Ways {
-    /// In how many directions messages go at once.
-    pub(super) fn count(self) -> usize {
-        match self {
-            Self::One => 1,
-            Self::Both => 2,
-        }
-    }
-}
-
 /// The memory and the shape of one rank's windows.
-pub struct Window<'a> {
+pub(super) struct Window<'a> {
     world: &'a Communicator<'a>,
     settings: &'a Settings,
     partner: Partner,
-    ways: Ways,
+    directions: Directions,
     outgoing: Buffer,
     incoming: Buffer,
     answer: Buffer,
@@ -47,38 +26,28 @@ pub struct Window<'a> {
 }
 
 impl<'a> Window<'a> {
-    pub fn new(
+    pub(super) fn new(
         world: &'a Communicator<'a>,
         settings: &'a Settings,
         partner: Partner,
-        ways: Ways,
+        directions: Directions,
     ) -> Self {
-        let slots = if settings.buffers == Buffers::Multiple {
-            settings.window
-        } else {
-            1
+        let length = |used: bool| match used {
+            true => slots_of(settings) * settings.max_bytes,
+            false => 0,
         };
-        let length = |used: bool| if used { slots * settings.max_bytes } else { 0 };
-        let sends = ways == Ways::Both || partner.leads;
-        let receives = ways == Ways::Both || !partner.leads;
+        let sends = directions == Directions::Both || partner.leads;
+        let receives = directions == Directions::Both || !partner.leads;
         Self {
             world,
             settings,
             partner,
-            ways,
+            directions,
             outgoing: Buffer::new(length(sends)),
             incoming: Buffer::new(length(receives)),
             answer: Buffer::new(ANSWER_BYTES),
-            requests: Requests::new(settings.window * ways.count()),
+            requests: Requests::new(settings.window * directions.count()),
             size_bytes: 0,
-        }
-    }
-
-    fn slots(&self) -> usize {
-        if self.settings.buffers == Buffers::Multiple {
-            self.settings.window
-        } else {
-            1
         }
     }
 
@@ -91,23 +60,30 @@ impl<'a> Window<'a> {
         }
     }
 
+    /// Where each message of this window lies.
+    #[inline]
+    fn layout(&self) -> Layout {
+        Layout {
+            messages: self.settings.window,
+            size_bytes: self.size_bytes,
+            kind: self.settings.kind,
+            apart: self.settings.buffers == Buffers::Multiple,
+        }
+    }
+
     #[inline]
     fn one_way(&mut self) -> Result<()> {
         let other = self.partner.other_as_target();
-        let part = Part {
-            size_bytes: self.size_bytes,
-            apart: self.settings.buffers == Buffers::Multiple,
-        };
-        let (window, kind) = (self.settings.window, self.settings.kind);
+        let layout = self.layout();
         if self.partner.leads {
             self.world.scope(&mut self.requests, |scope| {
-                start(scope, window, Send(&self.outgoing, other), (part, kind))
+                layout.send_all(scope, &self.outgoing, other)
             })?;
             self.world
                 .recv(self.answer.bytes(), Datatype::Char, other, ANSWER_TAG)
         } else {
             self.world.scope(&mut self.requests, |scope| {
-                start(scope, window, Receive(&self.incoming, other), (part, kind))
+                layout.receive_all(scope, &self.incoming, other)
             })?;
             self.world
                 .send(self.answer.bytes(), Datatype::Char, other, ANSWER_TAG)
@@ -117,35 +93,35 @@ impl<'a> Window<'a> {
     #[inline]
     fn both_ways(&mut self) -> Result<()> {
         let other = self.partner.other_as_target();
-        let part = Part {
-            size_bytes: self.size_bytes,
-            apart: self.settings.buffers == Buffers::Multiple,
-        };
-        let (window, kind) = (self.settings.window, self.settings.kind);
+        let layout = self.layout();
         self.world.scope(&mut self.requests, |scope| {
-            start(scope, window, Receive(&self.incoming, other), (part, kind))?;
-            start(scope, window, Send(&self.outgoing, other), (part, kind))
+            layout.receive_all(scope, &self.incoming, other)?;
+            layout.send_all(scope, &self.outgoing, other)
         })
     }
 }
 
-/// One way of a window: from or into a buffer, to or from a rank.
-enum Way<'env> {
-    Send(&'env Buffer, i32),
-    Receive(&'env Buffer, i32),
+/// Messages of a window that have bytes of their own.
+fn slots_of(settings: &Settings) -> usize {
+    match settings.buffers {
+        Buffers::Multiple => settings.window,
+        Buffers::Single => 1,
+    }
 }
-use Way::{Receive, Send};
 
-/// Where each slot's message lies.
+/// The messages of a window, and where in a buffer each lies.
 #[derive(Clone, Copy)]
-struct Part {
+struct Layout {
+    messages: usize,
     size_bytes: usize,
+    kind: Datatype,
+    /// Each has bytes of its own.
     apart: bool,
 }
 
-impl Part {
+impl Layout {
     #[inline]
-    fn of(self, slot: usize) -> Range<usize> {
+    fn place(self, slot: usize) -> Range<usize> {
         let start = if self.apart {
             slot * self.size_bytes
         } else {
@@ -153,27 +129,34 @@ impl Part {
         };
         start..start + self.size_bytes
     }
-}
 
-#[inline]
-fn start<'env>(
-    scope: &mut Scope<'_, 'env>,
-    window: usize,
-    way: Way<'env>,
-    of: (Part, Datatype),
-) -> Result<()> {
-    match way {
-        Send(buffer, other) => (0..window)
-            .try_for_each(|slot| scope.isend((buffer, of.0.of(slot)), of.1, other, DATA_TAG)),
-        Receive(buffer, other) => (0..window)
-            .try_for_each(|slot| scope.irecv((buffer, of.0.of(slot)), of.1, other, DATA_TAG)),
+    #[inline]
+    fn send_all<'env>(
+        self,
+        scope: &mut Scope<'_, 'env>,
+        buffer: &'env Buffer,
+        to: i32,
+    ) -> Result<()> {
+        (0..self.messages)
+            .try_for_each(|slot| scope.isend((buffer, self.place(slot)), self.kind, to, DATA_TAG))
+    }
+
+    #[inline]
+    fn receive_all<'env>(
+        self,
+        scope: &mut Scope<'_, 'env>,
+        buffer: &'env Buffer,
+        from: i32,
+    ) -> Result<()> {
+        (0..self.messages)
+            .try_for_each(|slot| scope.irecv((buffer, self.place(slot)), self.kind, from, DATA_TAG))
     }
 }
 
 impl Resize for Window<'_> {
     fn resize(&mut self, size_bytes: usize) -> Result<()> {
         self.size_bytes = size_bytes;
-        let used = self.slots() * size_bytes;
+        let used = slots_of(self.settings) * size_bytes;
         for (buffer, letter) in [(&mut self.outgoing, b'a'), (&mut self.incoming, b'b')] {
             let used = used.min(buffer.len());
             buffer.bytes()[..used].fill(letter);
@@ -185,7 +168,7 @@ impl Resize for Window<'_> {
 impl Exercise for Window<'_> {
     fn prepare(&mut self, iteration: usize) {
         let Partner { rank, other, .. } = self.partner;
-        for slot in 0..self.slots() {
+        for slot in 0..slots_of(self.settings) {
             let place = slot * self.size_bytes..(slot + 1) * self.size_bytes;
             let (given, expected) = (
                 self.message(iteration, rank, slot),
@@ -214,9 +197,9 @@ impl Exercise for Window<'_> {
 
     #[inline]
     fn exchange(&mut self, _iteration: usize) -> Result<()> {
-        match self.ways {
-            Ways::One => self.one_way(),
-            Ways::Both => self.both_ways(),
+        match self.directions {
+            Directions::One => self.one_way(),
+            Directions::Both => self.both_ways(),
         }
     }
 
@@ -225,7 +208,7 @@ impl Exercise for Window<'_> {
             return 0;
         }
         let mut wrong = 0;
-        for slot in 0..self.slots() {
+        for slot in 0..slots_of(self.settings) {
             let expected = self.message(iteration, self.partner.other, slot);
             let place = slot * self.size_bytes..(slot + 1) * self.size_bytes;
             wrong += pattern::mismatches(&self.incoming.bytes()[place], expected);
