@@ -10,9 +10,9 @@ use std::time::Instant;
 
 use weft_mpi::{Communicator, Datatype, Operation};
 
-use crate::Kernel;
 use crate::class::Class;
 use crate::field::{Extent, Number, Transforms};
+use crate::kernel::Kernel;
 use crate::output::{Detail, Outcome};
 use crate::random::Random;
 use weft_ranks::agree;

@@ -9,8 +9,8 @@ use std::time::Instant;
 
 use weft_mpi::{Communicator, Datatype, Layout, Operation};
 
-use crate::Kernel;
 use crate::class::{Class, Keys};
+use crate::kernel::Kernel;
 use crate::output::{Detail, Outcome};
 use crate::random::Random;
 use weft_ranks::agree;

@@ -21,6 +21,7 @@ pub mod class;
 pub mod field;
 pub mod ft;
 pub mod is;
+mod kernel;
 pub mod output;
 pub mod random;
 
@@ -30,6 +31,7 @@ use clap::Parser;
 use weft_mpi::{Communicator, Session};
 
 use class::Class;
+pub use kernel::Kernel;
 use output::Outcome;
 use weft_ranks::refusal::Failed;
 use weft_ranks::refusal::is_first_rank;
@@ -50,43 +52,6 @@ pub struct Settings {
     /// JSON lines instead of the benchmark's layout
     #[arg(long)]
     pub json: bool,
-}
-
-/// Which of them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kernel {
-    /// Fourier transforms.
-    Ft,
-    /// Sorting.
-    Is,
-}
-
-impl Kernel {
-    /// By its name on the command line.
-    pub fn named(name: &str) -> Option<Self> {
-        match name {
-            "ft" => Some(Self::Ft),
-            "is" => Some(Self::Is),
-            _ => None,
-        }
-    }
-
-    /// As the benchmark calls it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Ft => "FT",
-            Self::Is => "IS",
-        }
-    }
-
-    /// The most ranks that a class can be divided among.
-    pub fn most_ranks(self, class: Class) -> usize {
-        match self {
-            Self::Ft => class.grid().iter().copied().min().unwrap_or(1),
-            // Specified: 512 or 1024 buckets, of which each rank needs several.
-            Self::Is => class.keys().buckets / 4,
-        }
-    }
 }
 
 /// Runs a kernel with the arguments after its name; returns the exit code: 1 when the verification
@@ -125,10 +90,12 @@ fn run_all(session: &Session, kernel: Kernel, settings: &Settings) -> Result<u8,
         return Ok(EXIT_USAGE);
     }
     let mut code = EXIT_OK;
-    output::begin(&world, settings)?;
+    if settings.json {
+        output::begin(&world, settings.class)?;
+    }
     for _ in 0..settings.repeat {
         let outcome = one(&world, kernel, settings.class)?;
-        output::print(&world, settings, &outcome)?;
+        output::print(&world, &outcome, settings.json)?;
         if !outcome.is_verified {
             code = EXIT_FAILED;
         }

@@ -9,7 +9,7 @@ use serde_json::json;
 use weft_mpi::Communicator;
 
 use crate::class::Class;
-use crate::{Kernel, Settings};
+use crate::kernel::Kernel;
 use weft_ranks::refusal::Failed;
 
 /// What a kernel found on its way.
@@ -148,31 +148,24 @@ pub fn text(outcome: &Outcome, ranks: usize) -> String {
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn begin(world: &Communicator<'_>, settings: &Settings) -> Result<(), Failed> {
-    if !settings.json {
-        return Ok(());
-    }
+pub fn begin(world: &Communicator<'_>, class: Class) -> Result<(), Failed> {
     let session = world.session();
     let line = json!({
         "type": "header",
         "mpi": session.library_version(),
         "library": session.library().path().display().to_string(),
         "ranks": world.size(),
-        "class": settings.class.to_string(),
+        "class": class.to_string(),
     });
     write(world, &format!("{line}\n"))
 }
 
-/// One run.
+/// One run, in NPB's layout or as a JSON line.
 ///
 /// # Errors
 /// When it cannot be written.
-pub fn print(
-    world: &Communicator<'_>,
-    settings: &Settings,
-    outcome: &Outcome,
-) -> Result<(), Failed> {
-    if !settings.json {
+pub fn print(world: &Communicator<'_>, outcome: &Outcome, json: bool) -> Result<(), Failed> {
+    if !json {
         return write(world, &text(outcome, world.size()));
     }
     let line = json!({
