@@ -10,8 +10,10 @@
 pub mod network;
 pub mod place;
 pub mod rates;
+pub mod reading;
 pub mod screen;
 pub mod terminal;
+pub mod traffic;
 pub mod watch;
 
 use std::ffi::OsString;

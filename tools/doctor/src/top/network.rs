@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 use serde::{Deserialize, Serialize};
 use weft_os::process;
 
-use super::rates;
+use super::traffic::Traffic;
 
 /// More than any endpoint publishes.
 const MOST_BYTES: usize = 64 << 10;
@@ -102,11 +102,11 @@ impl Network {
 
     /// Messages in one direction, `sent` or `received`, with their payload.
     #[must_use]
-    pub(super) fn messages(&self, direction: &str) -> rates::Flow {
+    pub(super) fn messages(&self, direction: &str) -> Traffic {
         let names = ["messages", "message_bytes"].map(|what| format!("{what}_{direction}"));
         let [messages, bytes] = [0, 1].map(|index| self.count(&names[index]));
         let per_s = |index: usize| self.per_s.get(&names[index]).copied().unwrap_or(0.0);
-        rates::Flow {
+        Traffic {
             messages_per_s: per_s(0),
             bytes_per_s: per_s(1),
             messages,
@@ -165,7 +165,7 @@ behind the end"#,
         let sent = now.messages("sent");
         assert_eq!((sent.messages_per_s, sent.bytes_per_s), (50.0, 400.0));
         assert_eq!((sent.messages, sent.bytes), (110, 880));
-        assert_eq!(now.messages("received"), rates::Flow::default());
+        assert_eq!(now.messages("received"), Traffic::default());
         assert_eq!(now.flows[0].retransmitted_per_s, 0.0);
         let again = parse(text(3_000_000_000, 110).as_bytes()).unwrap();
         assert_eq!(again.since(Some(&now)).per_s["sent"], 50.0);

@@ -13,7 +13,8 @@ use weft_ring::published::CLASS_COUNT;
 
 use super::network::Network;
 use super::place::Place;
-use super::watch::Reading;
+use super::reading::Reading;
+use super::traffic::Traffic;
 
 /// Names of one-sided operations that went without a message, in the order in which they are
 /// published.
@@ -68,41 +69,6 @@ impl Order {
     }
 }
 
-/// Messages and bytes: how many a second now, and how many in all.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub struct Flow {
-    /// Messages a second.
-    pub messages_per_s: f64,
-    /// Bytes a second.
-    pub bytes_per_s: f64,
-    /// Messages in all.
-    pub messages: u64,
-    /// Bytes in all.
-    pub bytes: u64,
-}
-
-impl Flow {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            messages_per_s: self.messages_per_s + other.messages_per_s,
-            bytes_per_s: self.bytes_per_s + other.bytes_per_s,
-            messages: self.messages + other.messages,
-            bytes: self.bytes + other.bytes,
-        }
-    }
-
-    fn between(before: [u64; 2], now: [u64; 2], elapsed_s: f64) -> Self {
-        // Counts that fell are those of another process at the same address.
-        let rate = |index: usize| now[index].saturating_sub(before[index]) as f64 / elapsed_s;
-        Self {
-            messages_per_s: rate(0),
-            bytes_per_s: rate(1),
-            messages: now[0],
-            bytes: now[1],
-        }
-    }
-}
-
 /// How messages of some lengths are fetched at present.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Choice {
@@ -127,9 +93,9 @@ pub struct RemoteRow {
     /// Which way messages go: shm or srd.
     pub route: &'static str,
     /// To the remote; none if the remote's own counts cannot be read here.
-    pub sent: Option<Flow>,
+    pub sent: Option<Traffic>,
     /// From the remote.
-    pub received: Option<Flow>,
+    pub received: Option<Traffic>,
 }
 
 /// One endpoint.
@@ -148,9 +114,9 @@ pub struct EndpointRow {
     pub silent_s: f64,
     /// What it sent, by protocol, `srd` for all beyond this host; operations on memory that needed
     /// no message among them.
-    pub sent: BTreeMap<&'static str, Flow>,
+    pub sent: BTreeMap<&'static str, Traffic>,
     /// What it received from all remotes.
-    pub received: Flow,
+    pub received: Traffic,
     /// Sends and answers that wait for room.
     pub waiting: u64,
     /// Long messages on their way.
@@ -183,9 +149,9 @@ pub struct Report {
 impl EndpointRow {
     /// What it sent by all protocols.
     #[must_use]
-    pub fn sent_in_all(&self) -> Flow {
+    pub fn sent_in_all(&self) -> Traffic {
         let flows = self.sent.values().copied();
-        flows.fold(Flow::default(), Flow::plus)
+        flows.fold(Traffic::default(), Traffic::plus)
     }
 
     fn key(&self, order: Order) -> (Reverse<u64>, u32, SocketAddr) {
@@ -224,13 +190,13 @@ impl Report {
     }
 }
 
-/// All readings as rates since the readings before; the times are now and how long that was, in
-/// nanoseconds.
+/// All readings as rates since the readings before, `elapsed_ns` ago.
 #[must_use]
 pub fn report(
     before: &HashMap<SocketAddr, Reading>,
     now: &HashMap<SocketAddr, Reading>,
-    (now_ns, elapsed_ns): (u64, u64),
+    now_ns: u64,
+    elapsed_ns: u64,
     refused: &[String],
 ) -> Report {
     let elapsed_s = (elapsed_ns as f64 / 1e9).max(1e-3);
@@ -267,16 +233,16 @@ fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -
         pid: inflow.from.process.pid,
         route: "shm",
         sent: None,
-        received: Some(Flow::between(
+        received: Some(Traffic::between(
             received_from(inflow.from.address, inflow.from.incarnation),
             [inflow.messages, inflow.bytes],
             elapsed_s,
         )),
     });
-    let mut sent: BTreeMap<&'static str, Flow> = flows
-        .map(|(&name, (&was, is))| (name, Flow::between(was, is, elapsed_s)))
+    let mut sent: BTreeMap<&'static str, Traffic> = flows
+        .map(|(&name, (&was, is))| (name, Traffic::between(was, is, elapsed_s)))
         .collect();
-    let mut received = Flow::between(was.received, is.received, elapsed_s);
+    let mut received = Traffic::between(was.received, is.received, elapsed_s);
     if let Some(network) = &reading.network {
         sent.insert("srd", network.messages("sent"));
         received = received.plus(network.messages("received"));
@@ -305,7 +271,7 @@ fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -
 
 /// What an endpoint sends to a remote is what the remote receives from it.
 fn join(endpoints: &mut [EndpointRow]) {
-    let arrived: Vec<(SocketAddr, SocketAddr, u32, Flow)> = endpoints
+    let arrived: Vec<(SocketAddr, SocketAddr, u32, Traffic)> = endpoints
         .iter()
         .flat_map(|row| {
             let inflows = row

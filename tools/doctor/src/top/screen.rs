@@ -9,7 +9,8 @@ use std::fmt::Write;
 use std::net::SocketAddr;
 
 use super::network::{self, Network};
-use super::rates::{Choice, EndpointRow, Flow, Order, RemoteRow, Report};
+use super::rates::{Choice, EndpointRow, Order, RemoteRow, Report};
+use super::traffic::Traffic;
 
 /// A column of the table.
 struct Column {
@@ -279,7 +280,7 @@ fn groups(report: &Report) -> Vec<Vec<Line>> {
 }
 
 /// Messages and bytes a second; nothing is known of `None`.
-fn pair(flow: Option<Flow>) -> [String; 2] {
+fn pair(flow: Option<Traffic>) -> [String; 2] {
     flow.map_or_else(
         || ["-".to_owned(), "-".to_owned()],
         |flow| [short(flow.messages_per_s), short(flow.bytes_per_s)],

@@ -17,9 +17,10 @@ use weft_os::local_socket::Connection;
 use weft_os::{clock, process};
 use weft_ring::published::{SNAPSHOT_BYTES, Snapshot, SnapshotError};
 
-use super::network::{self, Network};
+use super::network;
 use super::place::Place;
 use super::rates::{self, Report};
+use super::reading::Reading;
 
 /// How long an endpoint whose region cannot be opened directly is waited for: it hands the file
 /// over when it next makes progress. Chosen: an endpoint that makes any does so within
@@ -34,19 +35,6 @@ struct Found {
     region: File,
     /// Of its network route, once that has something to say.
     network: Option<File>,
-}
-
-/// One endpoint as it was read at one moment.
-#[derive(Debug, Clone)]
-pub struct Reading {
-    /// Its process, in this process's namespace; 0 if it is in another.
-    pub pid: u32,
-    /// Its place in its job.
-    pub place: Place,
-    /// What it publishes.
-    pub snapshot: Snapshot,
-    /// What its network route publishes, with rates since the reading before.
-    pub network: Option<Network>,
 }
 
 /// All endpoints known, with the last reading of each.
@@ -100,7 +88,7 @@ impl Watch {
         self.known
             .retain(|address, _| readings.contains_key(address));
         let elapsed_ns = now_ns.saturating_sub(self.last_ns);
-        let report = rates::report(&self.last, &readings, (now_ns, elapsed_ns), &self.refused);
+        let report = rates::report(&self.last, &readings, now_ns, elapsed_ns, &self.refused);
         (self.last, self.last_ns) = (readings, now_ns);
         Ok(report)
     }

@@ -42,7 +42,7 @@ fn a_remote_beyond_this_host_is_shown_with_its_round_trip_window_and_paths() {
 /// Ranks on one host, each of which sends to the next.
 fn ring(count: u32) -> Report {
     let address = |rank: u32| format!("10.20.30.40:{}", 40_000 + rank % count);
-    let flow = Flow {
+    let flow = Traffic {
         messages_per_s: 1200.0,
         bytes_per_s: 3.4e6,
         messages: 9,

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! One endpoint as it was read at one moment. Made by `watch.rs`; two of them become rates in
+//! `rates.rs`.
+
+use weft_ring::published::Snapshot;
+
+use super::network::Network;
+use super::place::Place;
+
+/// One endpoint as it was read at one moment.
+#[derive(Debug, Clone)]
+pub struct Reading {
+    /// Its process, in this process's namespace; 0 if it is in another.
+    pub pid: u32,
+    /// Its place in its job.
+    pub place: Place,
+    /// What it publishes.
+    pub snapshot: Snapshot,
+    /// What its network route publishes, with rates since the reading before.
+    pub network: Option<Network>,
+}
