@@ -10,8 +10,8 @@
 //! - [`description`]: what a benchmark is: name, title, family, defaults; [`catalogue`]: the list
 //! - [`options`]: the command line, checked, as [`options::Settings`]
 //! - [`runner`]: initialise MPI, measure each size, print, agree on the exit code
-//! - [`benchmark`]: what each does for one size. [`pt2pt`]: one small file each; [`collective`]: every
-//!   collective in every form; [`one_sided`]: windows; [`startup`]: init and hello
+//! - [`benchmark`]: what each does for one size. [`pt2pt`]: one small file each; [`collective`]:
+//!   every collective in every form; [`one_sided`]: windows; [`startup`]: init and hello
 //! - `pace`: fewer iterations where a size would take too long
 //! - [`timing`]: the timed loops, the same for all; [`pattern`]: message contents that depend on
 //!   size, iteration and rank

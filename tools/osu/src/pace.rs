@@ -74,7 +74,8 @@ impl Pace {
         Ok(row)
     }
 
-    /// The repetitions, shortened where it would take too long; iterations and warm-up keep their proportion.
+    /// The repetitions, shortened where they would take too long; iterations and warm-up keep
+    /// their proportion.
     fn fit(&self, repetitions: Repetitions) -> Repetitions {
         let (Some(longest), Some(iteration)) = (self.longest_seconds, self.iteration_seconds)
         else {

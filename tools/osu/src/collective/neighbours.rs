@@ -39,7 +39,8 @@ impl Grid {
         let bad = || {
             let allowed = format!(
                 "must be cart:DIMENSIONS:RADIUS with 1 to {DIMENSION_LIMIT} dimensions and a \
-                 radius of 1 to {RADIUS_LIMIT}, such as cart:1:1; graphs from a file are not offered"
+                 radius of 1 to {RADIUS_LIMIT}, such as cart:1:1; graphs from a file are not \
+                 offered"
             );
             BadOption::with_value("-N", text, allowed)
         };
