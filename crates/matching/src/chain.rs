@@ -22,6 +22,14 @@ pub(crate) trait Links {
     fn link_mut(&mut self, index: u32) -> &mut Link;
 }
 
+/// An entry that carries a link itself.
+pub(crate) trait HasLink {
+    /// Its link.
+    fn link(&self) -> Link;
+    /// Its link, to be changed.
+    fn link_mut(&mut self) -> &mut Link;
+}
+
 impl Links for Vec<Link> {
     #[inline]
     fn link(&self, index: u32) -> Link {

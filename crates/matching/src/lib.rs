@@ -26,12 +26,16 @@
 //! how many wait. Receives of one mask (ignored bits, and whether the source is given) match by equality of what the mask leaves over, so
 //! a hash table finds the list of equal ones, oldest first; with several masks in use one lookup is made for each.
 //!
-//! Modules as a message flows: `matcher` the two sides; `posted` receives, `recent` the latest of them; `unexpected` messages; below them `want` masks, keys and
-//! hashes; `table` key to list; `chain` the lists; `slab` storage, order and ids; `sources` receives counted by source.
+//! Modules as a message flows: `matcher` the two sides; `posted` receives, `recent` the latest of
+//! them, `hashed` all others; `unexpected` messages; below them `want` masks, keys and hashes;
+//! `masks` the masks in use; `table` key to list; `chain` the lists; `slab` storage, order and ids;
+//! `sources` receives counted by source.
 
 #![forbid(unsafe_code)]
 
 mod chain;
+mod hashed;
+mod masks;
 mod matcher;
 mod posted;
 mod recent;

@@ -5,7 +5,7 @@
 //! an id: 64 bits do not wrap in the life of a process, so a stale id never names a later entry. Memory is kept at its highest use and
 //! reused; when the slab runs empty the cells are handed out from the first again, so that the next burst lies in order.
 
-use crate::chain::NONE;
+use crate::chain::{HasLink, Link, Links, NONE};
 
 /// Names one stay of an entry in a slab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -98,25 +98,22 @@ impl<H: Default, T> Slab<H, T> {
     /// Takes the entry at `index` out; `None` when the cell is vacant.
     #[inline(always)]
     pub fn remove(&mut self, index: u32) -> Option<T> {
-        let cell = self.cells.get_mut(index as usize)?;
-        let body = cell.body.take()?;
-        cell.sequence = 0;
-        self.count -= 1;
-        if self.count == 0 {
-            self.vacant.clear();
-            self.untouched = 0;
-        } else {
-            self.vacant.push(index);
-        }
+        let body = self.cells.get_mut(index as usize)?.body.take()?;
+        self.vacate(index);
         Some(body)
     }
 
     /// Drops the entry at `index`, which must be present, where it lies: what [`Slab::remove`] does, less the move.
     #[inline(always)]
     pub fn discard(&mut self, index: u32) {
-        let cell = &mut self.cells[index as usize];
-        cell.body = None;
-        cell.sequence = 0;
+        self.cells[index as usize].body = None;
+        self.vacate(index);
+    }
+
+    /// The cell at `index` has no entry any more.
+    #[inline(always)]
+    fn vacate(&mut self, index: u32) {
+        self.cells[index as usize].sequence = 0;
         self.count -= 1;
         if self.count == 0 {
             self.vacant.clear();
@@ -154,11 +151,6 @@ impl<H: Default, T> Slab<H, T> {
     }
 
     #[inline(always)]
-    pub fn head_mut(&mut self, index: u32) -> &mut H {
-        &mut self.cells[index as usize].head
-    }
-
-    #[inline(always)]
     pub fn body(&self, index: u32) -> Option<&T> {
         self.cells[index as usize].body.as_ref()
     }
@@ -174,6 +166,17 @@ impl<H: Default, T> Slab<H, T> {
         (0..).zip(touched).filter_map(|(index, cell)| {
             Some((index, cell.sequence, &cell.head, cell.body.as_ref()?))
         })
+    }
+}
+
+impl<H: HasLink, T> Links for Slab<H, T> {
+    #[inline]
+    fn link(&self, index: u32) -> Link {
+        self.cells[index as usize].head.link()
+    }
+    #[inline]
+    fn link_mut(&mut self, index: u32) -> &mut Link {
+        self.cells[index as usize].head.link_mut()
     }
 }
 

@@ -9,7 +9,7 @@
 
 use weft_contract::RemoteId;
 
-use crate::chain::{self, Link, Links, NONE};
+use crate::chain::{self, HasLink, Link, Links, NONE};
 use crate::slab::{Id, Slab};
 use crate::table::{Place, Table};
 use crate::want::{Key, Mask, Want};
@@ -29,20 +29,20 @@ const PATIENCE_LOOKUPS: u64 = 2 * INDEXES as u64;
 const IDLE_MESSAGES: usize = 1024;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Head {
+struct Entry {
     key: Key,
     /// Neighbours in order of arrival.
     arrival: Link,
 }
 
-impl<U> Links for Slab<Head, U> {
+impl HasLink for Entry {
     #[inline]
-    fn link(&self, index: u32) -> Link {
-        self.head(index).arrival
+    fn link(&self) -> Link {
+        self.arrival
     }
     #[inline]
-    fn link_mut(&mut self, index: u32) -> &mut Link {
-        &mut self.head_mut(index).arrival
+    fn link_mut(&mut self) -> &mut Link {
+        &mut self.arrival
     }
 }
 
@@ -68,13 +68,13 @@ impl Index {
     }
 
     #[inline]
-    fn probe<U>(&self, hash: u32, messages: &Slab<Head, U>, key: Key) -> Place {
+    fn probe<U>(&self, hash: u32, messages: &Slab<Entry, U>, key: Key) -> Place {
         self.table
             .probe(hash, |head| self.mask.same(messages.head(head).key, key))
     }
 
     #[inline]
-    fn enter<U>(&mut self, messages: &Slab<Head, U>, index: u32, key: Key) {
+    fn enter<U>(&mut self, messages: &Slab<Entry, U>, index: u32, key: Key) {
         if self.links.len() <= index as usize {
             self.links.resize(index as usize + 1, Link::default());
         }
@@ -85,7 +85,7 @@ impl Index {
     }
 
     #[inline]
-    fn leave<U>(&mut self, messages: &Slab<Head, U>, index: u32, key: Key) {
+    fn leave<U>(&mut self, messages: &Slab<Entry, U>, index: u32, key: Key) {
         let place = self.probe(self.mask.hash(key, 0), messages, key);
         self.table.remove(place, &mut self.links, index);
     }
@@ -134,7 +134,7 @@ impl Misses {
 /// All unexpected messages.
 #[derive(Debug)]
 pub(crate) struct Unexpected<U> {
-    slab: Slab<Head, U>,
+    slab: Slab<Entry, U>,
     /// The message that arrived first.
     first: u32,
     /// Those in use come first.
@@ -169,7 +169,7 @@ impl<U> Unexpected<U> {
     pub fn push(&mut self, key: Key, message: U) -> Id {
         self.arrivals += 1;
         let index = self.slab.insert(
-            Head {
+            Entry {
                 key,
                 arrival: Link::default(),
             },
