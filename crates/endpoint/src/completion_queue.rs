@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use weft_memory::{ENTRY_WORDS, Tray};
+use weft_memory::{CqBuffer, ENTRY_WORDS};
 
 use crate::alarm::Alarm;
 use crate::error::Error;
@@ -141,7 +141,7 @@ pub(crate) struct CompletionQueue {
     ready: Ring,
     /// The array of the read that makes progress now: what it brings goes there, and not into the ring. It has room only while
     /// nothing is in the ring.
-    tray: Tray,
+    buffer: CqBuffer,
     /// Errors, each with the place of the success that follows it.
     errors: VecDeque<(u64, ErrorCompletion)>,
     /// The place of the first error, or `u64::MAX`.
@@ -161,7 +161,7 @@ impl CompletionQueue {
         };
         Self {
             ready: Ring::new(size.min(LARGEST_RESERVED)),
-            tray: Tray::closed(),
+            buffer: CqBuffer::closed(),
             errors: VecDeque::new(),
             first_error: u64::MAX,
             alarm: Alarm::default(),
@@ -172,8 +172,8 @@ impl CompletionQueue {
     /// Fast path.
     #[inline(always)]
     pub(crate) fn push(&mut self, completion: Completion) {
-        if self.tray.has_room() {
-            self.tray.put(completion.words(), completion.source.0);
+        if self.buffer.has_room() {
+            self.buffer.put(completion.words(), completion.source.0);
             return;
         }
         self.ready.push(completion);
@@ -182,17 +182,17 @@ impl CompletionQueue {
 
     /// What comes from now on goes to an application's array; the queue must be empty. Fast path.
     #[inline(always)]
-    pub(crate) fn hold_out(&mut self, tray: impl Fn() -> Tray) {
+    pub(crate) fn hold_out(&mut self, buffer: impl Fn() -> CqBuffer) {
         debug_assert!(self.is_empty(), "entries keep their order");
         // Made where it is stored: read back in other widths than it was written, it would stall.
-        self.tray = tray();
+        self.buffer = buffer();
     }
 
     /// Ends that; answers how many entries went there. Fast path.
     #[inline(always)]
     pub(crate) fn take_back(&mut self) -> usize {
-        self.tray.close();
-        self.tray.taken()
+        self.buffer.close();
+        self.buffer.taken()
     }
 
     /// Reads what waits into an application's array, up to the next error.
@@ -200,14 +200,14 @@ impl CompletionQueue {
     /// # Errors
     /// As [`CompletionQueue::read`].
     #[inline(always)]
-    pub(crate) fn read_into(&mut self, max: usize, mut tray: Tray) -> Result<usize, Error> {
-        self.read(max, |entry| tray.put(entry.words(), entry.source.0))
+    pub(crate) fn read_into(&mut self, max: usize, mut buffer: CqBuffer) -> Result<usize, Error> {
+        self.read(max, |entry| buffer.put(entry.words(), entry.source.0))
     }
 
     #[cold]
     pub(crate) fn push_error(&mut self, error: ErrorCompletion) {
         // What follows must be read after it.
-        self.tray.close();
+        self.buffer.close();
         let place = self.ready.pushed;
         self.errors.push_back((place, error));
         self.first_error = self.errors[0].0;
@@ -279,8 +279,8 @@ mod tests {
             Self(UserBuffer::leaked(&[8 * room]))
         }
 
-        fn tray(&self) -> Tray {
-            Tray::in_buffer(&self.0, 1).expect("a fresh buffer is aligned")
+        fn buffer(&self) -> CqBuffer {
+            CqBuffer::in_buffer(&self.0, 1).expect("a fresh buffer is aligned")
         }
 
         /// The contexts in it.
@@ -298,11 +298,11 @@ mod tests {
     fn what_comes_during_a_read_goes_to_its_array_and_what_finds_no_room_follows() {
         let mut queue = CompletionQueue::new(QueueSettings { size_hint: 1 });
         let (first, second) = (Array::new(2), Array::new(9));
-        queue.hold_out(|| first.tray());
+        queue.hold_out(|| first.buffer());
         (1..=4).for_each(|context| queue.push(numbered(context)));
         assert_eq!((queue.take_back(), first.contexts(2)), (2, vec![1, 2]));
         queue.push(numbered(5));
-        assert_eq!(queue.read_into(9, second.tray()), Ok(3));
+        assert_eq!(queue.read_into(9, second.buffer()), Ok(3));
         assert_eq!(second.contexts(3), [3, 4, 5]);
         assert!(queue.is_empty());
     }
@@ -311,14 +311,17 @@ mod tests {
     fn an_error_during_a_read_keeps_its_place_between_what_came_before_and_after() {
         let mut queue = CompletionQueue::new(QueueSettings { size_hint: 1 });
         let array = Array::new(9);
-        queue.hold_out(|| array.tray());
+        queue.hold_out(|| array.buffer());
         queue.push(numbered(1));
         queue.push_error(failed(2));
         queue.push(numbered(3));
         assert_eq!((queue.take_back(), array.contexts(1)), (1, vec![1]));
-        assert_eq!(queue.read_into(9, array.tray()), Err(Error::ErrorAvailable));
+        assert_eq!(
+            queue.read_into(9, array.buffer()),
+            Err(Error::ErrorAvailable)
+        );
         assert_eq!(queue.read_error(), Some(failed(2)));
-        assert_eq!(queue.read_into(9, array.tray()), Ok(1));
+        assert_eq!(queue.read_into(9, array.buffer()), Ok(1));
         assert_eq!(array.contexts(1), [3]);
     }
 

@@ -6,7 +6,7 @@
 
 use std::net::SocketAddr;
 
-use weft_memory::Tray;
+use weft_memory::CqBuffer;
 
 use crate::address_vector::AddressVector;
 use crate::completion::Sinks;
@@ -204,8 +204,8 @@ impl<P: LocalRoute> Domain<P> {
             .read(max, take)
     }
 
-    /// As [`Domain::read_queue`], into an application's array with room for `max` entries, that `tray` gives; what progress
-    /// brings goes there without waiting in the queue. Fast path.
+    /// As [`Domain::read_queue`], into an application's array with room for `max` entries, that
+    /// `buffer` gives; what progress brings goes there without waiting in the queue. Fast path.
     ///
     /// # Errors
     /// As [`Domain::read_queue`].
@@ -214,14 +214,14 @@ impl<P: LocalRoute> Domain<P> {
         &mut self,
         queue: QueueId,
         max: usize,
-        tray: impl Fn() -> Tray,
+        buffer: impl Fn() -> CqBuffer,
     ) -> Result<usize, Error> {
         let known = self.sinks.queues.get_mut(queue.0).ok_or(Error::NoSuch)?;
         if max == 0 || known.bound.len() != 1 {
-            return self.read_seldom(queue, max, tray());
+            return self.read_seldom(queue, max, buffer());
         }
         if !known.is_empty() {
-            return known.read_into(max, tray());
+            return known.read_into(max, buffer());
         }
         let endpoint = self.endpoints.get_mut(known.bound[0].0);
         let endpoint = endpoint.ok_or(Error::Again)?;
@@ -229,9 +229,9 @@ impl<P: LocalRoute> Domain<P> {
             if self.endpoints.count() == 1 || !self.others_are_due() {
                 return Err(Error::Again);
             }
-            return self.read_with_others(queue, max, tray());
+            return self.read_with_others(queue, max, buffer());
         }
-        known.hold_out(&tray);
+        known.hold_out(&buffer);
         let event_count = endpoint.make_progress(&mut self.sinks);
         let known = self.sinks.queues.get_mut(queue.0).ok_or(Error::NoSuch)?;
         let count = known.take_back();
@@ -240,36 +240,51 @@ impl<P: LocalRoute> Domain<P> {
         }
         let has_nothing = known.is_empty();
         if event_count == 0 && self.endpoints.count() > 1 && self.others_are_due() {
-            return self.read_with_others(queue, max, tray());
+            return self.read_with_others(queue, max, buffer());
         }
         if has_nothing {
             return Err(Error::Again);
         }
-        self.read_waiting(queue, max, tray())
+        self.read_waiting(queue, max, buffer())
     }
 
     /// Reads what waits in the queue; makes progress first if that is nothing, or if nothing is asked for.
     #[inline(never)]
-    fn read_seldom(&mut self, queue: QueueId, max: usize, tray: Tray) -> Result<usize, Error> {
+    fn read_seldom(
+        &mut self,
+        queue: QueueId,
+        max: usize,
+        buffer: CqBuffer,
+    ) -> Result<usize, Error> {
         let known = self.sinks.queues.get(queue.0).ok_or(Error::NoSuch)?;
         if known.is_empty() || max == 0 {
             self.progress_queue(queue);
         }
-        self.read_waiting(queue, max, tray)
+        self.read_waiting(queue, max, buffer)
     }
 
     /// The same after a round of the domain's other endpoints.
     #[cold]
-    fn read_with_others(&mut self, queue: QueueId, max: usize, tray: Tray) -> Result<usize, Error> {
+    fn read_with_others(
+        &mut self,
+        queue: QueueId,
+        max: usize,
+        buffer: CqBuffer,
+    ) -> Result<usize, Error> {
         self.progress_all();
-        self.read_waiting(queue, max, tray)
+        self.read_waiting(queue, max, buffer)
     }
 
     /// Reads what waits in the queue.
     #[inline(never)]
-    fn read_waiting(&mut self, queue: QueueId, max: usize, tray: Tray) -> Result<usize, Error> {
+    fn read_waiting(
+        &mut self,
+        queue: QueueId,
+        max: usize,
+        buffer: CqBuffer,
+    ) -> Result<usize, Error> {
         let known = self.sinks.queues.get_mut(queue.0).ok_or(Error::NoSuch)?;
-        known.read_into(max, tray)
+        known.read_into(max, buffer)
     }
 
     /// Takes the next entry of the queue, if it is an error.

@@ -13,13 +13,14 @@
 //!   is written); everything after that is safe.
 //!
 //! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in),
-//! [`tray`] (completions in C's layout), [`copy`] (copy routines by size), [`single_copy`] (CMA),
-//! [`foreign`] (memory of another process, mapped), [`own_heap`] and [`foreign_heap`] (memory that
+//! [`cq_buffer`] (completions in C's layout), [`copy`] (copy routines by size), [`single_copy`]
+//! (CMA), [`foreign`] (memory of another process, mapped), [`own_heap`] and [`foreign_heap`] (what
 //! processes share when it is offered), [`gather`] (datagrams), [`atomic`] and [`element`] (remote
 //! atomics, carried out).
 
 pub mod atomic;
 pub mod copy;
+pub mod cq_buffer;
 pub mod element;
 pub mod foreign;
 pub mod foreign_heap;
@@ -28,10 +29,10 @@ pub mod mapping;
 pub mod own_heap;
 pub mod scratch;
 pub mod single_copy;
-pub mod tray;
 pub mod user_buffer;
 pub mod view;
 
+pub use cq_buffer::{CqBuffer, ENTRY_WORDS};
 pub use element::{Element, Operator};
 pub use foreign::ForeignMemory;
 pub use foreign_heap::ForeignHeap;
@@ -39,6 +40,5 @@ pub use gather::{Gather, GatherSpace};
 pub use mapping::{Mapping, Reserved, SharedLayout};
 pub use own_heap::OwnHeap;
 pub use scratch::{SCRATCH_BYTES, Scratch};
-pub use tray::{ENTRY_WORDS, Tray};
 pub use user_buffer::{IOV_LIMIT, UserBuffer};
 pub use view::{BytesView, BytesViewMut};

@@ -15,7 +15,7 @@ use weft_fabric_sys::errno::{FI_EAGAIN, FI_EBUSY, FI_EINVAL, FI_ENOSYS, FI_SUCCE
 use weft_fabric_sys::fid::{FI_CLASS_CQ, Fid};
 use weft_fabric_sys::peer::FidPeerCq;
 use weft_fabric_sys::version::{VERSION_ERR_DATA_SIZE, VERSION_ERR_SRC_ADDR};
-use weft_memory::Tray;
+use weft_memory::CqBuffer;
 
 use crate::domain::Domain;
 use crate::entry::Entry;
@@ -187,8 +187,8 @@ impl<L: Lock> Queue<L> {
         // SAFETY: the endpoint crate does not call back into the domain.
         let mut domain = unsafe { self.domain().enter() };
         // SAFETY: the contract; the endpoint crate uses one at a time.
-        let tray = || unsafe { Tray::over(entries.cast(), E::WORDS, sources, count) };
-        domain.read_queue_into(self.id, count, tray)
+        let buffer = || unsafe { CqBuffer::over(entries.cast(), E::WORDS, sources, count) };
+        domain.read_queue_into(self.id, count, buffer)
     }
 }
 

@@ -12,7 +12,7 @@ pub const ENTRY_WORDS: usize = 6;
 
 /// Room for some entries, of which the first ones are taken.
 #[derive(Debug)]
-pub struct Tray {
+pub struct CqBuffer {
     next: *mut u64,
     /// Where sources go, or null.
     next_source: *mut u64,
@@ -23,9 +23,9 @@ pub struct Tray {
 }
 
 // SAFETY: the contract of `over` lends the memory to whoever holds the value, not to one thread.
-unsafe impl Send for Tray {}
+unsafe impl Send for CqBuffer {}
 
-impl Tray {
+impl CqBuffer {
     /// One without room.
     pub const fn closed() -> Self {
         Self {
@@ -132,15 +132,15 @@ mod tests {
         for words in [1, 3, 5, 6] {
             let mut entries = [9_u64; 3 * ENTRY_WORDS];
             let mut sources = [9_u64; 3];
-            // SAFETY: both arrays have room for two, and are not touched while the tray is used.
-            let mut tray =
-                unsafe { Tray::over(entries.as_mut_ptr(), words, sources.as_mut_ptr(), 2) };
+            // SAFETY: both arrays have room for two, and are not touched while the buffer is used.
+            let mut buffer =
+                unsafe { CqBuffer::over(entries.as_mut_ptr(), words, sources.as_mut_ptr(), 2) };
             for number in 0..3 {
                 let entry = [0, 1, 2, 3, 4, 5].map(|word| 10 * number + word);
-                assert_eq!(tray.has_room(), number < 2);
-                tray.put(entry, number);
+                assert_eq!(buffer.has_room(), number < 2);
+                buffer.put(entry, number);
             }
-            assert_eq!(tray.taken(), 2);
+            assert_eq!(buffer.taken(), 2);
             let first = (0..words as u64).chain((0..words as u64).map(|word| 10 + word));
             let expected: Vec<u64> = first.chain(std::iter::repeat(9)).take(18).collect();
             assert_eq!((&entries[..], sources), (&expected[..], [0, 1, 9]));
@@ -148,14 +148,15 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_tray_keeps_what_it_has_and_takes_no_more() {
+    fn a_closed_buffer_keeps_what_it_has_and_takes_no_more() {
         let mut entries = [9_u64; 2];
-        // SAFETY: the array has room for what is said, and outlives the tray.
-        let mut tray = unsafe { Tray::over(entries.as_mut_ptr(), 1, core::ptr::null_mut(), 2) };
-        tray.put([1; ENTRY_WORDS], 0);
-        tray.close();
-        tray.put([2; ENTRY_WORDS], 0);
-        assert_eq!((tray.taken(), entries), (1, [1, 9]));
-        assert!(!Tray::closed().has_room());
+        // SAFETY: the array has room for what is said, and outlives the buffer.
+        let mut buffer =
+            unsafe { CqBuffer::over(entries.as_mut_ptr(), 1, core::ptr::null_mut(), 2) };
+        buffer.put([1; ENTRY_WORDS], 0);
+        buffer.close();
+        buffer.put([2; ENTRY_WORDS], 0);
+        assert_eq!((buffer.taken(), entries), (1, [1, 9]));
+        assert!(!CqBuffer::closed().has_room());
     }
 }
