@@ -28,11 +28,10 @@ use weft_srd::random::Random;
 
 use crate::input::Input;
 
-/// Kinds of docs/shm-layout.md, clause 5.
-const ACCEPT: u8 = 6;
-const KINDS: usize = 12;
-/// The word of an ACCEPT that asks for writes into its sender's memory.
-const SHARED: u64 = 2;
+/// Kinds of docs/shm-layout.md, clause 5, and one beyond.
+const KINDS: usize = 14;
+/// The CTS that asks for writes into its sender's memory.
+const CTS_COPY: u8 = 9;
 
 /// Longest buffer: beyond every protocol's threshold.
 const LONGEST: usize = 300_000;
@@ -190,16 +189,16 @@ impl Mad {
 
     /// Pushes one cell of any kind.
     fn push(&mut self, input: &mut Input<'_>) {
-        let kind = input.below(KINDS) as u8;
+        let mut kind = input.below(KINDS) as u8;
+        if kind == CTS_COPY {
+            kind -= 1;
+        }
         let head = Head {
             kind,
-            flags: input.byte() & 15,
+            flags: input.byte() & 63,
             length_bytes: Self::word(input) as u32,
         };
-        let mut words: [u64; 7] = std::array::from_fn(|_| Self::word(input));
-        if kind == ACCEPT && words[5] == SHARED {
-            words[5] = 0;
-        }
+        let words: [u64; 7] = std::array::from_fn(|_| Self::word(input));
         // A place that is one, most of the time.
         let length_bytes = match input.below(3) {
             0 => words[6] as usize % LONGEST,

@@ -7,7 +7,7 @@ use crate::cell::INLINE_PAYLOAD_BYTES;
 pub const MAGIC: u64 = u64::from_le_bytes(*b"WEFTSHM\0");
 
 /// Version of everything in docs/shm-layout.md; two processes must agree on it.
-pub const LAYOUT_VERSION: u64 = 13;
+pub const LAYOUT_VERSION: u64 = 14;
 
 /// Page size the layout is cut to. Specified: all supported machines have 4 KiB pages or multiples of them.
 pub const PAGE_BYTES: usize = 4096;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The choice between ways where long messages go both ways at once (docs/shm-layout.md, clause 7b): one of the two processes makes it for both,
-//! so that each way is judged with both directions taking it. Judged alone, a pipe that is tried while the other direction goes by single copy waits for
-//! a sender that is in a system call, and looks several times as slow as it is. Called by ways and by what ends a transfer; calls choice.
+//! The choice between ways where long messages go both ways at once (docs/shm-layout.md, clause
+//! 7b): one of the two processes makes it for both, so that each way is judged with both directions
+//! taking it. Judged alone, a pipe that is tried while the other direction goes by single copy
+//! waits for a sender that is in a system call, and looks several times as slow as it is. Called by
+//! ways and by what ends a transfer; calls choice.
 //!
-//! The other process's word is a claim: it names a way, which is taken only if it is open to us, and only while we see for ourselves that
-//! messages of this size go both ways. One that lies, or says nothing any more, makes its own messages slow.
+//! The other process's word is a claim: it names a way, which is taken only if it is open to us,
+//! and only while we see for ourselves that messages of this size go both ways. One that lies, or
+//! says nothing any more, makes its own messages slow.
 
 use weft_contract::RemoteId;
 
@@ -12,19 +15,21 @@ use crate::choice::{Lesson, Method, Open, Traffic, class_of};
 use crate::remote::Link;
 use crate::transport::Transport;
 
-/// Sends under way that are looked at for one of the same size. Chosen: the window of the usual bandwidth tests.
+/// Sends under way that are looked at for one of the same size. Chosen: the window of the usual
+/// bandwidth tests.
 const SENDS_SEEN: usize = 64;
 
-/// Fetches from a remote from which on several are under way. Chosen: more than one that ends and one that begins.
+/// Fetches from a remote from which on several are under way. Chosen: more than one that ends and
+/// one that begins.
 const DEEP: usize = 3;
 
-/// Messages that come after the last sign that some go, too, and still count as going both ways. Chosen: one of the two processes is ahead of the
-/// other now and then.
+/// Messages that come after the last sign that some go, too, and still count as going both ways.
+/// Chosen: one of the two processes is ahead of the other now and then.
 const BOTH_WAYS_FOR: u32 = 32;
 
-/// What a transfer is charged at most, in its own times: more than that between two ends was the application's. Chosen: buffers that lie in another processor's
-/// cache cost the application up to three times as much as the transfer took
-/// (docs/lab/2026-11-22-choice-of-copies.md).
+/// What a transfer is charged at most, in its own times: more than that between two ends was the
+/// application's. Chosen: buffers that lie in another processor's cache cost the application up to
+/// three times as much as the transfer took (docs/lab/2026-11-22-choice-of-copies.md).
 const CHARGE_LIMIT: u64 = 4;
 
 /// The word of clause 7b.
@@ -89,7 +94,8 @@ impl Transport {
         }
     }
 
-    /// Whether messages of this class go to the remote, too: one is on its way, or went since the last one came, or it was so lately.
+    /// Whether messages of this class go to the remote, too: one is on its way, or went since the
+    /// last one came, or it was so lately.
     fn goes_both_ways(&mut self, remote: RemoteId, class: usize) -> bool {
         let entry = &mut self.remotes[remote.index()];
         let went = entry.announced.take() == Some(class);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Long messages both ways between two transports of this process: one of them chooses the way for both, and what it says binds to nothing.
+//! Long messages both ways between two transports of this process: one of them chooses the way for
+//! both, and what it says binds to nothing.
 
 use weft_contract::*;
 use weft_memory::UserBuffer;
@@ -70,7 +71,8 @@ impl Pair {
         }
     }
 
-    /// What an end publishes of the messages' class: where they only come, and where they go both ways.
+    /// What an end publishes of the messages' class: where they only come, and where they go both
+    /// ways.
     fn published(&self, end: usize) -> (u8, u8) {
         let byte = self.0[end].0.choice.published(class_of(LENGTH as u64));
         (byte & 15, byte >> 4)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How a large message is fetched: a choice by what this machine did lately, for each size class.
 //!
-//! On bare metal single copy wins for large messages (Vienne 2014); on virtual machines it can be three times
-//! slower. A pipelined copy is best stored through the cache where both processors share it and past it where they
-//! do not, and a virtual processor that moves can change the answer within one run. So all ways are timed as they
-//! used, and the slower ones are tried again now and then, the more seldom the slower they are. What a way costs shows in the time from one
-//! message's end to the next one's, not in its own time alone: where it leaves lines of both buffers, whoever works on them
-//! next has to fetch. So each way is tried in several transfers in a row, the first of which tell of the way before it. Messages that go both ways at once
-//! are another case than those that only come, and have knowledge of their own. Asked by ways for every matched offer.
+//! On bare metal single copy wins for large messages (Vienne 2014); on virtual machines it can be
+//! three times slower. A pipelined copy is best stored through the cache where both processors
+//! share it and past it where they do not, and a virtual processor that moves can change the answer
+//! within one run. So all ways are timed as they used, and the slower ones are tried again now and
+//! then, the more seldom the slower they are. What a way costs shows in the time from one message's
+//! end to the next one's, not in its own time alone: where it leaves lines of both buffers, whoever
+//! works on them next has to fetch. So each way is tried in several transfers in a row, the first
+//! of which tell of the way before it. Messages that go both ways at once are another case than
+//! those that only come, and have knowledge of their own. Asked by ways for every matched offer.
 
 use crate::settings::SingleCopy;
 
@@ -77,23 +79,29 @@ impl Open {
 /// Size classes: one for each power of two. Specified: message lengths have 64 bits.
 const CLASSES: usize = 64;
 
-/// Transfers of a class that tell of each way before the first choice. Chosen: enough to see past one interruption.
+/// Transfers of a class that tell of each way before the first choice. Chosen: enough to see past
+/// one interruption.
 const FIRST_TRIALS: u32 = 2;
 
-/// Transfers after a change of the way that tell nothing of it. Chosen: what the way before it has left in the caches.
+/// Transfers after a change of the way that tell nothing of it. Chosen: what the way before it has
+/// left in the caches.
 const SETTLING: u32 = 1;
 
-/// The same where several are under way, so that the other process follows some transfers later. Chosen: a pipe is lent for so many ahead.
+/// The same where several are under way, so that the other process follows some transfers later.
+/// Chosen: a pipe is lent for so many ahead.
 const SETTLING_DEEP: u32 = 5;
 
-/// Transfers for which that holds after the last time that several were. Chosen: windows run empty at their ends.
+/// Transfers for which that holds after the last time that several were. Chosen: windows run empty
+/// at their ends.
 const DEEP_FOR: u32 = 64;
 
-/// A way that costs so many halves of the best one's time in the next size class is not tried before the first choice. Chosen.
+/// A way that costs so many halves of the best one's time in the next size class is not tried
+/// before the first choice. Chosen.
 const HOPELESS_HALVES: u64 = 3;
 
-/// Transfers of a class after which a way that costs up to twice as much as the best is tried again. One that costs n times as much is
-/// tried after n - 1 times as many, so that trials of each way cost one or two percent of the time. Chosen.
+/// Transfers of a class after which a way that costs up to twice as much as the best is tried
+/// again. One that costs n times as much is tried after n - 1 times as many, so that trials of each
+/// way cost one or two percent of the time. Chosen.
 const TRIAL_PERIOD: u64 = 256;
 
 /// Transfers of a trial that comes so often.
@@ -102,18 +110,20 @@ const TRIAL_TRANSFERS: u64 = RECENT as u64 + SETTLING as u64;
 /// Most of that. Chosen: ways that were once interrupted come back.
 const TRIAL_PERIOD_LIMIT: u64 = 4096;
 
-/// The first transfers of a class, which teach nothing: so many bytes of them, and one at least. Chosen: they find buffers that nobody has
-/// touched and processors that just woke up.
+/// The first transfers of a class, which teach nothing: so many bytes of them, and one at least.
+/// Chosen: they find buffers that nobody has touched and processors that just woke up.
 const WARM_UP_BYTES: u64 = 1 << 20;
 
 /// Most of them.
 const WARM_UP_LIMIT: u64 = 4;
 
-/// A way that is tried again gets [`RECENT`] transfers in a row that tell; but only while it costs at most so many times as much as the best. Chosen.
+/// A way that is tried again gets [`RECENT`] transfers in a row that tell; but only while it costs
+/// at most so many times as much as the best. Chosen.
 const PROMISING: u64 = 2;
 
-/// Transfers of a way that say what it costs: the one in the middle. Chosen: one that was interrupted, or that was helped by what came before
-/// it, says nothing, and a processor that moves is noticed after two.
+/// Transfers of a way that say what it costs: the one in the middle. Chosen: one that was
+/// interrupted, or that was helped by what came before it, says nothing, and a processor that moves
+/// is noticed after two.
 const RECENT: usize = 3;
 
 /// What is known of a way in a class.
@@ -309,14 +319,16 @@ impl Choice {
         self.followed[class_of(bytes)] = Some(way);
     }
 
-    /// How a size class is fetched now where messages only come, and where they go both ways, by numbers from 1 on; 0 is not known.
+    /// How a size class is fetched now where messages only come, and where they go both ways, by
+    /// numbers from 1 on; 0 is not known.
     pub(crate) fn published(&self, class: usize) -> u8 {
         let number = |way: Option<Method>| way.map_or(0, |way| way as u8 + 1);
         let both = Self::settled(&self.both_ways[class]).or(self.followed[class]);
         number(Self::settled(&self.one_way[class])) | number(both) << 4
     }
 
-    /// The way that is now the fastest for a size class; None before all that are permitted were tried.
+    /// The way that is now the fastest for a size class; None before all that are permitted were
+    /// tried.
     fn settled(class: &Class) -> Option<Method> {
         let tried = |way: &Method| class.ways[*way as usize].samples >= FIRST_TRIALS;
         let pipes = [Method::Pipelined, Method::PastCache];
@@ -361,9 +373,10 @@ pub(crate) fn class_of(bytes: u64) -> usize {
     bytes.max(1).ilog2() as usize
 }
 
-/// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share processors do so
-/// unless told otherwise: a pipe needs both of its ends to run in turns, and every turn is a switch between processes,
-/// which no time of a single transfer shows (docs/lab/2026-11-21-long-messages-on-shared-cores.md).
+/// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share
+/// processors do so unless told otherwise: a pipe needs both of its ends to run in turns, and every
+/// turn is a switch between processes, which no time of a single transfer shows
+/// (docs/lab/2026-11-21-long-messages-on-shared-cores.md).
 pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
     match asked {
         SingleCopy::Always => true,

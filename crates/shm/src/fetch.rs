@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Accepted offers on their way in: each is decided when it is its turn, lent what it needs, and moved on in every round of progress until
-//! all of it is here. Called by rendezvous and parted (to start) and by receive's work; pipes are lent by pipelined, boards by
-//! shares, mapped heaps are copied by heap.
+//! Accepted offers on their way in: each is decided when it is its turn, lent what it needs, and
+//! moved on in every round of progress until all of it is here. Called by rendezvous and parted (to
+//! start) and by receive's work; pipes are lent by pipelined, boards by shares, mapped heaps are
+//! copied by heap.
 
 use weft_contract::{Landing, Owner, TransferError};
 use weft_memory::single_copy;
@@ -10,7 +11,7 @@ use weft_ring::PipeReader;
 use weft_ring::layout::CHUNK_BYTES;
 
 use crate::choice::{Lesson, Method};
-use crate::protocol::FINISH;
+use crate::protocol::cell::{Control, Fin};
 use crate::remote::{Link, PIPE_LAP_BYTES};
 use crate::rendezvous::RemoteOffer;
 use crate::shares::Sharing;
@@ -19,21 +20,22 @@ use crate::transport::Transport;
 /// No such process (errno 3, errno-base.h).
 pub(crate) const ESRCH: i32 = 3;
 
-/// Bytes fetched by single copy in one call of progress. Chosen: long enough that the system call does not
-/// count, short enough that other messages are not kept waiting for long.
+/// Bytes fetched by single copy in one call of progress. Chosen: long enough that the system call
+/// does not count, short enough that other messages are not kept waiting for long.
 pub(crate) const PULL_BYTES: usize = 512 * 1024;
 
 /// Chunks taken out of one pipe in one call of progress. Chosen: as [`PULL_BYTES`].
 const CHUNKS_PER_ROUND: u32 = (PULL_BYTES / CHUNK_BYTES) as u32;
 
-/// The same while we send through a pipe, too; and most that are then filled in one call. Chosen: longer turns leave the other direction
-/// waiting for some hundred microseconds.
+/// The same while we send through a pipe, too; and most that are then filled in one call. Chosen:
+/// longer turns leave the other direction waiting for some hundred microseconds.
 pub(crate) const CHUNKS_BOTH_WAYS: u32 = 16;
 
 /// How an accepted offer comes in.
 #[derive(Debug)]
 pub(crate) enum Stage {
-    /// It is not decided yet: that waits until it is its turn, so that what those before it took counts.
+    /// It is not decided yet: that waits until it is its turn, so that what those before it took
+    /// counts.
     Undecided,
     /// We read the sender's memory.
     SingleCopy,
@@ -43,7 +45,8 @@ pub(crate) enum Stage {
     Own,
     /// All pipes are lent; we wait for one.
     AwaitPipe,
-    /// Through the pipe that the fetch before it uses, as soon as that one is through; its sender is told already.
+    /// Through the pipe that the fetch before it uses, as soon as that one is through; its sender
+    /// is told already.
     Follows,
     /// Through this pipe.
     Piped(usize, PipeReader),
@@ -89,7 +92,8 @@ impl Fetch {
         )
     }
 
-    /// Takes chunks out of the pipe, up to a limit; answers how many. After one it looks so many times for the next.
+    /// Takes chunks out of the pipe, up to a limit; answers how many. After one it looks so many
+    /// times for the next.
     fn empty_chunks(&mut self, limit: u32, looks: u32) -> Result<u32, TransferError> {
         let Stage::Piped(_, reader) = &mut self.stage else {
             return Ok(0);
@@ -158,7 +162,8 @@ impl Transport {
         fetch.lesson = lesson;
     }
 
-    /// Fetches what has not come along with the offer, by this way; `None` is decided when it is its turn.
+    /// Fetches what has not come along with the offer, by this way; `None` is decided when it is
+    /// its turn.
     pub(crate) fn start_fetch_by(
         &mut self,
         method: Option<(Method, Lesson)>,
@@ -179,7 +184,8 @@ impl Transport {
         });
     }
 
-    /// Decides on fetches whose turn it is, those of one remote in order, and lends their senders what they need; answers to how many.
+    /// Decides on fetches whose turn it is, those of one remote in order, and lends their senders
+    /// what they need; answers to how many.
     fn lend(&mut self) -> usize {
         let mut lent = 0;
         self.transfers.rounds += 1;
@@ -300,12 +306,14 @@ impl Transport {
             fetch.started_ns = clock::monotonic_ns();
         }
         let remote = fetch.offer.remote;
-        let Link::Ready(attached) = &mut self.remotes[remote.index()].link else {
+        let (Link::Ready(attached), Some(address)) =
+            (&mut self.remotes[remote.index()].link, fetch.offer.address)
+        else {
             return Err(TransferError::RemoteLost);
         };
         crash_point!(30, "single copy: about to read");
         let count = (fetch.wanted_bytes - fetch.done_bytes).min(PULL_BYTES);
-        let address = fetch.offer.address.wrapping_add(fetch.done_bytes as u64);
+        let address = address.wrapping_add(fetch.done_bytes as u64);
         match single_copy::pull(
             &attached.memory(),
             address,
@@ -340,7 +348,8 @@ impl Transport {
         let now_ns = clock::monotonic_ns();
         // Of several that went side by side nothing can be learned.
         let charged_ns = self.charge(fetch.started_ns, now_ns);
-        // Shared ones follow each other closely: what one is charged too much the next is charged too little.
+        // Shared ones follow each other closely: what one is charged too much the next is charged
+        // too little.
         let moving = |other: &Fetch| {
             other.started_ns != 0
                 && (other.method, fetch.method) != (Method::Shared, Method::Shared)
@@ -371,15 +380,14 @@ impl Transport {
             lane.counts.bytes += bytes;
         }
         owner.on_landed(fetch.landing.token, Ok(()));
-        // After its last chunk a piped send is over for its sender, unless it waits for the receipt.
-        if is_mapped {
-            self.answer(
-                fetch.offer.remote,
-                FINISH,
-                [fetch.offer.send_id, 1, 0, 0, 0, 0, 0],
-            );
-        } else if !by_pipe || fetch.offer.wants_receipt {
-            self.finish(fetch.offer.remote, fetch.offer.send_id);
+        // After its last chunk a piped send is over for its sender, unless it waits for the
+        // receipt.
+        if !by_pipe || fetch.offer.wants_receipt {
+            let fin = Fin {
+                send_id: fetch.offer.send_id,
+                is_mapped,
+            };
+            self.answer(remote, Control::Fin(fin));
         }
     }
 }

@@ -16,7 +16,6 @@ use weft_os::{clock, crash_point};
 
 use crate::choice::Method;
 use crate::fetch::{PULL_BYTES, Stage};
-use crate::protocol::SHARED_ADDRESS;
 use crate::remote::{Attached, Link, Waiting};
 use crate::settings::SingleCopy;
 use crate::transport::Transport;
@@ -75,15 +74,11 @@ impl Transport {
         self.own.is_at(entry.address) || (attached.heap().is_some() && own.offers(payload))
     }
 
-    /// What a remote is told of where a message lies; its ends are then where it finds them.
-    /// `index` is that of the send.
-    pub(crate) fn address_to_tell(&self, waiting: &Waiting, index: usize) -> u64 {
-        let address = waiting.address();
+    /// Puts the ends of a message that lies in what we share where its receiver finds them; false
+    /// if it does not lie there. `index` is that of the send.
+    pub(crate) fn puts_edges(&self, waiting: &Waiting, index: usize) -> bool {
         let own = self.settings.heap.as_ref();
-        let is_there = address != 0
-            && waiting.is_shown
-            && own.is_some_and(|own| own.put_edges(&waiting.payload, index));
-        address | if is_there { SHARED_ADDRESS } else { 0 }
+        waiting.is_shown && own.is_some_and(|own| own.put_edges(&waiting.payload, index))
     }
 
     /// One stretch out of what the sender shares. Should that be gone, the rest comes through a
@@ -95,13 +90,14 @@ impl Transport {
         }
         crash_point!(51, "mapped heap: about to copy");
         let count = (fetch.wanted_bytes - fetch.done_bytes).min(PULL_BYTES);
-        let message = Lying {
-            address: fetch.offer.address,
-            length_bytes: fetch.offer.length_bytes,
-            place: fetch.offer.send_id,
-        };
-        let copied = match &mut self.remotes[fetch.offer.remote.index()].link {
-            Link::Ready(attached) => attached.heap().map_or(0, |heap| {
+        let link = &mut self.remotes[fetch.offer.remote.index()].link;
+        let copied = match (link, fetch.offer.address) {
+            (Link::Ready(attached), Some(address)) => attached.heap().map_or(0, |heap| {
+                let message = Lying {
+                    address,
+                    length_bytes: fetch.offer.length_bytes,
+                    place: fetch.offer.send_id,
+                };
                 heap.pull(
                     &message,
                     &fetch.landing.buffer,

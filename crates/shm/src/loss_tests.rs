@@ -4,6 +4,7 @@
 use weft_contract::*;
 use weft_ring::{Head, Producer};
 
+use crate::protocol::cell::inline_head;
 use crate::remote::Link;
 use crate::sink::Sink;
 use crate::{Settings, Transport};
@@ -80,11 +81,7 @@ fn who_is_cut_off_keeps_its_slot_until_it_is_dead() {
     });
     assert_eq!(again, Some(slot));
     let mut producer = Producer::attach(ours.own.region.mapping(), slot).expect("its lane");
-    let head = Head {
-        kind: crate::protocol::INLINE,
-        flags: 0,
-        length_bytes: 0,
-    };
+    let head = inline_head(Class::Message, false, 0);
     assert!(producer.push_words(head, [0; 7]).is_ok());
     ours.own.region.doorbell().ring(slot);
     ours.answer_bells(&mut Sink);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a message of middle length leaves that lies in our heap: streamed through the lane, or offered for its receiver to copy. The sender learns it,
-//! for each size class, from the time between one send and the next. Called by send; knows nothing of memory or of lanes.
+//! How a message of middle length leaves that lies in our heap: streamed through the lane, or
+//! offered for its receiver to copy. The sender learns it, for each size class, from the time
+//! between one send and the next. Called by send; knows nothing of memory or of lanes.
 //!
 //! Neither is right everywhere, and no time of a single transfer tells. An offer costs one copy
 //! instead of two; but its receiver's copy leaves the lines of our buffer in the receiver's cache,
@@ -8,8 +9,10 @@
 //! the second copy costs (docs/lab/2026-11-22-what-a-copy-leaves-behind.md). From send to send all
 //! of that is counted, whatever the application does in between.
 //!
-//! So runs of messages, *windows*, are timed whole. Now and then the other manner has two of them, with one of the usual in between, and becomes the
-//! usual one if the faster of its two beats the faster of theirs. One class at a time does so: messages of several classes take turns in most collectives.
+//! So runs of messages, *windows*, are timed whole. Now and then the other manner has two of them,
+//! with one of the usual in between, and becomes the usual one if the faster of its two beats the
+//! faster of theirs. One class at a time does so: messages of several classes take turns in most
+//! collectives.
 
 use std::ops::Range;
 
@@ -23,42 +26,48 @@ pub(crate) enum Manner {
     Offered,
 }
 
-/// The classes that are learned: a message of class n has more than 2^n bytes and at most twice that. From 16 KiB to 1 MiB.
+/// The classes that are learned: a message of class n has more than 2^n bytes and at most twice
+/// that. From 16 KiB to 1 MiB.
 const CLASSES: Range<usize> = 13..20;
 
-/// Messages of a window. Chosen: a few round trips; interruptions, of which there is one in some hundreds of messages, hit few of them.
+/// Messages of a window. Chosen: a few round trips; interruptions, of which there is one in some
+/// hundreds of messages, hit few of them.
 const WINDOW: u32 = 8;
 
 /// The same where ranks share processors. Chosen: who runs next counts more there than who copies.
 const WINDOW_SHARED: u32 = 16;
 
-/// Messages after a change of manner that are not timed. Chosen: what the manner before it has left in the caches.
+/// Messages after a change of manner that are not timed. Chosen: what the manner before it has left
+/// in the caches.
 const SETTLING: u32 = 2;
 
 /// The first messages of a class, likewise. Chosen: they find cold pages.
 const WARM_UP: u32 = 4;
 
-/// Windows between trials: at first, and at most. Each trial that fails doubles them. Chosen: a trial costs two windows.
+/// Windows between trials: at first, and at most. Each trial that fails doubles them. Chosen: a
+/// trial costs two windows.
 const PERIOD: u32 = 64;
 const PERIOD_LIMIT: u32 = 1024;
 
 /// A trial ends after its first window if that took so many times the usual. Chosen.
 const HOPELESS: u64 = 2;
 
-/// By which part of the usual time the other manner must be faster. Chosen: more than windows differ by themselves.
+/// By which part of the usual time the other manner must be faster. Chosen: more than windows
+/// differ by themselves.
 const MARGIN: u64 = 16;
 
 /// The same where ranks share processors. Chosen: windows differ more there.
 const MARGIN_SHARED: u64 = 8;
 
-/// Windows that took half as long again as when the usual manner was settled, in a row, after which it is tried again. Chosen: the application does something
-/// else, or a processor has moved.
+/// Windows that took half as long again as when the usual manner was settled, in a row, after which
+/// it is tried again. Chosen: the application does something else, or a processor has moved.
 const SLOWER: u32 = 4;
 
 /// Windows after a trial in which there is none for that reason. Chosen.
 const REST: u32 = 16;
 
-/// Messages of other classes after which a class no longer keeps them from trials of theirs. Chosen.
+/// Messages of other classes after which a class no longer keeps them from trials of theirs.
+/// Chosen.
 const SILENT: u32 = 256;
 
 /// How far a trial has come.
@@ -196,7 +205,8 @@ impl Manners {
         }
     }
 
-    /// As if the default, or the `other` manner, had been found to be the faster one long ago, and were not to be tried again soon.
+    /// As if the default, or the `other` manner, had been found to be the faster one long ago, and
+    /// were not to be tried again soon.
     #[cfg(test)]
     pub(crate) fn found(other: bool) -> Self {
         let mut found = Self::new();
@@ -206,8 +216,8 @@ impl Manners {
         found
     }
 
-    /// How the next message of `bytes` leaves, where both manners are open to it. To be asked once for each, as it is sent. The clock, in ns, is asked at
-    /// the ends of windows only.
+    /// How the next message of `bytes` leaves, where both manners are open to it. To be asked once
+    /// for each, as it is sent. The clock, in ns, is asked at the ends of windows only.
     pub(crate) fn next(
         &mut self,
         bytes: usize,
@@ -256,7 +266,8 @@ impl Manners {
         }
     }
 
-    /// A message of this class left in a manner that was not chosen here: the window that it falls into says nothing.
+    /// A message of this class left in a manner that was not chosen here: the window that it falls
+    /// into says nothing.
     pub(crate) fn disturb(&mut self, bytes: usize) {
         let class = (bytes.max(2) - 1).ilog2() as usize;
         if CLASSES.contains(&class) {

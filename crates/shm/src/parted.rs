@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages that begin before anybody has asked for them: the first bytes of a long message come along with its offer, and
-//! the receiver asks for the rest while they are copied (docs/shm-layout.md, clause 5, BEGIN and PART). The rest comes in
-//! parts through the lane and its chunks, so that two processes that answer each other go to and fro in the same memory; or
-//! as any offered message does, where that has lately been faster. Called by send (to begin), by receive (parts, what has
-//! come further) and by pipelined (an ACCEPT that names the lane).
+//! Rendezvous with early data: the first bytes of a long message come along with its RTS, and the
+//! receiver asks for the rest while they are copied (docs/shm-layout.md, clause 5). The rest comes
+//! in DATA cells through the lane and its chunks, so that two processes that answer each other go
+//! to and fro in the same memory; or as any described message does, where that has lately been
+//! faster. Called by send (to begin), by receive (parts, what has come further) and by pipelined (a
+//! CTS that names the lane).
 //!
-//! Only one message at a time begins so: with more under way nobody waits for the answer to an offer, and pipes keep
+//! Only one message at a time begins so: with more under way nobody waits for a CTS, and pipes keep
 //! long messages out of the way of short ones.
 
 use std::ops::Range;
@@ -13,13 +14,10 @@ use std::ops::Range;
 use weft_contract::{CompletionLevel, Owner, RemoteId, SendToken};
 use weft_memory::UserBuffer;
 use weft_os::{clock, crash_point};
-use weft_ring::{Arrival, Head};
 
 use crate::choice::{Lesson, Method, class_of};
-use crate::pipelined::Accepted;
-use crate::protocol::{
-    ACCEPT, BEGIN_BYTES, BEGIN_CELLS, BEGIN_LIMIT_BYTES, BY_LANE, PART, PIECE_BYTES, STREAM_BYTES,
-};
+use crate::protocol::cell::{Carrier, Control, Cts, Rts, Transfer};
+use crate::protocol::{EARLY_BYTES, EARLY_CELLS, EARLY_LIMIT_BYTES, PIECE_BYTES, STREAM_BYTES};
 use crate::receive::{Piece, Request};
 use crate::remote::{LANE_LAP_BYTES, Link, Waiting};
 use crate::rendezvous::{Outgoing, RemoteOffer};
@@ -38,19 +36,13 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// As a BEGIN cell tells.
-    pub(crate) fn of(remote: RemoteId, arrival: &Arrival<'_>) -> Self {
-        let [_, _, _, send_id, address, length_bytes, _] = arrival.words();
+    /// As its RTS tells.
+    pub(crate) fn of(remote: RemoteId, rts: &Rts) -> Self {
         Self {
-            offer: RemoteOffer::of(remote, [send_id, address, length_bytes], arrival.head.flags),
+            offer: RemoteOffer::of(remote, rts),
             way: None,
             started_ns: 0,
         }
-    }
-
-    /// Length of the whole message.
-    pub(crate) fn message_bytes(&self) -> u64 {
-        self.offer.length_bytes
     }
 }
 
@@ -71,13 +63,13 @@ pub(crate) struct Parts {
 
 /// What we send.
 impl Transport {
-    /// Announces a long message: with its first bytes if nothing else of ours is under way and its receiver cannot copy it out of our heap,
-    /// else by an offer alone. True if it went.
+    /// Announces a long message: with its first bytes if nothing else of ours is under way and its
+    /// receiver cannot copy it out of our heap, else by an offer alone. True if it went.
     pub(crate) fn announce(&mut self, waiting: &mut Waiting) -> bool {
         let length_bytes = waiting.payload.length_bytes() as u64;
         self.remotes[waiting.op.remote.index()].announced = Some(class_of(length_bytes));
         let is_middle =
-            (STREAM_BYTES + 1..=BEGIN_LIMIT_BYTES).contains(&waiting.payload.length_bytes());
+            (STREAM_BYTES + 1..=EARLY_LIMIT_BYTES).contains(&waiting.payload.length_bytes());
         let may_begin = is_middle && self.may_begin(waiting.op.remote);
         let is_mapped = waiting.is_shown;
         waiting.is_streamed_on = may_begin && is_mapped && self.is_faster_streamed(waiting);
@@ -99,7 +91,7 @@ impl Transport {
                 is_alone
                     && !asks_for_copies
                     && attached.is_wide()
-                    && attached.producer.has_room(BEGIN_CELLS, BEGIN_BYTES)
+                    && attached.producer.has_room(EARLY_CELLS, EARLY_BYTES)
             }
             _ => false,
         }
@@ -121,14 +113,16 @@ impl Transport {
             waiting.outgoing = None;
             return false;
         }
-        debug_assert_eq!(waiting.sent_bytes, BEGIN_BYTES, "there was room for it");
+        debug_assert_eq!(waiting.sent_bytes, EARLY_BYTES, "there was room for it");
         self.ring(remote);
         waiting.sent_bytes = waiting.payload.length_bytes();
         true
     }
 
-    /// An ACCEPT asked for the rest of a message. The request was checked against the send.
-    pub(crate) fn start_parts(&mut self, send_id: usize, accepted: &Accepted) {
+    /// A CTS asked for these bytes of a message through the lane, and named the receiver's number
+    /// for it. The request was checked against the send.
+    pub(crate) fn start_parts(&mut self, cts: &Cts, number: u64) {
+        let send_id = cts.send_id as usize;
         let outgoing = &mut self.transfers.outgoing[send_id];
         let Some(payload) = outgoing.payload.take() else {
             return;
@@ -140,8 +134,8 @@ impl Transport {
             remote: outgoing.remote,
             token: outgoing.token,
             payload,
-            bytes: accepted.bytes.clone(),
-            number: accepted.first_chunk as u64,
+            bytes: cts.bytes.start as usize..cts.bytes.end as usize,
+            number,
             wants_receipt: outgoing.wants_receipt,
         });
     }
@@ -179,32 +173,27 @@ impl Transport {
         };
         let mut pushed = false;
         while !parts.bytes.is_empty() {
-            let count = parts.bytes.len().min(PIECE_BYTES);
-            let head = Head {
-                kind: PART,
-                flags: 0,
-                length_bytes: count as u32,
-            };
-            let part = (&parts.payload, parts.bytes.start, count);
-            let words = [parts.number, 0, 0, 0, 0];
+            let start = parts.bytes.start;
+            let end = parts.bytes.end.min(start + PIECE_BYTES);
+            let carrier = Carrier::Data(parts.number, (end - start) as u32);
             if attached
-                .push(back.as_deref_mut(), head, words, part)
+                .push(back.as_deref_mut(), carrier, &parts.payload, start..end)
                 .is_err()
             {
                 break;
             }
-            parts.bytes.start += count;
+            parts.bytes.start = end;
             pushed = true;
-            crash_point!(52, "part: one is sent");
+            crash_point!(52, "data: one is sent");
         }
         pushed
     }
 }
 
 impl Transfers {
-    /// A PART came in.
-    pub(crate) fn take_part(&mut self, piece: &Piece<'_>) -> (u32, Request) {
-        let index = piece.arrival.word(0) as usize;
+    /// A DATA cell came in, for the message of this number.
+    pub(crate) fn take_part(&mut self, piece: &Piece<'_>, number: u64) -> (u32, Request) {
+        let index = number as usize;
         let (Some(stream), Some(payload)) = (self.streams.get_mut(index), piece.payload) else {
             return (0, Request::Corrupt);
         };
@@ -216,7 +205,7 @@ impl Transfers {
         if !is_expected || !stream.take(payload, stream.expected_bytes) {
             return (0, Request::Corrupt);
         }
-        crash_point!(53, "part: one is taken");
+        crash_point!(53, "data: one is taken");
         let request = if stream.is_complete() {
             Request::GoOn(index)
         } else {
@@ -228,7 +217,8 @@ impl Transfers {
 
 /// What we receive.
 impl Transport {
-    /// A message that has begun has come further, or its receive is known: asks for the rest, or ends it.
+    /// A message that has begun has come further, or its receive is known: asks for the rest, or
+    /// ends it.
     pub(crate) fn go_on<O: Owner>(&mut self, index: usize, owner: &mut O) {
         let Some(stream) = self.transfers.streams.get(index) else {
             return;
@@ -280,7 +270,8 @@ impl Transport {
         let (mut way, lesson) = self.method_for(&offer, &buffer, wanted_bytes as u64);
         let entry = &self.remotes[offer.remote.index()];
         if way == Method::Pipelined && !matches!(entry.link, Link::Ready(_)) {
-            // A pipe is lent as soon as its sender can be told, and the fetch fails if that cannot be.
+            // A pipe is lent as soon as its sender can be told, and the fetch fails if that cannot
+            // be.
             way = Method::PastCache;
         }
         let lane = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
@@ -295,17 +286,15 @@ impl Transport {
             lane.parted += 1;
         }
         stream.expected_bytes = wanted_bytes;
-        let words = [
-            offer.send_id,
-            BY_LANE,
-            stream.unasked_bytes as u64,
-            wanted_bytes as u64,
-            index as u64,
-            0,
-            0,
-        ];
-        crash_point!(54, "begun: its rest is to be asked for");
-        self.answer(offer.remote, ACCEPT, words);
+        let cts = Cts {
+            send_id: offer.send_id,
+            bytes: stream.unasked_bytes as u64..wanted_bytes as u64,
+            by: Transfer::Lane {
+                number: index as u64,
+            },
+        };
+        crash_point!(54, "early data: the rest is to be asked for");
+        self.answer(offer.remote, Control::Cts(cts));
         (way, lesson)
     }
 

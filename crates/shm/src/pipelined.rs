@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Pipelined copy: the receiver of an offered message lends a pipe, its sender fills chunks while the receiver
-//! empties them, so that two processors copy at once and every chunk stays in the cache they share. Works where
-//! no process may read another's memory. Called by rendezvous (to lend) and by receive's work (to feed).
+//! Pipelined copy: the receiver of an offered message lends a pipe, its sender fills chunks while
+//! the receiver empties them, so that two processors copy at once and every chunk stays in the
+//! cache they share. Works where no process may read another's memory. Called by rendezvous (to
+//! lend) and by receive's work (to feed).
 
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,13 +16,14 @@ use weft_ring::{PipeReader, PipeWriter};
 use crate::backing;
 use crate::choice::Method;
 use crate::fetch::{CHUNKS_BOTH_WAYS, Fetch, Stage};
-use crate::protocol::{ACCEPT, BY_LANE};
+use crate::protocol::cell::{Control, Cts, Transfer};
 use crate::remote::Link;
 use crate::statistics::Protocol;
 use crate::transport::Transport;
 
-/// Messages of one remote that a pipe is lent for at a time; it has one pipe, so that its messages go round no more memory than the caches
-/// hold. Chosen: its sender goes on with the next ones while we take the last chunks of one.
+/// Messages of one remote that a pipe is lent for at a time; it has one pipe, so that its messages
+/// go round no more memory than the caches hold. Chosen: its sender goes on with the next ones
+/// while we take the last chunks of one.
 const TRANSFERS_PER_PIPE: u32 = 4;
 
 /// Our pipes that are not lent, and what we feed into the pipes of others.
@@ -32,21 +34,6 @@ pub(crate) struct Pipes {
     /// Pipes from here on were never lent.
     untouched: usize,
     pub(crate) feeds: Vec<Feed>,
-}
-
-/// What an ACCEPT cell says.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Accepted {
-    /// The receiver's pipe, and where in it to begin; or [`BY_LANE`], and the receiver's number for the message.
-    pub(crate) pipe: usize,
-    pub(crate) first_chunk: usize,
-    /// Which bytes of the message.
-    pub(crate) bytes: Range<usize>,
-    /// Whether to store past our cache.
-    pub(crate) past_cache: bool,
-    /// Whether we are only to help: the receiver copies, too, and the message's first byte goes here in its memory.
-    pub(crate) is_shared: bool,
-    pub(crate) target: u64,
 }
 
 /// A message of ours on its way through a remote's pipe.
@@ -79,7 +66,8 @@ impl Pipes {
         self.free.push((pipe, reader));
     }
 
-    /// The same for one of which only the states were used: it is lent after those whose chunks are warm.
+    /// The same for one of which only the states were used: it is lent after those whose chunks are
+    /// warm.
     pub(crate) fn give_back_states(&mut self, pipe: usize, reader: PipeReader) {
         self.free.insert(0, (pipe, reader));
     }
@@ -102,7 +90,8 @@ impl Pipes {
         self.take_new(own, file)
     }
 
-    /// A pipe of which only the states are used, so that the warmest chunks are there for those who want them.
+    /// A pipe of which only the states are used, so that the warmest chunks are there for those who
+    /// want them.
     pub(crate) fn take_for_states(
         &mut self,
         own: &Mapping,
@@ -125,7 +114,8 @@ impl Pipes {
 }
 
 impl Transport {
-    /// Lends a pipe to the sender of a fetch, if one is free; or the one that the fetch before it uses.
+    /// Lends a pipe to the sender of a fetch, if one is free; or the one that the fetch before it
+    /// uses.
     pub(crate) fn lend_pipe(&mut self, fetch_index: usize) -> bool {
         let remote = self.transfers.fetches[fetch_index].offer.remote;
         let (stage, pipe, first_chunk) = match self.remotes[remote.index()].pipes_lent {
@@ -149,23 +139,22 @@ impl Transport {
         }
         fetch.stage = stage;
         self.remotes[remote.index()].pipes_lent += 1;
-        let (done, wanted) = (fetch.done_bytes as u64, fetch.wanted_bytes as u64);
-        let past_cache = u64::from(fetch.method == Method::PastCache);
+        let cts = Cts {
+            send_id: fetch.offer.send_id,
+            bytes: fetch.done_bytes as u64..fetch.wanted_bytes as u64,
+            by: Transfer::Pipe {
+                pipe,
+                first_chunk,
+                is_non_temporal: fetch.method == Method::PastCache,
+            },
+        };
         crash_point!(33, "pipe: lent, its borrower not told");
-        let words = [
-            fetch.offer.send_id,
-            pipe as u64,
-            done,
-            wanted,
-            first_chunk as u64,
-            past_cache,
-            0,
-        ];
-        self.answer(remote, ACCEPT, words);
+        self.answer(remote, Control::Cts(cts));
         true
     }
 
-    /// The pipe in which messages of this remote's come in, and the chunk that will follow the last one of them.
+    /// The pipe in which messages of this remote's come in, and the chunk that will follow the last
+    /// one of them.
     fn end_of_pipe(&self, remote: RemoteId) -> Option<(usize, usize)> {
         let mut end = None;
         let fetches = self.transfers.fetches.iter();
@@ -201,24 +190,36 @@ impl Transport {
         }
     }
 
-    /// Starts to send part of an offered message through a pipe. The request was checked against the send.
-    pub(crate) fn start_feed(&mut self, send_id: usize, accepted: &Accepted) {
-        if accepted.pipe as u64 == BY_LANE {
-            return self.start_parts(send_id, accepted);
+    /// Starts to send what a CTS asks for. It was checked against the send.
+    pub(crate) fn start_transfer(&mut self, cts: &Cts) {
+        match cts.by {
+            Transfer::Pipe { .. } => self.start_feed(cts),
+            Transfer::Lane { number } => self.start_parts(cts, number),
+            Transfer::Copy {
+                pipe,
+                ticket,
+                address,
+            } => self.start_push(cts, pipe, ticket, address),
         }
-        if accepted.is_shared {
-            return self.start_push(send_id, accepted);
-        }
+    }
+
+    /// Starts to send part of a described message through a pipe.
+    fn start_feed(&mut self, cts: &Cts) {
+        let Transfer::Pipe {
+            pipe,
+            first_chunk,
+            is_non_temporal,
+        } = cts.by
+        else {
+            return;
+        };
+        let send_id = cts.send_id as usize;
         self.transfers.pushes.retain(|push| push.send_id != send_id);
         let outgoing = &mut self.transfers.outgoing[send_id];
         let Link::Ready(attached) = &self.remotes[outgoing.remote.index()].link else {
             return;
         };
-        let Some(writer) = PipeWriter::attach(
-            attached.region.mapping(),
-            accepted.pipe,
-            accepted.first_chunk,
-        ) else {
+        let Some(writer) = PipeWriter::attach(attached.region.mapping(), pipe, first_chunk) else {
             return;
         };
         let Some(payload) = outgoing.payload.take() else {
@@ -232,9 +233,9 @@ impl Transport {
             remote: outgoing.remote,
             token: outgoing.token,
             payload,
-            bytes: accepted.bytes.clone(),
-            past_cache: accepted.past_cache,
-            pipe: accepted.pipe,
+            bytes: cts.bytes.start as usize..cts.bytes.end as usize,
+            past_cache: is_non_temporal,
+            pipe,
             writer,
             wants_receipt: outgoing.wants_receipt,
         });

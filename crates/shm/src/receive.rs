@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Progress: what has arrived in polled lanes goes to the owner at once. Called through `Peer::progress`.
+//! Progress: what has arrived in polled lanes goes to the owner at once. Called through
+//! `Peer::progress`.
 //!
 //! The cost of an empty call is one load for each polled lane and one for all bells together.
 
 use weft_contract::{AckToken, Envelope, OfferId, Owner, RemoteId, TransferError};
 use weft_memory::BytesView;
 use weft_os::{clock, crash_point};
-use weft_ring::{Arrival, Consumer, Head, Pool, Way};
+use weft_ring::{Arrival, Consumer, Pool, Way};
 
-use crate::pipelined::Accepted;
-use crate::protocol::{
-    ACCEPT, BEGIN, BYE, EAGER, FINISH, FLAG_DATA, FLAG_RECEIPT, INLINE, OFFER, PART, PIECE, STREAM,
-    class_of,
-};
+use crate::protocol::cell::{self, Carrier, Cell, Control, Cts, Eager, Malformed, MatchHeader};
 use crate::published::Received;
 use crate::remote::Link;
 use crate::stores::{StoreTrial, TIMED_BYTES};
+use crate::stream::Beginning;
 use crate::transport::{Inbound, Receipt, Transfers, Transport};
 
-/// Messages taken from one lane before the next one's turn. Chosen: bounds the time of one call, while the
-/// cost of changing lanes is spread over many messages.
+/// Messages taken from one lane before the next one's turn. Chosen: bounds the time of one call,
+/// while the cost of changing lanes is spread over many messages.
 const LANE_BUDGET: usize = 32;
 
 /// What a cell that is not a whole message asks of the transport, once the lane is let go.
 pub(crate) enum Request {
     /// Nothing more.
     None,
-    /// Send a FINISH for this id.
+    /// Send a FIN for this id.
     Finish(u64),
-    /// Send part of the offered message of this index through a pipe of its receiver.
-    Feed(usize, Accepted),
+    /// Send what this CTS asks for.
+    Transfer(Cts),
     /// A message that has begun has come further: this stream.
     GoOn(usize),
     /// The lane is at its end.
     Bye,
     /// The remote broke the protocol.
     Corrupt,
+    /// The same, by a cell that says what cannot be.
+    Malformed(Malformed),
 }
 
 impl Transport {
-    /// Whether no polled lane has a message, no bell rang and nothing is under way. Most rounds find nothing, so that is
-    /// decided first, in few instructions. Fast path.
+    /// Whether no polled lane has a message, no bell rang and nothing is under way. Most rounds
+    /// find nothing, so that is decided first, in few instructions. Fast path.
     #[inline(always)]
     pub(crate) fn is_quiet(&self) -> bool {
         for &slot in &self.polled {
@@ -77,8 +77,8 @@ impl Transport {
         events
     }
 
-    /// Takes what lies in one lane. Whole messages in one cell are taken here, in a loop that is kept small; all else is
-    /// a call.
+    /// Takes what lies in one lane. Whole messages in one cell are taken here, in a loop that is
+    /// kept small; all else is a call.
     #[inline(always)]
     fn receive_from<O: Owner>(&mut self, slot: usize, owner: &mut O) -> usize {
         let mut events = 0;
@@ -87,27 +87,27 @@ impl Transport {
                 return events;
             };
             let remote = lane.remote;
-            let kind = loop {
+            let is_over = loop {
                 let Some(arrival) = lane.consumer.peek() else {
-                    break None;
+                    break true;
                 };
                 let payload = match arrival.inline_payload() {
-                    Some(payload) if arrival.head.kind == INLINE => payload,
-                    _ => break Some(arrival.head.kind),
+                    Some(payload) if cell::is_inline(arrival.head) => payload,
+                    _ => break false,
                 };
                 events += 1;
                 lane.received += 1;
                 step_seen();
                 lane.counts.bytes += u64::from(arrival.head.length_bytes);
-                owner.on_message(&envelope(remote, &arrival), payload, None);
+                owner.on_message(&inline_envelope(remote, &arrival), payload, None);
                 let length_bytes = arrival.head.length_bytes;
                 step_handed_over();
                 lane.consumer.advance_inline(length_bytes);
                 if events >= LANE_BUDGET {
-                    break None;
+                    break true;
                 }
             };
-            if kind.is_none() {
+            if is_over {
                 lane.consumer.settle();
                 return events;
             }
@@ -124,7 +124,8 @@ impl Transport {
         self.receive_from(slot, owner)
     }
 
-    /// Takes a cell that is not a whole message. False if the lane's turn is over, as it is unless there `may_be_more`.
+    /// Takes a cell that is not a whole message. False if the lane's turn is over, as it is unless
+    /// there `may_be_more`.
     #[inline(never)]
     fn receive_other<O: Owner>(&mut self, slot: usize, owner: &mut O, may_be_more: bool) -> bool {
         let Some(lane) = self.inbound[slot].as_mut() else {
@@ -147,7 +148,7 @@ impl Transport {
             Link::Ready(attached) => Some(&mut attached.pool),
             _ => None,
         };
-        let (data_bytes, request) = take_timed(lane, opposite, &mut self.transfers, owner);
+        let (data_bytes, request) = take(lane, opposite, &mut self.transfers, owner);
         step_handed_over();
         lane.consumer.advance(data_bytes);
         let goes_on = may_be_more && matches!(request, Request::None | Request::GoOn(_));
@@ -171,17 +172,24 @@ impl Transport {
         match request {
             Request::None => {}
             Request::Finish(send_id) => self.finish(remote, send_id),
-            Request::Feed(send_id, accepted) => self.start_feed(send_id, &accepted),
+            Request::Transfer(cts) => self.start_transfer(&cts),
             Request::GoOn(stream) => self.go_on(stream, owner),
             Request::Bye => self.lose(remote, TransferError::RemoteLost, owner),
-            Request::Corrupt => {
-                let address = self.remotes[remote.index()].address;
-                (self.settings.report)(&format!(
-                    "the process at {address} broke the protocol; it is cut off"
-                ));
-                self.lose(remote, TransferError::Corrupt, owner);
+            Request::Corrupt => self.cut_off(remote, "", owner),
+            Request::Malformed(Malformed { what, value }) => {
+                self.cut_off(remote, &format!(" ({what} {value})"), owner);
             }
         }
+    }
+
+    /// Ends what is under way with a remote that broke the protocol.
+    #[cold]
+    fn cut_off<O: Owner>(&mut self, remote: RemoteId, how: &str, owner: &mut O) {
+        let address = self.remotes[remote.index()].address;
+        (self.settings.report)(&format!(
+            "the process at {address} broke the protocol{how}; it is cut off"
+        ));
+        self.lose(remote, TransferError::Corrupt, owner);
     }
 
     /// Looks at the lanes whose bells rang, and polls them from now on.
@@ -284,33 +292,23 @@ fn step_handed_over() {
 }
 
 #[inline(always)]
-pub(crate) fn envelope(remote: RemoteId, arrival: &Arrival<'_>) -> Envelope {
-    let Head {
-        flags,
-        length_bytes,
-        ..
-    } = arrival.head;
-    Envelope {
-        remote,
-        class: class_of(flags),
-        tag: arrival.word(0),
-        cq_data: (flags & FLAG_DATA != 0).then_some(arrival.word(1)),
-        length_bytes: u64::from(length_bytes),
-    }
+fn inline_envelope(remote: RemoteId, arrival: &Arrival<'_>) -> Envelope {
+    let length_bytes = u64::from(arrival.head.length_bytes);
+    MatchHeader::of_inline(arrival).envelope(remote, length_bytes)
 }
 
-/// A cell that is not a whole message, and the payload that it names.
+/// Payload that a cell names, and who sent it.
 pub(crate) struct Piece<'a> {
     pub(crate) remote: RemoteId,
-    pub(crate) arrival: &'a Arrival<'a>,
     /// None if the cell names what its sender may not write.
     pub(crate) payload: Option<BytesView<'a>>,
 }
 
-/// Everything but inline messages: finds the payload, times its copy, keeps the chunk that it came in. Answers how much
-/// of the data area went, and what the transport must do.
+/// Everything but inline messages: parses the cell, finds the payload that it names, times its
+/// copy, keeps the chunk that it came in. Answers how much of the data area went, and what the
+/// transport must do.
 #[inline(never)]
-fn take_timed<O: Owner>(
+fn take<O: Owner>(
     lane: &mut Inbound,
     opposite: Option<&mut Pool>,
     transfers: &mut Transfers,
@@ -319,14 +317,22 @@ fn take_timed<O: Owner>(
     let Some(arrival) = lane.consumer.peek() else {
         return (0, Request::Corrupt);
     };
-    let Head {
-        kind, length_bytes, ..
-    } = arrival.head;
-    lane.counts.other_cells += u32::from(!matches!(kind, EAGER | STREAM | OFFER | BEGIN));
-    let chunk = match kind {
-        EAGER | STREAM | PIECE | BEGIN | PART => arrival.chunk(),
-        _ => None,
+    let cell = match Cell::of(&arrival) {
+        Ok(cell) => cell,
+        Err(malformed) => return (0, Request::Malformed(malformed)),
     };
+    let begins = cell.begins_message();
+    if begins && lane.stream.is_some() {
+        // Messages keep their order: none starts inside another. An endpoint may close inside one
+        // of its own.
+        return (0, Request::Corrupt);
+    }
+    lane.counts.other_cells += u32::from(!begins);
+    let carrier = match cell {
+        Cell::Carrier(carrier) => carrier,
+        Cell::Control(control) => return (0, take_control(lane.remote, control, transfers, owner)),
+    };
+    let chunk = arrival.chunk();
     let pool = match chunk.map(|stretch| stretch.way) {
         Some(Way::Opposite) => opposite,
         _ => Some(&mut lane.pool),
@@ -336,13 +342,13 @@ fn take_timed<O: Owner>(
         (Some(_), None) => None,
         (None, _) => arrival.data_payload(),
     };
+    let is_long = arrival.head.length_bytes >= TIMED_BYTES;
+    let start = (chunk.is_none() && is_long).then(clock::ticks);
     let piece = Piece {
         remote: lane.remote,
-        arrival: &arrival,
         payload,
     };
-    let start = (chunk.is_none() && length_bytes >= TIMED_BYTES).then(clock::ticks);
-    let (bytes, request) = take_other(&piece, &mut lane.stream, transfers, owner);
+    let (bytes, request) = take_carrier(&piece, carrier, &mut lane.stream, transfers, owner);
     lane.counts.bytes += u64::from(bytes);
     if let Some(start) = start.filter(|_| bytes >= TIMED_BYTES) {
         let wish = lane.stores.learn(bytes, clock::ticks().wrapping_sub(start));
@@ -359,67 +365,68 @@ fn take_timed<O: Owner>(
     }
 }
 
+/// A cell of words alone.
+fn take_control<O: Owner>(
+    remote: RemoteId,
+    control: Control,
+    transfers: &mut Transfers,
+    owner: &mut O,
+) -> Request {
+    match control {
+        Control::Rts(rts) => transfers.take_rts(remote, &rts, owner),
+        Control::Cts(cts) => transfers.take_cts(remote, cts),
+        Control::Fin(fin) => transfers.take_fin(remote, fin, owner),
+        Control::Bye => Request::Bye,
+    }
+}
+
 /// By kind. Answers how much payload was taken, and what the transport must do.
 #[inline(always)]
-fn take_other<O: Owner>(
+fn take_carrier<O: Owner>(
     piece: &Piece<'_>,
+    carrier: Carrier,
     stream: &mut Option<usize>,
     transfers: &mut Transfers,
     owner: &mut O,
 ) -> (u32, Request) {
-    let Piece {
-        remote, arrival, ..
-    } = piece;
-    let (remote, kind) = (*remote, arrival.head.kind);
-    if stream.is_some() && !matches!(kind, PIECE | PART | FINISH | ACCEPT | BYE) {
-        // Messages keep their order: none starts inside another. An endpoint may close inside one of its own.
-        return (0, Request::Corrupt);
-    }
-    match kind {
-        EAGER => take_eager(piece, transfers, owner),
-        STREAM | BEGIN => transfers.begin_stream(piece, stream, owner),
-        PART => transfers.take_part(piece),
-        PIECE => transfers.continue_stream(piece, stream, owner),
-        OFFER => (0, transfers.take_offer(remote, arrival, owner)),
-        ACCEPT => (0, transfers.take_accept(remote, arrival)),
-        FINISH => (
-            0,
-            transfers.take_finish(remote, [arrival.word(0), arrival.word(1)], owner),
-        ),
-        BYE => (0, Request::Bye),
-        _ => (0, Request::Corrupt),
+    match carrier {
+        Carrier::Eager(eager) => take_eager(piece, eager, transfers, owner),
+        Carrier::Stream(eager) => {
+            transfers.begin_stream(piece, Beginning::of_eager(eager), stream, owner)
+        }
+        Carrier::EarlyRts(rts, early_bytes) => {
+            let beginning = Beginning::of_rts(piece.remote, &rts, early_bytes);
+            transfers.begin_stream(piece, beginning, stream, owner)
+        }
+        Carrier::Piece(_) => transfers.continue_stream(piece, stream, owner),
+        Carrier::Data(number, _) => transfers.take_part(piece, number),
     }
 }
 
 #[inline(always)]
 fn take_eager<O: Owner>(
     piece: &Piece<'_>,
+    eager: Eager,
     transfers: &mut Transfers,
     owner: &mut O,
 ) -> (u32, Request) {
-    let (remote, arrival) = (piece.remote, piece.arrival);
-    let Some(payload) = piece.payload else {
+    let remote = piece.remote;
+    let data_bytes = eager.length_bytes;
+    let whole = |payload: &BytesView<'_>| payload.length_bytes() == data_bytes as usize;
+    let Some(payload) = piece.payload.filter(whole) else {
         return (0, Request::Corrupt);
     };
-    if payload.length_bytes() != arrival.head.length_bytes as usize {
-        return (0, Request::Corrupt);
-    }
-    let data_bytes = arrival.head.length_bytes;
-    if arrival.head.flags & FLAG_RECEIPT == 0 {
-        owner.on_message(&envelope(remote, arrival), payload, None);
+    let envelope = eager.header.envelope(remote, u64::from(data_bytes));
+    let Some(send_id) = eager.receipt else {
+        owner.on_message(&envelope, payload, None);
         return (data_bytes, Request::None);
-    }
-    let send_id = arrival.word(3);
+    };
     let receipt = transfers.receipts.insert(Receipt {
         remote,
         send_id,
         is_void: false,
     });
-    if owner.on_message(
-        &envelope(remote, arrival),
-        payload,
-        Some(AckToken(receipt as u64)),
-    ) {
+    if owner.on_message(&envelope, payload, Some(AckToken(receipt as u64))) {
         transfers.receipts.remove(receipt);
         return (data_bytes, Request::Finish(send_id));
     }

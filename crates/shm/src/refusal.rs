@@ -10,11 +10,9 @@ use std::collections::VecDeque;
 
 use weft_contract::{CompletionLevel, RemoteId, Returned, SendOp, SendToken};
 use weft_memory::{BytesView, SCRATCH_BYTES, Scratch, UserBuffer};
-use weft_ring::{Arrival, Consumer, Identity};
+use weft_ring::{Consumer, Identity};
 
-use crate::protocol::{
-    BEGIN, EAGER, FLAG_DATA, FLAG_RECEIPT, INLINE, OFFER, PIECE, STREAM, class_of,
-};
+use crate::protocol::cell::{self, Carrier, Cell, Control, Eager, MatchHeader, Rts};
 use crate::remote::{Attached, Remote, Waiting};
 use crate::rendezvous::Outgoing;
 use crate::transport::Transfers;
@@ -88,83 +86,84 @@ impl TakenBack {
         let mut untaken = Consumer::of_untaken(&mut attached.producer);
         while let Some(arrival) = untaken.peek() {
             let length_bytes = arrival.head.length_bytes;
-            if arrival.head.kind == INLINE {
+            if cell::is_inline(arrival.head) {
                 let Some(payload) = arrival.inline_payload() else {
                     return;
                 };
-                let op = self.op(&arrival, None);
+                let op = self.op(MatchHeader::of_inline(&arrival), None);
                 let (copy, payload) = copied(payload.length_bytes(), Some(payload));
                 self.sends.push(Returned { op, payload, copy });
                 untaken.advance_inline(length_bytes);
                 continue;
             }
-            let payload = match (arrival.head.kind, arrival.chunk()) {
-                (EAGER | STREAM | PIECE, Some(stretch)) => pool.arrived(stretch),
-                (EAGER | STREAM | PIECE, None) => arrival.data_payload(),
-                _ => None,
-            };
-            self.take(&arrival, payload, transfers);
+            match Cell::of(&arrival) {
+                Ok(Cell::Carrier(carrier)) => {
+                    let payload = match arrival.chunk() {
+                        Some(stretch) => pool.arrived(stretch),
+                        None => arrival.data_payload(),
+                    };
+                    self.take(carrier, payload, transfers);
+                }
+                Ok(Cell::Control(Control::Rts(rts))) => self.take_rts(&rts, transfers),
+                Ok(Cell::Control(_)) | Err(_) => {}
+            }
             untaken.advance(0);
         }
     }
 
     fn take(
         &mut self,
-        arrival: &Arrival<'_>,
+        carrier: Carrier,
         payload: Option<BytesView<'_>>,
         transfers: &mut Transfers,
     ) {
-        match (arrival.head.kind, payload) {
-            (EAGER | STREAM, Some(payload)) => {
-                let is_receipt = arrival.head.flags & FLAG_RECEIPT != 0;
-                let receipt = is_receipt
-                    .then(|| transfers.outgoing.try_remove(arrival.word(3) as usize))
-                    .flatten();
-                let op = self.op(arrival, receipt.map(|outgoing| outgoing.token));
-                let (copy, whole) = copied(arrival.head.length_bytes as usize, None);
-                self.arriving = Some((
-                    Returned {
-                        op,
-                        payload: whole,
-                        copy,
-                    },
-                    0,
-                ));
+        match (carrier, payload) {
+            (Carrier::Eager(eager) | Carrier::Stream(eager), Some(payload)) => {
+                self.begin(eager, transfers);
                 self.fill(payload);
             }
-            (PIECE, Some(payload)) => self.fill(payload),
-            (OFFER | BEGIN, _) => {
-                // The word lies behind the place of what a BEGIN brings.
-                let at = if arrival.head.kind == OFFER { 2 } else { 3 };
-                let index = arrival.word(at) as usize;
-                let is_its = |outgoing: &Outgoing| {
-                    outgoing.remote == self.remote && outgoing.payload.is_some()
-                };
-                if !transfers.outgoing.get(index).is_some_and(is_its) {
-                    return;
-                }
-                let outgoing = transfers.outgoing.remove(index);
-                let Some(payload) = outgoing.payload else {
-                    return;
-                };
-                let level = if outgoing.wants_receipt {
-                    CompletionLevel::Delivery
-                } else {
-                    CompletionLevel::Transmit
-                };
-                let op = SendOp {
-                    level,
-                    inject: false,
-                    ..self.op(arrival, Some(outgoing.token))
-                };
-                self.sends.push(Returned {
-                    op,
-                    payload,
-                    copy: None,
-                });
-            }
+            (Carrier::Piece(_), Some(payload)) => self.fill(payload),
+            (Carrier::EarlyRts(rts, _), _) => self.take_rts(&rts, transfers),
             _ => {}
         }
+    }
+
+    /// The first cell of a message that goes as it is.
+    fn begin(&mut self, eager: Eager, transfers: &mut Transfers) {
+        let send_id = eager.receipt.map(|id| id as usize);
+        let receipt = send_id.and_then(|id| transfers.outgoing.try_remove(id));
+        let op = self.op(eager.header, receipt.map(|outgoing| outgoing.token));
+        let (copy, payload) = copied(eager.length_bytes as usize, None);
+        self.arriving = Some((Returned { op, payload, copy }, 0));
+    }
+
+    /// A message that was only described is still in its buffer.
+    fn take_rts(&mut self, rts: &Rts, transfers: &mut Transfers) {
+        let index = rts.send_id as usize;
+        let is_its =
+            |outgoing: &Outgoing| outgoing.remote == self.remote && outgoing.payload.is_some();
+        if !transfers.outgoing.get(index).is_some_and(is_its) {
+            return;
+        }
+        let outgoing = transfers.outgoing.remove(index);
+        let Some(payload) = outgoing.payload else {
+            return;
+        };
+        let level = if outgoing.wants_receipt {
+            CompletionLevel::Delivery
+        } else {
+            CompletionLevel::Transmit
+        };
+        let op = SendOp {
+            level,
+            inject: false,
+            ..self.op(rts.header, Some(outgoing.token))
+        };
+        self.sends.push(Returned {
+            op,
+            payload,
+            copy: None,
+        });
     }
 
     /// A piece of the message that is being read.
@@ -182,13 +181,12 @@ impl TakenBack {
     }
 
     /// A send that was told to be complete, unless it has a `token`: it waits for its receipt.
-    fn op(&self, arrival: &Arrival<'_>, token: Option<SendToken>) -> SendOp {
-        let flags = arrival.head.flags;
+    fn op(&self, header: MatchHeader, token: Option<SendToken>) -> SendOp {
         SendOp {
             remote: self.remote,
-            class: class_of(flags),
-            tag: arrival.word(0),
-            cq_data: (flags & FLAG_DATA != 0).then_some(arrival.word(1)),
+            class: header.class,
+            tag: header.tag,
+            cq_data: header.cq_data,
             level: match token {
                 Some(_) => CompletionLevel::Delivery,
                 None => CompletionLevel::Inject,

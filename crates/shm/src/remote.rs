@@ -13,8 +13,9 @@ use weft_ring::layout::{
     CHUNK_BYTES, LANE_BYTES, LANE_DATA_BYTES, PAGE_BYTES, PIPE_BYTES, PIPE_CHUNKS,
     POOL_CHUNK_BYTES, POOL_CHUNKS, lane_offset, pipe_offset,
 };
-use weft_ring::{Full, Head, Identity, Pool, Producer, Region};
+use weft_ring::{Full, Identity, Pool, Producer, Region};
 
+use crate::protocol::cell::Control;
 use crate::views::Views;
 
 /// Bytes of a pipe's chunks.
@@ -23,8 +24,9 @@ pub(crate) const PIPE_LAP_BYTES: usize = PIPE_CHUNKS * CHUNK_BYTES;
 /// Bytes of a lane's chunks and data area.
 pub(crate) const LANE_LAP_BYTES: usize = LANE_DATA_BYTES + POOL_CHUNKS * POOL_CHUNK_BYTES;
 
-/// How often a remote has gone round memory that is lent to it. The first lap takes its pages from the system, in both
-/// processes, which is several times slower and says nothing of the laps to come.
+/// How often a remote has gone round memory that is lent to it. The first lap takes its pages from
+/// the system, in both processes, which is several times slower and says nothing of the laps to
+/// come.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Laps {
     bytes: usize,
@@ -64,6 +66,16 @@ pub(crate) enum Link {
     },
 }
 
+impl Link {
+    fn push(&mut self, control: &Control) -> Result<(), Full> {
+        let (head, words) = control.encode();
+        match self {
+            Self::Ready(attached) => attached.producer.push_words(head, words),
+            _ => Err(Full),
+        }
+    }
+}
+
 /// A remote whose region we have.
 #[derive(Debug)]
 pub(crate) struct Attached {
@@ -88,15 +100,13 @@ pub(crate) struct Attached {
     pub(crate) is_warm: bool,
     /// Its heap, once looked for; None inside if it cannot be mapped.
     pub(crate) heap: Option<Option<ForeignHeap>>,
-    /// Payload that had come from it when we last sent a long message, and long messages since that found no more.
+    /// Payload that had come from it when we last sent a long message, and long messages since that
+    /// found no more.
     pub(crate) heard_bytes: u64,
     pub(crate) row: u32,
     /// What we know of its registered memory.
     pub(crate) views: Views,
 }
-
-/// A cell that waits for room.
-pub(crate) type Control = (Head, [u64; 7]);
 
 /// A send that waits for room in the lane, wholly or for its rest. Sends behind it wait too: order.
 #[derive(Debug)]
@@ -111,7 +121,8 @@ pub(crate) struct Waiting {
     pub(crate) is_offered: bool,
     /// Its receiver can copy it out of our shared memory.
     pub(crate) is_shown: bool,
-    /// It is announced as if it lay where its receiver cannot copy it: it begins at once, and its rest goes through the lane or a pipe.
+    /// It is announced as if it lay where its receiver cannot copy it: it begins at once, and its
+    /// rest goes through the lane or a pipe.
     pub(crate) is_streamed_on: bool,
 }
 
@@ -124,7 +135,8 @@ impl Attached {
         }
     }
 
-    /// Has the pages made that our lane uses when it is wide. Slow path: about a millisecond for each MiB.
+    /// Has the pages made that our lane uses when it is wide. Slow path: about a millisecond for
+    /// each MiB.
     pub(crate) fn warm(&mut self) {
         if std::mem::replace(&mut self.is_warm, true) {
             return;
@@ -150,13 +162,10 @@ pub(crate) fn warm_pipe(region: &Region) {
 }
 
 impl Waiting {
-    /// Where the message lies in our memory, in one stretch; 0 if it does not, or is not to be copied from there.
-    pub(crate) fn address(&self) -> u64 {
-        if self.payload.is_contiguous() && !self.is_streamed_on {
-            self.payload.address() as u64
-        } else {
-            0
-        }
+    /// Where the message lies in our memory, if in one stretch that is to be copied from there.
+    pub(crate) fn address(&self) -> Option<u64> {
+        let is_told = self.payload.is_contiguous() && !self.is_streamed_on;
+        is_told.then(|| self.payload.address() as u64)
     }
 }
 
@@ -167,7 +176,8 @@ pub(crate) struct Attempt {
     pub(crate) seen: Option<ProcessId>,
     /// Since when all slots of its region are taken; 0 if they are not.
     pub(crate) full_since_ns: u64,
-    /// Another process listens at its address than the one that sends to us: that one is to be lost first.
+    /// Another process listens at its address than the one that sends to us: that one is to be lost
+    /// first.
     pub(crate) is_replaced: bool,
 }
 
@@ -195,7 +205,8 @@ pub(crate) struct Remote {
     pub(crate) attempt: Attempt,
     /// The size class of the last long message that we announced to it, since one of its came.
     pub(crate) announced: Option<usize>,
-    /// The size class that goes both ways between us, and for how many more messages that is taken for granted.
+    /// The size class that goes both ways between us, and for how many more messages that is taken
+    /// for granted.
     pub(crate) both_ways: Option<(usize, u32)>,
     /// The slot of our region that it sends through.
     pub(crate) inbound: Option<usize>,
@@ -238,34 +249,27 @@ impl Remote {
         !self.waiting.is_empty() || !self.controls.is_empty()
     }
 
-    /// Sends an answer as soon as there is room; answers keep their order. True if something was pushed, so
-    /// that the caller rings.
-    pub(crate) fn push_control(&mut self, head: Head, words: [u64; 7]) -> bool {
-        if self.controls.is_empty() && self.try_push(head, words).is_ok() {
+    /// Sends an answer as soon as there is room; answers keep their order. True if something was
+    /// pushed, so that the caller rings.
+    pub(crate) fn push_control(&mut self, control: Control) -> bool {
+        if self.controls.is_empty() && self.link.push(&control).is_ok() {
             return true;
         }
-        self.controls.push_back((head, words));
+        self.controls.push_back(control);
         false
     }
 
     /// Pushes answers that waited; true if any went.
     pub(crate) fn flush_controls(&mut self) -> bool {
         let mut pushed = false;
-        while let Some(&(head, words)) = self.controls.front() {
-            if self.try_push(head, words).is_err() {
+        while let Some(control) = self.controls.front() {
+            if self.link.push(control).is_err() {
                 break;
             }
             self.controls.pop_front();
             pushed = true;
         }
         pushed
-    }
-
-    fn try_push(&mut self, head: Head, words: [u64; 7]) -> Result<(), Full> {
-        match &mut self.link {
-            Link::Ready(attached) => attached.producer.push_words(head, words),
-            _ => Err(Full),
-        }
     }
 }
 

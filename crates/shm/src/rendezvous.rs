@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Offered messages: the sender describes, the receiver fetches when a receive is matched. Called by send (to
-//! offer) and by receive (offers, accepts, finishes); how they come in is in fetch.
+//! Offered messages: the sender describes, the receiver fetches when a receive is matched. Called
+//! by send (to offer) and by receive (offers, accepts, finishes); how they come in is in fetch.
 
 use weft_contract::{CompletionLevel, Owner, RemoteId, SendToken};
 use weft_memory::UserBuffer;
 use weft_os::crash_point;
-use weft_ring::{Arrival, Head};
 
-use crate::pipelined::Accepted;
-use crate::protocol::{FLAG_RECEIPT, MESSAGE_BYTES, OFFER, SHARED, SHARED_ADDRESS, message_flags};
-use crate::receive::{Request, envelope, offer_id};
+use crate::protocol::cell::{Control, Cts, Fin, MatchHeader, Rts};
+use crate::receive::{Request, offer_id};
 use crate::remote::{Link, Waiting};
 use crate::stream::StreamEnd;
 use crate::transport::{Transfers, Transport};
@@ -23,7 +21,7 @@ pub(crate) struct Outgoing {
     pub(crate) payload: Option<UserBuffer>,
     /// Length of the message; 0 for one that is already in the lane.
     pub(crate) length_bytes: u64,
-    /// Whether a FINISH comes after the last byte went through a pipe.
+    /// Whether a FIN comes after the last byte went through a pipe.
     pub(crate) wants_receipt: bool,
 }
 
@@ -49,13 +47,13 @@ pub(crate) enum Offer {
     Stream(usize),
 }
 
-/// What an OFFER cell says.
+/// What an RTS says, and who said it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RemoteOffer {
     pub(crate) remote: RemoteId,
     pub(crate) send_id: u64,
-    /// Where it lies in the sender's memory, in one stretch; 0 if it does not.
-    pub(crate) address: u64,
+    /// Where it lies in the sender's memory, if in one stretch that may be read there.
+    pub(crate) address: Option<u64>,
     /// Its whole pages lie in what its sender shares, and its ends in the place of that send id.
     pub(crate) is_shared: bool,
     pub(crate) length_bytes: u64,
@@ -63,19 +61,14 @@ pub(crate) struct RemoteOffer {
 }
 
 impl RemoteOffer {
-    /// As a cell tells.
-    pub(crate) fn of(
-        remote: RemoteId,
-        [send_id, address, length_bytes]: [u64; 3],
-        flags: u8,
-    ) -> Self {
+    pub(crate) fn of(remote: RemoteId, rts: &Rts) -> Self {
         Self {
             remote,
-            send_id,
-            address: address & !SHARED_ADDRESS,
-            is_shared: address & SHARED_ADDRESS != 0,
-            length_bytes,
-            wants_receipt: flags & FLAG_RECEIPT != 0,
+            send_id: rts.send_id,
+            address: rts.address,
+            is_shared: rts.is_shared,
+            length_bytes: rts.length_bytes,
+            wants_receipt: rts.wants_receipt,
         }
     }
 }
@@ -95,25 +88,17 @@ impl Transfers {
                 .any(|fetch| fetch.offer.remote == remote)
     }
 
-    /// An OFFER came in.
-    pub(crate) fn take_offer<O: Owner>(
+    /// An RTS came in.
+    pub(crate) fn take_rts<O: Owner>(
         &mut self,
         remote: RemoteId,
-        arrival: &Arrival<'_>,
+        rts: &Rts,
         owner: &mut O,
     ) -> Request {
-        let [_, _, send_id, address, length_bytes, ..] = arrival.words();
-        if length_bytes > MESSAGE_BYTES {
-            return Request::Corrupt;
-        }
-        let described = [send_id, address, length_bytes];
-        let offer = Offer::Remote(RemoteOffer::of(remote, described, arrival.head.flags));
-        crash_point!(29, "offer: taken");
+        let offer = Offer::Remote(RemoteOffer::of(remote, rts));
+        crash_point!(29, "rts: taken");
         let index = self.offers.insert(offer);
-        let envelope = weft_contract::Envelope {
-            length_bytes,
-            ..envelope(remote, arrival)
-        };
+        let envelope = rts.header.envelope(remote, rts.length_bytes);
         if let Some(landing) = owner.on_offer(&envelope, offer_id(index)) {
             self.offers.remove(index);
             self.accepted.push((offer, landing));
@@ -121,29 +106,30 @@ impl Transfers {
         Request::None
     }
 
-    /// A FINISH came in: a send of ours is delivered.
-    pub(crate) fn take_finish<O: Owner>(
+    /// A FIN came in: a send of ours is delivered.
+    pub(crate) fn take_fin<O: Owner>(
         &mut self,
         remote: RemoteId,
-        [send_id, is_mapped]: [u64; 2],
+        fin: Fin,
         owner: &mut O,
     ) -> Request {
-        let index = send_id as usize;
-        // A remote may only finish what was sent to it, and not while it is still being piped to it.
+        let index = fin.send_id as usize;
+        // A remote may only finish what was sent to it, and not while it is still being piped to
+        // it.
         let is_its = self.outgoing.get(index).is_some_and(|outgoing| {
             outgoing.remote == remote && (outgoing.payload.is_some() || outgoing.wants_receipt)
         });
         if !is_its {
             return Request::Corrupt;
         }
-        crash_point!(32, "finish: taken, the send not completed");
+        crash_point!(32, "fin: taken, the send not completed");
         let outgoing = self.outgoing.remove(index);
         self.pushes.retain(|push| push.send_id != index);
         if let Some(payload) = &outgoing.payload {
-            let fetched = if is_mapped == 0 {
-                &mut self.pulled
-            } else {
+            let fetched = if fin.is_mapped {
                 &mut self.mapped
+            } else {
+                &mut self.pulled
             };
             fetched.add(payload.length_bytes() as u64);
         }
@@ -151,67 +137,36 @@ impl Transfers {
         Request::None
     }
 
-    /// An ACCEPT came in: the remote wants an offered message through one of its pipes.
-    pub(crate) fn take_accept(&mut self, remote: RemoteId, arrival: &Arrival<'_>) -> Request {
-        let [
-            send_id,
-            pipe,
-            offset_bytes,
-            wanted_bytes,
-            first_chunk,
-            past_cache,
-            target,
-        ] = arrival.words();
-        let is_its = self.outgoing.get(send_id as usize).is_some_and(|outgoing| {
+    /// A CTS came in: the remote says how a described message is to come. It may only ask for what
+    /// was described to it.
+    pub(crate) fn take_cts(&mut self, remote: RemoteId, cts: Cts) -> Request {
+        let outgoing = self.outgoing.get(cts.send_id as usize);
+        let is_its = outgoing.is_some_and(|outgoing| {
             let payload = outgoing.payload.as_ref();
             let length_bytes = payload.map_or(0, UserBuffer::length_bytes) as u64;
-            outgoing.remote == remote && offset_bytes < wanted_bytes && wanted_bytes <= length_bytes
+            outgoing.remote == remote && cts.bytes.end <= length_bytes
         });
-        if !is_its {
-            return Request::Corrupt;
+        if is_its {
+            Request::Transfer(cts)
+        } else {
+            Request::Corrupt
         }
-        let accepted = Accepted {
-            pipe: pipe as usize,
-            first_chunk: first_chunk as usize,
-            bytes: offset_bytes as usize..wanted_bytes as usize,
-            past_cache: past_cache == 1,
-            is_shared: past_cache == SHARED,
-            target,
-        };
-        Request::Feed(send_id as usize, accepted)
     }
 }
 
 impl Transport {
-    /// Offers a message; true if the cell went.
+    /// Describes a message by an RTS; true if the cell went.
     pub(crate) fn offer(&mut self, waiting: &mut Waiting) -> bool {
         let op = &waiting.op;
-        let wants_receipt = op.level == CompletionLevel::Delivery;
         let index = self.transfers.outgoing.insert(Outgoing {
             remote: op.remote,
             token: op.token,
             payload: Some(waiting.payload.clone()),
-            wants_receipt,
+            wants_receipt: op.level == CompletionLevel::Delivery,
             length_bytes: waiting.payload.length_bytes() as u64,
         });
         let length_bytes = waiting.payload.length_bytes();
-        let address = self.address_to_tell(waiting, index);
-        let flags = message_flags(op.class, op.cq_data.is_some())
-            | if wants_receipt { FLAG_RECEIPT } else { 0 };
-        let head = Head {
-            kind: OFFER,
-            flags,
-            length_bytes: 0,
-        };
-        let words = [
-            op.tag,
-            op.cq_data.unwrap_or(0),
-            index as u64,
-            address,
-            length_bytes as u64,
-            0,
-            0,
-        ];
+        let (head, words) = Control::Rts(self.rts_of(waiting, index)).encode();
         let pushed = match &mut self.remotes[op.remote.index()].link {
             Link::Ready(attached) => attached.producer.push_words(head, words).is_ok(),
             _ => false,
@@ -220,11 +175,24 @@ impl Transport {
             self.transfers.outgoing.remove(index);
             return false;
         }
-        crash_point!(28, "offer: sent, the bell not rung");
+        crash_point!(28, "rts: sent, the bell not rung");
         self.ring(op.remote);
         self.note_long(op.remote, length_bytes);
         waiting.sent_bytes = length_bytes;
         true
+    }
+
+    /// How a message is described; `index` is that of the send.
+    pub(crate) fn rts_of(&self, waiting: &Waiting, index: usize) -> Rts {
+        let address = waiting.address();
+        Rts {
+            header: MatchHeader::of(&waiting.op),
+            send_id: index as u64,
+            length_bytes: waiting.payload.length_bytes() as u64,
+            address,
+            is_shared: address.is_some() && self.puts_edges(waiting, index),
+            wants_receipt: waiting.op.level == CompletionLevel::Delivery,
+        }
     }
 
     /// Starts fetching what the owner accepted since the last call.

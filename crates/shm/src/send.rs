@@ -1,47 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sending: one protocol by size, one lane, in order. Called through `Peer::post_send`; calls ring's producer.
+//! Sending: one protocol by size, one lane, in order. Called through `Peer::post_send`; calls
+//! ring's producer.
+
+use std::ops::Range;
 
 use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp, TransferError};
 use weft_memory::UserBuffer;
 use weft_os::{clock, crash_point};
-use weft_ring::{Full, Head, Pool};
+use weft_ring::{Full, Pool};
 
 use crate::manner::Manner;
+use crate::protocol::cell::{Carrier, Eager, MatchHeader, inline_head};
 use crate::protocol::{
-    BEGIN, BEGIN_BYTES, CELL_BYTES, EAGER, EAGER_BYTES, FIRST_PIECE_BYTES, FLAG_RECEIPT, INLINE,
-    INLINE_BYTES, MAPPED_BYTES, MESSAGE_BYTES, PIECE, PIECE_BYTES, STREAM, STREAM_BYTES,
-    message_flags,
+    CELL_BYTES, EAGER_BYTES, EARLY_BYTES, FIRST_PIECE_BYTES, INLINE_BYTES, MAPPED_BYTES,
+    MESSAGE_BYTES, PIECE_BYTES, STREAM_BYTES,
 };
 use crate::remote::{Attached, Link, Waiting};
 use crate::rendezvous::Outgoing;
 use crate::statistics::Protocol;
 use crate::transport::Transport;
 
-/// Sends to one remote that may wait for room before callers are told to come back. Chosen: the window of the
-/// usual bandwidth tests, twice.
+/// Sends to one remote that may wait for room before callers are told to come back. Chosen: the
+/// window of the usual bandwidth tests, twice.
 const WAITING_LIMIT: usize = 128;
 
 /// Payload that counts as long.
 const LONG_BYTES: usize = 2048;
 
-/// Payload from here on counts too, by a sixteenth unless the lane has its pages. Measured: a stream of such messages is faster in a
-/// wide lane by a seventh to a third, which pays for the pages of one after about 8 MiB
-/// (docs/lab/2026-11-21-wide-lanes.md).
+/// Payload from here on counts too, by a sixteenth unless the lane has its pages. Measured: a
+/// stream of such messages is faster in a wide lane by a seventh to a third, which pays for the
+/// pages of one after about 8 MiB (docs/lab/2026-11-21-wide-lanes.md).
 const MEDIUM_BYTES: usize = 256;
 
 /// Payload that goes in a chunk if there is one. Measured: from here on two
 /// processes that answer each other gain by it (docs/lab/2026-11-22-chunks.md).
 const CHUNK_FROM_BYTES: usize = 1024;
 
-/// Long payload after which a lane is made wide. Chosen: a quarter of the memory that this costs the receiver, some tens of
-/// messages.
+/// Long payload after which a lane is made wide. Chosen: a quarter of the memory that this costs
+/// the receiver, some tens of messages.
 const WIDEN_AFTER_BYTES: u64 = 512 << 10;
 
-/// Wide lanes of one sender. Measured: with more of them, or where ranks share cores, the lanes together exceed
-/// the cache that they are meant for, and their pages cost more than they bring.
+/// Wide lanes of one sender. Measured: with more of them, or where ranks share cores, the lanes
+/// together exceed the cache that they are meant for, and their pages cost more than they bring.
 pub(crate) const WIDE_LANES: u32 = 2;
 
-/// Longest piece at some place of a streamed message: the first ones are short, so that the receiver begins soon.
+/// Longest piece at some place of a streamed message: the first ones are short, so that the
+/// receiver begins soon.
 #[inline(always)]
 fn piece_limit(sent_bytes: usize) -> usize {
     match sent_bytes {
@@ -51,15 +55,18 @@ fn piece_limit(sent_bytes: usize) -> usize {
 }
 
 impl Attached {
-    /// Publishes a cell with payload: in a chunk if there is one, else in the data area.
+    /// Publishes a cell with these bytes of a payload: in a chunk if there is one, else in the data
+    /// area.
     #[inline(always)]
     pub(crate) fn push(
         &mut self,
         back: Option<&mut Pool>,
-        head: Head,
-        words: [u64; 5],
-        (payload, offset_bytes, length_bytes): (&UserBuffer, usize, usize),
+        carrier: Carrier,
+        payload: &UserBuffer,
+        bytes: Range<usize>,
     ) -> Result<(), Full> {
+        let (head, words) = carrier.encode();
+        let (offset_bytes, length_bytes) = (bytes.start, bytes.len());
         if length_bytes >= CHUNK_FROM_BYTES
             && let Some(chunk) = Pool::pick(&mut self.pool, back)
         {
@@ -83,12 +90,7 @@ impl Transport {
             && entry.waiting.is_empty()
             && attached.producer.knows_of_room()
         {
-            let flags = message_flags(op.class, op.cq_data.is_some());
-            let head = Head {
-                kind: INLINE,
-                flags,
-                length_bytes: length_bytes as u32,
-            };
+            let head = inline_head(op.class, op.cq_data.is_some(), length_bytes);
             if attached
                 .producer
                 .push_inline(head, op.tag, op.cq_data.unwrap_or(0), payload)
@@ -122,11 +124,7 @@ impl Transport {
             return self.send_longer(op, payload);
         }
         let length_bytes = payload.length_bytes();
-        let head = Head {
-            kind: INLINE,
-            flags: message_flags(op.class, op.cq_data.is_some()),
-            length_bytes: length_bytes as u32,
-        };
+        let head = inline_head(op.class, op.cq_data.is_some(), length_bytes);
         let data = op.cq_data.unwrap_or(0);
         let producer = &mut attached.producer;
         let pushed = if length_bytes <= CELL_BYTES {
@@ -181,28 +179,20 @@ impl Transport {
         }
     }
 
-    /// One cell and its data. Also for short messages that ask for a receipt, whose id needs a word.
+    /// One cell and its data. Also for short messages that ask for a receipt, whose id needs a
+    /// word.
     fn send_eager(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
         let receipt = (op.level == CompletionLevel::Delivery).then(|| {
             self.transfers
                 .outgoing
                 .insert(Outgoing::receipt(op.remote, op.token))
         });
-        let flags = message_flags(op.class, op.cq_data.is_some())
-            | if receipt.is_some() { FLAG_RECEIPT } else { 0 };
         let length_bytes = payload.length_bytes();
-        let head = Head {
-            kind: EAGER,
-            flags,
+        let carrier = Carrier::Eager(Eager {
+            header: MatchHeader::of(op),
             length_bytes: length_bytes as u32,
-        };
-        let words = [
-            op.tag,
-            op.cq_data.unwrap_or(0),
-            receipt.unwrap_or(0) as u64,
-            0,
-            0,
-        ];
+            receipt: receipt.map(|id| id as u64),
+        });
         let entry = &mut self.remotes[op.remote.index()];
         let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
         let back = inbound.map(|lane| &mut lane.pool);
@@ -210,7 +200,7 @@ impl Transport {
             return Err(PostError::Busy);
         };
         if attached
-            .push(back, head, words, (payload, 0, length_bytes))
+            .push(back, carrier, payload, 0..length_bytes)
             .is_err()
         {
             if let Some(id) = receipt {
@@ -228,7 +218,8 @@ impl Transport {
         })
     }
 
-    /// Counts long payload towards a wide lane. The first remotes to get much of it have theirs widened.
+    /// Counts long payload towards a wide lane. The first remotes to get much of it have theirs
+    /// widened.
     #[inline]
     pub(crate) fn note_long(&mut self, remote: RemoteId, length_bytes: usize) {
         if length_bytes < MEDIUM_BYTES {
@@ -271,8 +262,9 @@ impl Transport {
         }
     }
 
-    /// Whether a message is offered, for its receiver to fetch: what is too long to be streamed, and what the receiver can copy out of our heap, if it
-    /// is one of a row, or that has been found to be faster.
+    /// Whether a message is offered, for its receiver to fetch: what is too long to be streamed,
+    /// and what the receiver can copy out of our heap, if it is one of a row, or that has been
+    /// found to be faster.
     fn is_offered(&mut self, op: &SendOp, payload: &UserBuffer, is_shown: bool) -> bool {
         let length_bytes = payload.length_bytes();
         if length_bytes > STREAM_BYTES {
@@ -298,8 +290,8 @@ impl Transport {
             == Manner::Offered
     }
 
-    /// Whether a message that is too long to be streamed as a whole, and that might begin so, leaves faster in that manner than by an offer alone. To be
-    /// asked once for each.
+    /// Whether a message that is too long to be streamed as a whole, and that might begin so,
+    /// leaves faster in that manner than by an offer alone. To be asked once for each.
     pub(crate) fn is_faster_streamed(&mut self, waiting: &Waiting) -> bool {
         let (default, clock) = (Manner::Offered, clock::monotonic_ns);
         self.manners
@@ -354,70 +346,73 @@ impl Transport {
         done
     }
 
-    /// Pushes pieces until the lane is full or all has gone that may go unasked; true if anything went.
+    /// Pushes pieces until the lane is full or all has gone that may go unasked; true if anything
+    /// went.
     pub(crate) fn push_pieces(&mut self, waiting: &mut Waiting) -> bool {
-        let op = &waiting.op;
-        let address = self.address_to_tell(waiting, waiting.outgoing.unwrap_or(usize::MAX));
-        let entry = &mut self.remotes[op.remote.index()];
+        let Some(first) = self.first_carrier(waiting) else {
+            return false;
+        };
+        let length_bytes = match first {
+            Carrier::EarlyRts(_, early_bytes) => early_bytes as usize,
+            _ => waiting.payload.length_bytes(),
+        };
+        let entry = &mut self.remotes[waiting.op.remote.index()];
         let inbound = entry.inbound.and_then(|slot| self.inbound[slot].as_mut());
         let mut back = inbound.map(|lane| &mut lane.pool);
         let Link::Ready(attached) = &mut entry.link else {
             return false;
         };
-        let whole_bytes = waiting.payload.length_bytes();
-        let (length_bytes, first_kind, rest) = if whole_bytes <= STREAM_BYTES {
-            (whole_bytes, STREAM, [0; 2])
-        } else {
-            (BEGIN_BYTES, BEGIN, [address, whole_bytes as u64])
-        };
         let mut pushed = false;
         loop {
-            let piece_bytes =
-                (length_bytes - waiting.sent_bytes).min(piece_limit(waiting.sent_bytes));
-            let is_first = waiting.sent_bytes == 0;
-            let kind = match (is_first, piece_bytes == length_bytes) {
-                (true, true) => EAGER,
-                (true, false) => first_kind,
-                (false, _) => PIECE,
+            let start = waiting.sent_bytes;
+            let end = length_bytes.min(start + piece_limit(start));
+            let carrier = match start {
+                0 => first,
+                _ => Carrier::Piece((end - start) as u32),
             };
-            let receipt = if op.level == CompletionLevel::Delivery {
-                FLAG_RECEIPT
-            } else {
-                0
-            };
-            let head = Head {
-                kind,
-                flags: message_flags(op.class, op.cq_data.is_some()) | receipt,
-                length_bytes: length_bytes as u32,
-            };
-            let words = [
-                op.tag,
-                op.cq_data.unwrap_or(0),
-                waiting.outgoing.unwrap_or(0) as u64,
-                rest[0],
-                rest[1],
-            ];
-            let piece = (&waiting.payload, waiting.sent_bytes, piece_bytes);
             if attached
-                .push(back.as_deref_mut(), head, words, piece)
+                .push(back.as_deref_mut(), carrier, &waiting.payload, start..end)
                 .is_err()
             {
                 return pushed;
             }
             pushed = true;
-            waiting.sent_bytes += piece_bytes;
+            waiting.sent_bytes = end;
             crash_point!(24, "stream: a piece is sent");
-            if waiting.sent_bytes == length_bytes {
+            if end == length_bytes {
                 return true;
             }
             // The receiver can begin with the first piece while we copy the next.
-            if is_first && !attached.producer.is_polled() {
+            if start == 0 && !attached.producer.is_polled() {
                 let _ = attached.region.doorbell().ring(attached.slot);
             }
         }
     }
 
-    /// Sends what waited, for every remote that has something; answers how many sends ended or moved.
+    /// The cell that a message begins with whose first bytes go unasked; None if it was not
+    /// announced though it must be.
+    fn first_carrier(&self, waiting: &Waiting) -> Option<Carrier> {
+        let whole_bytes = waiting.payload.length_bytes();
+        if whole_bytes > STREAM_BYTES {
+            let rts = self.rts_of(waiting, waiting.outgoing?);
+            return Some(Carrier::EarlyRts(rts, EARLY_BYTES as u32));
+        }
+        let is_receipt = waiting.op.level == CompletionLevel::Delivery;
+        let receipt = waiting.outgoing.filter(|_| is_receipt);
+        let eager = Eager {
+            header: MatchHeader::of(&waiting.op),
+            length_bytes: whole_bytes as u32,
+            receipt: receipt.map(|id| id as u64),
+        };
+        Some(if whole_bytes <= piece_limit(0) {
+            Carrier::Eager(eager)
+        } else {
+            Carrier::Stream(eager)
+        })
+    }
+
+    /// Sends what waited, for every remote that has something; answers how many sends ended or
+    /// moved.
     pub(crate) fn send_waiting<O: Owner>(&mut self, owner: &mut O) -> usize {
         let mut events = 0;
         let mut index = 0;

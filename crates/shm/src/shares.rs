@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages that both of their processes copy at once (docs/shm-layout.md, clause 7a): the receiver reads shares out of the sender's
-//! memory from the front, the sender writes shares into the receiver's memory from the back, by process_vm_readv(2) and
-//! process_vm_writev(2), until they meet. A sender that does not look, or may not, leaves all of it to the receiver.
+//! Messages that both of their processes copy at once (docs/shm-layout.md, clause 7a): the receiver
+//! reads shares out of the sender's memory from the front, the sender writes shares into the
+//! receiver's memory from the back, by process_vm_readv(2) and process_vm_writev(2), until they
+//! meet. A sender that does not look, or may not, leaves all of it to the receiver.
 //!
-//! Called by rendezvous (the receiver's part) and by receive's work (the sender's); calls ring's board. Nobody's memory is written once its
-//! owner has been told that the receive is over: what is free is taken back first, and a share that is being written is waited for.
+//! Called by rendezvous (the receiver's part) and by receive's work (the sender's); calls ring's
+//! board. Nobody's memory is written once its owner has been told that the receive is over: what is
+//! free is taken back first, and a share that is being written is waited for.
 
 use std::ops::Range;
 use std::os::fd::AsFd;
@@ -17,12 +19,12 @@ use weft_ring::{Board, PipeReader, SHARE_LIMIT, Share};
 use crate::choice::Method;
 use crate::direct::LEAVE_LIMIT_NS;
 use crate::fetch::{ESRCH, PULL_BYTES, Stage};
-use crate::pipelined::Accepted;
-use crate::protocol::{ACCEPT, SHARED};
+use crate::protocol::cell::{Control, Cts, Transfer};
 use crate::remote::Link;
 use crate::transport::Transport;
 
-/// Boards lent to one remote at a time. Chosen: its sender goes on with the next message while the last share of one is copied.
+/// Boards lent to one remote at a time. Chosen: its sender goes on with the next message while the
+/// last share of one is copied.
 const BOARDS_PER_REMOTE: u32 = 2;
 
 /// Shares are multiples of this. Measured (docs/lab/2026-11-22-cooperative-copy.md): shorter system
@@ -32,7 +34,8 @@ const SHARE_STEP_BYTES: usize = 64 * 1024;
 /// Longest share of a message that is not too long for it. Measured as the above.
 const LONG_SHARE_BYTES: usize = 256 * 1024;
 
-/// Shares that a message is cut into if their lengths permit it. Chosen: who ends first waits for a sixteenth of it on average.
+/// Shares that a message is cut into if their lengths permit it. Chosen: who ends first waits for a
+/// sixteenth of it on average.
 const SHARES: usize = 8;
 
 /// How a stretch of a message is shared out.
@@ -136,15 +139,15 @@ impl Transport {
             return false;
         };
         board.open();
-        let words = [
-            fetch.offer.send_id,
-            pipe as u64,
-            bytes.start as u64,
-            bytes.end as u64,
-            ticket,
-            SHARED,
-            fetch.landing.buffer.address() as u64,
-        ];
+        let cts = Cts {
+            send_id: fetch.offer.send_id,
+            bytes: bytes.start as u64..bytes.end as u64,
+            by: Transfer::Copy {
+                pipe,
+                ticket,
+                address: fetch.landing.buffer.address() as u64,
+            },
+        };
         self.transfers.fetches[fetch_index].stage = Stage::Shared(Sharing {
             pipe,
             reader,
@@ -155,11 +158,12 @@ impl Transport {
         });
         self.remotes[remote.index()].pipes_lent += 1;
         crash_point!(56, "board: lent, its borrower not told");
-        self.answer(remote, ACCEPT, words);
+        self.answer(remote, Control::Cts(cts));
         true
     }
 
-    /// Copies shares that nobody copies; true if there were any. Where reading is refused, all of it comes through a pipe.
+    /// Copies shares that nobody copies; true if there were any. Where reading is refused, all of
+    /// it comes through a pipe.
     pub(crate) fn pull_shares(&mut self, index: usize) -> Result<bool, TransferError> {
         let looks = self.housekeeping.patience();
         let (mut copied_bytes, mut left_looks) = (0, looks);
@@ -185,8 +189,10 @@ impl Transport {
                 fetch.started_ns = clock::monotonic_ns();
             }
             let remote = fetch.offer.remote;
-            let (address, buffer) = (fetch.offer.address, fetch.landing.buffer.clone());
-            let Link::Ready(attached) = &self.remotes[remote.index()].link else {
+            let buffer = fetch.landing.buffer.clone();
+            let (Link::Ready(attached), Some(address)) =
+                (&self.remotes[remote.index()].link, fetch.offer.address)
+            else {
                 return Err(TransferError::RemoteLost);
             };
             crash_point!(57, "board: a share is taken, not read");
@@ -210,7 +216,8 @@ impl Transport {
         Ok(copied_bytes > 0)
     }
 
-    /// Reading the sender's memory is refused: the message comes through a pipe, once its sender writes no more of it.
+    /// Reading the sender's memory is refused: the message comes through a pipe, once its sender
+    /// writes no more of it.
     #[cold]
     fn leave_board(&mut self, index: usize) {
         let fetch = &mut self.transfers.fetches[index];
@@ -224,7 +231,8 @@ impl Transport {
         }
     }
 
-    /// A fetch from this remote ends before all of it is here: what was lent for it is ours again, and the remote writes no more of it.
+    /// A fetch from this remote ends before all of it is here: what was lent for it is ours again,
+    /// and the remote writes no more of it.
     pub(crate) fn abandon(&mut self, stage: Stage, remote: RemoteId) {
         let pipe = match stage {
             Stage::Piped(pipe, _) => pipe,
@@ -258,7 +266,8 @@ impl Transport {
         }
     }
 
-    /// Takes back what is free of a board, and waits for what the sender copies, unless it has died.
+    /// Takes back what is free of a board, and waits for what the sender copies, unless it has
+    /// died.
     fn await_helper(&self, board: &Board, remote: RemoteId) {
         let end_ns = clock::monotonic_ns() + LEAVE_LIMIT_NS;
         // Not by its address, where another process may be now.
@@ -282,8 +291,10 @@ impl Transport {
 
 /// What we send.
 impl Transport {
-    /// An ACCEPT asked us to help. The request was checked against the send.
-    pub(crate) fn start_push(&mut self, send_id: usize, accepted: &Accepted) {
+    /// A CTS asked us to copy these bytes of a message, too, and named the `board` (pipe and
+    /// ticket) that tells who copies what. The request was checked against the send.
+    pub(crate) fn start_push(&mut self, cts: &Cts, pipe: usize, ticket: u64, target: u64) {
+        let send_id = cts.send_id as usize;
         let outgoing = &self.transfers.outgoing[send_id];
         let Link::Ready(attached) = &self.remotes[outgoing.remote.index()].link else {
             return;
@@ -291,12 +302,10 @@ impl Transport {
         let Some(payload) = outgoing.payload.clone() else {
             return;
         };
-        let bytes = accepted.bytes.clone();
+        let bytes = cts.bytes.start as usize..cts.bytes.end as usize;
         let share_bytes = share_bytes(bytes.len());
         let count = bytes.len().div_ceil(share_bytes);
-        let ticket = accepted.first_chunk as u64;
-        let Some(board) = Board::attach(attached.region.mapping(), accepted.pipe, ticket, count)
-        else {
+        let Some(board) = Board::attach(attached.region.mapping(), pipe, ticket, count) else {
             return;
         };
         self.transfers.pushes.push(Push {
@@ -306,13 +315,14 @@ impl Transport {
             board,
             bytes,
             share_bytes,
-            target: accepted.target,
+            target,
             left: count,
         });
     }
 
-    /// Copies a share of the first message that we help with; answers whether there was one. Not while messages come to us, which this
-    /// processor is to copy: to share then would only make two short system calls of a long one.
+    /// Copies a share of the first message that we help with; answers whether there was one. Not
+    /// while messages come to us, which this processor is to copy: to share then would only make
+    /// two short system calls of a long one.
     pub(crate) fn push_shares(&mut self) -> usize {
         if !self.transfers.fetches.is_empty() {
             return 0;

@@ -199,7 +199,7 @@ fn a_message_that_may_not_be_read_after_all_comes_through_a_pipe() {
     let mut pair = Pair::new();
     pair.post(0);
     pair.lend();
-    pair.receiver.0.transfers.fetches[0].offer.address = 8;
+    pair.receiver.0.transfers.fetches[0].offer.address = Some(8);
     while pair.receiver.1.landed == 0 || pair.sender.1.sent == 0 {
         pair.progress();
     }

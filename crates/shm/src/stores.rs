@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether long payload is read faster when its sender stored it past its own cache: found out by trying.
+//! Whether long payload is read faster when its sender stored it past its own cache: found out by
+//! trying.
 //!
-//! Where two processors share a cache, payload is best left in it. Where they do not (a virtual machine may place
-//! its processors anywhere, and move them), fetching dirty lines out of another processor's cache is several times
-//! slower than reading memory. The receiver times its copies of both kinds, lane by lane, and tells the sender
-//! which it wants. Fed by receive; docs/lab/2026-11-21-stores-past-the-cache.md has the
-//! figures.
+//! Where two processors share a cache, payload is best left in it. Where they do not (a virtual
+//! machine may place its processors anywhere, and move them), fetching dirty lines out of another
+//! processor's cache is several times slower than reading memory. The receiver times its copies of
+//! both kinds, lane by lane, and tells the sender which it wants. Fed by receive;
+//! docs/lab/2026-11-21-stores-past-the-cache.md has the figures.
 
 /// Payload that is timed: from here on senders heed the wish. Specified by ring's lanes.
 pub(crate) const TIMED_BYTES: u32 = 6 * 1024;
@@ -13,10 +14,12 @@ pub(crate) const TIMED_BYTES: u32 = 6 * 1024;
 /// Copies timed in one trial. Chosen: enough for a best time that interruptions do not touch.
 const TRIAL_COPIES: u32 = 24;
 
-/// Copies after a change of the wish that may still be of the old kind. Chosen: a lane's worth of pieces.
+/// Copies after a change of the wish that may still be of the old kind. Chosen: a lane's worth of
+/// pieces.
 const UNSURE_COPIES: u32 = 8;
 
-/// Copies between trials of the kind that is not in use. Chosen: a trial then costs a few percent at worst.
+/// Copies between trials of the kind that is not in use. Chosen: a trial then costs a few percent
+/// at worst.
 const TRIAL_PERIOD: u32 = 1024;
 
 /// What one lane's receiver has found out.

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Streamed messages on their way in: pieces go straight to the matched receive, or to the heap until there is
-//! one. At most one streams through a lane at a time. Called by receive and by rendezvous (accept, discard).
+//! Streamed messages on their way in: pieces go straight to the matched receive, or to the heap
+//! until there is one. At most one streams through a lane at a time. Called by receive and by
+//! rendezvous (accept, discard).
 
-use weft_contract::{Envelope, Landing, LandingToken, Owner, RemoteId};
+use weft_contract::{Landing, LandingToken, Owner, RemoteId};
 use weft_memory::BytesView;
 use weft_os::crash_point;
 
 use crate::parted::Rest;
-use crate::protocol::{BEGIN, FLAG_RECEIPT, MESSAGE_BYTES, STREAM_BYTES};
-use crate::receive::{Piece, Request, envelope, offer_id};
+use crate::protocol::cell::{Eager, MatchHeader, Rts};
+use crate::receive::{Piece, Request, offer_id};
 use crate::rendezvous::Offer;
 use crate::transport::Transfers;
 
@@ -23,6 +24,42 @@ pub(crate) enum Target {
     Nowhere,
 }
 
+/// What the first cell of a message in pieces says.
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    header: MatchHeader,
+    /// Of the whole message.
+    length_bytes: u64,
+    /// What comes unasked.
+    unasked_bytes: usize,
+    rest: Option<Rest>,
+    receipt: Option<u64>,
+}
+
+impl Beginning {
+    /// All of it comes unasked.
+    pub(crate) fn of_eager(eager: Eager) -> Self {
+        Self {
+            header: eager.header,
+            length_bytes: u64::from(eager.length_bytes),
+            unasked_bytes: eager.length_bytes as usize,
+            rest: None,
+            receipt: eager.receipt,
+        }
+    }
+
+    /// So much of it does.
+    pub(crate) fn of_rts(remote: RemoteId, rts: &Rts, early_bytes: u32) -> Self {
+        Self {
+            header: rts.header,
+            length_bytes: rts.length_bytes,
+            unasked_bytes: early_bytes as usize,
+            rest: Some(Rest::of(remote, rts)),
+            receipt: None,
+        }
+    }
+}
+
 /// One streamed message.
 #[derive(Debug)]
 pub(crate) struct Stream {
@@ -35,7 +72,7 @@ pub(crate) struct Stream {
     pub(crate) received_bytes: usize,
     /// What there is besides, if this is only a beginning.
     pub(crate) rest: Option<Rest>,
-    /// The id for the FINISH that its sender waits for, if it does.
+    /// The id for the FIN that its sender waits for, if it does.
     receipt: Option<u64>,
 }
 
@@ -75,7 +112,7 @@ impl Stream {
     }
 }
 
-/// What the end of a stream means: a landing to report, a FINISH to send.
+/// What the end of a stream means: a landing to report, a FIN to send.
 #[derive(Debug, Default)]
 pub(crate) struct StreamEnd {
     pub(crate) landed: Option<LandingToken>,
@@ -87,51 +124,36 @@ impl Transfers {
     pub(crate) fn begin_stream<O: Owner>(
         &mut self,
         piece: &Piece<'_>,
+        beginning: Beginning,
         lane_stream: &mut Option<usize>,
         owner: &mut O,
     ) -> (u32, Request) {
-        let (remote, arrival) = (piece.remote, piece.arrival);
-        let total_bytes = arrival.head.length_bytes as usize;
-        let rest = (arrival.head.kind == BEGIN).then(|| Rest::of(remote, arrival));
-        let envelope = envelope(remote, arrival);
-        let length_bytes = rest
-            .as_ref()
-            .map_or(envelope.length_bytes, Rest::message_bytes);
-        let Some(payload) = piece.payload else {
-            return (0, Request::Corrupt);
-        };
-        if total_bytes > STREAM_BYTES
-            || payload.length_bytes() > total_bytes
-            || payload.length_bytes() == 0
-            || !(total_bytes as u64..=MESSAGE_BYTES).contains(&length_bytes)
-        {
+        let remote = piece.remote;
+        let unasked_bytes = beginning.unasked_bytes;
+        let fits = |payload: &BytesView<'_>| (1..=unasked_bytes).contains(&payload.length_bytes());
+        if !piece.payload.as_ref().is_some_and(fits) {
             return (0, Request::Corrupt);
         }
         let entry = self.streams.vacant_entry();
         let index = entry.key();
         let offer = self.offers.insert(Offer::Stream(index));
-        let envelope = Envelope {
-            length_bytes,
-            ..envelope
-        };
+        let envelope = beginning.header.envelope(remote, beginning.length_bytes);
         let target = match owner.on_offer(&envelope, offer_id(offer)) {
             Some(landing) => {
                 self.offers.remove(offer);
                 Target::Landing(landing)
             }
-            None => Target::Heap(Vec::with_capacity(total_bytes)),
+            None => Target::Heap(Vec::with_capacity(unasked_bytes)),
         };
-        let wants_receipt = arrival.head.flags & FLAG_RECEIPT != 0;
-        let receipt = (wants_receipt && rest.is_none()).then(|| arrival.word(3));
-        let goes_on = rest.is_some();
+        let goes_on = beginning.rest.is_some();
         entry.insert(Stream {
             remote,
             target,
-            unasked_bytes: total_bytes,
-            expected_bytes: total_bytes,
+            unasked_bytes,
+            expected_bytes: unasked_bytes,
             received_bytes: 0,
-            rest,
-            receipt,
+            rest: beginning.rest,
+            receipt: beginning.receipt,
         });
         *lane_stream = Some(index);
         crash_point!(25, "stream: begun at the receiver");

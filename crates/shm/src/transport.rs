@@ -11,7 +11,7 @@ use weft_contract::{
 use weft_memory::UserBuffer;
 use weft_os::{clock, crash_point};
 use weft_ring::layout::SLOT_COUNT;
-use weft_ring::{Consumer, Head, Identity, Pool};
+use weft_ring::{Consumer, Identity, Pool};
 
 use crate::choice::Choice;
 use crate::fetch::Fetch;
@@ -20,7 +20,7 @@ use crate::manner::Manners;
 use crate::own::{Own, bell_name};
 use crate::parted::Parts;
 use crate::pipelined::Pipes;
-use crate::protocol::{BEGIN, BYE, FINISH, FLAG_RECEIPT, OFFER};
+use crate::protocol::cell::{Control, Fin, needs_answer};
 use crate::published::Received;
 use crate::remote::{Link, Remote};
 use crate::rendezvous::{Offer, Outgoing};
@@ -60,10 +60,7 @@ impl Inbound {
     /// Whether the cell at its front can only be taken by somebody who can answer.
     pub(crate) fn needs_answer(&self) -> bool {
         let front = self.consumer.peek().map(|arrival| arrival.head);
-        self.stream.is_none()
-            && front.is_some_and(|head| {
-                matches!(head.kind, OFFER | BEGIN) || head.flags & FLAG_RECEIPT != 0
-            })
+        self.stream.is_none() && front.is_some_and(needs_answer)
     }
 
     /// Looks so many times for a message that is known to be on its way.
@@ -89,7 +86,7 @@ pub(crate) struct Receipt {
 /// Transfers under way, by who names them.
 #[derive(Debug, Default)]
 pub(crate) struct Transfers {
-    /// Sends that wait for a FINISH or ACCEPT; the index travels in cells.
+    /// Sends that wait for a FIN or CTS; the index travels in cells.
     pub(crate) outgoing: Slab<Outgoing>,
     /// Messages the owner has not accepted yet; the index is the owner's `OfferId`.
     pub(crate) offers: Slab<Offer>,
@@ -228,18 +225,13 @@ impl Transport {
     }
 
     /// Sends an answer to a remote, now or as soon as there is room.
-    pub(crate) fn answer(&mut self, remote: RemoteId, kind: u8, words: [u64; 7]) {
+    pub(crate) fn answer(&mut self, remote: RemoteId, control: Control) {
         self.contact(remote);
-        let head = Head {
-            kind,
-            flags: 0,
-            length_bytes: 0,
-        };
         let entry = &mut self.remotes[remote.index()];
         if matches!(entry.link, Link::Failed(_) | Link::Elsewhere { .. }) {
             return;
         }
-        if entry.push_control(head, words) {
+        if entry.push_control(control) {
             self.ring(remote);
         } else {
             self.note_sending(remote);
@@ -248,7 +240,11 @@ impl Transport {
 
     /// Tells the sender of a message that it is delivered.
     pub(crate) fn finish(&mut self, remote: RemoteId, send_id: u64) {
-        self.answer(remote, FINISH, [send_id, 0, 0, 0, 0, 0, 0]);
+        let fin = Fin {
+            send_id,
+            is_mapped: false,
+        };
+        self.answer(remote, Control::Fin(fin));
     }
 
     pub(crate) fn note_sending(&mut self, remote: RemoteId) {
@@ -326,13 +322,8 @@ impl Drop for Transport {
         crash_point!(47, "close: begun, the region still open");
         for index in 0..self.remotes.len() {
             if matches!(self.remotes[index].link, Link::Ready(_)) {
-                let head = Head {
-                    kind: BYE,
-                    flags: 0,
-                    length_bytes: 0,
-                };
                 self.remotes[index].flush_controls();
-                if self.remotes[index].push_control(head, [0; 7]) {
+                if self.remotes[index].push_control(Control::Bye) {
                     self.ring(RemoteId(index as u32));
                 }
                 crash_point!(48, "close: one goodbye is said");

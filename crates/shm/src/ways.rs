@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which ways are open to an offered message: whether its sender's memory may be read by system call, or is mapped here. Called by
-//! rendezvous and direct; choice then picks one.
+//! Which ways are open to an offered message: whether its sender's memory may be read by system
+//! call, or is mapped here. Called by rendezvous and direct; choice then picks one.
 
 use weft_contract::RemoteId;
 use weft_memory::{UserBuffer, single_copy};
@@ -17,7 +17,8 @@ use crate::transport::Transport;
 const MAPPED_PLAIN_BYTES: u64 = 2 << 20;
 
 impl Transport {
-    /// How the first `bytes` bytes of an offered message come into this buffer, and what that will teach.
+    /// How the first `bytes` bytes of an offered message come into this buffer, and what that will
+    /// teach.
     pub(crate) fn method_for(
         &mut self,
         offer: &RemoteOffer,
@@ -29,7 +30,7 @@ impl Transport {
         if may_map && (bytes <= MAPPED_PLAIN_BYTES || self.housekeeping.shares_cores) {
             return (Method::Mapped, Lesson::OneWay);
         }
-        let may_single_copy = offer.address != 0 && self.may_single_copy(offer.remote);
+        let may_single_copy = offer.address.is_some() && self.may_single_copy(offer.remote);
         if may_single_copy
             && prefers_single_copy(self.settings.single_copy, self.housekeeping.shares_cores)
         {

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
-use weft_shm::protocol::BEGIN_BYTES;
+use weft_shm::protocol::EARLY_BYTES;
 use weft_shm::{Protocol, Settings, SingleCopy, Transport};
 
 const LONGEST: usize = 1_300_000;
@@ -211,9 +211,9 @@ fn a_receive_shorter_than_the_message_gets_its_own_length() {
         0,
         1,
         2048,
-        BEGIN_BYTES - 1,
-        BEGIN_BYTES,
-        BEGIN_BYTES + 1,
+        EARLY_BYTES - 1,
+        EARLY_BYTES,
+        EARLY_BYTES + 1,
         100_000,
     ] {
         pair.books[1].limit = limit;
