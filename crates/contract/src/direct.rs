@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Registered memory that remotes of the same host touch without its owner's help (docs/one-sided.md, clause 8). Words
+//! Registered memory that is accessed without its owner's help (docs/one-sided.md, clause 8): words
 //! between the endpoint, which registers and accesses, and the local transport, which knows how.
 
 use weft_memory::UserBuffer;
@@ -22,35 +22,36 @@ pub struct Registration {
     pub writable: bool,
 }
 
-/// A stretch of a remote's registered memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stretch {
-    /// The key of the registration.
-    pub key: u64,
-    /// Its first byte, as the registration counts.
+/// A range of a remote's registered memory (struct fi_rma_iov in fi_rma(3)).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Range {
+    /// Its first byte, as the registration counts: an offset, or a virtual address.
     pub address: u64,
     /// Its length in bytes.
-    pub length_bytes: usize,
+    pub length_bytes: u64,
+    /// The key of the registration.
+    pub key: u64,
 }
 
-/// What to do to a stretch, with memory of one's own that is as long.
+/// What to do to a range, with memory of one's own that is as long.
 #[derive(Debug)]
-pub enum Touch<'a> {
-    /// Copy it here.
+pub enum DirectOp<'a> {
+    /// Copy the range here.
     Read(&'a UserBuffer),
-    /// Copy this there.
+    /// Copy this into the range.
     Write(&'a UserBuffer),
-    /// Change its elements one by one; what they were goes to the slice, as far as that reaches.
-    Change(&'a Change<'a>, &'a mut [u8]),
+    /// Change the range's elements one by one; what they were goes to the slice, as far as that
+    /// reaches.
+    Atomic(&'a Change<'a>, &'a mut [u8]),
 }
 
-impl Touch<'_> {
+impl DirectOp<'_> {
     /// Whether it reads and whether it writes the remote's memory.
-    pub fn wish(&self) -> (bool, bool) {
+    pub fn reads_and_writes(&self) -> (bool, bool) {
         match self {
             Self::Read(_) => (true, false),
             Self::Write(_) => (false, true),
-            Self::Change(change, before) => (!before.is_empty(), !change.operator.only_reads()),
+            Self::Atomic(change, before) => (!before.is_empty(), !change.operator.only_reads()),
         }
     }
 }

@@ -14,7 +14,7 @@
 //!
 //! Modules, in the order a message meets them: [`send`] (down), [`peer`] (the traits), [`envelope`]
 //! (up), [`remote`] (who the other process is), [`error`] (how a transfer can fail); beside them
-//! [`direct`] (memory that is touched without a message) and [`returned`] (sends that go another
+//! [`direct`] (memory that is accessed without a message) and [`returned`] (sends that go another
 //! way). No behaviour lives here.
 #![forbid(unsafe_code)]
 
@@ -26,7 +26,7 @@ pub mod remote;
 pub mod returned;
 pub mod send;
 
-pub use direct::{Registration, Stretch, Touch};
+pub use direct::{DirectOp, Range, Registration};
 pub use envelope::{Class, Envelope};
 pub use error::{PostError, TransferError};
 pub use peer::{AckToken, Landing, LandingToken, OfferId, Owner, Peer, Posted};

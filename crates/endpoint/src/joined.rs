@@ -11,8 +11,8 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use weft_contract::{
-    AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, Registration, RemoteId, SendOp,
-    Stretch, Touch, TransferError,
+    AckToken, DirectOp, Landing, OfferId, Owner, Peer, PostError, Posted, Range, Registration,
+    RemoteId, SendOp, TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::interface;
@@ -396,8 +396,8 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
     }
 
     #[inline]
-    fn touch(&mut self, remote: RemoteId, stretch: &Stretch, touch: &mut Touch<'_>) -> bool {
-        self.ways.to(remote) == Way::Local && self.near.touch(remote, stretch, touch)
+    fn access_directly(&mut self, remote: RemoteId, range: &Range, op: &mut DirectOp<'_>) -> bool {
+        self.ways.to(remote) == Way::Local && self.near.access_directly(remote, range, op)
     }
 
     fn wakes_for_room(&self, remote: RemoteId) -> bool {

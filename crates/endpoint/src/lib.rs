@@ -70,9 +70,7 @@ pub use domain::Domain;
 pub use error::Error;
 pub use foreign::{ForeignMessage, ForeignReceive, ForeignReceives, Found};
 pub use ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
-pub use one_sided::{
-    ATOMIC_LIMIT_BYTES, Access, Atomic, KeyChoice, RANGE_LIMIT, Range, RegionSettings,
-};
+pub use one_sided::{ATOMIC_LIMIT_BYTES, Access, Atomic, KeyChoice, RANGE_LIMIT, RegionSettings};
 pub use route::{LocalRoute, Place};
 pub use settings::{
     DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
@@ -80,7 +78,7 @@ pub use settings::{
 };
 pub use sleep::Waitable;
 pub use statistics::{Counts, Statistics, Waiting};
-pub use weft_contract::{Class, MESSAGE_LIMIT_BYTES, TransferError};
+pub use weft_contract::{Class, MESSAGE_LIMIT_BYTES, Range, TransferError};
 pub use weft_memory::{Element, IOV_LIMIT, Operator, UserBuffer};
 /// The local transport: its settings and what it counts.
 pub use weft_shm as shm;

@@ -17,7 +17,7 @@
 
 use std::collections::HashMap;
 
-use weft_contract::RemoteId;
+use weft_contract::{Range, RemoteId};
 use weft_memory::{Element, Operator, Scratch, UserBuffer};
 
 use crate::ids::FiAddr;
@@ -37,7 +37,7 @@ mod target;
 use outbox::Outbox;
 pub(crate) use region::Regions;
 pub use region::{KeyChoice, RegionSettings};
-pub use request::{RANGE_LIMIT, Range};
+pub use request::RANGE_LIMIT;
 
 /// Operations of one endpoint that wait for the answer of one remote, at most; more are told to
 /// come again. Chosen: bounds what the target may have to keep for answers that find no room, to 2

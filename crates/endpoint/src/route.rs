@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use weft_contract::{Peer, Registration, RemoteId, Stretch, Touch};
+use weft_contract::{DirectOp, Peer, Range, Registration, RemoteId};
 
 use crate::error::Error;
 use crate::ids::FiAddr;
@@ -94,8 +94,9 @@ pub trait LocalRoute: Peer + Sized {
         true
     }
 
-    /// Touches registered memory of a remote now, without its help; false if that cannot be, and nothing was done.
-    fn touch(&mut self, _: RemoteId, _: &Stretch, _: &mut Touch<'_>) -> bool {
+    /// Reads or writes registered memory of a remote now, without its help; false if that cannot
+    /// be, and nothing was done.
+    fn access_directly(&mut self, _: RemoteId, _: &Range, _: &mut DirectOp<'_>) -> bool {
         false
     }
 

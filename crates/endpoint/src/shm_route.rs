@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
-use weft_contract::{Registration, RemoteId, Stretch, Touch};
+use weft_contract::{DirectOp, Range, Registration, RemoteId};
 use weft_shm::{OpenError, Settings, Statistics, Transport};
 
 use crate::error::Error;
@@ -70,8 +70,8 @@ impl LocalRoute for Transport {
     }
 
     #[inline]
-    fn touch(&mut self, remote: RemoteId, stretch: &Stretch, touch: &mut Touch<'_>) -> bool {
-        self.touch(remote, stretch, touch)
+    fn access_directly(&mut self, remote: RemoteId, range: &Range, op: &mut DirectOp<'_>) -> bool {
+        self.access_directly(remote, range, op)
     }
 
     fn statistics(&self) -> Statistics {

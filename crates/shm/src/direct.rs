@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Registered memory that is touched without its owner's help (docs/one-sided.md, clause 8): showing one's own and taking it
-//! back, and touching a remote's, by load and store where it lies in a shared file, else by single copy where that pays.
+//! Registered memory that is accessed without its owner's help (docs/one-sided.md, clause 8):
+//! showing one's own and taking it back, and accessing a remote's, by load and store where it lies
+//! in a shared file, else by single copy where that pays.
 //!
 //! Called by the endpoint; calls ring's registrations and memory. Whatever cannot be done here, or must not be, is asked of
 //! the owner by message, which also finds out what was wrong with it.
 
-use weft_contract::{Registration, RemoteId, Stretch, Touch};
+use weft_contract::{DirectOp, Range, Registration, RemoteId};
 use weft_memory::atomic::apply;
 use weft_memory::single_copy::ProcessMemory;
 use weft_memory::{ForeignMemory, single_copy};
@@ -109,11 +110,16 @@ impl Transport {
     }
 }
 
-/// Touching a remote's.
+/// Accessing a remote's.
 impl Transport {
-    /// Touches registered memory of `remote` now, without its help; false if that cannot be, and nothing was done. Fast path
-    /// where the memory is mapped.
-    pub fn touch(&mut self, remote: RemoteId, stretch: &Stretch, touch: &mut Touch<'_>) -> bool {
+    /// Reads or writes registered memory of `remote` now, without its help; false if that cannot
+    /// be, and nothing was done. Fast path where the memory is mapped.
+    pub fn access_directly(
+        &mut self,
+        remote: RemoteId,
+        range: &Range,
+        op: &mut DirectOp<'_>,
+    ) -> bool {
         self.contact(remote);
         let Some(Link::Ready(attached)) = self
             .remotes
@@ -123,11 +129,11 @@ impl Transport {
             return false;
         };
         let registrations = Registrations::of(attached.region.mapping());
-        let (slot, length_bytes) = (attached.slot, stretch.length_bytes);
-        let Some(lease) = registrations.begin(slot, stretch.key) else {
+        let (slot, length_bytes) = (attached.slot, range.length_bytes as usize);
+        let Some(lease) = registrations.begin(slot, range.key) else {
             return false;
         };
-        let Some(offset_bytes) = allowed_offset(&lease, stretch, touch) else {
+        let Some(offset_bytes) = allowed_offset(&lease, range, op) else {
             registrations.end(slot);
             return false;
         };
@@ -139,7 +145,7 @@ impl Transport {
             .views
             .memory(&lease, (attached.pid, &attached.owner.process))
         {
-            let done = load_and_store(memory, (offset_bytes, length_bytes), touch);
+            let done = load_and_store(memory, (offset_bytes, length_bytes), op);
             registrations.end(slot);
             if done {
                 self.statistics.mapped.add(length_bytes as u64);
@@ -147,7 +153,7 @@ impl Transport {
             return done;
         }
         let address = lease.registration.address.wrapping_add(offset_bytes as u64);
-        let done = self.copy_if_that_pays(remote, (address, length_bytes), touch);
+        let done = self.copy_if_that_pays(remote, (address, length_bytes), op);
         if let Link::Ready(attached) = &self.remotes[remote.index()].link {
             Registrations::of(attached.region.mapping()).end(slot);
         }
@@ -161,7 +167,7 @@ impl Transport {
         &mut self,
         remote: RemoteId,
         (address, length_bytes): (u64, usize),
-        touch: &Touch<'_>,
+        op: &DirectOp<'_>,
     ) -> bool {
         let Link::Ready(attached) = &self.remotes[remote.index()].link else {
             return false;
@@ -169,12 +175,12 @@ impl Transport {
         let (memory, last_ns) = (attached.memory(), attached.region.last_progress_ns());
         let is_away = || clock::monotonic_ns().saturating_sub(last_ns) > AWAY_NS;
         let shares_cores = self.housekeeping.shares_cores;
-        let pays = !matches!(touch, Touch::Change(..))
+        let pays = !matches!(op, DirectOp::Atomic(..))
             && (COPIED_BYTES.contains(&length_bytes)
                 || prefers_single_copy(self.settings.single_copy, shares_cores)
                 || is_away())
             && self.may_single_copy(remote);
-        let done = pays && copy(&memory, address, length_bytes, touch);
+        let done = pays && copy(&memory, address, length_bytes, op);
         if done {
             self.statistics.copied.add(length_bytes as u64);
         }
@@ -182,28 +188,28 @@ impl Transport {
     }
 }
 
-/// Where a stretch begins in its registration, if it lies inside and may be touched so.
+/// Where a range begins in its registration, if it lies inside and may be accessed so.
 #[inline]
-fn allowed_offset(lease: &Lease, stretch: &Stretch, touch: &Touch<'_>) -> Option<usize> {
+fn allowed_offset(lease: &Lease, range: &Range, op: &DirectOp<'_>) -> Option<usize> {
     let registration = &lease.registration;
-    let (reads, writes) = touch.wish();
-    let offset = stretch.address.checked_sub(registration.base)?;
-    let end = offset.checked_add(stretch.length_bytes as u64)?;
+    let (reads, writes) = op.reads_and_writes();
+    let offset = range.address.checked_sub(registration.base)?;
+    let end = offset.checked_add(range.length_bytes)?;
     let is_allowed = (!reads || registration.readable) && (!writes || registration.writable);
     (is_allowed && end <= registration.length_bytes).then_some(offset as usize)
 }
 
-/// Touches mapped memory; false if an element cannot be changed at once from here.
+/// Accesses mapped memory; false if an element cannot be changed at once from here.
 #[inline]
 fn load_and_store(
     memory: &ForeignMemory,
     (offset_bytes, length_bytes): (usize, usize),
-    touch: &mut Touch<'_>,
+    op: &mut DirectOp<'_>,
 ) -> bool {
-    memory.with(offset_bytes, length_bytes, |there| match touch {
-        Touch::Read(here) => there.copy_to(here, 0) == length_bytes,
-        Touch::Write(here) => here.copy_to(there, 0) == length_bytes,
-        Touch::Change(change, before) => {
+    memory.with(offset_bytes, length_bytes, |there| match op {
+        DirectOp::Read(here) => there.copy_to(here, 0) == length_bytes,
+        DirectOp::Write(here) => here.copy_to(there, 0) == length_bytes,
+        DirectOp::Atomic(change, before) => {
             let is_atomic = change.is_at_once(there);
             if is_atomic {
                 apply(change, there, before);
@@ -214,14 +220,14 @@ fn load_and_store(
 }
 
 /// Copies between the two processes; false if it was refused, and the owner must be asked after all.
-fn copy(memory: &ProcessMemory, address: u64, length_bytes: usize, touch: &Touch<'_>) -> bool {
+fn copy(memory: &ProcessMemory, address: u64, length_bytes: usize, op: &DirectOp<'_>) -> bool {
     let mut done = 0;
     while done < length_bytes {
         let (there, left) = (address.wrapping_add(done as u64), length_bytes - done);
-        let copied = match touch {
-            Touch::Read(here) => single_copy::pull(memory, there, here, done, left),
-            Touch::Write(here) => single_copy::push(memory, there, here, done, left),
-            Touch::Change(..) => return false,
+        let copied = match op {
+            DirectOp::Read(here) => single_copy::pull(memory, there, here, done, left),
+            DirectOp::Write(here) => single_copy::push(memory, there, here, done, left),
+            DirectOp::Atomic(..) => return false,
         };
         match copied {
             Ok(count) if count > 0 => done += count,

@@ -69,16 +69,16 @@ fn child_role() {
     let mut transport = open();
     transport.add_remote(RemoteId(0), parent.parse().expect("address"));
     let sources = [filled(1), filled(2)];
-    let stretch = Stretch {
+    let range = Range {
         key: KEY,
         address: 0,
-        length_bytes: LENGTH_BYTES,
+        length_bytes: LENGTH_BYTES as u64,
     };
     let start = Instant::now();
     let mut done_count = 0;
     while start.elapsed() < Duration::from_secs(200) {
-        let mut touch = Touch::Write(&sources[done_count % 2]);
-        if transport.touch(RemoteId(0), &stretch, &mut touch) {
+        let mut op = DirectOp::Write(&sources[done_count % 2]);
+        if transport.access_directly(RemoteId(0), &range, &mut op) {
             done_count += 1;
             if done_count == 2 {
                 println!("writes");

@@ -6,7 +6,7 @@
 //! says what was wrong. What is decided here is order: an operation is carried out directly only when all earlier ones to
 //! that remote have been.
 
-use weft_contract::{RemoteId, Stretch, Touch};
+use weft_contract::{DirectOp, RemoteId};
 use weft_memory::atomic::Change;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
@@ -72,12 +72,12 @@ impl<P: LocalRoute> Endpoint<P> {
 
     /// Carries out an operation without the target's help and tells the user; false if that cannot be, and nothing was done.
     #[inline]
-    fn touch(
+    fn access_directly(
         &mut self,
         sinks: &mut Sinks,
         plan: &Plan<'_>,
         kind: AccessKind,
-        mut touch: Touch<'_>,
+        mut op: DirectOp<'_>,
     ) -> bool {
         let access = plan.access;
         let (&[range], Some(local)) = (access.ranges, &mut self.local) else {
@@ -91,12 +91,7 @@ impl<P: LocalRoute> Endpoint<P> {
         {
             return false;
         }
-        let stretch = Stretch {
-            key: range.key,
-            address: range.address,
-            length_bytes: range.length_bytes as usize,
-        };
-        if !local.touch(plan.remote, &stretch, &mut touch) {
+        if !local.access_directly(plan.remote, &range, &mut op) {
             return false;
         }
         plan.tell(&mut self.core.report, sinks, kind);
@@ -110,8 +105,8 @@ impl<P: LocalRoute> Endpoint<P> {
         plan: &Plan<'_>,
         payload: &UserBuffer,
     ) -> bool {
-        let touch = Touch::Write(payload);
-        self.touch(sinks, plan, AccessKind::Write, touch)
+        let op = DirectOp::Write(payload);
+        self.access_directly(sinks, plan, AccessKind::Write, op)
     }
 
     #[inline]
@@ -121,8 +116,8 @@ impl<P: LocalRoute> Endpoint<P> {
         plan: &Plan<'_>,
         target: &UserBuffer,
     ) -> bool {
-        let touch = Touch::Read(target);
-        self.touch(sinks, plan, AccessKind::Read, touch)
+        let op = DirectOp::Read(target);
+        self.access_directly(sinks, plan, AccessKind::Read, op)
     }
 
     #[inline]
@@ -159,8 +154,8 @@ impl<P: LocalRoute> Endpoint<P> {
             Some(_) => AccessKind::AtomicFetch,
             None => AccessKind::AtomicWrite,
         };
-        let touch = Touch::Change(&change, before);
-        if !self.touch(sinks, plan, kind, touch) {
+        let op = DirectOp::Atomic(&change, before);
+        if !self.access_directly(sinks, plan, kind, op) {
             return false;
         }
         if let Some(result) = result {

@@ -2,14 +2,14 @@
 //! Posting one-sided operations. Called by the provider; calls the route to the remote. Their ends
 //! are in answer.rs.
 
-use weft_contract::{MESSAGE_LIMIT_BYTES, PostError, Posted, RemoteId, SendOp};
+use weft_contract::{MESSAGE_LIMIT_BYTES, PostError, Posted, Range, RemoteId, SendOp};
 use weft_memory::{Scratch, UserBuffer};
 
 use super::answer::{NOBODY, tell};
 use super::outbox::Parcel;
 use super::parcel::service;
 use super::request::{
-    FETCHES, HEAD_LIMIT_BYTES, Kind, RANGE_LIMIT, Range, Tag, WANTS_ANSWER, write_ranges,
+    FETCHES, HEAD_LIMIT_BYTES, Kind, RANGE_LIMIT, Tag, WANTS_ANSWER, write_ranges,
 };
 use super::{
     ATOMIC_LIMIT_BYTES, Access, AccessKind, Atomic, Ending, OURS, OUTSTANDING_LIMIT, OneSided,

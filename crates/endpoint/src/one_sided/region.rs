@@ -5,10 +5,9 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use weft_contract::Registration;
+use weft_contract::{Range, Registration};
 use weft_memory::UserBuffer;
 
-use super::request::Range;
 use crate::error::Error;
 use crate::ids::CounterId;
 use crate::route::LocalRoute;

@@ -2,6 +2,7 @@
 //! The bytes of requests and answers: docs/one-sided.md, clauses 2 and 3. Written by initiator.rs
 //! and parcel.rs, read by target.rs; what comes in is checked here, field by field.
 
+use weft_contract::Range;
 use weft_memory::{BytesView, Element, Operator};
 
 /// Ranges of one request, at most. Specified: clause 3.
@@ -10,17 +11,6 @@ pub const RANGE_LIMIT: usize = weft_facts::limit::RANGES;
 pub(crate) const RANGE_BYTES: usize = 24;
 /// Bytes of the longest head.
 pub(crate) const HEAD_LIMIT_BYTES: usize = RANGE_LIMIT * RANGE_BYTES;
-
-/// A stretch of a remote's registered memory.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Range {
-    /// Its first byte, as the registration counts: an offset, or a virtual address.
-    pub address: u64,
-    /// Its length in bytes.
-    pub length_bytes: u64,
-    /// The key of its region.
-    pub key: u64,
-}
 
 /// The keys that a request names.
 pub(crate) type Keys = [u64; RANGE_LIMIT];
