@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Registered memory that is accessed without its owner's help (docs/one-sided.md, clause 8): words
-//! between the endpoint, which registers and accesses, and the local transport, which knows how.
+//! Registered memory that is accessed without its owner's help (docs/one-sided.md, clause 8): what
+//! a route that can do it offers beside messages. Words between the endpoint, which registers and
+//! accesses, and such a route, which knows how.
 
 use weft_memory::UserBuffer;
 use weft_memory::atomic::Change;
+
+use crate::RemoteId;
 
 /// Memory that remotes may touch under a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -53,5 +56,37 @@ impl DirectOp<'_> {
             Self::Write(_) => (false, true),
             Self::Atomic(change, before) => (!before.is_empty(), !change.operator.only_reads()),
         }
+    }
+}
+
+/// What a route can do that reaches memory of remotes without their help.
+pub trait DirectAccess {
+    /// Lets remotes access memory without our help. It need not succeed: who does not find it asks.
+    /// Setup.
+    fn publish_registration(&mut self, registration: &Registration);
+
+    /// Takes it back; false if a remote is at it and does not come to an end: ask again. Setup.
+    fn withdraw_registration(&mut self, key: u64) -> bool;
+
+    /// Reads or writes registered memory of a remote now; false if that cannot be, and nothing was
+    /// done. Fast path.
+    fn access_directly(&mut self, remote: RemoteId, range: &Range, op: &mut DirectOp<'_>) -> bool;
+}
+
+/// What a route has that cannot do it. There are no values of this type.
+#[derive(Clone, Copy, Debug)]
+pub enum NoDirectAccess {}
+
+impl DirectAccess for NoDirectAccess {
+    fn publish_registration(&mut self, _: &Registration) {
+        match *self {}
+    }
+
+    fn withdraw_registration(&mut self, _: u64) -> bool {
+        match *self {}
+    }
+
+    fn access_directly(&mut self, _: RemoteId, _: &Range, _: &mut DirectOp<'_>) -> bool {
+        match *self {}
     }
 }

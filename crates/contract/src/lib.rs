@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The vocabulary between the endpoint (the owner) and its transports, and the two traits that join them.
+//! The vocabulary between the endpoint (the owner) and its routes, and the traits that join them.
 //!
 //! A message is described once, by [`SendOp`] on its way down and by [`Envelope`] on its way up. The owner
 //! keeps what all routes share: matching, completion queues, addresses. A transport moves bytes. The two
@@ -8,14 +8,20 @@
 //! - [`Peer`] is what the owner calls: post a send, accept or discard an offered message, make progress.
 //! - [`Owner`] is what a transport calls back while it makes progress: a message arrived, a send is done.
 //!
-//! A transport never names the endpoint. It is handed `&mut impl Owner` in [`Peer::progress`], so an
-//! arriving message is matched, copied straight into the user's buffer and completed on the shared queue in
-//! one statically dispatched call, without a bounce buffer in between.
+//! Three more say what the endpoint wants of a way to reach remotes beside moving bytes:
+//!
+//! - [`Route`]: to open, to know remotes and to notice their death; every route has it.
+//! - [`Sleep`]: to wake who waits on a descriptor; a route without one keeps the defaults.
+//! - [`DirectAccess`]: memory of remotes without their help; a route that lacks it says so.
+//!
+//! A transport never names the endpoint. It is handed `&mut impl Owner` in [`Peer::progress`], so
+//! an arriving message is matched, copied straight into the user's buffer and completed on the
+//! shared queue in one statically dispatched call, without a bounce buffer in between.
 //!
 //! Modules, in the order a message meets them: [`send`] (down), [`peer`] (the traits), [`envelope`]
 //! (up), [`remote`] (who the other process is), [`error`] (how a transfer can fail); beside them
-//! [`direct`] (memory that is accessed without a message) and [`returned`] (sends that go another
-//! way). No behaviour lives here.
+//! [`route`] (what else a route is asked), [`direct`] (memory that is accessed without a message)
+//! and [`returned`] (sends that go another way). No behaviour lives here.
 #![forbid(unsafe_code)]
 
 pub mod direct;
@@ -24,12 +30,14 @@ pub mod error;
 pub mod peer;
 pub mod remote;
 pub mod returned;
+pub mod route;
 pub mod send;
 
-pub use direct::{DirectOp, Range, Registration};
+pub use direct::{DirectAccess, DirectOp, NoDirectAccess, Range, Registration};
 pub use envelope::{Class, Envelope};
 pub use error::{PostError, TransferError};
 pub use peer::{AckToken, Landing, LandingToken, OfferId, Owner, Peer, Posted};
 pub use remote::RemoteId;
 pub use returned::{Returned, TurnedAway};
+pub use route::{Place, Route, RouteError, RouteErrorKind, Sleep};
 pub use send::{CompletionLevel, MESSAGE_LIMIT_BYTES, SendOp, SendToken};

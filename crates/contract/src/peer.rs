@@ -102,6 +102,10 @@ pub trait Peer {
         false
     }
 
+    /// Says whether who makes progress waits for nothing that comes another way: then one call may
+    /// look several times. Fast path.
+    fn set_undisturbed(&mut self, _: bool) {}
+
     /// Moves everything that can move without waiting; answers how many events there were. Fast path.
     fn progress<O: Owner>(&mut self, owner: &mut O) -> usize;
 }

@@ -19,7 +19,7 @@ const WARM_TRIPS: u64 = 400;
 const PING: u64 = 1 << 40;
 
 struct Side {
-    domain: Domain,
+    domain: Domain<weft_shm::Transport>,
     endpoint: EndpointId,
     queue: QueueId,
     vector: weft_endpoint::VectorId,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An address vector: the user's numbers for addresses. Serves both FI_AV_TABLE and FI_AV_MAP. fi_av(3).
 //!
-//! Changed through the domain, which tells every endpoint bound to it (route.rs keeps what sends look up).
+//! Changed through the domain, which tells every endpoint bound to it (remotes.rs keeps what sends
+//! look up).
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};

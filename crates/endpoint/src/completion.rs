@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::flags;
 use crate::ids::{CounterId, FiAddr, QueueId, Table};
 use crate::one_sided::Regions;
-use crate::route::Remotes;
+use crate::remotes::Remotes;
 use crate::settings::QueueBinding;
 use crate::statistics::Counts;
 

@@ -11,7 +11,7 @@ use crate::backlog::Backlog;
 use crate::completion::{ReceiveEnd, Reporter};
 use crate::multi_buffer::{MultiId, MultiReceives};
 use crate::one_sided::OneSided;
-use crate::route::Remotes;
+use crate::remotes::Remotes;
 use crate::slots::Slots;
 use crate::statistics::Waiting;
 use crate::unexpected::{Claimed, PayloadPool, Unexpected};

@@ -6,6 +6,7 @@
 
 use std::net::SocketAddr;
 
+use weft_contract::Route;
 use weft_memory::CqBuffer;
 
 use crate::address_vector::AddressVector;
@@ -16,13 +17,12 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::ids::{CounterId, FiAddr, QueueId, Table, VectorId};
 use crate::one_sided::Regions;
-use crate::route::LocalRoute;
 use crate::settings::{DomainSettings, QueueSettings, VectorKind};
 
 /// One libfabric domain. Not synchronised: the provider locks it, or the user promised not to share it.
 ///
 /// Every method answers [`Error::NoSuch`] for an id that names nothing.
-pub struct Domain<P: LocalRoute = weft_shm::Transport> {
+pub struct Domain<P: Route> {
     pub(crate) settings: DomainSettings,
     pub(crate) local_settings: P::Settings,
     pub(crate) endpoints: Table<Endpoint<P>>,
@@ -33,7 +33,7 @@ pub struct Domain<P: LocalRoute = weft_shm::Transport> {
     pub(crate) idle_reads_count: u32,
 }
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// A domain with nothing in it, whose local transports are opened with their default settings. Setup.
     pub fn new(settings: DomainSettings) -> Self {
         Self::with_local_settings(settings, P::Settings::default())
@@ -77,7 +77,7 @@ impl<P: LocalRoute> Domain<P> {
 }
 
 /// Address vectors.
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Opens an address vector. Setup.
     pub fn open_vector(&mut self, kind: VectorKind) -> VectorId {
         VectorId(self.vectors.insert(AddressVector::new(kind)))
@@ -171,7 +171,7 @@ impl<P: LocalRoute> Domain<P> {
 }
 
 /// Completion queues.
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Opens a completion queue. Setup.
     pub fn open_queue(&mut self, settings: QueueSettings) -> QueueId {
         QueueId(self.sinks.queues.insert(CompletionQueue::new(settings)))
@@ -318,7 +318,7 @@ impl<P: LocalRoute> Domain<P> {
 }
 
 /// Counters.
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Opens a counter at 0. Setup.
     pub fn open_counter(&mut self) -> CounterId {
         CounterId(self.sinks.counters.insert(Counter::default()))

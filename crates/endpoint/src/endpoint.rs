@@ -3,12 +3,11 @@
 
 use std::net::SocketAddr;
 
-use weft_contract::RemoteId;
+use weft_contract::{RemoteId, Route};
 
 use crate::core::Core;
 use crate::foreign::Foreign;
 use crate::ids::{FiAddr, VectorId};
-use crate::route::LocalRoute;
 use crate::settings::EndpointSettings;
 
 /// An endpoint: its transport on one side, and on the other all that the transport's callbacks
@@ -31,7 +30,7 @@ pub(crate) struct Endpoint<P> {
     pub(crate) process: u32,
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// Learns what the user calls an address, and that its first name is `first`. Nothing is
     /// learned before the endpoint is enabled; enabling catches up.
     pub(crate) fn learn(&mut self, name: FiAddr, address: SocketAddr, first: FiAddr) {

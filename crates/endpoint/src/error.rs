@@ -4,7 +4,7 @@
 
 use core::fmt;
 
-use weft_contract::{PostError, TransferError};
+use weft_contract::{PostError, RouteErrorKind, TransferError};
 
 /// What went wrong. The name in parentheses is the libfabric error it stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,6 +86,17 @@ impl core::error::Error for Error {}
 impl From<TransferError> for Error {
     fn from(error: TransferError) -> Self {
         Self::Transfer(error)
+    }
+}
+
+impl From<RouteErrorKind> for Error {
+    fn from(kind: RouteErrorKind) -> Self {
+        match kind {
+            RouteErrorKind::AddressInUse => Self::AddressInUse,
+            RouteErrorKind::AddressNotAvailable => Self::AddressNotAvailable,
+            RouteErrorKind::Invalid => Self::Invalid,
+            RouteErrorKind::NoResources => Self::NoResources,
+        }
     }
 }
 

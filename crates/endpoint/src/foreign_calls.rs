@@ -2,17 +2,18 @@
 //! How a foreign owner of receives is set, and what it calls when it has a receive for a message
 //! that was kept for it. Called by the provider's peer module. fi_peer(3).
 
+use weft_contract::Route;
+
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::foreign::{Foreign, ForeignReceive, ForeignReceives, end_of};
 use crate::ids::{EndpointId, FiAddr};
 use crate::receive::Target;
-use crate::route::LocalRoute;
 use crate::slots::Slots;
 use crate::unexpected::Unexpected;
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Has `receives` match the endpoint's messages, before it is enabled. Setup.
     ///
     /// # Errors
@@ -76,7 +77,7 @@ impl<P: LocalRoute> Domain<P> {
     }
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     fn take_kept(&mut self, number: u32) -> Result<Unexpected, Error> {
         let foreign = self.foreign.as_mut().ok_or(Error::NoSuch)?;
         foreign.kept.remove(number).ok_or(Error::NoSuch)

@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A transport between endpoints of one process: what the conformance suite measures other transports by.
 //!
-//! Opened like any transport (route.rs). Endpoints with the same IP address share a [`Network`], made first by
+//! Opened like any route. Endpoints with the same IP address share a [`Network`], made first by
 //! [`Network::open`] with the manners that a test wants: where eager ends and offers begin, how much fits, how
 //! slowly messages trickle in. It is simple rather than fast: one lock, and payloads are copied twice.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
-use std::os::fd::RawFd;
 
 use weft_contract::{
-    AckToken, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer, PostError,
-    Posted, RemoteId, SendOp, SendToken, TransferError,
+    AckToken, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer, Place,
+    PostError, Posted, RemoteId, Route, RouteError, RouteErrorKind, SendOp, SendToken, Sleep,
+    TransferError,
 };
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
-
-use crate::error::Error;
-use crate::route::{LocalRoute, Place};
 
 mod network;
 
@@ -291,18 +288,22 @@ impl Peer for InProcess {
     }
 }
 
-impl LocalRoute for InProcess {
+impl Sleep for InProcess {}
+
+impl Route for InProcess {
     type Settings = ();
     type Statistics = ();
 
-    fn open((): &(), place: Place) -> Result<Self, (Error, String)> {
-        let wanted = place.address();
+    fn open((): &(), place: Place) -> Result<Self, RouteError> {
+        let wanted = place.address;
         let wanted = wanted.unwrap_or_else(|| SocketAddr::from(([127, 0, 0, 1], 0)));
         let network = Network::at(wanted.ip());
         let mut inside = lock(&network);
         let Some(address) = inside.enter(wanted) else {
-            let taken = format!("{wanted} is taken by another endpoint of this process");
-            return Err((Error::AddressInUse, taken));
+            return Err(RouteError {
+                kind: RouteErrorKind::AddressInUse,
+                words: format!("{wanted} is taken by another endpoint of this process"),
+            });
         };
         let seed = inside.manner.trickle_seed;
         let trickle = seed.map(|seed| (seed ^ u64::from(address.port()) << 32) | 1);
@@ -331,22 +332,14 @@ impl LocalRoute for InProcess {
         self.address
     }
 
+    fn name_again(&mut self, _: RemoteId) {}
+
     fn watch(&mut self, remote: RemoteId, on: bool) {
         self.watched.retain(|&watched| watched != remote);
         if on {
             self.watched.push(remote);
         }
     }
-
-    fn wait_fd(&self) -> Option<RawFd> {
-        None
-    }
-
-    fn before_sleep(&mut self) -> bool {
-        false
-    }
-
-    fn after_sleep(&mut self) {}
 
     fn statistics(&self) {}
 }

@@ -2,8 +2,9 @@
 //! Two transports behind one endpoint: remotes of this host are reached through the local one, all others through
 //! the network's. One matching, one address vector and one completion queue stand above both.
 //!
-//! A route like any other to the endpoint (route.rs), which knows of no join; `owner` stands between the transports
-//! and their owner. Each remote has one way for as long as the endpoint lives, so that order between two processes
+//! A route like any other to the endpoint, which knows of no join; `owner` stands between the
+//! transports and their owner.
+//! Each remote has one way for as long as the endpoint lives, so that order between two processes
 //! holds; messages of both ways meet in the endpoint's matching, each exactly once. The idea is that of libfabric's
 //! fi_peer(3), built in instead of linked at run time.
 
@@ -11,15 +12,12 @@ use std::net::SocketAddr;
 use std::os::fd::RawFd;
 
 use weft_contract::{
-    AckToken, DirectOp, Landing, OfferId, Owner, Peer, PostError, Posted, Range, Registration,
-    RemoteId, SendOp, TransferError,
+    AckToken, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError, Posted,
+    Range, Registration, RemoteId, Route, RouteError, RouteErrorKind, SendOp, Sleep, TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::interface;
 use weft_os::sleep::WaitSet;
-
-use crate::error::Error;
-use crate::route::{LocalRoute, Place};
 
 mod detour;
 mod owner;
@@ -94,7 +92,7 @@ pub struct Joined<L, N> {
     told_unreachable: bool,
 }
 
-impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
+impl<L: Route, N: Route> Joined<L, N> {
     /// Tells once why a remote on another host gets nothing.
     #[cold]
     fn unreachable(&mut self, remote: RemoteId) -> PostError {
@@ -146,7 +144,7 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
             && self.ways.to(remote) == Way::Network
         {
             far.turn.start_using();
-            far.transport.expect_remotes();
+            far.transport.begin_use(remote);
         }
         match &mut self.far {
             Some(far) if near_knows => far.transport.add_remote(remote, address),
@@ -166,7 +164,7 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
             return;
         };
         far.turn.start_using();
-        far.transport.expect_remotes();
+        far.transport.begin_use(remote);
         if was_watched {
             far.transport.watch(remote, true);
         }
@@ -211,7 +209,7 @@ impl<L: LocalRoute, N: LocalRoute> Joined<L, N> {
     }
 }
 
-impl<L: LocalRoute, N: LocalRoute> Peer for Joined<L, N> {
+impl<L: Route, N: Route> Peer for Joined<L, N> {
     #[inline(always)]
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
         if self.ways.to(op.remote) == Way::Local {
@@ -275,19 +273,21 @@ impl<L: LocalRoute, N: LocalRoute> Peer for Joined<L, N> {
     }
 }
 
-impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
+impl<L: Route, N: Route> Route for Joined<L, N> {
     type Settings = Settings<L::Settings, N::Settings>;
     type Statistics = Statistics<L::Statistics, N::Statistics>;
 
-    fn open(settings: &Self::Settings, place: Place) -> Result<Self, (Error, String)> {
+    fn open(settings: &Self::Settings, place: Place) -> Result<Self, RouteError> {
         let far = match &settings.network {
             Some(network) => Some(N::open(network, place)?),
             None => None,
         };
         // The network's sockets need the port itself; for the local transport it is only a name.
-        let place = far
-            .as_ref()
-            .map_or(place, |far| Place::Held(far.local_address()));
+        let place = far.as_ref().map_or(place, |far| Place {
+            address: Some(far.local_address()),
+            is_held: true,
+            ..place
+        });
         let near = L::open(&settings.local, place)?;
         let far = far
             .map(|transport| joined_far(&near, transport))
@@ -312,8 +312,8 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
         })
     }
 
-    fn listen_everywhere(&mut self) {
-        self.near.listen_everywhere();
+    fn local_address(&self) -> SocketAddr {
+        self.near.local_address()
     }
 
     fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
@@ -323,7 +323,7 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
             far.transport.add_remote(remote, address);
             if self.ways.to(remote) == Way::Network {
                 far.turn.start_using();
-                far.transport.expect_remotes();
+                far.transport.begin_use(remote);
             }
         }
     }
@@ -333,10 +333,6 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
         if let Some(far) = &mut self.far {
             far.transport.name_again(remote);
         }
-    }
-
-    fn local_address(&self) -> SocketAddr {
-        self.near.local_address()
     }
 
     fn watch(&mut self, remote: RemoteId, on: bool) {
@@ -350,6 +346,42 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
         }
     }
 
+    fn statistics(&self) -> Self::Statistics {
+        Statistics {
+            local: self.near.statistics(),
+            network: self.far.as_ref().map(|far| far.transport.statistics()),
+        }
+    }
+
+    #[inline]
+    fn direct(&mut self) -> Option<&mut impl DirectAccess> {
+        Some(self)
+    }
+}
+
+impl<L: Route, N: Route> DirectAccess for Joined<L, N> {
+    fn publish_registration(&mut self, registration: &Registration) {
+        if let Some(direct) = self.near.direct() {
+            direct.publish_registration(registration);
+        }
+    }
+
+    fn withdraw_registration(&mut self, key: u64) -> bool {
+        let direct = self.near.direct();
+        direct.is_none_or(|direct| direct.withdraw_registration(key))
+    }
+
+    #[inline]
+    fn access_directly(&mut self, remote: RemoteId, range: &Range, op: &mut DirectOp<'_>) -> bool {
+        self.ways.to(remote) == Way::Local
+            && self
+                .near
+                .direct()
+                .is_some_and(|direct| direct.access_directly(remote, range, op))
+    }
+}
+
+impl<L: Route, N: Route> Sleep for Joined<L, N> {
     fn wait_fd(&self) -> Option<RawFd> {
         match &self.far {
             Some(far) => Some(far.wait_set.descriptor()),
@@ -387,44 +419,21 @@ impl<L: LocalRoute, N: LocalRoute> LocalRoute for Joined<L, N> {
             || far.is_some_and(|far| far.transport.is_busy())
     }
 
-    fn publish_registration(&mut self, registration: &Registration) {
-        self.near.publish_registration(registration);
-    }
-
-    fn withdraw_registration(&mut self, key: u64) -> bool {
-        self.near.withdraw_registration(key)
-    }
-
-    #[inline]
-    fn access_directly(&mut self, remote: RemoteId, range: &Range, op: &mut DirectOp<'_>) -> bool {
-        self.ways.to(remote) == Way::Local && self.near.access_directly(remote, range, op)
-    }
-
     fn wakes_for_room(&self, remote: RemoteId) -> bool {
         match (self.ways.to(remote), &self.far) {
             (Way::Network | Way::Detour, Some(far)) => far.transport.wakes_for_room(remote),
             _ => self.near.wakes_for_room(remote),
         }
     }
-
-    fn statistics(&self) -> Self::Statistics {
-        Statistics {
-            local: self.near.statistics(),
-            network: self.far.as_ref().map(|far| far.transport.statistics()),
-        }
-    }
 }
 
 /// Puts both transports' descriptors into one.
-fn joined_far<L: LocalRoute, N: LocalRoute>(
-    near: &L,
-    transport: N,
-) -> Result<Far<N>, (Error, String)> {
-    let no_descriptor = |error: std::io::Error| {
-        let sentence = format!(
+fn joined_far<L: Route, N: Route>(near: &L, transport: N) -> Result<Far<N>, RouteError> {
+    let no_descriptor = |error: std::io::Error| RouteError {
+        kind: RouteErrorKind::NoResources,
+        words: format!(
             "cannot make a descriptor to wait on: {error}; see the limit of open files (ulimit -n)"
-        );
-        (Error::NoResources, sentence)
+        ),
     };
     let wait_set = WaitSet::new().map_err(no_descriptor)?;
     for descriptor in [near.wait_fd(), transport.wait_fd()].into_iter().flatten() {

@@ -8,7 +8,7 @@
 use std::time::{Duration, Instant};
 
 use weft_contract::{
-    Class, CompletionLevel, MESSAGE_LIMIT_BYTES, Peer, PostError, Posted, RemoteId, SendOp,
+    Class, CompletionLevel, MESSAGE_LIMIT_BYTES, Peer, PostError, Posted, RemoteId, Route, SendOp,
     SendToken, TransferError,
 };
 use weft_memory::{Scratch, UserBuffer};
@@ -20,7 +20,6 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::flags::{self, level};
 use crate::ids::FiAddr;
-use crate::route::LocalRoute;
 
 /// How long a closing endpoint waits for room without finding any, and in all. Chosen: as the srd
 /// route does.
@@ -60,7 +59,7 @@ impl Posting {
     }
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// Posts a send behind those that wait, or queues it, where the user's name leads straight to
     /// no remote.
     ///
@@ -272,7 +271,7 @@ fn fail(report: &mut Reporter, sinks: &mut Sinks, queued: &Queued, why: Transfer
     }
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// Posts what waits before the endpoint is closed, for a short while, since the user was told
     /// that it is sent. Not in a child of fork(2): its parent posts the same. Slow path.
     pub(crate) fn linger(&mut self, sinks: &mut Sinks) {

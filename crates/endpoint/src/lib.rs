@@ -14,8 +14,7 @@
 //! Modules, in the order a message meets them:
 //! - `settings`, `ids`, `domain`, `endpoint`, `opening`: what there is, and how it is opened, bound
 //!   and closed;
-//! - `address_vector`, [`route`], `send`: on the way down; `shm_route`: a transport as a route;
-//!   [`joined`]: two as one;
+//! - `address_vector`, `remotes`, `send`: on the way down; [`joined`]: two routes as one;
 //! - `later`, `backlog`: sends that their route cannot take now;
 //! - `receive`, `multi_receive`, `multi_buffer`, `peek`: what a receive may ask for; `watch`: whose
 //!   death would leave it waiting;
@@ -54,14 +53,12 @@ mod opening;
 mod peek;
 mod progress;
 mod receive;
-pub mod route;
+mod remotes;
 mod send;
 mod settings;
-mod shm_route;
 mod sleep;
 mod slots;
 mod statistics;
-mod udp_route;
 mod unexpected;
 mod watch;
 
@@ -71,7 +68,6 @@ pub use error::Error;
 pub use foreign::{ForeignMessage, ForeignReceive, ForeignReceives, Found};
 pub use ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
 pub use one_sided::{ATOMIC_LIMIT_BYTES, Access, Atomic, KeyChoice, RANGE_LIMIT, RegionSettings};
-pub use route::{LocalRoute, Place};
 pub use settings::{
     DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
     Inject, QueueBinding, QueueSettings, Receive, SEND_DEPTH, Send, VectorKind,
@@ -80,7 +76,3 @@ pub use sleep::Waitable;
 pub use statistics::{Counts, Statistics, Waiting};
 pub use weft_contract::{Class, MESSAGE_LIMIT_BYTES, Range, TransferError};
 pub use weft_memory::{Element, IOV_LIMIT, Operator, UserBuffer};
-/// The local transport: its settings and what it counts.
-pub use weft_shm as shm;
-/// The network's transport: its settings and what it counts.
-pub use weft_udp as srd;

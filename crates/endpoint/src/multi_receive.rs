@@ -8,6 +8,7 @@
 //! Several messages may be on their way into one buffer at once, so the one that ends last releases
 //! it.
 
+use weft_contract::Route;
 use weft_memory::UserBuffer;
 
 use crate::core::Posted;
@@ -15,10 +16,9 @@ use crate::domain::Domain;
 use crate::error::Error;
 use crate::ids::EndpointId;
 use crate::receive::Target;
-use crate::route::LocalRoute;
 use crate::settings::Receive;
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Posts a multi-receive, after it took the unexpected messages that it matches.
     pub(crate) fn receive_many(
         &mut self,

@@ -4,17 +4,18 @@
 
 use std::net::SocketAddr;
 
+use weft_contract::{Place, Route};
+
 use crate::completion::Reporter;
 use crate::core::Core;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::ids::{CounterId, EndpointId, QueueId, VectorId};
-use crate::route::{LocalRoute, Place};
 use crate::settings::{EndpointSettings, QueueBinding};
 use crate::statistics::Statistics;
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Opens an endpoint. Setup.
     pub fn open_endpoint(&mut self, settings: EndpointSettings) -> EndpointId {
         let core = Core::new(Reporter::new(settings.source));
@@ -115,16 +116,18 @@ impl<P: LocalRoute> Domain<P> {
             everywhere,
             ..
         } = opening.settings;
-        let mut local = match P::open(&self.local_settings, Place::Wanted(address)) {
+        let place = Place {
+            address,
+            everywhere,
+            is_held: false,
+        };
+        let mut local = match P::open(&self.local_settings, place) {
             Ok(local) => local,
-            Err((error, words)) => {
-                self.last_failure = Some(words);
-                return Err(error);
+            Err(error) => {
+                self.last_failure = Some(error.words);
+                return Err(error.kind.into());
             }
         };
-        if everywhere {
-            local.listen_everywhere();
-        }
         let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
         let vector = self.vectors.get(vector.0).ok_or(Error::NoSuch)?;
         if !endpoint.core.report.hears_accesses() {
@@ -228,7 +231,7 @@ impl<P: LocalRoute> Domain<P> {
     /// Only [`Error::NoSuch`].
     pub fn statistics(&self, endpoint: EndpointId) -> Result<Statistics<P::Statistics>, Error> {
         let endpoint = self.endpoints.get(endpoint.0).ok_or(Error::NoSuch)?;
-        let local = endpoint.local.as_ref().map(LocalRoute::statistics);
+        let local = endpoint.local.as_ref().map(Route::statistics);
         Ok(Statistics {
             counts: endpoint.core.report.counts,
             waiting: endpoint.core.matching.waiting(),

@@ -5,6 +5,7 @@
 //! completion queue, with an error entry if there is no message; a claimed message is found by no
 //! other receive, and belongs to the receive with FI_CLAIM and the same context.
 
+use weft_contract::Route;
 use weft_memory::UserBuffer;
 
 use crate::completion::ReceiveEnd;
@@ -14,11 +15,10 @@ use crate::error::Error;
 use crate::flags;
 use crate::ids::EndpointId;
 use crate::receive::Target;
-use crate::route::LocalRoute;
 use crate::settings::Receive;
 use crate::unexpected::Claimed;
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Looks for a message; `action` is what to do with it: nothing, FI_CLAIM or FI_DISCARD.
     pub(crate) fn peek(
         &mut self,

@@ -4,6 +4,8 @@
 //! Called when a queue or counter is read, and by the provider; calls
 //! [`weft_contract::Peer::progress`].
 
+use weft_contract::Route;
+
 use crate::arrivals::Arrivals;
 use crate::completion::Sinks;
 use crate::core::Core;
@@ -13,13 +15,12 @@ use crate::error::Error;
 use crate::foreign::Foreign;
 use crate::foreign_arrivals::ForeignArrivals;
 use crate::ids::{CounterId, EndpointId, QueueId};
-use crate::route::LocalRoute;
 
 /// Idle reads of queues before the domain's other endpoints have a round. Chosen: a read that waits
 /// hardly notices.
 const IDLE_READS_PER_ROUND: u32 = 16;
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Moves all that can move on one endpoint without waiting; answers how many events there were.
     ///
     /// # Errors
@@ -109,7 +110,7 @@ impl<P: LocalRoute> Domain<P> {
     }
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// Lets a round of progress pass, if there is nothing to do in it; else says false. Fast path.
     #[inline(always)]
     pub(crate) fn pass(&mut self) -> bool {
@@ -154,7 +155,7 @@ impl<P: LocalRoute> Endpoint<P> {
 
 /// Posts sends that waited for room, and what one-sided operations have gathered.
 #[inline(never)]
-fn do_chores<P: LocalRoute>(local: &mut P, core: &mut Core, sinks: &mut Sinks) -> usize {
+fn do_chores<P: Route>(local: &mut P, core: &mut Core, sinks: &mut Sinks) -> usize {
     let mut count = 0;
     // Answers first: who queues sends without end must not keep its remotes from theirs.
     if let Some(one_sided) = &mut core.one_sided
@@ -171,10 +172,6 @@ fn do_chores<P: LocalRoute>(local: &mut P, core: &mut Core, sinks: &mut Sinks) -
 
 /// Progress of an endpoint whose messages somebody else matches.
 #[inline(never)]
-fn progress_foreign<P: LocalRoute>(
-    local: &mut P,
-    own: Arrivals<'_>,
-    foreign: &mut Foreign,
-) -> usize {
+fn progress_foreign<P: Route>(local: &mut P, own: Arrivals<'_>, foreign: &mut Foreign) -> usize {
     local.progress(&mut ForeignArrivals { own, foreign })
 }

@@ -4,7 +4,7 @@
 //! Called by the provider. A receive takes the earliest unexpected message that it matches, or is
 //! posted. Calls multi_receive.rs and peek.rs for the receives that are more than that.
 
-use weft_contract::{Class, Envelope, Landing, LandingToken, TransferError};
+use weft_contract::{Class, Envelope, Landing, LandingToken, Route, TransferError};
 use weft_matching::{UnexpectedId, Want};
 use weft_memory::{BytesView, UserBuffer};
 
@@ -16,7 +16,6 @@ use crate::error::Error;
 use crate::flags;
 use crate::ids::{EndpointId, FiAddr};
 use crate::multi_buffer::{MultiId, Release};
-use crate::route::LocalRoute;
 use crate::settings::Receive;
 use crate::unexpected::{Body, Unexpected};
 
@@ -30,7 +29,7 @@ pub(crate) struct Target {
     pub(crate) multi: Option<MultiId>,
 }
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Posts a receive, or does what its flags say: FI_MULTI_RECV, FI_PEEK, FI_CLAIM, FI_DISCARD.
     /// The buffer stays ours until the completion; peeks and discards take an empty one. Fast path.
     ///
@@ -158,7 +157,7 @@ impl ReceiveEnd {
     }
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// What a receive asks for, in matching's words. Fast path.
     ///
     /// # Errors

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Sending: every fi_send, fi_tsend and inject call comes here. fi_msg(3), fi_tagged(3).
 //!
-//! Called by the provider; calls route.rs for the remote and its transport for the rest.
+//! Called by the provider; calls remotes.rs for the remote and its route for the rest.
 
-use weft_contract::{CompletionLevel, PostError, Posted, RemoteId, SendOp, SendToken};
+use weft_contract::{CompletionLevel, PostError, Posted, RemoteId, Route, SendOp, SendToken};
 use weft_memory::UserBuffer;
 
 use crate::core::PendingSend;
@@ -13,10 +13,9 @@ use crate::error::{Error, refused};
 use crate::flags::{self, level};
 use crate::ids::{EndpointId, FiAddr};
 use crate::later::Posting;
-use crate::route::LocalRoute;
 use crate::settings::{Inject, Send};
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// The remote that the user calls `to`, and its transport; none if a send cannot go straight
     /// there. Fast path.
     #[inline(always)]
@@ -63,7 +62,7 @@ fn injected(inject: &Inject) -> Posting {
     }
 }
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Sends a message. The buffer stays ours until the completion, unless the flags have
     /// FI_INJECT. A message for which its route has no room is queued. Fast path for small
     /// messages.

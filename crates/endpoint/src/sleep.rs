@@ -6,12 +6,13 @@
 
 use std::os::fd::RawFd;
 
+use weft_contract::Route;
+
 use crate::alarm::Alarm;
 use crate::domain::Domain;
 use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::ids::{CounterId, EndpointId, QueueId};
-use crate::route::LocalRoute;
 
 /// What one may sleep on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +37,7 @@ impl From<CounterId> for Waitable {
     }
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// Counts one more sleeper; false, and none is counted, if the transport has something to do first.
     fn fall_asleep(&mut self) -> bool {
         let Some(local) = &mut self.local else {
@@ -69,7 +70,7 @@ impl<P: LocalRoute> Endpoint<P> {
     }
 }
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Names the descriptors that become readable when there may be progress to make for `on`, after
     /// [`Domain::before_sleep`] answered true: one for each enabled endpoint concerned. A descriptor stays
     /// the same until its endpoint is closed. Setup.

@@ -5,15 +5,14 @@
 //! transport a look at it several times a second, so a watch ends when nobody waits for the remote; but not at
 //! once, since most receives that are matched are followed by another one from the same remote.
 
-use weft_contract::RemoteId;
+use weft_contract::{RemoteId, Route};
 
 use crate::endpoint::Endpoint;
-use crate::route::LocalRoute;
 
 /// Rounds of progress without an event between reviews. Chosen: some milliseconds of waiting.
 const IDLE_ROUNDS_PER_REVIEW: u32 = 1 << 16;
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// Has the source of a receive watched, so that it does not wait for the dead. Fast path.
     #[inline(always)]
     pub(crate) fn watch(&mut self, source: RemoteId) {
@@ -66,17 +65,16 @@ impl<P: LocalRoute> Endpoint<P> {
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
-    use std::os::fd::RawFd;
     use std::sync::mpsc::{Receiver, Sender, channel};
     use std::sync::{Arc, Mutex};
 
     use weft_contract::{
-        AckToken, Class, Landing, OfferId, Owner, Peer, PostError, Posted, SendOp, TransferError,
+        AckToken, Class, Landing, OfferId, Owner, Peer, Place, PostError, Posted, RouteError,
+        RouteErrorKind, SendOp, Sleep, TransferError,
     };
     use weft_memory::UserBuffer;
 
     use super::*;
-    use crate::route::Place;
     use crate::{Domain, DomainSettings, EndpointSettings, Error, FiAddr, Receive, VectorKind};
 
     /// Tells of every change of a watch; its remotes die when told so.
@@ -109,14 +107,17 @@ mod tests {
         Arc<Mutex<Option<RemoteId>>>,
     );
 
-    impl LocalRoute for Watcher {
+    impl Sleep for Watcher {}
+
+    impl Route for Watcher {
         type Settings = Ears;
         type Statistics = ();
 
-        fn open((told, dies): &Ears, _: Place) -> Result<Self, (Error, String)> {
-            let told = told
-                .clone()
-                .ok_or((Error::Invalid, "nobody listens".to_owned()))?;
+        fn open((told, dies): &Ears, _: Place) -> Result<Self, RouteError> {
+            let told = told.clone().ok_or(RouteError {
+                kind: RouteErrorKind::Invalid,
+                words: "nobody listens".to_owned(),
+            })?;
             Ok(Self {
                 told,
                 dies: Arc::clone(dies),
@@ -125,6 +126,8 @@ mod tests {
 
         fn add_remote(&mut self, _: RemoteId, _: SocketAddr) {}
 
+        fn name_again(&mut self, _: RemoteId) {}
+
         fn local_address(&self) -> SocketAddr {
             SocketAddr::from(([127, 0, 0, 1], 1))
         }
@@ -132,16 +135,6 @@ mod tests {
         fn watch(&mut self, remote: RemoteId, on: bool) {
             self.told.send((remote, on)).unwrap();
         }
-
-        fn wait_fd(&self) -> Option<RawFd> {
-            None
-        }
-
-        fn before_sleep(&mut self) -> bool {
-            false
-        }
-
-        fn after_sleep(&mut self) {}
 
         fn statistics(&self) {}
     }

@@ -12,7 +12,7 @@ use weft_os::sleep::wait_readable;
 
 /// An endpoint with a queue for each direction.
 struct Side {
-    domain: Domain,
+    domain: Domain<weft_shm::Transport>,
     endpoint: EndpointId,
     sends: QueueId,
     receives: QueueId,

@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use weft_endpoint::shm::{Settings, SingleCopy};
 use weft_endpoint::{
     Class, Completion, Domain, DomainSettings, EndpointId, EndpointSettings, Error, FiAddr,
     QueueBinding, QueueId, QueueSettings, Receive, Send, UserBuffer, VectorKind, flags,
 };
 use weft_memory::{BytesView, BytesViewMut};
+use weft_shm::{Settings, SingleCopy, Transport};
 
 const MESSAGES: usize = 10_000;
 /// Receives posted, and sends under way, at once.
@@ -20,7 +20,7 @@ const LONGEST: usize = 300_000;
 const PATIENCE: Duration = Duration::from_secs(100);
 
 struct Side {
-    domain: Domain,
+    domain: Domain<Transport>,
     endpoint: EndpointId,
     queue: QueueId,
     other: FiAddr,

@@ -5,19 +5,19 @@
 //! fi_getinfo(3), fi_endpoint(3), fi_domain(3); the values are those that Open MPI, MPICH and Intel
 //! MPI all accept.
 
-use weft_endpoint::shm::protocol;
-use weft_endpoint::{ATOMIC_LIMIT_BYTES, MESSAGE_LIMIT_BYTES, RANGE_LIMIT, srd};
+use weft_endpoint::{ATOMIC_LIMIT_BYTES, MESSAGE_LIMIT_BYTES, RANGE_LIMIT};
 use weft_fabric_sys::flags::*;
 use weft_fabric_sys::info::*;
 use weft_facts::limit;
 use weft_memory::IOV_LIMIT;
+use weft_shm::protocol;
 
 // What the crates further down define for themselves is what users are told.
 const _: () = assert!(MESSAGE_LIMIT_BYTES == limit::MESSAGE_BYTES);
 const _: () = assert!(protocol::EAGER_BYTES == limit::INJECT_BYTES);
 const _: () = assert!(protocol::INLINE_BYTES == limit::INLINE_BYTES);
 const _: () = assert!(protocol::STREAM_BYTES == limit::STREAM_BYTES);
-const _: () = assert!(1 + srd::FURTHER_ADDRESSES == limit::INTERFACES);
+const _: () = assert!(1 + weft_udp::FURTHER_ADDRESSES == limit::INTERFACES);
 const _: () = assert!(IOV_LIMIT == limit::PIECES && RANGE_LIMIT == limit::RANGES);
 const _: () = assert!(ATOMIC_LIMIT_BYTES == limit::ATOMIC_BYTES);
 

@@ -12,11 +12,11 @@ use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use weft_endpoint::shm::SingleCopy;
-use weft_endpoint::srd::seal::trust::WAYS_OUT;
-use weft_endpoint::srd::seal::{JobKey, Trust};
 use weft_fabric_sys::provider::{FI_PARAM_STRING, FiProvider};
 use weft_facts::parameter::{self, Parameter, Range};
+use weft_shm::SingleCopy;
+use weft_udp::seal::trust::WAYS_OUT;
+use weft_udp::seal::{JobKey, Trust};
 
 use crate::host::{host, provider};
 use crate::interfaces::Interfaces;

@@ -53,5 +53,5 @@ pub extern "C" fn fi_prov_ini() -> *mut FiProvider {
 /// library.
 unsafe extern "C" fn cleanup() {
     attendant::end_all();
-    weft_endpoint::srd::end_heartbeats();
+    weft_udp::end_heartbeats();
 }

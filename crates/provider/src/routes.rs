@@ -4,8 +4,9 @@
 //!
 //! Called by domain when it opens; reads parameters.
 
+use weft_endpoint::Domain;
 use weft_endpoint::joined::{self, Joined, Locality};
-use weft_endpoint::{Domain, LocalRoute, shm, srd};
+use {weft_shm as shm, weft_udp as srd};
 
 use crate::address::default_address;
 use crate::parameters::{RouteWish, Settings};
@@ -14,12 +15,12 @@ use crate::report;
 /// What an endpoint sends through.
 pub type Route = Joined<shm::Transport, srd::Transport>;
 /// What it counts.
-pub type Statistics = weft_endpoint::Statistics<<Route as LocalRoute>::Statistics>;
+pub type Statistics = weft_endpoint::Statistics<<Route as weft_contract::Route>::Statistics>;
 /// The endpoint crate's domain with such endpoints.
 pub type Guarded = Domain<Route>;
 
 /// How the endpoints of a domain are opened. Setup.
-pub fn settings(settings: &Settings) -> <Route as LocalRoute>::Settings {
+pub fn settings(settings: &Settings) -> <Route as weft_contract::Route>::Settings {
     let local = shm::Settings {
         single_copy: settings.single_copy,
         directory: settings.region_directory.clone(),

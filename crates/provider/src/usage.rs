@@ -12,8 +12,8 @@ use std::io::ErrorKind;
 use std::thread::sleep;
 use std::time::Duration;
 
-use weft_endpoint::shm;
 use weft_os::local_socket::Connection;
+use weft_shm as shm;
 
 use crate::parameters;
 use crate::routes::Statistics;

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The transport as a whole: what it holds, how it is opened and closed, and its `Peer` face, which only passes
-//! each call on to the file that does the work.
+//! The transport as a whole: what it holds, how it is opened and closed, and its face as a route
+//! (`Peer`, `Route`, `Sleep`, `DirectAccess`), which only passes each call on to the file that does
+//! the work.
 
+use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::os::fd::RawFd;
 
 use slab::Slab;
 use weft_contract::{
-    AckToken, Landing, OfferId, Owner, Peer, PostError, Posted, RemoteId, SendOp, TransferError,
+    AckToken, DirectAccess, DirectOp, Landing, OfferId, Owner, Peer, Place, PostError, Posted,
+    Range, Registration, RemoteId, Route, RouteError, RouteErrorKind, SendOp, Sleep, TransferError,
 };
 use weft_memory::UserBuffer;
 use weft_os::{clock, crash_point};
@@ -331,5 +335,96 @@ impl Drop for Transport {
         }
         crash_point!(49, "close: goodbyes are said, the region still open");
         self.own.region.close();
+    }
+}
+
+impl Route for Transport {
+    type Settings = Settings;
+    type Statistics = Statistics;
+
+    fn open(settings: &Settings, place: Place) -> Result<Self, RouteError> {
+        let settings = Settings {
+            address: place.address,
+            port_is_held: place.is_held,
+            has_other_way: place.is_held,
+            ..settings.clone()
+        };
+        let mut opened = Self::open(settings).map_err(|error| RouteError {
+            kind: kind_of(&error),
+            words: error.to_string(),
+        })?;
+        if place.everywhere {
+            opened.listen_everywhere();
+        }
+        Ok(opened)
+    }
+
+    fn local_address(&self) -> SocketAddr {
+        self.local_address()
+    }
+
+    fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
+        self.add_remote(remote, address);
+    }
+
+    fn name_again(&mut self, remote: RemoteId) {
+        self.name_again(remote);
+    }
+
+    fn watch(&mut self, remote: RemoteId, on: bool) {
+        self.watch(remote, on);
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.statistics()
+    }
+
+    #[inline]
+    fn direct(&mut self) -> Option<&mut impl DirectAccess> {
+        Some(self)
+    }
+}
+
+impl Sleep for Transport {
+    fn wait_fd(&self) -> Option<RawFd> {
+        Some(self.wait_fd())
+    }
+
+    fn before_sleep(&mut self) -> bool {
+        self.before_sleep()
+    }
+
+    fn after_sleep(&mut self) {
+        self.after_sleep();
+    }
+
+    fn is_busy(&self) -> bool {
+        self.is_busy()
+    }
+}
+
+impl DirectAccess for Transport {
+    fn publish_registration(&mut self, registration: &Registration) {
+        self.publish_registration(registration);
+    }
+
+    fn withdraw_registration(&mut self, key: u64) -> bool {
+        self.withdraw_registration(key)
+    }
+
+    #[inline]
+    fn access_directly(&mut self, remote: RemoteId, range: &Range, op: &mut DirectOp<'_>) -> bool {
+        self.access_directly(remote, range, op)
+    }
+}
+
+fn kind_of(error: &OpenError) -> RouteErrorKind {
+    match error {
+        OpenError::Address(_, source) if source.kind() == ErrorKind::AddrInUse => {
+            RouteErrorKind::AddressInUse
+        }
+        OpenError::Address(..) => RouteErrorKind::AddressNotAvailable,
+        OpenError::Directory(..) => RouteErrorKind::Invalid,
+        OpenError::Region(_) | OpenError::Sockets(_) => RouteErrorKind::NoResources,
     }
 }

@@ -20,7 +20,8 @@
 //! remote after three such answers; a remote that closes says so.
 //!
 //! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`, `own`; `receive`, `arrivals`, `inquiry`,
-//! `remotes`; [`ports`], [`sockets`] with `attention`, `homes`, `favourite`, `departures`, `gate` and `heartbeats`, [`simulated`]; [`statistics`], `published`.
+//! `remotes`; `route` (what an endpoint asks); [`ports`], [`sockets`] with `attention`, `homes`,
+//! `favourite`, `departures`, `gate` and `heartbeats`, [`simulated`]; [`statistics`], `published`.
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -38,6 +39,7 @@ pub mod ports;
 mod published;
 mod receive;
 mod remotes;
+mod route;
 mod send;
 mod sends;
 pub mod settings;

@@ -155,12 +155,6 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// Says whether who makes progress waits for nothing that comes another way, and so may be kept for a few looks. Fast path.
-    #[inline]
-    pub fn set_undisturbed(&mut self, undisturbed: bool) {
-        self.ports.set_undisturbed(undisturbed);
-    }
-
     /// A remote is known with which there will be messages: from now on its question whether this process lives is answered
     /// while the program computes (srd-protocol 13.6). Setup; nothing when it was called before.
     pub fn expect_remotes(&mut self) {
@@ -362,6 +356,11 @@ impl<P: Ports> Peer for Transport<P> {
         let now_ns = self.ports.now_ns();
         self.driver.delivered(now_ns, ack);
         self.flush(now_ns);
+    }
+
+    #[inline]
+    fn set_undisturbed(&mut self, undisturbed: bool) {
+        self.ports.set_undisturbed(undisturbed);
     }
 
     #[inline]

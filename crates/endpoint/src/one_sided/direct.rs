@@ -6,7 +6,7 @@
 //! says what was wrong. What is decided here is order: an operation is carried out directly only when all earlier ones to
 //! that remote have been.
 
-use weft_contract::{DirectOp, RemoteId};
+use weft_contract::{DirectAccess, DirectOp, RemoteId, Route};
 use weft_memory::atomic::Change;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
@@ -14,7 +14,6 @@ use super::initiator::Plan;
 use super::{AccessKind, Atomic, OneSided};
 use crate::completion::Sinks;
 use crate::endpoint::Endpoint;
-use crate::route::LocalRoute;
 
 /// Bytes of elements that are changed directly at once. Chosen: a line; longer rows are changed by the target, which has room
 /// for what they were.
@@ -52,7 +51,7 @@ impl OneSided {
     }
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// A request without an answer was sent.
     pub(super) fn note_unconfirmed(&mut self, remote: RemoteId) {
         let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
@@ -91,7 +90,8 @@ impl<P: LocalRoute> Endpoint<P> {
         {
             return false;
         }
-        if !local.access_directly(plan.remote, &range, &mut op) {
+        let direct = local.direct();
+        if !direct.is_some_and(|direct| direct.access_directly(plan.remote, &range, &mut op)) {
             return false;
         }
         plan.tell(&mut self.core.report, sinks, kind);

@@ -2,7 +2,7 @@
 //! Posting one-sided operations. Called by the provider; calls the route to the remote. Their ends
 //! are in answer.rs.
 
-use weft_contract::{MESSAGE_LIMIT_BYTES, PostError, Posted, Range, RemoteId, SendOp};
+use weft_contract::{MESSAGE_LIMIT_BYTES, PostError, Posted, Range, RemoteId, Route, SendOp};
 use weft_memory::{Scratch, UserBuffer};
 
 use super::answer::{NOBODY, tell};
@@ -22,7 +22,6 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, refused};
 use crate::flags::{self, level};
 use crate::ids::EndpointId;
-use crate::route::LocalRoute;
 
 /// What follows the ranges in a request: at most two buffers.
 type Trailers<'a> = [&'a UserBuffer; 2];
@@ -46,7 +45,7 @@ impl Plan<'_> {
     }
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// Checks what all operations have in common.
     #[inline]
     fn plan<'a>(&mut self, access: &'a Access<'a>, length_bytes: usize) -> Result<Plan<'a>, Error> {
@@ -185,7 +184,7 @@ fn head_bytes(ranges: &[Range]) -> usize {
     ranges.len() * super::request::RANGE_BYTES
 }
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Writes to a remote's registered memory (fi_write and its forms). The payload stays ours
     /// until the completion, unless the access is an inject. Fast path for short payload.
     ///
@@ -317,7 +316,7 @@ fn check(
     Ok(length_bytes as usize)
 }
 
-impl<P: LocalRoute> Endpoint<P> {
+impl<P: Route> Endpoint<P> {
     /// A request that changes memory and whose operands travel with it.
     #[inline]
     fn request_change(

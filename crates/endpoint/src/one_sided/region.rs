@@ -5,12 +5,11 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use weft_contract::{Range, Registration};
+use weft_contract::{DirectAccess, Range, Registration, Route};
 use weft_memory::UserBuffer;
 
 use crate::error::Error;
 use crate::ids::CounterId;
-use crate::route::LocalRoute;
 
 /// Who picks the key of a region.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,10 +123,11 @@ impl Regions {
         })
     }
 
-    /// Shows all regions through an endpoint's transport. Setup.
-    pub(crate) fn publish_all<P: LocalRoute>(&self, local: &mut P) {
+    /// Shows all regions through an endpoint's route, if remotes can access them there. Setup.
+    pub(crate) fn publish_all<P: Route>(&self, local: &mut P) {
+        let Some(direct) = local.direct() else { return };
         let shown = self.by_key.keys().filter_map(|&key| self.shown(key));
-        shown.for_each(|registration| local.publish_registration(&registration));
+        shown.for_each(|registration| direct.publish_registration(&registration));
     }
 
     /// Has the key of a region lead nowhere; the region is kept until [`Self::forget`].

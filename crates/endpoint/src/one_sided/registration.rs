@@ -2,13 +2,14 @@
 //! Registering memory and taking it back, as the provider calls it. What is registered: region.rs.
 //! fi_mr(3).
 
+use weft_contract::{DirectAccess, Route};
+
 use super::region::RegionSettings;
 use crate::domain::Domain;
 use crate::error::Error;
 use crate::ids::CounterId;
-use crate::route::LocalRoute;
 
-impl<P: LocalRoute> Domain<P> {
+impl<P: Route> Domain<P> {
     /// Registers memory: remotes may touch it under the key answered. Setup.
     ///
     /// # Errors
@@ -18,8 +19,8 @@ impl<P: LocalRoute> Domain<P> {
         if let Some(registration) = self.sinks.regions.shown(key) {
             let endpoints = self.endpoints.iter_mut();
             for endpoint in endpoints.filter(|endpoint| !endpoint.core.report.hears_accesses()) {
-                if let Some(local) = &mut endpoint.local {
-                    local.publish_registration(&registration);
+                if let Some(direct) = endpoint.local.as_mut().and_then(Route::direct) {
+                    direct.publish_registration(&registration);
                 }
             }
         }
@@ -31,8 +32,8 @@ impl<P: LocalRoute> Domain<P> {
     fn withdraw(&mut self, key: u64) -> bool {
         let mut is_left = true;
         for endpoint in self.endpoints.iter_mut() {
-            if let Some(local) = &mut endpoint.local {
-                is_left &= local.withdraw_registration(key);
+            if let Some(direct) = endpoint.local.as_mut().and_then(Route::direct) {
+                is_left &= direct.withdraw_registration(key);
             }
         }
         is_left

@@ -12,9 +12,10 @@ use std::time::Instant;
 
 use weft_contract::TransferError;
 use weft_endpoint::joined::{self, Joined};
-use weft_endpoint::{Error, FiAddr, Send, UserBuffer, flags, shm, srd};
+use weft_endpoint::{Error, FiAddr, Send, UserBuffer, flags};
 
 use weft_memory::BytesViewMut;
+use {weft_shm as shm, weft_udp as srd};
 
 use crate::pair::*;
 

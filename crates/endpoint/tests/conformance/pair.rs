@@ -5,10 +5,11 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use weft_contract::Route;
 use weft_endpoint::{
     Class, Completion, CounterId, Domain, DomainSettings, EndpointId, EndpointSettings, Error,
-    ErrorCompletion, FiAddr, LocalRoute, QueueBinding, QueueId, QueueSettings, Receive, Send,
-    UserBuffer, VectorId, VectorKind, flags,
+    ErrorCompletion, FiAddr, QueueBinding, QueueId, QueueSettings, Receive, Send, UserBuffer,
+    VectorId, VectorKind, flags,
 };
 use weft_memory::{BytesView, BytesViewMut};
 
@@ -18,7 +19,7 @@ pub const PATIENCE: Duration = Duration::from_secs(100);
 /// A way to open endpoints that reach each other.
 pub trait Fabric {
     /// Their transport.
-    type Local: LocalRoute;
+    type Local: Route;
     /// Whether what was sent may need its sender again: to prove its address at first contact, to send
     /// it once more, or because there was no room.
     const NEEDS_SENDER: bool = false;
@@ -31,7 +32,7 @@ pub trait Fabric {
     /// A fabric of its own for one test.
     fn open() -> Self;
     /// How its transports are opened.
-    fn settings() -> <Self::Local as LocalRoute>::Settings;
+    fn settings() -> <Self::Local as Route>::Settings;
     /// The address that its endpoints ask for.
     fn address(&self) -> Option<SocketAddr>;
 }
@@ -64,7 +65,7 @@ const ACCESSES: [u64; 4] = [
 pub type Outcome = Result<Completion, ErrorCompletion>;
 
 /// One endpoint with all it needs.
-pub struct Side<P: LocalRoute> {
+pub struct Side<P: Route> {
     pub domain: Domain<P>,
     pub endpoint: EndpointId,
     pub vector: VectorId,
@@ -157,7 +158,7 @@ pub fn want_plain(context: usize) -> Receive {
     }
 }
 
-impl<P: LocalRoute> Side<P> {
+impl<P: Route> Side<P> {
     pub fn open(address: Option<SocketAddr>, settings: P::Settings, options: Options) -> Self {
         let mut domain = Domain::with_local_settings(DomainSettings::default(), settings);
         let vector = domain.open_vector(VectorKind::Table);
