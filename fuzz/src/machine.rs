@@ -294,7 +294,7 @@ impl World {
                 };
                 self.launch(at, &transmit);
             }
-            self.hosts[at].machine.check_invariants();
+            self.hosts[at].machine.inspect().check_invariants();
         }
     }
 
@@ -408,9 +408,9 @@ impl World {
                 let now_ns = self.now_ns;
                 let machine = &mut self.hosts[at].machine;
                 match input.below(5) {
-                    0 => machine.set_unread(now_ns, remote, input.number() >> 40),
-                    1 => machine.watch(now_ns, remote, input.byte() % 2 == 0),
-                    2 => machine.handle_refused(now_ns, remote),
+                    0 => machine.at(remote).set_unread(now_ns, input.number() >> 40),
+                    1 => machine.at(remote).watch(now_ns, input.byte() % 2 == 0),
+                    2 => machine.at(remote).handle_refused(now_ns),
                     3 => machine.set_penalty(input.byte()),
                     _ => self.now_ns += 1_000_000_000 << input.below(6),
                 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The receiver's side of sequences: what has arrived, when to say so, and the section that says it (srd-protocol 7).
+//! The receiver's side of sequences: what has arrived, when to say so, and the section that says it
+//! (srd-protocol 7).
 //!
 //! Called by flow.
 
@@ -12,8 +13,8 @@ use crate::timers::NEVER;
 /// Packets after which an acknowledgement waits no longer (srd-protocol 7.3; specified: REPS).
 const ACKNOWLEDGE_AFTER: u32 = 8;
 
-/// Times of paths are kept in steps of so many bits of nanoseconds: 128 ns, which 32 bits count for nine minutes. What is
-/// newer than all before it counts as new whatever they say (chosen).
+/// Times of paths are kept in steps of so many bits of nanoseconds: 128 ns, which 32 bits count for
+/// nine minutes. What is newer than all before it counts as new whatever they say (chosen).
 const STEP_BITS: u32 = 7;
 
 /// What a sequence is to the receiver.
@@ -42,11 +43,12 @@ pub(crate) struct Received {
     probe: Option<Echo>,
     heard: u64,
     heard_before: u64,
-    /// Of each path the time of its newest packet, in steps of [`STEP_BITS`] (srd-protocol 14.7); `None` where all have
-    /// `newest_step`.
+    /// Of each path the time of its newest packet, in steps of [`STEP_BITS`] (srd-protocol 14.7);
+    /// `None` where all have `newest_step`.
     newest: Option<Box<[u32; PATH_COUNT]>>,
     newest_step: u32,
-    /// The path and the sequence of the packet that came last for the first time: a batch leaves at one time.
+    /// The path and the sequence of the packet that came last for the first time: a batch leaves at
+    /// one time.
     last: (Path, u64),
 }
 
@@ -67,7 +69,8 @@ pub(crate) struct Limits {
 }
 
 impl Received {
-    /// Goes on from `cumulative`, which is 0 for a new flow, with a remote that was heard up to its `newest_ns`.
+    /// Goes on from `cumulative`, which is 0 for a new flow, with a remote that was heard up to its
+    /// `newest_ns`.
     pub(crate) fn new(cumulative: u64, received_bytes: u64, newest_ns: u64) -> Self {
         Self {
             cumulative,
@@ -138,8 +141,8 @@ impl Received {
         }
     }
 
-    /// Whether a packet comes for the first time, as far as its path tells, which keeps order: else the network has doubled
-    /// it, or somebody plays it back (srd-protocol 14.7). Fast path.
+    /// Whether a packet comes for the first time, as far as its path tells, which keeps order: else
+    /// the network has doubled it, or somebody plays it back (srd-protocol 14.7). Fast path.
     #[inline]
     pub(crate) fn is_first(&mut self, header: &Header, reliable: bool, is_news: bool) -> bool {
         let sequence = if reliable { header.sequence } else { u64::MAX };
@@ -279,7 +282,8 @@ impl Received {
         bitmap
     }
 
-    /// The words of `bits` that hold the window's last sequences wrap onto its first; they are clear by construction.
+    /// The words of `bits` that hold the window's last sequences wrap onto its first; they are
+    /// clear by construction.
     #[cfg(test)]
     fn check(&self) {
         let set: u32 = self.bits.iter().map(|word| word.count_ones()).sum();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What can be set, with defaults that need no tuning (srd-protocol 15). Read by every module; checked once by [`Config::check`].
+//! What can be set, with defaults that need no tuning (srd-protocol 15). Read by every module;
+//! checked once by [`Config::check`].
 
 use core::fmt;
 use core::ops::RangeInclusive;
@@ -11,15 +12,17 @@ use weft_wire::{PATH_COUNT, PORT_COUNT, PortAddresses};
 pub const SEQUENCE_LIMIT: u64 = 1024;
 /// Messages under way per flow and direction (srd-protocol 15, part of version 2).
 pub const MESSAGE_LIMIT: usize = 64;
-/// What may be sent before a remote's limit is known, and the least window (srd-protocol 11.3, part of version 2).
+/// What may be sent before a remote's limit is known, and the least window (srd-protocol 11.3, part
+/// of version 2).
 pub const FIRST_CONTACT_BYTES: u64 = 64 << 10;
 /// Grants and slack are counted in these (srd-protocol 10.8, 11.1; chosen).
 pub const BATCH_BYTES: u32 = 16 << 10;
-/// One path is kept for this long at most (srd-protocol 10.1; measured: what one system call hands to the kernel
-/// joined, so that a call, a trip through the kernel and an acknowledgement are paid once for all of it).
+/// One path is kept for this long at most (srd-protocol 10.1; measured: what one system call hands
+/// to the kernel joined, so that a call, a trip through the kernel and an acknowledgement are paid
+/// once for all of it).
 pub const PATH_BATCH_BYTES: u32 = 65_507;
-/// After so much of one message another one of the same flow has its turn (chosen: a message in a row is done sooner
-/// than two side by side, and nobody waits longer than a millisecond for it).
+/// After so much of one message another one of the same flow has its turn (chosen: a message in a
+/// row is done sooner than two side by side, and nobody waits longer than a millisecond for it).
 pub const TURN_BYTES: u64 = 1 << 20;
 /// The least that a message counts against a limit (srd-protocol 11.3, part of version 2).
 pub const MESSAGE_COST_LEAST: u64 = 64;
@@ -27,8 +30,8 @@ pub const MESSAGE_COST_LEAST: u64 = 64;
 /// Everything that can be set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The address of our first port, by which remotes know us; unspecified where a simulation has no need of it. Who
-    /// answers for an address says which one it has (srd-protocol 14.9).
+    /// The address of our first port, by which remotes know us; unspecified where a simulation has
+    /// no need of it. Who answers for an address says which one it has (srd-protocol 14.9).
     pub address: IpAddr,
     /// Where heartbeats to us are answered, at that address (srd-protocol 13.6); 0 for nowhere.
     pub heartbeat_port: u16,
@@ -42,9 +45,9 @@ pub struct Config {
     pub datagram_bytes: u16,
     /// How many of the 64 paths to use; 1 shows what the others are worth.
     pub path_count: u8,
-    /// Takes nothing of a remote before it has proved that it lives now, at its address: one round trip more at first
-    /// contact (srd-protocol 14.6). For every network on which somebody may play packets back or lie about where they
-    /// are from.
+    /// Takes nothing of a remote before it has proved that it lives now, at its address: one round
+    /// trip more at first contact (srd-protocol 14.6). For every network on which somebody may play
+    /// packets back or lie about where they are from.
     pub fresh_contact: bool,
     /// Times.
     pub timing: Timing,
@@ -73,9 +76,9 @@ pub struct Timing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pace {
     /// Window before anything is known.
-    pub initial_window_bytes: u64,
+    pub initial_cwnd_bytes: u64,
     /// The most; 3 times link rate times round trip where both are known (srd-protocol 15).
-    pub window_limit_bytes: u64,
+    pub cwnd_limit_bytes: u64,
     /// The least delay target (srd-protocol 10.4).
     pub target_floor_ns: u64,
     /// Sum of granted and not arrived bytes at this receiver (srd-protocol 11.1).
@@ -114,8 +117,8 @@ impl Default for Config {
                 idle_after_ns: 30_000_000_000,
             },
             pace: Pace {
-                initial_window_bytes: 128 << 10,
-                window_limit_bytes: 4 << 20,
+                initial_cwnd_bytes: 128 << 10,
+                cwnd_limit_bytes: 4 << 20,
                 target_floor_ns: 25_000,
                 credit_pool_bytes: 1 << 20,
             },
@@ -255,20 +258,10 @@ impl Timing {
 impl Pace {
     fn check(&self, datagram_bytes: u64) -> Result<(), BadConfig> {
         let rule = "it must be at most 1 GiB";
-        within(
-            "window_limit_bytes",
-            self.window_limit_bytes,
-            0..=1 << 30,
-            rule,
-        )?;
-        let window = 2 * datagram_bytes..=self.window_limit_bytes;
-        let rule = "it must be two datagrams to window_limit_bytes";
-        within(
-            "initial_window_bytes",
-            self.initial_window_bytes,
-            window,
-            rule,
-        )?;
+        within("cwnd_limit_bytes", self.cwnd_limit_bytes, 0..=1 << 30, rule)?;
+        let window = 2 * datagram_bytes..=self.cwnd_limit_bytes;
+        let rule = "it must be two datagrams to cwnd_limit_bytes";
+        within("initial_cwnd_bytes", self.initial_cwnd_bytes, window, rule)?;
         let rule = "it must be at least one batch of 16 KiB";
         within(
             "credit_pool_bytes",

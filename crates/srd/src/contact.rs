@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whose packet it is: first contact, restarted remotes, ended flows (srd-protocol 6, 13). The other half of machine.
+//! Whose packet it is: first contact, restarted remotes, ended flows, farewells (srd-protocol 6,
+//! 13, 14.6, 14.9). Called by machine for every packet; begins and ends flows.
 
 use std::net::SocketAddr;
 
-use weft_wire::hello::DATAGRAM_BYTES_LEAST;
 use weft_wire::stale::STALE_BYTES;
-use weft_wire::{Body, Head, Header, Hello, Packet, Path, Stale};
+use weft_wire::{Alive, Body, Greeting, Header, Hello, Kind, Packet, Stale};
 
-use crate::events::{Failure, Remote, Transmit};
-use crate::flow::{Identity, Rest};
-use crate::machine::{Machine, Slot};
-use crate::receive::may_begin;
+use crate::events::{Failure, Transmit};
+use crate::flow::Moment;
+use crate::flows::Flows;
+use crate::greeting::{cookie, is_fresh};
+use crate::remotes::Slot;
+use crate::replies::{Replies, lone};
+use crate::transmit::Turn;
 
-/// At most one stale answer in this time (srd-protocol 6.5).
-const STALE_EVERY_NS: u64 = 10_000_000;
 /// What answers something older is played back (chosen: more than any network keeps a packet).
-pub(crate) const ECHO_LIMIT_NS: u64 = 8_000_000_000;
-/// Farewell packets to each remote, on paths that have no port in common (chosen: two losses in a row are rare).
+const ECHO_LIMIT_NS: u64 = 8_000_000_000;
+/// Farewell packets to each remote, on paths that have no port in common (chosen: two losses in a
+/// row are rare).
 const FAREWELLS: u8 = 2;
 
 /// Where a datagram came from, when, and how long it is.
@@ -27,71 +29,67 @@ pub(crate) struct Came {
     pub(crate) bytes: usize,
 }
 
-impl Slot {
-    pub(crate) fn identity(&self) -> &Identity {
-        let flow = self.flow.as_ref().map(|flow| &flow.identity);
-        flow.unwrap_or(&self.rest.identity)
-    }
-
-    /// Of the remote; 0 if not known.
-    pub(crate) fn incarnation(&self) -> u64 {
-        self.identity().incarnation
+impl Came {
+    /// Whether something that answers what we sent then answers it soon (srd-protocol 14.9).
+    fn is_answer_to(&self, sent_ns: u64) -> bool {
+        let age_ns = self.now_ns.checked_sub(sent_ns);
+        age_ns.is_some_and(|age_ns| age_ns <= ECHO_LIMIT_NS)
     }
 }
 
-impl Machine {
-    /// Says that this host carries datagrams of up to so many bytes to a remote, where that differs from
-    /// [`Config::datagram_bytes`](crate::Config::datagram_bytes); at least 1200 are taken. `is_proven` if that holds as far
-    /// as the remote; else those above an Ethernet frame's wait until one has arrived (srd-protocol 16.1).
-    pub fn set_datagram_bytes(&mut self, now_ns: u64, remote: Remote, bytes: u16, is_proven: bool) {
-        let Some(slot) = self.slots.get_mut(remote.0 as usize) else {
-            return;
-        };
-        slot.rest.identity.own_datagram_bytes = bytes.max(DATAGRAM_BYTES_LEAST);
-        slot.rest.identity.is_proven = is_proven;
-        if let Some(flow) = &mut slot.flow {
-            flow.identity.own_datagram_bytes = bytes.max(DATAGRAM_BYTES_LEAST);
-            flow.identity.is_proven = is_proven;
-            flow.size_datagrams(now_ns);
-        }
-    }
+/// A packet of which it is asked whose it is.
+#[derive(Debug)]
+pub(crate) struct Contact<'a> {
+    pub(crate) flows: &'a mut Flows,
+    pub(crate) replies: &'a mut Replies,
+    pub(crate) packet: &'a Packet<'a>,
+    pub(crate) came: Came,
+}
 
-    /// Finds or creates the flow of a packet (srd-protocol 6.3 to 6.5).
-    pub(crate) fn locate(&mut self, packet: &Packet<'_>, came: Came) -> Option<u32> {
-        let header = &packet.header;
-        let own = self.shared.incarnation;
-        if header.source == own && !self.is_for_ourselves(header) {
+impl Contact<'_> {
+    /// Finds or creates the flow of the packet (srd-protocol 6.3 to 6.5).
+    pub(crate) fn locate(&mut self) -> Option<u32> {
+        let header = &self.packet.header;
+        let own = self.flows.shared.incarnation;
+        if header.source == own && !self.is_for_ourselves() {
             return None;
         }
-        if self.take_word(packet, came) {
+        if self.take_word() {
             return None;
         }
         if header.target != 0 && header.target != own {
-            self.answer_stale(header, came);
+            self.answer_stale();
             return None;
         }
-        let found = self.find(packet, came.from)?;
-        let known = found.map_or(0, |index| self.slots[index as usize].incarnation());
-        if let Some(slot) = found.map(|index| &self.slots[index as usize]) {
+        let found = self.find()?;
+        let known = found.map_or(0, |index| self.flows.remotes[index].incarnation());
+        let fresh_contact = self.flows.shared.config.fresh_contact;
+        if let Some(slot) = found.map(|index| &self.flows.remotes[index]) {
             if slot.former.contains(&header.source) {
                 return None;
             }
-            // It knows a flow of ours that has ended: tell it. One that knows nothing of us may begin.
-            let knows = header.target != 0 && !self.shared.config.fresh_contact;
+            // It knows a flow of ours that has ended: tell it. One that knows nothing of us may
+            // begin.
+            let knows = header.target != 0 && !fresh_contact;
             if slot.ended.is_some() && (knows || known == header.source) {
-                self.answer_stale(header, came);
+                self.answer_stale();
                 return None;
             }
         }
-        let fresh_contact = self.shared.config.fresh_contact;
         if known == header.source && (header.target != 0 || !fresh_contact) {
             return found;
         }
-        let hello = packet.hello.as_ref()?;
-        let address = address_of(hello, came.from)?;
-        if fresh_contact {
-            if !self.is_fresh(address, packet, came.now_ns) {
-                self.greet(header, hello, (came.from, address), came.now_ns);
+        self.begin(found, known)
+    }
+
+    /// The packet is of a process that we do not know at its address, where we may know another.
+    fn begin(&mut self, found: Option<u32>, known: u64) -> Option<u32> {
+        let header = &self.packet.header;
+        let hello = self.packet.hello.as_ref()?;
+        let address = address_of(hello, self.came.from)?;
+        if self.flows.shared.config.fresh_contact {
+            if !is_fresh(self.flows, address, self.packet, self.came.now_ns) {
+                self.greet(hello, address);
                 return None;
             }
             // A process may know us under two addresses, and then calls us by two numbers.
@@ -99,294 +97,259 @@ impl Machine {
                 let identity = slot.identity();
                 identity.incarnation == header.source && identity.context == hello.context
             };
-            if self.slots.iter().any(elsewhere) {
+            if self.flows.remotes.iter().any(elsewhere) {
                 return None;
             }
         }
         let index = match found {
             Some(index) => index,
-            None => self.remote(address)?.0,
+            None => {
+                let Flows {
+                    remotes, shared, ..
+                } = &mut *self.flows;
+                remotes.add(address, &shared.config)?
+            }
         };
-        self.slots[index as usize].ended = None;
+        self.flows.remotes[index].ended = None;
         if known != 0 {
-            self.restart(index, known);
+            self.flows.restart(index, known);
         }
         Some(index)
     }
 
-    /// Takes what is no packet of a flow but speaks of one; whether it was such a word. Nobody else can be told that this one
-    /// is gone, and no other answer is for us.
-    fn take_word(&mut self, packet: &Packet<'_>, came: Came) -> bool {
-        let for_us = packet.header.target == self.shared.incarnation;
-        match &packet.body {
-            Body::Stale(stale) if for_us => self.take_stale(stale, packet, came),
-            Body::Greeting(greeting) if for_us => {
-                self.take_greeting(&packet.header, greeting, came);
-            }
-            Body::Alive(alive) if for_us => self.take_alive(alive, came),
+    /// Takes what is no packet of a flow but speaks of one; whether it was such a word. Nobody else
+    /// can be told that this one is gone, and no other answer is for us.
+    fn take_word(&mut self) -> bool {
+        let for_us = self.packet.header.target == self.flows.shared.incarnation;
+        match &self.packet.body {
+            Body::Stale(stale) if for_us => self.take_stale(stale),
+            Body::Greeting(greeting) if for_us => self.take_greeting(greeting),
+            Body::Alive(alive) if for_us => self.take_alive(alive),
             Body::Stale(_) | Body::Greeting(_) | Body::Alive(_) => {}
             _ => return false,
         }
         true
     }
 
-    /// Whether a packet of our own may come back to us: only if we are a remote of ourselves, and it is for that one. All
-    /// others are thrown back by somebody (srd-protocol 14.9).
+    /// Whether a packet of our own may come back to us: only if we are a remote of ourselves, and
+    /// it is for that one. All others are thrown back by somebody (srd-protocol 14.9).
     #[cold]
-    fn is_for_ourselves(&self, header: &Header) -> bool {
-        let own = self.by_address.get(&self.shared.config.home());
-        let for_own = header.target == 0 || header.target == self.shared.incarnation;
+    fn is_for_ourselves(&self) -> bool {
+        let header = &self.packet.header;
+        let shared = &self.flows.shared;
+        let own = self.flows.remotes.at(shared.config.home());
+        let for_own = header.target == 0 || header.target == shared.incarnation;
         for_own && own.is_some_and(|own| header.context == 0 || header.context == own + 1)
     }
 
-    /// The slot that a packet names, by number or by address; `None` for a packet that names none, `Some(None)` for a
-    /// stranger.
-    fn find(&self, packet: &Packet<'_>, from: SocketAddr) -> Option<Option<u32>> {
-        let index = match packet.header.context {
+    /// The remote that the packet names, by number or by address; `None` for a packet that names
+    /// none, `Some(None)` for a stranger.
+    fn find(&self) -> Option<Option<u32>> {
+        let index = match self.packet.header.context {
             0 => {
-                let hello = packet.hello.filter(|_| may_begin(packet.body.kind()))?;
-                let address = address_of(&hello, from)?;
-                return Some(self.by_address.get(&address).copied());
+                let begins = may_begin(self.packet.body.kind());
+                let hello = self.packet.hello.filter(|_| begins)?;
+                let address = address_of(&hello, self.came.from)?;
+                return Some(self.flows.remotes.at(address));
             }
             context => context - 1,
         };
-        ((index as usize) < self.slots.len()).then_some(Some(index))
+        self.flows.remotes.get(index).map(|_| Some(index))
     }
 
-    /// The remote is another process now (srd-protocol 6.4).
-    fn restart(&mut self, index: u32, gone: u64) {
-        let slot = &mut self.slots[index as usize];
-        slot.former = [gone, slot.former[0]];
-        let identity = slot.rest.identity;
-        slot.rest = Rest::anew(&identity, &self.shared.config);
-        if let Some(mut flow) = slot.flow.take() {
-            flow.fail(&mut self.shared, Failure::Restarted);
-        }
+    /// The remote that fits, in a scan of all: for answers of a process that does not know what we
+    /// call it. Slow path.
+    fn named(&self, fits: impl Fn(&Slot) -> bool) -> Option<u32> {
+        let place = self.flows.remotes.iter().position(fits)?;
+        Some(place as u32)
     }
 
-    /// srd-protocol 6.5. Slow path; a scan, since the answer comes from a process that does not know our context.
-    fn take_stale(&mut self, stale: &Stale, packet: &Packet<'_>, came: Came) {
+    /// srd-protocol 6.5.
+    fn take_stale(&mut self, stale: &Stale) {
         let incarnation = stale.incarnation;
-        let named = |slot: &Slot| slot.incarnation() == incarnation;
-        let Some(index) = self.slots.iter().position(named) else {
+        let Some(index) = self.named(|slot| slot.incarnation() == incarnation) else {
             return;
         };
-        if packet.header.source == incarnation {
-            // The same process has ended its flow with us, after it took what it acknowledges.
-            if let Some(flow) = &mut self.slots[index].flow {
-                flow.on_farewell(&mut self.shared, packet, came.now_ns);
+        let Flows {
+            remotes, shared, ..
+        } = &mut *self.flows;
+        if self.packet.header.source == incarnation {
+            // The same process has ended its flow with us, after it took what it acknowledges
+            // (srd-protocol 13.4).
+            if let Some(flow) = &mut remotes[index].flow {
+                let moment = Moment {
+                    now_ns: self.came.now_ns,
+                    waited_ns: 0,
+                    datagram_bytes: self.came.bytes,
+                };
+                flow.take_section(shared, self.packet, &moment, false);
             }
-            self.end(index as u32, Failure::Lost);
+            self.flows.end(index, Failure::Lost);
             return;
         }
-        // Whoever is given a packet that was for another process answers so: it must be the one that has the same address,
-        // by its own word, and it must have come after what it answers had left.
-        let home = said_home(stale.home, came.from);
-        let lately = came.is_answer_to(stale.echo_sent_ns);
-        if lately && self.slots[index].rest.identity.address == home {
-            self.restart(index as u32, incarnation);
+        // Whoever is given a packet that was for another process answers so: it must be the one
+        // that has the same address, by its own word, and it must have come after what it answers
+        // had left.
+        let home = said_home(stale.home, self.came.from);
+        let lately = self.came.is_answer_to(stale.echo_sent_ns);
+        if lately && remotes[index].rest.identity.address == home {
+            self.flows.restart(index, incarnation);
         }
     }
 
     /// srd-protocol 6.5, 14.3: never longer than what it answers.
-    fn answer_stale(&mut self, header: &Header, came: Came) {
-        let now_ns = came.now_ns;
-        let soon = self.stale_ns != 0 && now_ns < self.stale_ns + STALE_EVERY_NS;
-        if soon || came.bytes < STALE_BYTES {
+    fn answer_stale(&mut self) {
+        if self.came.bytes < STALE_BYTES {
             return;
         }
-        self.stale_ns = now_ns;
+        let header = &self.packet.header;
+        let shared = &self.flows.shared;
         let incarnation = if header.target == 0 {
-            self.shared.incarnation
+            shared.incarnation
         } else {
             header.target
         };
-        let path = header.path.reverse();
         let stale = Stale {
             incarnation,
             echo_sent_ns: header.sent_ns,
-            home: self.shared.config.home(),
+            home: shared.config.home(),
         };
-        self.stale = Some(self.write_stale(stale, header.source, (came.from, path), now_ns));
+        let (to, now_ns) = (self.came.from, self.came.now_ns);
+        let answer = Header::unreliable(
+            header.path.reverse(),
+            shared.incarnation,
+            header.source,
+            now_ns,
+        );
+        self.replies
+            .push_stale(now_ns, || lone(to, answer, Body::Stale(stale)));
     }
 
-    fn write_stale(
-        &self,
-        stale: Stale,
-        target: u64,
-        (to, path): (SocketAddr, Path),
-        now_ns: u64,
-    ) -> Transmit {
-        let packet = Packet {
-            header: Header {
-                path,
-                acknowledge_now: false,
-                retransmission: false,
-                sealed: false,
-                context: 0,
-                source: self.shared.incarnation,
-                target,
-                sent_ns: now_ns,
-                sequence: 0,
-            },
-            hello: None,
-            acknowledgement: None,
-            body: Body::Stale(stale),
-            payload: &[],
-        };
-        let mut head = Head::new();
-        packet.write(&mut head);
-        Transmit {
-            to,
-            path,
-            head,
-            payload: None,
-            padding_bytes: 0,
-        }
-    }
-
-    /// Says farewell to every remote that may count on us, in [`FAREWELLS`] packets each, with the next
-    /// `poll_transmit` (srd-protocol 13.4). What is under way fails. For an endpoint that closes; slow path.
-    pub fn farewell(&mut self, now_ns: u64) {
-        for index in 0..self.slots.len() {
-            let slot = &self.slots[index];
-            let identity = match &slot.flow {
-                Some(flow) => flow.identity,
-                None => slot.rest.identity,
+    /// Answers a stranger, who is known by `address`: shorter than any packet with a hello
+    /// (srd-protocol 14.3, 14.6).
+    fn greet(&mut self, hello: &Hello, address: SocketAddr) {
+        let header = &self.packet.header;
+        let now_ns = self.came.now_ns;
+        let (flows, to) = (&*self.flows, self.came.from);
+        self.replies.push_greeting(|| {
+            let greeting = Greeting {
+                echo_sent_ns: header.sent_ns,
+                cookie: cookie(flows, address, header.source, now_ns),
+                home: flows.shared.config.home(),
             };
-            if slot.ended.is_some() || identity.incarnation == 0 {
-                continue;
-            }
-            let (own, target) = (self.shared.incarnation, identity.incarnation);
-            for attempt in 0..FAREWELLS {
-                let path = identity.reach.first_path(attempt);
-                let farewell = match &mut self.slots[index].flow {
-                    Some(flow) => flow.write_farewell(&mut self.shared, path, now_ns),
-                    None => {
-                        let to = self.slots[index].rest.identity.target(path);
-                        let stale = Stale {
-                            incarnation: own,
-                            echo_sent_ns: 0,
-                            home: self.shared.config.home(),
-                        };
-                        self.write_stale(stale, target, (to, path), now_ns)
-                    }
-                };
-                self.farewells.push(farewell);
-            }
-            self.end(index as u32, Failure::Lost);
+            let (path, own) = (header.path.reverse(), flows.shared.incarnation);
+            let answer = Header {
+                context: hello.context,
+                ..Header::unreliable(path, own, header.source, now_ns)
+            };
+            lone(to, answer, Body::Greeting(greeting))
+        });
+    }
+
+    /// Heeds a greeting that answers what we have said lately to a remote we do not know yet.
+    fn take_greeting(&mut self, greeting: &Greeting) {
+        let (header, came) = (&self.packet.header, self.came);
+        let index = header.context.wrapping_sub(1);
+        let Flows {
+            remotes, shared, ..
+        } = &mut *self.flows;
+        let Some(slot) = remotes.get_mut(index) else {
+            return;
+        };
+        let lately = came.is_answer_to(greeting.echo_sent_ns);
+        let gone = slot.ended.is_some() || slot.former.contains(&header.source);
+        let Some(flow) = slot.flow.as_mut().filter(|_| lately && !gone) else {
+            return;
+        };
+        let identity = &flow.identity;
+        let unknown = identity.incarnation == 0;
+        let again = identity.incarnation == header.source && !identity.has_hello();
+        let wanted = unknown || (again && identity.cookie != greeting.cookie);
+        // Of several the newest counts: an older one that is played back does not bring its cookie
+        // back.
+        if wanted
+            && identity.address == said_home(greeting.home, came.from)
+            && flow.silence.is_news(header.sent_ns)
+        {
+            flow.on_greeting(shared, header.source, greeting.cookie, came.now_ns);
+            self.flows.settle(index, came.now_ns, true);
         }
     }
 
-    /// Whether remotes still lack messages or answers of ours that they need not ask for. Slow path.
-    pub fn owes(&self) -> bool {
-        let flows = self.slots.iter().filter_map(|slot| slot.flow.as_ref());
-        flows.into_iter().any(|flow| flow.owes())
-    }
-
-    /// Asks that the end of a remote be noticed even if nothing is under way with it, or no longer (srd-protocol 13.2).
-    /// Watching costs a probe for each fifth of `dead_after` in which nothing was heard.
-    pub fn watch(&mut self, now_ns: u64, remote: Remote, on: bool) {
-        let Some(slot) = self.slots.get(remote.0 as usize) else {
-            return;
-        };
-        if slot.ended.is_some() || (slot.flow.is_none() && !on) {
-            return;
-        }
-        let (flow, _) = self.flow(remote.0, now_ns);
-        flow.silence.watched = on;
-        self.settle(remote.0, now_ns, true);
-    }
-
-    /// There is reason to try again with a remote that has ended: another process may have its address now. The one that
-    /// was there is not heard any more (srd-protocol 6.4). Nothing happens to one that has not ended. Slow path.
-    pub fn begin_again(&mut self, remote: Remote) {
-        let Some(slot) = self.slots.get_mut(remote.0 as usize) else {
-            return;
-        };
-        let known = slot.incarnation();
-        if slot.ended.take().is_some() && known != 0 {
-            self.restart(remote.0, known);
-        }
-    }
-
-    /// Why a remote has ended, if it has and has not come back as another incarnation.
-    pub fn ended(&self, remote: Remote) -> Option<Failure> {
-        self.slots.get(remote.0 as usize)?.ended
-    }
-
-    /// The system said that a host refuses our datagrams (srd-protocol 13.3).
-    pub fn handle_refused(&mut self, now_ns: u64, remote: Remote) {
-        let Ok((flow, shared)) = self.known_flow(remote.0) else {
-            return;
-        };
-        let dead_after_ns = shared.config.timing.dead_after_ns;
-        flow.silence.on_refused(now_ns, dead_after_ns);
-        self.settle(remote.0, now_ns, true);
-    }
-
-    /// The remote that has told us of this port, or is known by it. Slow path: a scan of all remotes.
-    pub fn remote_with_port(&self, at: SocketAddr) -> Option<Remote> {
-        let has = |slot: &Slot| slot.identity().answers_at(at);
-        let index = self.slots.iter().position(has)?;
-        Some(Remote(index as u32))
-    }
-
-    /// Remotes of which nothing was heard for half of `dead_after` although something is expected, and where they are: a
-    /// driver that can asks their hosts (srd-protocol 13.5). Slow path.
-    pub fn silent(&self, now_ns: u64) -> Vec<(Remote, SocketAddr)> {
-        let patience_ns = self.shared.config.timing.dead_after_ns / 2;
-        let silent = |slot: &Slot| {
-            let flow = slot.flow.as_ref()?;
-            let waits = flow.silence.unanswered_ns.saturating_add(patience_ns) <= now_ns;
-            waits.then(|| flow.identity.target(flow.received.lone_path()))
-        };
-        let slots = self.slots.iter().enumerate();
-        slots
-            .filter_map(|(index, slot)| Some((Remote(index as u32), silent(slot)?)))
-            .collect()
-    }
-
-    /// The host of a silent remote has answered: the process may compute, or be stopped; else its host would refuse our
-    /// datagrams. Its silence counts from now on, for a while (srd-protocol 13.5).
-    pub fn handle_host_alive(&mut self, now_ns: u64, remote: Remote) {
-        let Ok((flow, shared)) = self.known_flow(remote.0) else {
-            return;
-        };
-        let dead_after_ns = shared.config.timing.dead_after_ns;
-        flow.silence.on_host_alive(now_ns, dead_after_ns);
-        self.settle(remote.0, now_ns, false);
-    }
-
-    /// Ends a flow for good (srd-protocol 13.1).
-    pub(crate) fn end(&mut self, index: u32, why: Failure) {
-        let slot = &mut self.slots[index as usize];
-        slot.ended = Some(why);
-        if let Some(mut flow) = slot.flow.take() {
-            let identity = flow.identity;
-            flow.fail(&mut self.shared, why);
-            slot.rest = Rest::anew(&identity, &self.shared.config);
-            slot.rest.identity.incarnation = identity.incarnation;
+    /// The process at a remote's address says that it lives (srd-protocol 13.6).
+    fn take_alive(&mut self, alive: &Alive) {
+        let now_ns = self.came.now_ns;
+        let home = said_home(alive.home, self.came.from);
+        let index = self.named(|slot| {
+            let known = slot.incarnation();
+            let same = known == alive.incarnation || known == 0;
+            same && slot.identity().address == home
+        });
+        if let Some(index) = index
+            && let Some(flow) = &mut self.flows.remotes[index].flow
+            && alive.echo_sent_ns <= now_ns
+        {
+            flow.silence.on_alive(alive.echo_sent_ns);
+            self.flows.settle(index, now_ns, false);
         }
     }
 }
 
-impl Came {
-    /// Whether something that answers what we sent then answers it soon (srd-protocol 14.9).
-    pub(crate) fn is_answer_to(&self, sent_ns: u64) -> bool {
-        let age_ns = self.now_ns.checked_sub(sent_ns);
-        age_ns.is_some_and(|age_ns| age_ns <= ECHO_LIMIT_NS)
+/// Says farewell to every remote that may count on us, in [`FAREWELLS`] packets each (srd-protocol
+/// 13.4). What is under way fails. Slow path.
+pub(crate) fn say_farewell(flows: &mut Flows, replies: &mut Replies, now_ns: u64) {
+    for index in 0..flows.remotes.count() as u32 {
+        let slot = &flows.remotes[index];
+        let identity = *slot.identity();
+        if slot.ended.is_some() || identity.incarnation == 0 {
+            continue;
+        }
+        for attempt in 0..FAREWELLS {
+            let path = identity.reach.first_path(attempt);
+            let own = flows.shared.incarnation;
+            let farewell = match &mut flows.remotes[index].flow {
+                Some(flow) => {
+                    let mut farewell = Transmit::blank();
+                    let mut turn = Turn {
+                        flow,
+                        shared: &mut flows.shared,
+                        now_ns,
+                        place: &mut farewell,
+                    };
+                    turn.say_farewell(path);
+                    farewell
+                }
+                None => {
+                    let stale = Stale {
+                        incarnation: own,
+                        echo_sent_ns: 0,
+                        home: flows.shared.config.home(),
+                    };
+                    let header = Header::unreliable(path, own, identity.incarnation, now_ns);
+                    lone(identity.target(path), header, Body::Stale(stale))
+                }
+            };
+            replies.farewells.push(farewell);
+        }
+        flows.end(index, Failure::Lost);
     }
 }
 
-/// Where a stranger says it is; `None` if that is not where it writes from. Who says nothing is where it writes from.
+/// Whether packets of this kind may create a flow (srd-protocol 6.3): everything a remote may begin
+/// with.
+fn may_begin(kind: Kind) -> bool {
+    !matches!(kind, Kind::Stale | Kind::Greeting | Kind::Alive)
+}
+
+/// Where a stranger says it is; `None` if that is not where it writes from. Who says nothing is
+/// where it writes from.
 fn address_of(hello: &Hello, from: SocketAddr) -> Option<SocketAddr> {
     let said = said_home(SocketAddr::new(hello.address, hello.ports[0]), from);
     (said.ip() == from.ip()).then_some(said)
 }
 
 /// The address that a writer has by its own word. A simulated one may say nothing.
-pub(crate) fn said_home(home: SocketAddr, from: SocketAddr) -> SocketAddr {
+fn said_home(home: SocketAddr, from: SocketAddr) -> SocketAddr {
     if home.ip().is_unspecified() {
         return SocketAddr::new(from.ip(), home.port());
     }

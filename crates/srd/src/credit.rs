@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who may send how much to us: credits for accepted messages, limits for unmatched ones (srd-protocol 11).
+//! Who may send how much to us: credits for accepted messages, limits for unmatched ones
+//! (srd-protocol 11).
 //!
-//! Called by receive (arrivals), flow (write-offs) and machine (grants in turn). Source: EQDS, Homa.
+//! Called by receiver (arrivals), flow (write-offs) and flows (grants in turn). Source: EQDS, Homa.
 
 use crate::config::{BATCH_BYTES, FIRST_CONTACT_BYTES};
 
@@ -169,7 +170,8 @@ impl Inbox {
         self.arrived += cost;
     }
 
-    /// A message was handed to the owner. Answers whether the remote should hear of the new limit soon.
+    /// A message was handed to the owner. Answers whether the remote should hear of the new limit
+    /// soon.
     pub(crate) fn on_handed(&mut self, cost: u64, window: u64) -> bool {
         self.handed += cost;
         self.raise(window)
@@ -188,7 +190,7 @@ impl Inbox {
 }
 
 /// The same two limits, as the sender keeps them.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Allowance {
     pub(crate) receive_limit: u64,
     pub(crate) receive_used: u64,

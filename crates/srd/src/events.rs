@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What goes in and comes out of the machine besides datagrams: sends, events, arrivals, transmits, statistics.
+//! What goes in and comes out of the machine besides datagrams: sends, events, arrivals, transmits,
+//! statistics.
 
 use core::fmt;
 use std::net::SocketAddr;
@@ -11,7 +12,8 @@ use weft_wire::{Head, Message, Path};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Remote(pub u32);
 
-/// A message to send. The payload stays with the caller, who lends it per packet (see [`Payload`]) until the token comes back.
+/// A message to send. The payload stays with the caller, who lends it per packet (see [`Payload`])
+/// until the token comes back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Send {
     /// To whom.
@@ -56,7 +58,8 @@ impl core::error::Error for PostError {}
 /// Why a transfer failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
-    /// Nothing was heard for the time that [`crate::config::Timing::dead_after_ns`] sets, or the host refuses datagrams.
+    /// Nothing was heard for the time that [`crate::config::Timing::dead_after_ns`] sets, or the
+    /// host refuses datagrams.
     Lost,
     /// The remote process was replaced by another at the same address.
     Restarted,
@@ -77,7 +80,8 @@ impl fmt::Display for Failure {
 
 impl core::error::Error for Failure {}
 
-/// What a datagram brought that is best used at once, straight from the datagram. Handle it before the next call.
+/// What a datagram brought that is best used at once, straight from the datagram. Handle it before
+/// the next call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Arrival<'d> {
     /// Nothing to take from the datagram itself; events may have come of it.
@@ -184,8 +188,8 @@ pub struct Transmit {
     pub head: Head,
     /// Its back, to be gathered from the caller's memory.
     pub payload: Option<Payload>,
-    /// So many zeros follow. Where there are any, the datagram must leave whole and arrive whole, or not at all
-    /// (srd-protocol 16.1).
+    /// So many zeros follow. Where there are any, the datagram must leave whole and arrive whole,
+    /// or not at all (srd-protocol 16.1).
     pub padding_bytes: u16,
 }
 
@@ -221,6 +225,13 @@ pub struct Origin {
     pub waited_ns: u64,
 }
 
+/// Of a datagram that has just arrived.
+impl From<SocketAddr> for Origin {
+    fn from(from: SocketAddr) -> Self {
+        Self { from, waited_ns: 0 }
+    }
+}
+
 /// An announced message that waits for a landing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Offer {
@@ -238,8 +249,8 @@ pub struct Offer {
 pub struct Condition {
     /// Smoothed round trip; 0 before the first.
     pub srtt_ns: u64,
-    /// What may be in flight.
-    pub window_bytes: u64,
+    /// The congestion window: what may be in flight.
+    pub cwnd_bytes: u64,
     /// What is.
     pub in_flight_bytes: u64,
     /// Paths that carry data, of those that may.
@@ -248,7 +259,8 @@ pub struct Condition {
     pub path_count: u32,
     /// When something was last heard.
     pub heard_ns: u64,
-    /// What has left of reliable packets, those sent again included, and how many of these there were.
+    /// What has left of reliable packets, those sent again included, and how many of these there
+    /// were.
     pub sent_bytes: u64,
     /// See `sent_bytes`.
     pub retransmitted_count: u64,

@@ -1,29 +1,117 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a machine shows of itself: to people (`weft top`), and to tests and the simulator. Changes nothing.
+//! What a machine shows of itself: to its driver, to people (`weft top`), to tests and the
+//! simulator. Changes nothing.
 
-use crate::events::{Condition, Remote};
-use crate::machine::{Machine, Slot};
+use std::net::SocketAddr;
 
-impl Machine {
-    /// How things stand with a remote; `None` when nothing has been under way with it lately. Slow path.
+use crate::events::{Condition, Failure, Remote, Statistics};
+use crate::flows::Flows;
+use crate::remotes::Slot;
+
+/// A look at a machine; see [`Machine::inspect`](crate::Machine::inspect).
+#[derive(Clone, Copy, Debug)]
+pub struct Inspection<'a> {
+    pub(crate) flows: &'a Flows,
+}
+
+impl Inspection<'_> {
+    fn slot(&self, remote: Remote) -> Option<&Slot> {
+        self.flows.remotes.get(remote.0)
+    }
+
+    /// Counts since the machine began.
+    pub fn statistics(&self) -> Statistics {
+        self.flows.shared.statistics
+    }
+
+    /// Our incarnation.
+    pub fn incarnation(&self) -> u64 {
+        self.flows.shared.incarnation
+    }
+
+    /// Whether the datagram given out last is the last of its batch. What
+    /// [`poll_transmit`](crate::Machine::poll_transmit) gives out next takes another path, so what
+    /// is here should leave before: a datagram's time to travel counts from when it was given out.
+    #[inline]
+    pub fn batch_has_ended(&self) -> bool {
+        self.flows.shared.batch_has_ended
+    }
+
+    /// Payload bytes of messages that wait for their turn or for their other segments.
+    pub fn held_bytes(&self) -> u64 {
+        self.flows.shared.held_bytes
+    }
+
+    /// Whether anything is under way with anybody.
+    pub fn is_busy(&self) -> bool {
+        self.flows.remotes.flows().any(|flow| flow.is_busy())
+    }
+
+    /// Whether remotes still lack messages or answers of ours that they need not ask for. Slow
+    /// path.
+    pub fn owes(&self) -> bool {
+        let mut flows = self.flows.remotes.flows();
+        flows.any(|flow| !flow.sender.ring.is_empty() || flow.queue.owes())
+    }
+
+    /// How many remotes there are; they are numbered from 0.
+    pub fn remote_count(&self) -> usize {
+        self.flows.remotes.count()
+    }
+
+    /// The address of a remote; `None` if this machine has no such remote.
+    pub fn address(&self, remote: Remote) -> Option<SocketAddr> {
+        Some(self.slot(remote)?.rest.identity.address)
+    }
+
+    /// Why a remote has ended, if it has and has not come back as another incarnation.
+    pub fn ended(&self, remote: Remote) -> Option<Failure> {
+        self.slot(remote)?.ended
+    }
+
+    /// The remote that has told us of this port, or is known by it. Slow path: a scan of all
+    /// remotes.
+    pub fn remote_with_port(&self, at: SocketAddr) -> Option<Remote> {
+        let has = |slot: &Slot| slot.identity().answers_at(at);
+        let index = self.flows.remotes.iter().position(has)?;
+        Some(Remote(index as u32))
+    }
+
+    /// Remotes of which nothing was heard for half of `dead_after` although something is expected,
+    /// and where they are: a driver that can asks their hosts (srd-protocol 13.5). Slow path.
+    pub fn silent(&self, now_ns: u64) -> Vec<(Remote, SocketAddr)> {
+        let patience_ns = self.flows.shared.config.timing.dead_after_ns / 2;
+        let silent = |slot: &Slot| {
+            let flow = slot.flow.as_ref()?;
+            let waits = flow.silence.unanswered_ns.saturating_add(patience_ns) <= now_ns;
+            waits.then(|| flow.identity.target(flow.receiver.received.lone_path()))
+        };
+        let slots = self.flows.remotes.iter().enumerate();
+        slots
+            .filter_map(|(index, slot)| Some((Remote(index as u32), silent(slot)?)))
+            .collect()
+    }
+
+    /// How things stand with a remote; `None` when nothing has been under way with it lately. Slow
+    /// path.
     pub fn condition(&self, remote: Remote) -> Option<Condition> {
-        let flow = self.slots.get(remote.0 as usize)?.flow.as_ref()?;
+        let flow = self.slot(remote)?.flow.as_ref()?;
         Some(Condition {
             srtt_ns: flow.sender.round_trip.srtt_ns(),
-            window_bytes: flow.sender.window.bytes(),
+            cwnd_bytes: flow.sender.window.cwnd_bytes(),
             in_flight_bytes: flow.sender.in_flight_bytes,
             good_path_count: flow.sender.paths.good_count(),
             path_count: flow.sender.paths.open_count(),
             heard_ns: flow.silence.heard_ns,
             sent_bytes: flow.sender.sent_bytes,
             retransmitted_count: flow.sender.again_count,
-            datagram_bytes: flow.identity.datagram_bytes,
+            datagram_bytes: flow.identity.size.in_use_bytes(),
         })
     }
 
     /// Memory behind one remote in bytes, payloads not counted; 0 for an unknown one. Slow path.
     pub fn footprint_bytes(&self, remote: Remote) -> usize {
-        let Some(slot) = self.slots.get(remote.0 as usize) else {
+        let Some(slot) = self.slot(remote) else {
             return 0;
         };
         size_of::<Slot>() + slot.flow.as_ref().map_or(0, |flow| flow.footprint_bytes())
@@ -34,18 +122,16 @@ impl Machine {
     /// # Panics
     /// When something does not hold.
     pub fn check_invariants(&self) {
-        let flows = || self.slots.iter().filter_map(|slot| slot.flow.as_ref());
-        let held: u64 = flows().map(|flow| flow.order.held_bytes()).sum();
-        assert_eq!(held, self.shared.held_bytes, "held bytes");
-        let granted: u64 = flows().map(|flow| flow.account.outstanding_bytes()).sum();
-        assert!(self.shared.pool.outstanding_bytes() <= granted, "credit");
+        let (flows, shared) = (|| self.flows.remotes.flows(), &self.flows.shared);
+        let held: u64 = flows().map(|flow| flow.receiver.order.held_bytes()).sum();
+        assert_eq!(held, shared.held_bytes, "held bytes");
+        let granted = flows().map(|flow| flow.receiver.account.outstanding_bytes());
+        let granted: u64 = granted.sum();
+        assert!(shared.pool.outstanding_bytes() <= granted, "credit");
         for flow in flows() {
             flow.sender.check();
-            assert!(
-                flow.footprint_bytes() < 64 << 10,
-                "{} bytes of state",
-                flow.footprint_bytes()
-            );
+            let bytes = flow.footprint_bytes();
+            assert!(bytes < 64 << 10, "{bytes} bytes of state");
         }
     }
 }

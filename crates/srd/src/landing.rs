@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where accepted messages go: names, lengths, and what has arrived (srd-protocol 12.3 to 12.5). Called by flow and receive.
+//! Where accepted messages go: names, lengths, and what has arrived (srd-protocol 12.3 to 12.5).
+//! Called by flow and receive.
 
 use weft_wire::Data;
 
 use crate::config::MESSAGE_LIMIT;
 use crate::reassembly::{Misfit, Ranges};
 
-/// Low bits of a landing's wire name are its index, the rest a generation, so that an old name is not a new one.
+/// Low bits of a landing's wire name are its index, the rest a generation, so that an old name is
+/// not a new one.
 const INDEX_BITS: u32 = 8;
 
 #[derive(Debug)]

@@ -1,24 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Scalable reliable datagrams: messages between processes of different hosts over many network paths at once.
+//! Scalable reliable datagrams: messages between processes of different hosts over many network
+//! paths at once.
 //!
-//! The machine is sans-IO: it has no socket, no clock and no thread. It is told what arrived and what time it is, and
-//! says what to send and when to be called again. So the same code runs over sockets, in unit tests under a virtual
-//! clock, and on thousands of simulated hosts. The protocol is specified in `docs/srd-protocol.md`; the code cites it.
+//! The machine is sans-IO: it has no socket, no clock and no thread. It is told what arrived and
+//! what time it is, and says what to send and when to be called again. So the same code runs over
+//! sockets, in unit tests under a virtual clock, and on thousands of simulated hosts. The protocol
+//! is specified in `docs/srd-protocol.md`; the code cites it.
 //!
-//! What it promises: every message arrives once, or its sender hears that it did not; messages of one sender are handed
-//! out in its order; pieces of large messages are handed out as they come, to be placed at their final address; memory
-//! is bounded per remote and in all. Payloads never enter the machine on the way out, and on the way in only when a
-//! message has to wait for earlier ones or for its other segments.
+//! What it promises: every message arrives once, or its sender hears that it did not; messages of
+//! one sender are handed out in its order; pieces of large messages are handed out as they come, to
+//! be placed at their final address; memory is bounded per remote and in all. Payloads never enter
+//! the machine on the way out, and on the way in only when a message has to wait for earlier ones
+//! or for its other segments.
 //!
-//! One message down: [`Machine::post_send`] -> `outgoing`; [`Machine::poll_transmit`] -> `transmit` -> `sender` -> `sent`.
-//! One packet up: [`Machine::handle_datagram`] -> `receive` -> `loss` (its acknowledgement) -> `order` or `landing`.
+//! One message down: [`Machine::post_send`] -> `send_queue`; [`Machine::poll_transmit`] -> `flows`
+//! -> `transmit` -> `sender`. One packet up: [`Machine::handle_datagram`] -> `contact` -> `flow` ->
+//! `loss` (its acknowledgement) and `receiver` -> `order` or `landing`.
 //!
 //! Two machines and no network:
 //!
 //! ```
+//! use std::net::SocketAddr;
+//!
 //! use weft_srd::{Arrival, Config, Machine, Send};
 //!
-//! let (here, there) = ("10.0.0.1:1".parse().unwrap(), "10.0.0.2:1".parse().unwrap());
+//! let here: SocketAddr = "10.0.0.1:1".parse().unwrap();
+//! let there: SocketAddr = "10.0.0.2:1".parse().unwrap();
 //! let mut sender = Machine::new(Config::default(), 0x1234).unwrap();
 //! let mut receiver = Machine::new(Config::default(), 0x5678).unwrap();
 //! let payload = b"hello";
@@ -38,50 +45,64 @@
 //! }
 //! ```
 //!
-//! Modules in that order:
-//! - [`config`], [`events`]: what can be set; what goes in and comes out
-//! - [`machine`]: between flows: turns, grants; `due`: deadlines, and whether anything could leave; `contact`: whose packet it is,
-//!   restarts, ends; `greeting`: strangers prove that they live
-//! - `flow`: all that is under way with one remote; `outgoing`: messages being sent; `transmit`: what leaves next
-//! - `silence`: when nothing is heard, and when that means death; `refusals`: what a host says of
-//!   it; `questions`: what is asked then
-//! - `sizing`: how large datagrams may be; `reach`: which paths there are between hosts of several addresses
-//! - `departures`: what it took to leave
-//! - `sender`: when and where: `sent` (unacknowledged packets), `window`, `pacing`, `path` (`path_state` of each),
-//!   `timers`
-//! - `receive`: a packet, checked, then taken; `ack`: which sequences arrived; `loss`: what that means to the sender
-//! - `order` (the sender's order), `reassembly` (ranges), `landing` (placement), `credit` (who may send how much)
-//! - [`random`]: seeded numbers; `inspection`: what a machine shows of itself
+//! Modules, from the top down; imports go down this list:
+//! - [`machine`]: what owner and driver ask of it; [`inspection`]: what it shows of itself;
+//!   [`remote_control`]: what it is told of one remote
+//! - `contact`: whose packet it is, restarts, ends; `greeting`: strangers prove that they live;
+//!   `replies`: packets of no flow
+//! - `flows`: turns, grants, deadlines; `remotes`: the table of them
+//! - `transmit`: which packet of a flow leaves next; `timeouts`: what time does to a flow
+//! - `flow`: all that is under way with one remote, in these parts:
+//!   - `identity` (`reach`: which paths there are between hosts of several addresses)
+//!   - `send_queue` (`outgoing`: messages being sent)
+//!   - `sender`: when and where; `sent` (unacknowledged packets), `window` (cwnd), `pacing`, `path`
+//!     (`path_health` of each); `loss`: what an acknowledgement or its absence means
+//!   - `receiver`: `ack` (which sequences arrived), `order` (the sender's order), `reassembly`
+//!     (ranges), `landing` (placement), `credit` (who may send how much)
+//!   - `mtu`: how large datagrams may be
+//!   - `silence`: when nothing is heard, and when that means death; `refusals`: what a host says of
+//!     it; `idleness`: when memory is given back
+//! - `shared`: what all flows share; `send_delay`: what it took datagrams to leave
+//! - [`config`], [`events`]: what can be set; what goes in and comes out; `timers`: round trips and
+//!   deadlines; [`random`]: seeded numbers; [`heartbeat`]: answers while a program computes
 #![forbid(unsafe_code)]
 
 mod ack;
 pub mod config;
 mod contact;
 mod credit;
-mod departures;
-mod due;
 pub mod events;
 mod flow;
+mod flows;
 mod greeting;
-mod inspection;
+pub mod heartbeat;
+mod identity;
+mod idleness;
+pub mod inspection;
 mod landing;
 mod loss;
 pub mod machine;
+mod mtu;
 mod order;
 mod outgoing;
 mod pacing;
 mod path;
-mod path_state;
-mod questions;
+mod path_health;
 pub mod random;
 mod reach;
 mod reassembly;
-mod receive;
+mod receiver;
 mod refusals;
+pub mod remote_control;
+mod remotes;
+mod replies;
+mod send_delay;
+mod send_queue;
 mod sender;
 mod sent;
+mod shared;
 mod silence;
-mod sizing;
+mod timeouts;
 mod timers;
 mod transmit;
 mod window;
@@ -91,8 +112,8 @@ pub use events::{
     Arrival, Condition, Event, Failure, Offer, Origin, Payload, PostError, Remote, Send,
     Statistics, Transmit,
 };
+pub use heartbeat::HeartbeatResponder;
 pub use machine::Machine;
-pub use questions::Living;
 pub use weft_wire::port_addresses::FURTHER_ADDRESSES;
 pub use weft_wire::refusal::Reason;
 pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT, PortAddresses};

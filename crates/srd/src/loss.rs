@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an acknowledgement means for the sender: what arrived, what is lost, how the paths fare (srd-protocol 7.6, 8, 10).
+//! What an acknowledgement means for the sender: what arrived, what is lost, how the paths fare
+//! (srd-protocol 7.6, 8, 10).
 //!
-//! Called by receive and by flow (timers). Sources: RFC 8985 (RACK-TLP), MRC and REPS for paths.
+//! Called by flow. Sources: RFC 8985 (RACK-TLP), MRC and REPS for paths.
 
 use weft_wire::Acknowledgement;
 use weft_wire::acknowledgement::NO_SEQUENCE;
@@ -15,10 +16,11 @@ use crate::window::{Sample, Verdict};
 
 /// Round trips for which duplicates make us wait longer (srd-protocol 8.2; specified: RFC 8985).
 const PATIENCE_ROUND_TRIPS: u64 = 16;
-/// The longest lateness that is heeded (chosen by simulation of incasts that drop: with more, losses are found too late).
+/// The longest lateness that is heeded (chosen by simulation of incasts that drop: with more,
+/// losses are found too late).
 const LATENESS_MOST_NS: u64 = 500_000;
-/// The least time for which they do (measured: on paths with queues of their own 16 round trips are over before the
-/// next packet is late, and nearly all that was sent again had been late).
+/// The least time for which they do (measured: on paths with queues of their own 16 round trips are
+/// over before the next packet is late, and nearly all that was sent again had been late).
 const PATIENCE_LEAST_NS: u64 = 10_000_000;
 
 /// No network is slower; what a remote echoes is a claim (chosen).
@@ -42,7 +44,7 @@ pub(crate) struct Heard<'a> {
     pub(crate) now_ns: u64,
     pub(crate) waited_ns: u64,
     /// What the echoed packet took to leave our host.
-    pub(crate) lag_ns: u64,
+    pub(crate) send_delay_ns: u64,
     /// It cannot have been played back: newer than everything of this remote before it.
     pub(crate) is_news: bool,
 }
@@ -57,7 +59,8 @@ fn is_possible(sender: &Sender, section: &Acknowledgement, end: u64, now_ns: u64
         && section.received_bytes <= sender.sent_bytes
 }
 
-/// Takes a section. `acknowledged` is called once for every piece that is acknowledged for the first time.
+/// Takes a section. `acknowledged` is called once for every piece that is acknowledged for the
+/// first time.
 pub(crate) fn on_section(
     sender: &mut Sender,
     heard: &Heard<'_>,
@@ -93,7 +96,7 @@ pub(crate) fn on_section(
     let sample = Sample {
         now_ns,
         rtt_ns,
-        lag_ns: heard.lag_ns,
+        send_delay_ns: heard.send_delay_ns,
         acked_bytes,
         in_flight_bytes,
         tried_bytes: sender.take_tried_bytes(),
@@ -110,21 +113,23 @@ pub(crate) fn on_section(
         );
         // Where many paths have queues, to pass over those that had one crowds the others.
         if verdict == Verdict::SlowMinority && !sender.window.is_loaded() {
-            sender.paths.skip(path, now_ns, srtt_ns);
+            sender.paths.health.skip(path, now_ns, srtt_ns);
         }
     }
     if heard.is_news {
         sender.window.on_penalty(section.penalty, now_ns, srtt_ns);
     }
-    // Judged by when the section came, not by when it was read: behind it in our sockets may lie the one that tells
-    // of the rest. What is overdue by now is found when the timers are asked, after all that waits has been read.
+    // Judged by when the section came, not by when it was read: behind it in our sockets may lie
+    // the one that tells of the rest. What is overdue by now is found when the timers are asked,
+    // after all that waits has been read.
     find_lost(sender, now_ns.saturating_sub(heard.waited_ns), statistics);
     Ok(())
 }
 
-/// Whether this echo is news (srd-protocol 9.1, 14.7): newer than all before it, or of a sequence that nothing has acknowledged
-/// yet, since who echoes one acknowledges it by that. Without the latter a path with a queue would never be heard of: what
-/// left later on an empty one is echoed sooner.
+/// Whether this echo is news (srd-protocol 9.1, 14.7): newer than all before it, or of a sequence
+/// that nothing has acknowledged yet, since who echoes one acknowledges it by that. Without the
+/// latter a path with a queue would never be heard of: what left later on an empty one is echoed
+/// sooner.
 fn is_first_echo(sender: &Sender, section: &Acknowledgement) -> bool {
     let of_this =
         |sent: &Sent| sent.fate != Fate::Acknowledged && sent.sent_ns >= section.echo_sent_ns;
@@ -140,6 +145,7 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
     }
     sender
         .paths
+        .health
         .on_delivered(section.echo_path, section.echo_sent_ns);
     let clocks = &mut sender.clocks;
     let away_ns = (heard.now_ns - section.echo_sent_ns).saturating_sub(heard.waited_ns);
@@ -159,14 +165,15 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
     sender.pacing.on_round_trip(heard.now_ns, srtt_ns);
     // Timers count from when a packet was given out; queues are what is left of that time.
     let network_ns = rtt_ns
-        .saturating_sub(heard.lag_ns)
+        .saturating_sub(heard.send_delay_ns)
         .max(rtt_ns.min(RTT_LEAST_NS));
-    let hosts_ns = heard.lag_ns + heard.waited_ns + u64::from(section.hold_ns);
+    let hosts_ns = heard.send_delay_ns + heard.waited_ns + u64::from(section.hold_ns);
     clocks.share_round_trip(network_ns, hosts_ns.min(HOSTS_MOST_NS));
     Some(network_ns)
 }
 
-/// An acknowledged packet tells about its path, unless it went twice and nobody knows which one arrived.
+/// An acknowledged packet tells about its path, unless it went twice and nobody knows which one
+/// arrived.
 fn judge_arrival(
     sender: &mut Sender,
     sent: &Sent,
@@ -175,7 +182,7 @@ fn judge_arrival(
     statistics: &mut Statistics,
 ) {
     if !sent.again {
-        sender.paths.on_delivered(sent.path, sent.sent_ns);
+        sender.paths.health.on_delivered(sent.path, sent.sent_ns);
         sender.clocks.delivered_ns = sender.clocks.delivered_ns.max(sent.sent_ns);
         return;
     }
@@ -183,10 +190,11 @@ fn judge_arrival(
     if !echoed || sent.prior_path == sent.path {
         return;
     }
-    // Its retransmission has answered. If the path of the one before is not among those heard, it is the path. If it
-    // is, the way back may be broken, or the remote was slow: that must happen twice to count.
+    // Its retransmission has answered. If the path of the one before is not among those heard, it
+    // is the path. If it is, the way back may be broken, or the remote was slow: that must happen
+    // twice to count.
     let srtt_ns = sender.round_trip.srtt_ns();
-    let paths = &mut sender.paths;
+    let paths = &mut sender.paths.health;
     let news = if section.paths_heard & sent.prior_path.bit() == 0 {
         paths.suspect(sent.prior_path, now_ns, srtt_ns)
     } else {
@@ -233,7 +241,8 @@ fn patience_ns(srtt_ns: u64) -> u64 {
     (PATIENCE_ROUND_TRIPS * srtt_ns).max(PATIENCE_LEAST_NS)
 }
 
-/// A packet that was taken for lost has arrived after all: how late it was is how long to wait from now on.
+/// A packet that was taken for lost has arrived after all: how late it was is how long to wait from
+/// now on.
 fn learn_lateness(sender: &mut Sender, sent: &Sent, before: Fate, heard: &Heard<'_>) {
     let since_ns = heard
         .now_ns
@@ -250,8 +259,8 @@ fn learn_lateness(sender: &mut Sender, sent: &Sent, before: Fate, heard: &Heard<
     clocks.patient_until_ns = heard.now_ns + patience_ns(srtt_ns);
 }
 
-/// How much longer than a round trip a packet may take before one sent later on another path makes it lost
-/// (srd-protocol 8.2).
+/// How much longer than a round trip a packet may take before one sent later on another path makes
+/// it lost (srd-protocol 8.2).
 fn reordering_wait_ns(sender: &Sender) -> u64 {
     let srtt_ns = sender.round_trip.srtt_ns();
     let spread_ns = (srtt_ns / 4).max(8 * sender.round_trip.rttvar_ns());
@@ -284,7 +293,7 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Stati
         if sent.fate != Fate::InFlight {
             continue;
         }
-        if !sender.paths.overtaken(sent.path, sent.sent_ns) {
+        if !sender.paths.health.overtaken(sent.path, sent.sent_ns) {
             if sent.sent_ns >= delivered_ns {
                 continue;
             }
@@ -313,13 +322,13 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Stati
 fn judge_loss(sender: &mut Sender, sent: &Sent, now_ns: u64, statistics: &mut Statistics) {
     let srtt_ns = sender.round_trip.srtt_ns();
     if sender.window.is_loaded() {
-        sender.paths.skip(sent.path, now_ns, srtt_ns);
+        sender.paths.health.skip(sent.path, now_ns, srtt_ns);
         // A full queue lets something through; a path of which nothing comes any more is no queue.
-        let silent = !sender.paths.overtaken(sent.path, sent.sent_ns);
-        if silent && sender.paths.strike(sent.path, now_ns, srtt_ns) {
+        let silent = !sender.paths.health.overtaken(sent.path, sent.sent_ns);
+        if silent && sender.paths.health.strike(sent.path, now_ns, srtt_ns) {
             statistics.suspect_count += 1;
         }
-    } else if sender.paths.suspect(sent.path, now_ns, srtt_ns) {
+    } else if sender.paths.health.suspect(sent.path, now_ns, srtt_ns) {
         statistics.suspect_count += 1;
     }
 }
@@ -396,14 +405,15 @@ mod tests {
             section: &section,
             now_ns,
             waited_ns: 0,
-            lag_ns: 0,
+            send_delay_ns: 0,
             is_news: true,
         };
         let taken = on_section(sender, &heard, &mut Statistics::default(), |_| {});
         assert_eq!(taken, Ok(()));
     }
 
-    /// Else nothing is known of a path with a queue: what leaves later on an empty one is back sooner.
+    /// Else nothing is known of a path with a queue: what leaves later on an empty one is back
+    /// sooner.
     #[test]
     fn an_echo_that_was_overtaken_tells_of_its_path_and_counts_once() {
         let mut sender = Sender::new(&Config::default(), 0, 0, &mut Random::new(1));

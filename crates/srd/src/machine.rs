@@ -1,69 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The machine of one endpoint: finds the flow of a packet, the packet to send, the flow whose time has come.
+//! The machine of one endpoint: what its owner and its driver ask of it.
 //!
-//! Called by whoever has sockets and a clock, or simulates them. Calls flow for everything within one flow; what is
-//! here is between flows: first contact and incarnations (srd-protocol 6), turns, grants (11.1), deadlines.
+//! Called by whoever has sockets and a clock, or simulates them. Stands on contact (whose packet it
+//! is) and flows (whose turn it is).
 
-use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
 
-use weft_wire::Packet;
 use weft_wire::refusal::Reason;
+use weft_wire::{PORT_COUNT, Packet, Path};
 
-use crate::config::{BATCH_BYTES, BadConfig, Config};
-use crate::contact::Came;
-use crate::credit::Pool;
-use crate::departures::Departures;
-use crate::events::{
-    Arrival, Event, Failure, Offer, Origin, PostError, Remote, Send, Statistics, Transmit,
-};
-use crate::flow::{Flow, Rest, Shared};
-use crate::random::Random;
-use crate::receive::Moment;
+use crate::config::{BadConfig, Config};
+use crate::contact::{Came, Contact, say_farewell};
+use crate::events::{Arrival, Event, Offer, Origin, PostError, Remote, Send, Transmit};
+use crate::flow::Moment;
+use crate::flows::Flows;
+use crate::inspection::Inspection;
+use crate::remote_control::RemoteControl;
+use crate::replies::Replies;
 use crate::sent::Piece;
-use crate::timers::{Deadlines, Jitter, NEVER};
-
-/// Below this much unused credit a grant is told at once (chosen: four batches are more than an acknowledgement's way).
-const GRANT_SOON_BYTES: u64 = 4 * BATCH_BYTES as u64;
-
-/// One remote, whether anything is under way or not.
-#[derive(Debug)]
-pub(crate) struct Slot {
-    pub(crate) rest: Rest,
-    pub(crate) flow: Option<Box<Flow>>,
-    /// Incarnations that are gone; their packets are dropped (srd-protocol 6.4).
-    pub(crate) former: [u64; 2],
-    /// Set once the flow has ended for good: a new incarnation alone can begin again.
-    pub(crate) ended: Option<Failure>,
-    /// The entry in the deadlines that holds.
-    pub(crate) armed_ns: u64,
-    pub(crate) in_turn: bool,
-}
 
 /// The machine. All calls come from one thread at a time; time never goes backwards.
 ///
-/// Calls are of four kinds: `post_send`, `accept`, `refuse`, `receipt` start something; `handle_*` take what the world
-/// did; `poll_*` give what is to be done; the rest ask. After every call, ask `poll_event` until it is empty (at the
-/// latest before the next `handle_datagram`), then `poll_transmit` until it is empty, then sleep until `poll_timeout`.
-/// Hand in every datagram that has arrived before `handle_timeout`: an answer that waits in a socket is no silence
+/// Calls are of four kinds: `post_send`, `accept`, `refuse`, `receipt` start something; `handle_*`
+/// take what the world did; `poll_*` give what is to be done; [`Machine::inspect`] answers
+/// questions and [`Machine::at`] takes what is known of one remote. After every call, ask
+/// `poll_event` until it is empty (at the latest before the next `handle_datagram`), then
+/// `poll_transmit` until it is empty, then sleep until `poll_timeout`. Hand in every datagram that
+/// has arrived before `handle_timeout`: an answer that waits in a socket is no silence
 /// (srd-protocol 8.6).
 #[derive(Debug)]
 pub struct Machine {
-    pub(crate) shared: Shared,
-    pub(crate) slots: Vec<Slot>,
-    pub(crate) by_address: HashMap<SocketAddr, u32>,
-    /// Remotes that may have something to send, in turn.
-    pub(crate) turns: VecDeque<u32>,
-    /// Remotes that wait for grants, in turn.
-    grants: VecDeque<u32>,
-    pub(crate) deadlines: Deadlines,
-    /// An answer to a packet for another incarnation of ours.
-    pub(crate) stale: Option<Transmit>,
-    pub(crate) stale_ns: u64,
-    /// Answers to strangers (srd-protocol 14.6).
-    pub(crate) greetings: Vec<Transmit>,
-    /// What is said to remotes when the endpoint closes (srd-protocol 13.4).
-    pub(crate) farewells: Vec<Transmit>,
+    flows: Flows,
+    replies: Replies,
 }
 
 impl Machine {
@@ -74,90 +42,57 @@ impl Machine {
     pub fn new(config: Config, incarnation: u64) -> Result<Self, BadConfig> {
         config.check()?;
         Ok(Self {
-            shared: Shared {
-                incarnation: incarnation.max(1),
-                statistics: Statistics::default(),
-                events: VecDeque::new(),
-                ordered_event_count: 0,
-                pool: Pool::new(config.pace.credit_pool_bytes),
-                random: Random::new(incarnation),
-                jitter: Jitter::default(),
-                penalty: 0,
-                departures: Departures::default(),
-                held_bytes: 0,
-                unrouted: Vec::new(),
-                config,
-            },
-            slots: Vec::new(),
-            by_address: HashMap::new(),
-            turns: VecDeque::new(),
-            grants: VecDeque::new(),
-            deadlines: Deadlines::default(),
-            stale: None,
-            stale_ns: 0,
-            greetings: Vec::new(),
-            farewells: Vec::new(),
+            flows: Flows::new(config, incarnation),
+            replies: Replies::default(),
         })
     }
 
-    /// The number of the remote at this address, which is its first port; `None` when the table is full. Slow path.
+    /// A look at how things stand.
+    #[inline]
+    pub fn inspect(&self) -> Inspection<'_> {
+        Inspection { flows: &self.flows }
+    }
+
+    /// Where to say what is known of a remote.
+    #[inline]
+    pub fn at(&mut self, remote: Remote) -> RemoteControl<'_> {
+        RemoteControl {
+            flows: &mut self.flows,
+            remote,
+        }
+    }
+
+    /// The number of the remote at this address, which is its first port; `None` when the table is
+    /// full. Slow path.
     pub fn remote(&mut self, address: SocketAddr) -> Option<Remote> {
-        if let Some(index) = self.by_address.get(&address) {
-            return Some(Remote(*index));
-        }
-        if self.slots.len() >= self.shared.config.memory.remote_limit as usize {
-            return None;
-        }
-        let index = self.slots.len() as u32;
-        self.slots.push(Slot {
-            rest: Rest::new(
-                address,
-                self.shared.config.datagram_bytes,
-                &self.shared.config,
-            ),
-            flow: None,
-            former: [0; 2],
-            ended: None,
-            armed_ns: NEVER,
-            in_turn: false,
-        });
-        self.by_address.insert(address, index);
-        Some(Remote(index))
-    }
-
-    /// How many remotes there are; they are numbered from 0.
-    pub fn remote_count(&self) -> usize {
-        self.slots.len()
-    }
-
-    /// The address of a remote; `None` if this machine has no such remote.
-    pub fn address(&self, remote: Remote) -> Option<SocketAddr> {
-        Some(self.slots.get(remote.0 as usize)?.rest.identity.address)
+        let Flows {
+            remotes, shared, ..
+        } = &mut self.flows;
+        remotes.add(address, &shared.config).map(Remote)
     }
 
     /// Starts a send. Fast path.
     ///
     /// # Errors
-    /// [`PostError::Busy`] is flow control; [`PostError::Unknown`] is the caller's mistake; [`PostError::Ended`] is final
-    /// until the remote comes back as another incarnation.
+    /// [`PostError::Busy`] is flow control; [`PostError::Unknown`] is the caller's mistake;
+    /// [`PostError::Ended`] is final until the remote comes back as another incarnation.
     pub fn post_send(&mut self, now_ns: u64, send: &Send) -> Result<(), PostError> {
         let index = send.remote.0;
-        let slot = self.slots.get(index as usize).ok_or(PostError::Unknown)?;
+        let slot = self.flows.remotes.get(index).ok_or(PostError::Unknown)?;
         if let Some(why) = slot.ended {
             return Err(PostError::Ended(why));
         }
-        let (flow, shared) = self.flow(index, now_ns);
-        if !flow.outgoing.has_room(flow.next_message_id) {
+        let (flow, shared) = self.flows.flow(index, now_ns);
+        if !flow.post(send, &shared.config, now_ns) {
             return Err(PostError::Busy);
         }
-        flow.touch(now_ns);
-        flow.post(send, &shared.config);
-        self.settle(index, now_ns, true);
+        self.flows.settle(index, now_ns, true);
         Ok(())
     }
 
-    /// Names where an offered message goes: data of at most `length_bytes` will arrive for `landing`. Zero bytes discards
-    /// the message, and its sender sees it as delivered. `Landed` or `LandingFailed` follows, exactly once.
+    /// Names where an offered message goes: data of at most `length_bytes` will arrive for
+    /// `landing`. Zero bytes discards the message, and its sender sees it as delivered. `Landed` or
+    /// `LandingFailed` follows, exactly once.
     ///
     /// # Errors
     /// [`PostError::Busy`] when 64 landings of this remote are open: try again after progress.
@@ -169,32 +104,13 @@ impl Machine {
         length_bytes: u64,
     ) -> Result<(), PostError> {
         let index = offer.remote.0;
-        let (flow, shared) = self.known_flow(index)?;
-        if flow.open_offer_count == 0 || flow.identity.life != offer.life {
-            return Err(PostError::Unknown);
-        }
-        let mut name = 0;
-        if length_bytes > 0 {
-            name = flow
-                .landings
-                .insert(landing, offer.message_id, length_bytes)
-                .ok_or(PostError::Busy)?;
-            flow.account.want(length_bytes);
-        } else {
-            shared.events.push_back(Event::Landed { landing });
-        }
-        flow.open_offer_count -= 1;
-        flow.touch(now_ns);
-        flow.control(Piece::Accept {
-            message_id: offer.message_id,
-            landing: name,
-        });
-        if flow.account.wants() && !flow.awaits_grant {
-            flow.awaits_grant = true;
-            self.grants.push_back(index);
-        }
-        self.grant(now_ns);
-        self.settle(index, now_ns, true);
+        let (flow, shared) = self.flows.known_flow(index)?;
+        let answer = flow.receiver.accept(shared, offer, landing, length_bytes)?;
+        flow.idleness.touch(now_ns);
+        flow.queue.answer(answer);
+        self.flows.want_grant(index);
+        self.flows.grant(now_ns);
+        self.flows.settle(index, now_ns, true);
         Ok(())
     }
 
@@ -203,101 +119,84 @@ impl Machine {
     /// # Errors
     /// [`PostError::Unknown`] when no offer of this remote is open.
     pub fn refuse(&mut self, now_ns: u64, offer: Offer, reason: Reason) -> Result<(), PostError> {
-        let (flow, _) = self.known_flow(offer.remote.0)?;
-        if flow.open_offer_count == 0 || flow.identity.life != offer.life {
-            return Err(PostError::Unknown);
-        }
-        flow.open_offer_count -= 1;
-        flow.touch(now_ns);
-        flow.control(Piece::Refusal {
+        let (flow, _) = self.flows.known_flow(offer.remote.0)?;
+        flow.receiver.refuse(offer)?;
+        flow.idleness.touch(now_ns);
+        flow.queue.answer(Piece::Refusal {
             message_id: offer.message_id,
             reason,
         });
-        self.settle(offer.remote.0, now_ns, true);
+        self.flows.settle(offer.remote.0, now_ns, true);
         Ok(())
     }
 
-    /// Tells the sender of a message that wanted a receipt that it is in the buffer of the receive it matched. `of` names
-    /// the message, whether it was offered or came whole.
+    /// Tells the sender of a message that wanted a receipt that it is in the buffer of the receive
+    /// it matched. `of` names the message, whether it was offered or came whole.
     ///
     /// # Errors
-    /// [`PostError::Unknown`] when nothing is under way with this remote, or the process that sent the message is gone:
-    /// another one at its address numbers its messages from 0 too (srd-protocol 12.6). [`PostError::Busy`] when more
-    /// receipts wait than there can be messages.
+    /// [`PostError::Unknown`] when nothing is under way with this remote, or the process that sent
+    /// the message is gone: another one at its address numbers its messages from 0 too
+    /// (srd-protocol 12.6). [`PostError::Busy`] when more receipts wait than there can be messages.
     pub fn receipt(&mut self, now_ns: u64, of: Offer) -> Result<(), PostError> {
-        let lives = |slot: &Slot| slot.ended.is_none() && slot.identity().life == of.life;
-        if !self.slots.get(of.remote.0 as usize).is_some_and(lives) {
+        let slot = self.flows.remotes.get(of.remote.0);
+        if !slot.is_some_and(|slot| slot.ended.is_none() && slot.identity().life == of.life) {
             return Err(PostError::Unknown);
         }
-        let (flow, _) = self.flow(of.remote.0, now_ns);
-        flow.touch(now_ns);
+        let (flow, _) = self.flows.flow(of.remote.0, now_ns);
+        flow.idleness.touch(now_ns);
         let message_id = of.message_id;
-        if !flow.control(Piece::Receipt { message_id }) {
+        if !flow.queue.answer(Piece::Receipt { message_id }) {
             return Err(PostError::Busy);
         }
-        self.settle(of.remote.0, now_ns, true);
+        self.flows.settle(of.remote.0, now_ns, true);
         Ok(())
     }
 
-    /// Tells how many bytes of this remote's messages the owner keeps unread: that much less may come (srd-protocol 11.3).
-    pub fn set_unread(&mut self, now_ns: u64, remote: Remote, bytes: u64) {
-        let Ok((flow, shared)) = self.known_flow(remote.0) else {
-            return;
-        };
-        let window = shared.config.memory.receive_window_bytes;
-        if flow.inbox.set_unread(bytes, window) {
-            flow.received.want_now();
-            self.settle(remote.0, now_ns, true);
-        }
-    }
-
-    /// How far this receiver is behind: 0 not at all, 64 halve, 127 nearly stop (srd-protocol 10.6).
+    /// How far this receiver is behind: 0 not at all, 64 halve, 127 nearly stop (srd-protocol
+    /// 10.6).
     pub fn set_penalty(&mut self, penalty: u8) {
-        self.shared.penalty = penalty.min(127);
+        self.flows.shared.penalty = penalty.min(127);
     }
 
-    /// Takes a datagram that has just arrived; `from` is the address it came from. Fast path.
+    /// Takes a datagram; `origin` is the address it came from, if it has just arrived. A driver
+    /// that knows for how long it has waited in a socket (SO_TIMESTAMPNS) says so: that is no delay
+    /// of the network, and must not slow the sender down. Fast path.
     pub fn handle_datagram<'d>(
         &mut self,
         now_ns: u64,
-        from: SocketAddr,
+        origin: impl Into<Origin>,
         datagram: &'d [u8],
     ) -> Arrival<'d> {
-        self.handle_waiting_datagram(now_ns, Origin { from, waited_ns: 0 }, datagram)
-    }
-
-    /// Takes a datagram that has waited in a socket. A driver that knows for how long (SO_TIMESTAMPNS) says so here: it
-    /// is no delay of the network, and must not slow the sender down. Fast path.
-    pub fn handle_waiting_datagram<'d>(
-        &mut self,
-        now_ns: u64,
-        origin: Origin,
-        datagram: &'d [u8],
-    ) -> Arrival<'d> {
-        self.shared.statistics.received_count += 1;
+        let origin = origin.into();
+        let statistics = &mut self.flows.shared.statistics;
+        statistics.received_count += 1;
         let Ok(packet) = Packet::parse(datagram) else {
-            self.shared.statistics.malformed_count += 1;
+            statistics.malformed_count += 1;
             return Arrival::Nothing;
         };
-        let came = Came {
-            from: origin.from,
-            now_ns,
-            bytes: datagram.len(),
+        let mut contact = Contact {
+            flows: &mut self.flows,
+            replies: &mut self.replies,
+            packet: &packet,
+            came: Came {
+                from: origin.from,
+                now_ns,
+                bytes: datagram.len(),
+            },
         };
-        let Some(index) = self.locate(&packet, came) else {
-            self.shared.statistics.foreign_count += 1;
+        let Some(index) = contact.locate() else {
+            self.flows.shared.statistics.foreign_count += 1;
             return Arrival::Nothing;
         };
-        let (flow, shared) = self.flow(index, now_ns);
+        let (flow, shared) = self.flows.flow(index, now_ns);
         let moment = Moment {
             now_ns,
             waited_ns: origin.waited_ns,
             datagram_bytes: datagram.len(),
-            is_news: false,
         };
         let arrival = flow.on_packet(shared, &packet, moment);
-        self.grant(now_ns);
-        self.settle(index, now_ns, true);
+        self.flows.grant(now_ns);
+        self.flows.settle(index, now_ns, true);
         arrival
     }
 
@@ -307,113 +206,73 @@ impl Machine {
         self.poll_transmit_to(now_ns, &mut place).then_some(place)
     }
 
-    /// The same, written to a place of the caller's, which is used again and again: datagrams are large. Answers whether there is
-    /// one. Fast path.
+    /// The same, written to a place of the caller's, which is used again and again: datagrams are
+    /// large. Answers whether there is one. Fast path.
     pub fn poll_transmit_to(&mut self, now_ns: u64, place: &mut Transmit) -> bool {
-        if self.has_to_say()
-            && let Some(said) = self.say()
+        if !self.replies.is_empty()
+            && let Some(reply) = self.replies.pop()
         {
-            *place = said;
+            *place = reply;
             return true;
         }
-        while let Some(index) = self.turns.front().copied() {
-            let slot = &mut self.slots[index as usize];
-            if let Some(flow) = &mut slot.flow
-                && flow.poll(&mut self.shared, now_ns, place)
-            {
-                // Remotes take turns by batch: whoever has begun one ends it.
-                if self.turns.len() > 1 && !flow.sender.batch_is_open() {
-                    self.turns.rotate_left(1);
-                }
-                self.settle(index, now_ns, false);
-                return true;
-            }
-            slot.in_turn = false;
-            self.turns.pop_front();
-            self.settle(index, now_ns, false);
-        }
-        false
+        self.flows.poll_transmit(now_ns, place)
+    }
+
+    /// All that `poll_transmit` gave out at `sent_ns` has left by `left_ns`. A driver that can tell
+    /// says so: what a host takes to copy and to hand on is no queue, and must not slow the sender
+    /// down. Fast path.
+    #[inline]
+    pub fn handle_sent(&mut self, sent_ns: u64, left_ns: u64) {
+        self.flows.shared.send_delays.add(sent_ns, left_ns);
+    }
+
+    /// Whether `poll_transmit` would surely find nothing: a driver that has just had a datagram, or
+    /// has handed in one, may go by that instead of asking, which costs more. Where several remotes
+    /// may have something to send it always says no. Fast path.
+    #[inline]
+    pub fn is_at_rest(&self, now_ns: u64) -> bool {
+        self.replies.is_empty() && self.flows.is_at_rest(now_ns)
     }
 
     /// What has happened, oldest first.
     #[inline]
     pub fn poll_event(&mut self) -> Option<Event> {
-        if self.shared.events.is_empty() {
-            return None;
-        }
-        let event = self.shared.events.pop_front();
-        if matches!(event, Some(Event::Message { .. } | Event::Offer { .. })) {
-            self.shared.ordered_event_count -= 1;
-        }
-        event
+        self.flows.shared.events.pop()
     }
 
-    /// Counts since the machine began.
-    pub fn statistics(&self) -> Statistics {
-        self.shared.statistics
-    }
-
-    /// Our incarnation.
-    pub fn incarnation(&self) -> u64 {
-        self.shared.incarnation
-    }
-
-    /// Payload bytes of messages that wait for their turn or for their other segments.
-    pub fn held_bytes(&self) -> u64 {
-        self.shared.held_bytes
-    }
-
-    /// Whether anything is under way with anybody.
-    pub fn is_busy(&self) -> bool {
-        self.slots
-            .iter()
-            .any(|slot| slot.flow.as_ref().is_some_and(|flow| flow.is_busy()))
-    }
-
-    /// Gives credit to accepted messages in turn (srd-protocol 11.1).
+    /// A remote with which there are several pairs of addresses, and where its ports are: the
+    /// driver is to say with [`RemoteControl::set_routes`] which paths this host's routes allow;
+    /// until then those between the first addresses are used (srd-protocol 17.3).
     #[inline]
-    pub(crate) fn grant(&mut self, now_ns: u64) {
-        if !self.grants.is_empty() {
-            self.grant_in_turn(now_ns);
-        }
+    pub fn next_unrouted(&mut self) -> Option<(Remote, [SocketAddr; PORT_COUNT])> {
+        let index = self.flows.shared.unrouted.pop()?;
+        let identity = self.flows.remotes.get(index)?.identity();
+        let port = |index| identity.target(Path::from_ports(0, index as u8));
+        Some((Remote(index), core::array::from_fn(port)))
     }
 
-    fn grant_in_turn(&mut self, now_ns: u64) {
-        while self.shared.pool.has_room() {
-            let Some(index) = self.grants.pop_front() else {
-                return;
-            };
-            let Some(flow) = self.slots[index as usize].flow.as_mut() else {
-                continue;
-            };
-            if !flow.account.wants() {
-                flow.awaits_grant = false;
-                continue;
-            }
-            // A sender with much unused credit hears of more with its next acknowledgement.
-            if flow.account.outstanding_bytes() < GRANT_SOON_BYTES {
-                flow.received.want_now();
-            }
-            flow.account.grant(&mut self.shared.pool, now_ns);
-            self.grants.push_back(index);
-            self.settle(index, now_ns, true);
-        }
+    /// Does what is due by now.
+    pub fn handle_timeout(&mut self, now_ns: u64) {
+        self.flows.handle_timeout(now_ns);
     }
 
-    /// The flow of a remote, unfolded if need be.
-    pub(crate) fn flow(&mut self, index: u32, now_ns: u64) -> (&mut Flow, &mut Shared) {
-        let Slot { flow, rest, .. } = &mut self.slots[index as usize];
-        let shared = &mut self.shared;
-        let flow = flow.get_or_insert_with(|| Box::new(Flow::new(index, rest, shared, now_ns)));
-        (flow, shared)
+    /// Does what is due by now up to the first deadline at which silence, loss or death is judged;
+    /// answers whether there is one. All that has arrived must be handed in before that is done
+    /// (srd-protocol 8.6), but not for what is done here: most deadlines have moved, or something
+    /// merely wants to leave. Fast path.
+    pub fn handle_moved_timeouts(&mut self, now_ns: u64) -> bool {
+        self.flows.handle_moved_timeouts(now_ns)
     }
 
-    pub(crate) fn known_flow(&mut self, index: u32) -> Result<(&mut Flow, &mut Shared), PostError> {
-        let slot = self
-            .slots
-            .get_mut(index as usize)
-            .ok_or(PostError::Unknown)?;
-        let flow = slot.flow.as_deref_mut().ok_or(PostError::Unknown)?;
-        Ok((flow, &mut self.shared))
+    /// When to call `handle_timeout`; `None` if nothing is under way. May name a time at which
+    /// nothing is due any more.
+    pub fn poll_timeout(&self) -> Option<u64> {
+        self.flows.deadline_ns()
+    }
+
+    /// Says farewell to every remote that may count on us, with the next `poll_transmit`
+    /// (srd-protocol 13.4). What is under way fails. For an endpoint that closes; slow path.
+    pub fn farewell(&mut self, now_ns: u64) {
+        say_farewell(&mut self.flows, &mut self.replies, now_ns);
     }
 }

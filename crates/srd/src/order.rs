@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Brings arriving messages into their sender's order (FI_ORDER_SAS; srd-protocol 12.2). Called by receive.
+//! Brings arriving messages into their sender's order (FI_ORDER_SAS; srd-protocol 12.2). Called by
+//! receive.
 
 use std::collections::VecDeque;
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages on their way out: what of them is sent, acknowledged, accepted, complete (srd-protocol 12). Called by flow.
+//! Messages on their way out: what of them is sent, acknowledged, accepted, complete (srd-protocol
+//! 12). Called by send_queue and transmit.
 
 use std::collections::VecDeque;
 
-use weft_wire::Message;
+use weft_wire::{Body, Data, Message, Receipt, Refusal, Segment};
 
 use crate::config::{MESSAGE_COST_LEAST, MESSAGE_LIMIT, TURN_BYTES};
+use crate::events::Payload;
 use crate::sent::Piece;
 
 /// How a message travels (srd-protocol 12.1).
@@ -136,6 +138,52 @@ impl OutgoingTable {
 
     pub(crate) fn get(&self, slot: u8) -> Option<&Outgoing> {
         self.slots.get(usize::from(slot))?.as_ref()
+    }
+
+    /// What a piece is on the wire; `None` for an accept, which the receiver knows.
+    pub(crate) fn body(&self, piece: &Piece) -> Option<Body> {
+        let message = |slot: u8| {
+            // A piece holds its slot until it is acknowledged.
+            self.get(slot).expect("a piece's message is there").message
+        };
+        Some(match *piece {
+            Piece::Eager { slot } => Body::Eager(message(slot)),
+            Piece::Segment { slot, offset, .. } => Body::Segment(Segment {
+                message: message(slot),
+                offset_bytes: offset,
+            }),
+            Piece::Offer { slot } => Body::Offer(message(slot)),
+            Piece::Data { slot, offset, .. } => {
+                let landing = match self.get(slot).map(|outgoing| outgoing.form) {
+                    Some(Form::Accepted { landing }) => landing,
+                    _ => 0,
+                };
+                Body::Data(Data {
+                    landing,
+                    offset_bytes: offset,
+                })
+            }
+            Piece::Receipt { message_id } => Body::Receipt(Receipt { message_id }),
+            Piece::Refusal { message_id, reason } => Body::Refusal(Refusal { message_id, reason }),
+            Piece::Accept { .. } => return None,
+        })
+    }
+
+    /// Which bytes of the owner's a piece carries.
+    pub(crate) fn payload(&self, piece: &Piece) -> Option<Payload> {
+        let outgoing = self.get(piece.message_slot()?)?;
+        let (offset_bytes, length_bytes) = match *piece {
+            Piece::Eager { .. } => (0, outgoing.message.length_bytes as u32),
+            Piece::Segment { length, offset, .. } | Piece::Data { length, offset, .. } => {
+                (offset, u32::from(length))
+            }
+            _ => return None,
+        };
+        (length_bytes > 0).then_some(Payload {
+            token: outgoing.token,
+            offset_bytes,
+            length_bytes,
+        })
     }
 
     /// A piece is put into a packet for the first time.

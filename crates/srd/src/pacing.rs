@@ -6,7 +6,7 @@ use crate::config::BATCH_BYTES;
 /// What a pace is made of.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
-    pub(crate) window_bytes: u64,
+    pub(crate) cwnd_bytes: u64,
     pub(crate) srtt_ns: u64,
     /// What keeps to one path.
     pub(crate) batch_bytes: u64,
@@ -29,7 +29,7 @@ impl Pacing {
     /// trip.
     pub(crate) fn on_sent(&mut self, now_ns: u64, bytes: u64, pace: Pace) {
         let Pace {
-            window_bytes,
+            cwnd_bytes,
             srtt_ns,
             batch_bytes,
         } = pace;
@@ -38,10 +38,10 @@ impl Pacing {
         }
         let spread = |bytes: u64| {
             // No overflow: srtt is at most 4 s (loss.rs), bytes below 2^20.
-            bytes * 4 * srtt_ns / (5 * window_bytes.max(1))
+            bytes * 4 * srtt_ns / (5 * cwnd_bytes.max(1))
         };
-        // What is larger than the slack is a packet alone, and what ends its message need not wait for it. A batch leaves
-        // by one call, at one time: the pace must not take it apart.
+        // What is larger than the slack is a packet alone, and what ends its message need not wait
+        // for it. A batch leaves by one call, at one time: the pace must not take it apart.
         let slack_ns = spread(
             bytes
                 .max(2 * u64::from(BATCH_BYTES))
@@ -62,9 +62,9 @@ impl Pacing {
 mod tests {
     use super::*;
 
-    fn pace(window_bytes: u64, srtt_ns: u64, batch_bytes: u64) -> Pace {
+    fn pace(cwnd_bytes: u64, srtt_ns: u64, batch_bytes: u64) -> Pace {
         Pace {
-            window_bytes,
+            cwnd_bytes,
             srtt_ns,
             batch_bytes,
         }

@@ -1,37 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The 64 paths of a flow: which one a batch takes, how each fares, when to ask after one (srd-protocol 10.1 to 10.3).
-//!
-//! Called by flow and loss. Sources: REPS (ring of known-good paths), MRC (health in four states).
+//! The 64 paths of a flow: which one a batch takes, and which one a retransmission (srd-protocol
+//! 8.5, 10.1). Called by sender and loss. Source: REPS (ring of known-good paths).
 
 use weft_wire::{PATH_COUNT, Path, PortAddresses};
 
-use crate::path_state::States;
+use crate::path_health::PathHealth;
 use crate::random::Random;
-use crate::timers::NEVER;
 
 /// Known-good paths kept in order of arrival (srd-protocol 15; specified: REPS).
 const RING: usize = 8;
 /// Paths remembered for retransmissions (chosen: of so many some work when one way of four breaks).
 const PROVEN: usize = 8;
-/// Answers in a row that did not come back on a path's own way, after which it is suspect (srd-protocol 10.2).
-const STRIKES: u8 = 2;
-/// Unanswered probes that make a path denied (srd-protocol 10.2).
-const DENY_AFTER: u8 = 20;
-/// Longest wait between probes of a suspect path, and the wait for a denied one (srd-protocol 10.2).
-const SUSPECT_PROBE_NS: u64 = 1_000_000_000;
-const DENIED_PROBE_NS: u64 = 10_000_000_000;
-/// The first probe comes no sooner than this (chosen: a round trip of a fast network).
-const PROBE_LEAST_NS: u64 = 20_000;
-
-/// How a path fares (srd-protocol 10.2).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Health {
-    Good,
-    Skip,
-    Suspect,
-    Denied,
-}
-
 /// A path that carried a packet there and its answer back, and when that packet left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Proof {
@@ -42,23 +21,65 @@ struct Proof {
 /// All paths of one flow.
 #[derive(Debug)]
 pub(crate) struct Paths {
-    states: States,
+    pub(crate) health: PathHealth,
     order: [u8; PATH_COUNT],
     cursor: u8,
     /// How many of `order` may be used.
     open_count: u8,
     /// Those that lead from one host to the other (srd-protocol 17.3).
     allowed: u64,
+    known_good: KnownGood,
+    proven: Proven,
+}
+
+/// Paths that answered without a queue, in the order of their answers.
+#[derive(Debug, Default)]
+struct KnownGood {
     ring: [u8; RING],
-    ring_length: u8,
-    /// The last paths that answered, newest first.
-    proven: [Option<Proof>; PROVEN],
-    next_probe_ns: u64,
+    length: u8,
+}
+
+impl KnownGood {
+    /// Adds a path, if it is not there yet; the oldest one goes where there is no room.
+    fn push(&mut self, path: u8) {
+        if self.ring[..usize::from(self.length)].contains(&path) {
+            return;
+        }
+        if usize::from(self.length) == RING {
+            self.pop();
+        }
+        self.ring[usize::from(self.length)] = path;
+        self.length += 1;
+    }
+
+    /// Takes the oldest one out.
+    fn pop(&mut self) -> Option<u8> {
+        let path = (self.length > 0).then_some(self.ring[0])?;
+        self.ring.copy_within(1.., 0);
+        self.length -= 1;
+        Some(path)
+    }
+}
+
+/// The last paths that answered, newest first.
+#[derive(Debug, Default)]
+struct Proven([Option<Proof>; PROVEN]);
+
+impl Proven {
+    fn add(&mut self, path: Path, sent_ns: u64) {
+        let known = |proof: &Option<Proof>| proof.is_some_and(|proof| proof.path == path);
+        // What goes alone keeps to one path.
+        if !known(&self.0[0]) {
+            let place = self.0.iter().position(known).unwrap_or(PROVEN - 1);
+            self.0[..=place].rotate_right(1);
+        }
+        self.0[0] = Some(Proof { path, sent_ns });
+    }
 }
 
 impl Paths {
-    /// Paths in a random order, of which only those to the remote's first port are open, from ports of ours at the first
-    /// address (srd-protocol 6.1, 17.2).
+    /// Paths in a random order, of which only those to the remote's first port are open, from ports
+    /// of ours at the first address (srd-protocol 6.1, 17.2).
     pub(crate) fn new(addresses: &PortAddresses, random: &mut Random) -> Self {
         let mut order = [0; PATH_COUNT];
         for (index, path) in order.iter_mut().enumerate() {
@@ -66,15 +87,13 @@ impl Paths {
         }
         random.shuffle(&mut order);
         let mut paths = Self {
-            states: States::new(),
+            health: PathHealth::new(),
             order,
             cursor: 0,
             open_count: PATH_COUNT as u8,
             allowed: u64::MAX,
-            ring: [0; RING],
-            ring_length: 0,
-            proven: [None; PROVEN],
-            next_probe_ns: NEVER,
+            known_good: KnownGood::default(),
+            proven: Proven::default(),
         };
         let first = |path: &u8| path % 8 == 0 && addresses.number(path / 8) == 0;
         paths.open_count = paths.order.iter().filter(|path| first(path)).count() as u8;
@@ -86,7 +105,8 @@ impl Paths {
         paths
     }
 
-    /// The remote's ports are known: opens `count` of the allowed paths, which are a set (srd-protocol 6.2, 17.3).
+    /// The remote's ports are known: opens `count` of the allowed paths, which are a set
+    /// (srd-protocol 6.2, 17.3).
     pub(crate) fn open(&mut self, allowed: u64, count: u8, random: &mut Random) {
         random.shuffle(&mut self.order);
         self.order.sort_by_key(|path| allowed >> path & 1 == 0);
@@ -107,51 +127,38 @@ impl Paths {
         self.open_count = self.open_count.min(count.max(1));
     }
 
-    fn usable(&self, path: u8, now_ns: u64) -> bool {
-        let state = &self.states[usize::from(path)];
-        if self.allowed >> path & 1 == 0 {
-            return false;
-        }
-        match state.health {
-            Health::Good => true,
-            Health::Skip => state.until_ns <= now_ns,
-            Health::Suspect | Health::Denied => false,
-        }
-    }
-
     /// Whether nothing is known against a path.
     #[inline]
     pub(crate) fn is_usable(&self, path: Path, now_ns: u64) -> bool {
-        self.usable(path.number(), now_ns)
+        self.may_use(path) && self.health.is_usable(path.number(), now_ns)
     }
 
-    /// The path for the next batch, another one than `avoid` where there is one: of the next two in turn the quicker one. Paths
-    /// that share a link then carry less the longer its queue, whatever share of the paths hashes to it. Fast path.
+    /// The path for the next batch, another one than `avoid` where there is one: of the next two in
+    /// turn the quicker one. Paths that share a link then carry less the longer its queue, whatever
+    /// share of the paths hashes to it. Fast path.
     pub(crate) fn pick(&mut self, now_ns: u64, avoid: Option<Path>) -> Path {
-        let avoid = avoid.map(Path::number);
         if let Some(path) = self.pick_known_good(now_ns, avoid) {
             return path;
         }
         let chosen = self.next_in_turn(now_ns, avoid).map(|first| {
             let after_first = self.cursor;
-            let rtt_ns = |paths: &Self, path: u8| paths.states[usize::from(path)].rtt_ns;
             match self.next_in_turn(now_ns, avoid) {
-                Some(second) if rtt_ns(self, second) < rtt_ns(self, first) => second,
+                Some(second) if self.rtt_ns(second) < self.rtt_ns(first) => second,
                 _ => {
                     self.cursor = after_first;
                     first
                 }
             }
         });
-        from(chosen.unwrap_or_else(|| self.last_resort(avoid)))
+        chosen.unwrap_or_else(|| self.last_resort(avoid))
     }
 
     /// The next path in the shuffled order that may be used.
-    fn next_in_turn(&mut self, now_ns: u64, avoid: Option<u8>) -> Option<u8> {
+    fn next_in_turn(&mut self, now_ns: u64, avoid: Option<Path>) -> Option<Path> {
         for _ in 0..self.open_count {
-            let path = self.order[usize::from(self.cursor)];
+            let path = from(self.order[usize::from(self.cursor)]);
             self.cursor = (self.cursor + 1) % self.open_count;
-            if Some(path) != avoid && self.usable(path, now_ns) {
+            if Some(path) != avoid && self.is_usable(path, now_ns) {
                 return Some(path);
             }
         }
@@ -160,29 +167,26 @@ impl Paths {
 
     /// Where none may be used.
     #[cold]
-    fn last_resort(&self, avoid: Option<u8>) -> u8 {
+    fn last_resort(&self, avoid: Option<Path>) -> Path {
         let open = (0..self.open_count).map(|step| (self.cursor + step) % self.open_count);
-        let mut others = open.map(|place| self.order[usize::from(place)]);
+        let mut others = open.map(|place| from(self.order[usize::from(place)]));
         others
             .find(|path| Some(*path) != avoid)
-            .unwrap_or(self.order[0])
+            .unwrap_or(from(self.order[0]))
     }
 
-    fn pick_known_good(&mut self, now_ns: u64, avoid: Option<u8>) -> Option<Path> {
-        while self.ring_length > 0 {
-            let path = self.ring[0];
-            self.ring.copy_within(1.., 0);
-            self.ring_length -= 1;
-            if Some(path) != avoid && self.usable(path, now_ns) {
-                return Some(from(path));
+    fn pick_known_good(&mut self, now_ns: u64, avoid: Option<Path>) -> Option<Path> {
+        while let Some(path) = self.known_good.pop().map(from) {
+            if Some(path) != avoid && self.is_usable(path, now_ns) {
+                return Some(path);
             }
         }
         None
     }
 
-    /// The path for a retransmission of what left at `sent_ns`: one that carried something later than that, there and
-    /// back, so that what swallowed the packet does not swallow it again; another one with every attempt
-    /// (srd-protocol 8.5).
+    /// The path for a retransmission of what left at `sent_ns`: one that carried something later
+    /// than that, there and back, so that what swallowed the packet does not swallow it again;
+    /// another one with every attempt (srd-protocol 8.5).
     pub(crate) fn pick_again(
         &mut self,
         now_ns: u64,
@@ -190,8 +194,8 @@ impl Paths {
         sent_ns: u64,
         attempt: u32,
     ) -> Path {
-        let fits = |proof: &Proof| proof.path != avoid && self.usable(proof.path.number(), now_ns);
-        let proofs = || self.proven.iter().flatten().filter(|proof| fits(proof));
+        let fits = |proof: &Proof| proof.path != avoid && self.is_usable(proof.path, now_ns);
+        let proofs = || self.proven.0.iter().flatten().filter(|proof| fits(proof));
         let later = || proofs().filter(|proof| proof.sent_ns > sent_ns);
         let count = later().count();
         let chosen = if count > 0 {
@@ -204,120 +208,20 @@ impl Paths {
         chosen.unwrap_or_else(|| self.pick(now_ns, Some(avoid)))
     }
 
-    /// Whether packets sent on this path at this time are overtaken by a later one on it (srd-protocol 8.1).
-    #[inline]
-    pub(crate) fn overtaken(&self, path: Path, sent_ns: u64) -> bool {
-        sent_ns < self.states[path.index()].delivered_ns
-    }
-
     /// The path's own round trip, 0 if unknown.
     #[inline]
     pub(crate) fn rtt_ns(&self, path: Path) -> u64 {
-        u64::from(self.states[path.index()].rtt_ns)
+        self.health.rtt_ns(path.number())
     }
 
-    /// A transmission of this path and time has arrived.
-    pub(crate) fn on_delivered(&mut self, path: Path, sent_ns: u64) {
-        let state = &mut self.states[path.index()];
-        state.delivered_ns = state.delivered_ns.max(sent_ns);
-        let condemned = matches!(state.health, Health::Suspect | Health::Denied);
-        if condemned && sent_ns > state.since_ns {
-            state.health = Health::Good;
-            state.probe_count = 0;
-        }
-    }
-
-    /// An echo of what left at `sent_ns`: the path's round trip, and whether its queueing delay is below the target.
+    /// An echo of what left at `sent_ns`: the path's round trip, and whether its queueing delay is
+    /// below the target.
     pub(crate) fn on_echo(&mut self, path: Path, sent_ns: u64, rtt_ns: u64, below_target: bool) {
-        let known = |proof: &Option<Proof>| proof.is_some_and(|proof| proof.path == path);
-        // What goes alone keeps to one path.
-        if !known(&self.proven[0]) {
-            let place = self.proven.iter().position(known).unwrap_or(PROVEN - 1);
-            self.proven[..=place].rotate_right(1);
+        self.proven.add(path, sent_ns);
+        let is_good = self.health.on_round_trip(path, rtt_ns);
+        if below_target && is_good {
+            self.known_good.push(path.number());
         }
-        self.proven[0] = Some(Proof { path, sent_ns });
-        let state = &mut self.states[path.index()];
-        state.strike_count = 0;
-        let sample = rtt_ns.min(u64::from(u32::MAX)) as u32;
-        state.rtt_ns = match state.rtt_ns {
-            0 => sample,
-            known => known - known / 4 + sample / 4,
-        };
-        let length = usize::from(self.ring_length);
-        let present = self.ring[..length].contains(&path.number());
-        if !below_target || present || state.health != Health::Good {
-            return;
-        }
-        if length == RING {
-            self.ring.copy_within(1.., 0);
-            self.ring_length -= 1;
-        }
-        self.ring[usize::from(self.ring_length)] = path.number();
-        self.ring_length += 1;
-    }
-
-    /// A packet of this path arrived, but its answer came back only over another path: once is chance.
-    pub(crate) fn strike(&mut self, path: Path, now_ns: u64, srtt_ns: u64) -> bool {
-        let state = &mut self.states[path.index()];
-        state.strike_count = state.strike_count.saturating_add(1);
-        state.strike_count >= STRIKES && self.suspect(path, now_ns, srtt_ns)
-    }
-
-    /// Slower than the rest (srd-protocol 10.7), or lossy under load: passed over for one srtt.
-    pub(crate) fn skip(&mut self, path: Path, now_ns: u64, srtt_ns: u64) {
-        let state = &mut self.states[path.index()];
-        if matches!(state.health, Health::Good | Health::Skip) {
-            state.health = Health::Skip;
-            state.until_ns = now_ns + srtt_ns;
-        }
-    }
-
-    /// Lossy without load, or silent while others answered. Answers whether that is news.
-    pub(crate) fn suspect(&mut self, path: Path, now_ns: u64, srtt_ns: u64) -> bool {
-        let state = &mut self.states[path.index()];
-        if matches!(state.health, Health::Suspect | Health::Denied) {
-            return false;
-        }
-        state.health = Health::Suspect;
-        state.since_ns = now_ns;
-        state.until_ns = now_ns + srtt_ns.max(PROBE_LEAST_NS);
-        state.probe_count = 0;
-        state.strike_count = 0;
-        self.next_probe_ns = self.next_probe_ns.min(state.until_ns);
-        true
-    }
-
-    /// When a path wants to be asked after.
-    pub(crate) fn next_probe_ns(&self) -> u64 {
-        self.next_probe_ns
-    }
-
-    /// The path to probe now, if one is due; sets its next probe.
-    pub(crate) fn take_probe(&mut self, now_ns: u64, srtt_ns: u64) -> Option<Path> {
-        if now_ns < self.next_probe_ns {
-            return None;
-        }
-        let mut chosen = None;
-        let mut next_ns = NEVER;
-        for state in self.states.known_mut() {
-            if !matches!(state.health, Health::Suspect | Health::Denied) {
-                continue;
-            }
-            if chosen.is_none() && state.until_ns <= now_ns {
-                chosen = Some(from(state.path));
-                state.probe_count = state.probe_count.saturating_add(1);
-                if state.probe_count > DENY_AFTER {
-                    state.health = Health::Denied;
-                    state.until_ns = now_ns + DENIED_PROBE_NS;
-                } else {
-                    let wait_ns = srtt_ns.max(PROBE_LEAST_NS) << state.probe_count;
-                    state.until_ns = now_ns + wait_ns.min(SUSPECT_PROBE_NS);
-                }
-            }
-            next_ns = next_ns.min(state.until_ns);
-        }
-        self.next_probe_ns = next_ns;
-        chosen
     }
 
     /// Paths that may be used.
@@ -328,22 +232,7 @@ impl Paths {
     /// Open paths that are neither suspect nor denied.
     pub(crate) fn good_count(&self) -> u32 {
         let open = self.order[..usize::from(self.open_count)].iter();
-        let good = open.filter(|path| {
-            let health = self.states[usize::from(**path)].health;
-            matches!(health, Health::Good | Health::Skip)
-        });
-        good.count() as u32
-    }
-
-    /// Bytes outside of this structure.
-    pub(crate) fn footprint_bytes(&self) -> usize {
-        self.states.footprint_bytes()
-    }
-
-    /// Health of a path, for tests and counters.
-    #[cfg(test)]
-    pub(crate) fn health(&self, path: Path) -> Health {
-        self.states[path.index()].health
+        open.filter(|path| self.health.is_good(**path)).count() as u32
     }
 }
 
@@ -354,6 +243,7 @@ fn from(number: u8) -> Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::path_health::Health;
 
     fn paths() -> Paths {
         let mut random = Random::new(1);
@@ -408,28 +298,28 @@ mod tests {
     fn a_suspect_path_carries_probes_only_until_something_arrives() {
         let mut paths = paths();
         let bad = from(5);
-        assert!(paths.suspect(bad, 1_000_000, 30_000));
-        assert!(!paths.suspect(bad, 1_000_000, 30_000));
+        assert!(paths.health.suspect(bad, 1_000_000, 30_000));
+        assert!(!paths.health.suspect(bad, 1_000_000, 30_000));
         for _ in 0..200 {
             assert_ne!(paths.pick(2_000_000, None), bad);
         }
-        assert_eq!(paths.take_probe(1_000_000, 30_000), None);
-        assert_eq!(paths.take_probe(1_030_000, 30_000), Some(bad));
-        assert_eq!(paths.take_probe(1_030_000, 30_000), None);
-        paths.on_delivered(bad, 999_999);
-        assert_eq!(paths.health(bad), Health::Suspect);
-        paths.on_delivered(bad, 1_030_000);
-        assert_eq!(paths.health(bad), Health::Good);
+        assert_eq!(paths.health.take_probe(1_000_000, 30_000), None);
+        assert_eq!(paths.health.take_probe(1_030_000, 30_000), Some(bad));
+        assert_eq!(paths.health.take_probe(1_030_000, 30_000), None);
+        paths.health.on_delivered(bad, 999_999);
+        assert_eq!(paths.health.of(bad), Health::Suspect);
+        paths.health.on_delivered(bad, 1_030_000);
+        assert_eq!(paths.health.of(bad), Health::Good);
     }
 
     #[test]
     fn a_path_that_never_answers_is_denied_and_asked_rarely() {
         let mut paths = paths();
-        paths.suspect(from(5), 0, 30_000);
+        paths.health.suspect(from(5), 0, 30_000);
         let mut probes = 0;
-        while paths.health(from(5)) != Health::Denied {
-            let now_ns = paths.next_probe_ns();
-            assert!(paths.take_probe(now_ns, 30_000).is_some());
+        while paths.health.of(from(5)) != Health::Denied {
+            let now_ns = paths.health.next_probe_ns();
+            assert!(paths.health.take_probe(now_ns, 30_000).is_some());
             probes += 1;
         }
         assert_eq!(probes, 21);
@@ -464,7 +354,7 @@ mod tests {
     fn when_every_path_is_suspect_one_is_still_found() {
         let mut paths = paths();
         for number in 0..64 {
-            paths.suspect(from(number), 0, 1);
+            paths.health.suspect(from(number), 0, 1);
         }
         assert_ne!(paths.pick(0, Some(from(1))), from(1));
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Seeded pseudo-random numbers for path orders; not for secrets. xorshift64* (Vigna 2016). Called by path.
+//! Seeded pseudo-random numbers for path orders; not for secrets. xorshift64* (Vigna 2016). Called
+//! by path.
 
 /// A sequence that depends on nothing but its seed, so that runs can be repeated.
 #[derive(Clone, Debug)]

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which bytes of a message have arrived, as ranges; and messages put together from segments (srd-protocol 12.4, 12.5).
+//! Which bytes of a message have arrived, as ranges; and messages put together from segments
+//! (srd-protocol 12.4, 12.5).
 //!
 //! Called by order (segments) and by landing (data).
 
 use weft_wire::Message;
 
-/// Ranges of one message kept apart (srd-protocol 14.4). Chosen: an honest sender has a hole per batch under way,
-/// and 1024 sequences of 1 KiB are 64 batches.
+/// Ranges of one message kept apart (srd-protocol 14.4). Chosen: an honest sender has a hole per
+/// batch under way, and 1024 sequences of 1 KiB are 64 batches.
 pub(crate) const RANGE_LIMIT: usize = 128;
 
 /// Disjoint ranges in ascending order, none of which touch.

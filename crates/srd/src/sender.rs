@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! All that decides when packets of a flow leave and on which path; loss.rs feeds it, transmit.rs asks it.
+//! All that decides when packets of a flow leave and on which path; loss.rs feeds it, transmit.rs
+//! asks it (RFC 9002, 6 and 7).
 
 use weft_wire::Path;
 
@@ -8,14 +9,14 @@ use crate::pacing::{Pace, Pacing};
 use crate::path::Paths;
 use crate::random::Random;
 use crate::sent::{Fate, Piece, Sent, SentRing};
-use crate::sizing::Sizing;
 use crate::timers::{NEVER, RoundTrip};
 use crate::window::Window;
 
-/// A window is spread over at least so many paths where packets are small enough (chosen by simulation of permutations).
+/// A window is spread over at least so many paths where packets are small enough (chosen by
+/// simulation of permutations).
 const BATCHES_PER_WINDOW: u64 = 32;
-/// The same where hosts take longer than the network: then fewer calls are worth more than more paths (chosen: a batch in each
-/// host's hands, and one on its way to each).
+/// The same where hosts take longer than the network: then fewer calls are worth more than more
+/// paths (chosen: a batch in each host's hands, and one on its way to each).
 const BATCHES_PER_WINDOW_HOSTS: u64 = 4;
 
 /// Hosts are slower than the network when they take so many times as long (chosen).
@@ -28,7 +29,8 @@ pub(crate) const HOSTS_MOST_NS: u64 = 100_000;
 pub(crate) struct Sender {
     pub(crate) ring: SentRing,
     pub(crate) in_flight_bytes: u64,
-    /// The most that was in flight since `tried_from` was the next sequence: what the network was tried with.
+    /// The most that was in flight since `tried_from` was the next sequence: what the network was
+    /// tried with.
     tried_bytes: u64,
     tried_from: u64,
     /// Of reliable packets, retransmissions included: no honest remote has received more.
@@ -41,7 +43,6 @@ pub(crate) struct Sender {
     pub(crate) paths: Paths,
     batch: Batch,
     pub(crate) clocks: Clocks,
-    pub(crate) sizing: Sizing,
     /// To be sent at once, whatever the window: tail probe or time-out.
     pub(crate) urgent: Option<u64>,
 }
@@ -58,7 +59,8 @@ struct Batch {
 /// What loss detection remembers of time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clocks {
-    /// Last acknowledgement, time-out, or first packet after a pause: where tail probe and time-out count from.
+    /// Last acknowledgement, time-out, or first packet after a pause: where tail probe and time-out
+    /// count from.
     pub(crate) base_ns: u64,
     pub(crate) tail_probed: bool,
     /// When a packet across paths will count as lost.
@@ -66,7 +68,8 @@ pub(crate) struct Clocks {
     /// Departure of the newest packet that is known to have arrived.
     pub(crate) delivered_ns: u64,
     pub(crate) last_echo_ns: u64,
-    /// How long the newest echoed packet was away, with what it waited at the remote (RFC 8985: RACK.rtt).
+    /// How long the newest echoed packet was away, with what it waited at the remote (RFC 8985:
+    /// RACK.rtt).
     pub(crate) away_ns: u64,
     /// What a round trip took in the network and in the hosts, smoothed (srd-protocol 10.1).
     network_ns: u64,
@@ -77,7 +80,8 @@ pub(crate) struct Clocks {
 }
 
 impl Clocks {
-    /// Of a round trip so much was the network's, and so much the hosts': calls, sockets, a process that does something else.
+    /// Of a round trip so much was the network's, and so much the hosts': calls, sockets, a process
+    /// that does something else.
     pub(crate) fn share_round_trip(&mut self, network_ns: u64, hosts_ns: u64) {
         self.network_ns = self.network_ns - self.network_ns / 8 + network_ns / 8;
         self.hosts_ns = self.hosts_ns - self.hosts_ns / 8 + hosts_ns / 8;
@@ -116,7 +120,6 @@ impl Sender {
                 lateness_ns: 0,
                 patient_until_ns: 0,
             },
-            sizing: Sizing::default(),
             urgent: None,
         }
     }
@@ -128,7 +131,7 @@ impl Sender {
 
     /// One packet may always be in flight.
     pub(crate) fn window_is_open(&self, bytes: u64) -> bool {
-        self.in_flight_bytes == 0 || self.in_flight_bytes + bytes <= self.window.bytes()
+        self.in_flight_bytes == 0 || self.in_flight_bytes + bytes <= self.window.cwnd_bytes()
     }
 
     /// The path for a new packet: that of the batch, or a new one.
@@ -148,9 +151,9 @@ impl Sender {
         }
     }
 
-    /// A message on its own stays on the path that answered last, or answers on that on which the remote spoke: there
-    /// the caches of both hosts are warm (srd-protocol 10.1). Once that an answer was late is chance, so what counts is the
-    /// path's smoothed round trip.
+    /// A message on its own stays on the path that answered last, or answers on that on which the
+    /// remote spoke: there the caches of both hosts are warm (srd-protocol 10.1). Once that an
+    /// answer was late is chance, so what counts is the path's smoothed round trip.
     fn next_path(&mut self, answer: Option<Path>, now_ns: u64) -> Path {
         if self.in_flight_bytes == 0
             && let Some(path) = answer.or(self.batch.last)
@@ -164,8 +167,8 @@ impl Sender {
         self.paths.pick(now_ns, None)
     }
 
-    /// A small window on few paths would be as lumpy as on one; but what leaves alone, a message of a few packets, is done
-    /// sooner on one path that is warm than on several (srd-protocol 10.1).
+    /// A small window on few paths would be as lumpy as on one; but what leaves alone, a message of
+    /// a few packets, is done sooner on one path that is warm than on several (srd-protocol 10.1).
     fn batch_bytes(&self, packet_bytes: u16) -> u32 {
         let share = self.share_bytes() as u32;
         let alone = self.in_flight_bytes == 0;
@@ -181,7 +184,7 @@ impl Sender {
         } else {
             BATCHES_PER_WINDOW
         };
-        (self.window.bytes() / count).min(PATH_BATCH_BYTES.into())
+        (self.window.cwnd_bytes() / count).min(PATH_BATCH_BYTES.into())
     }
 
     /// Whether another packet of this size would begin a new batch.
@@ -223,7 +226,7 @@ impl Sender {
     fn count(&mut self, bytes: u16, now_ns: u64) {
         self.sent_bytes += u64::from(bytes);
         let pace = Pace {
-            window_bytes: self.window.bytes(),
+            cwnd_bytes: self.window.cwnd_bytes(),
             srtt_ns: self.round_trip.srtt_ns(),
             batch_bytes: self.share_bytes(),
         };
@@ -252,8 +255,8 @@ impl Sender {
         self.count(bytes, now_ns);
     }
 
-    /// The most that was in flight in the last round trip: acknowledgements are read in bursts, of which the first alone still
-    /// finds all of it in flight.
+    /// The most that was in flight in the last round trip: acknowledgements are read in bursts, of
+    /// which the first alone still finds all of it in flight.
     pub(crate) fn take_tried_bytes(&mut self) -> u64 {
         let tried_bytes = self.tried_bytes;
         if self.ring.first() >= self.tried_from {
@@ -299,20 +302,21 @@ mod tests {
     #[test]
     fn batches_are_large_where_hosts_take_longer_than_the_network_and_only_there() {
         let mut sender = sender();
-        let window_bytes = sender.window.bytes();
-        assert_eq!(sender.share_bytes(), window_bytes / BATCHES_PER_WINDOW);
+        let cwnd_bytes = sender.window.cwnd_bytes();
+        assert_eq!(sender.share_bytes(), cwnd_bytes / BATCHES_PER_WINDOW);
         for _ in 0..64 {
             sender.clocks.share_round_trip(5_000, 40_000);
         }
-        let share_bytes = window_bytes / BATCHES_PER_WINDOW_HOSTS;
+        let share_bytes = cwnd_bytes / BATCHES_PER_WINDOW_HOSTS;
         assert_eq!(sender.share_bytes(), share_bytes);
         for _ in 0..64 {
             sender.clocks.share_round_trip(150_000, 40_000);
         }
-        assert_eq!(sender.share_bytes(), window_bytes / BATCHES_PER_WINDOW);
+        assert_eq!(sender.share_bytes(), cwnd_bytes / BATCHES_PER_WINDOW);
     }
 
-    /// Acknowledgements are read in bursts: the first of one finds all in flight, the others next to nothing.
+    /// Acknowledgements are read in bursts: the first of one finds all in flight, the others next
+    /// to nothing.
     #[test]
     fn what_the_network_was_tried_with_is_remembered_for_a_round_trip() {
         let mut sender = sender();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The sender's side of sequences: what every unacknowledged packet was, so that it can be sent again (srd-protocol 7.1).
+//! The sender's side of sequences: what every unacknowledged packet was, so that it can be sent
+//! again (srd-protocol 7.1).
 //!
 //! Called by loss (acknowledged, lost) and transmit (sent).
 

@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who spoke last, when, and when silence means death (srd-protocol 13). One for each flow: told by receive of what is heard and by
-//! transmit of what is asked, read by contact and flow.
+//! Who spoke last, when, and when silence means death (srd-protocol 13). One for each flow: told by
+//! flow of what is heard and by transmit of what is asked.
 
 use crate::refusals::{self, Refusals, Verdict};
 use crate::timers::NEVER;
 
-/// Retransmissions and probes that must go unanswered before a remote is given up (srd-protocol 13.1; chosen).
+/// Retransmissions and probes that must go unanswered before a remote is given up (srd-protocol
+/// 13.1; chosen).
 const TRIES_BEFORE_DEATH: u32 = 3;
-/// Who looks at what is due later than this part of `dead_after` was away (srd-protocol 13.1; chosen).
+/// Who looks at what is due later than this part of `dead_after` was away (srd-protocol 13.1;
+/// chosen).
 const AWAY_PART: u64 = 5;
 
-/// For so many times `dead_after` a host's word stands for its process (srd-protocol 13.5; chosen: most programs speak
-/// within a minute of their start, and who stops one to look at it looks for longer).
+/// A silent remote is asked whether it lives at each such part of `dead_after` (srd-protocol 13.6;
+/// chosen: so that three answers may be lost).
+const HEARTBEAT_PART: u64 = 5;
+
+/// For so many times `dead_after` a host's word stands for its process (srd-protocol 13.5; chosen:
+/// most programs speak within a minute of their start, and who stops one to look at it looks for
+/// longer).
 const VOUCHED_MOST: u64 = 10;
 
 /// What is known of a remote's silence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silence {
     pub(crate) heard_ns: u64,
-    /// The highest sent_ns of the remote: only what is newer shows that it lives (srd-protocol 14.7).
+    /// The highest sent_ns of the remote: only what is newer shows that it lives (srd-protocol
+    /// 14.7).
     pub(crate) newest_ns: u64,
     /// Since when something waits for any answer; [`NEVER`] if nothing does.
     pub(crate) unanswered_ns: u64,
@@ -33,18 +41,18 @@ pub(crate) struct Silence {
     pub(crate) heartbeat_ns: u64,
     /// One is to be asked for at once: the host says that nobody is there.
     pub(crate) wants_heartbeat: bool,
-    /// Since when only the host vouches for the process; [`NEVER`] if it did not since the process spoke itself.
+    /// Since when only the host vouches for the process; [`NEVER`] if it did not since the process
+    /// spoke itself.
     vouched_ns: u64,
     /// What its host says of it.
     refusals: Refusals,
-    pub(crate) active_ns: u64,
-    pub(crate) trimmed: bool,
     /// The owner wants to hear of the end even if nothing is under way (srd-protocol 13.2).
     pub(crate) watched: bool,
 }
 
 impl Silence {
-    /// Of a flow that begins now; `newest_ns` is what is known from an earlier one with this remote.
+    /// Of a flow that begins now; `newest_ns` is what is known from an earlier one with this
+    /// remote.
     pub(crate) fn new(now_ns: u64, newest_ns: u64) -> Self {
         Self {
             heard_ns: now_ns,
@@ -58,8 +66,6 @@ impl Silence {
             wants_heartbeat: false,
             vouched_ns: NEVER,
             refusals: Refusals::none(),
-            active_ns: now_ns,
-            trimmed: false,
             watched: false,
         }
     }
@@ -73,8 +79,8 @@ impl Silence {
         self.excused = false;
     }
 
-    /// The process has said that it lives, in answer to what we asked at `asked_ns`: its silence counts from then on
-    /// (srd-protocol 13.6). An answer that is played back says nothing new.
+    /// The process has said that it lives, in answer to what we asked at `asked_ns`: its silence
+    /// counts from then on (srd-protocol 13.6). An answer that is played back says nothing new.
     pub(crate) fn on_alive(&mut self, asked_ns: u64) {
         self.refusals.contradict_before(asked_ns);
         if self.unanswered_ns != NEVER && asked_ns > self.unanswered_ns {
@@ -83,8 +89,9 @@ impl Silence {
         }
     }
 
-    /// The host lives, and does not say that the process is gone. Anybody could say so in its name: it is believed for some
-    /// times `dead_after`, unless the process speaks meanwhile (srd-protocol 13.5).
+    /// The host lives, and does not say that the process is gone. Anybody could say so in its name:
+    /// it is believed for some times `dead_after`, unless the process speaks meanwhile
+    /// (srd-protocol 13.5).
     pub(crate) fn on_host_alive(&mut self, now_ns: u64, dead_after_ns: u64) {
         if self.unanswered_ns == NEVER {
             return;
@@ -127,6 +134,34 @@ impl Silence {
         verdict == Verdict::Gone
     }
 
+    /// When to ask the remote's heartbeat port, because nothing is heard (srd-protocol 13.6);
+    /// [`NEVER`] where nothing waits for an answer. Fast path.
+    #[inline]
+    pub(crate) fn heartbeat_due_ns(&self, heartbeat_port: u16, dead_after_ns: u64) -> u64 {
+        if heartbeat_port == 0 {
+            return NEVER;
+        }
+        if self.wants_heartbeat {
+            return 0;
+        }
+        let asked_ns = self.heartbeat_ns.max(self.unanswered_ns);
+        asked_ns.saturating_add(dead_after_ns / HEARTBEAT_PART)
+    }
+
+    /// A probe leaves that asks whether anybody is there.
+    pub(crate) fn on_asked(&mut self, now_ns: u64) {
+        self.asked_ns = now_ns;
+        self.asked_count += 1;
+        self.tried_count += 1;
+        self.await_answer(now_ns);
+    }
+
+    /// Something leaves that the remote answers.
+    #[inline]
+    pub(crate) fn await_answer(&mut self, now_ns: u64) {
+        self.unanswered_ns = self.unanswered_ns.min(now_ns);
+    }
+
     /// When the remote was last heard, or asked for a word.
     #[inline]
     pub(crate) fn last_word_ns(&self) -> u64 {
@@ -140,9 +175,9 @@ impl Silence {
         news
     }
 
-    /// Something was due `late_ns` ago. Of a process that was stopped meanwhile that time is no silence of the remote, which
-    /// may have been stopped too. Once until something is heard, since a process that only looks in now and then is late
-    /// each time (srd-protocol 13.1).
+    /// Something was due `late_ns` ago. Of a process that was stopped meanwhile that time is no
+    /// silence of the remote, which may have been stopped too. Once until something is heard, since
+    /// a process that only looks in now and then is late each time (srd-protocol 13.1).
     pub(crate) fn excuse(&mut self, now_ns: u64, late_ns: u64, dead_after_ns: u64) {
         if self.excused || self.unanswered_ns == NEVER || late_ns < dead_after_ns / AWAY_PART {
             return;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Time: round trips and the time-out made of them, scheduling jitter, and the queue of all flows' deadlines.
+//! Time: round trips and the time-out made of them, scheduling jitter, and the queue of all flows'
+//! deadlines.
 //!
-//! Called by flow (one [`RoundTrip`] each) and by machine (one [`Deadlines`], one [`Jitter`]). RFC 6298; srd-protocol 9.
+//! Called by flow (one [`RoundTrip`] each) and by machine (one [`Deadlines`], one [`Jitter`]). RFC
+//! 6298; srd-protocol 9.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,8 +13,8 @@ use crate::config::Timing;
 /// A time that never comes.
 pub const NEVER: u64 = u64::MAX;
 
-/// Time-outs in a row that come at the same pace, before they double (chosen: each tries another path, and of four tries
-/// one finds a way where half of the paths are broken).
+/// Time-outs in a row that come at the same pace, before they double (chosen: each tries another
+/// path, and of four tries one finds a way where half of the paths are broken).
 const EVEN_TIMEOUTS: u32 = 2;
 /// A time-out is at least this many times the scheduling jitter (chosen: one for either side).
 const RTO_JITTERS: u64 = 2;

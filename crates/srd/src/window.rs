@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The congestion window: how many bytes may be in flight over all paths (srd-protocol 10.4 to 10.7).
+//! The congestion window (cwnd): how many bytes may be in flight over all paths (srd-protocol 10.4
+//! to 10.7).
 //!
-//! Called by loss for every acknowledgement. Source: NSCC of the UEC specification 1.0 (3.6.13), delay only.
+//! Called by loss for every acknowledgement. Source: NSCC of the UEC specification 1.0 (3.6.13),
+//! delay only.
 
 use crate::config::{BATCH_BYTES, Pace};
 use crate::timers::NEVER;
 
-/// The base round trip is the least of the last one to two of these (chosen: a longer route must not count as a queue
-/// for long, nor a queue as a route).
+/// The base round trip is the least of the last one to two of these (chosen: a longer route must
+/// not count as a queue for long, nor a queue as a route).
 const BASE_EPOCH_NS: u64 = 2_000_000_000;
 /// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
 const QUICK_GATE: u64 = 8;
 
-/// The delay target in halves of the base round trip (chosen by simulation of permutations, whose paths have queues of about
-/// one round trip on average while all links are used: NSCC's one round trip leaves them idle).
+/// The delay target in halves of the base round trip (chosen by simulation of permutations, whose
+/// paths have queues of about one round trip on average while all links are used: NSCC's one round
+/// trip leaves them idle).
 const TARGET_HALVES: u64 = 5;
 
-/// Delay alone leaves a window of so many packets (measured: jumbo frames on four paths of 500 Mbit/s take 144 us each,
-/// several base round trips; what is in service on each path and one behind it is no queue).
+/// Delay alone leaves a window of so many packets (measured: jumbo frames on four paths of 500
+/// Mbit/s take 144 us each, several base round trips; what is in service on each path and one
+/// behind it is no queue).
 const DELAY_PACKETS: u64 = 12;
 
-/// A loss is heavy when it is more than this part, a fourth, of what was in flight (chosen by simulation of incasts).
+/// A loss is heavy when it is more than this part, a fourth, of what was in flight (chosen by
+/// simulation of incasts).
 const HEAVY_LOSS: u64 = 4;
 
 /// What one acknowledgement says about the network.
@@ -30,7 +35,7 @@ pub(crate) struct Sample {
     /// Round trip without the receiver's hold, if the echo was new.
     pub(crate) rtt_ns: Option<u64>,
     /// What the echoed packet took to leave: of its round trip, but no delay.
-    pub(crate) lag_ns: u64,
+    pub(crate) send_delay_ns: u64,
     /// Bytes acknowledged for the first time.
     pub(crate) acked_bytes: u64,
     /// Bytes that were under way before them.
@@ -53,7 +58,7 @@ pub(crate) enum Verdict {
 /// The window of one flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    window_bytes: u64,
+    cwnd_bytes: u64,
     limit_bytes: u64,
     packet_bytes: u64,
     target_floor_ns: u64,
@@ -99,8 +104,8 @@ struct Quick {
 impl Window {
     pub(crate) fn new(pace: &Pace, packet_bytes: u64) -> Self {
         Self {
-            window_bytes: pace.initial_window_bytes,
-            limit_bytes: pace.window_limit_bytes,
+            cwnd_bytes: pace.initial_cwnd_bytes,
+            limit_bytes: pace.cwnd_limit_bytes,
             packet_bytes,
             target_floor_ns: pace.target_floor_ns,
             base: Base {
@@ -129,8 +134,8 @@ impl Window {
 
     /// How many bytes may be in flight.
     #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
-        self.window_bytes
+    pub(crate) fn cwnd_bytes(&self) -> u64 {
+        self.cwnd_bytes
     }
 
     fn target_ns(&self) -> u64 {
@@ -192,48 +197,50 @@ impl Window {
         Verdict::Slow
     }
 
-    /// Whether a path showed no queue to speak of lately. Then a queue elsewhere is for the choice of paths to mend: a smaller
-    /// window would leave the free ones idle as well.
+    /// Whether a path showed no queue to speak of lately. Then a queue elsewhere is for the choice
+    /// of paths to mend: a smaller window would leave the free ones idle as well.
     fn some_path_is_free(&self) -> bool {
         self.quick.least_ns.min(self.quick.least_before_ns) < self.target_ns()
     }
 
-    /// Growth in proportion to the distance from the target; a quarter of what is acknowledged while there is no queue.
+    /// Growth in proportion to the distance from the target; a quarter of what is acknowledged
+    /// while there is no queue.
     fn increase(&mut self, sample: &Sample, delay_ns: u64, target_ns: u64) {
         // A window that is not used says nothing about what the network would carry.
-        if sample.tried_bytes * 2 < self.window_bytes {
+        if sample.tried_bytes * 2 < self.cwnd_bytes {
             return;
         }
-        let per_round_trip = (4 * self.packet_bytes).max(self.window_bytes / 8);
-        let share = per_round_trip * sample.acked_bytes / self.window_bytes.max(1);
+        let per_round_trip = (4 * self.packet_bytes).max(self.cwnd_bytes / 8);
+        let share = per_round_trip * sample.acked_bytes / self.cwnd_bytes.max(1);
         let mut gain = share * (target_ns - delay_ns) / target_ns;
         if delay_ns < target_ns / 8 {
             self.calm_bytes += sample.acked_bytes;
-            if self.calm_bytes > self.window_bytes {
+            if self.calm_bytes > self.cwnd_bytes {
                 gain = gain.max(sample.acked_bytes / 4);
             }
         } else {
             self.calm_bytes = 0;
         }
-        self.window_bytes = (self.window_bytes + gain).min(self.limit_bytes);
+        self.cwnd_bytes = (self.cwnd_bytes + gain).min(self.limit_bytes);
     }
 
-    /// Delay alone may be a slow host, or a packet that is long for its link; below this only losses go.
+    /// Delay alone may be a slow host, or a packet that is long for its link; below this only
+    /// losses go.
     fn delay_floor_bytes(&self) -> u64 {
         u64::from(BATCH_BYTES).max(DELAY_PACKETS * self.packet_bytes)
     }
 
     fn decrease(&mut self, sample: &Sample) {
         let since_ns = sample.now_ns.saturating_sub(self.decreased_ns);
-        if since_ns < self.base.rtt_ns + sample.lag_ns {
+        if since_ns < self.base.rtt_ns + sample.send_delay_ns {
             return;
         }
         self.decreased_ns = sample.now_ns;
         let (average, target) = (self.average_delay_ns, self.target_ns());
         // gamma 0.8; at most one half.
-        let cut = self.window_bytes * 4 / 5 * (average - target) / average.max(1);
-        let room = self.window_bytes.saturating_sub(self.delay_floor_bytes());
-        self.shrink(cut.min(self.window_bytes / 2).min(room));
+        let cut = self.cwnd_bytes * 4 / 5 * (average - target) / average.max(1);
+        let room = self.cwnd_bytes.saturating_sub(self.delay_floor_bytes());
+        self.shrink(cut.min(self.cwnd_bytes / 2).min(room));
     }
 
     /// srd-protocol 10.5. Answers whether the window was set anew.
@@ -243,45 +250,46 @@ impl Window {
         }
         let begun = self.quick.end_ns != 0;
         let quick = self.quick;
-        self.quick.end_ns = sample.now_ns + self.base.rtt_ns + sample.lag_ns + self.target_ns();
+        self.quick.end_ns =
+            sample.now_ns + self.base.rtt_ns + sample.send_delay_ns + self.target_ns();
         let all_late = quick.late && quick.least_ns > self.target_ns();
         self.quick.delivered_bytes = 0;
         self.quick.wanted = false;
         self.quick.late = false;
         self.quick.least_before_ns = quick.least_ns;
         self.quick.least_ns = NEVER;
-        let gate = self.window_bytes.max(self.limit_bytes / 2) / QUICK_GATE;
+        let gate = self.cwnd_bytes.max(self.limit_bytes / 2) / QUICK_GATE;
         if !begun || !(quick.wanted || all_late) || quick.delivered_bytes > gate {
             return false;
         }
-        let before_bytes = self.window_bytes;
-        self.window_bytes = quick.delivered_bytes.max(2 * self.packet_bytes);
+        let before_bytes = self.cwnd_bytes;
+        self.cwnd_bytes = quick.delivered_bytes.max(2 * self.packet_bytes);
         if self.taken.packet_count > 0 {
-            self.taken.bytes += before_bytes.saturating_sub(self.window_bytes);
+            self.taken.bytes += before_bytes.saturating_sub(self.cwnd_bytes);
         }
         self.quick.stale_bytes = sample.in_flight_bytes;
         true
     }
 
-    /// Of the bytes in flight so many, in so many packets, were found lost (srd-protocol 10.9). If they are a large part,
-    /// a window that is larger than what was tried would let all of them leave at once again, together with everybody
-    /// else's.
+    /// Of the bytes in flight so many, in so many packets, were found lost (srd-protocol 10.9). If
+    /// they are a large part, a window that is larger than what was tried would let all of them
+    /// leave at once again, together with everybody else's.
     pub(crate) fn on_lost(&mut self, bytes: u64, packet_count: u64, in_flight_bytes: u64) {
         self.quick.wanted = true;
         self.calm_bytes = 0;
         self.taken.packet_count += packet_count;
         if self.quick.stale_bytes == 0 {
-            let before_bytes = self.window_bytes;
+            let before_bytes = self.cwnd_bytes;
             if bytes * HEAVY_LOSS > in_flight_bytes {
-                self.window_bytes = self.window_bytes.min(in_flight_bytes);
+                self.cwnd_bytes = self.cwnd_bytes.min(in_flight_bytes);
             }
-            self.shrink(bytes.min(self.window_bytes));
-            self.taken.bytes += before_bytes - self.window_bytes;
+            self.shrink(bytes.min(self.cwnd_bytes));
+            self.taken.bytes += before_bytes - self.cwnd_bytes;
         }
     }
 
-    /// So many packets that were taken for lost were not: their share of what was taken is given back (srd-protocol
-    /// 10.9), and when none was lost the window is as before.
+    /// So many packets that were taken for lost were not: their share of what was taken is given
+    /// back (srd-protocol 10.9), and when none was lost the window is as before.
     pub(crate) fn on_false_loss(&mut self, count: u64) {
         let Taken {
             bytes,
@@ -296,7 +304,7 @@ impl Window {
             bytes: bytes - back_bytes,
             packet_count: packet_count - count,
         };
-        self.window_bytes = (self.window_bytes + back_bytes).min(self.limit_bytes);
+        self.cwnd_bytes = (self.cwnd_bytes + back_bytes).min(self.limit_bytes);
         if self.taken.packet_count == 0 {
             self.quick.wanted = false;
             self.quick.stale_bytes = 0;
@@ -314,12 +322,12 @@ impl Window {
             return;
         }
         self.penalized_ns = now_ns;
-        self.shrink(self.window_bytes * u64::from(penalty) / 128);
+        self.shrink(self.cwnd_bytes * u64::from(penalty) / 128);
     }
 
     fn shrink(&mut self, bytes: u64) {
-        self.window_bytes = self
-            .window_bytes
+        self.cwnd_bytes = self
+            .cwnd_bytes
             .saturating_sub(bytes)
             .max(2 * self.packet_bytes);
     }
@@ -342,17 +350,17 @@ mod tests {
         window.on_acknowledged(&Sample {
             now_ns,
             rtt_ns: Some(rtt_ns),
-            lag_ns: 0,
+            send_delay_ns: 0,
             acked_bytes,
-            in_flight_bytes: window.bytes(),
-            tried_bytes: window.bytes(),
+            in_flight_bytes: window.cwnd_bytes(),
+            tried_bytes: window.cwnd_bytes(),
         })
     }
 
     #[test]
     fn an_empty_network_lets_the_window_grow_and_a_full_one_makes_it_shrink() {
         let mut window = window();
-        let start = window.bytes();
+        let start = window.cwnd_bytes();
         let mut now_ns = 0;
         for _ in 0..200 {
             now_ns += 1_000;
@@ -361,13 +369,17 @@ mod tests {
                 Verdict::BelowTarget
             );
         }
-        let grown = window.bytes();
+        let grown = window.cwnd_bytes();
         assert!(grown > 2 * start, "{start} -> {grown}");
         for _ in 0..200 {
             now_ns += 1_000;
             feed(&mut window, now_ns, 40_000, 8 * PACKET);
         }
-        assert!(window.bytes() < grown / 4, "{grown} -> {}", window.bytes());
+        assert!(
+            window.cwnd_bytes() < grown / 4,
+            "{grown} -> {}",
+            window.cwnd_bytes()
+        );
     }
 
     #[test]
@@ -376,12 +388,12 @@ mod tests {
         for step in 0..50 {
             feed(&mut window, 1_000 * step, 10_000, PACKET);
         }
-        let before = window.bytes();
+        let before = window.cwnd_bytes();
         assert_eq!(
             feed(&mut window, 51_000, 35_000, PACKET),
             Verdict::SlowMinority
         );
-        assert_eq!(window.bytes(), before);
+        assert_eq!(window.cwnd_bytes(), before);
     }
 
     /// Four links of which one is empty: a smaller window would leave that one idle.
@@ -391,16 +403,20 @@ mod tests {
         for step in 0..50 {
             feed(&mut window, 1_000 * step, 10_000, PACKET);
         }
-        let before = window.bytes();
+        let before = window.cwnd_bytes();
         for step in 50..1_000 {
             let rtt_ns = if step % 8 == 0 { 12_000 } else { 500_000 };
             feed(&mut window, 1_000 * step, rtt_ns, PACKET);
         }
-        assert!(window.bytes() >= before, "{before} -> {}", window.bytes());
+        assert!(
+            window.cwnd_bytes() >= before,
+            "{before} -> {}",
+            window.cwnd_bytes()
+        );
         for step in 1_000..2_000 {
             feed(&mut window, 1_000 * step, 500_000, PACKET);
         }
-        assert!(window.bytes() < before / 2, "no path is free any more");
+        assert!(window.cwnd_bytes() < before / 2, "no path is free any more");
     }
 
     #[test]
@@ -411,7 +427,7 @@ mod tests {
         window.on_lost(PACKET, 1, 128 << 10);
         feed(&mut window, 110_000, 60_000, 2 * PACKET);
         feed(&mut window, 140_000, 60_000, PACKET);
-        assert_eq!(window.bytes(), 3 * PACKET);
+        assert_eq!(window.cwnd_bytes(), 3 * PACKET);
     }
 
     #[test]
@@ -419,46 +435,47 @@ mod tests {
         let mut window = window();
         feed(&mut window, 0, 10_000, PACKET);
         feed(&mut window, 100_000, 10_000, PACKET);
-        let before = window.bytes();
-        // Half of what is in flight seems lost, and then nearly nothing is delivered for a round trip.
+        let before = window.cwnd_bytes();
+        // Half of what is in flight seems lost, and then nearly nothing is delivered for a round
+        // trip.
         window.on_lost(20 * PACKET, 20, 40 * PACKET);
         feed(&mut window, 110_000, 60_000, 2 * PACKET);
         feed(&mut window, 140_000, 60_000, PACKET);
-        let least = window.bytes();
+        let least = window.cwnd_bytes();
         assert_eq!(least, 3 * PACKET);
         window.on_false_loss(10);
-        assert_eq!(window.bytes(), least + (before - least) / 2);
+        assert_eq!(window.cwnd_bytes(), least + (before - least) / 2);
         window.on_false_loss(10);
-        assert_eq!(window.bytes(), before);
+        assert_eq!(window.cwnd_bytes(), before);
         window.on_false_loss(10);
-        assert_eq!(window.bytes(), before, "nothing more than was taken");
+        assert_eq!(window.cwnd_bytes(), before, "nothing more than was taken");
     }
 
     #[test]
     fn a_window_that_is_not_used_does_not_grow() {
         let mut window = window();
-        let before = window.bytes();
+        let before = window.cwnd_bytes();
         for step in 0..100 {
             window.on_acknowledged(&Sample {
                 now_ns: step * 1_000,
                 rtt_ns: Some(10_000),
-                lag_ns: 0,
+                send_delay_ns: 0,
                 acked_bytes: PACKET,
                 in_flight_bytes: PACKET,
                 tried_bytes: PACKET,
             });
         }
-        assert_eq!(window.bytes(), before);
+        assert_eq!(window.cwnd_bytes(), before);
     }
 
     #[test]
     fn a_penalty_of_64_halves_the_window_once_per_round_trip() {
         let mut window = window();
-        let before = window.bytes();
+        let before = window.cwnd_bytes();
         window.on_penalty(64, 100_000, 10_000);
         window.on_penalty(64, 105_000, 10_000);
-        assert_eq!(window.bytes(), before / 2);
+        assert_eq!(window.cwnd_bytes(), before / 2);
         window.on_penalty(64, 110_000, 10_000);
-        assert_eq!(window.bytes(), before / 4);
+        assert_eq!(window.cwnd_bytes(), before / 4);
     }
 }

@@ -17,7 +17,7 @@ use weft_os::process::{own_pid, random_u64};
 use weft_os::sleep::{READABLE_LIMIT, Timer, WaitSet, wait_readable};
 use weft_os::thread::without_signals;
 use weft_seal::Guard;
-use weft_srd::Living;
+use weft_srd::HeartbeatResponder;
 
 use crate::gate::Gate;
 use crate::ports::PortList;
@@ -51,7 +51,7 @@ struct Answerer {
     socket: OwnOnly<UdpSocket>,
     /// `None` on a network where everybody is trusted.
     guard: Option<Guard>,
-    living: Living,
+    living: HeartbeatResponder,
 }
 
 /// A thread, and how to end it.
@@ -99,7 +99,7 @@ impl Heartbeats {
             answerer: Some(Answerer {
                 socket: OwnOnly::new(socket),
                 guard,
-                living: Living {
+                living: HeartbeatResponder {
                     incarnation: list.incarnation,
                     home: list.address,
                     speaker,

@@ -52,11 +52,11 @@ impl Inquiry {
             HostAnswer::Waiting => true,
             HostAnswer::Unreachable => false,
             HostAnswer::Alive => {
-                machine.handle_host_alive(now_ns, *remote);
+                machine.at(*remote).handle_host_alive(now_ns);
                 false
             }
         });
-        let silent = machine.silent(now_ns);
+        let silent = machine.inspect().silent(now_ns);
         self.open
             .retain(|(remote, _)| silent.iter().any(|(other, _)| other == remote));
         let count = silent.len();

@@ -64,7 +64,7 @@ impl Outbox {
                 return;
             }
             self.waiting_count += 1;
-            if machine.batch_has_ended() {
+            if machine.inspect().batch_has_ended() {
                 return;
             }
         }
@@ -100,7 +100,7 @@ impl Outbox {
                 return sent_count;
             }
             let left_ns = ports.now_ns();
-            machine.handle_departed(now_ns, left_ns);
+            machine.handle_sent(now_ns, left_ns);
             now_ns = left_ns;
             if sent_bytes >= FLUSH_BYTES {
                 self.has_more = true;

@@ -46,7 +46,7 @@ impl Published {
         machine: &Machine,
     ) {
         self.due_ns = now_ns + EVERY_NS;
-        if machine.remote_count() == 0 {
+        if machine.inspect().remote_count() == 0 {
             return;
         }
         if self.file.is_none() {
@@ -97,7 +97,7 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
         let comma = if place > 0 { "," } else { "" };
         let Condition {
             srtt_ns,
-            window_bytes,
+            cwnd_bytes,
             in_flight_bytes,
             good_path_count,
             path_count,
@@ -108,7 +108,7 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
         } = condition;
         let _ = write!(
             text,
-            r#"{comma}{{"address":"{address}","srtt_ns":{srtt_ns},"window_bytes":{window_bytes},"in_flight_bytes":{in_flight_bytes},"#
+            r#"{comma}{{"address":"{address}","srtt_ns":{srtt_ns},"window_bytes":{cwnd_bytes},"in_flight_bytes":{in_flight_bytes},"#
         );
         let _ = write!(
             text,
@@ -125,9 +125,14 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
 
 /// The remotes with which something is under way, or was lately; those heard last, at most so many as are shown.
 fn shown(machine: &Machine) -> Vec<(SocketAddr, Condition)> {
-    let remotes = (0..machine.remote_count() as u32).map(Remote);
+    let remotes = (0..machine.inspect().remote_count() as u32).map(Remote);
     let mut all: Vec<(SocketAddr, Condition)> = remotes
-        .filter_map(|remote| Some((machine.address(remote)?, machine.condition(remote)?)))
+        .filter_map(|remote| {
+            Some((
+                machine.inspect().address(remote)?,
+                machine.inspect().condition(remote)?,
+            ))
+        })
         .collect();
     all.sort_by_key(|(_, condition)| std::cmp::Reverse(condition.heard_ns));
     all.truncate(SHOWN);

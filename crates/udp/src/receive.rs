@@ -41,10 +41,7 @@ impl Driver {
         let mut events = 0;
         match incoming {
             Incoming::Datagram(origin, datagram) => {
-                match self
-                    .machine
-                    .handle_waiting_datagram(now_ns, origin, datagram)
-                {
+                match self.machine.handle_datagram(now_ns, origin, datagram) {
                     Arrival::Nothing => {}
                     Arrival::Message {
                         remote,
@@ -85,8 +82,8 @@ impl Driver {
     #[cold]
     fn on_refused(&mut self, now_ns: u64, address: std::net::SocketAddr) {
         self.statistics.refused += 1;
-        if let Some(remote) = self.machine.remote_with_port(address) {
-            self.machine.handle_refused(now_ns, remote);
+        if let Some(remote) = self.machine.inspect().remote_with_port(address) {
+            self.machine.at(remote).handle_refused(now_ns);
         }
     }
 
@@ -118,7 +115,7 @@ impl Driver {
     fn tell_unread(&mut self, now_ns: u64, remote: Remote, before_bytes: u64, unread_bytes: u64) {
         if before_bytes.max(unread_bytes) > UNREAD_FREE_BYTES {
             let told_bytes = unread_bytes.saturating_sub(UNREAD_FREE_BYTES);
-            self.machine.set_unread(now_ns, remote, told_bytes);
+            self.machine.at(remote).set_unread(now_ns, told_bytes);
         }
     }
 

@@ -85,6 +85,7 @@ impl Remotes {
     fn meet<O: Owner>(&mut self, remote: Remote, machine: &Machine, owner: &mut O) -> RemoteId {
         // The machine never forgets a remote that it has named.
         let address = machine
+            .inspect()
             .address(remote)
             .expect("the machine named this remote");
         let id = owner.remote_at(address);

@@ -9,7 +9,7 @@ use weft_contract::{
 };
 use weft_memory::UserBuffer;
 use weft_os::{process, sleep};
-use weft_srd::{Config, Machine};
+use weft_srd::{Config, Machine, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
 use crate::inquiry::Inquiry;
@@ -141,9 +141,9 @@ impl<P: Ports> Transport<P> {
         let Some(named) = driver.remotes.of_id(remote, &mut driver.machine) else {
             return;
         };
-        match driver.machine.ended(named) {
+        match driver.machine.inspect().ended(named) {
             Some(why) if on => driver.lost_again.push((remote, transfer_error(why))),
-            _ => driver.machine.watch(now_ns, named, on),
+            _ => driver.machine.at(named).watch(now_ns, on),
         }
     }
 
@@ -151,7 +151,7 @@ impl<P: Ports> Transport<P> {
     pub fn name_again(&mut self, remote: RemoteId) {
         let driver = &mut self.driver;
         if let Some(named) = driver.remotes.of_id(remote, &mut driver.machine) {
-            driver.machine.begin_again(named);
+            driver.machine.at(named).begin_again();
         }
     }
 
@@ -170,7 +170,7 @@ impl<P: Ports> Transport<P> {
             turned_away: counts.turned_away,
             blocked: self.outbox.blocked_count,
             remotes: self.driver.remotes.met_count(),
-            machine: self.driver.machine.statistics(),
+            machine: self.driver.machine.inspect().statistics(),
             ..self.driver.statistics
         }
     }
@@ -179,16 +179,16 @@ impl<P: Ports> Transport<P> {
     pub fn condition(&mut self, remote: RemoteId) -> Option<weft_srd::Condition> {
         let driver = &mut self.driver;
         let named = driver.remotes.of_id(remote, &mut driver.machine)?;
-        driver.machine.condition(named)
+        driver.machine.inspect().condition(named)
     }
 
     #[inline]
     fn flush(&mut self, now_ns: u64) -> usize {
-        if self.driver.machine.remote_count() > self.sized_count {
+        if self.driver.machine.inspect().remote_count() > self.sized_count {
             self.size_new_remotes();
         }
-        if self.driver.machine.has_unrouted() {
-            self.route_to_remotes();
+        while let Some((remote, targets)) = self.driver.machine.next_unrouted() {
+            self.route_to(remote, &targets);
         }
         let driver = &mut self.driver;
         self.outbox
@@ -201,25 +201,26 @@ impl<P: Ports> Transport<P> {
     fn size_new_remotes(&mut self) {
         let now_ns = self.ports.now_ns();
         let machine = &mut self.driver.machine;
-        while self.sized_count < machine.remote_count() {
+        while self.sized_count < machine.inspect().remote_count() {
             let remote = weft_srd::Remote(self.sized_count as u32);
             self.sized_count += 1;
-            if let Some(address) = machine.address(remote) {
+            if let Some(address) = machine.inspect().address(remote) {
                 let (bytes, is_proven) = self.ports.datagram_bytes_to(address);
-                machine.set_datagram_bytes(now_ns, remote, bytes, is_proven);
+                machine
+                    .at(remote)
+                    .set_datagram_bytes(now_ns, bytes, is_proven);
             }
         }
     }
 
-    /// Tells the machine over which pairs of addresses remotes are reached, once they have said where they are.
+    /// Tells the machine over which pairs of addresses a remote is reached that has said where its
+    /// ports are.
     #[cold]
-    fn route_to_remotes(&mut self) {
+    fn route_to(&mut self, remote: weft_srd::Remote, targets: &[SocketAddr; PORT_COUNT]) {
         let now_ns = self.ports.now_ns();
-        let machine = &mut self.driver.machine;
-        while let Some((remote, targets)) = machine.next_unrouted() {
-            let (paths, bytes) = self.ports.routes_to(&targets);
-            machine.set_routes(now_ns, remote, paths, bytes);
-        }
+        let (paths, bytes) = self.ports.routes_to(targets);
+        let mut control = self.driver.machine.at(remote);
+        control.set_routes(now_ns, paths, bytes);
     }
 
     #[cold]
@@ -274,15 +275,13 @@ impl<P: Ports> Transport<P> {
             let now_ns = self.ports.now_ns();
             let waited = now_ns > heard_ns + LINGER_SILENT_NS || now_ns > start_ns + LINGER_NS;
             self.flush(now_ns);
-            if waited || !(self.driver.machine.owes() || self.outbox.is_blocked()) {
+            if waited || !(self.driver.machine.inspect().owes() || self.outbox.is_blocked()) {
                 break;
             }
             let driver = &mut self.driver;
             let count = self.ports.receive(&mut |now_ns, incoming| {
                 if let Incoming::Datagram(origin, datagram) = incoming {
-                    driver
-                        .machine
-                        .handle_waiting_datagram(now_ns, origin, datagram);
+                    driver.machine.handle_datagram(now_ns, origin, datagram);
                 }
                 while driver.machine.poll_event().is_some() {}
             });

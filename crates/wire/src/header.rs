@@ -103,6 +103,23 @@ pub struct Header {
     pub sequence: u64,
 }
 
+impl Header {
+    /// Of a packet that has no sequence, to a process of which nothing is known but its incarnation.
+    pub fn unreliable(path: Path, source: u64, target: u64, sent_ns: u64) -> Self {
+        Self {
+            path,
+            acknowledge_now: false,
+            retransmission: false,
+            sealed: false,
+            context: 0,
+            source,
+            target,
+            sent_ns,
+            sequence: 0,
+        }
+    }
+}
+
 impl Head {
     /// Whether the packet that begins so was sent before (srd-protocol 2). Fast path.
     #[inline]

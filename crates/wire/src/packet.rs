@@ -132,15 +132,16 @@ pub struct Packet<'a> {
 impl<'a> Packet<'a> {
     /// Writes all but the payload; the tag's place holds 0.
     pub fn write(&self, head: &mut Head) {
-        let sections = (self.hello.as_ref(), self.acknowledgement.as_ref());
-        Self::write_parts(&self.header, sections, &self.body, head);
+        let (hello, acknowledgement) = (self.hello.as_ref(), self.acknowledgement.as_ref());
+        Self::write_parts(&self.header, hello, acknowledgement, &self.body, head);
     }
 
     /// The same for who has the parts, and no use for a packet. Fast path.
     #[inline]
     pub fn write_parts(
         header: &Header,
-        (hello, acknowledgement): (Option<&Hello>, Option<&Acknowledgement>),
+        hello: Option<&Hello>,
+        acknowledgement: Option<&Acknowledgement>,
         body: &Body,
         head: &mut Head,
     ) {

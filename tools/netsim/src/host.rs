@@ -154,14 +154,14 @@ impl Host {
     /// Asserts what must hold at all times.
     pub fn check(&self) {
         if let Self::Srd(host) = self {
-            host.machine.check_invariants();
+            host.machine.inspect().check_invariants();
         }
     }
 
     /// What the machine counted; nothing for the baseline.
     pub fn statistics(&self) -> Statistics {
         match self {
-            Self::Srd(host) => host.machine.statistics(),
+            Self::Srd(host) => host.machine.inspect().statistics(),
             Self::Tcp(_) => Statistics::default(),
         }
     }
@@ -169,7 +169,7 @@ impl Host {
     /// Packets sent again so far.
     pub fn retransmitted_count(&self) -> u64 {
         match self {
-            Self::Srd(host) => host.machine.statistics().retransmitted_count,
+            Self::Srd(host) => host.machine.inspect().statistics().retransmitted_count,
             Self::Tcp(host) => host.retransmitted_count,
         }
     }
@@ -258,7 +258,7 @@ impl SrdHost {
             waited_ns: desk.waited_ns,
         };
         let machine = &mut self.machine;
-        match machine.handle_waiting_datagram(desk.now_ns, origin, datagram) {
+        match machine.handle_datagram(desk.now_ns, origin, datagram) {
             Arrival::Nothing => {}
             Arrival::Message {
                 message, payload, ..

@@ -145,8 +145,8 @@ fn config(options: &Options, paths: u8) -> Config {
     config.datagram_bytes = options.mtu - IP_BYTES as u16;
     config.path_count = paths;
     let least = 4 * u64::from(config.datagram_bytes);
-    config.pace.initial_window_bytes = (product * 3).max(least);
-    config.pace.window_limit_bytes = (product * 3).max(least);
+    config.pace.initial_cwnd_bytes = (product * 3).max(least);
+    config.pace.cwnd_limit_bytes = (product * 3).max(least);
     config.pace.credit_pool_bytes = (product * 4).max(64 << 10);
     config.pace.target_floor_ns = 5_000;
     config

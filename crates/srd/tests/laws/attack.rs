@@ -132,14 +132,14 @@ fn alive(world: &World, asked_ns: u64) -> Vec<u8> {
             sealed: false,
             context: 0,
             source: 4711,
-            target: world.hosts[0].machine.incarnation(),
+            target: world.hosts[0].machine.inspect().incarnation(),
             sent_ns: 1,
             sequence: 0,
         },
         hello: None,
         acknowledgement: None,
         body: Body::Alive(Alive {
-            incarnation: world.hosts[1].machine.incarnation(),
+            incarnation: world.hosts[1].machine.inspect().incarnation(),
             echo_sent_ns: asked_ns,
             home: address(1),
         }),
@@ -201,7 +201,7 @@ fn what_a_host_is_said_to_refuse_ends_no_flow_of_a_process_that_answers() {
     let remote = world.remote(0, 1);
     for _ in 0..100 {
         let now = world.now;
-        world.hosts[0].machine.handle_refused(now, remote);
+        world.hosts[0].machine.at(remote).handle_refused(now);
         world.run_for(50 * MS);
         let answer = alive(&world, world.now - 10 * MS);
         tell_alive(&mut world, &answer);
@@ -220,14 +220,14 @@ fn who_was_away_judges_what_a_host_refuses_only_after_what_has_arrived() {
     let remote = world.remote(0, 1);
     for _ in 0..20 {
         let now = world.now;
-        world.hosts[0].machine.handle_refused(now, remote);
+        world.hosts[0].machine.at(remote).handle_refused(now);
         world.run_for(MS);
         let asked = world.now;
         // The process waits for a processor.
         world.now += 700 * MS;
         let now = world.now;
         for _ in 0..3 {
-            world.hosts[0].machine.handle_refused(now, remote);
+            world.hosts[0].machine.at(remote).handle_refused(now);
         }
         let answer = alive(&world, asked);
         tell_alive(&mut world, &answer);
@@ -247,7 +247,7 @@ fn a_lost_heartbeat_and_forged_complaints_end_no_flow() {
     for round in 0..300 {
         let now = world.now;
         for _ in 0..5 {
-            world.hosts[0].machine.handle_refused(now, remote);
+            world.hosts[0].machine.at(remote).handle_refused(now);
         }
         world.run_for(10 * MS);
         // Every second answer within a tenth of a second is lost.

@@ -80,7 +80,11 @@ fn whatever_fails_and_heals_everything_arrives_once_and_in_order_whatever_the_se
                 "seed {seed}"
             );
             assert_eq!(
-                world.hosts[at].machine.statistics().violation_count,
+                world.hosts[at]
+                    .machine
+                    .inspect()
+                    .statistics()
+                    .violation_count,
                 0,
                 "seed {seed}"
             );

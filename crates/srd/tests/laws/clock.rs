@@ -43,7 +43,7 @@ fn what_a_remote_was_away_for_is_no_round_trip_however_long_it_was() {
             world.run_for(away_ns);
             world.run_until_quiet(100 * MS);
             let remote = world.remote(0, 1);
-            let condition = world.hosts[0].machine.condition(remote).unwrap();
+            let condition = world.hosts[0].machine.inspect().condition(remote).unwrap();
             assert!(condition.srtt_ns < MS, "{away_ns}, {condition:?}");
         }
     }
@@ -67,7 +67,7 @@ fn assert_all_came(world: &mut World, list: &[(u64, usize)]) {
         let host = &world.hosts[at];
         assert!(host.lost.is_empty() && host.failed.is_empty());
         assert_eq!(host.sent.len(), list.len());
-        let statistics = host.machine.statistics();
+        let statistics = host.machine.inspect().statistics();
         assert_eq!(
             (statistics.violation_count, statistics.dropped_count),
             (0, 0)

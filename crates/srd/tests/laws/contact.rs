@@ -49,10 +49,12 @@ fn datagrams_are_as_large_as_both_hosts_carry_to_each_other() {
         let (first, second) = (world.remote(0, 1), world.remote(1, 0));
         world.hosts[0]
             .machine
-            .set_datagram_bytes(0, first, there, true);
+            .at(first)
+            .set_datagram_bytes(0, there, true);
         world.hosts[1]
             .machine
-            .set_datagram_bytes(0, second, back, true);
+            .at(second)
+            .set_datagram_bytes(0, back, true);
         world.datagram_limit_bytes = most;
         world.post(0, 1, 1, 100);
         world.run_until_quiet(10 * MS);
@@ -120,7 +122,7 @@ fn a_remote_that_ended_and_is_named_again_is_sought_anew_at_its_address() {
     world.swallow = Box::new(|_, _, _, _| false);
     world.replace(1, 777_777);
     let remote = world.remote(0, 1);
-    world.hosts[0].machine.begin_again(remote);
+    world.hosts[0].machine.at(remote).begin_again();
     world.post(0, 1, 4, 100);
     world.run_until_quiet(10 * MS);
     let from = world.remote(1, 0);
@@ -132,7 +134,7 @@ fn a_remote_that_ended_and_is_named_again_is_sought_anew_at_its_address() {
 fn a_remote_that_ended_and_is_named_again_ends_again_while_nobody_is_there() {
     let mut world = acquainted_and_ended();
     let remote = world.remote(0, 1);
-    world.hosts[0].machine.begin_again(remote);
+    world.hosts[0].machine.at(remote).begin_again();
     world.post(0, 1, 3, 100);
     world.run_for(10 * SECOND);
     assert_eq!(
@@ -168,7 +170,7 @@ fn packets_of_a_gone_incarnation_do_not_bring_it_back() {
     world.run_for(100 * MS);
     let from = world.remote(0, 1);
     world.assert_got(0, from, &[(1, 100), (3, 100)]);
-    assert!(world.hosts[0].machine.statistics().foreign_count >= 1);
+    assert!(world.hosts[0].machine.inspect().statistics().foreign_count >= 1);
 }
 
 #[test]
@@ -186,7 +188,14 @@ fn an_idle_flow_rests_and_goes_on_where_it_stopped() {
     }
     world.assert_got(1, from, &expected);
     assert_eq!(world.hosts[0].sent.len(), 5);
-    assert_eq!(world.hosts[1].machine.statistics().violation_count, 0);
+    assert_eq!(
+        world.hosts[1]
+            .machine
+            .inspect()
+            .statistics()
+            .violation_count,
+        0
+    );
 }
 
 #[test]
@@ -197,7 +206,7 @@ fn a_remote_is_known_by_its_first_port_whichever_way_it_is_met() {
     let met = world.hosts[1].got[0].from;
     assert_eq!(world.remote(1, 0), met);
     assert_eq!(
-        world.hosts[1].machine.address(met),
+        world.hosts[1].machine.inspect().address(met),
         Some(crate::pair::address(0))
     );
 }

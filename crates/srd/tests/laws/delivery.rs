@@ -71,7 +71,14 @@ fn all_forms_arrive_once_and_in_order_in_fair_weather() {
     let mut sent = world.hosts[0].sent.clone();
     sent.sort_unstable();
     assert_eq!(sent, [1, 2, 3, 4, 5, 6, 7, 8]);
-    assert_eq!(world.hosts[0].machine.statistics().retransmitted_count, 0);
+    assert_eq!(
+        world.hosts[0]
+            .machine
+            .inspect()
+            .statistics()
+            .retransmitted_count,
+        0
+    );
 }
 
 #[test]
@@ -91,9 +98,17 @@ fn nothing_is_lost_doubled_or_reordered_in_storms_whatever_the_seed() {
             let from = world.remote(at, of);
             world.assert_got(at, from, &list);
             assert_eq!(world.hosts[at].sent.len(), list.len(), "seed {seed}");
-            assert_eq!(world.hosts[at].machine.held_bytes(), 0, "seed {seed}");
             assert_eq!(
-                world.hosts[at].machine.statistics().violation_count,
+                world.hosts[at].machine.inspect().held_bytes(),
+                0,
+                "seed {seed}"
+            );
+            assert_eq!(
+                world.hosts[at]
+                    .machine
+                    .inspect()
+                    .statistics()
+                    .violation_count,
                 0,
                 "seed {seed}"
             );
@@ -208,7 +223,7 @@ fn a_message_that_is_long_on_its_way_holds_back_no_more_ids_than_its_receiver_ta
         world.run_for(100 * US);
     }
     world.run_until_quiet(SECOND);
-    let statistics = world.hosts[1].machine.statistics();
+    let statistics = world.hosts[1].machine.inspect().statistics();
     assert_eq!(
         (statistics.violation_count, statistics.dropped_count),
         (0, 0)
@@ -263,7 +278,7 @@ fn what_the_owner_keeps_unread_closes_the_window_until_it_is_read() {
     world.post(0, 1, 0, 1000);
     world.run_for(MS);
     let now = world.now;
-    world.hosts[1].machine.set_unread(now, from, 1 << 20);
+    world.hosts[1].machine.at(from).set_unread(now, 1 << 20);
     for token in 1..60 {
         world.post(0, 1, token, 30_000);
     }
@@ -271,7 +286,7 @@ fn what_the_owner_keeps_unread_closes_the_window_until_it_is_read() {
     let held = world.hosts[1].got.len();
     assert!(held < 15, "{held} messages came past a closed window");
     let now = world.now;
-    world.hosts[1].machine.set_unread(now, from, 0);
+    world.hosts[1].machine.at(from).set_unread(now, 0);
     world.run_until_quiet(500 * MS);
     assert_eq!(world.hosts[1].got.len(), 60);
 }

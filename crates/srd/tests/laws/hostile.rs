@@ -53,7 +53,10 @@ fn acknowledgements_of_what_was_never_sent_are_dropped() {
     let machine = &mut world.hosts[0].machine;
     for (index, lie) in lies.into_iter().enumerate() {
         machine.handle_datagram(now, address(1), &changed(&honest, lie));
-        assert_eq!(machine.statistics().violation_count, index as u64 + 1);
+        assert_eq!(
+            machine.inspect().statistics().violation_count,
+            index as u64 + 1
+        );
         assert_eq!(machine.poll_event(), None, "lie {index}");
     }
     machine.handle_datagram(now, address(1), &honest);
@@ -77,7 +80,7 @@ fn an_echo_from_the_beginning_of_time_is_borne() {
             .machine
             .handle_datagram(now, address(1), &lie);
         world.hosts[0].machine.handle_timeout(now + SECOND);
-        world.hosts[0].machine.check_invariants();
+        world.hosts[0].machine.inspect().check_invariants();
     }
 }
 
@@ -109,7 +112,10 @@ fn accepts_of_messages_that_were_not_offered_are_dropped() {
     let machine = &mut world.hosts[0].machine;
     for (index, bytes) in [accept, data, far].iter().enumerate() {
         machine.handle_datagram(now, address(1), bytes);
-        assert_eq!(machine.statistics().violation_count, index as u64 + 1);
+        assert_eq!(
+            machine.inspect().statistics().violation_count,
+            index as u64 + 1
+        );
         assert_eq!(machine.poll_event(), None);
     }
     // What was dropped was not acknowledged either: the honest packet of the same sequence is fresh.
@@ -145,7 +151,7 @@ fn sequences_far_ahead_are_dropped() {
     let far = changed(&first, |packet| packet.header.sequence = 1024);
     let machine = &mut world.hosts[0].machine;
     machine.handle_datagram(now, address(1), &far);
-    assert_eq!(machine.statistics().dropped_count, 1);
+    assert_eq!(machine.inspect().statistics().dropped_count, 1);
 }
 
 proptest! {
@@ -190,13 +196,13 @@ proptest! {
             bytes[index] = value;
             for host in machines {
                 world.hosts[host].machine.handle_datagram(now + 2 * US, address(1 - host), &bytes);
-                world.hosts[host].machine.check_invariants();
+                world.hosts[host].machine.inspect().check_invariants();
             }
         }
         prop_assert!(config().check().is_ok());
         for host in machines {
             world.hosts[host].machine.handle_timeout(now + 60 * SECOND);
-            world.hosts[host].machine.check_invariants();
+            world.hosts[host].machine.inspect().check_invariants();
         }
     }
 }

@@ -18,13 +18,13 @@ fn an_idle_remote_takes_less_than_4_kib_and_a_resting_one_less_than_1() {
     let remote = world.remote(0, 1);
     world.run_for(2 * SECOND);
     for host in 0..2 {
-        let idle = world.hosts[host].machine.footprint_bytes(remote);
+        let idle = world.hosts[host].machine.inspect().footprint_bytes(remote);
         println!("host {host}: {idle} bytes idle");
         assert!(idle < IDLE_BYTES, "{idle} bytes idle");
     }
     world.run_for(31 * SECOND);
     for host in 0..2 {
-        let rest = world.hosts[host].machine.footprint_bytes(remote);
+        let rest = world.hosts[host].machine.inspect().footprint_bytes(remote);
         println!("host {host}: {rest} bytes at rest");
         assert!(rest < 1 << 10, "{rest} bytes at rest");
     }
@@ -40,7 +40,7 @@ fn a_remote_just_met_takes_less_than_two_and_a_half_kib() {
     let remote = world.remote(0, 1);
     for after in ["at once", "two seconds later"] {
         for host in 0..2 {
-            let met = world.hosts[host].machine.footprint_bytes(remote);
+            let met = world.hosts[host].machine.inspect().footprint_bytes(remote);
             println!("host {host}: {met} bytes {after}");
             assert!(met < MET_BYTES || after == "at once", "{met} bytes {after}");
             assert!(met < IDLE_BYTES, "{met} bytes {after}");
@@ -52,7 +52,7 @@ fn a_remote_just_met_takes_less_than_two_and_a_half_kib() {
 #[test]
 fn the_busiest_remote_takes_less_than_64_kib() {
     let mut config = config();
-    config.pace.initial_window_bytes = 4 << 20;
+    config.pace.initial_cwnd_bytes = 4 << 20;
     let mut most = 0;
     for seed in 0..4 {
         let mut world = World::with(2, seed, config);
@@ -69,7 +69,7 @@ fn the_busiest_remote_takes_less_than_64_kib() {
             world.try_post(1, 0, step, length, false);
             world.run_for(20 * US);
             for host in 0..2 {
-                most = most.max(world.hosts[host].machine.footprint_bytes(remote));
+                most = most.max(world.hosts[host].machine.inspect().footprint_bytes(remote));
             }
         }
     }
@@ -95,7 +95,7 @@ fn bytes_held_for_all_remotes_stay_below_the_limit_but_what_is_next_always_comes
     for _ in 0..400 {
         world.run_for(50 * US);
         // One message per remote may exceed the limit: the one that is next.
-        let held = world.hosts[0].machine.held_bytes();
+        let held = world.hosts[0].machine.inspect().held_bytes();
         assert!(held <= 200_000 + 4 * 30_000, "{held} bytes held");
     }
     world.run_until_quiet(20 * SECOND);

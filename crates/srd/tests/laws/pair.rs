@@ -238,7 +238,7 @@ impl World {
         }
         let now = self.time_at(to);
         let host = &mut self.hosts[to];
-        match host.machine.handle_waiting_datagram(now, origin, bytes) {
+        match host.machine.handle_datagram(now, origin, bytes) {
             Arrival::Nothing => {}
             Arrival::Message {
                 remote,
@@ -286,7 +286,7 @@ impl World {
         while let Some((remote, targets)) = self.hosts[at].machine.next_unrouted() {
             let paths = routes(&self.config.addresses, &targets);
             let machine = &mut self.hosts[at].machine;
-            machine.set_routes(now, remote, paths, u16::MAX);
+            machine.at(remote).set_routes(now, paths, u16::MAX);
         }
         loop {
             let machine = &mut self.hosts[at].machine;
@@ -299,9 +299,9 @@ impl World {
         }
         if self.lag_known && at == 0 {
             let machine = &mut self.hosts[at].machine;
-            machine.handle_departed(now, now + self.lag_ns);
+            machine.handle_sent(now, now + self.lag_ns);
         }
-        self.hosts[at].machine.check_invariants();
+        self.hosts[at].machine.inspect().check_invariants();
     }
 
     fn on_event(&mut self, at: usize, event: Event) {
@@ -411,7 +411,11 @@ impl World {
             for host in 0..self.hosts.len() {
                 self.settle(host);
             }
-            if self.hosts.iter().all(|host| !host.machine.is_busy()) {
+            if self
+                .hosts
+                .iter()
+                .all(|host| !host.machine.inspect().is_busy())
+            {
                 return self.now - start;
             }
             let next = self.next_time().expect("busy machines have a timer");

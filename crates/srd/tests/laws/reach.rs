@@ -53,8 +53,8 @@ fn every_link_carries_its_share_and_no_datagram_takes_a_way_that_is_none() {
         let from = world.remote(1, 0);
         world.assert_got(1, from, &list);
         // `launch` drops what leaves on one link for an address on another; then this would not be 0.
-        assert_eq!(world.hosts[0].machine.statistics().lost_count, 0);
-        assert_eq!(world.hosts[1].machine.statistics().lost_count, 0);
+        assert_eq!(world.hosts[0].machine.inspect().statistics().lost_count, 0);
+        assert_eq!(world.hosts[1].machine.inspect().statistics().lost_count, 0);
         let carried: Vec<u64> = counts[..links].iter().map(Cell::get).collect();
         let all: u64 = carried.iter().sum();
         println!("{links} links: {carried:?}");
@@ -176,7 +176,8 @@ fn a_host_refuses_at_a_further_address_only_if_it_was_heard_there() {
         (0..8u16).map(move |index| SocketAddr::from(([10, 0, link, 2], address(1).port() + index)))
     };
     let known = |world: &World, link| {
-        let found = ports(link).filter_map(|at| world.hosts[0].machine.remote_with_port(at));
+        let found =
+            ports(link).filter_map(|at| world.hosts[0].machine.inspect().remote_with_port(at));
         found.filter(|found| *found == remote).count()
     };
     assert_eq!((known(&world, 0), known(&world, 1)), (4, 0));

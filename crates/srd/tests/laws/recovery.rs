@@ -25,7 +25,7 @@ fn a_lost_tail_is_sent_again_within_the_tail_probe_and_on_another_path() {
     let took = world.run_until_quiet(10 * MS);
     // 2 srtt and the acknowledgement's delay until the probe, one link, and the answer.
     assert!(took < 150 * US, "{} us", took / US);
-    let statistics = world.hosts[0].machine.statistics();
+    let statistics = world.hosts[0].machine.inspect().statistics();
     assert_eq!((statistics.tail_probe_count, statistics.rto_count), (1, 0));
 }
 
@@ -40,7 +40,7 @@ fn a_gap_inside_a_stream_costs_about_a_round_trip_and_no_time_out() {
     world.post(0, 1, 1, 60_000);
     let took = world.run_until_quiet(10 * MS);
     assert!(took < 200 * US, "{} us", took / US);
-    let statistics = world.hosts[0].machine.statistics();
+    let statistics = world.hosts[0].machine.inspect().statistics();
     assert_eq!(statistics.rto_count, 0);
     assert!(statistics.retransmitted_count <= 3, "{statistics:?}");
 }
@@ -51,7 +51,7 @@ fn an_unknown_remote_is_tried_again_with_doubling_pauses() {
     world.swallow = Box::new(|_, _, _, _| true);
     world.post(0, 1, 1, 100);
     world.run_for(SECOND);
-    let statistics = world.hosts[0].machine.statistics();
+    let statistics = world.hosts[0].machine.inspect().statistics();
     // 1, 2, 4 ... 64 ms, then every 100 ms: about 16 in a second.
     assert!((12..=20).contains(&statistics.rto_count), "{statistics:?}");
     assert_eq!(statistics.suspect_count, 0);
@@ -65,16 +65,16 @@ fn a_dead_path_is_left_and_later_traffic_avoids_it() {
         world.post(0, 1, token, 20_000);
         world.run_until_quiet(10 * MS);
     }
-    let learning = world.hosts[0].machine.statistics();
+    let learning = world.hosts[0].machine.inspect().statistics();
     for token in 800..1000 {
         world.post(0, 1, token, 20_000);
         let took = world.run_until_quiet(10 * MS);
         assert!(took < MS, "{} us", took / US);
     }
-    let known = world.hosts[0].machine.statistics();
+    let known = world.hosts[0].machine.inspect().statistics();
     assert!(learning.suspect_count >= 10, "{learning:?}");
     let remote = world.remote(0, 1);
-    let condition = world.hosts[0].machine.condition(remote).unwrap();
+    let condition = world.hosts[0].machine.inspect().condition(remote).unwrap();
     // A fourth cannot go there, and a fourth of the rest cannot come back.
     assert!(
         (30..=48).contains(&condition.good_path_count),
@@ -145,13 +145,13 @@ fn half_of_the_paths_failing_at_once_costs_a_large_transfer_less_than_a_millisec
 #[test]
 fn a_remote_that_computes_is_neither_loss_nor_death() {
     let mut world = acquainted(7);
-    let before = world.hosts[0].machine.statistics();
+    let before = world.hosts[0].machine.inspect().statistics();
     world.hosts[1].away_until = world.now + 400 * MS;
     for token in 0..10 {
         world.post(0, 1, token, 2_000);
     }
     world.run_for(399 * MS);
-    let during = world.hosts[0].machine.statistics();
+    let during = world.hosts[0].machine.inspect().statistics();
     let again = during.retransmitted_count - before.retransmitted_count;
     // Doubling pauses from 200 us to 100 ms: one packet each.
     assert!(
@@ -160,7 +160,7 @@ fn a_remote_that_computes_is_neither_loss_nor_death() {
     );
     let took = world.run_until_quiet(10 * MS);
     assert!(took < 2 * MS, "{} us after its return", took / US);
-    let after = world.hosts[0].machine.statistics();
+    let after = world.hosts[0].machine.inspect().statistics();
     assert_eq!(
         after.suspect_count, before.suspect_count,
         "no path is to blame"
@@ -257,7 +257,7 @@ fn refused_datagrams_end_a_flow_unless_its_process_contradicts_soon() {
     let remote = world.remote(0, 1);
     for _ in 0..3 {
         let now = world.now;
-        world.hosts[0].machine.handle_refused(now, remote);
+        world.hosts[0].machine.at(remote).handle_refused(now);
     }
     world.run_for(200 * MS);
     assert_eq!(world.hosts[0].failed, [], "anybody may have said so");
@@ -326,7 +326,14 @@ fn all_paths_changing_their_length_at_once_is_survived() {
     let list: Vec<(u64, usize)> = (0..20).map(|token| (token, 400_000)).collect();
     let got = world.hosts[1].got.split_off(20);
     assert_eq!(got.len(), list.len());
-    assert_eq!(world.hosts[1].machine.statistics().violation_count, 0);
+    assert_eq!(
+        world.hosts[1]
+            .machine
+            .inspect()
+            .statistics()
+            .violation_count,
+        0
+    );
 }
 
 #[test]
@@ -376,9 +383,10 @@ fn what_a_host_takes_to_send_does_not_keep_the_window_small_when_the_driver_know
         let remote = world.remote(0, 1);
         world.hosts[0]
             .machine
+            .inspect()
             .condition(remote)
             .unwrap()
-            .window_bytes
+            .cwnd_bytes
     };
     let (known, unknown) = (window(true), window(false));
     assert!(known > 4 * unknown, "{known} against {unknown} bytes");
@@ -387,7 +395,7 @@ fn what_a_host_takes_to_send_does_not_keep_the_window_small_when_the_driver_know
 #[test]
 fn a_window_comes_back_when_what_was_sent_again_had_not_been_lost() {
     let mut config = config();
-    config.pace.window_limit_bytes = 256 << 10;
+    config.pace.cwnd_limit_bytes = 256 << 10;
     let mut world = World::with(2, 17, config);
     world.post(0, 1, 1, 16_000_000);
     world.run_for(400 * US);
@@ -395,9 +403,10 @@ fn a_window_comes_back_when_what_was_sent_again_had_not_been_lost() {
     let window = |world: &World| {
         world.hosts[0]
             .machine
+            .inspect()
             .condition(remote)
             .unwrap()
-            .window_bytes
+            .cwnd_bytes
     };
     let before = window(&world);
     // For a while some packets come late: those behind them on the same path, and on others, make them look lost.
@@ -412,10 +421,14 @@ fn a_window_comes_back_when_what_was_sent_again_had_not_been_lost() {
     }
     assert!(least < before, "nothing was taken");
     world.run_for(400 * US);
-    let statistics = world.hosts[0].machine.statistics();
+    let statistics = world.hosts[0].machine.inspect().statistics();
     assert!(!world.hosts[0].sent.contains(&1), "too short a message");
     assert!(statistics.lost_count > 20, "{statistics:?}");
-    let duplicates = world.hosts[1].machine.statistics().duplicate_count;
+    let duplicates = world.hosts[1]
+        .machine
+        .inspect()
+        .statistics()
+        .duplicate_count;
     assert!(duplicates > 0, "nothing came twice");
     let after = window(&world);
     println!("window {before} -> {least} -> {after}, {duplicates} duplicates");

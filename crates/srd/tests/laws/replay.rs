@@ -31,7 +31,7 @@ fn play(world: &mut World, to: usize, recorded: &[Recorded], from: Option<std::n
         world.deliver(to, origin, &one.bytes);
         world.run_for(US);
         for host in &world.hosts {
-            host.machine.check_invariants();
+            host.machine.inspect().check_invariants();
         }
     }
 }
@@ -57,7 +57,10 @@ fn first_contact_takes_one_round_trip_more_and_nothing_is_lost() {
         let took = world.run_until_quiet(5 * SECOND);
         if seed % 2 == 0 {
             assert!(took < 2 * MS, "{} us", took / US);
-            assert_eq!(world.hosts[0].machine.statistics().greeted_count, 1);
+            assert_eq!(
+                world.hosts[0].machine.inspect().statistics().greeted_count,
+                1
+            );
         }
         let expected: Vec<(u64, usize)> = (0..20)
             .map(|token| (token, [10, 300, 5_000, 200_000][(token % 4) as usize]))
@@ -79,7 +82,10 @@ fn who_is_contacted_first_streams_as_fast_as_who_contacts() {
         let there = world.run_until_quiet(5 * SECOND);
         world.post(1, 0, 3, 400_000);
         let back = world.run_until_quiet(5 * SECOND);
-        assert_eq!(world.hosts[1].machine.statistics().greeted_count, 0);
+        assert_eq!(
+            world.hosts[1].machine.inspect().statistics().greeted_count,
+            0
+        );
         assert!(
             back < 2 * there,
             "{} us there, {} us back",

@@ -16,7 +16,7 @@ fn jumbo_hosts(seed: u64) -> World {
     for (at, of) in [(0, 1), (1, 0)] {
         let remote = world.remote(at, of);
         let machine = &mut world.hosts[at].machine;
-        machine.set_datagram_bytes(0, remote, JUMBO, false);
+        machine.at(remote).set_datagram_bytes(0, JUMBO, false);
     }
     world
 }

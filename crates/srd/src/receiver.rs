@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The receiving half of a flow: what arrives once, in its sender's order, within what it was
+//! allowed (srd-protocol 7.2, 11, 12).
+//!
+//! Called by flow, with packets that are of this remote. A packet is checked against everything
+//! before anything of it is taken, since what is taken is acknowledged and will not come again.
+
+use weft_wire::{Acknowledgement, Body, Message, Packet};
+
+use crate::ack::{Limits, Received};
+use crate::config::{Config, FIRST_CONTACT_BYTES, MESSAGE_COST_LEAST, MESSAGE_LIMIT};
+use crate::credit::{Account, Inbox, Pool};
+use crate::events::{Arrival, Event, Offer, PostError, Remote};
+use crate::landing::Landings;
+use crate::order::{Order, Ready};
+use crate::reassembly::Misfit;
+use crate::sent::Piece;
+use crate::shared::Shared;
+use crate::timers::NEVER;
+
+/// Below this much unused credit a grant is told at once (chosen: four batches are more than an
+/// acknowledgement's way).
+const GRANT_SOON_BYTES: u64 = 4 * crate::config::BATCH_BYTES as u64;
+/// The least time after which a flow that sends nothing is left out of the pool (srd-protocol
+/// 11.2).
+const STALL_LEAST_NS: u64 = 1_000_000;
+
+/// Why a packet is not taken, and not acknowledged.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Reject {
+    /// srd-protocol 12.5.
+    Violation,
+    /// srd-protocol 11.4, 14.4.
+    NoRoom,
+}
+
+impl From<Misfit> for Reject {
+    fn from(misfit: Misfit) -> Self {
+        match misfit {
+            Misfit::Overlap => Self::Violation,
+            Misfit::Full => Self::NoRoom,
+        }
+    }
+}
+
+fn cost(message: &Message) -> u64 {
+    message.length_bytes.max(MESSAGE_COST_LEAST)
+}
+
+/// What is kept of a receiver when nothing is under way (srd-protocol 6.6).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReceiverRest {
+    cumulative: u64,
+    received_bytes: u64,
+    expected_id: u64,
+    handed: u64,
+    granted_bytes: u64,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    remote: Remote,
+    /// See [`Offer::life`].
+    life: u32,
+    /// Which sequences have arrived, and when to say so.
+    pub(crate) received: Received,
+    pub(crate) order: Order,
+    pub(crate) inbox: Inbox,
+    pub(crate) landings: Landings,
+    pub(crate) account: Account,
+    /// Offers that the owner has and has not decided.
+    open_offer_count: u32,
+    /// Waits in the machine's queue for grants.
+    pub(crate) awaits_grant: bool,
+}
+
+impl Receiver {
+    /// Goes on from a rest, with a remote that was heard up to its `newest_ns`.
+    pub(crate) fn new(
+        rest: &ReceiverRest,
+        remote: Remote,
+        life: u32,
+        newest_ns: u64,
+        config: &Config,
+    ) -> Self {
+        let limit = rest.handed + config.memory.receive_window_bytes;
+        Self {
+            remote,
+            life,
+            received: Received::new(rest.cumulative, rest.received_bytes, newest_ns),
+            order: Order::new(rest.expected_id),
+            inbox: Inbox::new(rest.handed, limit),
+            landings: Landings::default(),
+            account: Account::new(rest.granted_bytes),
+            open_offer_count: 0,
+            awaits_grant: false,
+        }
+    }
+
+    /// Of an idle one.
+    pub(crate) fn rest(&self) -> ReceiverRest {
+        ReceiverRest {
+            cumulative: self.received.cumulative(),
+            received_bytes: self.received.received_bytes(),
+            expected_id: self.order.expected(),
+            handed: self.inbox.handed(),
+            granted_bytes: self.account.limit(),
+        }
+    }
+
+    /// Whether a reliable packet that brings something of the remote's messages can be taken.
+    pub(crate) fn check(&self, shared: &Shared, packet: &Packet<'_>) -> Result<(), Reject> {
+        let length = packet.payload.len() as u64;
+        match &packet.body {
+            Body::Eager(message) => {
+                self.order.check_whole(message)?;
+                self.check_room(shared, message)
+            }
+            Body::Segment(segment) => {
+                let message = &segment.message;
+                self.order
+                    .check_segment(message, segment.offset_bytes, length)?;
+                if message.length_bytes > FIRST_CONTACT_BYTES {
+                    return Err(Reject::Violation);
+                }
+                if self.order.is_new(message.id) {
+                    self.check_room(shared, message)
+                } else {
+                    Ok(())
+                }
+            }
+            Body::Offer(message) => {
+                self.order.check_whole(message)?;
+                let full = self.open_offer_count as usize >= MESSAGE_LIMIT;
+                if full || !self.inbox.covers(MESSAGE_COST_LEAST) {
+                    Err(Reject::NoRoom)
+                } else {
+                    Ok(())
+                }
+            }
+            Body::Data(data) => {
+                self.landings.check(data, length)?;
+                if self.account.covers(length) {
+                    Ok(())
+                } else {
+                    Err(Reject::NoRoom)
+                }
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Room for a message of which nothing has come (srd-protocol 11.4, 14.4). What is next in
+    /// order is always taken, so that memory full of messages waiting for earlier ones cannot keep
+    /// those out.
+    fn check_room(&self, shared: &Shared, message: &Message) -> Result<(), Reject> {
+        let next = message.id == self.order.expected();
+        let held = shared.held_bytes + message.length_bytes;
+        let fits = next || held <= shared.config.memory.held_limit_bytes;
+        if fits && self.inbox.covers(cost(message)) {
+            Ok(())
+        } else {
+            Err(Reject::NoRoom)
+        }
+    }
+
+    /// Takes a checked packet.
+    pub(crate) fn take<'d>(
+        &mut self,
+        shared: &mut Shared,
+        packet: &Packet<'d>,
+        now_ns: u64,
+    ) -> Arrival<'d> {
+        match packet.body {
+            Body::Eager(message) => return self.take_eager(shared, message, packet.payload),
+            Body::Segment(segment) => {
+                if self.order.is_new(segment.message.id) {
+                    self.inbox.on_arrived(cost(&segment.message));
+                    shared.held_bytes += segment.message.length_bytes;
+                }
+                self.order
+                    .keep_segment(segment.message, segment.offset_bytes, packet.payload);
+                self.hand_out(shared);
+            }
+            Body::Offer(message) => {
+                self.inbox.on_arrived(MESSAGE_COST_LEAST);
+                self.order.keep_offer(message);
+                self.hand_out(shared);
+            }
+            Body::Data(data) => {
+                let length = packet.payload.len() as u64;
+                self.account.on_arrived(length, &mut shared.pool, now_ns);
+                let Some((landing, full)) = self.landings.insert_piece(&data, length) else {
+                    return Arrival::Nothing;
+                };
+                if full {
+                    shared.events.push(Event::Landed { landing });
+                }
+                return Arrival::Data {
+                    remote: self.remote,
+                    landing,
+                    offset_bytes: data.offset_bytes,
+                    payload: packet.payload,
+                };
+            }
+            _ => {}
+        }
+        Arrival::Nothing
+    }
+
+    /// A message whose turn it is goes straight to the owner, unless events of earlier ones are
+    /// still waiting.
+    fn take_eager<'d>(
+        &mut self,
+        shared: &mut Shared,
+        message: Message,
+        payload: &'d [u8],
+    ) -> Arrival<'d> {
+        self.inbox.on_arrived(cost(&message));
+        if message.id != self.order.expected() || shared.events.has_ordered() {
+            shared.held_bytes += message.length_bytes;
+            self.order.keep_whole(message, payload);
+            self.hand_out(shared);
+            return Arrival::Nothing;
+        }
+        self.order.pass();
+        self.on_handed(shared, cost(&message));
+        self.hand_out(shared);
+        Arrival::Message {
+            remote: self.remote,
+            life: self.life,
+            message,
+            payload,
+        }
+    }
+
+    fn on_handed(&mut self, shared: &Shared, cost: u64) {
+        let window = shared.config.memory.receive_window_bytes;
+        if self.inbox.on_handed(cost, window) {
+            self.received.want_now();
+        }
+    }
+
+    /// Hands out every message whose turn has come.
+    fn hand_out(&mut self, shared: &mut Shared) {
+        let (remote, life) = (self.remote, self.life);
+        while let Some(ready) = self.order.pop() {
+            let (event, cost) = match ready {
+                Ready::Whole(message, payload) => {
+                    shared.held_bytes -= message.length_bytes;
+                    let event = Event::Message {
+                        remote,
+                        life,
+                        message,
+                        payload,
+                    };
+                    (event, cost(&message))
+                }
+                Ready::Offer(message) => {
+                    self.open_offer_count += 1;
+                    let event = Event::Offer {
+                        remote,
+                        life,
+                        message,
+                    };
+                    (event, MESSAGE_COST_LEAST)
+                }
+            };
+            shared.events.push(event);
+            self.on_handed(shared, cost);
+        }
+    }
+
+    /// The owner takes an offered message, into a landing of its own name. Answers what to tell the
+    /// remote.
+    pub(crate) fn accept(
+        &mut self,
+        shared: &mut Shared,
+        offer: Offer,
+        landing: u64,
+        length_bytes: u64,
+    ) -> Result<Piece, PostError> {
+        self.check_offer(offer)?;
+        let message_id = offer.message_id;
+        let mut name = 0;
+        if length_bytes > 0 {
+            name = self
+                .landings
+                .insert(landing, message_id, length_bytes)
+                .ok_or(PostError::Busy)?;
+            self.account.want(length_bytes);
+        } else {
+            shared.events.push(Event::Landed { landing });
+        }
+        self.open_offer_count -= 1;
+        Ok(Piece::Accept {
+            message_id,
+            landing: name,
+        })
+    }
+
+    /// The owner declines an offered message.
+    pub(crate) fn refuse(&mut self, offer: Offer) -> Result<(), PostError> {
+        self.check_offer(offer)?;
+        self.open_offer_count -= 1;
+        Ok(())
+    }
+
+    fn check_offer(&self, offer: Offer) -> Result<(), PostError> {
+        if self.open_offer_count == 0 || self.life != offer.life {
+            return Err(PostError::Unknown);
+        }
+        Ok(())
+    }
+
+    /// The owner keeps so many bytes unread; answers whether the remote is to hear of a new limit.
+    pub(crate) fn set_unread(&mut self, bytes: u64, config: &Config) -> bool {
+        let window = config.memory.receive_window_bytes;
+        let tell = self.inbox.set_unread(bytes, window);
+        if tell {
+            self.received.want_now();
+        }
+        tell
+    }
+
+    /// The acknowledgement, to be sent now; `None` if none is wanted.
+    pub(crate) fn section(&mut self, now_ns: u64, penalty: u8) -> Option<Acknowledgement> {
+        if self.received.due_ns() == NEVER {
+            return None;
+        }
+        let limits = Limits {
+            penalty,
+            receive_limit: self.inbox.tell(),
+            credit_limit: self.account.limit(),
+        };
+        Some(self.received.take(now_ns, &limits))
+    }
+
+    /// Gives a batch of credit to the sender, which hears of it soon (srd-protocol 11.1).
+    pub(crate) fn grant(&mut self, pool: &mut Pool, now_ns: u64) {
+        // A sender with much unused credit hears of more with its next acknowledgement.
+        if self.account.outstanding_bytes() < GRANT_SOON_BYTES {
+            self.received.want_now();
+        }
+        self.account.grant(pool, now_ns);
+    }
+
+    /// When to stop counting the sender's credit, if nothing arrives until then (srd-protocol
+    /// 11.2).
+    #[inline]
+    pub(crate) fn stalled_ns(&self, srtt_ns: u64) -> u64 {
+        if self.account.outstanding_bytes() == 0 {
+            return NEVER;
+        }
+        let patience_ns = (8 * srtt_ns).max(STALL_LEAST_NS);
+        self.account.stalled_ns(patience_ns).unwrap_or(NEVER)
+    }
+
+    /// Whether offers or landings are open: then the remote must live.
+    pub(crate) fn is_busy(&self) -> bool {
+        !self.landings.is_empty() || self.open_offer_count > 0
+    }
+
+    /// Whether nothing is kept, and all is acknowledged.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.received.is_idle() && self.order.is_empty()
+    }
+
+    /// The flow ends: answers the landings that will not be full.
+    pub(crate) fn close(&mut self, shared: &mut Shared) -> Vec<u64> {
+        shared.held_bytes -= self.order.held_bytes();
+        self.account.close(&mut shared.pool);
+        self.landings.drain()
+    }
+
+    /// Gives memory back when there is nothing to remember: nothing is newer than `newest_ns`.
+    pub(crate) fn trim(&mut self, newest_ns: u64) {
+        self.order.trim();
+        self.received.trim(newest_ns);
+        if self.landings.is_empty() {
+            self.landings = Landings::default();
+        }
+    }
+
+    pub(crate) fn footprint_bytes(&self) -> usize {
+        self.order.footprint_bytes()
+            + self.received.footprint_bytes()
+            + self.landings.footprint_bytes()
+    }
+}

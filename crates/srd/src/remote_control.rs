@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a driver tells a machine of one remote: what its host, its routes and its owner know.
+
+use crate::events::Remote;
+use crate::flows::Flows;
+
+/// One remote, to be told of; see [`Machine::at`](crate::Machine::at). Nothing happens to a remote
+/// that the machine does not have.
+#[derive(Debug)]
+pub struct RemoteControl<'a> {
+    pub(crate) flows: &'a mut Flows,
+    pub(crate) remote: Remote,
+}
+
+impl RemoteControl<'_> {
+    /// The owner keeps so many bytes of this remote's messages unread: that much less may come
+    /// (srd-protocol 11.3).
+    pub fn set_unread(&mut self, now_ns: u64, bytes: u64) {
+        let Ok((flow, shared)) = self.flows.known_flow(self.remote.0) else {
+            return;
+        };
+        if flow.receiver.set_unread(bytes, &shared.config) {
+            self.flows.settle(self.remote.0, now_ns, true);
+        }
+    }
+
+    /// This host carries datagrams of up to so many bytes to the remote, where that differs from
+    /// [`Config::datagram_bytes`](crate::Config::datagram_bytes); at least 1200 are taken.
+    /// `is_proven` if that holds as far as the remote; else those above an Ethernet frame's wait
+    /// until one has arrived (srd-protocol 16.1).
+    pub fn set_datagram_bytes(&mut self, now_ns: u64, bytes: u16, is_proven: bool) {
+        let Some(slot) = self.flows.remotes.get_mut(self.remote.0) else {
+            return;
+        };
+        slot.rest.identity.size.set_own(bytes, is_proven);
+        if let Some(flow) = &mut slot.flow {
+            flow.identity.size.set_own(bytes, is_proven);
+            flow.size_datagrams(now_ns);
+        }
+    }
+
+    /// This host's routes allow these paths to the remote, as a set, and datagrams of up to so many
+    /// bytes on all of them (srd-protocol 17.3, 17.6). Slow path.
+    pub fn set_routes(&mut self, now_ns: u64, paths: u64, datagram_bytes: u16) {
+        let Flows {
+            remotes, shared, ..
+        } = &mut *self.flows;
+        let Some(slot) = remotes.get_mut(self.remote.0) else {
+            return;
+        };
+        match &mut slot.flow {
+            Some(flow) => {
+                flow.identity.reach.routed = paths;
+                flow.open_paths(shared);
+            }
+            None => slot.rest.identity.reach.routed = paths,
+        }
+        let size = slot.identity().size;
+        if datagram_bytes < size.own_bytes() {
+            self.set_datagram_bytes(now_ns, datagram_bytes, size.is_proven());
+        }
+    }
+
+    /// The end of the remote is to be noticed even if nothing is under way with it, or no longer
+    /// (srd-protocol 13.2). Watching costs a probe for each fifth of `dead_after` in which nothing
+    /// was heard.
+    pub fn watch(&mut self, now_ns: u64, on: bool) {
+        let Some(slot) = self.flows.remotes.get(self.remote.0) else {
+            return;
+        };
+        if slot.ended.is_some() || (slot.flow.is_none() && !on) {
+            return;
+        }
+        let (flow, _) = self.flows.flow(self.remote.0, now_ns);
+        flow.silence.watched = on;
+        self.flows.settle(self.remote.0, now_ns, true);
+    }
+
+    /// There is reason to try again with a remote that has ended: another process may have its
+    /// address now. The one that was there is not heard any more (srd-protocol 6.4). Nothing
+    /// happens to one that has not ended. Slow path.
+    pub fn begin_again(&mut self) {
+        let Some(slot) = self.flows.remotes.get_mut(self.remote.0) else {
+            return;
+        };
+        let known = slot.incarnation();
+        if slot.ended.take().is_some() && known != 0 {
+            self.flows.restart(self.remote.0, known);
+        }
+    }
+
+    /// The system said that the remote's host refuses our datagrams (srd-protocol 13.3).
+    pub fn handle_refused(&mut self, now_ns: u64) {
+        let Ok((flow, shared)) = self.flows.known_flow(self.remote.0) else {
+            return;
+        };
+        let dead_after_ns = shared.config.timing.dead_after_ns;
+        flow.silence.on_refused(now_ns, dead_after_ns);
+        self.flows.settle(self.remote.0, now_ns, true);
+    }
+
+    /// The host of a silent remote has answered: the process may compute, or be stopped; else its
+    /// host would refuse our datagrams. Its silence counts from now on, for a while (srd-protocol
+    /// 13.5).
+    pub fn handle_host_alive(&mut self, now_ns: u64) {
+        let Ok((flow, shared)) = self.flows.known_flow(self.remote.0) else {
+            return;
+        };
+        let dead_after_ns = shared.config.timing.dead_after_ns;
+        flow.silence.on_host_alive(now_ns, dead_after_ns);
+        self.flows.settle(self.remote.0, now_ns, false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Config;
+    use std::net::SocketAddr;
+
+    #[test]
+    fn the_least_datagram_of_all_interfaces_is_kept_while_nothing_is_under_way() {
+        let config = Config {
+            datagram_bytes: 9000,
+            ..Config::default()
+        };
+        let mut flows = Flows::new(config, 7);
+        let address = SocketAddr::from(([192, 0, 2, 1], 4000));
+        let remote = Remote(flows.remotes.add(address, &config).expect("room"));
+        for (said, kept) in [(u16::MAX, 9000), (1472, 1472), (8972, 1472)] {
+            let mut control = RemoteControl {
+                flows: &mut flows,
+                remote,
+            };
+            control.set_routes(1, 3, said);
+            let identity = flows.remotes[remote.0].identity();
+            assert_eq!(identity.size.own_bytes(), kept);
+            assert_eq!(identity.reach.routed, 3);
+        }
+    }
+}
