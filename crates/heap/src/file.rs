@@ -158,9 +158,8 @@ impl File {
     /// The file must hold what the memory holds, so that nobody sees a difference.
     pub unsafe fn map_over(&self, span: Span) -> bool {
         let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_NORESERVE | libc::MAP_POPULATE;
-        let place = (span.start, span.bytes());
         // SAFETY: the caller's promise. The system exchanges both in one step for all threads.
-        unsafe { real::map(place, flags, self.descriptor, span.start).is_some() }
+        unsafe { real::map(span.start, span.bytes(), flags, self.descriptor, span.start).is_some() }
     }
 
     /// Gives the memory of pages back that nobody maps here any more.

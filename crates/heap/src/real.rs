@@ -69,7 +69,8 @@ pub fn is_one_library(first: &Real, second: &Real) -> bool {
 /// # Safety
 /// With MAP_FIXED nobody may need what is mapped there.
 pub unsafe fn map(
-    (address, length_bytes): (usize, usize),
+    address: usize,
+    length_bytes: usize,
     flags: c_int,
     file: c_int,
     offset_bytes: usize,

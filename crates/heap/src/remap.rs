@@ -36,19 +36,20 @@ pub unsafe fn by_hand(
         return Some(address);
     }
     if !may_move {
-        let more = (address + bytes, wanted_bytes - bytes);
+        let (end, more_bytes) = (address + bytes, wanted_bytes - bytes);
+        let flags = PRIVATE | libc::MAP_FIXED_NOREPLACE;
         // SAFETY: nothing is there, or the system refuses.
-        let grown = unsafe { real::map(more, PRIVATE | libc::MAP_FIXED_NOREPLACE, -1, 0) };
+        let grown = unsafe { real::map(end, more_bytes, flags, -1, 0) };
         return grown.map(|_| address);
     }
     let (place, flags) = if is_fixed {
-        ((target, wanted_bytes), PRIVATE | libc::MAP_FIXED)
+        (target, PRIVATE | libc::MAP_FIXED)
     } else {
-        ((0, wanted_bytes), PRIVATE)
+        (0, PRIVATE)
     };
     // SAFETY: fresh memory, or the caller's to replace, gets what the caller has moved.
     unsafe {
-        let fresh = real::map(place, flags, -1, 0)?;
+        let fresh = real::map(place, wanted_bytes, flags, -1, 0)?;
         let (from, to) = (address as *const u8, fresh as *mut u8);
         std::ptr::copy_nonoverlapping(from, to, bytes.min(wanted_bytes));
         real::unmap(address, bytes);

@@ -192,7 +192,7 @@ impl State {
         const FLAGS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
         while let Some(part) = self.shared.first_common(span) {
             // SAFETY: nobody needs what is there.
-            if unsafe { real::map((part.start, part.bytes()), FLAGS, -1, 0) }.is_none() {
+            if unsafe { real::map(part.start, part.bytes(), FLAGS, -1, 0) }.is_none() {
                 return false;
             }
             self.take_out(part);
@@ -217,7 +217,7 @@ impl State {
         const FLAGS: libc::c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: fresh memory, which nobody else knows; the pages are mapped, as the table says.
         unsafe {
-            let fresh = real::map((0, span.bytes()), FLAGS, -1, 0)?;
+            let fresh = real::map(0, span.bytes(), FLAGS, -1, 0)?;
             // The program may not let us read its pages; the file does.
             if !self.file.is_some_and(|file| file.read(span, fresh)) {
                 let (from, to) = (span.start as *const u8, fresh as *mut u8);

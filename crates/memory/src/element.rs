@@ -208,22 +208,21 @@ pub(crate) fn combine(
         Operator::MaskedSwap => return Some((operand & comparand) | (old & !comparand)),
         _ => {}
     }
-    let values = [old, operand, comparand];
     match element {
-        Element::I8 => number::<i8>(operator, values),
-        Element::U8 => number::<u8>(operator, values),
-        Element::I16 => number::<i16>(operator, values),
-        Element::U16 => number::<u16>(operator, values),
-        Element::I32 => number::<i32>(operator, values),
-        Element::U32 => number::<u32>(operator, values),
-        Element::I64 => number::<i64>(operator, values),
-        Element::U64 => number::<u64>(operator, values),
-        Element::I128 => number::<i128>(operator, values),
-        Element::U128 => number::<u128>(operator, values),
-        Element::F32 => number::<f32>(operator, values),
-        Element::F64 => number::<f64>(operator, values),
-        Element::ComplexF32 => number::<Complex<f32>>(operator, values),
-        Element::ComplexF64 => number::<Complex<f64>>(operator, values),
+        Element::I8 => number::<i8>(operator, old, operand, comparand),
+        Element::U8 => number::<u8>(operator, old, operand, comparand),
+        Element::I16 => number::<i16>(operator, old, operand, comparand),
+        Element::U16 => number::<u16>(operator, old, operand, comparand),
+        Element::I32 => number::<i32>(operator, old, operand, comparand),
+        Element::U32 => number::<u32>(operator, old, operand, comparand),
+        Element::I64 => number::<i64>(operator, old, operand, comparand),
+        Element::U64 => number::<u64>(operator, old, operand, comparand),
+        Element::I128 => number::<i128>(operator, old, operand, comparand),
+        Element::U128 => number::<u128>(operator, old, operand, comparand),
+        Element::F32 => number::<f32>(operator, old, operand, comparand),
+        Element::F64 => number::<f64>(operator, old, operand, comparand),
+        Element::ComplexF32 => number::<Complex<f32>>(operator, old, operand, comparand),
+        Element::ComplexF64 => number::<Complex<f64>>(operator, old, operand, comparand),
     }
 }
 
@@ -238,7 +237,12 @@ trait Number: Copy + PartialEq + PartialOrd {
 }
 
 #[inline(always)]
-fn number<N: Number>(operator: Operator, [old, operand, comparand]: [u128; 3]) -> Option<u128> {
+fn number<N: Number>(
+    operator: Operator,
+    old: u128,
+    operand: u128,
+    comparand: u128,
+) -> Option<u128> {
     let (old, operand, comparand) = (
         N::from_bits(old),
         N::from_bits(operand),

@@ -138,24 +138,23 @@ impl ForeignHeap {
         Some((window.base().wrapping_add(skipped as usize), left))
     }
 
-    /// Copies `length_bytes` bytes of a message from `offset_bytes` on into `target` at the same
-    /// offset; answers how many that were: fewer if the rest is not mapped. Stores go past this
+    /// Copies these `bytes` of a message into `target` at the same offset; answers how many that were: fewer if the rest is not mapped. Stores go past this
     /// processor's cache if so wanted. What the other process changes meanwhile arrives as any mix
     /// of old and new.
     pub fn pull(
         &mut self,
         message: &Lying,
         target: &UserBuffer,
-        (offset_bytes, length_bytes): (usize, usize),
+        bytes: Range<usize>,
         past_cache: bool,
     ) -> usize {
         let mut done = 0;
-        while done < length_bytes {
-            let offset = offset_bytes + done;
+        while done < bytes.len() {
+            let offset = bytes.start + done;
             let Some((base, left)) = self.place_of(message, offset as u64) else {
                 break;
             };
-            let count = (length_bytes - done).min(left as usize);
+            let count = (bytes.len() - done).min(left as usize);
             // SAFETY: the stretch was just found in a mapping that lives while self does; its file
             // cannot become shorter.
             let view = unsafe { BytesView::from_raw(base, count) };
@@ -227,8 +226,9 @@ mod tests {
             let target = UserBuffer::leaked(&[30000, 5, 35531]);
             let (there, third) = (lying(&message, place as u64), length / 3);
             // In pieces, as it comes.
-            for piece in [(0, third), (third, third), (2 * third, length - 2 * third)] {
-                assert_eq!(foreign.pull(&there, &target, piece, past_cache), piece.1);
+            for piece in [0..third, third..2 * third, 2 * third..length] {
+                let copied = foreign.pull(&there, &target, piece.clone(), past_cache);
+                assert_eq!(copied, piece.len());
             }
             let read = bytes_of(&target);
             assert_eq!(
@@ -266,7 +266,7 @@ mod tests {
                 place,
             };
             assert_eq!(
-                foreign.pull(&message, &target, (0, 20000), false),
+                foreign.pull(&message, &target, 0..20000, false),
                 0,
                 "{message:?}"
             );

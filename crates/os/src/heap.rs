@@ -71,7 +71,8 @@ impl Heap {
     }
 
     /// What a region's header says.
-    pub fn of_words([length_bytes, descriptor, inode, first_place]: [u64; 4]) -> Self {
+    pub fn of_words(words: [u64; 4]) -> Self {
+        let [length_bytes, descriptor, inode, first_place] = words;
         Self {
             length_bytes,
             descriptor,

@@ -15,7 +15,8 @@ pub struct RawMap {
 
 // SAFETY: a mapping belongs to the process, not to a thread; this type only hands out its address and length.
 unsafe impl Send for RawMap {}
-// SAFETY: as above; nothing in the type is changed after construction.
+// SAFETY: threads that share it read its address and length, and nothing changes those after
+// construction.
 unsafe impl Sync for RawMap {}
 
 impl RawMap {
@@ -25,7 +26,8 @@ impl RawMap {
     /// The errno of fstat(2) or mmap(2); `UnexpectedEof` if the file is shorter than asked for, since touching
     /// pages past its end would kill the process.
     pub fn new(file: BorrowedFd<'_>, length_bytes: usize) -> io::Result<Self> {
-        Self::map(file, (0, length_bytes), libc::PROT_READ | libc::PROT_WRITE)
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        Self::map(file, 0, length_bytes, protection)
     }
 
     /// Maps `length_bytes` from `offset_bytes` (whole pages) on, shared, readable and writable.
@@ -39,12 +41,13 @@ impl RawMap {
         length_bytes: usize,
     ) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        Self::map(file, (offset_bytes, length_bytes), protection)
+        Self::map(file, offset_bytes, length_bytes, protection)
     }
 
     fn map(
         file: BorrowedFd<'_>,
-        (offset_bytes, length_bytes): (usize, usize),
+        offset_bytes: usize,
+        length_bytes: usize,
         protection: libc::c_int,
     ) -> io::Result<Self> {
         let end_bytes = offset_bytes as u64 + length_bytes as u64;
@@ -72,7 +75,8 @@ impl RawMap {
         // SAFETY: the range is the mapping just made; the advice changes no bytes.
         unsafe { libc::madvise(base, length_bytes, libc::MADV_DONTDUMP) };
         // A child has no business in it, and would keep the memory of the dead.
-        // SAFETY: as above.
+        // SAFETY: the range is the mapping made above, which nobody else knows yet; the advice changes
+        // no bytes.
         unsafe { libc::madvise(base, length_bytes, libc::MADV_DONTFORK) };
         Ok(Self {
             base: base.cast(),
@@ -89,7 +93,7 @@ impl RawMap {
         offset_bytes: usize,
         length_bytes: usize,
     ) -> io::Result<Self> {
-        Self::map(file, (offset_bytes, length_bytes), libc::PROT_READ)
+        Self::map(file, offset_bytes, length_bytes, libc::PROT_READ)
     }
 
     /// Has the pages of a stretch made at once, where the system can (Linux 5.14); else they are made when they are touched, as they are

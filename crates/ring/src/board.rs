@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who copies which share of a message that both of its processes copy (docs/shm-layout.md, clause 7a): the receiver reads shares out of
-//! the sender's memory from the front, the sender writes shares into the receiver's memory from the back. Lies in the states of a pipe
-//! that is lent for it. Driven by shm's shared copies.
+//! Who copies which share of a message that both of its processes copy (docs/shm-layout.md, clause
+//! 7a): the receiver reads shares out of the sender's memory from the front, the sender writes
+//! shares into the receiver's memory from the back. Lies in the states of a pipe that is lent for
+//! it. Driven by shm's shared copies.
 //!
-//! Each word carries a ticket, another one for each message: a sender that has not yet heard that a message is over takes no share
-//! of the next one for it.
+//! Each word carries a ticket, another one for each message: a sender that has not yet heard that a
+//! message is over takes no share of the next one for it.
 
 use weft_memory::Mapping;
 use weft_os::crash_point;
@@ -50,11 +51,12 @@ pub struct Board {
     _keep: Option<Mapping>,
 }
 
-// SAFETY: as for a pipe: the pointer belongs to the process, and shared words are atomic.
+// SAFETY: the pointer belongs to the process, and shared words are atomic.
 unsafe impl Send for Board {}
 
 impl Board {
-    /// The board in the states of this pipe; None if there is no such pipe, or more shares than it has states.
+    /// The board in the states of this pipe; None if there is no such pipe, or more shares than it
+    /// has states.
     pub fn attach(region: &Mapping, pipe: usize, ticket: u64, count: usize) -> Option<Self> {
         let states = crate::pipe::states(region, pipe)?;
         Some(Self {
@@ -142,8 +144,8 @@ impl Board {
 
     fn word(&self, index: usize) -> &AtomicU64 {
         assert!(index < self.count, "a message has {} shares", self.count);
-        // SAFETY: made from checked references into a mapping that is kept; the index was just checked against the
-        // count, which is at most the states of a pipe.
+        // SAFETY: made from checked references into a mapping that is kept; the index was just
+        // checked against the count, which is at most the states of a pipe.
         unsafe { (*self.states.add(index)).word() }
     }
 }
@@ -196,8 +198,9 @@ mod tests {
         assert!(own.take(0));
     }
 
-    /// What a share holds is watched by loom: two that copy it at the same time, or a receiver that reads it before it is handed
-    /// over, are caught; so is a sender that helps with a message that is over.
+    /// What a share holds is watched by loom: two that copy it at the same time, or a receiver that
+    /// reads it before it is handed over, are caught; so is a sender that helps with a message that
+    /// is over.
     #[cfg(loom)]
     #[test]
     fn models_no_share_is_copied_twice_or_read_early() {
@@ -221,7 +224,7 @@ mod tests {
                 }
             });
             if own.take(0) {
-                // SAFETY: as above.
+                // SAFETY: the share is ours; loom asserts it.
                 memory[0].with_mut(|place| unsafe { *place = 9 });
             }
             while !own.revoke() {
@@ -229,10 +232,10 @@ mod tests {
             }
             for (index, place) in memory.iter().enumerate() {
                 if own.share(index) == Share::Done {
-                    // SAFETY: as above.
+                    // SAFETY: who said so does not write any more; loom asserts it.
                     assert_eq!(place.with(|place| unsafe { *place }), 9);
                 } else {
-                    // SAFETY: as above.
+                    // SAFETY: the board is revoked: nobody takes the share now; loom asserts it.
                     place.with_mut(|place| unsafe { *place = 3 });
                 }
             }

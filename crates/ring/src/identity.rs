@@ -33,7 +33,8 @@ impl Identity {
     }
 
     /// From its words, in the order of docs/shm-layout.md, clause 1a.
-    pub(crate) fn from_words([incarnation, process, port, high, low]: [u64; 5]) -> Self {
+    pub(crate) fn from_words(words: [u64; 5]) -> Self {
+        let [incarnation, process, port, high, low] = words;
         let ip = Ipv6Addr::from_bits(u128::from(high) << 64 | u128::from(low));
         let ip = ip.to_ipv4_mapped().map_or(IpAddr::V6(ip), IpAddr::V4);
         Self {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The queue of one sender in one receiver's region: cells in order, and a data area for longer payload
-//! (docs/shm-layout.md, clauses 3 and 4). The [`Producer`] is driven by shm's sends, the [`Consumer`] by its
-//! progress; one of each for every lane, in two processes that trust each other with nothing but bytes.
+//! The queue of one sender in one receiver's region: cells in order, and a data area for longer
+//! payload (docs/shm-layout.md, clauses 3 and 4). The [`Producer`] is driven by shm's sends, the
+//! [`Consumer`] by its progress; one of each for every lane, in two processes that trust each other
+//! with nothing but bytes.
 
 use weft_memory::{Mapping, SharedLayout};
 
@@ -16,8 +17,8 @@ mod run;
 pub use consumer::{Arrival, Consumer};
 pub use producer::Producer;
 
-/// Lines after the front that a look at a lane fetches. Measured: one is worth less for 128 bytes, four cost some at 8
-/// (docs/fast-path.md).
+/// Lines after the front that a look at a lane fetches. Measured: one is worth less for 128 bytes,
+/// four cost some at 8 (docs/fast-path.md).
 #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
 const LINES_FETCHED: usize = 2;
 
@@ -59,8 +60,8 @@ struct Lane {
     keep: Option<Mapping>,
 }
 
-// SAFETY: the pointers lead into a mapping that belongs to the process, not to a thread; all shared words are
-// atomic, and payload is only copied.
+// SAFETY: the pointers lead into a mapping that belongs to the process, not to a thread; all shared
+// words are atomic, and payload is only copied.
 unsafe impl Send for Lane {}
 
 impl Lane {
@@ -88,25 +89,29 @@ impl Lane {
 
     #[inline(always)]
     fn control(&self) -> &LaneControl {
-        // SAFETY: made from a checked reference into a mapping that `keep` holds (or a test's heap).
+        // SAFETY: made from a checked reference into a mapping that `keep` holds (or a test's
+        // heap).
         unsafe { &*self.control }
     }
 
     #[inline(always)]
     fn cell(&self, index: usize) -> &Cell {
         debug_assert!(index < LANE_CELLS);
-        // SAFETY: as above; the index is a cursor that wraps at LANE_CELLS.
+        // SAFETY: the cells lie in the mapping that `keep` holds (or a test's heap); the index is a
+        // cursor that wraps at LANE_CELLS.
         unsafe { &*self.cells.add(index) }
     }
 
-    /// Has the processor fetch the lines after a cell. Behind the last one lies the data area, which does no harm. Fast path.
+    /// Has the processor fetch the lines after a cell. Behind the last one lies the data area,
+    /// which does no harm. Fast path.
     #[inline(always)]
     fn fetch_after(&self, index: usize) {
         #[cfg(all(target_arch = "x86_64", not(any(loom, miri))))]
         for ahead in 1..=LINES_FETCHED {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             let line = self.cells.wrapping_add(index + ahead).cast();
-            // SAFETY: a prefetch changes nothing that a program can see, and does not fault, whatever the address.
+            // SAFETY: a prefetch changes nothing that a program can see, and does not fault,
+            // whatever the address.
             unsafe { _mm_prefetch::<_MM_HINT_T0>(line) };
         }
         #[cfg(not(all(target_arch = "x86_64", not(any(loom, miri)))))]

@@ -32,6 +32,7 @@ pub mod pool;
 pub mod published;
 pub mod region;
 pub mod registrations;
+pub mod snapshot;
 pub(crate) mod sync;
 
 pub use board::{Board, SHARE_LIMIT, Share};

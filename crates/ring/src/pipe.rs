@@ -8,8 +8,8 @@ use weft_os::crash_point;
 use crate::layout::{CHUNK_BYTES, PIPE_CHUNKS, PIPE_COUNT, PIPE_STATES_BYTES, pipe_offset};
 use crate::sync::{AtomicU64, Ordering};
 
-/// The state of one chunk: 0 while the writer may fill it, else the number of bytes to read. In a pair of
-/// lines of its own, since it changes hands twice for each use.
+/// The state of one chunk: 0 while the writer may fill it, else the number of bytes to read. In a
+/// pair of lines of its own, since it changes hands twice for each use.
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct ChunkState {
@@ -60,7 +60,7 @@ struct PipeEnd {
     _keep: Option<Mapping>,
 }
 
-// SAFETY: as for a lane: the pointers belong to the process, shared words are atomic, payload is only copied.
+// SAFETY: the pointers belong to the process, shared words are atomic, payload is only copied.
 unsafe impl Send for PipeEnd {}
 
 impl PipeEnd {
@@ -80,7 +80,8 @@ impl PipeEnd {
 
     #[inline]
     fn state(&self) -> &AtomicU64 {
-        // SAFETY: made from checked references into a mapping that is kept; next is below PIPE_CHUNKS.
+        // SAFETY: made from checked references into a mapping that is kept; next is below
+        // PIPE_CHUNKS.
         unsafe { &(*self.states.add(self.next)).filled_bytes }
     }
 
@@ -102,15 +103,16 @@ pub struct PipeWriter {
 }
 
 impl PipeWriter {
-    /// Takes the pipe that the receiver lent us, from `first_chunk` on; None if it named what it does not have.
+    /// Takes the pipe that the receiver lent us, from `first_chunk` on; None if it named what it
+    /// does not have.
     pub fn attach(region: &Mapping, pipe: usize, first_chunk: usize) -> Option<Self> {
         let mut end = PipeEnd::in_region(region, pipe)?;
         end.next = (first_chunk < PIPE_CHUNKS).then_some(first_chunk)?;
         Some(Self { end })
     }
 
-    /// Fills the next chunk through `fill`, which answers how many bytes it wrote (at least one), and hands it
-    /// to the reader. False if the reader has not emptied it yet.
+    /// Fills the next chunk through `fill`, which answers how many bytes it wrote (at least one),
+    /// and hands it to the reader. False if the reader has not emptied it yet.
     #[inline]
     pub fn write(&mut self, fill: impl FnOnce(BytesViewMut<'_>) -> usize) -> bool {
         // Pairs with the release store in `read`: the reader has copied what was here.
@@ -140,8 +142,8 @@ pub struct PipeReader {
 pub struct BadChunk;
 
 impl PipeReader {
-    /// Takes one of one's own pipes and empties it; None if there is no such pipe. It may then be lent again and
-    /// again, as long as each sender's message is read to its end.
+    /// Takes one of one's own pipes and empties it; None if there is no such pipe. It may then be
+    /// lent again and again, as long as each sender's message is read to its end.
     pub fn attach(region: &Mapping, pipe: usize) -> Option<Self> {
         let mut end = PipeEnd::in_region(region, pipe)?;
         for _ in 0..PIPE_CHUNKS {
@@ -152,13 +154,14 @@ impl PipeReader {
         Some(Self { end })
     }
 
-    /// The chunk that comes next, for the next sender to begin with: a pipe goes round and round, so that the lines
-    /// of a chunk have left our own cache when they are written again.
+    /// The chunk that comes next, for the next sender to begin with: a pipe goes round and round,
+    /// so that the lines of a chunk have left our own cache when they are written again.
     pub fn next_chunk(&self) -> usize {
         self.end.next
     }
 
-    /// Passes the next chunk to `take` and hands it back to the writer. False if it is not filled yet.
+    /// Passes the next chunk to `take` and hands it back to the writer. False if it is not filled
+    /// yet.
     ///
     /// # Errors
     /// [`BadChunk`] if its length cannot be.
@@ -278,7 +281,8 @@ mod tests {
         assert_eq!(reader.read(|_| panic!("must not be read")), Err(BadChunk));
     }
 
-    /// What a chunk holds is watched by loom: whoever reads it before it is published, or writes it before it is handed back, is caught.
+    /// What a chunk holds is watched by loom: whoever reads it before it is published, or writes it
+    /// before it is handed back, is caught.
     #[cfg(loom)]
     #[test]
     fn no_chunk_is_lost_or_read_early_through_every_interleaving() {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Chunks that change hands with the messages they carry (docs/shm-layout.md, clause 4a). Driven by shm's sends
-//! and by its progress.
+//! Chunks that change hands with the messages they carry (docs/shm-layout.md, clause 4a). Driven by
+//! shm's sends and by its progress.
 //!
-//! A chunk belongs to one of two processes. Who sends in it gives it away; who has copied the message out keeps it
-//! and sends its own next message in it. Where two processes answer each other, the same few lines go to and fro:
-//! the sender writes what it read a moment ago, and nothing has to be taken back from the other's cache.
+//! A chunk belongs to one of two processes. Who sends in it gives it away; who has copied the
+//! message out keeps it and sends its own next message in it. Where two processes answer each
+//! other, the same few lines go to and fro: the sender writes what it read a moment ago, and
+//! nothing has to be taken back from the other's cache.
 
 use weft_memory::{BytesView, BytesViewMut, Mapping};
 
@@ -22,10 +23,11 @@ pub struct Pool {
     _keep: Option<Mapping>,
 }
 
-// SAFETY: as for a lane: the chunks lie in a mapping that belongs to the process, and are only copied.
+// SAFETY: the chunks lie in a mapping that belongs to the process, and are only copied.
 unsafe impl Send for Pool {}
 
-/// Whose lane a pool belongs to, seen from a message: the lane that carries it, or the one the other way.
+/// Whose lane a pool belongs to, seen from a message: the lane that carries it, or the one the
+/// other way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// The pool of the lane with the message.
@@ -54,7 +56,8 @@ pub struct OwnChunk<'a> {
 }
 
 impl Pool {
-    /// The chunks of the lane of `slot`, none of which is ours yet. None if the slot is out of range. Setup.
+    /// The chunks of the lane of `slot`, none of which is ours yet. None if the slot is out of
+    /// range. Setup.
     pub fn attach(region: &Mapping, slot: usize) -> Option<Self> {
         let base = lane_offset(slot) + PAGE_BYTES + LANE_DATA_BYTES;
         let chunks = region.bytes(base, POOL_CHUNKS * POOL_CHUNK_BYTES).ok()?;
@@ -65,13 +68,15 @@ impl Pool {
         })
     }
 
-    /// The sender of the lane begins to use its chunks: all are its own at first. Only once for each lane.
+    /// The sender of the lane begins to use its chunks: all are its own at first. Only once for
+    /// each lane.
     pub fn open(&mut self) {
         self.ours = u64::MAX;
     }
 
-    /// A chunk to send to the remote of these two pools: one that came from it, else one of the lane that leads to
-    /// it. The lowest first, so that few are in use where each message is answered. Fast path.
+    /// A chunk to send to the remote of these two pools: one that came from it, else one of the
+    /// lane that leads to it. The lowest first, so that few are in use where each message is
+    /// answered. Fast path.
     #[inline]
     pub fn pick<'a>(ahead: &'a mut Self, back: Option<&'a mut Self>) -> Option<OwnChunk<'a>> {
         match back {
@@ -80,14 +85,15 @@ impl Pool {
         }
     }
 
-    /// What a remote sent in a chunk that it says was its own; None if it was ours, and the remote may not write it.
-    /// Fast path.
+    /// What a remote sent in a chunk that it says was its own; None if it was ours, and the remote
+    /// may not write it. Fast path.
     #[inline]
     pub fn arrived(&self, stretch: Stretch) -> Option<BytesView<'_>> {
         if self.ours & 1 << stretch.chunk != 0 || stretch.length_bytes > POOL_CHUNK_BYTES {
             return None;
         }
-        // SAFETY: the stretch lies inside its chunk, by the check above, and the chunk inside the pool.
+        // SAFETY: the stretch lies inside its chunk, by the check above, and the chunk inside the
+        // pool.
         Some(unsafe { BytesView::from_raw(self.start(stretch.chunk), stretch.length_bytes) })
     }
 
@@ -119,7 +125,8 @@ impl<'a> OwnChunk<'a> {
     /// Where to write. What is written is nobody's until the chunk is given away.
     #[inline]
     pub(crate) fn bytes(&mut self) -> BytesViewMut<'_> {
-        // SAFETY: the chunk lies inside the pool and is ours: the remote neither reads nor writes it now.
+        // SAFETY: the chunk lies inside the pool and is ours: the remote neither reads nor writes
+        // it now.
         unsafe { BytesViewMut::from_raw(self.pool.start(self.index), POOL_CHUNK_BYTES) }
     }
 
@@ -136,8 +143,9 @@ impl<'a> OwnChunk<'a> {
 }
 
 impl Stretch {
-    /// The word for it in a cell: offset from the start of the data area in the upper half, length in the lower. The
-    /// pool follows the data area, and the opposite pool is named as if it followed that.
+    /// The word for it in a cell: offset from the start of the data area in the upper half, length
+    /// in the lower. The pool follows the data area, and the opposite pool is named as if it
+    /// followed that.
     #[inline]
     pub(crate) fn pack(self) -> u64 {
         let pool = match self.way {

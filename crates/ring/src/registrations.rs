@@ -60,7 +60,7 @@ struct Mark {
 
 // SAFETY: repr(C), all fields atomic words; any bytes are valid.
 unsafe impl SharedLayout for Entry {}
-// SAFETY: as above.
+// SAFETY: repr(C), its one field an atomic word; any bytes are valid.
 unsafe impl SharedLayout for Mark {}
 
 #[cfg(not(loom))]

@@ -69,7 +69,7 @@ fn taken_back_while_it_is_touched(times: usize) {
             thread::yield_now();
         }
         own.memory.with(|place| {
-            // SAFETY: as above.
+            // SAFETY: nobody uses the entry any more, so the remote has written; loom checks it.
             unsafe { *place }
         });
         remote.join().expect("the remote ends");

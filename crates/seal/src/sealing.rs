@@ -21,8 +21,22 @@ pub const SEAL_BYTES: usize = 16;
 /// Senders whose keys are kept (chosen: 10 MiB at most). Beyond it all are forgotten, and derived again at 0.4 us each.
 const KEPT_KEYS: usize = 16_384;
 
-/// A sender, and the upper half of its count.
-type Name = (u64, u32);
+/// Which of the keys that are derived from the job's: of one sender, for so many packets.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct KeyName {
+    incarnation: u64,
+    /// The upper half of the sender's count.
+    upper_count: u32,
+}
+
+impl KeyName {
+    fn of(incarnation: u64, count: u64) -> Self {
+        Self {
+            incarnation,
+            upper_count: (count >> 32) as u32,
+        }
+    }
+}
 
 /// The job's key for encryption, and the keys derived from it that are in use.
 pub(crate) struct Sealing {
@@ -30,16 +44,17 @@ pub(crate) struct Sealing {
     own: u64,
     /// Of the next datagram we send.
     next_count: u64,
-    sending: (Name, LessSafeKey),
+    sending: (KeyName, LessSafeKey),
     /// Keys under which something authentic has come.
-    receiving: HashMap<Name, LessSafeKey>,
+    receiving: HashMap<KeyName, LessSafeKey>,
 }
 
-fn sender_key(root: &Prk, (incarnation, upper): Name) -> LessSafeKey {
-    let key = derive::<32>(
-        root,
-        &[b"seal", &incarnation.to_le_bytes(), &upper.to_le_bytes()],
+fn sender_key(root: &Prk, name: KeyName) -> LessSafeKey {
+    let (incarnation, upper) = (
+        name.incarnation.to_le_bytes(),
+        name.upper_count.to_le_bytes(),
     );
+    let key = derive::<32>(root, &[b"seal", &incarnation, &upper]);
     let unbound = UnboundKey::new(&AES_256_GCM, &key[..]);
     LessSafeKey::new(unbound.expect("a key of AES-256 has 32 bytes"))
 }
@@ -52,7 +67,7 @@ fn nonce(count: u64) -> Nonce {
 
 impl Sealing {
     pub(crate) fn new(root: Prk, own: u64) -> Self {
-        let name = (own, 0);
+        let name = KeyName::of(own, 0);
         let sending = (name, sender_key(&root, name));
         Self {
             root,
@@ -73,7 +88,7 @@ impl Sealing {
         let count = self.next_count;
         // 2^64 datagrams take 58,000 years at 10 million per second.
         self.next_count += 1;
-        let name = (self.own, (count >> 32) as u32);
+        let name = KeyName::of(self.own, count);
         if self.sending.0 != name {
             self.sending = (name, sender_key(&self.root, name));
         }
@@ -92,7 +107,7 @@ impl Sealing {
         let mut count = [0; 8];
         count.copy_from_slice(&clear[COUNT]);
         let count = u64::from_le_bytes(count);
-        let name = (source, (count >> 32) as u32);
+        let name = KeyName::of(source, count);
         let aad = Aad::from(&*clear);
         if let Some(key) = self.receiving.get(&name) {
             return key.open_in_place(nonce(count), aad, secret).is_ok();

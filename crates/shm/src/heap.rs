@@ -101,7 +101,7 @@ impl Transport {
                 heap.pull(
                     &message,
                     &fetch.landing.buffer,
-                    (fetch.done_bytes, count),
+                    fetch.done_bytes..fetch.done_bytes + count,
                     fetch.method == Method::MappedPastCache,
                 )
             }),

@@ -66,15 +66,12 @@ impl Attached {
         bytes: Range<usize>,
     ) -> Result<(), Full> {
         let (head, words) = carrier.encode();
-        let (offset_bytes, length_bytes) = (bytes.start, bytes.len());
-        if length_bytes >= CHUNK_FROM_BYTES
+        if bytes.len() >= CHUNK_FROM_BYTES
             && let Some(chunk) = Pool::pick(&mut self.pool, back)
         {
-            let piece = (payload, offset_bytes, length_bytes);
-            return self.producer.push_chunk(head, words, chunk, piece);
+            return self.producer.push_chunk(head, words, chunk, payload, bytes);
         }
-        self.producer
-            .push_data(head, words, payload, (offset_bytes, length_bytes))
+        self.producer.push_data(head, words, payload, bytes)
     }
 }
 

@@ -45,7 +45,7 @@ use std::time::{Duration, Instant};
 use taker::Taker;
 use weft_contract::*;
 use weft_memory::UserBuffer;
-use weft_ring::published::{SNAPSHOT_BYTES, Snapshot};
+use weft_ring::snapshot::{SNAPSHOT_BYTES, Snapshot};
 use weft_shm::{Protocol, Settings, SingleCopy, Transport};
 
 fn open() -> Transport {

@@ -111,7 +111,7 @@ fn payload_is_not_overwritten_before_it_is_taken_narrow_or_wide() {
                 let payload = UserBuffer::leaked(&[BYTES]);
                 payload.fill(0, weft_memory::BytesView::from_slice(&[value; 64]));
                 while producer
-                    .push_data(head(2), [0; 5], &payload, (0, BYTES))
+                    .push_data(head(2), [0; 5], &payload, 0..BYTES)
                     .is_err()
                 {
                     thread::yield_now();

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The writing end of a lane, in the sender's process (docs/shm-layout.md, clause 4). Driven by shm's sends.
+//! The writing end of a lane, in the sender's process (docs/shm-layout.md, clause 4). Driven by
+//! shm's sends.
+
+use std::ops::Range;
 
 use weft_memory::{BytesViewMut, Mapping, UserBuffer};
 use weft_os::crash_point;
@@ -12,12 +15,14 @@ use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES, PAGE_BYTES};
 use crate::pool::OwnChunk;
 use crate::sync::Ordering;
 
-/// Data bytes after which the producer looks whether the lane has run empty, to start over at its first bytes:
-/// an idle lane then keeps to few pages, and a busy one to few cache lines. Chosen: one page.
+/// Data bytes after which the producer looks whether the lane has run empty, to start over at its
+/// first bytes: an idle lane then keeps to few pages, and a busy one to few cache lines. Chosen:
+/// one page.
 pub(super) const REWIND_BYTES: usize = PAGE_BYTES;
 
-/// Payload from here on is stored past the sender's cache if the receiver says that it reads it faster so.
-/// Chosen: below, the payload is in the reader's cache before the fence of such stores is done.
+/// Payload from here on is stored past the sender's cache if the receiver says that it reads it
+/// faster so. Chosen: below, the payload is in the reader's cache before the fence of such stores
+/// is done.
 const PAST_CACHE_BYTES: usize = 6 * 1024;
 
 /// The writing end, in the sender's process.
@@ -41,8 +46,8 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// The writing end of the lane of `slot` in a remote's region. Only for the process that claimed the slot.
-    /// None if the slot is out of range. Setup.
+    /// The writing end of the lane of `slot` in a remote's region. Only for the process that
+    /// claimed the slot. None if the slot is out of range. Setup.
     pub fn attach(region: &Mapping, slot: usize) -> Option<Self> {
         Lane::in_region(region, slot).map(Self::over)
     }
@@ -68,7 +73,8 @@ impl Producer {
         self.produced - self.consumed < LANE_CELLS as u64
     }
 
-    /// Publishes a message whose payload fits beside tag and data: one cache line in all. Fast path.
+    /// Publishes a message whose payload fits beside tag and data: one cache line in all. Fast
+    /// path.
     ///
     /// # Errors
     /// [`Full`].
@@ -89,8 +95,8 @@ impl Producer {
         );
         self.make_room()?;
         self.lane.cell(self.next).words.with_mut(|words| {
-            // SAFETY: the consumer does not read this cell until its mark is published below, and it has
-            // taken what was here before (make_room); the words are ours to write.
+            // SAFETY: the consumer does not read this cell until its mark is published below, and
+            // it has taken what was here before (make_room); the words are ours to write.
             let mut target = unsafe {
                 let words = words.cast::<u64>();
                 words.write(tag);
@@ -103,11 +109,13 @@ impl Producer {
         Ok(())
     }
 
-    /// As [`Self::push_inline`], for payload that goes on in the cells that follow: one stretch of lines. Fast path.
+    /// As [`Self::push_inline`], for payload that goes on in the cells that follow: one stretch of
+    /// lines. Fast path.
     ///
     /// # Errors
-    /// [`Full`] if there is no room before the lane's last cell, or if the payload cannot lie in cells: what a cell holds of
-    /// it looks like a mark of the next lap. The data area may have room.
+    /// [`Full`] if there is no room before the lane's last cell, or if the payload cannot lie in
+    /// cells: what a cell holds of it looks like a mark of the next lap. The data area may have
+    /// room.
     ///
     /// # Panics
     /// If the payload is longer than [`INLINE_PAYLOAD_BYTES`].
@@ -129,18 +137,20 @@ impl Producer {
             return Err(Full);
         }
         self.make_room_for(cells)?;
-        // SAFETY: the cells end with the lane's by the check above; as in push_inline, the consumer reads none of them
-        // before the first one's mark is published, and has taken what was here.
+        // SAFETY: the cells end with the lane's by the check above; as in push_inline, the consumer
+        // reads none of them before the first one's mark is published, and has taken what was here.
         let target = unsafe { self.lane.inline_target(self.next, length_bytes) };
         let (mut first, mut others) = target.split_at(CELL_PAYLOAD_BYTES);
-        // The first cell last, in one go: the consumer looks at it all the time, and would fetch its line back meanwhile.
+        // The first cell last, in one go: the consumer looks at it all the time, and would fetch
+        // its line back meanwhile.
         payload.drain(CELL_PAYLOAD_BYTES, &mut others);
         if self.misleads(cells) {
             return Err(Full);
         }
         payload.drain(0, &mut first);
         self.lane.cell(self.next).words.with_mut(|words| {
-            // SAFETY: as in push_inline.
+            // SAFETY: the consumer reads no cell before its mark is published, and has taken what
+            // was here (make_room).
             unsafe {
                 let words = words.cast::<u64>();
                 words.write(tag);
@@ -151,8 +161,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Whether a cell of a run, when the consumer comes to it in the next lap, would look like a new one. Then the cells
-    /// are made to look old in this lap too.
+    /// Whether a cell of a run, when the consumer comes to it in the next lap, would look like a
+    /// new one. Then the cells are made to look old in this lap too.
     #[inline(always)]
     fn misleads(&self, cells: usize) -> bool {
         let soon = next_lap(self.lap);
@@ -174,7 +184,9 @@ impl Producer {
     #[inline(always)]
     pub fn push_words(&mut self, head: Head, words: [u64; CELL_WORDS]) -> Result<(), Full> {
         self.make_room()?;
-        // SAFETY: as in push_inline.
+        // SAFETY: the consumer reads no cell before its mark is published, and has taken what was
+        // here
+        // (make_room).
         self.lane
             .cell(self.next)
             .words
@@ -183,8 +195,8 @@ impl Producer {
         Ok(())
     }
 
-    /// Publishes a cell with `length_bytes` bytes of `payload` at `offset_bytes` in the data area. The third
-    /// word of the cell names them, `words` are the others: tag, data, then three for the caller's use.
+    /// Publishes a cell with these `bytes` of `payload` in the data area. The third word of the
+    /// cell names them, `words` are the others: tag, data, then three for the caller's use.
     ///
     /// # Errors
     /// [`Full`] if there is no room for the cell or for its data in one stretch.
@@ -194,8 +206,9 @@ impl Producer {
         head: Head,
         words: [u64; 5],
         payload: &UserBuffer,
-        (offset_bytes, length_bytes): (usize, usize),
+        bytes: Range<usize>,
     ) -> Result<(), Full> {
+        let (offset_bytes, length_bytes) = (bytes.start, bytes.len());
         self.make_room()?;
         let start = self.make_data_room(length_bytes)?;
         // SAFETY: make_data_room gave a stretch inside the area that no cell in flight refers to.
@@ -209,7 +222,9 @@ impl Producer {
         crash_point!(11, "push: data is copied, its cell not written");
         let [tag, data, fourth, fifth, sixth] = words;
         let place = (start as u64) << 32 | length_bytes as u64;
-        // SAFETY: as in push_inline.
+        // SAFETY: the consumer reads no cell before its mark is published, and has taken what was
+        // here
+        // (make_room).
         self.lane
             .cell(self.next)
             .words
@@ -218,7 +233,8 @@ impl Producer {
         Ok(())
     }
 
-    /// As [`Self::push_data`], in a chunk of ours, which goes to the receiver with the message. Fast path.
+    /// As [`Self::push_data`], in a chunk of ours, which goes to the receiver with the message.
+    /// Fast path.
     ///
     /// # Errors
     /// [`Full`] if there is no room for the cell; the chunk is still ours.
@@ -228,8 +244,10 @@ impl Producer {
         head: Head,
         words: [u64; 5],
         mut chunk: OwnChunk<'_>,
-        (payload, offset_bytes, length_bytes): (&UserBuffer, usize, usize),
+        payload: &UserBuffer,
+        bytes: Range<usize>,
     ) -> Result<(), Full> {
+        let (offset_bytes, length_bytes) = (bytes.start, bytes.len());
         self.make_room()?;
         let (mut target, _) = chunk.bytes().split_at(length_bytes);
         let copied = payload.drain(offset_bytes, &mut target);
@@ -237,7 +255,9 @@ impl Producer {
         crash_point!(50, "push: a chunk is filled, its cell not written");
         let [tag, data, fourth, fifth, sixth] = words;
         let place = chunk.give(length_bytes).pack();
-        // SAFETY: as in push_inline.
+        // SAFETY: the consumer reads no cell before its mark is published, and has taken what was
+        // here
+        // (make_room).
         self.lane
             .cell(self.next)
             .words
@@ -252,8 +272,8 @@ impl Producer {
         self.lane.control().polled.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether so many cells can be pushed now with so much payload in all, wherever that goes. Reads a shared line: slow
-    /// path.
+    /// Whether so many cells can be pushed now with so much payload in all, wherever that goes.
+    /// Reads a shared line: slow path.
     pub fn has_room(&mut self, cells: usize, payload_bytes: usize) -> bool {
         self.look();
         let taken_bytes = self.data_head - self.data_tail;
@@ -274,7 +294,8 @@ impl Producer {
         self.lane.control().past_cache.load(Ordering::Relaxed) != 0
     }
 
-    /// What the receiver told with [`Consumer::set_both_ways`](super::Consumer::set_both_ways). Reads a shared line: slow path.
+    /// What the receiver told with [`Consumer::set_both_ways`](super::Consumer::set_both_ways).
+    /// Reads a shared line: slow path.
     pub fn both_ways(&self) -> u64 {
         self.lane.control().both_ways.load(Ordering::Relaxed)
     }
@@ -330,11 +351,13 @@ impl Producer {
         }
     }
 
-    /// Reads how far the consumer is. A count that cannot be (it only ever grows, up to what was produced)
-    /// is a remote's fault and is ignored: the lane then stays full, and no byte of ours depends on it.
+    /// Reads how far the consumer is. A count that cannot be (it only ever grows, up to what was
+    /// produced) is a remote's fault and is ignored: the lane then stays full, and no byte of ours
+    /// depends on it.
     #[inline(never)]
     pub(super) fn look(&mut self) {
-        // Pairs with the store in `Consumer::publish`: the consumer has copied all it counts as taken.
+        // Pairs with the store in `Consumer::publish`: the consumer has copied all it counts as
+        // taken.
         let consumed = self.lane.control().consumed.load(Ordering::Acquire);
         if consumed <= self.consumed || consumed > self.produced {
             return;
@@ -342,7 +365,8 @@ impl Producer {
         self.consumed = consumed;
         if consumed < self.produced {
             let end = self.data_ends[((consumed - 1) % LANE_CELLS as u64) as usize];
-            // A count that ends inside a message is a remote's fault, and names what an older message left there.
+            // A count that ends inside a message is a remote's fault, and names what an older
+            // message left there.
             self.data_tail = end.clamp(self.data_tail, self.data_head);
             return;
         }
@@ -356,8 +380,9 @@ impl Producer {
         }
     }
 
-    /// Lets a busy lane use its whole data area, from the next time it runs empty: lines then come round so late that
-    /// they have left both processors' own caches for the one they share. Costs the receiver up to a MiB of memory.
+    /// Lets a busy lane use its whole data area, from the next time it runs empty: lines then come
+    /// round so late that they have left both processors' own caches for the one they share. Costs
+    /// the receiver up to a MiB of memory.
     pub fn widen(&mut self) {
         self.widening = self.area_bytes == LANE_NARROW_BYTES;
     }

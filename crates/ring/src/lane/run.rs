@@ -43,7 +43,8 @@ impl Lane {
     #[inline(always)]
     pub(super) unsafe fn inline_view(&self, index: usize, length_bytes: usize) -> BytesView<'_> {
         debug_assert!(index + cells_of(length_bytes) <= LANE_CELLS);
-        // SAFETY: the contract, as above.
+        // SAFETY: the contract; payload ends before its last cell does, and nobody writes a cell that is
+        // published and not let go.
         unsafe { BytesView::from_raw(self.inline_bytes(index), length_bytes) }
     }
 }
@@ -74,7 +75,7 @@ impl Lane {
         let room_bytes = length_bytes.min(CELL_PAYLOAD_BYTES);
         debug_assert!(index + cells_of(length_bytes) <= LANE_CELLS);
         self.cell(index).words.with(|words| {
-            // SAFETY: as above, the consumer's to read (contract).
+            // SAFETY: the words after tag and data are the payload's; the consumer's to read (contract).
             unsafe { BytesView::from_raw(words.cast::<u64>().add(2).cast(), room_bytes) }
         })
     }

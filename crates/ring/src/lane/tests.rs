@@ -149,7 +149,7 @@ mod laws {
                     head(length),
                     [round, 0, 0, 0, 0],
                     &user(&mut bytes),
-                    (0, length),
+                    0..length,
                 )
                 .is_ok()
             {
@@ -181,7 +181,7 @@ mod laws {
             let (mut producer, mut consumer) = heap.ends();
             for length in [first, 64, 192, 64, LANE_NARROW_BYTES, 64] {
                 let payload = user(&mut bytes);
-                let pushed = producer.push_data(head(length), [0; 5], &payload, (0, length));
+                let pushed = producer.push_data(head(length), [0; 5], &payload, 0..length);
                 assert_eq!(pushed, Ok(()), "{length} bytes after {first} at first");
                 assert!(consumer.peek().is_some());
                 consumer.advance(length as u32);
@@ -197,7 +197,7 @@ mod laws {
         for _ in 0..1000 {
             let mut bytes = [1u8; 1000];
             producer
-                .push_data(head(1000), [0; 5], &user(&mut bytes), (0, 1000))
+                .push_data(head(1000), [0; 5], &user(&mut bytes), 0..1000)
                 .expect("room");
             let place = consumer.peek().expect("arrived").word(2) >> 32;
             assert!(place < 2 * REWIND_BYTES as u64, "at {place}");
@@ -219,7 +219,7 @@ mod laws {
                     head(5000),
                     [round, 0, 0, 0, 0],
                     &user(&mut bytes),
-                    (0, 5000),
+                    0..5000,
                 )
                 .expect("room");
             let arrival = consumer.peek().expect("arrived");
@@ -262,7 +262,7 @@ mod laws {
                         continue;
                     }
                     while producer
-                        .push_data(head(length), [round, 0, 0, 0, 0], &payload, (0, length))
+                        .push_data(head(length), [round, 0, 0, 0, 0], &payload, 0..length)
                         .is_err()
                     {
                         std::thread::yield_now();
@@ -337,7 +337,7 @@ mod laws {
                 as_run += 1;
                 expected.push_back((tag, true, bytes));
             } else if producer
-                .push_data(head(length), [tag, !tag, 0, 0, 0], &payload, (0, length))
+                .push_data(head(length), [tag, !tag, 0, 0, 0], &payload, 0..length)
                 .is_ok()
             {
                 expected.push_back((tag, false, bytes));
@@ -408,7 +408,7 @@ mod laws {
             if pushed % 3 == 0 {
                 let _ = producer.push_run(head(short.length_bytes()), 0, 0, &short);
             }
-            let _ = producer.push_data(head(5000), [0; 5], &user(&mut bytes), (0, 5000));
+            let _ = producer.push_data(head(5000), [0; 5], &user(&mut bytes), 0..5000);
             pushed += 1;
             consumer.claim(pushed as u64);
         }

@@ -222,7 +222,7 @@ fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -
     let messages = protocols.zip(was.sent.iter().zip(is.sent));
     let flows = messages.chain(DIRECT.iter().zip(was.direct.iter().zip(is.direct)));
     let received_from = |address: SocketAddr, incarnation: u64| {
-        let same = |inflow: &&weft_ring::published::Inflow| {
+        let same = |inflow: &&weft_ring::snapshot::Inflow| {
             inflow.from.address == address && inflow.from.incarnation == incarnation
         };
         let inflow = old.snapshot.inflows.iter().find(same);
@@ -328,7 +328,8 @@ fn choices(published: &[u8; CLASS_COUNT], both_ways: bool) -> Vec<Choice> {
 mod tests {
     use super::*;
     use weft_ring::Identity;
-    use weft_ring::published::{Counters, PROTOCOL_COUNT, Snapshot};
+    use weft_ring::published::{Counters, PROTOCOL_COUNT};
+    use weft_ring::snapshot::Snapshot;
 
     fn reading(direct: [[u64; 2]; 2]) -> Reading {
         let owner = Identity {

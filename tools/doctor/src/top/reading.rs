@@ -2,7 +2,7 @@
 //! One endpoint as it was read at one moment. Made by `watch.rs`; two of them become rates in
 //! `rates.rs`.
 
-use weft_ring::published::Snapshot;
+use weft_ring::snapshot::Snapshot;
 
 use super::network::Network;
 use super::place::Place;

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use weft_os::local_socket::Connection;
 use weft_os::{clock, process};
-use weft_ring::published::{SNAPSHOT_BYTES, Snapshot, SnapshotError};
+use weft_ring::snapshot::{SNAPSHOT_BYTES, Snapshot, SnapshotError};
 
 use super::network;
 use super::place::Place;
