@@ -138,9 +138,9 @@ impl ForeignHeap {
         Some((window.base().wrapping_add(skipped as usize), left))
     }
 
-    /// Copies these `bytes` of a message into `target` at the same offset; answers how many that were: fewer if the rest is not mapped. Stores go past this
-    /// processor's cache if so wanted. What the other process changes meanwhile arrives as any mix
-    /// of old and new.
+    /// Copies these `bytes` of a message into `target` at the same offset; answers how many that
+    /// were: fewer if the rest is not mapped. Stores go past this processor's cache if so wanted.
+    /// What the other process changes meanwhile arrives as any mix of old and new.
     pub fn pull(
         &mut self,
         message: &Lying,

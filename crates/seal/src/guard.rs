@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What every datagram of an endpoint passes on its way out and in (srd-protocol 14). Called by the driver of the sockets.
+//! What every datagram of an endpoint passes on its way out and in (srd-protocol 14). Called by the
+//! driver of the sockets.
 
 use std::fmt;
 
@@ -22,7 +23,8 @@ enum Mode {
     Sealed(Box<Sealing>),
 }
 
-/// The guard of one endpoint. Not `Clone`: two endpoints with one incarnation would encrypt under the same nonces.
+/// The guard of one endpoint. Not `Clone`: two endpoints with one incarnation would encrypt under
+/// the same nonces.
 pub struct Guard {
     incarnation: u64,
     mode: Mode,
@@ -47,7 +49,8 @@ impl fmt::Debug for Guard {
 pub enum Rejected {
     /// Shorter than a header, or than a header and its seal.
     Short,
-    /// It is open, tagged or sealed, and ours are not alike: the sender's settings differ from ours.
+    /// It is open, tagged or sealed, and ours are not alike: the sender's settings differ from
+    /// ours.
     Mode,
     /// Not made under our job's key, or changed on its way.
     Forged,
@@ -132,7 +135,8 @@ impl Guard {
         }
     }
 
-    /// The endpoint's incarnation: drawn at random for this guard, and what the machine must be made with.
+    /// The endpoint's incarnation: drawn at random for this guard, and what the machine must be
+    /// made with.
     pub fn incarnation(&self) -> u64 {
         self.incarnation
     }
@@ -142,18 +146,20 @@ impl Guard {
         matches!(self.mode, Mode::Sealed(_))
     }
 
-    /// Whether a job key is in use: then the machine must ask for fresh contact (srd-protocol 14.6).
+    /// Whether a job key is in use: then the machine must ask for fresh contact (srd-protocol
+    /// 14.6).
     pub fn has_key(&self) -> bool {
         !matches!(self.mode, Mode::Open)
     }
 
-    /// By how many bytes sealing makes a datagram longer: 0 or 16. The largest datagram is that much smaller.
+    /// By how many bytes sealing makes a datagram longer: 0 or 16. The largest datagram is that
+    /// much smaller.
     pub fn overhead_bytes(&self) -> usize {
         if self.encrypts() { SEAL_BYTES } else { 0 }
     }
 
-    /// Puts the tag into the head of a datagram whose payload lies elsewhere: `show` shows it, stretch by stretch. Open networks
-    /// need none. Fast path.
+    /// Puts the tag into the head of a datagram whose payload lies elsewhere: `show` shows it,
+    /// stretch by stretch. Open networks need none. Fast path.
     ///
     /// # Panics
     /// When `head` is shorter than a header; in debug builds when this guard encrypts.
@@ -168,11 +174,12 @@ impl Guard {
         }
     }
 
-    /// Makes a whole datagram ready to leave, in every mode: tags it, or encrypts it and appends the seal. Fast path.
+    /// Makes a whole datagram ready to leave, in every mode: tags it, or encrypts it and appends
+    /// the seal. Fast path.
     ///
     /// # Panics
-    /// When it is shorter than a header, or is to be encrypted and names another source than this guard's incarnation:
-    /// its nonce might repeat.
+    /// When it is shorter than a header, or is to be encrypted and names another source than this
+    /// guard's incarnation: its nonce might repeat.
     pub fn seal(&mut self, datagram: &mut Vec<u8>) {
         assert!(datagram.len() >= HEADER_BYTES, "a header has 48 bytes");
         match &mut self.mode {
@@ -206,8 +213,8 @@ impl Guard {
             .inspect_err(|why| self.rejections.count(*why))
     }
 
-    /// Checks a datagram that came from the network, decrypts it in place if need be, and answers with its length
-    /// without the seal. To be called before anything else looks at it. Fast path.
+    /// Checks a datagram that came from the network, decrypts it in place if need be, and answers
+    /// with its length without the seal. To be called before anything else looks at it. Fast path.
     ///
     /// # Errors
     /// Why it must be dropped; it is counted. Its bytes may then have been overwritten.

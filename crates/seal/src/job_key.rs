@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The key that all processes of a job share, and the keys derived from it (srd-protocol 14.5; RFC 5869).
+//! The key that all processes of a job share, and the keys derived from it (srd-protocol 14.5; RFC
+//! 5869).
 //!
 //! Called by trust and by the launcher; calls ring for HKDF-SHA256 and the system's random source.
 
@@ -100,7 +101,8 @@ impl JobKey {
         Ok(key)
     }
 
-    /// The key as text, erased on drop: for the environment of the job's processes and nothing else.
+    /// The key as text, erased on drop: for the environment of the job's processes and nothing
+    /// else.
     pub fn to_text(&self) -> Zeroizing<String> {
         let mut text = Zeroizing::new(String::with_capacity(2 * KEY_BYTES));
         for byte in &self.bytes {

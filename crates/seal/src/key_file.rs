@@ -43,7 +43,8 @@ impl std::error::Error for BadFile {}
 /// Reads a key file. Setup.
 ///
 /// # Errors
-/// See [`BadFile`]; the permissions are those of the file that was opened, whatever happens to its name meanwhile.
+/// See [`BadFile`]; the permissions are those of the file that was opened, whatever happens to its
+/// name meanwhile.
 pub fn read(path: &Path) -> Result<JobKey, BadFile> {
     let file = File::open(path).map_err(BadFile::Unreadable)?;
     let mode = file.metadata().map_err(BadFile::Unreadable)?.mode() & 0o7777;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Encryption of datagrams (srd-protocol 14.2): AES-256-GCM under a key of each sender's own. Called by guard.
+//! Encryption of datagrams (srd-protocol 14.2): AES-256-GCM under a key of each sender's own.
+//! Called by guard.
 //!
-//! A nonce must never come twice under one key. All endpoints of a job share the job key, so each sends under a key
-//! derived from its incarnation, which is random and of 64 bits, and counts its datagrams, on whatever path they leave.
-//! The upper half of the count goes into the key too, so that no key sees more than 2^32 datagrams.
+//! A nonce must never come twice under one key. All endpoints of a job share the job key, so each
+//! sends under a key derived from its incarnation, which is random and of 64 bits, and counts its
+//! datagrams, on whatever path they leave. The upper half of the count goes into the key too, so
+//! that no key sees more than 2^32 datagrams.
 
 use std::collections::HashMap;
 
@@ -18,7 +20,8 @@ pub(crate) const CLEAR_BYTES: usize = 32;
 const COUNT: std::ops::Range<usize> = 24..32;
 /// Bytes of authentication after the datagram.
 pub const SEAL_BYTES: usize = 16;
-/// Senders whose keys are kept (chosen: 10 MiB at most). Beyond it all are forgotten, and derived again at 0.4 us each.
+/// Senders whose keys are kept (chosen: 10 MiB at most). Beyond it all are forgotten, and derived
+/// again at 0.4 us each.
 const KEPT_KEYS: usize = 16_384;
 
 /// Which of the keys that are derived from the job's: of one sender, for so many packets.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The keyed tag over a whole datagram (srd-protocol 14.1): the AEGIS-128L MAC, cut to 64 bits. Called by guard.
+//! The keyed tag over a whole datagram (srd-protocol 14.1): the AEGIS-128L MAC, cut to 64 bits.
+//! Called by guard.
 //!
 //! Source: draft-irtf-cfrg-aegis-aead, "AEGIS-128L MAC"; why this one: docs/adr.
 
@@ -11,11 +12,12 @@ use crate::job_key::derive;
 /// Where the tag lies (srd-protocol 2).
 pub(crate) const TAG_RANGE: std::ops::Range<usize> = 24..32;
 
-/// Datagrams up to here are copied to be read with zeros for their tag, others in two steps (chosen: a lone message's; each step costs
-/// as much as 100 bytes).
+/// Datagrams up to here are copied to be read with zeros for their tag, others in two steps
+/// (chosen: a lone message's; each step costs as much as 100 bytes).
 const COPIED_BYTES: usize = 256;
 
-/// The job's key for tags. What one datagram has made of the state is undone before the next, which costs less than a copy for each.
+/// The job's key for tags. What one datagram has made of the state is undone before the next, which
+/// costs less than a copy for each.
 pub(crate) struct Tagging {
     state: Aegis128LMac<16>,
     /// Where a datagram's front is read with zeros for its tag.
@@ -38,7 +40,8 @@ impl Tagging {
         self.end()
     }
 
-    /// The same of a datagram whose payload lies elsewhere: `show` shows it, stretch by stretch. Fast path.
+    /// The same of a datagram whose payload lies elsewhere: `show` shows it, stretch by stretch.
+    /// Fast path.
     #[inline]
     pub(crate) fn tag_apart(
         &mut self,

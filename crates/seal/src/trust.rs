@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which guard the user's settings ask for. Called by the endpoint when it opens its route between hosts.
+//! Which guard the user's settings ask for. Called by the endpoint when it opens its route between
+//! hosts.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -48,8 +49,8 @@ impl Eq for Trust {}
 pub enum Choice {
     /// Open the route between hosts with this guard.
     Guarded(Guard),
-    /// No key, and the network is not trusted: this host alone. A send to another host fails, and the user is told
-    /// [`WAYS_OUT`].
+    /// No key, and the network is not trusted: this host alone. A send to another host fails, and
+    /// the user is told [`WAYS_OUT`].
     SameHostOnly,
 }
 
@@ -78,7 +79,8 @@ impl Trust {
         self.job_key.is_some() || self.job_key_file.is_some() || self.trust_network
     }
 
-    /// Makes the guard of one endpoint. A key goes before FI_WEFT_TRUST_NETWORK: who has one is asked for it. Setup.
+    /// Makes the guard of one endpoint. A key goes before FI_WEFT_TRUST_NETWORK: who has one is
+    /// asked for it. Setup.
     ///
     /// # Errors
     /// One sentence with the variable, what is wrong with it and what to do.

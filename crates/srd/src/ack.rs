@@ -227,8 +227,8 @@ impl Received {
         self.echo.path.reverse()
     }
 
-    /// The path that a lone acknowledgement takes (srd-protocol 7.4).
-    pub(crate) fn lone_path(&self) -> Path {
+    /// The path of a packet that only acknowledges (srd-protocol 7.4).
+    pub(crate) fn ack_only_path(&self) -> Path {
         self.probe.unwrap_or(self.echo).path.reverse()
     }
 

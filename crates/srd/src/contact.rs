@@ -12,7 +12,7 @@ use crate::flow::Moment;
 use crate::flows::Flows;
 use crate::greeting::{cookie, is_fresh};
 use crate::remotes::Slot;
-use crate::replies::{Replies, lone};
+use crate::replies::{Replies, stateless};
 use crate::transmit::Turn;
 
 /// What answers something older is played back (chosen: more than any network keeps a packet).
@@ -222,7 +222,7 @@ impl Contact<'_> {
             now_ns,
         );
         self.replies
-            .push_stale(now_ns, || lone(to, answer, Body::Stale(stale)));
+            .push_stale(now_ns, || stateless(to, answer, Body::Stale(stale)));
     }
 
     /// Answers a stranger, who is known by `address`: shorter than any packet with a hello
@@ -242,7 +242,7 @@ impl Contact<'_> {
                 context: hello.context,
                 ..Header::unreliable(path, own, header.source, now_ns)
             };
-            lone(to, answer, Body::Greeting(greeting))
+            stateless(to, answer, Body::Greeting(greeting))
         });
     }
 
@@ -326,7 +326,7 @@ pub(crate) fn say_farewell(flows: &mut Flows, replies: &mut Replies, now_ns: u64
                         home: flows.shared.config.home(),
                     };
                     let header = Header::unreliable(path, own, identity.incarnation, now_ns);
-                    lone(identity.target(path), header, Body::Stale(stale))
+                    stateless(identity.target(path), header, Body::Stale(stale))
                 }
             };
             replies.farewells.push(farewell);

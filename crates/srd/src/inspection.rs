@@ -84,7 +84,7 @@ impl Inspection<'_> {
         let silent = |slot: &Slot| {
             let flow = slot.flow.as_ref()?;
             let waits = flow.silence.unanswered_ns.saturating_add(patience_ns) <= now_ns;
-            waits.then(|| flow.identity.target(flow.receiver.received.lone_path()))
+            waits.then(|| flow.identity.target(flow.receiver.received.ack_only_path()))
         };
         let slots = self.flows.remotes.iter().enumerate();
         slots

@@ -25,8 +25,8 @@ pub(crate) struct Replies {
     pub(crate) farewells: Vec<Transmit>,
 }
 
-/// A packet of no flow.
-pub(crate) fn lone(to: SocketAddr, header: Header, body: Body) -> Transmit {
+/// A packet of no flow (RFC 9000: stateless).
+pub(crate) fn stateless(to: SocketAddr, header: Header, body: Body) -> Transmit {
     let path = header.path;
     let mut head = Head::new();
     Packet::write_parts(&header, None, None, &body, &mut head);

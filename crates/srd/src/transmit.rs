@@ -10,16 +10,16 @@ use crate::flow::Flow;
 use crate::sent::Piece;
 use crate::shared::Shared;
 
-/// How a packet is to leave.
+/// What the header of a packet says of how it leaves.
 #[derive(Clone, Copy, Debug)]
-struct Manner {
+struct Marks {
     path: Path,
     sequence: u64,
     acknowledge_now: bool,
     is_retransmission: bool,
 }
 
-impl Manner {
+impl Marks {
     /// Of a packet that is not acknowledged.
     fn unreliable(path: Path) -> Self {
         Self {
@@ -126,7 +126,7 @@ impl Turn<'_> {
         if ends {
             self.flow.queue.messages.rotate_streams();
         }
-        let manner = Manner {
+        let marks = Marks {
             path,
             sequence: self.flow.sender.ring.next(),
             acknowledge_now: last,
@@ -135,7 +135,7 @@ impl Turn<'_> {
         if last {
             self.flow.sender.end_batch();
         }
-        self.write_piece(&piece, manner);
+        self.write_piece(&piece, marks);
         let bytes = self.place.length_bytes() as u16;
         self.flow.sender.on_fresh(piece, bytes, path, now_ns);
         self.shared.batch_has_ended = last;
@@ -161,13 +161,13 @@ impl Turn<'_> {
         let path = sender
             .paths
             .pick_again(now_ns, sent.path, sent.sent_ns, attempt);
-        let manner = Manner {
+        let marks = Marks {
             path,
             sequence,
             acknowledge_now: true,
             is_retransmission: true,
         };
-        self.write_piece(&sent.piece, manner);
+        self.write_piece(&sent.piece, marks);
         let bytes = self.place.length_bytes() as u16;
         self.flow.sender.on_again(sequence, bytes, path, now_ns);
         self.flow.silence.tried_count += 1;
@@ -237,11 +237,11 @@ impl Turn<'_> {
     }
 
     fn send_probe(&mut self, path: Path) {
-        let manner = Manner {
+        let marks = Marks {
             acknowledge_now: true,
-            ..Manner::unreliable(path)
+            ..Marks::unreliable(path)
         };
-        self.write(&Body::Probe, manner);
+        self.write(&Body::Probe, marks);
     }
 
     fn pad(&mut self, bytes: u16) {
@@ -251,7 +251,7 @@ impl Turn<'_> {
 
     /// srd-protocol 7.4.
     fn send_acknowledgement(&mut self) {
-        let path = self.flow.receiver.received.lone_path();
+        let path = self.flow.receiver.received.ack_only_path();
         let paths = &mut self.flow.sender.paths;
         // What came over an address that our own routes do not lead to is answered where they lead
         // (srd-protocol 17.4).
@@ -261,7 +261,7 @@ impl Turn<'_> {
             paths.pick(self.now_ns, None)
         };
         self.flow.receiver.received.want_now();
-        self.write(&Body::Acknowledgement, Manner::unreliable(path));
+        self.write(&Body::Acknowledgement, Marks::unreliable(path));
     }
 
     /// Writes the flow's last packet: all that was taken is acknowledged with it, since nothing can
@@ -273,10 +273,10 @@ impl Turn<'_> {
             home: self.shared.config.home(),
         };
         self.flow.receiver.received.want_now();
-        self.write(&Body::Stale(farewell), Manner::unreliable(path));
+        self.write(&Body::Stale(farewell), Marks::unreliable(path));
     }
 
-    fn write_piece(&mut self, piece: &Piece, manner: Manner) {
+    fn write_piece(&mut self, piece: &Piece, marks: Marks) {
         let flow = &*self.flow;
         let body = match (*piece, flow.queue.messages.body(piece)) {
             (_, Some(body)) => body,
@@ -294,27 +294,27 @@ impl Turn<'_> {
             (_, None) => return,
         };
         let payload = flow.queue.messages.payload(piece);
-        self.write(&body, manner);
+        self.write(&body, marks);
         self.place.payload = payload;
     }
 
-    fn write(&mut self, body: &Body, manner: Manner) {
+    fn write(&mut self, body: &Body, marks: Marks) {
         let acknowledgement = self.section_for(body);
         let hello = (!self.flow.identity.knows_us).then(|| self.hello());
         let identity = &self.flow.identity;
         let header = Header {
-            path: manner.path,
-            acknowledge_now: manner.acknowledge_now,
-            retransmission: manner.is_retransmission,
+            path: marks.path,
+            acknowledge_now: marks.acknowledge_now,
+            retransmission: marks.is_retransmission,
             sealed: false,
             context: identity.context,
             source: self.shared.incarnation,
             target: identity.incarnation,
             sent_ns: self.now_ns,
-            sequence: manner.sequence,
+            sequence: marks.sequence,
         };
-        self.place.to = identity.target(manner.path);
-        self.place.path = manner.path;
+        self.place.to = identity.target(marks.path);
+        self.place.path = marks.path;
         self.place.payload = None;
         self.place.padding_bytes = 0;
         self.place.head.clear();

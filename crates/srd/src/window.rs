@@ -12,7 +12,7 @@ use crate::timers::NEVER;
 /// not count as a queue for long, nor a queue as a route).
 const BASE_EPOCH_NS: u64 = 2_000_000_000;
 /// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
-const QUICK_GATE: u64 = 8;
+const QUICK_PART: u64 = 8;
 
 /// The delay target in halves of the base round trip (chosen by simulation of permutations, whose
 /// paths have queues of about one round trip on average while all links are used: NSCC's one round
@@ -258,8 +258,8 @@ impl Window {
         self.quick.late = false;
         self.quick.least_before_ns = quick.least_ns;
         self.quick.least_ns = NEVER;
-        let gate = self.cwnd_bytes.max(self.limit_bytes / 2) / QUICK_GATE;
-        if !begun || !(quick.wanted || all_late) || quick.delivered_bytes > gate {
+        let least = self.cwnd_bytes.max(self.limit_bytes / 2) / QUICK_PART;
+        if !begun || !(quick.wanted || all_late) || quick.delivered_bytes > least {
             return false;
         }
         let before_bytes = self.cwnd_bytes;

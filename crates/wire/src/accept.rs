@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Accept (srd-protocol 5, kind 4): the receiver names a landing for an offered message. Called by packet.
+//! Accept (srd-protocol 5, kind 4): the receiver names a landing for an offered message. Called by
+//! packet.
 
 use crate::bytes::{Head, Reader};
 use crate::malformed::Malformed;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The acknowledgement section (srd-protocol 4): all a receiver knows, so that any one of them says everything.
+//! The acknowledgement section (srd-protocol 4): all a receiver knows, so that any one of them says
+//! everything.
 
 use crate::bytes::{Head, Reader, write_at};
 use crate::malformed::{Malformed, require};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Alive (srd-protocol 5, kind 12; 13.6): the answer to a heartbeat, while the program computes. Called by packet.
+//! Alive (srd-protocol 5, kind 12; 13.6): the answer to a heartbeat, while the program computes.
+//! Called by packet.
 
 use std::net::SocketAddr;
 

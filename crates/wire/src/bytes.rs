@@ -5,8 +5,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use crate::malformed::Malformed;
 
-/// The longest a packet can be without its payload: header, a hello with all further addresses, an acknowledgement with a
-/// full bitmap, the longest body.
+/// The longest a packet can be without its payload: header, a hello with all further addresses, an
+/// acknowledgement with a full bitmap, the longest body.
 pub const HEAD_BYTES: usize = 48 + (72 + 48) + (64 + 128) + 44;
 
 /// Everything of a packet but its payload, in a fixed array.
@@ -26,7 +26,8 @@ impl Head {
         }
     }
 
-    /// Forgets what was written, without touching it: a head is written in the place of the one before. Fast path.
+    /// Forgets what was written, without touching it: a head is written in the place of the one
+    /// before. Fast path.
     #[inline]
     pub fn clear(&mut self) {
         self.length_bytes = 0;
@@ -54,7 +55,8 @@ impl Head {
             .expect("a head has room for all sections")
     }
 
-    /// Every writer of this crate stays below [`HEAD_BYTES`] by construction; a test holds all of them to it.
+    /// Every writer of this crate stays below [`HEAD_BYTES`] by construction; a test holds all of
+    /// them to it.
     #[inline]
     pub(crate) fn put(&mut self, bytes: &[u8]) {
         let at = usize::from(self.length_bytes);
@@ -141,7 +143,8 @@ impl<'a> Reader<'a> {
         Self { rest: datagram }
     }
 
-    /// Reads the fields of the next `N` bytes. Where all of these are there, no field has to ask whether it is. Fast path.
+    /// Reads the fields of the next `N` bytes. Where all of these are there, no field has to ask
+    /// whether it is. Fast path.
     #[inline(always)]
     pub(crate) fn stretch<const N: usize, T>(
         &mut self,

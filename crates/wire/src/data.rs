@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Data (srd-protocol 5, kind 5): a piece of an accepted message, for its final address. Called by packet.
+//! Data (srd-protocol 5, kind 5): a piece of an accepted message, for its final address. Called by
+//! packet.
 
 use crate::bytes::{Head, Reader};
 use crate::malformed::{Malformed, require};

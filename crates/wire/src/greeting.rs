@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Greeting (srd-protocol 5, kind 11; 14.6): the answer to a stranger, who is to come again with the cookie. Called by packet.
+//! Greeting (srd-protocol 5, kind 11; 14.6): the answer to a stranger, who is to come again with
+//! the cookie. Called by packet.
 
 use std::net::SocketAddr;
 

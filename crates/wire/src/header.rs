@@ -104,7 +104,8 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of a packet that has no sequence, to a process of which nothing is known but its incarnation.
+    /// Of a packet that has no sequence, to a process of which nothing is known but its
+    /// incarnation.
     pub fn unreliable(path: Path, source: u64, target: u64, sent_ns: u64) -> Self {
         Self {
             path,

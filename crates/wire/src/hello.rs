@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The hello section (srd-protocol 3): how to reach the writer. Rides on packets until the remote knows us.
+//! The hello section (srd-protocol 3): how to reach the writer. Rides on packets until the remote
+//! knows us.
 
 use std::net::IpAddr;
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The packet formats of scalable reliable datagrams, version 2, as `docs/srd-protocol.md` specifies them.
+//! The packet formats of scalable reliable datagrams, version 2, as `docs/srd-protocol.md`
+//! specifies them.
 //!
-//! A datagram is parsed once, with every bound and rule checked, into a [`Packet`]: plain values and the payload as a
-//! slice of the datagram. What did not parse is a [`Malformed`] that names the field, its value and the rule; nothing
-//! here panics on any input. The other way, [`Packet::write`] puts everything but the payload into a [`Head`], a fixed
-//! array; the payload stays where it is (the user's buffer) until the socket gathers both.
+//! A datagram is parsed once, with every bound and rule checked, into a [`Packet`]: plain values
+//! and the payload as a slice of the datagram. What did not parse is a [`Malformed`] that names the
+//! field, its value and the rule; nothing here panics on any input. The other way,
+//! [`Packet::write`] puts everything but the payload into a [`Head`], a fixed array; the payload
+//! stays where it is (the user's buffer) until the socket gathers both.
 //!
 //! No allocation, no clock, no state: a machine that speaks the protocol is `weft-srd`.
 //!
 //! In the order of a datagram's bytes:
-//! - [`bytes`]: reading and writing fixed-width numbers within bounds; [`malformed`]: what was wrong
+//! - [`bytes`]: reading and writing fixed-width numbers within bounds; [`malformed`]: what was
+//!   wrong
 //! - [`header`]: the 48 bytes that every packet begins with, [`path`]: what a path is
 //! - [`hello`] with [`port_addresses`], [`acknowledgement`]: the two optional sections
 //! - [`message`]: what three kinds say about a user's message

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Why a datagram is not a packet: the field, its value and the rule it broke. Made by every parser of this crate.
+//! Why a datagram is not a packet: the field, its value and the rule it broke. Made by every parser
+//! of this crate.
 
 use core::fmt;
 
-/// What was wrong with a datagram. Small and `Copy`; the sentence is made only when somebody prints it.
+/// What was wrong with a datagram. Small and `Copy`; the sentence is made only when somebody prints
+/// it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed {
     /// The field as `docs/srd-protocol.md` names it.

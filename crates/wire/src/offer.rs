@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Offer (srd-protocol 5, kind 3): announces a message whose payload waits for a landing. Called by packet.
+//! Offer (srd-protocol 5, kind 3): announces a message whose payload waits for a landing. Called by
+//! packet.
 
 use crate::bytes::Reader;
 use crate::malformed::Malformed;

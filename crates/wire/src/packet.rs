@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A whole packet: header, sections, body, payload (srd-protocol 2 to 5). Called by the machine and by the simulator.
+//! A whole packet: header, sections, body, payload (srd-protocol 2 to 5). Called by the machine and
+//! by the simulator.
 
 use crate::bytes::{Head, Reader};
 use crate::header::{Header, Kind, Opening, flag};

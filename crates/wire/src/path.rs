@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a path is: a pair of ports that network switches hash to one way through the network. Used by the header.
+//! What a path is: a pair of ports that network switches hash to one way through the network. Used
+//! by the header.
 
 /// Ports of each endpoint (srd-protocol 15: specified, part of version 1).
 pub const PORT_COUNT: usize = 8;

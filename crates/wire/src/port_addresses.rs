@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! At which of its host's addresses each port of an endpoint is (srd-protocol 3, 17). Part of the hello.
+//! At which of its host's addresses each port of an endpoint is (srd-protocol 3, 17). Part of the
+//! hello.
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -7,14 +8,14 @@ use crate::bytes::{Head, Reader};
 use crate::malformed::{Malformed, require};
 use crate::path::{PATH_COUNT, PORT_COUNT, Path};
 
-/// Addresses of an endpoint besides that of its first port (srd-protocol 17.1; chosen: no common host has more than four
-/// interfaces of one kind, and each still has two ports).
+/// Addresses of an endpoint besides that of its first port (srd-protocol 17.1; chosen: no common
+/// host has more than four interfaces of one kind, and each still has two ports).
 pub const FURTHER_ADDRESSES: usize = 3;
 /// Of one address.
 const ADDRESS_BYTES: usize = 16;
 
-/// The addresses of an endpoint's ports. Number 0 is the address of the first port, which is not written here: it is
-/// the one that the endpoint is known by.
+/// The addresses of an endpoint's ports. Number 0 is the address of the first port, which is not
+/// written here: it is the one that the endpoint is known by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PortAddresses {
     further: [IpAddr; FURTHER_ADDRESSES],
@@ -30,7 +31,8 @@ impl PortAddresses {
         of_port: [0; PORT_COUNT],
     };
 
-    /// Deals ports out to the first address and to up to three further ones, in turn. Those beyond are left out.
+    /// Deals ports out to the first address and to up to three further ones, in turn. Those beyond
+    /// are left out.
     pub fn dealt(further: &[IpAddr]) -> Self {
         let mut all = Self::ONE;
         for (place, address) in all.further.iter_mut().zip(further) {
@@ -74,7 +76,8 @@ impl PortAddresses {
         (number > 0).then(|| self.further[number - 1])
     }
 
-    /// The paths, as a set, that leave from ports at our first address and reach ports at the remote's first.
+    /// The paths, as a set, that leave from ports at our first address and reach ports at the
+    /// remote's first.
     pub fn first_paths(&self, remote: &Self) -> u64 {
         let paths = (0..PATH_COUNT as u8).filter_map(Path::from_number);
         let first = paths.filter(|path| {

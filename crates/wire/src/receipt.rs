@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Receipt (srd-protocol 5, kind 6): a message is in the buffer of the receive it matched. Called by packet.
+//! Receipt (srd-protocol 5, kind 6): a message is in the buffer of the receive it matched. Called
+//! by packet.
 
 use crate::bytes::{Head, Reader};
 use crate::malformed::Malformed;

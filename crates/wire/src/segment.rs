@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Segment (srd-protocol 5, kind 2): a piece of a message that the receiver puts together. Called by packet.
+//! Segment (srd-protocol 5, kind 2): a piece of a message that the receiver puts together. Called
+//! by packet.
 
 use crate::bytes::{Head, Reader};
 use crate::malformed::{Malformed, require};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Stale (srd-protocol 5, kind 10; 6.5): the incarnation a packet was for is gone. Called by packet.
+//! Stale (srd-protocol 5, kind 10; 6.5): the incarnation a packet was for is gone. Called by
+//! packet.
 
 use std::net::SocketAddr;
 
@@ -7,7 +8,8 @@ use crate::bytes::{Head, Reader};
 use crate::header::HEADER_BYTES;
 use crate::malformed::{Malformed, require};
 
-/// A whole stale packet without sections: what is shorter is not answered with one (srd-protocol 14.3).
+/// A whole stale packet without sections: what is shorter is not answered with one (srd-protocol
+/// 14.3).
 pub const STALE_BYTES: usize = HEADER_BYTES + 40;
 
 /// Which incarnation is gone.

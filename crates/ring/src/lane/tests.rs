@@ -215,12 +215,7 @@ mod laws {
         for round in 0..1000u64 {
             let mut bytes = vec![round as u8; 5000];
             producer
-                .push_data(
-                    head(5000),
-                    [round, 0, 0, 0, 0],
-                    &user(&mut bytes),
-                    0..5000,
-                )
+                .push_data(head(5000), [round, 0, 0, 0, 0], &user(&mut bytes), 0..5000)
                 .expect("room");
             let arrival = consumer.peek().expect("arrived");
             assert_eq!(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Somebody on the path has no key, and records, plays back, reflects, redirects, and does the same with every answer
-//! that this brings. Nothing of it changes an established flow (srd-protocol 14.7, 14.9). All hosts have the same first
-//! port here, which is what such an attack needs.
+//! Somebody on the path has no key, and records, plays back, reflects, redirects, and does the same
+//! with every answer that this brings. Nothing of it changes an established flow (srd-protocol
+//! 14.7, 14.9). All hosts have the same first port here, which is what such an attack needs.
 
 use weft_srd::{Config, Failure, Origin};
 use weft_wire::{Alive, Body, Header, Packet, Path};
@@ -22,7 +22,8 @@ fn world(hosts: usize, seed: u64) -> World {
     world
 }
 
-/// Everything that was sent so far goes to everybody, from wherever; so does what comes of it, some rounds long.
+/// Everything that was sent so far goes to everybody, from wherever; so does what comes of it, some
+/// rounds long.
 fn play_all(world: &mut World, hosts: usize) {
     let mut begin = 0;
     for _ in 0..4 {
@@ -98,7 +99,8 @@ fn a_first_packet_that_is_thrown_back_makes_nobody_take_itself_for_its_remote() 
     assert_whole(&mut world, 100);
 }
 
-/// What the network doubles, or somebody, costs its receiver nothing, and tells the sender nothing of losses.
+/// What the network doubles, or somebody, costs its receiver nothing, and tells the sender nothing
+/// of losses.
 #[test]
 fn what_is_played_back_on_its_path_is_not_answered() {
     let mut world = world(2, 5);
@@ -117,7 +119,8 @@ fn what_is_played_back_on_its_path_is_not_answered() {
         world.deliver(1, origin, &one.bytes);
         world.run_for(MS);
     }
-    // Before the two knew each other their packets named no target; those are greeted, as a stranger's are.
+    // Before the two knew each other their packets named no target; those are greeted, as a
+    // stranger's are.
     let greeted = world.sent_per_host[1] - sent[1];
     assert!(greeted <= 2, "{greeted} answers to {} packets", tape.len());
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Faults of all kinds at random moments, which heal in the end: then everything arrives, once and in order.
+//! Faults of all kinds at random moments, which heal in the end: then everything arrives, once and
+//! in order.
 
 use std::cell::Cell;
 use std::rc::Rc;

@@ -127,7 +127,8 @@ fn an_answer_that_carries_an_acknowledgement_is_still_handed_out_from_its_datagr
         (world.hosts[0].direct_count, world.hosts[1].direct_count),
         (5, 5)
     );
-    // Five pings and five answers; each but the first carries the acknowledgement of the one before.
+    // Five pings and five answers; each but the first carries the acknowledgement of the one
+    // before.
     assert_eq!(world.sent_per_host, [5, 5]);
 }
 
@@ -258,7 +259,8 @@ fn large_messages_of_many_senders_together_never_exceed_the_credit_pool() {
     for sender in 1..9 {
         world.post(sender, 0, 1, 500_000);
     }
-    // Everything the receiver has not granted stays with its senders: a round trip carries the pool at most.
+    // Everything the receiver has not granted stays with its senders: a round trip carries the pool
+    // at most.
     let took = world.run_until_quiet(SECOND);
     let round_trips = took / (20 * US);
     assert!(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What others send is a claim: garbage, lies about what arrived, and breaches of the protocol change nothing.
+//! What others send is a claim: garbage, lies about what arrived, and breaches of the protocol
+//! change nothing.
 
 use proptest::prelude::*;
 use weft_srd::Machine;
@@ -118,7 +119,8 @@ fn accepts_of_messages_that_were_not_offered_are_dropped() {
         );
         assert_eq!(machine.poll_event(), None);
     }
-    // What was dropped was not acknowledged either: the honest packet of the same sequence is fresh.
+    // What was dropped was not acknowledged either: the honest packet of the same sequence is
+    // fresh.
     let arrival = machine.handle_datagram(now, address(1), &eager);
     assert!(matches!(arrival, weft_srd::Arrival::Message { .. }));
 }
@@ -157,7 +159,8 @@ fn sequences_far_ahead_are_dropped() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A remote that knows the key and says anything at all: no panic, and the machine's own books stay right.
+    /// A remote that knows the key and says anything at all: no panic, and the machine's own books
+    /// stay right.
     #[test]
     fn a_remote_that_says_anything_does_no_harm(
         seed in 0u64..1000,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the world of `pair` is made of: units of time, weather, addresses, the job's key, bytes to send.
+//! What the world of `pair` is made of: units of time, weather, addresses, the job's key, bytes to
+//! send.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::ops::Range;
@@ -17,7 +18,8 @@ pub const FIRST_PORT: u16 = 1000;
 /// a stranger's has (srd-protocol 13.6). Others are ports of messages.
 pub const HEARTBEAT_PORT: u16 = FIRST_PORT + 100;
 
-/// Seeds of a random test: those given, or `WEFT_SEED=7` or `WEFT_SEED=100..500` from the environment.
+/// Seeds of a random test: those given, or `WEFT_SEED=7` or `WEFT_SEED=100..500` from the
+/// environment.
 pub fn seeds(default: Range<u64>) -> Range<u64> {
     let Ok(text) = std::env::var("WEFT_SEED") else {
         return default;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The laws of the machine, tested with whole machines under a virtual clock; `pair` is the world they live in.
+//! The laws of the machine, tested with whole machines under a virtual clock; `pair` is the world
+//! they live in.
 
 mod attack;
 mod chaos;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two machines or a few, a virtual clock, and links that delay, lose, double, reorder, damage and swallow datagrams.
+//! Two machines or a few, a virtual clock, and links that delay, lose, double, reorder, damage and
+//! swallow datagrams.
 //!
-//! Everything depends on the seed alone. The world checks by itself that no byte is handed out twice and that the
-//! machines' invariants hold after every step.
+//! Everything depends on the seed alone. The world checks by itself that no byte is handed out
+//! twice and that the machines' invariants hold after every step.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -34,7 +35,8 @@ pub struct Host {
     /// Messages handed out straight from their datagram.
     pub direct_count: usize,
     pub policy: Policy,
-    /// Takes no datagrams and no timers until then, as a process that computes; they wait in its socket buffer.
+    /// Takes no datagrams and no timers until then, as a process that computes; they wait in its
+    /// socket buffer.
     pub away_until: u64,
     pub clock: Clock,
     landings: BTreeMap<u64, Landing>,
@@ -54,7 +56,8 @@ pub struct World {
     pub swallow: Box<dyn FnMut(usize, usize, Path, u64) -> bool>,
     /// Whether machines are told how long a datagram waited for them.
     pub wait_known: bool,
-    /// What the first host takes to let go of what its machine gives out, and whether the machine is told.
+    /// What the first host takes to let go of what its machine gives out, and whether the machine
+    /// is told.
     pub lag_ns: u64,
     pub lag_known: bool,
     /// Payloads of this length vanish until then.
@@ -404,7 +407,8 @@ impl World {
         self.run_until(self.now + span);
     }
 
-    /// Runs until no machine has anything under way; fails if that takes longer than `limit`. Answers how long it took.
+    /// Runs until no machine has anything under way; fails if that takes longer than `limit`.
+    /// Answers how long it took.
     pub fn run_until_quiet(&mut self, limit: u64) -> u64 {
         let start = self.now;
         loop {
@@ -480,7 +484,8 @@ impl World {
         }
     }
 
-    /// Asserts that a host got exactly these messages (token and length) of one sender, in this order.
+    /// Asserts that a host got exactly these messages (token and length) of one sender, in this
+    /// order.
     pub fn assert_got(&self, at: usize, from: Remote, expected: &[(u64, usize)]) {
         let got: Vec<&Got> = self.hosts[at]
             .got

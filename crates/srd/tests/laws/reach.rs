@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Hosts on several links: all of them carry, one that breaks is left, and nobody is believed who was not heard (srd-protocol 17).
+//! Hosts on several links: all of them carry, one that breaks is left, and nobody is believed who
+//! was not heard (srd-protocol 17).
 
 use std::cell::Cell;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -23,7 +24,8 @@ fn link_of(path: Path, links: usize) -> usize {
     usize::from(path.source_port_index()) % links
 }
 
-/// Counts what each link carries from host 0, and swallows everything on the broken one, if there is one.
+/// Counts what each link carries from host 0, and swallows everything on the broken one, if there
+/// is one.
 fn count(world: &mut World, links: usize) -> (Rc<[Cell<u64>; 4]>, Rc<Cell<usize>>) {
     let counts = Rc::new([const { Cell::new(0) }; 4]);
     let broken = Rc::new(Cell::new(usize::MAX));
@@ -52,7 +54,8 @@ fn every_link_carries_its_share_and_no_datagram_takes_a_way_that_is_none() {
         world.run_until_quiet(SECOND);
         let from = world.remote(1, 0);
         world.assert_got(1, from, &list);
-        // `launch` drops what leaves on one link for an address on another; then this would not be 0.
+        // `launch` drops what leaves on one link for an address on another; then this would not be
+        // 0.
         assert_eq!(world.hosts[0].machine.inspect().statistics().lost_count, 0);
         assert_eq!(world.hosts[1].machine.inspect().statistics().lost_count, 0);
         let carried: Vec<u64> = counts[..links].iter().map(Cell::get).collect();

@@ -210,7 +210,8 @@ fn two_that_were_stopped_together_for_longer_than_death_takes_ask_before_they_ju
         let mut world = acquainted(8);
         world.post(0, 1, 1, 500_000);
         world.post(1, 0, 2, 500_000);
-        // The second is stopped a moment before the first, who has asked it in vain some times then, and comes back later.
+        // The second is stopped a moment before the first, who has asked it in vain some times
+        // then, and comes back later.
         world.run_for(30 * US);
         world.hosts[1].away_until = world.now + 50 * MS + stopped_ns + ahead_ns;
         world.run_for(50 * MS);
@@ -409,7 +410,8 @@ fn a_window_comes_back_when_what_was_sent_again_had_not_been_lost() {
             .cwnd_bytes
     };
     let before = window(&world);
-    // For a while some packets come late: those behind them on the same path, and on others, make them look lost.
+    // For a while some packets come late: those behind them on the same path, and on others, make
+    // them look lost.
     world.weather.jitter_ns = 200 * US;
     let mut least = before;
     for step in 0..40 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! With a job key: what somebody on the path, who has no key but everything that was ever sent, cannot bring about.
+//! With a job key: what somebody on the path, who has no key but everything that was ever sent,
+//! cannot bring about.
 
 use weft_srd::random::Random;
 use weft_srd::{Config, Failure, Origin};
@@ -21,7 +22,8 @@ fn world(hosts: usize, seed: u64) -> World {
     world
 }
 
-/// Plays recorded datagrams back to a host, from where they came or from elsewhere, and lets the machines settle.
+/// Plays recorded datagrams back to a host, from where they came or from elsewhere, and lets the
+/// machines settle.
 fn play(world: &mut World, to: usize, recorded: &[Recorded], from: Option<std::net::SocketAddr>) {
     for one in recorded {
         let origin = Origin {
@@ -136,7 +138,8 @@ fn nothing_that_is_played_back_is_delivered_again_or_fails_anything() {
         Random::new(seed).shuffle(&mut tape);
         tape.truncate(400);
         world.weather = Weather::FAIR;
-        // To whom it was meant for, thrown back at its sender, and to a member of the job who never heard of either.
+        // To whom it was meant for, thrown back at its sender, and to a member of the job who never
+        // heard of either.
         for to in [0, 1, 2] {
             play(&mut world, to, &tape, None);
         }
