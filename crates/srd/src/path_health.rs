@@ -187,7 +187,7 @@ impl PathHealth {
 /// What is known of one path.
 #[derive(Clone, Copy, Debug)]
 struct State {
-    /// Departure of the newest packet known to have arrived.
+    /// When the newest packet left known to have arrived.
     delivered_ns: u64,
     /// Skip: when it ends. Suspect and denied: when the next probe is due.
     until_ns: u64,

@@ -65,7 +65,7 @@ pub(crate) struct Clocks {
     pub(crate) tail_probed: bool,
     /// When a packet across paths will count as lost.
     pub(crate) loss_ns: u64,
-    /// Departure of the newest packet that is known to have arrived.
+    /// When the newest packet left that is known to have arrived.
     pub(crate) delivered_ns: u64,
     pub(crate) last_echo_ns: u64,
     /// How long the newest echoed packet was away, with what it waited at the remote (RFC 8985:

@@ -35,8 +35,7 @@ pub struct Host {
     /// Messages handed out straight from their datagram.
     pub direct_count: usize,
     pub policy: Policy,
-    /// Takes no datagrams and no timers until then, as a process that computes; they wait in its
-    /// socket buffer.
+    /// Takes no datagrams and no timers until then, as a process that computes.
     pub away_until: u64,
     pub clock: Clock,
     landings: BTreeMap<u64, Landing>,
@@ -415,11 +414,8 @@ impl World {
             for host in 0..self.hosts.len() {
                 self.settle(host);
             }
-            if self
-                .hosts
-                .iter()
-                .all(|host| !host.machine.inspect().is_busy())
-            {
+            let is_busy = |host: &Host| host.machine.inspect().is_busy();
+            if !self.hosts.iter().any(is_busy) {
                 return self.now - start;
             }
             let next = self.next_time().expect("busy machines have a timer");
@@ -484,8 +480,7 @@ impl World {
         }
     }
 
-    /// Asserts that a host got exactly these messages (token and length) of one sender, in this
-    /// order.
+    /// Asserts that a host got these messages (token and length) of one sender, in this order.
     pub fn assert_got(&self, at: usize, from: Remote, expected: &[(u64, usize)]) {
         let got: Vec<&Got> = self.hosts[at]
             .got
