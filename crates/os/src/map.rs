@@ -13,18 +13,20 @@ pub struct RawMap {
     length_bytes: usize,
 }
 
-// SAFETY: a mapping belongs to the process, not to a thread; this type only hands out its address and length.
+// SAFETY: a mapping belongs to the process, not to a thread; this type only hands out its address
+// and length.
 unsafe impl Send for RawMap {}
 // SAFETY: threads that share it read its address and length, and nothing changes those after
 // construction.
 unsafe impl Sync for RawMap {}
 
 impl RawMap {
-    /// Maps the first `length_bytes` of `file`, shared, readable and writable; child processes do not inherit it. Setup.
+    /// Maps the first `length_bytes` of `file`, shared, readable and writable; child processes do
+    /// not inherit it. Setup.
     ///
     /// # Errors
-    /// The errno of fstat(2) or mmap(2); `UnexpectedEof` if the file is shorter than asked for, since touching
-    /// pages past its end would kill the process.
+    /// The errno of fstat(2) or mmap(2); `UnexpectedEof` if the file is shorter than asked for,
+    /// since touching pages past its end would kill the process.
     pub fn new(file: BorrowedFd<'_>, length_bytes: usize) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         Self::map(file, 0, length_bytes, protection)
@@ -74,9 +76,8 @@ impl RawMap {
         // A core file is about the program; regions are large and mostly other processes' business.
         // SAFETY: the range is the mapping just made; the advice changes no bytes.
         unsafe { libc::madvise(base, length_bytes, libc::MADV_DONTDUMP) };
-        // A child has no business in it, and would keep the memory of the dead.
-        // SAFETY: the range is the mapping made above, which nobody else knows yet; the advice changes
-        // no bytes.
+        // A child has no business in it, and would keep the memory of the dead. SAFETY: the range
+        // is the mapping made above, which nobody else knows yet; the advice changes no bytes.
         unsafe { libc::madvise(base, length_bytes, libc::MADV_DONTFORK) };
         Ok(Self {
             base: base.cast(),
@@ -84,7 +85,8 @@ impl RawMap {
         })
     }
 
-    /// Maps `length_bytes` from `offset_bytes` (whole pages) on, shared and for reading only. Setup.
+    /// Maps `length_bytes` from `offset_bytes` (whole pages) on, shared and for reading only.
+    /// Setup.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -96,8 +98,9 @@ impl RawMap {
         Self::map(file, offset_bytes, length_bytes, libc::PROT_READ)
     }
 
-    /// Has the pages of a stretch made at once, where the system can (Linux 5.14); else they are made when they are touched, as they are
-    /// where there is no memory. The stretch is cut to what is mapped. Slow path: microseconds for each page.
+    /// Has the pages of a stretch made at once, where the system can (Linux 5.14); else they are
+    /// made when they are touched, as they are where there is no memory. The stretch is cut to what
+    /// is mapped. Slow path: microseconds for each page.
     pub fn populate(&self, offset_bytes: usize, length_bytes: usize) {
         let offset_bytes = offset_bytes.min(self.length_bytes);
         let length_bytes = length_bytes.min(self.length_bytes - offset_bytes);

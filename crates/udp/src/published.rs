@@ -108,8 +108,9 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
         } = condition;
         let _ = write!(
             text,
-            r#"{comma}{{"address":"{address}","srtt_ns":{srtt_ns},"window_bytes":{cwnd_bytes},"in_flight_bytes":{in_flight_bytes},"#
+            r#"{comma}{{"address":"{address}","srtt_ns":{srtt_ns},"window_bytes":{cwnd_bytes},"#
         );
+        let _ = write!(text, r#""in_flight_bytes":{in_flight_bytes},"#);
         let _ = write!(
             text,
             r#""good_paths":{good_path_count},"paths":{path_count},"datagram_bytes":{datagram_bytes},"sent_bytes":{sent_bytes},"#
