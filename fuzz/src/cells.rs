@@ -205,7 +205,7 @@ impl Mad {
             _ => head.length_bytes as usize,
         };
         let payload = MEMORY.with(Clone::clone);
-        let piece = (0, length_bytes.min(LANE_NARROW_BYTES / 2));
+        let piece = 0..length_bytes.min(LANE_NARROW_BYTES / 2);
         let pushed = match input.below(3) {
             0 => self.producer.push_words(head, words),
             _ => {
