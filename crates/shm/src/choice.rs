@@ -12,6 +12,7 @@
 //! those that only come, and have knowledge of their own. Asked by ways for every matched offer.
 
 use crate::settings::SingleCopy;
+use crate::tuner::{self, Costs, Estimate, Rules, Tuner};
 
 /// One of the ways.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,10 +80,6 @@ impl Open {
 /// Size classes: one for each power of two. Specified: message lengths have 64 bits.
 const CLASSES: usize = 64;
 
-/// Transfers of a class that tell of each way before the first choice. Chosen: enough to see past
-/// one interruption.
-const FIRST_TRIALS: u32 = 2;
-
 /// Transfers after a change of the way that tell nothing of it. Chosen: what the way before it has
 /// left in the caches.
 const SETTLING: u32 = 1;
@@ -99,17 +96,6 @@ const DEEP_FOR: u32 = 64;
 /// before the first choice. Chosen.
 const HOPELESS_HALVES: u64 = 3;
 
-/// Transfers of a class after which a way that costs up to twice as much as the best is tried
-/// again. One that costs n times as much is tried after n - 1 times as many, so that trials of each
-/// way cost one or two percent of the time. Chosen.
-const TRIAL_PERIOD: u64 = 256;
-
-/// Transfers of a trial that comes so often.
-const TRIAL_TRANSFERS: u64 = RECENT as u64 + SETTLING as u64;
-
-/// Most of that. Chosen: ways that were once interrupted come back.
-const TRIAL_PERIOD_LIMIT: u64 = 4096;
-
 /// The first transfers of a class, which teach nothing: so many bytes of them, and one at least.
 /// Chosen: they find buffers that nobody has touched and processors that just woke up.
 const WARM_UP_BYTES: u64 = 1 << 20;
@@ -117,61 +103,28 @@ const WARM_UP_BYTES: u64 = 1 << 20;
 /// Most of them.
 const WARM_UP_LIMIT: u64 = 4;
 
-/// A way that is tried again gets [`RECENT`] transfers in a row that tell; but only while it costs
-/// at most so many times as much as the best. Chosen.
-const PROMISING: u64 = 2;
+/// What the choice goes by; a sample is one transfer's time for each KiB. All of it is chosen: two
+/// transfers of each way before the first choice see past one interruption; of three that tell, one
+/// that was interrupted, or helped by what came before it, says nothing, and a processor that moves
+/// is noticed after two; with these periods trials of each way cost one or two percent of the time;
+/// and ways that were once interrupted come back.
+const RULES: Rules = Rules {
+    recent: 3,
+    estimate: Estimate::Median,
+    settling: SETTLING,
+    first: 2,
+    trial: 3,
+    alternates: false,
+    hopeless: 2,
+    costs: Costs::Kept,
+    shortest_period: 256,
+    longest_period: 4096,
+};
 
-/// Transfers of a way that say what it costs: the one in the middle. Chosen: one that was
-/// interrupted, or that was helped by what came before it, says nothing, and a processor that moves
-/// is noticed after two.
-const RECENT: usize = 3;
-
-/// What is known of a way in a class.
-#[derive(Clone, Copy, Default, Debug)]
-struct Known {
-    /// Times lately in ns for each KiB, times 1024.
-    recent: [u64; RECENT],
-    samples: u32,
-    /// Transfers of the class since its last one.
-    idle_transfers: u64,
-}
-
-impl Known {
-    fn cost(&self) -> u64 {
-        let mut recent = self.recent;
-        let known = &mut recent[..RECENT.min(self.samples as usize)];
-        known.sort_unstable();
-        let middle = known.len().saturating_sub(1) / 2;
-        known.get(middle).copied().unwrap_or(0)
-    }
-
-    /// Whether it is time to try it again, where the best way costs so much.
-    fn is_due(&self, best: u64, settling: u32) -> bool {
-        let (cost, best) = (self.cost(), best.max(1));
-        let tell = if cost > best.saturating_mul(PROMISING) {
-            1
-        } else {
-            RECENT as u64
-        };
-        let transfers = u64::from(settling) + tell;
-        let excess = cost.saturating_sub(best);
-        // Where several are under way a change of the way disturbs those besides.
-        let weight = transfers * transfers.max(TRIAL_TRANSFERS) / TRIAL_TRANSFERS;
-        let shortest = TRIAL_PERIOD * weight / TRIAL_TRANSFERS;
-        let period = shortest.saturating_mul(excess) / best;
-        self.idle_transfers >= period.clamp(shortest, TRIAL_PERIOD_LIMIT)
-    }
-}
-
-#[derive(Clone, Copy, Default, Debug)]
+/// What is known of the messages of a size class.
+#[derive(Clone, Copy, Debug)]
 struct Class {
-    ways: [Known; WAYS],
-    /// The way that is being tried, and how many more transfers it gets.
-    trial: Option<(Method, u32)>,
-    /// The way of the last transfers that ended, and how many in a row.
-    row: Option<(Method, u32)>,
-    /// Transfers after a change that tell nothing.
-    settling: u32,
+    ways: Tuner<WAYS>,
     /// For how many transfers several count as under way.
     deep_left: u32,
     /// Whether it was asked for a way, and how many transfers then are still to teach nothing.
@@ -180,27 +133,33 @@ struct Class {
 }
 
 impl Class {
+    fn new() -> Self {
+        Self {
+            ways: Tuner::new(&RULES),
+            deep_left: 0,
+            is_asked: false,
+            warm_up: 0,
+        }
+    }
+
     /// Whether enough is known of all ways that are open.
     fn is_known(&self, open: Open) -> bool {
         let mut ways = ALL.into_iter().filter(|&way| open.holds(way));
-        ways.all(|way| self.ways[way as usize].samples >= FIRST_TRIALS)
+        ways.all(|way| self.knows(way))
     }
 
-    /// Takes over which ways are hopeless in the next class.
-    fn learn_from(&mut self, next: &Self) {
-        let tried = next.ways.iter().filter(|known| known.samples > 0);
-        let best = tried.map(Known::cost).min().unwrap_or(0);
-        for (known, theirs) in self.ways.iter_mut().zip(&next.ways) {
-            if theirs.samples > 0
-                && theirs.cost().saturating_mul(2) > best.saturating_mul(HOPELESS_HALVES)
-            {
-                *known = Known {
-                    idle_transfers: 0,
-                    samples: RECENT as u32,
-                    recent: [theirs.cost(); RECENT],
-                };
-            }
-        }
+    fn knows(&self, way: Method) -> bool {
+        self.ways.knows(&RULES, way as usize)
+    }
+
+    /// The way that is now the fastest; None before all that are permitted were tried.
+    fn settled(&self) -> Option<Method> {
+        let pipes = [Method::Pipelined, Method::PastCache];
+        let is_known = pipes.into_iter().all(|way| self.knows(way))
+            || self.knows(Method::SingleCopy)
+            || self.knows(Method::Mapped);
+        let cheapest = self.ways.cheapest(&RULES).filter(|_| is_known);
+        cheapest.map(|index| ALL[index])
     }
 }
 
@@ -238,8 +197,8 @@ pub(crate) struct Choice {
 impl Choice {
     pub(crate) fn new() -> Self {
         Self {
-            one_way: Box::new([Class::default(); CLASSES]),
-            both_ways: Box::new([Class::default(); CLASSES]),
+            one_way: Box::new([Class::new(); CLASSES]),
+            both_ways: Box::new([Class::new(); CLASSES]),
             followed: [None; CLASSES],
         }
     }
@@ -251,11 +210,12 @@ impl Choice {
             Traffic::BothWays | Traffic::BothWaysDeep => &mut self.both_ways,
         };
         let index = class_of(bytes);
-        if classes[index].ways.iter().all(|known| known.samples == 0) {
+        if classes[index].ways.is_new() {
             let neighbours = [index.wrapping_sub(1), index + 1];
             let mut neighbours = neighbours.iter().filter_map(|&next| classes.get(next));
             if let Some(&known) = neighbours.find(|next| next.is_known(open)) {
-                classes[index].learn_from(&known);
+                let ways = &mut classes[index].ways;
+                ways.learn_from(&RULES, &known.ways, HOPELESS_HALVES);
             }
         }
         let class = &mut classes[index];
@@ -263,11 +223,11 @@ impl Choice {
             Traffic::BothWaysDeep => DEEP_FOR,
             _ => class.deep_left.saturating_sub(1),
         };
-        class.settling = if class.deep_left > 0 {
+        class.ways.settle_for(if class.deep_left > 0 {
             SETTLING_DEEP
         } else {
             SETTLING
-        };
+        });
         if !std::mem::replace(&mut class.is_asked, true) {
             class.warm_up = (WARM_UP_BYTES / bytes.max(1)).clamp(1, WARM_UP_LIMIT) as u32;
         }
@@ -277,41 +237,17 @@ impl Choice {
     /// The way for the next transfer of `bytes`.
     pub(crate) fn next(&mut self, bytes: u64, open: Open, traffic: Traffic) -> Method {
         let class = self.class(bytes, open, traffic);
-        let first = if open.mapped {
+        let default = if open.mapped {
             Method::Mapped
         } else {
             Method::Pipelined
         };
-        let (mut rarest, mut best) = (first, first);
-        let known = |way: Method| &class.ways[way as usize];
-        for way in ALL.into_iter().filter(|&way| open.holds(way)) {
-            if known(way).samples < known(rarest).samples {
-                rarest = way;
-            }
-            if known(way).cost() < known(best).cost() {
-                best = way;
-            }
-        }
-        let chosen = if let Some((way, left)) = class.trial.filter(|&(way, _)| open.holds(way)) {
-            class.trial = (left > 1).then_some((way, left - 1));
-            way
-        } else if known(rarest).samples < FIRST_TRIALS {
-            class.trial = Some((rarest, class.settling + FIRST_TRIALS - 1));
-            rarest
-        } else {
-            let cost = known(best).cost();
-            let due = |way: &Method| {
-                *way != best && open.holds(*way) && known(*way).is_due(cost, class.settling)
-            };
-            let tried = ALL.into_iter().find(due);
-            class.trial = tried.map(|way| (way, class.settling + RECENT as u32 - 1));
-            tried.unwrap_or(best)
+        let open = tuner::Open {
+            alternatives: ALL.map(|way| open.holds(way)),
+            default: default as usize,
+            may_try: true,
         };
-        for known in &mut class.ways {
-            known.idle_transfers += 1;
-        }
-        class.ways[chosen as usize].idle_transfers = 0;
-        chosen
+        ALL[class.ways.next(&RULES, &open)]
     }
 
     /// The other process chose for both.
@@ -323,19 +259,8 @@ impl Choice {
     /// numbers from 1 on; 0 is not known.
     pub(crate) fn published(&self, class: usize) -> u8 {
         let number = |way: Option<Method>| way.map_or(0, |way| way as u8 + 1);
-        let both = Self::settled(&self.both_ways[class]).or(self.followed[class]);
-        number(Self::settled(&self.one_way[class])) | number(both) << 4
-    }
-
-    /// The way that is now the fastest for a size class; None before all that are permitted were
-    /// tried.
-    fn settled(class: &Class) -> Option<Method> {
-        let tried = |way: &Method| class.ways[*way as usize].samples >= FIRST_TRIALS;
-        let pipes = [Method::Pipelined, Method::PastCache];
-        let known = pipes.iter().all(tried) || tried(&Method::SingleCopy) || tried(&Method::Mapped);
-        let ways = ALL.into_iter().filter(tried);
-        ways.min_by_key(|&way| class.ways[way as usize].cost())
-            .filter(|_| known)
+        let both = self.both_ways[class].settled().or(self.followed[class]);
+        number(self.one_way[class].settled()) | number(both) << 4
     }
 
     /// Learns that a transfer of `bytes` took `elapsed_ns`.
@@ -350,21 +275,8 @@ impl Choice {
             class.warm_up -= 1;
             return;
         }
-        let before = class.row.filter(|&(way, _)| way == method);
-        let in_a_row = before.map_or(0, |(_, count)| count.saturating_add(1));
-        class.row = Some((method, in_a_row));
-        if in_a_row < class.settling {
-            return;
-        }
-        let best = class.ways.iter().filter(|known| known.samples > 0);
-        let best = best.map(Known::cost).min().unwrap_or(0);
-        let known = &mut class.ways[method as usize];
         let cost = elapsed_ns.saturating_mul(1024) / (bytes / 1024).max(1);
-        known.recent[known.samples as usize % RECENT] = cost;
-        known.samples = known.samples.saturating_add(1);
-        if cost > best.saturating_mul(PROMISING) {
-            class.trial = class.trial.filter(|&(way, _)| way != method);
-        }
+        class.ways.learn(&RULES, method as usize, cost);
     }
 }
 

@@ -16,8 +16,9 @@
 //! - [`settings`], [`transport`] (the struct and its `Peer` face), [`own`] (what others see of us),
 //!   [`backing`] (the file of a region), [`contact`] (finding a remote's region), [`remote`]
 //! - [`send`], [`manner`] (streamed or offered), [`receive`], [`stream`]
-//! - long messages: [`rendezvous`], [`fetch`], [`pipelined`], [`parted`], [`shares`], [`heap`], [`ways`], [`both_ways`] and [`choice`] (which of them), [`stores`]
-//!   (through the cache or past it)
+//! - long messages: [`rendezvous`], [`fetch`], [`pipelined`], [`parted`], [`shares`], [`heap`],
+//!   [`ways`], [`both_ways`] and [`choice`] (which of them), [`stores`] (through the cache or past
+//!   it); what choice, manner and stores learn by is the [`tuner`]
 //! - [`direct`] and [`views`]: registered memory that is touched without its owner's help
 //! - [`housekeeping`] (what is done now and then), [`lives`] (who died), [`loss`] (what ends with
 //!   it), [`refusal`] (messages that go another way), [`sleep`], [`statistics`], [`published`]
@@ -68,6 +69,7 @@ mod statistics;
 mod stores;
 mod stream;
 mod transport;
+mod tuner;
 mod views;
 mod ways;
 

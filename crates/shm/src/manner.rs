@@ -16,6 +16,8 @@
 
 use std::ops::Range;
 
+use crate::tuner::{Costs, Estimate, Open, Rules, Tuner};
+
 /// How a message leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Manner {
@@ -44,146 +46,86 @@ const SETTLING: u32 = 2;
 /// The first messages of a class, likewise. Chosen: they find cold pages.
 const WARM_UP: u32 = 4;
 
-/// Windows between trials: at first, and at most. Each trial that fails doubles them. Chosen: a
-/// trial costs two windows.
-const PERIOD: u32 = 64;
-const PERIOD_LIMIT: u32 = 1024;
+/// What is gone by; a sample is the time of a window. All of it is chosen: the faster of two
+/// windows was not interrupted; a sixteenth is more than windows differ by themselves; a trial
+/// costs two windows, and those that fail become rare; windows that took half as long again, in a
+/// row, say that the application does something else, or that a processor has moved.
+const RULES: Rules = Rules {
+    recent: 2,
+    estimate: Estimate::Least,
+    settling: 0,
+    first: 2,
+    trial: 2,
+    alternates: true,
+    hopeless: 2,
+    costs: Costs::Fresh {
+        margin: Some(16),
+        slower: Some((4, 16)),
+    },
+    shortest_period: 64,
+    longest_period: 1024,
+};
 
-/// A trial ends after its first window if that took so many times the usual. Chosen.
-const HOPELESS: u64 = 2;
-
-/// By which part of the usual time the other manner must be faster. Chosen: more than windows
-/// differ by themselves.
-const MARGIN: u64 = 16;
-
-/// The same where ranks share processors. Chosen: windows differ more there.
-const MARGIN_SHARED: u64 = 8;
-
-/// Windows that took half as long again as when the usual manner was settled, in a row, after which
-/// it is tried again. Chosen: the application does something else, or a processor has moved.
-const SLOWER: u32 = 4;
-
-/// Windows after a trial in which there is none for that reason. Chosen.
-const REST: u32 = 16;
+/// The same where ranks share processors: windows differ more there.
+const RULES_SHARED: Rules = Rules {
+    costs: Costs::Fresh {
+        margin: Some(8),
+        slower: Some((4, 16)),
+    },
+    ..RULES
+};
 
 /// Messages of other classes after which a class no longer keeps them from trials of theirs.
 /// Chosen.
 const SILENT: u32 = 256;
 
-/// How far a trial has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-enum Trial {
-    /// There is none.
-    #[default]
-    None,
-    /// The other manner's first window.
-    First,
-    /// The usual one again; what the first window took.
-    Between(u64),
-    /// The other manner's second window.
-    Second(u64),
-}
-
-/// What is known of a class.
-#[derive(Clone, Copy, Default, Debug)]
+/// What is known of a class. The first alternative is the default manner, whichever that is.
+#[derive(Clone, Copy, Debug)]
 struct Known {
-    /// Whether the usual manner is not the default.
-    is_other: bool,
-    trial: Trial,
+    tuner: Tuner<2>,
+    /// Whether the manner that is taken now is not the default.
+    takes_other: bool,
     /// Messages to go before the window begins, and messages of it so far.
     settling: u32,
     counted: u32,
     began_ns: u64,
-    /// What the last two windows of the usual manner took.
-    usual_ns: [u64; 2],
-    /// The same when it became or stayed the usual one, and windows in a row that were much slower.
-    settled_ns: u64,
-    slower: u32,
-    /// Windows to go before a trial, and after how many the next one comes.
-    left: u32,
-    period: u32,
 }
 
 impl Known {
     fn new() -> Self {
         Self {
+            tuner: Tuner::new(&RULES),
+            takes_other: false,
             settling: WARM_UP,
-            left: 2,
-            period: PERIOD,
-            ..Self::default()
+            counted: 0,
+            began_ns: 0,
         }
-    }
-
-    /// Whether the manner that is taken now is not the default.
-    fn takes_other(&self) -> bool {
-        self.is_other != matches!(self.trial, Trial::First | Trial::Second(_))
-    }
-
-    fn usual(&self) -> u64 {
-        self.usual_ns[0].min(self.usual_ns[1])
-    }
-
-    /// A window of the usual manner took so long.
-    fn note(&mut self, took_ns: u64) {
-        self.usual_ns = [self.usual_ns[1], took_ns];
-        if self.usual_ns[0] == 0 {
-            self.usual_ns[0] = took_ns;
-        }
-    }
-
-    /// The trial is over, and the usual manner has changed if it `won`.
-    fn settle(&mut self, won: bool) {
-        self.is_other ^= won;
-        self.period = if won {
-            PERIOD
-        } else {
-            (self.period * 2).min(PERIOD_LIMIT)
-        };
-        (self.trial, self.left, self.slower) = (Trial::None, self.period, 0);
-        self.settled_ns = self.usual();
     }
 
     /// A window is over; `may_try` if no other class has a trial.
-    fn end_window(&mut self, took_ns: u64, margin: u64, may_try: bool) {
-        let before = self.takes_other();
-        match self.trial {
-            Trial::None => {
-                self.note(took_ns);
-                self.watch(took_ns);
-                self.left = self.left.saturating_sub(1);
-                if self.left == 0 && may_try {
-                    self.trial = Trial::First;
-                }
-            }
-            Trial::First if took_ns > self.usual().saturating_mul(HOPELESS) => self.settle(false),
-            Trial::First => self.trial = Trial::Between(took_ns),
-            Trial::Between(first_ns) => {
-                self.note(took_ns);
-                self.trial = Trial::Second(first_ns);
-            }
-            Trial::Second(first_ns) => {
-                let usual_ns = self.usual();
-                let won = first_ns.min(took_ns) < usual_ns - usual_ns / margin;
-                if won {
-                    self.usual_ns = [first_ns, took_ns];
-                }
-                self.settle(won);
-            }
-        }
-        if self.takes_other() != before {
+    fn end_window(&mut self, rules: &Rules, took_ns: u64, may_try: bool) {
+        self.tuner.learn(rules, self.takes_other.into(), took_ns);
+        let before = self.takes_other;
+        self.take_next(rules, may_try);
+        if self.takes_other != before {
             self.settling = SETTLING;
         }
     }
 
-    /// Has the other manner tried soon if the usual one has become slower.
-    fn watch(&mut self, took_ns: u64) {
-        let is_slower = self.settled_ns != 0 && took_ns > self.settled_ns + self.settled_ns / 2;
-        self.slower = if is_slower { self.slower + 1 } else { 0 };
-        let since_trial = self.period.saturating_sub(self.left);
-        if self.slower >= SLOWER && since_trial >= REST {
-            (self.slower, self.settled_ns) = (0, self.usual());
-            (self.left, self.period) = (1, PERIOD);
-        }
+    fn take_next(&mut self, rules: &Rules, may_try: bool) {
+        let open = Open {
+            alternatives: [true; 2],
+            default: 0,
+            may_try,
+        };
+        self.takes_other = self.tuner.next(rules, &open) == 1;
+    }
+
+    /// A trial that is under way is not to go on.
+    fn give_up(&mut self) {
+        self.tuner.give_up(&RULES);
+        self.take_next(&RULES, false);
+        self.counted = 0;
     }
 }
 
@@ -211,7 +153,8 @@ impl Manners {
     pub(crate) fn found(other: bool) -> Self {
         let mut found = Self::new();
         for known in &mut found.classes {
-            (known.is_other, known.left) = (other, u32::MAX);
+            known.tuner = Tuner::found(&RULES, other.into());
+            known.takes_other = other;
         }
         found
     }
@@ -231,10 +174,10 @@ impl Manners {
         }
         let index = class - CLASSES.start;
         self.yield_to(index);
-        let (window, margin) = if shares_cores {
-            (WINDOW_SHARED, MARGIN_SHARED)
+        let (window, rules) = if shares_cores {
+            (WINDOW_SHARED, &RULES_SHARED)
         } else {
-            (WINDOW, MARGIN)
+            (WINDOW, &RULES)
         };
         let may_try = self.trying.is_none();
         let known = &mut self.classes[index];
@@ -245,9 +188,9 @@ impl Manners {
                 known.began_ns = clock();
             } else if known.counted == window {
                 let now_ns = clock();
-                known.end_window(now_ns.saturating_sub(known.began_ns), margin, may_try);
+                known.end_window(rules, now_ns.saturating_sub(known.began_ns), may_try);
                 (known.counted, known.began_ns) = (0, now_ns);
-                if known.trial != Trial::None {
+                if known.tuner.is_trying() {
                     self.trying = Some(index);
                 } else if self.trying == Some(index) {
                     self.trying = None;
@@ -259,7 +202,7 @@ impl Manners {
                 known.counted += 1;
             }
         }
-        match (known.takes_other(), default) {
+        match (known.takes_other, default) {
             (false, default) => default,
             (true, Manner::Streamed) => Manner::Offered,
             (true, Manner::Offered) => Manner::Streamed,
@@ -281,8 +224,7 @@ impl Manners {
             Some(trying) if trying != index => {
                 self.others += 1;
                 if self.others >= SILENT {
-                    self.classes[trying].settle(false);
-                    self.classes[trying].counted = 0;
+                    self.classes[trying].give_up();
                     self.trying = None;
                 }
             }

@@ -8,31 +8,57 @@
 //! both kinds, lane by lane, and tells the sender which it wants. Fed by receive;
 //! docs/lab/2026-11-21-stores-past-the-cache.md has the figures.
 
+use crate::tuner::{Costs, Estimate, Open, Rules, Tuner};
+
 /// Payload that is timed: from here on senders heed the wish. Specified by ring's lanes.
 pub(crate) const TIMED_BYTES: u32 = 6 * 1024;
 
-/// Copies timed in one trial. Chosen: enough for a best time that interruptions do not touch.
-const TRIAL_COPIES: u32 = 24;
+/// Copies of a window. Chosen: enough for a best time that interruptions do not touch.
+const WINDOW: u32 = 24;
 
 /// Copies after a change of the wish that may still be of the old kind. Chosen: a lane's worth of
 /// pieces.
 const UNSURE_COPIES: u32 = 8;
 
-/// Copies between trials of the kind that is not in use. Chosen: a trial then costs a few percent
-/// at worst.
-const TRIAL_PERIOD: u32 = 1024;
+/// What is gone by; a sample is the least time of a window, in ticks for each KiB. Chosen: a trial
+/// of one window among 43 costs a few percent at worst.
+const RULES: Rules = Rules {
+    recent: 3,
+    estimate: Estimate::Least,
+    settling: 0,
+    first: 1,
+    trial: 1,
+    alternates: false,
+    hopeless: u64::MAX,
+    costs: Costs::Fresh {
+        margin: None,
+        slower: None,
+    },
+    shortest_period: 43,
+    longest_period: 43,
+};
 
 /// What one lane's receiver has found out.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StoreTrial {
-    /// Best time lately, in ticks for each KiB; by kind (0 through the cache, 1 past it).
-    cost: [u64; 2],
-    /// The kind now in use.
-    current: usize,
-    /// Whether it is only being tried.
-    on_trial: bool,
-    /// Copies since the last change.
+    /// Through the cache, and past it.
+    tuner: Tuner<2>,
+    /// Whether senders are asked to store past their cache.
+    past_cache: bool,
+    /// Copies since the last change or window, and the least time of a window's.
     copies: u32,
+    least: Option<u64>,
+}
+
+impl Default for StoreTrial {
+    fn default() -> Self {
+        Self {
+            tuner: Tuner::new(&RULES),
+            past_cache: false,
+            copies: 0,
+            least: None,
+        }
+    }
 }
 
 impl StoreTrial {
@@ -43,47 +69,24 @@ impl StoreTrial {
             return None;
         }
         let cost = ticks * 1024 / u64::from(bytes.max(1024));
-        let known = &mut self.cost[self.current];
-        // Old best times fade by a thousandth for each copy.
-        *known = if *known == 0 {
-            cost
-        } else {
-            (*known + *known / 1024 + 1).min(cost)
+        let least = self.least.map_or(cost, |least| least.min(cost));
+        if self.copies < UNSURE_COPIES + WINDOW {
+            self.least = Some(least);
+            return None;
+        }
+        (self.copies, self.least) = (UNSURE_COPIES, None);
+        self.tuner.learn(&RULES, self.past_cache.into(), least);
+        let open = Open {
+            alternatives: [true; 2],
+            default: 0,
+            may_try: true,
         };
-        let other = 1 - self.current;
-        let measured = self.copies - UNSURE_COPIES;
-        if self.on_trial || self.cost[other] == 0 {
-            if measured < TRIAL_COPIES {
-                return None;
-            }
-            let keep = self.cost[other] != 0 && self.cost[self.current] <= self.cost[other];
-            self.on_trial = self.cost[other] == 0;
-            return if keep {
-                self.settle()
-            } else {
-                Some(self.change())
-            };
+        let wish = self.tuner.next(&RULES, &open) == 1;
+        if wish == self.past_cache {
+            return None;
         }
-        if measured >= TRIAL_PERIOD {
-            self.on_trial = true;
-            self.cost[other] = u64::MAX;
-            return Some(self.change());
-        }
-        None
-    }
-
-    fn settle(&mut self) -> Option<bool> {
-        self.copies = UNSURE_COPIES;
-        None
-    }
-
-    fn change(&mut self) -> bool {
-        self.current = 1 - self.current;
-        self.copies = 0;
-        if self.on_trial {
-            self.cost[self.current] = 0;
-        }
-        self.current == 1
+        (self.past_cache, self.copies) = (wish, 0);
+        Some(wish)
     }
 }
 
