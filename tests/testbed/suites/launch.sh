@@ -41,7 +41,7 @@ a_key_travels_unseen() {
     [ "$(grep -cxF "$key two words; \$HOME" "$WORK/out")" = 2 ]
 }
 
-# A guard removes files when all processes are gone, which nobody here waits for.
+# A node agent removes files when all processes are gone, which nobody here waits for.
 hosts_are_empty() {
     local until=$((SECONDS + 20))
     until left_on_hosts >/dev/null || [ "$SECONDS" -ge "$until" ]; do sleep 0.2; done
@@ -169,7 +169,7 @@ one_machine_binds_nobody_to_a_core_of_another() {
     refused 2 'a0 and b1 are one machine' --hosts a0,b1 --bind core -- hostname
 }
 
-# Nobody is left to clean up here; the guards and the launchers' daemons must. case.sh waits for
+# Nobody is left to clean up here; the node agents and the launchers' daemons must. case.sh waits for
 # that.
 killing_weft_run_leaves_nothing() {
     ends_within 50 '137 255' '' in_the_middle "$1" -- signal_weft_run KILL && hosts_are_empty
@@ -179,7 +179,7 @@ a_silent_host_ends_the_job() {
     ends_within 50 4 'host b1 has not answered for 3 s' in_the_middle "$1" --host-timeout 3 -- bed isolate 1
     local status=$?
     bed join 1
-    # The guard there ends the ranks on its own, for which case.sh waits.
+    # The node agent there ends the ranks on its own, for which case.sh waits.
     return $status
 }
 

@@ -286,7 +286,7 @@ impl Arguments {
     /// # Errors
     /// `Fault::Usage` where they are far more than its cores, and --oversubscribe does not say that
     /// this is meant.
-    pub fn check_crowd(&self, ranks: u32, cores: u32) -> Result<(), Fault> {
+    pub fn check_ranks_per_core(&self, ranks: u32, cores: u32) -> Result<(), Fault> {
         if self.oversubscribe || ranks <= cores.saturating_mul(RANKS_PER_CORE) {
             return Ok(());
         }
@@ -417,15 +417,21 @@ mod tests {
     #[test]
     fn far_more_ranks_than_cores_must_be_meant() {
         let plain = parse(&["-n", "100000", "a"]).unwrap();
-        let text = plain.check_crowd(100_000, 2).unwrap_err().to_string();
+        let text = plain
+            .check_ranks_per_core(100_000, 2)
+            .unwrap_err()
+            .to_string();
         assert!(
             text.contains("100000 ranks") && text.contains("--oversubscribe"),
             "{text}"
         );
-        assert!(plain.check_crowd(512, 2).is_ok() && plain.check_crowd(u32::MAX, u32::MAX).is_ok());
-        assert!(plain.check_crowd(513, 2).is_err());
+        assert!(
+            plain.check_ranks_per_core(512, 2).is_ok()
+                && plain.check_ranks_per_core(u32::MAX, u32::MAX).is_ok()
+        );
+        assert!(plain.check_ranks_per_core(513, 2).is_err());
         let meant = parse(&["-n", "100000", "--oversubscribe", "a"]).unwrap();
-        assert!(meant.check_crowd(100_000, 2).is_ok());
+        assert!(meant.check_ranks_per_core(100_000, 2).is_ok());
     }
 
     #[test]

@@ -2,11 +2,11 @@
 //! What ranks that were killed leave behind, removed at the end of the job: shared memory of their
 //! MPI in /dev/shm. Folders of launchers and daemons: `sessions.rs`.
 //!
-//! Called by `lib.rs` and, on each other host, by `guard.rs`. A file of /dev/shm goes only if all
-//! of this holds: its name begins as this MPI's do, it was not there before the job, it is a plain
-//! file of this user, and nobody has it open or mapped, of which the kernel vouches by a lease
-//! (`weft_os::lease`). Each of these MPIs holds a file mapped from its making to its removal, so
-//! such a file is nobody's: its owners are dead. Names as seen with Open MPI 4.1.4 and 5.0.11,
+//! Called by `lib.rs` and, on each other host, by `node_agent.rs`. A file of /dev/shm goes only if
+//! all of this holds: its name begins as this MPI's do, it was not there before the job, it is a
+//! plain file of this user, and nobody has it open or mapped, of which the kernel vouches by a
+//! lease (`weft_os::lease`). Each of these MPIs holds a file mapped from its making to its removal,
+//! so such a file is nobody's: its owners are dead. Names as seen with Open MPI 4.1.4 and 5.0.11,
 //! MPICH 5.0.2 and Intel MPI 2021.18; UCX may be below each.
 
 use std::collections::HashSet;

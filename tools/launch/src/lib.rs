@@ -11,7 +11,7 @@
 //!
 //! A run, in the order of the modules:
 //!
-//! - `spelling`: what the user wrote as for another launcher (`foreign`), in our words;
+//! - `spelling`: what the user wrote as for another launcher (`launcher_options`), in our words;
 //!   `arguments`: what it asks for;
 //!   `fault`: every reason not to start, with its exit code.
 //! - `program`: the file, and how it comes to its MPI (`binding`): `linkage` walks its libraries as
@@ -20,10 +20,10 @@
 //! - `discover`: the MPIs of this machine, told apart by `family`.
 //! - `choose`: the one that runs this program. `provider`: where libweft-fi.so is. `cores`: how
 //!   many ranks find a core.
-//! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks, `agent` is
-//!   the way there (ssh or what takes its place), `posts` starts a `guard` on each and speaks
-//!   `order` with it at every `beat`, `spread` tells each MPI; `machines` finds hosts that are one
-//!   machine.
+//! - Where hosts were named: `hosts` reads their list, `placement` shares out the ranks,
+//!   `remote_shell` is the way there (ssh or what takes its place), `node_agents` starts a
+//!   `node_agent` on each and speaks `agent_protocol` with it, with a `heartbeat`, `spread` tells
+//!   each MPI; `machines` finds hosts that are one machine.
 //! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of
 //!   this together.
 //! - `calls`: what the program calls that wants another way; `caution`: what no setting helps.
@@ -43,9 +43,8 @@
 //! what a run would see.
 #![forbid(unsafe_code)]
 
-pub mod agent;
+pub mod agent_protocol;
 pub mod arguments;
-mod beat;
 pub mod bind;
 pub mod binding;
 pub mod calls;
@@ -57,24 +56,25 @@ pub mod discover;
 pub mod elf;
 pub mod family;
 pub mod fault;
-mod foreign;
-pub mod guard;
 pub mod heap;
+mod heartbeat;
 pub mod hosts;
 pub mod job_key;
+mod launcher_options;
 mod leftovers;
 pub mod limits;
 pub mod linkage;
 pub mod loader;
 pub mod machines;
-pub mod order;
+pub mod node_agent;
+pub mod node_agents;
 pub mod outcome;
 pub mod placement;
 mod plan;
-pub mod posts;
 pub mod program;
 pub mod provider;
 pub mod python;
+pub mod remote_shell;
 pub mod report;
 mod sessions;
 pub mod shell;
@@ -206,7 +206,7 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
         let collector = Collector::open(&plan.report_name)
             .map_err(Fault::system("opening the socket for the ranks' reports"))?;
         command.env(report::VARIABLE, collector.name());
-        if job_key::is_needed(plan.posts.is_some(), &arguments.variables) {
+        if job_key::is_needed(plan.agents.is_some(), &arguments.variables) {
             job_key::give(&mut command)?;
         }
         Some(collector)
@@ -216,11 +216,11 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
     let patience = arguments.host_patience()?;
     let mut elsewhere = Elsewhere::default();
     let mut spared = Vec::new();
-    if let Some(posts) = &mut plan.posts {
-        command.env(order::MARK, &plan.job);
+    if let Some(agents) = &mut plan.agents {
+        command.env(agent_protocol::MARK, &plan.job);
         let (sender, receiver) = std::sync::mpsc::channel();
-        posts.watch(patience, &sender);
-        spared = posts.agents();
+        agents.watch(patience, &sender);
+        spared = agents.shells();
         elsewhere = Elsewhere {
             losses: Some(receiver),
             spared: spared.clone(),
@@ -241,16 +241,16 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
         None => (Vec::new(), 0),
     };
     for (host, ended) in plan
-        .posts
+        .agents
         .take()
-        .map(|posts| posts.finish(ending.forced))
+        .map(|agents| agents.finish(ending.forced))
         .unwrap_or_default()
     {
         let Some(ended) = ended else {
             // Open MPI's launcher ends with 0 when it loses a host.
             ending.reason = ending.reason.or(Some(Reason::Host));
             say!(
-                "weft: host {host} was lost; its guard ends what is left of the job there, if it \
+                "weft: host {host} was lost; its node agent ends what is left of the job there, if it \
                  still runs"
             );
             continue;
@@ -288,7 +288,7 @@ fn announce(arguments: &Arguments, plan: &Plan) {
     } else if !plan.one_machine.is_empty() {
         let hosts = plan.one_machine.join(" and ");
         format!("not bound, as {hosts} are one machine")
-    } else if plan.shape.crowded() {
+    } else if plan.shape.oversubscribed() {
         format!("not bound, as they share {}", plural(cores, "core"))
     } else {
         "not bound".to_owned()

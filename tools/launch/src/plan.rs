@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use crate::agent::Agent;
+use crate::agent_protocol::{self, Begin};
 use crate::arguments::{Arguments, CoreBinding, MpiChoice};
 use crate::calls::Calls;
 use crate::choose::{self, Chosen};
@@ -18,10 +18,10 @@ use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
 use crate::loader::Loader;
 use crate::machines::{self, Place, Room};
-use crate::order::{self, Begin};
+use crate::node_agents::NodeAgents;
 use crate::placement::Share;
-use crate::posts::Posts;
 use crate::program::{self, Binding, Program};
+use crate::remote_shell::RemoteShell;
 use crate::spread::{self, Spread};
 use crate::transport::{self, Shape, Transport, openmpi};
 use crate::{caution, cores, heap, job_key, leftovers, limits, provider, report};
@@ -49,8 +49,8 @@ pub(crate) struct Plan {
     pub job: String,
     /// Where hosts were named: the ranks of each.
     spread: Option<Spread>,
-    /// The guards on them; `None` on this machine alone, and in a dry run.
-    pub posts: Option<Posts>,
+    /// The node agents on them; `None` on this machine alone, and in a dry run.
+    pub agents: Option<NodeAgents>,
 }
 
 impl Plan {
@@ -63,7 +63,7 @@ impl Plan {
     }
 }
 
-/// Decides, and starts the guards on other hosts.
+/// Decides, and starts the node agents on other hosts.
 ///
 /// # Errors
 /// Whatever keeps the job from starting.
@@ -93,13 +93,15 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         leftovers: leftovers::prefixes(mpi.family),
         patience_seconds: arguments.hosts.host_timeout,
     };
-    let posts = match &spread {
-        Some(spread) if !arguments.dry_run => {
-            Some(Posts::start(&spread.agent, &other_hosts(spread), &begin())?)
-        }
+    let agents = match &spread {
+        Some(spread) if !arguments.dry_run => Some(NodeAgents::start(
+            &spread.shell,
+            &other_hosts(spread),
+            &begin(),
+        )?),
         _ => None,
     };
-    let (shape, one_machine) = shape_of(arguments, spread.as_ref(), posts.as_ref(), own_cores)?;
+    let (shape, one_machine) = shape_of(arguments, spread.as_ref(), agents.as_ref(), own_cores)?;
     let shape = Shape {
         provider_folder,
         calls: Calls::of(&program),
@@ -119,7 +121,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         library_path: library_path.as_deref(),
         elsewhere: spread
             .is_some()
-            .then(|| set_later(posts.is_some(), arguments)),
+            .then(|| set_later(agents.is_some(), arguments)),
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
     heap::preload(&mut launch, heap.as_ref(), rest.len(), heap::inherited());
@@ -134,7 +136,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         report_name,
         job,
         spread,
-        posts,
+        agents,
     })
 }
 
@@ -179,7 +181,7 @@ fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, 
     let shares = arguments.shares()?;
     if shares.is_none() {
         let ranks = arguments.rank_count(own_cores)?;
-        arguments.check_crowd(ranks, own_cores)?;
+        arguments.check_ranks_per_core(ranks, own_cores)?;
         limits::check_processes(ranks)?;
         arguments.bound(ranks, own_cores)?;
     }
@@ -187,14 +189,14 @@ fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, 
 }
 
 /// Variables that `lib.rs` sets when the job starts.
-fn set_later(guarded: bool, arguments: &Arguments) -> &'static [&'static str] {
-    match (guarded, &arguments.transport) {
+fn set_later(has_agents: bool, arguments: &Arguments) -> &'static [&'static str] {
+    match (has_agents, &arguments.transport) {
         (false, _) => &[],
         (true, Transport::Weft) if job_key::is_needed(true, &arguments.variables) => {
-            &[order::MARK, report::VARIABLE, job_key::VARIABLE]
+            &[agent_protocol::MARK, report::VARIABLE, job_key::VARIABLE]
         }
-        (true, Transport::Weft) => &[order::MARK, report::VARIABLE],
-        (true, _) => &[order::MARK],
+        (true, Transport::Weft) => &[agent_protocol::MARK, report::VARIABLE],
+        (true, _) => &[agent_protocol::MARK],
     }
 }
 
@@ -218,7 +220,7 @@ fn spread_over(
         }
         return Ok(None);
     };
-    let agent = Agent::choose(
+    let shell = RemoteShell::choose(
         arguments.hosts.launcher.as_deref(),
         mpi.family,
         |name| std::env::var_os(name),
@@ -226,7 +228,7 @@ fn spread_over(
     )?;
     Ok(Some(Spread {
         shares,
-        agent,
+        shell,
         interface: arguments.hosts.iface.clone(),
     }))
 }
@@ -236,7 +238,7 @@ fn spread_over(
 fn shape_of(
     arguments: &Arguments,
     spread: Option<&Spread>,
-    posts: Option<&Posts>,
+    agents: Option<&NodeAgents>,
     own_cores: u32,
 ) -> Result<(Shape, Vec<String>), Fault> {
     let room = match spread {
@@ -245,9 +247,9 @@ fn shape_of(
             cores: own_cores,
             one_machine: Vec::new(),
         },
-        Some(spread) => machines::room(&places(spread, posts, own_cores)),
+        Some(spread) => machines::room(&places(spread, agents, own_cores)),
     };
-    arguments.check_crowd(room.ranks, room.cores)?;
+    arguments.check_ranks_per_core(room.ranks, room.cores)?;
     let shape = Shape {
         ranks: room.ranks,
         cores: room.cores,
@@ -271,11 +273,11 @@ fn shape_of(
     Ok((shape, room.one_machine))
 }
 
-/// The hosts as their guards found them; this machine, and every host in a dry run, as this process
-/// finds itself.
-fn places(spread: &Spread, posts: Option<&Posts>, own_cores: u32) -> Vec<Place> {
+/// The hosts as their node agents found them; this machine, and every host in a dry run, as this
+/// process finds itself.
+fn places(spread: &Spread, agents: Option<&NodeAgents>, own_cores: u32) -> Vec<Place> {
     let place = |share: &Share| {
-        let found = posts.and_then(|posts| posts.found_on(&share.host));
+        let found = agents.and_then(|agents| agents.found_on(&share.host));
         let is_own = is_this_machine(&share.host);
         let (usable, cores, boot) = match found {
             Some(ready) => (ready.cores, ready.core_names.clone(), ready.boot.clone()),
@@ -312,8 +314,8 @@ fn shared_core_rules(arguments: &Arguments) -> Option<PathBuf> {
     rules.is_file().then_some(rules)
 }
 
-/// The hosts that need a guard. One that is this machine under another name gets one too, which
-/// does no harm.
+/// The hosts that need a node agent. One that is this machine under another name gets one too,
+/// which does no harm.
 fn other_hosts(spread: &Spread) -> Vec<String> {
     let hosts = spread.shares.iter().map(|share| share.host.clone());
     hosts.filter(|host| !is_this_machine(host)).collect()

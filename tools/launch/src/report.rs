@@ -227,7 +227,7 @@ impl Collector {
         Self::open(&random_name()?)
     }
 
-    /// As `start`, under a name that was chosen elsewhere; the guards of a job all use that of
+    /// As `start`, under a name that was chosen elsewhere; the node agents of a job all use that of
     /// `weft run`.
     ///
     /// # Errors

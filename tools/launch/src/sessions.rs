@@ -2,11 +2,11 @@
 //! Session folders of Open MPI's launchers and daemons, which stay in the folder for temporary
 //! files when their owners are killed.
 //!
-//! Called by `lib.rs` for the launcher and by `guard.rs` for all processes of a job on its host. A
-//! folder goes only if all of this holds: a process of the job was seen that says it is its own
-//! (PMIX_SERVER_TMPDIR in its environment, or its number in the folder's name), its name is that
-//! of a session, it and the folder above it are folders of this user and no links, and the process
-//! whose number is in its name, if one is, has ended. Names as seen with Open MPI 4.1.4
+//! Called by `lib.rs` for the launcher and by `node_agent.rs` for all processes of a job on its
+//! host. A folder goes only if all of this holds: a process of the job was seen that says it is its
+//! own (PMIX_SERVER_TMPDIR in its environment, or its number in the folder's name), its name is
+//! that of a session, it and the folder above it are folders of this user and no links, and the
+//! process whose number is in its name, if one is, has ended. Names as seen with Open MPI 4.1.4
 //! (`ompi.HOST.UID/pid.N` and `jf.N`) and 5.0.11 (`ompi.N`, `prted.N`).
 
 use std::collections::BTreeSet;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Words as a POSIX shell reads them. Used by `command` for what is shown, by `agent` for what
-//! another host's shell reads.
+//! Words as a POSIX shell reads them. Used by `command` for what is shown, by `remote_shell` for
+//! what another host's shell reads.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -2,9 +2,9 @@
 //! Signals: those that a user, a shell or a batch system sends to `weft run` go on to the launcher,
 //! and at the very end to every process that the launcher left behind.
 //!
-//! Called by `supervise.rs` and `guard.rs`. The launcher stays in the process group of `weft run`,
-//! so that a terminal's Ctrl-C, Ctrl-Z and standard input reach it as they would without Weft;
-//! signals that the terminal sends are therefore not sent a second time.
+//! Called by `supervise.rs` and `node_agent.rs`. The launcher stays in the process group of
+//! `weft run`, so that a terminal's Ctrl-C, Ctrl-Z and standard input reach it as they would
+//! without Weft; signals that the terminal sends are therefore not sent a second time.
 
 use std::collections::HashMap;
 use std::io;

@@ -3,8 +3,8 @@
 //! others are answered in one line with what to write instead, and a misspelled option with the
 //! nearest one.
 //!
-//! Called by `lib.rs` with the words before clap sees them; `foreign.rs` is the table. Words behind
-//! the program, or behind `--`, stay as they are.
+//! Called by `lib.rs` with the words before clap sees them; `launcher_options.rs` is the table.
+//! Words behind the program, or behind `--`, stay as they are.
 
 use std::ffi::OsString;
 
@@ -12,7 +12,7 @@ use clap::CommandFactory;
 
 use crate::arguments::Arguments;
 use crate::fault::Fault;
-use crate::foreign::{self, Meaning};
+use crate::launcher_options::{self, Meaning};
 
 /// How alike two names must be for one to be taken for the other, of 1 (Jaro and Winkler's
 /// measure). Chosen: `timeot` and `timeout` have 0.97, `hostfile` and `host-timeout` 0.87.
@@ -44,7 +44,8 @@ pub fn in_ours(
                 reader.found.extend(reader.words.next());
             }
         } else {
-            let meaning = foreign::meaning(option.name).ok_or_else(|| own.unknown(&option))?;
+            let meaning =
+                launcher_options::meaning(option.name).ok_or_else(|| own.unknown(&option))?;
             reader.translate(&option, meaning)?;
         }
     }
@@ -119,10 +120,10 @@ impl Own {
     /// Whether a value belongs to this option of ours; `None` for one that is not ours. MPICH's
     /// -env has two words behind it, our --env one.
     fn takes_value(&self, option: &Spelled<'_>) -> Option<bool> {
-        let is_foreign = option.name == "env" && !option.is_long;
+        let is_of_hydra = option.name == "env" && !option.is_long;
         let mut own = self.options.iter().filter(|(name, _)| name == option.name);
         own.next()
-            .filter(|_| !is_foreign)
+            .filter(|_| !is_of_hydra)
             .map(|&(_, takes_value)| takes_value)
     }
 
@@ -142,9 +143,9 @@ impl Own {
     fn unknown(&self, option: &Spelled<'_>) -> Fault {
         let own = self.options.iter().map(|(name, _)| name.as_str());
         let likeness = |name: &str| strsim::jaro_winkler(name, option.name);
-        let foreign = foreign::names().map(|name| -> &str { name });
+        let theirs = launcher_options::names().map(|name| -> &str { name });
         let nearest = own
-            .chain(foreign)
+            .chain(theirs)
             .filter(|name| name.len() > 1 && likeness(name) >= ALIKE)
             .max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
         let suggestion = nearest.map_or_else(
@@ -234,9 +235,9 @@ impl<V: Fn(&str) -> Option<OsString>> Reader<V> {
                 let (name, value) = (self.value(option)?, self.value(option)?);
                 self.push(["--env", &format!("OMPI_MCA_{name}={value}")]);
             }
-            Meaning::Map => self.read(option, foreign::map)?,
-            Meaning::Bind => self.read(option, foreign::bind)?,
-            Meaning::Output => self.read(option, foreign::output)?,
+            Meaning::Map => self.read(option, launcher_options::map)?,
+            Meaning::Bind => self.read(option, launcher_options::bind)?,
+            Meaning::Output => self.read(option, launcher_options::output)?,
             Meaning::Answer(text) => {
                 return Err(Fault::Usage(format!("{}: {text}", option.written)));
             }

@@ -9,10 +9,10 @@
 
 use std::ffi::OsStr;
 
-use crate::agent::Agent;
 use crate::discover::Installation;
 use crate::family::Family;
 use crate::placement::Share;
+use crate::remote_shell::RemoteShell;
 use crate::transport::{Settings, Transport};
 
 /// Where the ranks go, and the way there.
@@ -21,7 +21,7 @@ pub struct Spread {
     /// Hosts with their ranks, in the order of the ranks.
     pub shares: Vec<Share>,
     /// What runs commands on them.
-    pub agent: Agent,
+    pub shell: RemoteShell,
     /// The network interface for everything, where the user named one.
     pub interface: Option<String>,
 }
@@ -74,13 +74,13 @@ fn first_of(interfaces: &str) -> &str {
 fn open_mpi(settings: &mut Settings, mpi: &Installation, transport: &Transport, spread: &Spread) {
     let five = mpi.version.major >= 5;
     settings.argument(&["--host", &spread.counted()]);
-    let agent = spread.agent.path.as_os_str();
+    let shell = spread.shell.path.as_os_str();
     if five {
         settings.set("PRTE_MCA_plm", "ssh");
-        settings.set("PRTE_MCA_plm_ssh_agent", agent);
+        settings.set("PRTE_MCA_plm_ssh_agent", shell);
     } else {
         settings.set("OMPI_MCA_plm", "rsh");
-        settings.set("OMPI_MCA_plm_rsh_agent", agent);
+        settings.set("OMPI_MCA_plm_rsh_agent", shell);
     }
     if let Some(interface) = &spread.interface {
         settings.set("OMPI_MCA_btl_tcp_if_include", interface);
@@ -106,7 +106,7 @@ fn open_mpi(settings: &mut Settings, mpi: &Installation, transport: &Transport, 
 
 fn mpich(settings: &mut Settings, spread: &Spread) {
     settings.argument(&["-launcher", "ssh", "-launcher-exec"]);
-    settings.path_argument(&spread.agent.path);
+    settings.path_argument(&spread.shell.path);
     settings.argument(&["-hosts", &spread.counted()]);
     if let Some(interface) = &spread.interface {
         settings.argument(&["-iface", first_of(interface)]);
@@ -116,7 +116,7 @@ fn mpich(settings: &mut Settings, spread: &Spread) {
 
 fn intel(settings: &mut Settings, spread: &Spread) {
     settings.set("I_MPI_HYDRA_BOOTSTRAP", "ssh");
-    settings.set("I_MPI_HYDRA_BOOTSTRAP_EXEC", spread.agent.path.as_os_str());
+    settings.set("I_MPI_HYDRA_BOOTSTRAP_EXEC", spread.shell.path.as_os_str());
     // It takes no counts in its list: one number for all, or a host for each rank.
     let even = spread
         .shares
@@ -208,7 +208,7 @@ mod tests {
                     ranks,
                 })
                 .collect(),
-            agent: Agent::choose(
+            shell: RemoteShell::choose(
                 Some(OsStr::new("/bin/true")),
                 Family::OpenMpi,
                 |_| None,

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::posts::Loss;
+use crate::node_agents::Loss;
 use crate::signals::{self, Arrival, Watch};
 use crate::talk::say;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
-//! Calls `weft_launch::run`, its `guard` and its `bind`, `weft_bench::run`, `weft_doctor::doctor`,
+//! Calls `weft_launch::run`, its `node_agent` and its `bind`, `weft_bench::run`, `weft_doctor::doctor`,
 //! `weft_doctor::top::run`, `weft_doctor::info`, `weft_netsim::run` and `weft_soak::run`; nothing
 //! is decided here but what the system's signals do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
@@ -31,7 +31,7 @@ enum Tool {
     Run(Words),
     /// What weft run starts on the other hosts of a job
     #[command(hide = true)]
-    Guard,
+    NodeAgent,
     /// What weft run has ranks of MPICH started by
     #[command(hide = true, disable_help_flag = true)]
     Bind(Words),
@@ -83,7 +83,7 @@ Each tool has its own --help.";
 fn arrange_signals(tool: &Tool) {
     // Neither fails: both signals may be taken.
     let _ = flag::register(SIGXFSZ, Arc::default());
-    if !matches!(tool, Tool::Run(_) | Tool::Guard | Tool::Soak(_)) {
+    if !matches!(tool, Tool::Run(_) | Tool::NodeAgent | Tool::Soak(_)) {
         let _ = flag::register_conditional_default(SIGPIPE, Arc::new(AtomicBool::new(true)));
     }
 }
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
     arrange_signals(&tool);
     ExitCode::from(match tool {
         Tool::Run(Words { words }) => weft_launch::run(words, check),
-        Tool::Guard => weft_launch::guard::serve(),
+        Tool::NodeAgent => weft_launch::node_agent::serve(),
         Tool::Bind(Words { words }) => weft_launch::bind::run(words),
         Tool::Bench(Words { words }) => weft_bench::run(words),
         Tool::Doctor(Words { words }) => weft_doctor::doctor(words),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn native_is_shared_memory_alone_and_crowded_ranks_are_not_pinned() {
+    fn native_is_shared_memory_alone_and_oversubscribed_ranks_are_not_pinned() {
         let folder = tempfile::tempdir().unwrap();
         let found = settings(&intel(folder.path(), "lib"), &Transport::Native, &shape(3));
         assert_eq!(found.value("I_MPI_FABRICS").unwrap(), "shm");

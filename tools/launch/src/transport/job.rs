@@ -99,7 +99,7 @@ impl Shape {
     /// Whether ranks must share cores, so that one that polls takes the core from the one it waits
     /// for.
     #[must_use]
-    pub fn crowded(&self) -> bool {
+    pub fn oversubscribed(&self) -> bool {
         self.ranks > self.cores
     }
 }

@@ -55,7 +55,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
 
 /// Binds ranks without a word to Hydra: a job that was started with -bind-to, `none` included, ends
 /// at its first MPI_Comm_spawn ("duplicate setting: binding", 5.0.2). This command lies at the same
-/// place on every host (the guards see to that), and finds the cores of its own.
+/// place on every host (the node agents see to that), and finds the cores of its own.
 fn bind(settings: &mut Settings, shape: &Shape) {
     match (&shape.own_command, shape.bound) {
         (_, false) => {}

@@ -37,7 +37,7 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
         });
     }
     map_and_bind(&mut settings, shape, five);
-    if shape.crowded() {
+    if shape.oversubscribed() {
         settings.set("OMPI_MCA_mpi_yield_when_idle", "1");
         few_turns(&mut settings, shape);
     }
@@ -277,14 +277,14 @@ mod tests {
             );
             settings.value(NAME).cloned()
         };
-        let crowded = shape(8);
+        let oversubscribed = shape(8);
         let spread = Shape {
             spread: true,
-            ..crowded.clone()
+            ..oversubscribed.clone()
         };
         let without_rules = Shape {
             shared_core_rules: None,
-            ..crowded.clone()
+            ..oversubscribed.clone()
         };
         for transport in [
             Transport::Weft,
@@ -293,8 +293,8 @@ mod tests {
             Transport::Ofi("shm".into()),
         ] {
             assert_eq!(
-                rules_of(&transport, &crowded),
-                crowded.shared_core_rules.clone().map(Into::into)
+                rules_of(&transport, &oversubscribed),
+                oversubscribed.shared_core_rules.clone().map(Into::into)
             );
             for other in [&shape(2), &spread, &without_rules] {
                 assert_eq!(rules_of(&transport, other), None, "{transport}");
@@ -385,9 +385,9 @@ mod tests {
 
     #[test]
     fn more_ranks_than_cores_are_not_bound_and_yield() {
-        let crowded = settings(&open_mpi(5), &Transport::Tcp, &shape(3));
+        let oversubscribed = settings(&open_mpi(5), &Transport::Tcp, &shape(3));
         assert!(
-            crowded
+            oversubscribed
                 .arguments
                 .join(" ")
                 .contains("--map-by :OVERSUBSCRIBE --bind-to none")
@@ -404,7 +404,7 @@ mod tests {
             }
         }
         assert_eq!(
-            value(&crowded, "OMPI_MCA_mpi_yield_when_idle"),
+            value(&oversubscribed, "OMPI_MCA_mpi_yield_when_idle"),
             Some(OsStr::new("1"))
         );
         let roomy = settings(&open_mpi(5), &Transport::Tcp, &shape(2));

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The guards of a job as seen from `weft run`: started before the job, heard while it runs, asked
-//! at its end.
+//! The node agents of a job, as seen from `weft run`: started before the job, heard while it runs,
+//! asked at its end.
 //!
-//! Called by `lib.rs`; starts one `guard.rs` on each other host through the agent, all at once, and
-//! speaks `order.rs` with them. A host that is not heard for the patience given counts as lost,
-//! which `supervise.rs` answers by ending the job.
+//! Called by `lib.rs`; starts one `node_agent.rs` on each other host through the remote shell, all
+//! at once, and speaks `agent_protocol.rs` with them. A host that is not heard for the patience
+//! given counts as lost, which `supervise.rs` answers by ending the job.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
@@ -15,129 +15,132 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::agent::Agent;
-use crate::beat::Beat;
+use crate::agent_protocol::{Begin, Ended, FromAgent, Ready, ToAgent};
 use crate::fault::Fault;
-use crate::order::{Begin, Ended, Order, Ready, Word};
+use crate::heartbeat::Heartbeat;
+use crate::remote_shell::RemoteShell;
 
 /// How long a host may take to answer at first. Chosen: ssh itself gives up connecting after 10 s
 /// here.
 const FIRST_ANSWER: Duration = Duration::from_secs(30);
-/// How long a guard may take at the end: its own grace and some more.
+/// How long a node agent may take at the end: its own grace and some more.
 const LAST_ANSWER: Duration = Duration::from_secs(10);
-/// The name of this machine's guard in messages.
+/// The name of this machine's node agent in messages.
 const HERE: &str = "localhost";
 const TICK: Duration = Duration::from_secs(1);
-/// Lines of an agent's complaints that are kept for the message.
+/// Lines of a remote shell's complaints that are kept for the message.
 const COMPLAINTS: usize = 3;
 
 /// A host that is gone, in a sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss(pub String);
 
-/// All guards of a job.
+/// All node agents of a job.
 #[derive(Debug)]
-pub struct Posts {
-    list: Vec<Post>,
+pub struct NodeAgents {
+    list: Vec<NodeAgent>,
 }
 
 #[derive(Debug)]
-struct Post {
+struct NodeAgent {
     host: String,
     child: Child,
     orders: Arc<Mutex<ChildStdin>>,
-    /// What the guard said last, and whatever ended the connection.
-    words: Option<Receiver<Word>>,
+    /// What the node agent said last, and whatever ended the connection.
+    words: Option<Receiver<FromAgent>>,
     complaints: Arc<Mutex<VecDeque<String>>>,
     ready: Ready,
     watcher: Option<std::thread::JoinHandle<Option<Ended>>>,
 }
 
-impl Posts {
-    /// Starts a guard on each of the hosts, and one here without the agent, and waits until all
-    /// have answered. The one here collects no reports, as `weft run` does that itself; it is for
-    /// the day on which `weft run` is killed.
+impl NodeAgents {
+    /// Starts a node agent on each of the hosts, and one here without a remote shell, and waits
+    /// until all have answered. The one here collects no reports, as `weft run` does that itself;
+    /// it is for the day on which `weft run` is killed.
     ///
     /// # Errors
     /// `Fault::Host`, with a line for each host that cannot be reached, has another Weft or lacks a
     /// file.
-    pub fn start(agent: &Agent, hosts: &[String], begin: &Begin) -> Result<Self, Fault> {
+    pub fn start(shell: &RemoteShell, hosts: &[String], begin: &Begin) -> Result<Self, Fault> {
         let program = std::env::current_exe().map_err(Fault::system("finding the path of weft"))?;
-        let mut posts = Self { list: Vec::new() };
+        let mut agents = Self { list: Vec::new() };
         for host in hosts {
-            let command = agent.command(host, &program, &["guard"]);
-            posts.list.push(Post::start(command, host, begin)?);
+            let command = shell.command(host, &program, &["node-agent"]);
+            agents.list.push(NodeAgent::start(command, host, begin)?);
         }
         let mut here = Command::new(&program);
-        here.arg("guard");
+        here.arg("node-agent");
         let silent = Begin {
             report: None,
             ..begin.clone()
         };
-        posts.list.push(Post::start(here, HERE, &silent)?);
+        agents.list.push(NodeAgent::start(here, HERE, &silent)?);
         let deadline = Instant::now() + FIRST_ANSWER;
-        let problems: Vec<String> = posts
+        let problems: Vec<String> = agents
             .list
             .iter_mut()
-            .filter_map(|post| post.first_answer(deadline, begin, &program).err())
+            .filter_map(|agent| agent.first_answer(deadline, begin, &program).err())
             .collect();
         if problems.is_empty() {
-            Ok(posts)
+            Ok(agents)
         } else {
             Err(Fault::Host(problems.join("\nweft run: ")))
         }
     }
 
-    /// What the guard of a host found there; `None` for a host without one.
+    /// What the node agent of a host found there; `None` for a host without one.
     #[must_use]
     pub fn found_on(&self, host: &str) -> Option<&Ready> {
-        let mut named = self.list.iter().filter(|post| post.host == host);
-        named.next().map(|post| &post.ready)
+        let mut named = self.list.iter().filter(|agent| agent.host == host);
+        named.next().map(|agent| &agent.ready)
     }
 
-    /// The processes of the agents.
+    /// The processes of the remote shells through which they were started.
     #[must_use]
-    pub fn agents(&self) -> Vec<u32> {
-        self.list.iter().map(|post| post.child.id()).collect()
+    pub fn shells(&self) -> Vec<u32> {
+        self.list.iter().map(|agent| agent.child.id()).collect()
     }
 
     /// Listens from now on; each host that is lost is told to `losses` once.
     pub fn watch(&mut self, patience: Duration, losses: &Sender<Loss>) {
-        for post in &mut self.list {
-            post.watch(patience, losses.clone());
+        for agent in &mut self.list {
+            agent.watch(patience, losses.clone());
         }
     }
 
-    /// Tells all guards that the job has ended, `at_once` that nothing of it is to be waited for,
-    /// and takes what they have to say, with the host of each; `None` for one that is lost.
+    /// Tells all node agents that the job has ended, `at_once` that nothing of it is to be waited
+    /// for, and takes what they have to say, with the host of each; `None` for one that is lost.
     #[must_use]
     pub fn finish(mut self, at_once: bool) -> Vec<(String, Option<Ended>)> {
-        let order = if at_once { Order::Kill } else { Order::End };
-        for post in &self.list {
-            post.tell(&order);
+        let order = if at_once { ToAgent::Kill } else { ToAgent::End };
+        for agent in &self.list {
+            agent.tell(&order);
         }
         let deadline = Instant::now() + LAST_ANSWER;
         self.list
             .iter_mut()
-            .map(|post| (post.host.clone(), post.last_answer(deadline)))
+            .map(|agent| (agent.host.clone(), agent.last_answer(deadline)))
             .collect()
     }
 }
 
-impl Post {
+impl NodeAgent {
     fn start(mut command: Command, host: &str, begin: &Begin) -> Result<Self, Fault> {
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        // Out of the terminal's reach: Ctrl-C ends the job, and the guards are needed for that.
+        // Out of the terminal's reach: Ctrl-C ends the job, and the node agents are needed for
+        // that.
         command.process_group(0);
-        let failed = || Fault::system(format!("starting the guard of host {host}"));
+        let failed = || Fault::system(format!("starting the node agent of host {host}"));
         let mut child = command.spawn().map_err(failed())?;
         let (Some(input), Some(output), Some(error)) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
-            return Err(Fault::Host(format!("host {host}: the agent has no pipes")));
+            return Err(Fault::Host(format!(
+                "host {host}: its remote shell has no pipes"
+            )));
         };
         let (sender, words) = channel();
         spawn(move || {
@@ -161,7 +164,7 @@ impl Post {
             }
         })
         .map_err(failed())?;
-        let post = Self {
+        let agent = Self {
             host: host.to_owned(),
             child,
             orders: Arc::new(Mutex::new(input)),
@@ -170,12 +173,12 @@ impl Post {
             ready: Ready::default(),
             watcher: None,
         };
-        post.tell(&Order::Begin(begin.clone()));
-        Ok(post)
+        agent.tell(&ToAgent::Begin(begin.clone()));
+        Ok(agent)
     }
 
     /// A host that does not hear will be found out by its silence.
-    fn tell(&self, order: &Order) -> bool {
+    fn tell(&self, order: &ToAgent) -> bool {
         tell(&self.orders, order)
     }
 
@@ -189,7 +192,7 @@ impl Post {
         let left = deadline.saturating_duration_since(Instant::now());
         let answer = self.words.as_ref().map(|words| words.recv_timeout(left));
         match answer {
-            Some(Ok(Word::Ready(ready))) => {
+            Some(Ok(FromAgent::Ready(ready))) => {
                 if ready.weft != begin.weft {
                     return Err(format!(
                         "host {host} has Weft {} at {}, this one is {}; install the same on all \
@@ -218,7 +221,7 @@ impl Post {
         }
     }
 
-    /// The agent ended before the guard said anything.
+    /// The remote shell ended before the node agent said anything.
     fn refusal(&mut self, program: &Path) -> String {
         let host = self.host.clone();
         let code = wait_until(&mut self.child, Instant::now() + TICK);
@@ -232,7 +235,7 @@ impl Post {
             code => format!(
                 "host {host} cannot be reached{}; does `ssh {host} true` work without a \
                  password?{complaint}",
-                code.map(|code| format!(" (the launcher agent ended with {code})"))
+                code.map(|code| format!(" (the remote shell ended with {code})"))
                     .unwrap_or_default()
             ),
         }
@@ -260,14 +263,14 @@ impl Post {
         let orders = Arc::clone(&self.orders);
         let host = self.host.clone();
         let watcher = std::thread::Builder::new()
-            .name("post".into())
+            .name("node-agent".into())
             .spawn(move || {
                 let mut heard = Instant::now();
                 let mut lost = false;
-                let mut beat = Beat::new(TICK);
+                let mut heartbeat = Heartbeat::new(TICK);
                 loop {
-                    let gone = match words.recv_timeout(beat.left()) {
-                        Ok(Word::Ended(ended)) => return Some(ended),
+                    let gone = match words.recv_timeout(heartbeat.left()) {
+                        Ok(FromAgent::Ended(ended)) => return Some(ended),
                         Ok(_) => {
                             heard = Instant::now();
                             None
@@ -292,8 +295,8 @@ impl Post {
                     if lost && heard.elapsed() > patience {
                         return None;
                     }
-                    if beat.is_due() {
-                        tell(&orders, &Order::Tick);
+                    if heartbeat.is_due() {
+                        tell(&orders, &ToAgent::Tick);
                     }
                 }
             });
@@ -313,8 +316,8 @@ impl Post {
     }
 }
 
-impl Drop for Post {
-    /// The guard ends when its input does; an agent that does not is ended.
+impl Drop for NodeAgent {
+    /// The node agent ends when its input does; a remote shell that does not is ended.
     fn drop(&mut self) {
         if wait_until(&mut self.child, Instant::now() + Duration::from_millis(50)).is_none() {
             let _ = self.child.kill();
@@ -325,12 +328,12 @@ impl Drop for Post {
 
 fn spawn(work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     std::thread::Builder::new()
-        .name("post".into())
+        .name("node-agent".into())
         .spawn(work)
         .map(|_| ())
 }
 
-fn tell(orders: &Mutex<ChildStdin>, order: &Order) -> bool {
+fn tell(orders: &Mutex<ChildStdin>, order: &ToAgent) -> bool {
     let Ok(mut text) = serde_json::to_string(order) else {
         return false;
     };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What `weft run` and its guards on other hosts say to each other: one JSON object on a line, over
-//! the standard streams of the agent.
+//! What `weft run` and its node agents on other hosts say to each other: one JSON object on a line,
+//! over the standard streams of the remote shell.
 //!
-//! Used by `posts.rs` (here) and `guard.rs` (there). A guard is ours and started by us, but its
-//! host's shell may print a greeting first: lines that do not parse are passed over.
+//! Used by `node_agents.rs` (here) and `node_agent.rs` (there). A node agent is ours and started by
+//! us, but its host's shell may print a greeting first: lines that do not parse are passed over.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -12,13 +12,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::report::Report;
 
-/// The variable that marks every process of a job, so that a guard finds them. Its value is random.
+/// The variable that marks every process of a job, so that a node agent finds them. Its value is
+/// random.
 pub const MARK: &str = "WEFT_JOB";
 
-/// To a guard.
+/// To a node agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Order {
+pub enum ToAgent {
     /// The first line.
     Begin(Begin),
     /// Every second: this side is alive.
@@ -29,10 +30,10 @@ pub enum Order {
     Kill,
 }
 
-/// What a guard needs to know.
+/// What a node agent needs to know.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Begin {
-    /// Our version, which must be the guard's too.
+    /// Our version, which must be the node agent's too.
     pub weft: String,
     /// The value of `MARK` in this job.
     pub job: String,
@@ -46,10 +47,10 @@ pub struct Begin {
     pub patience_seconds: f64,
 }
 
-/// From a guard.
+/// From a node agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Word {
+pub enum FromAgent {
     /// The answer to `Begin`.
     Ready(Ready),
     /// Every second.
@@ -58,7 +59,7 @@ pub enum Word {
     Ended(Ended),
 }
 
-/// What a guard found on its host.
+/// What a node agent found on its host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ready {
     /// The version there.
@@ -73,7 +74,7 @@ pub struct Ready {
     pub missing: Vec<PathBuf>,
 }
 
-/// What a guard saw of the job.
+/// What a node agent saw of the job.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ended {
     /// Reports of the ranks on this host.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! When it is time to say again that one is alive. Called by posts and guard, which hear each
+//! When it is time to say again that one is alive. Called by both sides of the agent
+//! protocol, which hear each
 //! other: neither may answer a word with a word, or the two talk as fast as the machine lets them
 //! and take the processors from the ranks.
 
@@ -7,12 +8,12 @@ use std::time::{Duration, Instant};
 
 /// Words at even distances, whatever is heard between them.
 #[derive(Debug)]
-pub(crate) struct Beat {
+pub(crate) struct Heartbeat {
     period: Duration,
     next: Instant,
 }
 
-impl Beat {
+impl Heartbeat {
     /// The first word is due now.
     pub(crate) fn new(period: Duration) -> Self {
         Self {
@@ -49,12 +50,12 @@ mod tests {
         const PERIOD_MS: u64 = 20;
         start.wait();
         let begin = Instant::now();
-        let mut beat = Beat::new(Duration::from_millis(PERIOD_MS));
+        let mut heartbeat = Heartbeat::new(Duration::from_millis(PERIOD_MS));
         let mut count = 0;
         while count == 0 || begin.elapsed() < Duration::from_millis(200) {
             // What is heard wakes us up before our time.
-            let _ = heard.recv_timeout(beat.left());
-            if beat.is_due() {
+            let _ = heard.recv_timeout(heartbeat.left());
+            if heartbeat.is_due() {
                 count += 1;
                 let _ = words.send(());
             }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The agent: the program that runs a command on another host, ssh or what takes its place.
+//! The remote shell: the program that runs a command on another host, ssh or what takes its place.
 //!
 //! Called by `lib.rs`. `spread.rs` names it to the MPI's launcher, which starts its own daemons
-//! through it; `posts.rs` starts the guards through it.
+//! through it; `node_agents.rs` starts the node agents through it.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ use crate::shell::quote;
 
 /// What runs commands on other hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Agent {
+pub struct RemoteShell {
     /// Its path. It is called as ssh is: options, a host, a command.
     pub path: PathBuf,
     /// Whether it is ssh itself, and so takes ssh's options.
     is_ssh: bool,
 }
 
-/// The variables by which each MPI lets its user name another agent, in the order in which they
+/// The variables by which each MPI lets its user name another one, in the order in which they
 /// count.
 fn variables(family: Family) -> &'static [&'static str] {
     match family {
@@ -36,8 +36,8 @@ fn variables(family: Family) -> &'static [&'static str] {
     }
 }
 
-impl Agent {
-    /// The agent that `--launcher` names, else the MPI's own variable, else ssh.
+impl RemoteShell {
+    /// The one that `--launcher` names, else the MPI's own variable, else ssh.
     ///
     /// # Errors
     /// `Fault::Usage` when there is no such program, or when it comes with arguments, which not
@@ -106,13 +106,17 @@ mod tests {
     use super::*;
     use std::ffi::OsString;
 
-    fn choose(named: Option<&str>, family: Family, set: &[(&str, &str)]) -> Result<Agent, Fault> {
+    fn choose(
+        named: Option<&str>,
+        family: Family,
+        set: &[(&str, &str)],
+    ) -> Result<RemoteShell, Fault> {
         let variable = |name: &str| {
             set.iter()
                 .find(|(one, _)| *one == name)
                 .map(|(_, value)| OsString::from(value))
         };
-        Agent::choose(
+        RemoteShell::choose(
             named.map(OsStr::new),
             family,
             variable,
@@ -153,12 +157,12 @@ mod tests {
 
     #[test]
     fn the_command_reaches_the_other_shell_as_it_was() {
-        let agent = Agent {
+        let shell = RemoteShell {
             path: "/a/agent".into(),
             is_ssh: false,
         };
-        let command = agent.command("b1", Path::new("/o p/weft"), &["guard"]);
+        let command = shell.command("b1", Path::new("/o p/weft"), &["node-agent"]);
         let words: Vec<_> = command.get_args().collect();
-        assert_eq!(words, ["b1", "exec '/o p/weft' guard"]);
+        assert_eq!(words, ["b1", "exec '/o p/weft' node-agent"]);
     }
 }

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The guard: one process of ours on every other host of a job, which collects the reports of the
-//! ranks there and sees to it that nothing of the job outlives it, whatever becomes of the
+//! The node agent: one process of ours on every other host of a job, which collects the reports of
+//! the ranks there and sees to it that nothing of the job outlives it, whatever becomes of the
 //! launcher, its daemons, the network or `weft run` itself.
 //!
-//! Run as `weft guard` by `posts.rs` through the agent; speaks `order.rs` on its standard streams.
-//! It never acts on a process that does not carry the job's random mark in its environment, except
-//! the daemons of MPI launchers that are ancestors of one that does.
+//! Run as `weft node-agent` by `node_agents.rs` through the remote shell; speaks
+//! `agent_protocol.rs` on its standard streams. It never acts on a process that does not carry the
+//! job's random mark in its environment, except the daemons of MPI launchers that are ancestors of
+//! one that does.
 
 use std::collections::BTreeSet;
 use std::io::{self, BufRead, Write};
@@ -15,9 +16,9 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::beat::Beat;
+use crate::agent_protocol::{Begin, Ended, FromAgent, MARK, Ready, ToAgent};
+use crate::heartbeat::Heartbeat;
 use crate::leftovers::Leftovers;
-use crate::order::{Begin, Ended, MARK, Order, Ready, Word};
 use crate::report::Collector;
 use crate::sessions::Sessions;
 use crate::{cores, signals};
@@ -38,7 +39,7 @@ pub fn serve() -> u8 {
     match watch() {
         Ok(()) => 0,
         Err(error) => {
-            crate::talk::say!("weft guard: {error}");
+            crate::talk::say!("weft node-agent: {error}");
             1
         }
     }
@@ -47,10 +48,10 @@ pub fn serve() -> u8 {
 fn watch() -> io::Result<()> {
     let orders = orders()?;
     let begin = match orders.recv() {
-        Ok(Order::Begin(begin)) => begin,
+        Ok(ToAgent::Begin(begin)) => begin,
         _ => {
             return Err(io::Error::other(
-                "started by hand? It is `weft run` that starts guards, on the hosts of a job",
+                "started by hand? It is `weft run` that starts node agents, on the hosts of a job",
             ));
         }
     };
@@ -61,7 +62,7 @@ fn watch() -> io::Result<()> {
         .as_deref()
         .and_then(|name| Collector::open(name).ok());
     let leftovers = Leftovers::note(&begin.leftovers);
-    say(&Word::Ready(ready(&begin)))?;
+    say(&FromAgent::Ready(ready(&begin)))?;
     let mut job = Job::new(&begin.job);
     let end = until_end(&orders, &begin, &mut job);
     let ended_in_order = end != End::Gone;
@@ -76,7 +77,7 @@ fn watch() -> io::Result<()> {
         Some(collector) => collector.finish()?,
         None => (Vec::new(), 0),
     };
-    let last = Word::Ended(Ended {
+    let last = FromAgent::Ended(Ended {
         reports,
         unreadable,
         ended_count,
@@ -85,10 +86,10 @@ fn watch() -> io::Result<()> {
 }
 
 /// Lines from the other side, until its end. Signals that would end this process count as its end.
-fn orders() -> io::Result<Receiver<Order>> {
+fn orders() -> io::Result<Receiver<ToAgent>> {
     let (sender, receiver) = channel();
     let from_signals = sender.clone();
-    let watch = signals::Watch::start(move |_| from_signals.send(Order::End).is_ok())?;
+    let watch = signals::Watch::start(move |_| from_signals.send(ToAgent::End).is_ok())?;
     std::thread::Builder::new()
         .name("orders".into())
         .spawn(move || {
@@ -106,7 +107,7 @@ fn orders() -> io::Result<Receiver<Order>> {
     Ok(receiver)
 }
 
-fn say(word: &Word) -> io::Result<()> {
+fn say(word: &FromAgent) -> io::Result<()> {
     let mut text = serde_json::to_string(word)?;
     text.push('\n');
     let mut out = io::stdout().lock();
@@ -142,23 +143,23 @@ enum End {
 }
 
 /// Waits for the end.
-fn until_end(orders: &Receiver<Order>, begin: &Begin, job: &mut Job) -> End {
+fn until_end(orders: &Receiver<ToAgent>, begin: &Begin, job: &mut Job) -> End {
     let patience =
         Duration::try_from_secs_f64(begin.patience_seconds).unwrap_or(Duration::from_secs(10));
     let mut heard = Instant::now();
     // Daemons are noted now and then, ever more rarely: a look through /proc takes time from the
     // ranks.
     let (mut look, mut pause) = (Instant::now() + TICK, TICK);
-    let mut beat = Beat::new(TICK);
+    let mut heartbeat = Heartbeat::new(TICK);
     loop {
-        match orders.recv_timeout(beat.left()) {
-            Ok(Order::End) => return End::Asked,
-            Ok(Order::Kill) => return End::AtOnce,
+        match orders.recv_timeout(heartbeat.left()) {
+            Ok(ToAgent::End) => return End::Asked,
+            Ok(ToAgent::Kill) => return End::AtOnce,
             Ok(_) => heard = Instant::now(),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return End::Gone,
         }
-        if heard.elapsed() > patience || (beat.is_due() && say(&Word::Tick).is_err()) {
+        if heard.elapsed() > patience || (heartbeat.is_due() && say(&FromAgent::Tick).is_err()) {
             return End::Gone;
         }
         if Instant::now() >= look {
@@ -313,8 +314,8 @@ mod tests {
 
     #[test]
     fn processes_with_the_mark_are_ended_and_no_others() {
-        let (mut own, mut strange) = (sleeper("guard-test-1"), sleeper("guard-test-2"));
-        let ended = seen("guard-test-1", &own).end(Duration::ZERO);
+        let (mut own, mut strange) = (sleeper("agent-test-1"), sleeper("agent-test-2"));
+        let ended = seen("agent-test-1", &own).end(Duration::ZERO);
         let status = own.wait().unwrap();
         assert!(ended == 1 && !status.success(), "{ended} {status}");
         assert!(strange.try_wait().unwrap().is_none());
@@ -326,11 +327,11 @@ mod tests {
     fn processes_that_go_by_themselves_are_waited_for() {
         // It goes when its input ends.
         let mut child = Command::new("cat")
-            .env(MARK, "guard-test-3")
+            .env(MARK, "agent-test-3")
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
-        let mut job = seen("guard-test-3", &child);
+        let mut job = seen("agent-test-3", &child);
         let reaper = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(300));
             child.wait().unwrap()
