@@ -4,7 +4,7 @@
 //! Used by the provider's atomic module. Source: fi_atomic.h, fi_atomic(3).
 
 use crate::FiAddr;
-use crate::endpoint::FidEp;
+use crate::fid::FidEp;
 use libc::{c_int, c_void};
 
 /// A piece of local memory, counted in elements (`struct fi_ioc`).

@@ -7,17 +7,16 @@ use crate::atomic::FiAtomicAttr;
 use crate::av::{FiAvAttr, FidAv};
 use crate::counter::{FiCntrAttr, FidCntr};
 use crate::cq::{FiCqAttr, FidCq};
-use crate::endpoint::FidEp;
-use crate::fid::Fid;
+use crate::fid::{Fid, FidDomain, FidEp};
 use crate::info::{FiInfo, FiRxAttr, FiTxAttr};
 use crate::mr::FiOpsMr;
 use crate::poll::{FiPollAttr, FidPoll};
 use libc::{c_int, c_void};
 
-/// A domain as C sees it.
+/// What a [`FidDomain`] points to (`struct fid_domain`).
 #[repr(C)]
 #[derive(Debug)]
-pub struct FidDomain {
+pub struct DomainObject {
     /// Head of the object.
     pub fid: Fid,
     /// What a domain can do.
@@ -26,7 +25,7 @@ pub struct FidDomain {
     pub mr: *const FiOpsMr,
 }
 
-layout! { FidDomain = "struct fid_domain", 40: fid 0, ops 24, mr 32 }
+layout! { DomainObject = "struct fid_domain", 40: fid 0, ops 24, mr 32 }
 
 /// What a domain can do (`struct fi_ops_domain`), up to 2.6: the call behind `endpoint2` came
 /// later.

@@ -5,7 +5,7 @@
 //! fi_cm(3).
 
 use crate::atomic::FiOpsAtomic;
-use crate::fid::Fid;
+use crate::fid::{Fid, FidEp};
 use crate::info::{FiRxAttr, FiTxAttr};
 use crate::message::FiOpsMsg;
 use crate::rma::FiOpsRma;
@@ -37,10 +37,10 @@ pub const FI_OPT_INJECT_MSG_SIZE: c_int = 16;
 /// Largest injected tagged message in bytes: `usize`.
 pub const FI_OPT_INJECT_TAGGED_SIZE: c_int = 17;
 
-/// An endpoint as C sees it.
+/// What a [`FidEp`] points to (`struct fid_ep`).
 #[repr(C)]
 #[derive(Debug)]
-pub struct FidEp {
+pub struct EndpointObject {
     /// Head of the object.
     pub fid: Fid,
     /// Options and contexts.
@@ -59,7 +59,7 @@ pub struct FidEp {
     pub collective: *const c_void,
 }
 
-layout! { FidEp = "struct fid_ep", 80: fid 0, ops 24, cm 32, msg 40, rma 48, tagged 56, atomic 64,
+layout! { EndpointObject = "struct fid_ep", 80: fid 0, ops 24, cm 32, msg 40, rma 48, tagged 56, atomic 64,
 collective 72 }
 
 /// Options and contexts of an endpoint (`struct fi_ops_ep`), up to 2.6.

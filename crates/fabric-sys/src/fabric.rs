@@ -3,17 +3,16 @@
 //!
 //! Used by the provider's fabric module. Source: fabric.h, fi_fabric(3).
 
-use crate::domain::FidDomain;
 use crate::eq::{FiEqAttr, FidEq};
-use crate::fid::Fid;
+use crate::fid::{Fid, FidDomain, FidFabric};
 use crate::info::FiInfo;
 use crate::wait::{FiWaitAttr, FidWait};
 use libc::{c_int, c_void};
 
-/// A fabric as C sees it.
+/// What a [`FidFabric`] points to (`struct fid_fabric`).
 #[repr(C)]
 #[derive(Debug)]
-pub struct FidFabric {
+pub struct FabricObject {
     /// Head of the object.
     pub fid: Fid,
     /// What a fabric can do.
@@ -22,7 +21,7 @@ pub struct FidFabric {
     pub api_version: u32,
 }
 
-layout! { FidFabric = "struct fid_fabric", 40: fid 0, ops 24, api_version 32 }
+layout! { FabricObject = "struct fid_fabric", 40: fid 0, ops 24, api_version 32 }
 
 /// What a fabric can do (`struct fi_ops_fabric`).
 #[repr(C)]

@@ -57,6 +57,28 @@ pub struct Fid {
 
 layout! { Fid = "struct fid", 24: fclass 0, context 8, ops 16 }
 
+/// Declares objects whose tables of functions take them, as `struct fid_ep;` does in C: calls see a
+/// pointer, and the file of the object says what is behind it.
+macro_rules! declare {
+    ($($(#[$about:meta])* $name:ident)*) => {$(
+        $(#[$about])*
+        #[repr(C)]
+        #[derive(Debug)]
+        pub struct $name {
+            _declared: [u8; 0],
+        }
+    )*};
+}
+
+declare! {
+    /// A fabric, laid out by [`FabricObject`](crate::fabric::FabricObject).
+    FidFabric
+    /// A domain, laid out by [`DomainObject`](crate::domain::DomainObject).
+    FidDomain
+    /// An endpoint, laid out by [`EndpointObject`](crate::endpoint::EndpointObject).
+    FidEp
+}
+
 /// What every object can do (`struct fi_ops`).
 #[repr(C)]
 #[derive(Debug)]

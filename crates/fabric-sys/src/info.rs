@@ -5,9 +5,7 @@
 //! Used by the provider's info and hints modules. The attribute structures have more than 15
 //! members because C's have. Source: fabric.h, fi_getinfo(3).
 
-use crate::domain::FidDomain;
-use crate::fabric::FidFabric;
-use crate::fid::Fid;
+use crate::fid::{Fid, FidDomain, FidFabric};
 use libc::{c_char, c_int, c_void};
 
 /// No endpoint type asked for.

@@ -4,7 +4,7 @@
 //! Used by the provider's message module. Source: fi_endpoint.h, fi_msg(3).
 
 use crate::FiAddr;
-use crate::endpoint::FidEp;
+use crate::fid::FidEp;
 use libc::{c_void, iovec};
 
 /// One message with all its parts (`struct fi_msg`).

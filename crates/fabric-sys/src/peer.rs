@@ -7,7 +7,7 @@
 
 use crate::FiAddr;
 use crate::cq::FiCqErrEntry;
-use crate::endpoint::FidEp;
+use crate::endpoint::EndpointObject;
 use crate::fid::Fid;
 use crate::version::fi_version;
 use libc::{c_int, c_void, iovec};
@@ -161,7 +161,7 @@ discard_tag }
 #[derive(Debug)]
 pub struct FidPeerSrx {
     /// The owner's own face of it.
-    pub ep_fid: FidEp,
+    pub ep_fid: EndpointObject,
     /// What the owner does.
     pub owner_ops: *const FiOpsSrxOwner,
     /// What the peer does; the peer fills it.

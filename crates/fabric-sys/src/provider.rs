@@ -4,7 +4,7 @@
 //!
 //! Used by the provider's prov_ini and parameters modules. Source: fi_prov.h, fi_provider(3).
 
-use crate::fabric::FidFabric;
+use crate::fid::FidFabric;
 use crate::info::{FiFabricAttr, FiInfo};
 use libc::{c_char, c_int, c_void};
 

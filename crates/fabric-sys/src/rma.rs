@@ -4,7 +4,7 @@
 //! Used by the provider's rma module. Source: fi_rma.h, fi_rma(3).
 
 use crate::FiAddr;
-use crate::endpoint::FidEp;
+use crate::fid::FidEp;
 use libc::{c_void, iovec};
 
 /// A piece of remote memory (`struct fi_rma_iov`).

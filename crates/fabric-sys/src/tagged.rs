@@ -4,7 +4,7 @@
 //! Used by the provider's tagged module. Source: fi_tagged.h, fi_tagged(3).
 
 use crate::FiAddr;
-use crate::endpoint::FidEp;
+use crate::fid::FidEp;
 use libc::{c_void, iovec};
 
 /// One tagged message with all its parts (`struct fi_msg_tagged`).

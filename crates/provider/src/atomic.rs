@@ -7,7 +7,7 @@ use std::ffi::c_void;
 
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::atomic::{FiIoc, FiMsgAtomic};
-use weft_fabric_sys::endpoint::FidEp;
+use weft_fabric_sys::fid::FidEp;
 
 use crate::atomic_call::{
     Call, Elements, Lists, What, only, piece, post, post_message, range, total,

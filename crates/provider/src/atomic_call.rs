@@ -9,8 +9,8 @@ use std::ffi::c_void;
 use weft_endpoint::{Access, Atomic, Element, Error, FiAddr, RANGE_LIMIT, Range, UserBuffer};
 use weft_fabric_sys::FiAddr as RawFiAddr;
 use weft_fabric_sys::atomic::{FiIoc, FiMsgAtomic};
-use weft_fabric_sys::endpoint::FidEp;
 use weft_fabric_sys::errno::FI_EINVAL;
+use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::flags::{FI_TAGGED, FI_TRIGGER};
 
 use crate::atomic_offer::Form;

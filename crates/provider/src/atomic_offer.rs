@@ -7,9 +7,9 @@ use std::ffi::c_int;
 
 use weft_endpoint::{ATOMIC_LIMIT_BYTES, Element, Error, Operator};
 use weft_fabric_sys::atomic::FiAtomicAttr;
-use weft_fabric_sys::domain::FidDomain;
-use weft_fabric_sys::endpoint::FidEp;
 use weft_fabric_sys::errno::{FI_EINVAL, FI_EOPNOTSUPP, FI_SUCCESS};
+use weft_fabric_sys::fid::FidDomain;
+use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::flags::{FI_COMPARE_ATOMIC, FI_FETCH_ATOMIC, FI_TAGGED};
 
 /// The three kinds of calls.

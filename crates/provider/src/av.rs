@@ -11,8 +11,8 @@ use std::{ptr, slice};
 
 use weft_endpoint::{FiAddr, VectorId, VectorKind};
 use weft_fabric_sys::av::{FiAvAttr, FidAv};
-use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENOEQ, FI_ENOSYS, FI_SUCCESS};
+use weft_fabric_sys::fid::FidDomain;
 use weft_fabric_sys::fid::{FI_CLASS_AV, FI_CLASS_EQ, Fid};
 use weft_fabric_sys::flags::{FI_AV_USER_ID, FI_COMPLETION, FI_READ, FI_SYNC_ERR};
 use weft_fabric_sys::info::{FI_AV_MAP, FI_AV_TABLE};

@@ -7,9 +7,9 @@ use std::ffi::{c_int, c_void};
 
 use weft_endpoint::{CounterId, Error};
 use weft_fabric_sys::counter::{FI_CNTR_EVENTS_COMP, FiCntrAttr, FidCntr};
-use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::eq::FI_WAIT_NONE;
 use weft_fabric_sys::errno::{FI_EAVAIL, FI_EBUSY, FI_EINVAL, FI_ENOSYS, FI_ETIMEDOUT, FI_SUCCESS};
+use weft_fabric_sys::fid::FidDomain;
 use weft_fabric_sys::fid::{FI_CLASS_CNTR, Fid};
 
 use crate::domain::Domain;

@@ -9,20 +9,21 @@ use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_endpoint::DomainSettings;
-use weft_fabric_sys::domain::FidDomain;
+use weft_fabric_sys::domain::DomainObject;
 use weft_fabric_sys::errno::{
     FI_EBUSY, FI_EINVAL, FI_ENOMEM, FI_ENOSYS, FI_EOPNOTSUPP, FI_SUCCESS,
 };
-use weft_fabric_sys::fabric::FidFabric;
+use weft_fabric_sys::fid::FidDomain;
+use weft_fabric_sys::fid::FidFabric;
 use weft_fabric_sys::fid::{FI_CLASS_DOMAIN, FI_CLASS_EQ, FiOps, Fid};
 use weft_fabric_sys::info::{FI_PROGRESS_AUTO, FI_THREAD_DOMAIN, FiInfo};
 use weft_fabric_sys::peer::FidPeerSrx;
 
-use crate::attendant::Attended;
 use crate::fabric::Fabric;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::log::{Subsystem, info as log_info};
 use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table, take_back};
+use crate::progress_thread::WithProgressThread;
 use crate::region_mode::RegionMode;
 use crate::routes::{self, Guarded};
 use crate::{hints, parameters, report};
@@ -31,7 +32,7 @@ use crate::{hints, parameters, report};
 #[repr(C)]
 #[derive(Debug)]
 pub struct Domain<L> {
-    fid: FidDomain,
+    fid: DomainObject,
     fabric: *const Fabric,
     lock: L,
     /// Objects that are open, regions included.
@@ -70,13 +71,13 @@ pub unsafe extern "C" fn open(
     // SAFETY: an application's fi_info, of which only members that every version has are read.
     let asked = unsafe { hints::Hints::read(info, weft_fabric_sys::version::fi_version(1, 17)) };
     let alone = asked.domain.threading == FI_THREAD_DOMAIN;
-    let attended =
+    let automatic =
         [asked.domain.control_progress, asked.domain.data_progress].contains(&FI_PROGRESS_AUTO);
     log_info(
         Subsystem::Domain,
         format_args!(
             "opening a domain {} lock",
-            if alone && !attended {
+            if alone && !automatic {
                 "without a"
             } else {
                 "with one"
@@ -99,8 +100,8 @@ pub unsafe extern "C" fn open(
     };
     // SAFETY: the place is not null and the application's.
     let assembled = unsafe {
-        match (attended, alone) {
-            (true, _) => parts.assemble::<Attended>(domain),
+        match (automatic, alone) {
+            (true, _) => parts.assemble::<WithProgressThread>(domain),
             (false, true) => parts.assemble::<Unlocked>(domain),
             (false, false) => parts.assemble::<Locked>(domain),
         }
@@ -148,7 +149,7 @@ impl Parts {
     /// # Safety
     /// `place` must be valid for writing.
     unsafe fn assemble<L: Lock>(self, place: *mut *mut FidDomain) -> io::Result<()> {
-        let fid = FidDomain {
+        let fid = DomainObject {
             fid: head(FI_CLASS_DOMAIN, self.context, &Domain::<L>::FID_OPS),
             ops: L::domain(),
             mr: L::regions(),

@@ -8,9 +8,10 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use weft_endpoint::{EndpointId, EndpointSettings, Error, QueueBinding};
-use weft_fabric_sys::domain::FidDomain;
-use weft_fabric_sys::endpoint::FidEp;
+use weft_fabric_sys::endpoint::EndpointObject;
 use weft_fabric_sys::errno::*;
+use weft_fabric_sys::fid::FidDomain;
+use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::fid::*;
 use weft_fabric_sys::flags::*;
 use weft_fabric_sys::info::{FI_EP_RDM, FI_EP_UNSPEC, FiInfo};
@@ -34,7 +35,7 @@ use crate::{errno, offer, parameters, report, usage};
 #[repr(C)]
 #[derive(Debug)]
 pub struct Endpoint<L> {
-    fid: FidEp,
+    fid: EndpointObject,
     domain: *const Domain<L>,
     id: EndpointId,
     /// Completion queues that are bound to it.
@@ -127,8 +128,8 @@ fn settings(asked: &Hints) -> Result<EndpointSettings, c_int> {
     })
 }
 
-fn fid<L: Lock>(context: *mut c_void) -> FidEp {
-    FidEp {
+fn fid<L: Lock>(context: *mut c_void) -> EndpointObject {
+    EndpointObject {
         fid: head(
             FI_CLASS_EP,
             context,

@@ -12,7 +12,7 @@ use weft_fabric_sys::eq::*;
 use weft_fabric_sys::errno::{
     FI_EAGAIN, FI_EAVAIL, FI_EBUSY, FI_EINVAL, FI_ENOMEM, FI_ENOSYS, FI_ETOOSMALL, FI_SUCCESS,
 };
-use weft_fabric_sys::fabric::FidFabric;
+use weft_fabric_sys::fid::FidFabric;
 use weft_fabric_sys::fid::{FI_CLASS_EQ, FI_GETWAIT, FI_GETWAITOBJ, FiOps, Fid};
 use weft_fabric_sys::flags::{FI_PEEK, FI_WRITE};
 

@@ -6,7 +6,8 @@
 use std::ffi::{CStr, c_int, c_void};
 
 use weft_fabric_sys::errno::{FI_EBUSY, FI_EINVAL, FI_ENODATA, FI_SUCCESS};
-use weft_fabric_sys::fabric::FidFabric;
+use weft_fabric_sys::fabric::FabricObject;
+use weft_fabric_sys::fid::FidFabric;
 use weft_fabric_sys::fid::{FI_CLASS_FABRIC, FiOps, Fid};
 use weft_fabric_sys::info::FiFabricAttr;
 
@@ -19,7 +20,7 @@ use crate::{host, offer};
 #[repr(C)]
 #[derive(Debug)]
 pub struct Fabric {
-    fid: FidFabric,
+    fid: FabricObject,
     /// The application's interface version: what its structures look like.
     api_version: u32,
     /// Domains and event queues that are open.
@@ -79,7 +80,7 @@ pub unsafe extern "C" fn open(
     } else {
         host::version()
     };
-    let fid = FidFabric {
+    let fid = FabricObject {
         fid: head(FI_CLASS_FABRIC, context, &FID_OPS),
         ops: Unlocked::fabric(),
         api_version,

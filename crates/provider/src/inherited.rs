@@ -15,11 +15,11 @@ use weft_fabric_sys::atomic::FiOpsAtomic;
 use weft_fabric_sys::av::{FiOpsAv, FidAv};
 use weft_fabric_sys::counter::{FiOpsCntr, FidCntr};
 use weft_fabric_sys::cq::{FiCqEntry, FiOpsCq, FidCq};
-use weft_fabric_sys::domain::{FiOpsDomain, FidDomain};
-use weft_fabric_sys::endpoint::{FiOpsCm, FiOpsEp, FidEp};
+use weft_fabric_sys::domain::{DomainObject, FiOpsDomain};
+use weft_fabric_sys::endpoint::{EndpointObject, FiOpsCm, FiOpsEp};
 use weft_fabric_sys::eq::{FiOpsEq, FidEq};
 use weft_fabric_sys::errno::{FI_EOPBADSTATE, FI_SUCCESS};
-use weft_fabric_sys::fabric::{FiOpsFabric, FidFabric};
+use weft_fabric_sys::fabric::{FabricObject, FiOpsFabric};
 use weft_fabric_sys::fid::*;
 use weft_fabric_sys::message::FiOpsMsg;
 use weft_fabric_sys::mr::FiOpsMr;
@@ -119,7 +119,7 @@ pub fn disable(object: usize) {
         (*fid).ops = &raw const FID;
         match (*fid).fclass {
             FI_CLASS_EP => {
-                let endpoint = fid.cast::<FidEp>();
+                let endpoint = fid.cast::<EndpointObject>();
                 (*endpoint).ops = InChild::endpoint();
                 (*endpoint).cm = InChild::names();
                 (*endpoint).msg = InChild::messages();
@@ -131,10 +131,10 @@ pub fn disable(object: usize) {
             FI_CLASS_CNTR => (*fid.cast::<FidCntr>()).ops = InChild::counter(),
             FI_CLASS_AV => (*fid.cast::<FidAv>()).ops = InChild::vector(),
             FI_CLASS_DOMAIN => {
-                (*fid.cast::<FidDomain>()).ops = InChild::domain();
-                (*fid.cast::<FidDomain>()).mr = InChild::regions();
+                (*fid.cast::<DomainObject>()).ops = InChild::domain();
+                (*fid.cast::<DomainObject>()).mr = InChild::regions();
             }
-            FI_CLASS_FABRIC => (*fid.cast::<FidFabric>()).ops = InChild::fabric(),
+            FI_CLASS_FABRIC => (*fid.cast::<FabricObject>()).ops = InChild::fabric(),
             FI_CLASS_EQ => (*fid.cast::<FidEq>()).ops = InChild::events(),
             FI_CLASS_WAIT => (*fid.cast::<FidWait>()).ops = InChild::wait_set(),
             FI_CLASS_POLL => (*fid.cast::<FidPoll>()).ops = InChild::poll_set(),

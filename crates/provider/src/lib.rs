@@ -27,13 +27,12 @@
 //!   [`atomic_call`], [`atomic_offer`];
 //! - completing: [`cq`], [`entry`], [`cq_wait`], [`waiter`], [`wait`], [`wait_set`], [`try_wait`],
 //!   [`counter`], [`poll`], [`errno`]; without
-//!   the application's help: [`attendant`]; for another provider: [`peer`], [`peer_queue`].
+//!   the application's help: [`progress_thread`]; for another provider: [`peer`], [`peer_queue`].
 
 pub mod address;
 pub mod atomic;
 pub mod atomic_call;
 pub mod atomic_offer;
-pub mod attendant;
 pub mod av;
 pub mod av_names;
 pub mod c_memory;
@@ -65,6 +64,7 @@ pub mod peer;
 pub mod peer_queue;
 pub mod poll;
 pub mod post;
+pub mod progress_thread;
 pub mod prov_ini;
 pub mod refusal;
 pub mod region_mode;

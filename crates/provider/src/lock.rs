@@ -3,7 +3,7 @@
 //!
 //! Chosen when a domain is opened, from the application's threading and progress models. All tables
 //! of functions are made once for each kind, so that nothing on the fast path asks which one it is.
-//! The third kind, with a thread that makes progress, is in attendant. Source: fi_domain(3),
+//! The third kind, with a thread that makes progress, is in progress_thread. Source: fi_domain(3),
 //! threading models.
 
 use std::cell::UnsafeCell;

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 
 use weft_fabric_sys::endpoint::*;
 use weft_fabric_sys::errno::*;
-use weft_fabric_sys::fid::Fid;
+use weft_fabric_sys::fid::{Fid, FidEp};
 
 use crate::endpoint::Endpoint;
 use crate::lock::Lock;

@@ -14,9 +14,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_endpoint::UserBuffer;
 use weft_endpoint::{Class, EndpointId, ForeignMessage, ForeignReceive, ForeignReceives, Found};
-use weft_fabric_sys::domain::FidDomain;
-use weft_fabric_sys::endpoint::FidEp;
+use weft_fabric_sys::endpoint::EndpointObject;
 use weft_fabric_sys::errno::{FI_EINVAL, FI_ENOENT, FI_ENOSYS, FI_EOPBADSTATE, FI_SUCCESS};
+use weft_fabric_sys::fid::FidDomain;
+use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::fid::{FI_CLASS_SRX_CTX, Fid};
 use weft_fabric_sys::flags::{FI_PEER, FI_REMOTE_CQ_DATA};
 use weft_fabric_sys::info::FiRxAttr;
@@ -59,7 +60,7 @@ pub unsafe fn queue_owner(flags: u64, context: *const c_void) -> Result<*mut Fid
 #[repr(C)]
 #[derive(Debug)]
 pub struct SharedReceives<L> {
-    fid: FidEp,
+    fid: EndpointObject,
     domain: *const Domain<L>,
     owner: *mut FidPeerSrx,
 }
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         &*domain.cast::<Domain<L>>()
     };
     let opened = SharedReceives {
-        fid: FidEp {
+        fid: EndpointObject {
             fid: head(
                 FI_CLASS_SRX_CTX,
                 context,

@@ -8,8 +8,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_endpoint::Waitable;
-use weft_fabric_sys::domain::FidDomain;
 use weft_fabric_sys::errno::{FI_EBADFLAGS, FI_EDOMAIN, FI_EINVAL, FI_ENOENT, FI_SUCCESS};
+use weft_fabric_sys::fid::FidDomain;
 use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_POLL, Fid};
 use weft_fabric_sys::poll::{FiPollAttr, FidPoll};
 

@@ -10,7 +10,7 @@ use std::slice;
 use libc::iovec;
 use weft_endpoint::{Error, FiAddr, Inject, Receive, Send, UserBuffer};
 use weft_fabric_sys::FiAddr as RawFiAddr;
-use weft_fabric_sys::endpoint::FidEp;
+use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::flags::FI_REMOTE_CQ_DATA;
 
 use crate::endpoint::Endpoint;

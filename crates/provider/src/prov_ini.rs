@@ -8,7 +8,7 @@ use std::cell::UnsafeCell;
 use weft_fabric_sys::provider::{FiContext, FiProvider};
 use weft_fabric_sys::version::{VERSION_DESCRIBED, fi_version};
 
-use crate::{attendant, fabric, host, info, offer, parameters};
+use crate::{fabric, host, info, offer, parameters, progress_thread};
 
 /// The provider's version, as libfabric compares versions of providers of one name.
 const VERSION: u32 = fi_version(0, 1);
@@ -52,6 +52,6 @@ pub extern "C" fn fi_prov_ini() -> *mut FiProvider {
 /// Every object belongs to the application until it closes it; but no thread may outlive this
 /// library.
 unsafe extern "C" fn cleanup() {
-    attendant::end_all();
+    progress_thread::end_all();
     weft_udp::end_heartbeats();
 }

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use libc::iovec;
 use weft_endpoint::{Access, Error, FiAddr, RANGE_LIMIT, Range, UserBuffer};
 use weft_fabric_sys::FiAddr as RawFiAddr;
-use weft_fabric_sys::endpoint::FidEp;
+use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::flags::FI_TRIGGER;
 use weft_fabric_sys::rma::{FiMsgRma, FiRmaIov};
 

@@ -9,8 +9,8 @@ use std::ffi::c_void;
 use libc::iovec;
 use weft_endpoint::{Class, FiAddr, Inject, Receive, Send};
 use weft_fabric_sys::FiAddr as RawFiAddr;
-use weft_fabric_sys::endpoint::FidEp;
 use weft_fabric_sys::errno::FI_EINVAL;
+use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::tagged::FiMsgTagged;
 
 use crate::lock::Lock;

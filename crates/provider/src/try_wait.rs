@@ -6,7 +6,7 @@
 use std::ffi::c_int;
 
 use weft_fabric_sys::errno::{FI_EINVAL, FI_SUCCESS};
-use weft_fabric_sys::fabric::FidFabric;
+use weft_fabric_sys::fid::FidFabric;
 use weft_fabric_sys::fid::{FI_CLASS_CNTR, FI_CLASS_CQ, FI_CLASS_EQ, FI_CLASS_WAIT, Fid};
 
 use crate::object::class_of;

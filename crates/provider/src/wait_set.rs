@@ -14,7 +14,7 @@ use weft_fabric_sys::eq::{FI_WAIT_FD, FI_WAIT_SET, FI_WAIT_UNSPEC};
 use weft_fabric_sys::errno::{
     FI_EAGAIN, FI_EBADFLAGS, FI_EBUSY, FI_EINVAL, FI_ENOMEM, FI_ENOSYS, FI_ETIMEDOUT, FI_SUCCESS,
 };
-use weft_fabric_sys::fabric::FidFabric;
+use weft_fabric_sys::fid::FidFabric;
 use weft_fabric_sys::fid::{FI_CLASS_WAIT, FI_GETWAIT, FI_GETWAITOBJ, FiOps, Fid};
 use weft_fabric_sys::wait::{FiWaitAttr, FidWait};
 use weft_os::sleep::{WaitSet as Descriptors, wait_readable};

@@ -7,7 +7,7 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
 
-use weft_fabric_sys::fabric::FidFabric;
+use weft_fabric_sys::fid::FidFabric;
 use weft_fabric_sys::info::{FiFabricAttr, FiInfo};
 
 use super::Failure;

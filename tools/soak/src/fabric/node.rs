@@ -10,10 +10,10 @@ use std::ptr;
 
 use weft_fabric_sys::av::{FiAvAttr, FidAv};
 use weft_fabric_sys::cq::{FI_CQ_FORMAT_TAGGED, FiCqAttr, FidCq};
-use weft_fabric_sys::domain::FidDomain;
-use weft_fabric_sys::endpoint::{FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, FidEp};
-use weft_fabric_sys::fabric::FidFabric;
-use weft_fabric_sys::fid::{FI_ENABLE, Fid};
+use weft_fabric_sys::domain::DomainObject;
+use weft_fabric_sys::endpoint::{EndpointObject, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV};
+use weft_fabric_sys::fabric::FabricObject;
+use weft_fabric_sys::fid::{FI_ENABLE, Fid, FidDomain, FidEp, FidFabric};
 use weft_fabric_sys::flags::*;
 use weft_fabric_sys::info::{FI_AV_TABLE, FI_EP_RDM, FiInfo};
 use weft_fabric_sys::mr::FidMr;
@@ -39,6 +39,11 @@ pub struct Wishes {
 pub(super) struct Held {
     /// The user's bytes; empty for a peek.
     pub buffer: Vec<u8>,
+}
+
+/// An endpoint with its tables of functions.
+pub(super) fn object(endpoint: *mut FidEp) -> *mut EndpointObject {
+    endpoint.cast()
 }
 
 /// An open endpoint.
@@ -108,10 +113,10 @@ impl Node {
             let open = self.library.open_fabric;
             let code = open(attributes, &raw mut self.fabric, nothing);
             self.check("fi_fabric", code)?;
-            let open = (*(*self.fabric).ops).domain;
+            let open = (*(*self.fabric.cast::<FabricObject>()).ops).domain;
             let code = open(self.fabric, self.info, &raw mut self.domain, nothing);
             self.check("fi_domain", code)?;
-            let ops = &*(*self.domain).ops;
+            let ops = &*(*self.domain.cast::<DomainObject>()).ops;
             let code = (ops.endpoint)(self.domain, self.info, &raw mut self.endpoint, nothing);
             self.check("fi_endpoint", code)?;
             let code = (ops.av_open)(self.domain, &raw mut vector, &raw mut self.vector, nothing);
@@ -128,7 +133,7 @@ impl Node {
         let access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE;
         // SAFETY: the domain is open; the window lives until the region is closed.
         let code = unsafe {
-            ((*(*self.domain).mr).reg)(
+            ((*(*self.domain.cast::<DomainObject>()).mr).reg)(
                 self.domain.cast(),
                 self.window.base().cast_const().cast(),
                 self.window.length_bytes(),
@@ -154,7 +159,7 @@ impl Node {
             self.check("fi_ep_bind", code)?;
             let code = (ops.control)(endpoint, FI_ENABLE, ptr::null_mut());
             self.check("fi_enable", code)?;
-            let code = ((*(*self.endpoint).ops).setopt)(
+            let code = ((*(*object(self.endpoint)).ops).setopt)(
                 endpoint,
                 FI_OPT_ENDPOINT,
                 FI_OPT_MIN_MULTI_RECV,

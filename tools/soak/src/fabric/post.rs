@@ -12,7 +12,7 @@ use weft_fabric_sys::flags::*;
 use weft_fabric_sys::message::FiMsg;
 use weft_fabric_sys::tagged::FiMsgTagged;
 
-use super::node::{Held, Node};
+use super::node::{Held, Node, object};
 
 /// How a message is handed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +83,8 @@ impl Node {
         // SAFETY: the endpoint is open; an injected buffer is read during the call alone.
         let code = unsafe {
             let endpoint = self.endpoint;
-            let (tagged, plain) = (&*(*endpoint).tagged, &*(*endpoint).msg);
+            let tables = object(self.endpoint);
+            let (tagged, plain) = (&*(*tables).tagged, &*(*tables).msg);
             match (out.tag, out.data) {
                 (Some(tag), Some(data)) => {
                     (tagged.injectdata)(endpoint, base, length, data, out.to, tag)
@@ -105,7 +106,7 @@ impl Node {
         self.start(buffer, move |node, base, length, context| {
             // SAFETY: the endpoint is open; the buffer is held until the operation ends.
             unsafe {
-                ((*(*node.endpoint).tagged).recv)(
+                ((*(*object(node.endpoint)).tagged).recv)(
                     node.endpoint,
                     base,
                     length,
@@ -136,7 +137,9 @@ impl Node {
             };
             let flags = FI_COMPLETION | if many { FI_MULTI_RECV } else { 0 };
             // SAFETY: as for `receive_tagged`; the message is read during the call.
-            unsafe { ((*(*node.endpoint).msg).recvmsg)(node.endpoint, &raw const message, flags) }
+            unsafe {
+                ((*(*object(node.endpoint)).msg).recvmsg)(node.endpoint, &raw const message, flags)
+            }
         })
     }
 
@@ -171,7 +174,7 @@ impl Node {
         self.held.insert(number, Held { buffer });
         // SAFETY: the endpoint is open; the message is read during the call, and the buffer is held until the end.
         let code = unsafe {
-            let ops = &*(*self.endpoint).tagged;
+            let ops = &*(*object(self.endpoint)).tagged;
             (ops.recvmsg)(self.endpoint, &raw const message, flags | FI_COMPLETION)
         };
         if code == 0 {
@@ -185,7 +188,7 @@ impl Node {
     pub fn cancel(&mut self, number: u64) {
         // SAFETY: the endpoint is open; an operation that has ended already is no error for the caller.
         unsafe {
-            let cancel = (*(*self.endpoint).ops).cancel;
+            let cancel = (*(*object(self.endpoint)).ops).cancel;
             cancel(self.endpoint.cast(), number as *mut c_void);
         }
     }
@@ -222,7 +225,8 @@ unsafe fn send(
     let none = ptr::null_mut();
     // SAFETY: the caller's promise.
     unsafe {
-        let (tagged, plain) = (&*(*endpoint).tagged, &*(*endpoint).msg);
+        let tables = object(node.endpoint);
+        let (tagged, plain) = (&*(*tables).tagged, &*(*tables).msg);
         match (out.manner, out.tag, out.data) {
             (Manner::Delivered, ..) => deliver(node, out, (base, length), context),
             (_, Some(tag), Some(data)) => {
@@ -267,7 +271,7 @@ unsafe fn deliver(
         };
         // SAFETY: the caller's promise; the message is read during the call.
         return unsafe {
-            let ops = &*(*node.endpoint).tagged;
+            let ops = &*(*object(node.endpoint)).tagged;
             (ops.sendmsg)(node.endpoint, &raw const message, flags)
         };
     }
@@ -280,7 +284,7 @@ unsafe fn deliver(
         data,
     };
     // SAFETY: the caller's promise; the message is read during the call.
-    unsafe { ((*(*node.endpoint).msg).sendmsg)(node.endpoint, &raw const message, flags) }
+    unsafe { ((*(*object(node.endpoint)).msg).sendmsg)(node.endpoint, &raw const message, flags) }
 }
 
 fn refused(code: isize) -> Posted {

@@ -6,7 +6,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use super::node::Node;
+use super::node::{Node, object};
 use super::post::Posted;
 
 /// The key under which each endpoint registers its window. Chosen.
@@ -68,7 +68,7 @@ impl Node {
         self.start(bytes, |node, base, length, context| {
             // SAFETY: the endpoint is open; the buffer is held until the operation ends.
             unsafe {
-                ((*(*node.endpoint).rma).write)(
+                ((*(*object(node.endpoint)).rma).write)(
                     node.endpoint,
                     base,
                     length,
@@ -87,7 +87,7 @@ impl Node {
         self.start(buffer, |node, base, length, context| {
             // SAFETY: as for `write`; the library may write the buffer, which is held.
             unsafe {
-                ((*(*node.endpoint).rma).read)(
+                ((*(*object(node.endpoint)).rma).read)(
                     node.endpoint,
                     base,
                     length,
@@ -108,7 +108,7 @@ impl Node {
         self.start(buffer, |node, base: *mut c_void, _, context| {
             // SAFETY: 16 bytes are held: the result goes to the first 8, the summand is in the others.
             unsafe {
-                ((*(*node.endpoint).atomic).readwrite)(
+                ((*(*object(node.endpoint)).atomic).readwrite)(
                     node.endpoint,
                     base.cast::<u8>().add(8).cast_const().cast(),
                     1,

@@ -36,14 +36,14 @@ const ROUNDS_BEFORE_NAP: u32 = 256;
 
 /// A lock with a thread that makes progress when the application does not.
 #[derive(Debug)]
-pub struct Attended {
+pub struct WithProgressThread {
     shared: Arc<Shared>,
 }
 
 /// What the application's threads and ours share.
 #[derive(Debug)]
 struct Shared {
-    attended: Mutex<Watched>,
+    domain: Mutex<Watched>,
     /// Wakes our thread.
     bell: Bell,
     /// The bell and the transports.
@@ -102,13 +102,13 @@ impl DerefMut for Entered<'_> {
     }
 }
 
-impl Lock for Attended {
+impl Lock for WithProgressThread {
     fn new(value: Guarded) -> io::Result<Self> {
         let bell = Bell::new().ok_or_else(io::Error::last_os_error)?;
         let set = WaitSet::new()?;
         set.add(bell.as_fd())?;
         let shared = Arc::new(Shared {
-            attended: Mutex::new(Watched {
+            domain: Mutex::new(Watched {
                 guarded: value,
                 calls: 0,
                 asleep: false,
@@ -122,7 +122,7 @@ impl Lock for Attended {
         let thread = without_signals(|| {
             thread::Builder::new()
                 .name("weft-progress".to_owned())
-                .spawn(move || ours.attend())
+                .spawn(move || ours.run())
         })?;
         *lock(&shared.thread) = Some((thread, std::process::id()));
         let mut all = lock(&ALL);
@@ -139,7 +139,7 @@ impl Lock for Attended {
 
     #[inline(always)]
     unsafe fn enter(&self) -> Entered<'_> {
-        let mut watched = lock(&self.shared.attended);
+        let mut watched = lock(&self.shared.domain);
         watched.calls += 1;
         if watched.asleep {
             self.shared.interrupt(&mut watched);
@@ -148,7 +148,7 @@ impl Lock for Attended {
     }
 
     fn learn_transports(&self) {
-        let watched = lock(&self.shared.attended);
+        let watched = lock(&self.shared.domain);
         // A transport without a descriptor is looked after whenever the thread wakes by itself.
         let _ = watched
             .guarded
@@ -163,7 +163,7 @@ impl Lock for Attended {
     }
 }
 
-impl Drop for Attended {
+impl Drop for WithProgressThread {
     fn drop(&mut self) {
         self.shared.end();
     }
@@ -190,10 +190,10 @@ impl Shared {
     }
 
     /// What the thread does.
-    fn attend(&self) {
+    fn run(&self) {
         let (mut seen_calls, mut idle_rounds) = (0, 0);
         loop {
-            let mut watched = lock(&self.attended);
+            let mut watched = lock(&self.domain);
             if watched.ending {
                 return;
             }
@@ -232,7 +232,7 @@ impl Shared {
 
     fn sleep(&self) {
         wait_readable(self.set.descriptor(), LONGEST_SLEEP_MS);
-        lock(&self.attended).wake_up();
+        lock(&self.domain).wake_up();
         self.bell.lower();
     }
 
@@ -247,7 +247,7 @@ impl Shared {
             std::mem::forget(thread);
             return;
         }
-        lock(&self.attended).ending = true;
+        lock(&self.domain).ending = true;
         self.bell.raise();
         // It ends with an error only if it panicked, and then it has ended too.
         let _ = thread.join();
