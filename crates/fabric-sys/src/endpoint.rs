@@ -59,8 +59,8 @@ pub struct EndpointObject {
     pub collective: *const c_void,
 }
 
-layout! { EndpointObject = "struct fid_ep", 80: fid 0, ops 24, cm 32, msg 40, rma 48, tagged 56, atomic 64,
-collective 72 }
+layout! { EndpointObject = "struct fid_ep", 80: fid 0, ops 24, cm 32, msg 40, rma 48, tagged 56,
+atomic 64, collective 72 }
 
 /// Options and contexts of an endpoint (`struct fi_ops_ep`), up to 2.6.
 #[repr(C)]

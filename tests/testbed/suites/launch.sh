@@ -169,8 +169,8 @@ one_machine_binds_nobody_to_a_core_of_another() {
     refused 2 'a0 and b1 are one machine' --hosts a0,b1 --bind core -- hostname
 }
 
-# Nobody is left to clean up here; the node agents and the launchers' daemons must. case.sh waits for
-# that.
+# Nobody is left to clean up here; the node agents and the launchers' daemons must. case.sh waits
+# for that.
 killing_weft_run_leaves_nothing() {
     ends_within 50 '137 255' '' in_the_middle "$1" -- signal_weft_run KILL && hosts_are_empty
 }

@@ -250,8 +250,8 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
             // Open MPI's launcher ends with 0 when it loses a host.
             ending.reason = ending.reason.or(Some(Reason::Host));
             say!(
-                "weft: host {host} was lost; its node agent ends what is left of the job there, if it \
-                 still runs"
+                "weft: host {host} was lost; its node agent ends what is left of the job there, if \
+                 it still runs"
             );
             continue;
         };

@@ -94,11 +94,10 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         patience_seconds: arguments.hosts.host_timeout,
     };
     let agents = match &spread {
-        Some(spread) if !arguments.dry_run => Some(NodeAgents::start(
-            &spread.shell,
-            &other_hosts(spread),
-            &begin(),
-        )?),
+        Some(spread) if !arguments.dry_run => {
+            let hosts = other_hosts(spread);
+            Some(NodeAgents::start(&spread.shell, &hosts, &begin())?)
+        }
         _ => None,
     };
     let (shape, one_machine) = shape_of(arguments, spread.as_ref(), agents.as_ref(), own_cores)?;
@@ -119,9 +118,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         ranks,
         variables: &arguments.variables,
         library_path: library_path.as_deref(),
-        elsewhere: spread
-            .is_some()
-            .then(|| set_later(agents.is_some(), arguments)),
+        elsewhere: (spread.is_some()).then(|| set_later(agents.is_some(), arguments)),
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
     heap::preload(&mut launch, heap.as_ref(), rest.len(), heap::inherited());

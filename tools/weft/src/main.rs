@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
-//! Calls `weft_launch::run`, its `node_agent` and its `bind`, `weft_bench::run`, `weft_doctor::doctor`,
-//! `weft_doctor::top::run`, `weft_doctor::info`, `weft_netsim::run` and `weft_soak::run`; nothing
-//! is decided here but what the system's signals do.
+//! Calls `weft_launch::run`, its `node_agent` and its `bind`, `weft_bench::run`,
+//! `weft_doctor::doctor`, `weft_doctor::top::run`, `weft_doctor::info`, `weft_netsim::run` and
+//! `weft_soak::run`; nothing is decided here but what the system's signals do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
