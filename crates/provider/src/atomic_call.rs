@@ -17,6 +17,7 @@ use crate::atomic_offer::Form;
 use crate::endpoint::Endpoint;
 use crate::errno::long_code;
 use crate::lock::Lock;
+use crate::object::opened;
 use crate::offer::PIECES;
 
 /// What an atomic operation does, in libfabric's numbers.
@@ -193,7 +194,7 @@ unsafe fn try_post<L: Lock>(
         comparands: &comparands,
     };
     // SAFETY: the contract.
-    let endpoint = unsafe { Endpoint::<L>::from_fid(endpoint) };
+    let endpoint = unsafe { opened::<Endpoint<L>>(endpoint) };
     endpoint.with(|domain, id| domain.atomic(id, &access, &atomic, result))
 }
 

@@ -24,7 +24,7 @@ use crate::domain::Domain;
 use crate::eq::{EventQueue, Failure};
 use crate::errno;
 use crate::lock::Lock;
-use crate::object::{class_of, hand_out, head, no_control, table, take_back};
+use crate::object::{Held, class_of, hand_out, head, no_control, opened, table, take_back};
 use crate::peer;
 
 /// An address vector.
@@ -32,7 +32,7 @@ use crate::peer;
 #[derive(Debug)]
 pub struct AddressVector<L> {
     fid: FidAv,
-    domain: *const Domain<L>,
+    domain: Held<Domain<L>>,
     id: VectorId,
     /// The application wants the results of insertions as events (FI_EVENT).
     events: bool,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn open<L: Lock>(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the contract; null attributes are checked.
-    let (domain, Some(attr)) = (unsafe { &*domain.cast::<Domain<L>>() }, unsafe {
+    let (domain, Some(attr)) = (unsafe { Held::new(domain.cast::<Domain<L>>()) }, unsafe {
         attr.as_ref()
     }) else {
         return -FI_EINVAL;
@@ -83,25 +83,17 @@ pub unsafe extern "C" fn open<L: Lock>(
     let events = attr.flags & FI_COMPLETION != 0;
     let opened = AddressVector {
         fid,
-        domain: &raw const *domain,
+        domain,
         id,
         events,
         event_queue: Mutex::new(None),
     };
     // SAFETY: the place is not null and the application's.
     unsafe { hand_out(opened, vector) };
-    domain.add_child();
     FI_SUCCESS
 }
 
 impl<L: Lock> AddressVector<L> {
-    /// # Safety
-    /// `vector` must be an open address vector of this kind of lock.
-    unsafe fn from_fid<'a>(vector: *mut FidAv) -> &'a Self {
-        // SAFETY: the contract.
-        unsafe { &*vector.cast() }
-    }
-
     /// Its name in the endpoint crate.
     pub fn id(&self) -> VectorId {
         self.id
@@ -109,8 +101,7 @@ impl<L: Lock> AddressVector<L> {
 
     /// The domain it belongs to.
     pub fn domain(&self) -> &Domain<L> {
-        // SAFETY: a domain stays open while it has children, of which this vector is one.
-        unsafe { &*self.domain }
+        &self.domain
     }
 
     /// The event queue bound to it.
@@ -236,7 +227,7 @@ pub(crate) unsafe extern "C" fn insert<L: Lock>(
         }
     });
     // SAFETY: the arguments are those of fi_av_insert(3).
-    unsafe { AddressVector::<L>::from_fid(vector).insert(each, names, flags, context) }
+    unsafe { opened::<AddressVector<L>>(vector).insert(each, names, flags, context) }
 }
 
 // structure: allow arguments because libfabric's callers pass them so
@@ -273,7 +264,7 @@ pub(crate) unsafe extern "C" fn insert_range<L: Lock>(
     };
     // SAFETY: the arguments are those of fi_av_insertsym(3).
     unsafe {
-        AddressVector::<L>::from_fid(vector).insert(range.addresses(flags), names, flags, context)
+        opened::<AddressVector<L>>(vector).insert(range.addresses(flags), names, flags, context)
     }
 }
 
@@ -294,7 +285,7 @@ pub(crate) unsafe extern "C" fn remove<L: Lock>(
         } else {
             slice::from_raw_parts(names, count)
         };
-        (AddressVector::<L>::from_fid(vector), names)
+        (opened::<AddressVector<L>>(vector), names)
     };
     let mut answer = FI_SUCCESS;
     for &name in names {
@@ -318,7 +309,7 @@ pub(crate) unsafe extern "C" fn lookup<L: Lock>(
         return -FI_EINVAL;
     }
     // SAFETY: this table belongs to address vectors of this kind of lock only.
-    let vector = unsafe { AddressVector::<L>::from_fid(vector) };
+    let vector = unsafe { opened::<AddressVector<L>>(vector) };
     match vector
         .domain()
         .with(|guarded| guarded.lookup(vector.id, FiAddr(name)))
@@ -341,7 +332,7 @@ unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, _: u64) -> c_
     // the other is.
     let (vector, queue) = unsafe {
         (
-            AddressVector::<L>::from_fid(fid.cast()),
+            opened::<AddressVector<L>>(fid),
             other.cast::<EventQueue>().cast_const(),
         )
     };
@@ -360,7 +351,7 @@ unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, _: u64) -> c_
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to address vectors of this kind of lock only.
-    let vector = unsafe { AddressVector::<L>::from_fid(fid.cast()) };
+    let vector = unsafe { opened::<AddressVector<L>>(fid) };
     let closed = errno::code(
         vector
             .domain()
@@ -370,7 +361,6 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
         if let Some(queue) = vector.event_queue() {
             queue.users().remove();
         }
-        vector.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
         drop(unsafe { take_back(fid.cast::<AddressVector<L>>()) });
     }

@@ -15,7 +15,7 @@ use weft_fabric_sys::fid::{FI_CLASS_CNTR, Fid};
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::{Lock, Locked, Unlocked};
-use crate::object::{Dependents, hand_out, head, no_bind, table, take_back};
+use crate::object::{Dependents, Held, hand_out, head, no_bind, opened, table, take_back};
 use crate::routes::Guarded;
 use crate::wait::{Deadline, Pace};
 use crate::wait_set::{Calls, Membership};
@@ -28,7 +28,7 @@ pub struct Counter<L> {
     fid: FidCntr,
     /// How its readers sleep. Second, so that it can be found without knowing the kind of lock.
     pub(crate) waiter: Waiter,
-    domain: *const Domain<L>,
+    domain: Held<Domain<L>>,
     id: CounterId,
     /// Of the wait set that it was opened with.
     set: Membership,
@@ -77,7 +77,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         Err(code) => return -code,
     };
     // SAFETY: the contract.
-    let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    let domain = unsafe { Held::new(domain.cast::<Domain<L>>()) };
     // SAFETY: with FI_WAIT_SET the set is the application's.
     let set = match unsafe { Membership::asked(wait_object, wait_set, domain.fabric()) } {
         Ok(set) => set,
@@ -92,11 +92,11 @@ pub unsafe extern "C" fn open<L: Lock>(
         ops: L::counter(),
     };
     let id = domain.with(Guarded::open_counter);
-    waiter.set_alarm(domain, id.into());
+    waiter.set_alarm(&domain, id.into());
     let opened = Counter {
         fid,
         waiter,
-        domain: &raw const *domain,
+        domain,
         id,
         set,
         polls: Dependents::none(),
@@ -104,18 +104,10 @@ pub unsafe extern "C" fn open<L: Lock>(
     // SAFETY: the place is not null and the application's; what was stored there is open.
     let opened = unsafe { &*hand_out(opened, counter) };
     opened.waiter.join(&opened.set, &opened.fid.fid);
-    domain.add_child();
     FI_SUCCESS
 }
 
 impl<L: Lock> Counter<L> {
-    /// # Safety
-    /// `counter` must be an open counter of this kind of lock.
-    unsafe fn from_fid<'a>(counter: *mut FidCntr) -> &'a Self {
-        // SAFETY: the contract.
-        unsafe { &*counter.cast() }
-    }
-
     /// Its name in the endpoint crate.
     pub fn id(&self) -> CounterId {
         self.id
@@ -128,8 +120,7 @@ impl<L: Lock> Counter<L> {
 
     /// The domain it belongs to.
     pub fn domain(&self) -> &Domain<L> {
-        // SAFETY: a domain stays open while it has children, of which this counter is one.
-        unsafe { &*self.domain }
+        &self.domain
     }
 
     /// Ends a sleep that this thread announced.
@@ -172,7 +163,7 @@ impl<L: Lock> Counter<L> {
 /// `fid` must be an open counter of this kind of lock.
 unsafe fn try_wait<L: Lock>(fid: *const Fid) -> c_int {
     // SAFETY: the contract.
-    let counter = unsafe { Counter::<L>::from_fid(fid.cast_mut().cast()) };
+    let counter = unsafe { opened::<Counter<L>>(fid) };
     counter.waiter.try_wait(counter.domain(), counter.id.into())
 }
 
@@ -189,7 +180,7 @@ const fn calls<L: Lock>() -> Calls {
 /// As [`try_wait`].
 unsafe fn has_event<L: Lock>(fid: *const Fid) -> bool {
     // SAFETY: the contract.
-    let counter = unsafe { Counter::<L>::from_fid(fid.cast_mut().cast()) };
+    let counter = unsafe { opened::<Counter<L>>(fid) };
     counter
         .waiter
         .has_event(counter.domain(), counter.id.into())
@@ -199,19 +190,19 @@ unsafe fn has_event<L: Lock>(fid: *const Fid) -> bool {
 /// As [`try_wait`].
 unsafe fn wake_up<L: Lock>(fid: *const Fid) {
     // SAFETY: the contract.
-    unsafe { Counter::<L>::from_fid(fid.cast_mut().cast()) }.wake_up();
+    unsafe { opened::<Counter<L>>(fid) }.wake_up();
 }
 
 pub(crate) unsafe extern "C" fn read<L: Lock>(counter: *mut FidCntr) -> u64 {
     // SAFETY: this table belongs to counters of this kind of lock only.
-    let counter = unsafe { Counter::<L>::from_fid(counter) };
+    let counter = unsafe { opened::<Counter<L>>(counter) };
     counter.wake_up();
     counter.with(Guarded::read_counter).unwrap_or(0)
 }
 
 pub(crate) unsafe extern "C" fn read_errors<L: Lock>(counter: *mut FidCntr) -> u64 {
     // SAFETY: this table belongs to counters of this kind of lock only.
-    unsafe { Counter::<L>::from_fid(counter) }
+    unsafe { opened::<Counter<L>>(counter) }
         .with(Guarded::read_counter_errors)
         .unwrap_or(0)
 }
@@ -223,7 +214,7 @@ unsafe fn change<L: Lock>(
     work: impl FnOnce(&mut Guarded, CounterId) -> Result<(), Error>,
 ) -> c_int {
     // SAFETY: the contract.
-    errno::code(unsafe { Counter::<L>::from_fid(counter) }.with(work))
+    errno::code(unsafe { opened::<Counter<L>>(counter) }.with(work))
 }
 
 pub(crate) unsafe extern "C" fn add<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
@@ -252,7 +243,7 @@ pub(crate) unsafe extern "C" fn wait<L: Lock>(
     timeout_ms: c_int,
 ) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
-    unsafe { Counter::<L>::from_fid(counter) }.wait(threshold, Deadline::after_ms(timeout_ms))
+    unsafe { opened::<Counter<L>>(counter) }.wait(threshold, Deadline::after_ms(timeout_ms))
 }
 
 unsafe extern "C" fn control<L: Lock>(
@@ -262,23 +253,18 @@ unsafe extern "C" fn control<L: Lock>(
 ) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only; the arguments are
     // fi_control's.
-    unsafe {
-        Counter::<L>::from_fid(fid.cast())
-            .waiter
-            .control(command, argument)
-    }
+    unsafe { opened::<Counter<L>>(fid).waiter.control(command, argument) }
 }
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
-    let counter = unsafe { Counter::<L>::from_fid(fid.cast()) };
+    let counter = unsafe { opened::<Counter<L>>(fid) };
     if counter.polls.exist() {
         return -FI_EBUSY;
     }
     let closed = errno::code(counter.with(Guarded::close_counter));
     if closed == FI_SUCCESS {
         counter.set.end(fid);
-        counter.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
         drop(unsafe { take_back(fid.cast::<Counter<L>>()) });
     }

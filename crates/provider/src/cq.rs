@@ -20,7 +20,7 @@ use weft_memory::CqBuffer;
 use crate::domain::Domain;
 use crate::entry::Entry;
 use crate::lock::{Lock, Locked, Unlocked};
-use crate::object::{Dependents, hand_out, head, no_bind, table, take_back};
+use crate::object::{Dependents, Held, hand_out, head, no_bind, opened, table, take_back};
 use crate::wait_set::{Calls, Membership};
 use crate::waiter::{WAITER_OFFSET, Waiter};
 use crate::{errno, peer};
@@ -32,7 +32,7 @@ pub struct Queue<L> {
     fid: FidCq,
     /// How its readers sleep. Second, so that it can be found without knowing the kind of lock.
     pub(crate) waiter: Waiter,
-    domain: *const Domain<L>,
+    domain: Held<Domain<L>>,
     id: QueueId,
     api_version: u32,
     /// Blocking reads wait for a number of entries (FI_CQ_COND_THRESHOLD).
@@ -88,14 +88,14 @@ pub unsafe extern "C" fn open<L: Lock>(
         Err(code) => return -code,
     };
     // SAFETY: the contract.
-    let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    let domain = unsafe { Held::new(domain.cast::<Domain<L>>()) };
     // SAFETY: with FI_WAIT_SET the set is the application's.
     let set = match unsafe { Membership::asked(wait_object, wait_set, domain.fabric()) } {
         Ok(set) => set,
         Err(code) => return -code,
     };
     let id = domain.with(|guarded| guarded.open_queue(QueueSettings { size_hint }));
-    waiter.set_alarm(domain, id.into());
+    waiter.set_alarm(&domain, id.into());
     let fid = FidCq {
         fid: head(
             FI_CLASS_CQ,
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn open<L: Lock>(
     let opened = Queue {
         fid,
         waiter,
-        domain: &raw const *domain,
+        domain,
         id,
         api_version,
         threshold: condition == FI_CQ_COND_THRESHOLD,
@@ -119,7 +119,6 @@ pub unsafe extern "C" fn open<L: Lock>(
     // SAFETY: the place is not null and the application's; what was stored there is open.
     let opened = unsafe { &*hand_out(opened, queue) };
     opened.waiter.join(&opened.set, &opened.fid.fid);
-    domain.add_child();
     FI_SUCCESS
 }
 
@@ -135,14 +134,6 @@ fn ops_of<L: Lock>(format: u32) -> Option<&'static FiOpsCq> {
 }
 
 impl<L: Lock> Queue<L> {
-    /// # Safety
-    /// `queue` must be an open completion queue of this kind of lock.
-    #[inline(always)]
-    pub unsafe fn from_fid<'a>(queue: *const FidCq) -> &'a Self {
-        // SAFETY: the contract.
-        unsafe { &*queue.cast() }
-    }
-
     /// Its name in the endpoint crate.
     pub fn id(&self) -> QueueId {
         self.id
@@ -156,8 +147,7 @@ impl<L: Lock> Queue<L> {
     /// The domain it belongs to.
     #[inline(always)]
     pub fn domain(&self) -> &Domain<L> {
-        // SAFETY: a domain stays open while it has children, of which this queue is one.
-        unsafe { &*self.domain }
+        &self.domain
     }
 
     /// The queue of the provider that owns the completions, or null.
@@ -200,7 +190,7 @@ pub(crate) unsafe extern "C" fn read<L: Lock, E: Entry>(
     // SAFETY: this table belongs to queues of this kind of lock and format only; the arguments are
     // fi_cq_read's.
     errno::count_code(unsafe {
-        Queue::<L>::from_fid(queue).read::<E>(entries.cast(), count, ptr::null_mut())
+        opened::<Queue<L>>(queue).read::<E>(entries.cast(), count, ptr::null_mut())
     })
 }
 
@@ -212,7 +202,7 @@ pub(crate) unsafe extern "C" fn read_from<L: Lock, E: Entry>(
 ) -> isize {
     // SAFETY: as for `read`, with fi_cq_readfrom's arguments.
     errno::count_code(unsafe {
-        Queue::<L>::from_fid(queue).read::<E>(entries.cast(), count, sources)
+        opened::<Queue<L>>(queue).read::<E>(entries.cast(), count, sources)
     })
 }
 
@@ -225,7 +215,7 @@ pub(crate) unsafe extern "C" fn read_error<L: Lock>(
         return -(FI_EINVAL as isize);
     }
     // SAFETY: this table belongs to queues of this kind of lock only.
-    let queue = unsafe { Queue::<L>::from_fid(queue) };
+    let queue = unsafe { opened::<Queue<L>>(queue) };
     match queue.domain().with(|guarded| guarded.read_error(queue.id)) {
         Ok(error) => {
             // SAFETY: the application's entry has the layout of its interface version.
@@ -243,7 +233,7 @@ pub(crate) unsafe extern "C" fn read_error<L: Lock>(
 /// `fid` must be an open completion queue of this kind of lock.
 unsafe fn try_wait<L: Lock>(fid: *const Fid) -> c_int {
     // SAFETY: the contract.
-    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
+    let queue = unsafe { opened::<Queue<L>>(fid) };
     queue.waiter.try_wait(queue.domain(), queue.id.into())
 }
 
@@ -260,7 +250,7 @@ const fn calls<L: Lock>() -> Calls {
 /// As [`try_wait`].
 unsafe fn has_event<L: Lock>(fid: *const Fid) -> bool {
     // SAFETY: the contract.
-    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
+    let queue = unsafe { opened::<Queue<L>>(fid) };
     queue.waiter.has_event(queue.domain(), queue.id.into())
 }
 
@@ -268,7 +258,7 @@ unsafe fn has_event<L: Lock>(fid: *const Fid) -> bool {
 /// As [`try_wait`].
 unsafe fn wake_up<L: Lock>(fid: *const Fid) {
     // SAFETY: the contract.
-    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
+    let queue = unsafe { opened::<Queue<L>>(fid) };
     queue.waiter.wake_up(queue.domain(), queue.id.into());
 }
 
@@ -309,23 +299,18 @@ unsafe extern "C" fn control<L: Lock>(
 ) -> c_int {
     // SAFETY: this table belongs to queues of this kind of lock only; the arguments are
     // fi_control's.
-    unsafe {
-        Queue::<L>::from_fid(fid.cast())
-            .waiter
-            .control(command, argument)
-    }
+    unsafe { opened::<Queue<L>>(fid).waiter.control(command, argument) }
 }
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to queues of this kind of lock only.
-    let queue = unsafe { Queue::<L>::from_fid(fid.cast()) };
+    let queue = unsafe { opened::<Queue<L>>(fid) };
     if queue.polls.exist() {
         return -FI_EBUSY;
     }
     let closed = errno::code(queue.domain().with(|guarded| guarded.close_queue(queue.id)));
     if closed == FI_SUCCESS {
         queue.set.end(fid);
-        queue.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
         drop(unsafe { take_back(fid.cast::<Queue<L>>()) });
     }

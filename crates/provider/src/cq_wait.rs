@@ -15,6 +15,7 @@ use crate::cq::Queue;
 use crate::entry::Entry;
 use crate::errno;
 use crate::lock::Lock;
+use crate::object::opened;
 use crate::wait::{Deadline, Pace};
 
 /// `fi_cq_sread`.
@@ -55,7 +56,7 @@ pub unsafe extern "C" fn read_from<L: Lock, E: Entry>(
     timeout_ms: c_int,
 ) -> isize {
     // SAFETY: the contract.
-    let queue = unsafe { Queue::<L>::from_fid(queue) };
+    let queue = unsafe { opened::<Queue<L>>(queue) };
     if !queue.waiter.may_block() {
         return -(FI_ENOSYS as isize);
     }
@@ -128,5 +129,5 @@ unsafe fn wait_for<L: Lock, E: Entry>(
 /// `queue` must be an open completion queue of this kind of lock.
 pub unsafe extern "C" fn signal<L: Lock>(queue: *mut FidCq) -> c_int {
     // SAFETY: the contract.
-    unsafe { Queue::<L>::from_fid(queue) }.waiter.signal()
+    unsafe { opened::<Queue<L>>(queue) }.waiter.signal()
 }

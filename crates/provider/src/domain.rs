@@ -22,7 +22,9 @@ use weft_fabric_sys::peer::FidPeerSrx;
 use crate::fabric::Fabric;
 use crate::lock::{Lock, Locked, Unlocked};
 use crate::log::{Subsystem, info as log_info};
-use crate::object::{Dependents, OpenList, class_of, hand_out, head, no_control, table, take_back};
+use crate::object::{
+    Dependents, Held, OpenList, Parent, class_of, hand_out, head, no_control, table, take_back,
+};
 use crate::progress_thread::WithProgressThread;
 use crate::region_mode::RegionMode;
 use crate::routes::{self, Guarded};
@@ -33,7 +35,7 @@ use crate::{hints, parameters, report};
 #[derive(Debug)]
 pub struct Domain<L> {
     fid: DomainObject,
-    fabric: *const Fabric,
+    fabric: Held<Fabric>,
     lock: L,
     /// Objects that are open, regions included.
     children: Dependents,
@@ -64,7 +66,8 @@ pub unsafe extern "C" fn open(
     if info.is_null() || domain.is_null() {
         return -FI_EINVAL;
     }
-    let fabric = fabric.cast::<Fabric>().cast_const();
+    // SAFETY: the fabric is open (contract).
+    let fabric = unsafe { Held::new(fabric.cast::<Fabric>()) };
     let Some(settings) = parameters::settings() else {
         return -FI_EINVAL;
     };
@@ -107,11 +110,7 @@ pub unsafe extern "C" fn open(
         }
     };
     match assembled {
-        Ok(()) => {
-            // SAFETY: the fabric is open (contract).
-            unsafe { (*fabric).add_child() };
-            FI_SUCCESS
-        }
+        Ok(()) => FI_SUCCESS,
         Err(error) => {
             report::line(&format!(
                 "no domain can be opened: {error}; see the limits of threads and of open files \
@@ -138,7 +137,7 @@ pub(crate) unsafe extern "C" fn open_with_flags(
 
 /// What a domain is made of, before its kind of lock is known.
 struct Parts {
-    fabric: *const Fabric,
+    fabric: Held<Fabric>,
     guarded: Guarded,
     region_mode: RegionMode,
     inject_size_bytes: usize,
@@ -172,8 +171,7 @@ impl Parts {
 impl<L> Domain<L> {
     /// The fabric it was opened from.
     pub fn fabric(&self) -> &Fabric {
-        // SAFETY: a fabric stays open while it has children, of which this domain is one.
-        unsafe { &*self.fabric }
+        &self.fabric
     }
 
     /// Longest injected message in bytes.
@@ -185,15 +183,11 @@ impl<L> Domain<L> {
     pub fn owners(&self) -> MutexGuard<'_, Vec<*mut FidPeerSrx>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Notes that an object was opened from it.
-    pub fn add_child(&self) {
-        self.children.add();
-    }
-
-    /// Notes that such an object was closed.
-    pub fn remove_child(&self) {
-        self.children.remove();
+impl<L> Parent for Domain<L> {
+    fn children(&self) -> &Dependents {
+        &self.children
     }
 }
 
@@ -231,11 +225,8 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
         return -FI_EBUSY;
     }
     OPEN.remove(domain);
-    // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
-    unsafe {
-        (*domain).fabric().remove_child();
-        drop(take_back(domain));
-    }
+    // SAFETY: it came from `hand_out`, and nothing refers to it any more.
+    drop(unsafe { take_back(domain) });
     FI_SUCCESS
 }
 

@@ -26,7 +26,7 @@ use crate::domain::Domain;
 use crate::hints::Hints;
 use crate::lock::Lock;
 use crate::log::{Subsystem, warn};
-use crate::object::{class_of, hand_out, head, table, take_back};
+use crate::object::{Held, class_of, hand_out, head, opened, table, take_back};
 use crate::peer::SharedReceives;
 use crate::routes::Guarded;
 use crate::{errno, offer, parameters, report, usage};
@@ -36,7 +36,7 @@ use crate::{errno, offer, parameters, report, usage};
 #[derive(Debug)]
 pub struct Endpoint<L> {
     fid: EndpointObject,
-    domain: *const Domain<L>,
+    domain: Held<Domain<L>>,
     id: EndpointId,
     /// Completion queues that are bound to it.
     queues: Mutex<Vec<*const Queue<L>>>,
@@ -66,18 +66,18 @@ pub unsafe extern "C" fn open<L: Lock>(
         Err(code) => return -code,
     };
     // SAFETY: the contract.
-    let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    let domain = unsafe { Held::new(domain.cast::<Domain<L>>()) };
+    let id = domain.with(|guarded| guarded.open_endpoint(settings));
     let opened = Endpoint {
         fid: fid::<L>(context),
-        domain: &raw const *domain,
-        id: domain.with(|guarded| guarded.open_endpoint(settings)),
+        domain,
+        id,
         queues: Mutex::default(),
         counters: Mutex::default(),
         owner: OnceLock::new(),
     };
     // SAFETY: the place is not null and the application's.
     unsafe { hand_out(opened, endpoint) };
-    domain.add_child();
     FI_SUCCESS
 }
 
@@ -146,19 +146,10 @@ fn fid<L: Lock>(context: *mut c_void) -> EndpointObject {
 }
 
 impl<L: Lock> Endpoint<L> {
-    /// # Safety
-    /// `endpoint` must be an open endpoint of this kind of lock.
-    #[inline(always)]
-    pub unsafe fn from_fid<'a>(endpoint: *mut FidEp) -> &'a Self {
-        // SAFETY: the contract.
-        unsafe { &*endpoint.cast() }
-    }
-
     /// The domain it belongs to.
     #[inline(always)]
     pub fn domain(&self) -> &Domain<L> {
-        // SAFETY: a domain stays open while it has children, of which this endpoint is one.
-        unsafe { &*self.domain }
+        &self.domain
     }
 
     /// The endpoint crate's domain, alone, and this endpoint's name there. Fast path.
@@ -255,7 +246,7 @@ impl<L: Lock> Endpoint<L> {
     }
 
     fn is_sibling(&self, domain: &Domain<L>) -> bool {
-        std::ptr::eq(self.domain, domain)
+        std::ptr::eq(self.domain(), domain)
     }
 
     fn enable(&self) -> c_int {
@@ -343,7 +334,7 @@ unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, flags: u64) -
         return -FI_EINVAL;
     };
     // SAFETY: this table belongs to endpoints of this kind of lock only.
-    unsafe { Endpoint::<L>::from_fid(fid.cast()).bind(other, class, flags) }
+    unsafe { opened::<Endpoint<L>>(fid).bind(other, class, flags) }
 }
 
 unsafe extern "C" fn control<L: Lock>(
@@ -352,7 +343,7 @@ unsafe extern "C" fn control<L: Lock>(
     argument: *mut c_void,
 ) -> c_int {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
-    let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    let endpoint = unsafe { opened::<Endpoint<L>>(fid) };
     match command {
         FI_ENABLE => endpoint.enable(),
         FI_GETOPSFLAG | FI_SETOPSFLAG if argument.is_null() => -FI_EINVAL,
@@ -372,7 +363,7 @@ unsafe extern "C" fn control<L: Lock>(
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
-    let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    let endpoint = unsafe { opened::<Endpoint<L>>(fid) };
     // Told first: what is owed to remotes may keep the endpoint open for a while, and a launcher
     // may not wait.
     if let Ok(carried) = endpoint.with(|guarded, id| guarded.statistics(id)) {
@@ -386,7 +377,6 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
                 owners.swap_remove(index);
             }
         }
-        endpoint.domain().remove_child();
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.
         drop(unsafe { take_back(fid.cast::<Endpoint<L>>()) });
     }
@@ -402,7 +392,7 @@ pub(crate) unsafe extern "C" fn getname<L: Lock>(
         return -FI_EINVAL;
     }
     // SAFETY: this table belongs to endpoints of this kind of lock only.
-    let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    let endpoint = unsafe { opened::<Endpoint<L>>(fid) };
     match endpoint.with(|guarded, id| guarded.local_address(id)) {
         // SAFETY: the application's buffer is writable for the length it says (fi_cm(3)).
         Ok(address) if unsafe { copy_out(&address, buffer, length) } => FI_SUCCESS,
@@ -427,6 +417,6 @@ pub(crate) unsafe extern "C" fn setname<L: Lock>(
         return -FI_EINVAL;
     };
     // SAFETY: this table belongs to endpoints of this kind of lock only.
-    let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    let endpoint = unsafe { opened::<Endpoint<L>>(fid) };
     errno::code(endpoint.with(|guarded, id| guarded.set_address(id, address)))
 }

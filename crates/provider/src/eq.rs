@@ -18,7 +18,7 @@ use weft_fabric_sys::flags::{FI_PEEK, FI_WRITE};
 
 use crate::fabric::Fabric;
 use crate::lock::Unlocked;
-use crate::object::{Dependents, hand_out, head, no_bind, table, take_back};
+use crate::object::{Dependents, Held, hand_out, head, no_bind, table, take_back};
 use crate::tables::Tables;
 use crate::wait::{Bell, Deadline};
 use crate::wait_set::{Calls, Membership};
@@ -50,7 +50,7 @@ pub struct Failure {
 #[derive(Debug)]
 pub struct EventQueue {
     fid: FidEq,
-    fabric: *const Fabric,
+    fabric: Held<Fabric>,
     events: Mutex<VecDeque<Entry>>,
     /// Rings while there are events.
     bell: Bell,
@@ -74,7 +74,8 @@ pub unsafe extern "C" fn open(
     queue: *mut *mut FidEq,
     context: *mut c_void,
 ) -> c_int {
-    let fabric = fabric.cast::<Fabric>().cast_const();
+    // SAFETY: the fabric is open (contract).
+    let fabric = unsafe { Held::new(fabric.cast::<Fabric>()) };
     // SAFETY: null or the application's attributes; their layout is the same in all versions.
     let (wait_object, wait_set, flags) = unsafe { attr.as_ref() }
         .map_or((FI_WAIT_NONE, std::ptr::null_mut(), 0), |attr| {
@@ -90,7 +91,7 @@ pub unsafe extern "C" fn open(
         return -FI_ENOSYS;
     }
     // SAFETY: with FI_WAIT_SET the set is the application's.
-    let set = match unsafe { Membership::asked(wait_object, wait_set, fabric) } {
+    let set = match unsafe { Membership::asked(wait_object, wait_set, &*fabric) } {
         Ok(set) => set,
         Err(code) => return -code,
     };
@@ -110,11 +111,8 @@ pub unsafe extern "C" fn open(
         users: Dependents::none(),
         set,
     };
-    // SAFETY: the place is not null and the application's; the fabric is open.
-    let opened = unsafe {
-        (*fabric).add_child();
-        &*hand_out(opened, queue)
-    };
+    // SAFETY: the place is not null and the application's; what was stored there is open.
+    let opened = unsafe { &*hand_out(opened, queue) };
     let number = opened.bell.number();
     opened.set.begin(&opened.fid.fid, CALLS, Some(number));
     FI_SUCCESS
@@ -221,11 +219,8 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     }
     // SAFETY: it stays open until it is taken back below.
     unsafe { &*queue }.set.end(fid);
-    // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
-    unsafe {
-        (*(*queue).fabric).remove_child();
-        drop(take_back(queue));
-    }
+    // SAFETY: it came from `hand_out`, and nothing refers to it any more.
+    drop(unsafe { take_back(queue) });
     FI_SUCCESS
 }
 

@@ -12,7 +12,9 @@ use weft_fabric_sys::fid::{FI_CLASS_FABRIC, FiOps, Fid};
 use weft_fabric_sys::info::FiFabricAttr;
 
 use crate::lock::Unlocked;
-use crate::object::{Dependents, OpenList, hand_out, head, no_bind, no_control, table, take_back};
+use crate::object::{
+    Dependents, OpenList, Parent, hand_out, head, no_bind, no_control, table, take_back,
+};
 use crate::tables::Tables;
 use crate::{host, offer};
 
@@ -41,15 +43,11 @@ impl Fabric {
     pub fn api_version(&self) -> u32 {
         self.api_version
     }
+}
 
-    /// Notes that an object was opened from it.
-    pub fn add_child(&self) {
-        self.children.add();
-    }
-
-    /// Notes that such an object was closed.
-    pub fn remove_child(&self) {
-        self.children.remove();
+impl Parent for Fabric {
+    fn children(&self) -> &Dependents {
+        &self.children
     }
 }
 

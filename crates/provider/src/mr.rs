@@ -19,7 +19,7 @@ use crate::counter::Counter;
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::Lock;
-use crate::object::{class_of, hand_out, head, table, take_back};
+use crate::object::{Held, class_of, hand_out, head, opened, table, take_back};
 use crate::post::several;
 
 /// How long a close waits for messages at the memory while nothing moves at all. Chosen: many times
@@ -35,7 +35,7 @@ const CLOSE_LIMIT_NS: u64 = 5_000_000_000;
 #[derive(Debug)]
 struct Region<L> {
     fid: FidMr,
-    domain: *const Domain<L>,
+    domain: Held<Domain<L>>,
 }
 
 /// A call to register memory.
@@ -141,7 +141,7 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
         return -FI_EINVAL;
     }
     // SAFETY: the contract.
-    let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    let domain = unsafe { Held::new(domain.cast::<Domain<L>>()) };
     // SAFETY: remotes touch registered memory only while it is registered, when the application
     // lends it (contract).
     let memory = match unsafe { several(wish.pieces, wish.count) } {
@@ -175,7 +175,7 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
             mem_desc: std::ptr::null_mut(),
             key,
         },
-        domain: &raw const *domain,
+        domain,
     };
     // SAFETY: the place is not null and the application's; the new region is not known to anybody
     // yet.
@@ -183,23 +183,21 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
         let region = hand_out(region, place);
         (*region).fid.mem_desc = region.cast();
     }
-    domain.add_child();
     FI_SUCCESS
 }
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let region = fid.cast::<Region<L>>();
     // SAFETY: this table belongs to regions of this kind of lock only, which are open until they
-    // are closed here; a domain stays open while it has children, of which this region is one.
-    let (domain, key) = unsafe { (&*(*region).domain, (*region).fid.key) };
-    let closed = withdraw(domain, key);
+    // are closed here.
+    let open = unsafe { opened::<Region<L>>(region) };
+    let closed = withdraw(&open.domain, open.fid.key);
     if closed == Err(Error::Busy) {
         // The object stays: somebody is at the memory, and the application may close it again.
         return errno::code(closed);
     }
     // SAFETY: made by `hand_out` from a box, and the application closes an object once.
     drop(unsafe { take_back(region) });
-    domain.remove_child();
     errno::code(closed)
 }
 
@@ -242,17 +240,19 @@ unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, flags: u64) -
             // SAFETY: this table belongs to regions of this kind of lock only; counters are opened
             // from such domains.
             let (region, counter) =
-                unsafe { (&*fid.cast::<Region<L>>(), &*other.cast::<Counter<L>>()) };
-            if !std::ptr::eq(region.domain, counter.domain()) {
+                unsafe { (opened::<Region<L>>(fid), opened::<Counter<L>>(other)) };
+            if !std::ptr::eq(&*region.domain, counter.domain()) {
                 return -FI_EDOMAIN;
             }
             if flags & !FI_REMOTE_WRITE != 0 {
                 return -FI_EINVAL;
             }
             let (key, counter) = (region.fid.key, counter.id());
-            // SAFETY: a domain stays open while it has children, of which this region is one.
-            let domain = unsafe { &*region.domain };
-            errno::code(domain.with(|guarded| guarded.bind_region_counter(key, counter)))
+            errno::code(
+                region
+                    .domain
+                    .with(|guarded| guarded.bind_region_counter(key, counter)),
+            )
         }
         _ => -FI_EINVAL,
     }

@@ -5,6 +5,7 @@
 //! Used by every module that opens objects. Source: fabric.h.
 
 use std::ffi::{c_int, c_void};
+use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
 
 use weft_fabric_sys::errno::FI_ENOSYS;
@@ -79,6 +80,16 @@ pub unsafe fn take_back<T>(object: *mut T) -> Box<T> {
     unsafe { Box::from_raw(object) }
 }
 
+/// The object of ours behind a pointer of C's. Fast path.
+///
+/// # Safety
+/// `fid` must come from [`hand_out`] of a `T`, and be open.
+#[inline(always)]
+pub unsafe fn opened<'a, T>(fid: *const impl Sized) -> &'a T {
+    // SAFETY: the contract: the structure of C is the first member of the `T` that was handed out.
+    unsafe { &*fid.cast() }
+}
+
 /// The class of an object that the application passed, or `None` for null.
 ///
 /// # Safety
@@ -112,6 +123,42 @@ impl Dependents {
     /// Whether there are any.
     pub fn exist(&self) -> bool {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) != 0
+    }
+}
+
+/// What other objects are opened from. It refuses to be closed while any of them is open.
+pub trait Parent {
+    /// Those that are open.
+    fn children(&self) -> &Dependents;
+}
+
+/// An object's hold on the one that it was opened from, which stays open as long.
+#[derive(Debug)]
+pub struct Held<P: Parent>(*const P);
+
+impl<P: Parent> Held<P> {
+    /// # Safety
+    /// `parent` must be an open object.
+    pub unsafe fn new(parent: *const P) -> Self {
+        // SAFETY: the contract.
+        unsafe { &*parent }.children().add();
+        Self(parent)
+    }
+}
+
+impl<P: Parent> Deref for Held<P> {
+    type Target = P;
+
+    #[inline(always)]
+    fn deref(&self) -> &P {
+        // SAFETY: it was open when it was taken hold of, and cannot be closed before it is let go.
+        unsafe { &*self.0 }
+    }
+}
+
+impl<P: Parent> Drop for Held<P> {
+    fn drop(&mut self) {
+        self.children().remove();
     }
 }
 

@@ -11,12 +11,13 @@ use weft_fabric_sys::fid::{Fid, FidEp};
 
 use crate::endpoint::Endpoint;
 use crate::lock::Lock;
+use crate::object::opened;
 use crate::routes::Guarded;
 use crate::{errno, offer};
 
 pub(crate) unsafe extern "C" fn cancel<L: Lock>(fid: *mut Fid, context: *mut c_void) -> isize {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
-    let endpoint = unsafe { Endpoint::<L>::from_fid(fid.cast()) };
+    let endpoint = unsafe { opened::<Endpoint<L>>(fid) };
     errno::long_code(endpoint.with(|guarded, id| guarded.cancel(id, context as usize)))
 }
 
@@ -73,7 +74,7 @@ pub(crate) unsafe extern "C" fn getopt<L: Lock>(
         };
     }
     // SAFETY: this table belongs to endpoints of this kind of lock only.
-    let found = match unsafe { Endpoint::<L>::from_fid(fid.cast()) }.option(name) {
+    let found = match unsafe { opened::<Endpoint<L>>(fid) }.option(name) {
         Ok(found) => found,
         Err(code) => return -code,
     };
@@ -113,7 +114,7 @@ pub(crate) unsafe extern "C" fn setopt<L: Lock>(
     // SAFETY: the value is as long as a number of that kind.
     let value = unsafe { value.cast::<usize>().read_unaligned() };
     // SAFETY: this table belongs to endpoints of this kind of lock only.
-    unsafe { Endpoint::<L>::from_fid(fid.cast()) }.set_option(name, value)
+    unsafe { opened::<Endpoint<L>>(fid) }.set_option(name, value)
 }
 
 /// # Safety
@@ -133,7 +134,7 @@ unsafe fn permit_shared_memory(value: *const c_void, length: usize) -> c_int {
 /// Nothing limits how much is posted but memory; an endpoint that is not enabled takes nothing.
 pub(crate) unsafe extern "C" fn size_left<L: Lock>(endpoint: *mut FidEp) -> isize {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
-    let endpoint = unsafe { Endpoint::<L>::from_fid(endpoint) };
+    let endpoint = unsafe { opened::<Endpoint<L>>(endpoint) };
     let enabled = endpoint.with(|guarded: &mut Guarded, id| guarded.local_address(id));
     match enabled {
         Ok(_) => offer::DEPTH as isize,

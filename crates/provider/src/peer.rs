@@ -30,7 +30,7 @@ use weft_os::at_fork;
 
 use crate::domain::Domain;
 use crate::lock::Lock;
-use crate::object::{hand_out, head, no_bind, no_control, table, take_back};
+use crate::object::{Held, hand_out, head, no_bind, no_control, table, take_back};
 use crate::{errno, host, offer};
 
 /// The owner's queue in the context of fi_cq_open; null without FI_PEER.
@@ -61,7 +61,7 @@ pub unsafe fn queue_owner(flags: u64, context: *const c_void) -> Result<*mut Fid
 #[derive(Debug)]
 pub struct SharedReceives<L> {
     fid: EndpointObject,
-    domain: *const Domain<L>,
+    domain: Held<Domain<L>>,
     owner: *mut FidPeerSrx,
 }
 
@@ -90,7 +90,7 @@ pub unsafe extern "C" fn open<L: Lock>(
     // SAFETY: the contract; the peer's part of the owner's structure is ours to fill.
     let domain = unsafe {
         (*peer.srx).peer_ops = peer_ops::<L>();
-        &*domain.cast::<Domain<L>>()
+        Held::new(domain.cast::<Domain<L>>())
     };
     let opened = SharedReceives {
         fid: EndpointObject {
@@ -108,13 +108,12 @@ pub unsafe extern "C" fn open<L: Lock>(
             atomic: std::ptr::null(),
             collective: std::ptr::null(),
         },
-        domain: &raw const *domain,
+        domain,
         owner: peer.srx,
     };
     // SAFETY: the place is not null and the application's.
     let receives = unsafe { hand_out(opened, receives) };
     at_fork::in_child(receives as usize, disable::<L>);
-    domain.add_child();
     FI_SUCCESS
 }
 
@@ -140,10 +139,9 @@ unsafe extern "C" fn refuse(_: *mut FiPeerRxEntry) -> c_int {
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let receives = fid.cast::<SharedReceives<L>>();
-    // SAFETY: this table belongs to such contexts only; it came from `hand_out`, its domain is
-    // still open, and endpoints know the owner's structure only.
+    // SAFETY: this table belongs to such contexts only; it came from `hand_out`, and
+    // endpoints know the owner's structure only.
     unsafe {
-        (*(*receives).domain).remove_child();
         at_fork::forget(receives as usize, disable::<L>);
         drop(take_back(receives));
     }
@@ -153,15 +151,14 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
 impl<L: Lock> SharedReceives<L> {
     /// The domain it belongs to.
     pub fn domain(&self) -> &Domain<L> {
-        // SAFETY: a domain stays open while it has children, of which this context is one.
-        unsafe { &*self.domain }
+        &self.domain
     }
 
     /// The owner, for one endpoint.
     pub fn import(&self, endpoint: EndpointId) -> Imported {
         Imported {
             owner: self.owner,
-            domain: self.domain.cast(),
+            domain: (&raw const *self.domain).cast(),
             endpoint,
             kept: Vec::new(),
         }

@@ -14,6 +14,7 @@ use weft_fabric_sys::peer::FidPeerCq;
 
 use crate::cq::{self, Queue};
 use crate::lock::Lock;
+use crate::object::opened;
 use crate::{errno, host};
 
 /// Completions that are taken from the endpoint crate at a time. Chosen: a few hundred bytes of
@@ -27,7 +28,7 @@ pub(crate) unsafe extern "C" fn progress<L: Lock>(
     _: usize,
 ) -> isize {
     // SAFETY: this table belongs to queues of this kind of lock only.
-    let queue = unsafe { Queue::<L>::from_fid(queue) };
+    let queue = unsafe { opened::<Queue<L>>(queue) };
     let id = queue.id();
     loop {
         let mut batch: [Option<Completion>; BATCH] = [None; BATCH];

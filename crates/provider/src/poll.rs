@@ -18,14 +18,16 @@ use crate::cq::Queue;
 use crate::domain::Domain;
 use crate::errno;
 use crate::lock::Lock;
-use crate::object::{Dependents, class_of, hand_out, head, no_bind, no_control, table, take_back};
+use crate::object::{
+    Dependents, Held, class_of, hand_out, head, no_bind, no_control, opened, table, take_back,
+};
 
 /// A poll set.
 #[repr(C)]
 #[derive(Debug)]
 pub struct PollSet<L> {
     fid: FidPoll,
-    domain: *const Domain<L>,
+    domain: Held<Domain<L>>,
     members: Mutex<Vec<Member>>,
 }
 
@@ -63,7 +65,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         return -FI_EBADFLAGS;
     }
     // SAFETY: the contract.
-    let domain = unsafe { &*domain.cast::<Domain<L>>() };
+    let domain = unsafe { Held::new(domain.cast::<Domain<L>>()) };
     let opened = PollSet {
         fid: FidPoll {
             fid: head(
@@ -73,26 +75,17 @@ pub unsafe extern "C" fn open<L: Lock>(
             ),
             ops: L::poll_set(),
         },
-        domain: &raw const *domain,
+        domain,
         members: Mutex::default(),
     };
     // SAFETY: the place is not null and the application's.
     unsafe { hand_out(opened, set) };
-    domain.add_child();
     FI_SUCCESS
 }
 
 impl<L: Lock> PollSet<L> {
-    /// # Safety
-    /// `set` must be an open poll set of this kind of lock.
-    unsafe fn from_fid<'a>(set: *mut FidPoll) -> &'a Self {
-        // SAFETY: the contract.
-        unsafe { &*set.cast() }
-    }
-
     fn domain(&self) -> &Domain<L> {
-        // SAFETY: a domain stays open while it has children, of which this set is one.
-        unsafe { &*self.domain }
+        &self.domain
     }
 
     fn members(&self) -> MutexGuard<'_, Vec<Member>> {
@@ -114,7 +107,7 @@ pub(crate) unsafe extern "C" fn poll<L: Lock>(
         return -FI_EINVAL;
     }
     // SAFETY: this table belongs to poll sets of this kind of lock only.
-    let set = unsafe { PollSet::<L>::from_fid(set) };
+    let set = unsafe { opened::<PollSet<L>>(set) };
     let mut found = 0;
     for member in set.members().iter() {
         match set.domain().with(|guarded| guarded.has_event(member.on)) {
@@ -166,7 +159,7 @@ pub(crate) unsafe extern "C" fn add<L: Lock>(
         return -FI_EBADFLAGS;
     }
     // SAFETY: this table belongs to poll sets of this kind of lock only.
-    let set = unsafe { PollSet::<L>::from_fid(set) };
+    let set = unsafe { opened::<PollSet<L>>(set) };
     // SAFETY: an open object of the application.
     match unsafe { member(set, fid) } {
         Ok(member) => {
@@ -190,7 +183,7 @@ pub(crate) unsafe extern "C" fn remove<L: Lock>(
         return -FI_EBADFLAGS;
     }
     // SAFETY: this table belongs to poll sets of this kind of lock only.
-    let mut members = unsafe { PollSet::<L>::from_fid(set) }.members();
+    let mut members = unsafe { opened::<PollSet<L>>(set) }.members();
     let Some(index) = members.iter().position(|known| known.fid == fid) else {
         return -FI_ENOENT;
     };
@@ -200,11 +193,10 @@ pub(crate) unsafe extern "C" fn remove<L: Lock>(
 
 unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     // SAFETY: this table belongs to poll sets of this kind of lock only.
-    let set = unsafe { PollSet::<L>::from_fid(fid.cast()) };
+    let set = unsafe { opened::<PollSet<L>>(fid) };
     set.members()
         .iter()
         .for_each(|member| member.polls().remove());
-    set.domain().remove_child();
     // SAFETY: it came from `hand_out`, and nothing refers to it any more.
     drop(unsafe { take_back(fid.cast::<PollSet<L>>()) });
     FI_SUCCESS

@@ -16,6 +16,7 @@ use weft_fabric_sys::flags::FI_REMOTE_CQ_DATA;
 use crate::endpoint::Endpoint;
 use crate::errno::long_code;
 use crate::lock::Lock;
+use crate::object::opened;
 use crate::offer::PIECES;
 
 /// One piece of the application's memory.
@@ -41,7 +42,7 @@ pub unsafe fn send<L: Lock>(
 ) -> isize {
     // SAFETY: the contract; the endpoint crate does not call back into the domain.
     let ((mut domain, id), payload) =
-        unsafe { (Endpoint::<L>::from_fid(endpoint).enter(), one(piece)) };
+        unsafe { (opened::<Endpoint<L>>(endpoint).enter(), one(piece)) };
     long_code(domain.send(id, FiAddr(to), &send, &payload))
 }
 
@@ -58,7 +59,7 @@ pub unsafe fn inject<L: Lock>(
 ) -> isize {
     // SAFETY: the contract; the endpoint crate does not call back into the domain.
     let ((mut domain, id), payload) =
-        unsafe { (Endpoint::<L>::from_fid(endpoint).enter(), one(piece)) };
+        unsafe { (opened::<Endpoint<L>>(endpoint).enter(), one(piece)) };
     long_code(domain.inject(id, FiAddr(to), &inject, &payload))
 }
 
@@ -69,7 +70,7 @@ pub unsafe fn inject<L: Lock>(
 #[inline(always)]
 pub unsafe fn receive<L: Lock>(endpoint: *mut FidEp, piece: Piece, receive: Receive) -> isize {
     // SAFETY: the contract; the endpoint crate does not call back into the domain.
-    let (mut domain, id) = unsafe { Endpoint::<L>::from_fid(endpoint).enter() };
+    let (mut domain, id) = unsafe { opened::<Endpoint<L>>(endpoint).enter() };
     // SAFETY: the contract.
     long_code(domain.receive_into(id, &receive, || unsafe { one(piece) }))
 }
@@ -87,8 +88,7 @@ pub unsafe fn send_pieces<L: Lock>(
     send: Send,
 ) -> isize {
     // SAFETY: the contract.
-    let (endpoint, payload) =
-        unsafe { (Endpoint::<L>::from_fid(endpoint), several(pieces, count)) };
+    let (endpoint, payload) = unsafe { (opened::<Endpoint<L>>(endpoint), several(pieces, count)) };
     long_code(payload.and_then(|payload| send_payload(endpoint, to, &send, &payload)))
 }
 
@@ -115,7 +115,7 @@ pub unsafe fn receive_pieces<L: Lock>(
     receive: Receive,
 ) -> isize {
     // SAFETY: the contract.
-    let (endpoint, buffer) = unsafe { (Endpoint::<L>::from_fid(endpoint), several(pieces, count)) };
+    let (endpoint, buffer) = unsafe { (opened::<Endpoint<L>>(endpoint), several(pieces, count)) };
     long_code(buffer.and_then(|buffer| receive_buffer(endpoint, &receive, buffer)))
 }
 

@@ -15,6 +15,7 @@ use weft_fabric_sys::rma::{FiMsgRma, FiRmaIov};
 use crate::endpoint::Endpoint;
 use crate::errno::long_code;
 use crate::lock::Lock;
+use crate::object::opened;
 use crate::post::{Piece, data_if_flagged, one, several};
 
 /// The range of a call that names one.
@@ -47,7 +48,7 @@ unsafe fn post_write<L: Lock>(
     payload: &UserBuffer,
 ) -> isize {
     // SAFETY: the contract.
-    let endpoint = unsafe { Endpoint::<L>::from_fid(endpoint) };
+    let endpoint = unsafe { opened::<Endpoint<L>>(endpoint) };
     long_code(endpoint.with(|domain, id| domain.write(id, access, payload)))
 }
 
@@ -60,7 +61,7 @@ unsafe fn post_read<L: Lock>(
     target: UserBuffer,
 ) -> isize {
     // SAFETY: the contract.
-    let endpoint = unsafe { Endpoint::<L>::from_fid(endpoint) };
+    let endpoint = unsafe { opened::<Endpoint<L>>(endpoint) };
     long_code(endpoint.with(|domain, id| domain.read(id, access, target)))
 }
 

@@ -21,7 +21,7 @@ use weft_os::sleep::{WaitSet as Descriptors, wait_readable};
 
 use crate::fabric::Fabric;
 use crate::lock::Unlocked;
-use crate::object::{class_of, hand_out, head, no_bind, table, take_back};
+use crate::object::{Held, class_of, hand_out, head, no_bind, table, take_back};
 use crate::tables::Tables;
 use crate::wait::{Deadline, LONGEST_SLEEP_MS, Pace};
 
@@ -47,7 +47,7 @@ struct Member {
 #[derive(Debug)]
 pub struct WaitSet {
     fid: FidWait,
-    fabric: *const Fabric,
+    fabric: Held<Fabric>,
     members: Mutex<Vec<Member>>,
     /// Readable when any member may have an event.
     descriptors: Descriptors,
@@ -83,7 +83,8 @@ pub unsafe extern "C" fn open(
     let Ok(descriptors) = Descriptors::new() else {
         return -FI_ENOMEM;
     };
-    let fabric = fabric.cast::<Fabric>().cast_const();
+    // SAFETY: the fabric is open (contract).
+    let fabric = unsafe { Held::new(fabric.cast::<Fabric>()) };
     let opened = WaitSet {
         fid: FidWait {
             fid: head(FI_CLASS_WAIT, std::ptr::null_mut(), &FID_OPS),
@@ -93,11 +94,8 @@ pub unsafe extern "C" fn open(
         members: Mutex::default(),
         descriptors,
     };
-    // SAFETY: the place is not null and the application's; the fabric is open.
-    unsafe {
-        hand_out(opened, set);
-        (*fabric).add_child();
-    }
+    // SAFETY: the place is not null and the application's.
+    unsafe { hand_out(opened, set) };
     FI_SUCCESS
 }
 
@@ -124,7 +122,7 @@ impl Membership {
         }
         let set = set.cast::<WaitSet>();
         // SAFETY: the class says what it is, and it is open.
-        if unsafe { &*set }.fabric != fabric {
+        if !std::ptr::eq(&*unsafe { &*set }.fabric, fabric) {
             return Err(FI_EINVAL);
         }
         Ok(Self(Some(set)))
@@ -250,10 +248,7 @@ unsafe extern "C" fn close(fid: *mut Fid) -> c_int {
     if !unsafe { &*set }.members().is_empty() {
         return -FI_EBUSY;
     }
-    // SAFETY: it came from `hand_out`, nothing refers to it any more, and its fabric is still open.
-    unsafe {
-        (*(*set).fabric).remove_child();
-        drop(take_back(set));
-    }
+    // SAFETY: it came from `hand_out`, and nothing refers to it any more.
+    drop(unsafe { take_back(set) });
     FI_SUCCESS
 }
