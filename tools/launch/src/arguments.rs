@@ -28,10 +28,10 @@ use crate::transport::Transport;
 )]
 // structure: allow struct-fields because each is an option, and clap wants them in one place
 pub struct Arguments {
-    /// Number of ranks [default: --ppn if given, else the cores this process may use]
+    /// Number of ranks [default: --ppn if given, else as many as cores that this process may use]
     #[arg(short = 'n', long = "np", value_name = "N")]
     pub ranks: Option<u32>,
-    /// Ranks per host; without hosts this machine holds all of them, so at least N
+    /// Ranks on each host; without hosts, N ranks or more on this machine
     #[arg(long, value_name = "N")]
     pub ppn: Option<u32>,
     /// The hosts and the way to them.
@@ -45,24 +45,22 @@ pub struct Arguments {
     /// (another libfabric provider)
     #[arg(long, value_name = "TRANSPORT", default_value = "weft")]
     pub transport: Transport,
-    /// Whether each rank gets a core of its own: auto (if there are enough), core, none (wise when
-    /// several jobs share the machine)
+    /// When to bind each rank to a core of its own
     #[arg(long, value_enum, default_value_t = CoreBinding::Auto, value_name = "HOW")]
     pub bind: CoreBinding,
-    /// Whether buffers that ranks send become memory that receivers on the same host map and copy
-    /// from directly: shared (when they are sent for the first time), private (never), or auto
-    /// (when they are sent again, where nothing speaks against it)
+    /// Which buffers a rank shares with receivers on its host, so that they copy straight out of
+    /// them
     #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
     pub heap: Heap,
-    /// Set only what makes the MPI use the transport, as for a plain mpirun: no shared heap, and no
+    /// Set only what makes the MPI use the transport, as you would with mpirun: no shared heap, no
     /// rules for collectives
     #[arg(long, conflicts_with = "heap")]
     pub plain: bool,
     /// Let more than 256 ranks share a core
     #[arg(long)]
     pub oversubscribe: bool,
-    /// Run in DIR; other paths of this line that are relative begin there, but for those of --json
-    /// and --hostfile
+    /// Run in DIR; relative paths on this command line begin there, except those of --json and
+    /// --hostfile
     #[arg(long = "wdir", value_name = "DIR")]
     pub folder: Option<PathBuf>,
     /// Put the rank in front of each line of output
@@ -80,10 +78,10 @@ pub struct Arguments {
     /// Print the command with its environment instead of running it
     #[arg(long)]
     pub dry_run: bool,
-    /// Exit with 3 when the program succeeded but no message went through Weft
+    /// Exit with 3 if the program succeeded and no message went through Weft
     #[arg(long)]
     pub require_weft: bool,
-    /// Set a variable for the ranks; wins over what weft run would set
+    /// Set a variable for the ranks, also one that weft run would set
     #[arg(long = "env", value_name = "K=V")]
     pub variables: Vec<Variable>,
     /// The program and its arguments
@@ -102,16 +100,16 @@ pub struct HostArguments {
     /// MPICH has it)
     #[arg(long, value_name = "FILE")]
     pub hostfile: Option<PathBuf>,
-    /// What starts processes on other hosts: ssh, or a program called in the same way [default: the
-    /// MPI's own variable, else ssh]
+    /// The program that starts processes on other hosts, called as ssh is [default: the one that
+    /// the MPI's own variable names, else ssh]
     #[arg(long, value_name = "PROGRAM")]
     pub launcher: Option<OsString>,
-    /// The network interface for all traffic between hosts, or several with commas between, of
-    /// which Weft uses all and what can use one takes the first [default: $FI_WEFT_IFACE, else each
-    /// MPI and Weft choose]
+    /// Network interfaces for all traffic between hosts, separated by commas; Weft uses all of
+    /// them, the MPI and its launcher the first [default: $FI_WEFT_IFACE, else Weft and the MPI
+    /// choose]
     #[arg(long, value_name = "NAME")]
     pub iface: Option<String>,
-    /// End the job when a host has not been heard of for SECONDS
+    /// End the job when a host has been silent for SECONDS
     #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
     pub host_timeout: f64,
 }
@@ -124,40 +122,42 @@ Examples:
   weft run --hosts a,b --ppn 2 -- ./code                  4 ranks on two hosts, started through ssh
   weft run -n 4 --dry-run -- python -m mpi4py.bench ringtest
 
-MPIs are looked for in this order: $WEFT_MPI_PATH (a list of prefixes), \
-.env/mpi/{openmpi,mpich,intel} of the checkout that weft was
-built in, $VIRTUAL_ENV, $PATH, /usr/bin/mpiexec.openmpi, /usr/bin/mpiexec.mpich, $I_MPI_ROOT.
+weft run looks for MPIs in this order: $WEFT_MPI_PATH (a list of prefixes),
+.env/mpi/{openmpi,mpich,intel} of the checkout that weft was built in, $VIRTUAL_ENV, $PATH,
+/usr/bin/mpiexec.openmpi, /usr/bin/mpiexec.mpich, $I_MPI_ROOT.
 
-Exit codes: the program's own, as its MPI's launcher passes it on; 128+signal when weft run was \
-sent it (130 after Ctrl-C);
-124 timed out; 2 wrong usage; 3 Weft not used (--require-weft); 4 a host was lost; 126 program not \
-executable; 127 program
-not found; 1 anything else that kept the job from starting. docs/run.md says more, by MPI.
+It also takes the options of mpirun and mpiexec (-np, -x, -H, -hostfile, -genv and others).
 
-Options as mpirun and mpiexec have them (-np, -x, -H, -hostfile, --oversubscribe, -genv and \
-others) are understood.";
+Exit codes (docs/run.md says more, for each MPI):
+  0 to 255      the program's own, as its MPI's launcher passes it on
+  1             something kept the job from starting
+  2             wrong usage
+  3             no message went through Weft (--require-weft)
+  4             a host was lost
+  124           --timeout ended the job
+  126, 127      the program cannot be executed; there is no such program
+  128+signal    weft run was sent a signal (130 after Ctrl-C)";
 
 /// Whether ranks are bound to cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum CoreBinding {
-    /// When there are at least as many cores as ranks: two ranks on one core while another idles is
-    /// worse than moving about.
+    /// If there are at least as many cores as ranks.
     Auto,
     /// Always; more ranks than cores are refused.
     Core,
-    /// Never.
+    /// Never; best where several jobs share the machine.
     None,
 }
 
 /// Whether buffers that are sent become memory that receivers map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Heap {
-    /// When they are sent again and again, but for programs with an allocator of their own, and for
-    /// what would lose its large pages.
+    /// Buffers that it sends again and again; none in programs with an allocator of their own, and
+    /// none that would lose large pages.
     Auto,
-    /// Never.
+    /// None.
     Private,
-    /// When they are sent for the first time.
+    /// Every buffer, when it is first sent.
     Shared,
 }
 

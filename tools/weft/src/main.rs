@@ -16,7 +16,7 @@ use clap::{Parser, Subcommand};
 use signal_hook::consts::{SIGPIPE, SIGXFSZ};
 use signal_hook::flag;
 
-/// Carries the messages of unmodified MPI programs, and runs, measures and checks them
+/// Runs unmodified MPI programs faster: Weft carries their messages
 #[derive(Debug, Parser)]
 #[command(name = "weft", version, after_help = EXAMPLES, arg_required_else_help = true)]
 struct Command {
@@ -26,7 +26,7 @@ struct Command {
 
 #[derive(Debug, Subcommand)]
 enum Tool {
-    /// Run an MPI program on this machine or on several over Weft
+    /// Run an MPI program over Weft, on this machine or on several
     #[command(disable_help_flag = true)]
     Run(Words),
     /// What weft run starts on the other hosts of a job
@@ -35,19 +35,19 @@ enum Tool {
     /// What weft run has ranks of MPICH started by
     #[command(hide = true, disable_help_flag = true)]
     Bind(Words),
-    /// Measure latency, bandwidth and collectives, and compare MPIs and transports
+    /// Measure latency, bandwidth, collectives and files; compare MPIs and transports
     #[command(disable_help_flag = true)]
     Bench(Words),
-    /// Check what keeps Weft from working or from being fast here, and say how to fix it
+    /// Find what keeps Weft from working, or from being fast, on this machine; say how to fix it
     #[command(disable_help_flag = true)]
     Doctor(Words),
-    /// Simulate the protocol between nodes on thousands of hosts: incast, permutation, failures
+    /// Simulate the protocol between hosts, on thousands of them: incast, permutation, failures
     #[command(disable_help_flag = true)]
     Sim(Words),
-    /// Send random messages under faults, for as long as you like, and check every one of them
+    /// Test Weft: send random messages under faults, for as long as you like, and check each
     #[command(disable_help_flag = true)]
     Soak(Words),
-    /// Show what the jobs of this user on this machine carry at present
+    /// Watch your running jobs on this machine: messages and bytes by process and remote
     #[command(disable_help_flag = true)]
     Top(Words),
     /// Show the version, the MPIs found, the machine, and every parameter
