@@ -17,7 +17,8 @@ measure() {
     cargo run --release --locked --quiet -p weft-shm --example crowd 0
     [ "$quick" = no ] || return 0
     printf '\nMemory of a node; aim: at most 512 MiB resident\n'
-    cargo test --release --locked --quiet -p weft-shm --test crowd -- --ignored --nocapture 2>&1 | grep -E 'resident|panicked|KiB'
+    cargo test --release --locked --quiet -p weft-shm --test crowd -- --ignored --nocapture 2>&1 |
+        grep -E 'resident|panicked|KiB'
 }
 
 if [ -n "${1:-}" ]; then

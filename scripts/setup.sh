@@ -49,7 +49,8 @@ need_packages() {
     local log
     log=$(mktemp)
     apt_get "$log" update || die "apt-get update failed"
-    apt_get "$log" install -y --no-install-recommends "${missing[@]}" || die "apt-get install failed: ${missing[*]}"
+    apt_get "$log" install -y --no-install-recommends "${missing[@]}" ||
+        die "apt-get install failed: ${missing[*]}"
     rm -f "$log"
 }
 
@@ -102,11 +103,13 @@ need_rust() {
 # need_mpi NAME: .env/mpi/NAME holds what scripts/mpi/NAME.txt pins.
 need_mpi() {
     local name=$1 folder=.env/mpi/$1 wanted=scripts/mpi/$1.txt
-    if cmp -s "$wanted" "$folder/installed.txt" && "$folder/bin/python" -c '' 2>/dev/null; then return 0; fi
+    if cmp -s "$wanted" "$folder/installed.txt" &&
+        "$folder/bin/python" -c '' 2>/dev/null; then return 0; fi
     say "installing $(grep -v '^#' "$wanted" | tr '\n' ' ')into $folder"
     rm -rf "$folder"
     mkdir -p "${folder%/*}"
-    python3 -m venv "$folder" || die "python3 -m venv failed. On Debian: apt-get install python3-venv"
+    python3 -m venv "$folder" ||
+        die "python3 -m venv failed. On Debian: apt-get install python3-venv"
     retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install --retries 5 --timeout 60 \
         --only-binary :all: -r "$wanted" || die "pip could not install $wanted"
     cp "$wanted" "$folder/installed.txt"
@@ -123,7 +126,8 @@ need_mpi4py_source() {
     rm -rf .env/src/incoming
     mkdir -p .env/src/incoming
     retry .env/mpi/openmpi/bin/python -m pip --disable-pip-version-check --no-input --quiet download --retries 5 --timeout 60 \
-        --no-deps --no-binary mpi4py "mpi4py==$version" -d .env/src/incoming || die "pip could not download mpi4py $version's source"
+        --no-deps --no-binary mpi4py "mpi4py==$version" -d .env/src/incoming ||
+            die "pip could not download mpi4py $version's source"
     tar -xzf ".env/src/incoming/mpi4py-$version.tar.gz" -C .env/src
     rm -rf .env/src/incoming
 }
@@ -134,7 +138,8 @@ need_tool() {
     [ "$(cat "$folder/installed.txt" 2>/dev/null)" = "$version" ] && return 0
     say "installing $package $version into $folder"
     rm -rf "$folder"
-    python3 -m venv "$folder" || die "python3 -m venv failed. On Debian: apt-get install python3-venv"
+    python3 -m venv "$folder" ||
+        die "python3 -m venv failed. On Debian: apt-get install python3-venv"
     retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install --retries 5 --timeout 60 \
         "$package==$version" || die "pip could not install $package $version"
     printf '%s\n' "$version" >"$folder/installed.txt"
@@ -164,7 +169,8 @@ python_packages() {
 case $tier in
 build) packages=("${build_packages[@]}") ;;
 demo) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_packages) ;;
-test) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}"; python_packages) ;;
+test) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}";
+    python_packages) ;;
 *) say "usage: scripts/setup.sh build|demo|test"; exit 2 ;;
 esac
 

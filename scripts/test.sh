@@ -53,5 +53,6 @@ for suite in tests/*/run.sh; do
 done
 
 mkdir -p report
-printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped" | tee report/test-summary.txt
+printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped" |
+    tee report/test-summary.txt
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

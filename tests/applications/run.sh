@@ -13,7 +13,8 @@ weft=$(realpath "${WEFT:-dist/bin/weft}")
 agrees() {
     local program=$1 file=$2 figure=$3 rest=("${@:4}") shown="$1${4:+ $4 $5}"
     if ! command -v "$file" >/dev/null; then skip "$program" "it is not installed"; return; fi
-    if ! command -v mpiexec.openmpi >/dev/null; then skip "$program" "it needs Debian's Open MPI, which is not installed"; return; fi
+    if ! command -v mpiexec.openmpi >/dev/null; then
+        skip "$program" "it needs Debian's Open MPI, which is not installed"; return; fi
     if TMPDIR=$work "$weft" bench app "$program" --quick --rounds 1 --transports weft,native --timeout 200 --json "${rest[@]}" >"$work/rows" 2>"$work/talk"; then
         ok "$shown runs over weft and native and agrees"
     else

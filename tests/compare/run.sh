@@ -135,10 +135,12 @@ interrupted() {
     [ "$status" = 130 ] || { echo "exit code $status instead of 130"; return 1; }
     [ "$before" -lt 16 ] || { echo "all was measured before it was interrupted"; return 1; }
     grep -q -- '--resume' "$work/first" || { echo 'it does not say how to go on'; return 1; }
-    if ! [ -s "$out/index.html" ] || ! [ -s "$out/summary.json" ]; then echo 'no report of what was measured'; return 1; fi
+    if ! [ -s "$out/index.html" ] ||
+        ! [ -s "$out/summary.json" ]; then echo 'no report of what was measured'; return 1; fi
     head -n "$(wc -l <"$out/runs.jsonl")" "$out/runs.jsonl" >"$work/kept"
     exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 8 --out "$out" --resume || return 1
-    [ "$(head -n "$(wc -l <"$work/kept")" "$out/runs.jsonl")" = "$(cat "$work/kept")" ] || { echo 'what was measured before changed'; return 1; }
+    [ "$(head -n "$(wc -l <"$work/kept")" "$out/runs.jsonl")" = "$(cat "$work/kept")" ] ||
+        { echo 'what was measured before changed'; return 1; }
     once "$out" 8
 }
 check 'an interrupted comparison shows what it has, and --resume finishes it, each run counted once' interrupted
@@ -176,7 +178,8 @@ gone() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:[[:space:]]*Z' "/proc/$1
 ranks_of() {
     local child
     for child in $(cat "/proc/$1/task/$1/children" 2>/dev/null); do
-        if tr '\0' ' ' <"/proc/$child/cmdline" 2>/dev/null | grep -q "^$WEFT bench latency"; then echo "$child"; fi
+        if tr '\0' ' ' <"/proc/$child/cmdline" 2>/dev/null |
+            grep -q "^$WEFT bench latency"; then echo "$child"; fi
         ranks_of "$child"
     done
 }

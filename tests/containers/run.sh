@@ -14,8 +14,10 @@ ROOT=$PWD WEFT=${WEFT:-$PWD/dist/bin/weft} wanted=("$@")
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
 confine=$work/confine
-gcc -Wall -O2 -o "$confine" tests/containers/confine.c && gcc -Wall -O2 -DPRELOAD -shared -fPIC -o "$work/closed.so" tests/containers/confine.c ||
-    { echo 'not ok - tests/containers/confine.c does not build'; echo '0 passed, 1 failed, 0 skipped'; exit 1; }
+gcc -Wall -O2 -o "$confine" tests/containers/confine.c &&
+    gcc -Wall -O2 -DPRELOAD -shared -fPIC -o "$work/closed.so" tests/containers/confine.c ||
+    { echo 'not ok - tests/containers/confine.c does not build';
+        echo '0 passed, 1 failed, 0 skipped'; exit 1; }
 
 # A container's environment: what surrounds the whole job, and what surrounds each rank. Both are
 # functions that run their words.
@@ -53,7 +55,8 @@ environment() {
             status=$?
             case $ways in
             !*) grep 'through Weft (' "$work/out" | grep -q "${ways#!}" && status=1 ;;
-            ?*) [[ $bench == alltoall* ]] || grep 'through Weft (' "$work/out" | grep -q "$ways" || status=1 ;;
+            ?*) [[ $bench == alltoall* ]] || grep 'through Weft (' "$work/out" | grep -q "$ways" ||
+                status=1 ;;
             esac
             report $status "$name: ${bench%% *}, $mpi"
         done
@@ -119,7 +122,8 @@ doctor less-than-a-region less_than_a_region '' 'address space' fail 'ulimit -v'
 little_memory() {
     local group=/sys/fs/cgroup/memory/weft-test-$$ status
     [ -d /sys/fs/cgroup/memory ] || group=/sys/fs/cgroup/weft-test-$$
-    mkdir "$group" && echo $((200 << 20)) >"$group/memory.limit_in_bytes" || { echo 'the memory control group cannot be written' >&2; return 1; }
+    mkdir "$group" && echo $((200 << 20)) >"$group/memory.limit_in_bytes" ||
+        { echo 'the memory control group cannot be written' >&2; return 1; }
     (echo "$BASHPID" >"$group/cgroup.procs" && exec "$@")
     status=$?
     rmdir "$group"

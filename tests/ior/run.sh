@@ -23,10 +23,12 @@ alone() { timeout 200 "$WEFT" bench ior "$@" >out 2>err; }
 # as a parser of IOR would.
 published() {
     ior 4 "$1" -r -w -v -F -o=S@S@S -b=8m -i=1 -t=2m -a=POSIX --posix.odirect &&
-        has '^IOR-4[^:]*: MPI Coordinated Test of Parallel I/O$' && has '^access +: file-per-process$' &&
+        has '^IOR-4[^:]*: MPI Coordinated Test of Parallel I/O$' &&
+            has '^access +: file-per-process$' &&
         awk '$1 == "write" && NF == 11 && $5 == "8192" && $2 > 0 { w = 1 } $1 == "read" && NF == 11 && $2 > 0 { r = 1 }
              $1 == "write" && NF == 27 && $11 == "NA" && $23 == 8388608 { s = 1 } END { exit !(w && r && s) }' out &&
-        has '^remove +- ' && has '^Max Write: [0-9.]+ MiB/sec \([0-9.]+ MB/sec\)$' && has '^Finished +: ' && [ -z "$(ls S.* 2>/dev/null)" ]
+        has '^remove +- ' && has '^Max Write: [0-9.]+ MiB/sec \([0-9.]+ MB/sec\)$' &&
+            has '^Finished +: ' && [ -z "$(ls S.* 2>/dev/null)" ]
 }
 for mpi in openmpi mpich intel; do
     published "$mpi"
@@ -35,7 +37,8 @@ done
 
 if [ -x "$PARSER" ]; then
     # The public package ior-parser reads the text and finds what was asked for and measured.
-    ior 2 mpich -r -w -v -F -o=S -b=8m -t=2m -i=3 && "$PARSER" --json out >parsed && python3 - <<'EOF' >>err 2>&1
+    ior 2 mpich -r -w -v -F -o=S -b=8m -t=2m -i=3 && "$PARSER" --json out >parsed &&
+        python3 - <<'EOF' >>err 2>&1
 import json
 found = json.load(open("parsed"))
 text = json.dumps(found)
@@ -72,7 +75,8 @@ assert found["tests"][0]["Parameters"]["numTasks"] == 3
 EOF
 verdict "a shared file in random order comes back right, and JSON has IOR's keys" $?
 
-ior 2 mpich -w -k -F -b 64k -t 8k -o kept && ior 2 mpich -r -R -C -Q 1 -k -F -b 64k -t 8k -o kept -O summaryFormat=CSV &&
+ior 2 mpich -w -k -F -b 64k -t 8k -o kept &&
+    ior 2 mpich -r -R -C -Q 1 -k -F -b 64k -t 8k -o kept -O summaryFormat=CSV &&
     [ "$(grep -c '^read,' out)" = 1 ]
 verdict "what one run kept another reads, each task its neighbour's" $?
 
@@ -96,7 +100,8 @@ printf 'IOR START\nblockSize=64k\ntransferSize=8k\nfilePerProc=1\nRUN\nsegmentCo
 ior 2 mpich -f script && [ "$(grep -c '^write ' out)" = 4 ]
 verdict "a script runs each of its tests" $?
 
-alone -w -D 1 -b 16g -t 4k -o slow -O stoneWallingWearOut=0 && awk '$1 == "write" && NF == 27 && $11 == 1 && $12 < 16384 { found = 1 } END { exit !found }' out
+alone -w -D 1 -b 16g -t 4k -o slow -O stoneWallingWearOut=0 &&
+    awk '$1 == "write" && NF == 27 && $11 == 1 && $12 < 16384 { found = 1 } END { exit !found }' out
 verdict "a deadline ends a write, and the summary counts what was written" $?
 
 timeout 100 "$WEFT" bench ior -w -b 64k -t 8k -o full >/dev/full 2>err

@@ -81,7 +81,8 @@ works_under() {
 group_with() {
     local above file=memory.max
     above=/sys/fs/cgroup$(sed -n 's/^0:://p' /proc/self/cgroup)
-    if grep -q ':memory:' /proc/self/cgroup; then above=/sys/fs/cgroup/memory file=memory.limit_in_bytes; fi
+    if grep -q ':memory:' /proc/self/cgroup; then above=/sys/fs/cgroup/memory \
+        file=memory.limit_in_bytes; fi
     GROUP=$above/weft-limits-$$
     if ! mkdir "$GROUP" 2>/dev/null || ! echo "$1" 2>/dev/null >"$GROUP/$file"; then
         rmdir "$GROUP" 2>/dev/null

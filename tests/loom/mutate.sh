@@ -10,7 +10,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}/mutations")
-git ls-files -z | grep -zvE '^(docs|tests/(mpi|report))/' | tar --null -T - -cf - | tar -xf - -C "$work"
+git ls-files -z | grep -zvE '^(docs|tests/(mpi|report))/' | tar --null -T - -cf - |
+    tar -xf - -C "$work"
 seen=0 unseen=0
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
 # Mistakes show after few switches between threads; models that hold end sooner so.

@@ -41,7 +41,8 @@ IFS=, read -ra EVERY <<<"$every"
 
 for mpi in openmpi mpich intel; do
     mdtest 4 "$mpi" -n 21 -z 2 -b 2 -i 3 -w 100 -e 100 -X -N 1 -d all &&
-        has '^4 tasks, 84 files/directories$' && has '^Nodemap: 1111$' && read_rates "${EVERY[@]}" && [ -z "$(ls -A all)" ]
+        has '^4 tasks, 84 files/directories$' && has '^Nodemap: 1111$' &&
+            read_rates "${EVERY[@]}" && [ -z "$(ls -A all)" ]
     status=$?
     if [ "$status" != 0 ] && has 'not here' err; then
         skip "$mpi" "it is not installed"
@@ -57,12 +58,15 @@ mdtest 3 mpich -I 5 -z 1 -b 3 -L -u -F -w 3901 -e 3901 -X -y -R7 -d a@b@c -i 2 -
 verdict "a tree for each task in three places, files in leaves alone, with times" $?
 
 mdtest 2 mpich -C -n 6 -F -w 64 -d kept && [ "$(find kept -name 'file.mdtest.*' | sort | tail -1)" = kept/test-dir.0-0/mdtest_tree.0/file.mdtest.1.5 ] &&
-    mdtest 2 mpich -T -E -n 6 -F -w 64 -e 64 -X -d kept && read_rates 'File stat' 'File read' && has '^   File creation +0.000'
+    mdtest 2 mpich -T -E -n 6 -F -w 64 -e 64 -X -d kept && read_rates 'File stat' 'File read' &&
+        has '^   File creation +0.000'
 verdict "what one run keeps another looks at" $?
 
-printf 'X' | dd of=kept/test-dir.0-0/mdtest_tree.0/file.mdtest.1.3 bs=1 seek=20 conv=notrunc status=none
+printf 'X' |
+    dd of=kept/test-dir.0-0/mdtest_tree.0/file.mdtest.1.3 bs=1 seek=20 conv=notrunc status=none
 mdtest 2 mpich -E -n 6 -F -w 64 -e 64 -X -d kept
-[ $? = 1 ] && has 'file.mdtest.1.3 differs from what was written, first at byte 20' err && has '^   File read +[1-9]'
+[ $? = 1 ] && has 'file.mdtest.1.3 differs from what was written, first at byte 20' err &&
+    has '^   File read +[1-9]'
 verdict "a changed byte is found where it is, exit code 1" $?
 
 mdtest 2 mpich -C -n 6 -F -d kept
@@ -73,10 +77,12 @@ mdtest 2 mpich -r -n 6 -F -d kept && [ -z "$(ls -A kept)" ]
 verdict "-r removes what a run kept" $?
 
 alone -T -n 3 -d missing
-[ $? = 1 ] && has 'cannot stat missing/.*create it first' err && has '^SUMMARY rate: \(of 0 iterations\)$'
+[ $? = 1 ] && has 'cannot stat missing/.*create it first' err &&
+    has '^SUMMARY rate: \(of 0 iterations\)$'
 verdict "missing items are told with what to do, exit code 1" $?
 
-mdtest 3 mpich -n 4 -F -S -w 16 -e 16 -X -d same && [ -z "$(ls -A same)" ] && mdtest 3 mpich -n 4 -c -u -t -d first && [ -z "$(ls -A first)" ] &&
+mdtest 3 mpich -n 4 -F -S -w 16 -e 16 -X -d same && [ -z "$(ls -A same)" ] &&
+    mdtest 3 mpich -n 4 -c -u -t -d first && [ -z "$(ls -A first)" ] &&
     mdtest 4 mpich -n 4 -f 2 -l 4 -s 2 -d some && has '^2 tasks, 8 f' && has '^4 tasks, 16 f'
 verdict "shared files, one task that makes all, and runs with fewer tasks" $?
 
@@ -117,8 +123,10 @@ if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     # shellcheck disable=SC2016 # expanded inside
     unshare -m bash -c 'mkdir small && mount -t tmpfs -o size=4m none small && exec timeout 200 "$1" run -n 2 --mpi mpich --transport native -- \
         "$1" bench mdtest -v -n 50 -w 100k -e 1k -d small' _ "$WEFT" >out 2>err
-    [ $? = 1 ] && has 'No space left on device.*make room' err && has 'stopped in iteration 0' err &&
-        has '^V-1:   Directory removal ' && has '^   Directory creation +[1-9]' && has '^   File creation +0.000'
+    [ $? = 1 ] && has 'No space left on device.*make room' err &&
+        has 'stopped in iteration 0' err &&
+        has '^V-1:   Directory removal ' && has '^   Directory creation +[1-9]' &&
+            has '^   File creation +0.000'
     verdict "a full disk ends the run on all ranks, and what was measured is printed, exit code 1" $?
 else
     skip "a full disk" "needs root and mount namespaces"
@@ -140,7 +148,8 @@ done
 kill -9 "$victim"
 wait "$run"
 status=$?
-[ "$status" != 0 ] && [ "$status" != 124 ] && has '^V-1:   Tree creation ' && nobody_runs '-n 100000000 -d killed'
+[ "$status" != 0 ] && [ "$status" != 124 ] && has '^V-1:   Tree creation ' &&
+    nobody_runs '-n 100000000 -d killed'
 verdict "a killed rank ends the run with an error, and what was measured before is printed" $?
 
 summary

@@ -131,7 +131,8 @@ LEFT_PATIENCE=${LEFT_PATIENCE:-15}
 # left_processes: says so when ranks are still there that long after their launcher ended.
 left_processes() {
     local left='' until=$((SECONDS + LEFT_PATIENCE))
-    while left=$(case_processes) && [ -n "$left" ] && [ "$SECONDS" -lt "$until" ]; do sleep 0.2; done
+    while left=$(case_processes) && [ -n "$left" ] &&
+        [ "$SECONDS" -lt "$until" ]; do sleep 0.2; done
     [ -n "$left" ] || return 0
     printf '; %s processes left: %s' "$(wc -w <<<"$left")" "$(for id in $left; do tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null | cut -c 1-60; echo; done | paste -sd, -)"
 }
@@ -149,7 +150,8 @@ shared_memory_names() { find /dev/shm -mindepth 1 -user "$(id -un)" 2>/dev/null 
 left_shared_memory() {
     local name left=()
     while read -r name; do
-        if [ -z "$name" ] || [ -d "$name" ] || grep -qsF "$name" /proc/[0-9]*/maps; then continue; fi
+        if [ -z "$name" ] || [ -d "$name" ] ||
+            grep -qsF "$name" /proc/[0-9]*/maps; then continue; fi
         left+=("$name")
     done < <(comm -13 <(printf '%s\n' "$1") <(shared_memory_names))
     [ ${#left[@]} -eq 0 ] || printf '; left in /dev/shm: %s' "${left[*]}"

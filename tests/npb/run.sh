@@ -19,8 +19,10 @@ kernel() {
 # is_right KERNEL RANKS: whether the output has NPB's layout, and says that the published values
 # came out.
 is_right() {
-    has "^ NAS Parallel Benchmarks 3\.4 -- $1 Benchmark$" && has "^ $1 Benchmark Completed\.$" && has "^ Total processes = +$2$" &&
-        has '^ Verification    = +SUCCESSFUL$' && has '^ Time in seconds = +[0-9]+\.[0-9]+$' && has '^ Mop/s total     = +[0-9]+\.[0-9]+$'
+    has "^ NAS Parallel Benchmarks 3\.4 -- $1 Benchmark$" && has "^ $1 Benchmark Completed\.$" &&
+        has "^ Total processes = +$2$" &&
+        has '^ Verification    = +SUCCESSFUL$' && has '^ Time in seconds = +[0-9]+\.[0-9]+$' &&
+            has '^ Mop/s total     = +[0-9]+\.[0-9]+$'
 }
 
 for name in ft is; do
@@ -39,13 +41,16 @@ for name in ft is; do
         verdict "$mpi over Weft: $name of class W has the published results" $?
     done
 done
-kernel 2 weft openmpi ft --class S && [ "$(grep -c '^ T = *[1-6]     Checksum = *[0-9.]*D+02 *[0-9.]*D+02$' out)" = 6 ]
+kernel 2 weft openmpi ft --class S &&
+    [ "$(grep -c '^ T = *[1-6]     Checksum = *[0-9.]*D+02 *[0-9.]*D+02$' out)" = 6 ]
 verdict "ft prints a checksum for each step" $?
 
 kernel 2 weft openmpi is --class A && is_right IS 2
 verdict "is of class A has the published results" $?
 
-kernel 2 native mpich ft --json --repeat 3 && [ "$(grep -c '"type":"row".*"verified":true' out)" = 3 ] && [ "$(grep -c '"type":"header"' out)" = 1 ]
+kernel 2 native mpich ft --json --repeat 3 &&
+    [ "$(grep -c '"type":"row".*"verified":true' out)" = 3 ] &&
+        [ "$(grep -c '"type":"header"' out)" = 1 ]
 verdict "JSON has a header and a line for each run" $?
 
 kernel 3 native mpich is

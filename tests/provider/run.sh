@@ -62,10 +62,12 @@ check_pingpong() {
         read -r endpoint form route <<<"$way"
         FI_WEFT_ROUTE=$route FI_WEFT_TRUST_NETWORK=1 timeout 200 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c >"$work/server" 2>&1 &
         server=$!
-        listens "$server" 47592 || not_ok "${name}_server_starts" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
+        listens "$server" 47592 ||
+            not_ok "${name}_server_starts" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
         expect "${name}_runs_over_the_provider ($form, route $route)" '^1m +200 +=200' \
             env FI_WEFT_ROUTE="$route" FI_WEFT_TRUST_NETWORK=1 timeout 200 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c 127.0.0.1
-        wait "$server" || not_ok "${name}_server_ends_well" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
+        wait "$server" ||
+            not_ok "${name}_server_ends_well" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
     done
 }
 

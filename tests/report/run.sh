@@ -53,7 +53,8 @@ rendered() {
     limits "native" 0.5
     "$weft" bench compare --render --out "$work" --thresholds "$work/limits.json" >/dev/null 2>"$work/talk"
     code=$?
-    if [ "$code" = 1 ] && grep -q 'worse than allowed: openmpi over weft: latency, 2 ranks' "$work/talk"; then
+    if [ "$code" = 1 ] &&
+        grep -q 'worse than allowed: openmpi over weft: latency, 2 ranks' "$work/talk"; then
         ok 'a crossed threshold is named, and the exit code is 1'
     else
         not_ok "a crossed threshold is named, and the exit code is 1: it is $code"
@@ -73,7 +74,8 @@ browse() {
         'not ok - '*) not_ok "${line#not ok - }" ;;
         *) printf '%s\n' "$line" ;;
         esac
-    done < <(timeout 300 python3 tests/report/browser.py "$1" "$shots" 2>&1 || echo "not ok - the browser checks end with status $?")
+    done < <(timeout 300 python3 tests/report/browser.py "$1" "$shots" 2>&1 ||
+        echo "not ok - the browser checks end with status $?")
 }
 
 if [ $# = 1 ]; then

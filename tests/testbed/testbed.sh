@@ -53,7 +53,8 @@ cmd_check() {
     for tool in ip tc nft unshare nsenter taskset python3; do
         command -v "$tool" >/dev/null || { echo "$tool is not installed (Debian: apt install iproute2 nftables util-linux python3)"; return 1; }
     done
-    unshare --net --uts --ipc --mount --pid --fork true 2>/dev/null || { echo 'this machine does not let root make namespaces'; return 1; }
+    unshare --net --uts --ipc --mount --pid --fork true 2>/dev/null ||
+        { echo 'this machine does not let root make namespaces'; return 1; }
     unshare --net nft 'add table inet probe; add chain inet probe c { type filter hook forward priority 0; };
         add rule inet probe c numgen random mod 10000 < 1 drop' 2>/dev/null || { echo 'the kernel has no nf_tables, or not its numgen'; return 1; }
     # shellcheck disable=SC2016 # the inner shell expands
@@ -88,7 +89,8 @@ make_switch() {
 # processors_of H: this machine's processors, dealt out to the hosts, so that one that polls takes
 # no time from another where there are enough, and every program sees how many it really has.
 processors_of() {
-    taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' | while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done |
+    taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
+        while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done |
         awk -v h="$1" -v hosts="$HOSTS" '{ all[NR - 1] = $1 }
             END { for (i = h % NR; i < NR; i += hosts) list = list (list == "" ? "" : ",") all[i]; print list }'
 }
@@ -107,7 +109,8 @@ make_host() {
     echo $! >"$DIR/$name.holder"
     local inner=''
     for _ in $(seq 3000); do
-        [ -S "$DIR/$name.socket" ] && inner=$(cat "/proc/$!/task/$!/children" 2>/dev/null) && [ -n "$inner" ] && break
+        [ -S "$DIR/$name.socket" ] && inner=$(cat "/proc/$!/task/$!/children" 2>/dev/null) &&
+            [ -n "$inner" ] && break
         kill -0 $! 2>/dev/null || break
         sleep 0.02
     done
@@ -169,7 +172,8 @@ cmd_up() {
     while [ $# -gt 0 ]; do
         case $1 in
         --direct) DIRECT=yes; shift; continue ;;
-        --hosts | --paths | --cables | --rate | --mtu | --owner) [ $# -gt 1 ] || die "$1 needs a value" ;;
+        --hosts | --paths | --cables | --rate | --mtu | --owner) [ $# -gt 1 ] ||
+            die "$1 needs a value" ;;
         *) die "unknown option $1; see the head of $0" ;;
         esac
         case $1 in
@@ -316,7 +320,8 @@ cmd_down() {
 host_of() {
     local name=$1
     if [[ $name =~ ^[0-9]+$ ]]; then name=$(host_name "$name"); fi
-    grep -qx -- "$name" "$DIR/names" || die "there is no host '$1' in $NAME; there are: $(tr '\n' ' ' <"$DIR/names")"
+    grep -qx -- "$name" "$DIR/names" ||
+        die "there is no host '$1' in $NAME; there are: $(tr '\n' ' ' <"$DIR/names")"
     echo "$name"
 }
 
@@ -338,19 +343,22 @@ paths_of() {
     fi
     [ -n "$all" ] || die "$NAME has no paths (it was made with --direct)"
     if [ "$1" = all ]; then echo "$all"; return; fi
-    grep -qx -- "$1" <<<"$all" || die "there is no path '$1' in $NAME; there are: $(tr '\n' ' ' <<<"$all")and all"
+    grep -qx -- "$1" <<<"$all" ||
+        die "there is no path '$1' in $NAME; there are: $(tr '\n' ' ' <<<"$all")and all"
     echo "$1"
 }
 
 cmd_loss() {
     local p s rule list
     list=$(paths_of "$1")
-    awk -v p="$2" 'BEGIN { exit !(p ~ /^[0-9.]+$/ && p >= 0 && p <= 100) }' || die "loss is '$2'; it must be a percentage from 0 to 100"
+    awk -v p="$2" 'BEGIN { exit !(p ~ /^[0-9.]+$/ && p >= 0 && p <= 100) }' ||
+        die "loss is '$2'; it must be a percentage from 0 to 100"
     for p in $list; do
         for s in $(ends_of_paths); do
             forget_rules "$s" "$(side_of_paths) \"$(device_of "$p")\""
             rule=$(awk -v p="$2" 'BEGIN { n = int(p * 10000 + 0.5); if (n >= 1000000) print "counter drop"; else if (n > 0) printf "numgen random mod 1000000 < %d counter drop", n }')
-            [ -z "$rule" ] || in_ns "$s" nft "add rule inet weft fault $(side_of_paths) $(device_of "$p") $rule"
+            [ -z "$rule" ] ||
+                in_ns "$s" nft "add rule inet weft fault $(side_of_paths) $(device_of "$p") $rule"
         done
     done
 }
@@ -358,7 +366,8 @@ cmd_loss() {
 # forget_rules SWITCH TEXT: removes the rules that contain the text.
 forget_rules() {
     local handle
-    for handle in $(in_ns "$1" nft -a list chain inet weft fault | sed -n "s/.*$2 .*# handle //p"); do
+    for handle in $(in_ns "$1" nft -a list chain inet weft fault |
+        sed -n "s/.*$2 .*# handle //p"); do
         in_ns "$1" nft delete rule inet weft fault handle "$handle"
     done
 }
@@ -369,7 +378,8 @@ set_rate() {
     device=$(device_of "$1")
     for s in $(ends_of_paths); do
         in_ns "$s" tc qdisc del dev "$device" root 2>/dev/null || true
-        [ "$2" = none ] || in_ns "$s" tc qdisc add dev "$device" root tbf rate "$2" burst 128kb latency 5ms
+        [ "$2" = none ] ||
+            in_ns "$s" tc qdisc add dev "$device" root tbf rate "$2" burst 128kb latency 5ms
     done
 }
 
@@ -427,16 +437,20 @@ up) shift; cmd_up "$@"; exit ;;
 '' | -h | --help) sed -n '3,41s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 NAME=$1 DIR=$STATE/$1
-if ! [[ $NAME =~ ^wt-[A-Za-z0-9]+$ ]] || ! [ -d "$DIR" ]; then die "there is no testbed '$NAME'; \`up\` prints the name"; fi
+if ! [[ $NAME =~ ^wt-[A-Za-z0-9]+$ ]] ||
+    ! [ -d "$DIR" ]; then die "there is no testbed '$NAME'; \`up\` prints the name"; fi
 shift
 case ${1:-} in
 down) cmd_down ;;
 hosts) cat "$DIR/names" ;;
-address) name=$(host_of "${2:-}"); if [ "${3:-4}" = 6 ]; then address6 "${name:1}"; else address4 "${name:1}"; fi ;;
+address) name=$(host_of "${2:-}");
+    if [ "${3:-4}" = 6 ]; then address6 "${name:1}"; else address4 "${name:1}"; fi ;;
 agent) echo "$DIR/agent" ;;
 counts | fragments) "cmd_$1" ;;
-host | isolate | join | kill) [ $# -ge 2 ] || die "$1 needs a host"; verb=$1; shift; "cmd_$verb" "$@" ;;
+host | isolate | join | kill) [ $# -ge 2 ] ||
+    die "$1 needs a host"; verb=$1; shift; "cmd_$verb" "$@" ;;
 blackhole) cmd_loss "${2:-}" 100 ;;
-loss | rate | mtu) [ $# -ge 3 ] || die "$1 needs a path and a value"; verb=$1; shift; "cmd_$verb" "$@" ;;
+loss | rate | mtu) [ $# -ge 3 ] ||
+    die "$1 needs a path and a value"; verb=$1; shift; "cmd_$verb" "$@" ;;
 *) die "unknown verb '${1:-}'; see the head of $0" ;;
 esac

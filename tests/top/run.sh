@@ -34,7 +34,8 @@ fi
 "$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 400 -- "$WEFT" bench latency -m 8:8 -i 100000000 >"$work/job" 2>&1 &
 job=$!
 for _ in $(seq 400); do
-    grep -q "weft/" /proc/net/unix && "$WEFT" top --once --json --interval 0.1 | grep -q '"route": "shm"' && break
+    grep -q "weft/" /proc/net/unix && "$WEFT" top --once --json --interval 0.1 |
+        grep -q '"route": "shm"' && break
     sleep 0.1
 done
 
@@ -57,7 +58,8 @@ for row in rows[:2]:
 PYTHON
 }
 check 'JSON names both ranks, their remotes and rates' json
-text() { "$WEFT" top --once --interval 0.3 | tee "$work/text"; grep -q 'shm' "$work/text" && grep -q 'inline' "$work/text"; }
+text() { "$WEFT" top --once --interval 0.3 | tee "$work/text"; grep -q 'shm' "$work/text" &&
+    grep -q 'inline' "$work/text"; }
 check 'text shows them too' text
 pipe() { "$WEFT" top --once --interval 0.1 | head -n 1 | grep -q 'weft top: [0-9]* endpoints'; }
 check 'a reader that leaves early is no failure' pipe
@@ -71,7 +73,8 @@ both_ways() {
         sleep 0.1
     done
     grep -A 9 'Choices of the jobs' "$work/info"
-    "$WEFT" top --once --interval 0.1 | grep '1M to .* both ways by' && grep -q '[0-9] weft .*1M to .* both ways by' "$work/info"
+    "$WEFT" top --once --interval 0.1 | grep '1M to .* both ways by' &&
+        grep -q '[0-9] weft .*1M to .* both ways by' "$work/info"
 }
 check 'weft info and weft top show which way was chosen for both directions' both_ways
 kill "$both" 2>/dev/null
@@ -104,7 +107,9 @@ assert any(flow["sent_bytes_per_s"] > 1e5 for row in busy for flow in row["flows
 PYTHON
 }
 check 'a remote over the network has a round trip, a window, paths and rates' network
-rows() { "$WEFT" top --once --interval 0.3 | tee "$work/text"; grep -qE 'srd .*rtt .*window .*paths [0-9]+/[0-9]+' "$work/text" && grep -q 'srd datagrams' "$work/text"; }
+rows() { "$WEFT" top --once --interval 0.3 |
+    tee "$work/text"; grep -qE 'srd .*rtt .*window .*paths [0-9]+/[0-9]+' "$work/text" &&
+        grep -q 'srd datagrams' "$work/text"; }
 check 'text shows that too' rows
 kill "$far" 2>/dev/null
 wait "$far" 2>/dev/null

@@ -24,7 +24,8 @@ bench_run() {
     # One verdict at least for each benchmark, and no row without one below a header that promises
     # it.
     found=$(awk '/^# Size.*Validation/ { new = 1 } new && /Pass$/ { n++; new = 0 } END { print n + 0 }' "$out")
-    [ "$found" -ge "$wanted" ] || { echo "$found of $wanted benchmarks say that their data were checked"; return 1; }
+    [ "$found" -ge "$wanted" ] ||
+        { echo "$found of $wanted benchmarks say that their data were checked"; return 1; }
 }
 
 BENCH_COLLECTIVES=barrier,bcast,gather,gatherv,scatter,scatterv,allgather,allgatherv,alltoall,alltoallv,alltoallw,reduce,allreduce
@@ -45,7 +46,8 @@ bench_whole_set() {
     local persistent=$BENCH_COLLECTIVES
     # Intel MPI 2021.18 delivers nothing when a persistent gather, scatter or allgather is started a
     # second time, also from C.
-    [ "$mpi" = intel ] && persistent=$(sed "s/,gather,/,/; s/,scatter,/,/; s/,allgather,/,/" <<<"$persistent")
+    [ "$mpi" = intel ] &&
+        persistent=$(sed "s/,gather,/,/; s/,scatter,/,/; s/,allgather,/,/" <<<"$persistent")
     BENCH_NAME='persistent collectives' bench_case "$mpi" 3 "$(with '' _persistent "$persistent")" "${short[@]}"
     local between=allgather,allgatherv,alltoall,alltoallv,alltoallw
     BENCH_NAME='neighbourhood collectives' bench_case "$mpi" 4 "$(with neighbor_ '' "$between"),$(with ineighbor_ '' "$between")" "${short[@]}" -N cart:2:1
@@ -92,7 +94,8 @@ bench_finds_wrong_data() {
     mpicc.openmpi -shared -fPIC -O1 -o "$liar" tests/mpi/input/liar.c || return 1
     for benchmark in latency bw latency_persistent bcast ibcast allreduce put_latency get_latency acc_latency; do
         CASE_TRANSPORT=native exits 1 'Fail$' weft_run debian-openmpi 2 60 env WEFT_MPI_LIBRARY="$liar" \
-            "$WEFT" bench "$benchmark" -c -m 64:64 -i 3 -x 1 || { echo "$benchmark believed it"; return 1; }
+            "$WEFT" bench "$benchmark" -c -m 64:64 -i 3 -x 1 ||
+                { echo "$benchmark believed it"; return 1; }
     done
 }
 
@@ -100,14 +103,16 @@ bench_finds_wrong_data() {
 bench_keeps_rows_of_a_killed_job() {
     local out=$WORK/killed.out job rank
     : >"$out"
-    (weft_run debian-openmpi 2 60 "$WEFT" bench hello,latency -m 1:1 -i 2000000000 >"$out" 2>&1; echo "status $?" >>"$out") &
+    (weft_run debian-openmpi 2 60 "$WEFT" bench hello,latency -m 1:1 -i 2000000000 >"$out" 2>&1;
+        echo "status $?" >>"$out") &
     job=$!
     for _ in $(seq 100); do
         grep -q 'This is a test' "$out" && break
         sleep 0.1
     done
     for rank in $(case_processes); do
-        if tr '\0' ' ' <"/proc/$rank/cmdline" | grep -q "^$WEFT bench hello"; then kill -KILL "$rank" && break; fi
+        if tr '\0' ' ' <"/proc/$rank/cmdline" |
+            grep -q "^$WEFT bench hello"; then kill -KILL "$rank" && break; fi
     done
     wait "$job"
     cat "$out"
@@ -135,10 +140,12 @@ bench_read_by_ramble() {
         *) options+=(-m 8:64) ;;
         esac
         CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" "${options[@]}" >"$out" || return 1
-        python3 "$ROOT/tests/mpi/input/ramble.py" "$kind" "$out" 2 || { echo "$benchmark is not read:"; cat "$out"; return 1; }
+        python3 "$ROOT/tests/mpi/input/ramble.py" "$kind" "$out" 2 ||
+            { echo "$benchmark is not read:"; cat "$out"; return 1; }
         case $kind in hello | init) continue ;; esac
         CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" "${options[@]}" -z >"$out" || return 1
-        python3 "$ROOT/tests/mpi/input/ramble.py" "tail_$kind" "$out" 2 || { echo "$benchmark -z is not read:"; cat "$out"; return 1; }
+        python3 "$ROOT/tests/mpi/input/ramble.py" "tail_$kind" "$out" 2 ||
+            { echo "$benchmark -z is not read:"; cat "$out"; return 1; }
     done
 }
 

@@ -21,7 +21,8 @@ ends_with() {
     echo "weft run ${options[*]} -- ends $*: $status"
     [ "$status" = "$code" ] || { echo "exit code $status instead of $code"; return 1; }
     # A crash, a time limit and Ctrl-C are no fault of Weft's.
-    if grep -qE '^weft: warning|weft doctor' "$WORK/ends"; then echo 'this is blamed on Weft'; return 1; fi
+    if grep -qE '^weft: warning|weft doctor' "$WORK/ends"; then
+        echo 'this is blamed on Weft'; return 1; fi
 }
 
 # The table of docs/run.md. Hydra (MPICH) gives the number of a signal, Intel's Hydra 255 for all
@@ -32,8 +33,10 @@ ends_have_their_codes() {
     mpich) killed=9 crashed=11 ;;
     intel) early=255 killed=255 crashed=255 ;;
     esac
-    ends_with 0 "$mpi" -- code 0 && ends_with 7 "$mpi" -- code 7 && ends_with "$early" "$mpi" -- early 7 &&
-        ends_with 5 "$mpi" -- abort 5 && ends_with "$killed" "$mpi" -- signal 9 && ends_with "$crashed" "$mpi" -- signal 11
+    ends_with 0 "$mpi" -- code 0 && ends_with 7 "$mpi" -- code 7 &&
+        ends_with "$early" "$mpi" -- early 7 &&
+        ends_with 5 "$mpi" -- abort 5 && ends_with "$killed" "$mpi" -- signal 9 &&
+            ends_with "$crashed" "$mpi" -- signal 11
 }
 
 # ended_by SIGNAL CODE MPI HOW: the signal goes to weft run alone, once all ranks run.
@@ -45,11 +48,13 @@ ended_by() {
     runner=$!
     until [ -e "$WORK/ready" ] || ! kill -0 "$runner" 2>/dev/null; do sleep 0.1; done
     for process in $(case_processes); do
-        tr '\0' ' ' 2>/dev/null <"/proc/$process/cmdline" | grep -q "^$WEFT run" && kill "-$name" "$process"
+        tr '\0' ' ' 2>/dev/null <"/proc/$process/cmdline" | grep -q "^$WEFT run" &&
+            kill "-$name" "$process"
     done
     wait "$runner"
     status=$?
-    grep -q "^weft: the job was ended by SIG$name" "$WORK/ends" || { echo "nothing says that SIG$name ended it"; return 1; }
+    grep -q "^weft: the job was ended by SIG$name" "$WORK/ends" ||
+        { echo "nothing says that SIG$name ended it"; return 1; }
     return $status
 }
 
@@ -65,13 +70,15 @@ time_limit_holds() {
     process=$?
     kill -KILL "${hogs[@]}"
     cat "$WORK/ends"
-    [ "$process" = 124 ] && grep -q 'ended after 4 seconds' "$WORK/ends" && ! grep -q 'warning' "$WORK/ends"
+    [ "$process" = 124 ] && grep -q 'ended after 4 seconds' "$WORK/ends" &&
+        ! grep -q 'warning' "$WORK/ends"
 }
 
 # All ranks close at once: what they say must not be lost where the reader waits for a processor.
 every_rank_is_counted() {
     local mpi=$1 json=$WORK/counted.json
-    "$WEFT" run -n 64 --mpi "$mpi" --timeout 100 --json "$json" -- "$(ends_program "$mpi")" code 0 || return 1
+    "$WEFT" run -n 64 --mpi "$mpi" --timeout 100 --json "$json" -- "$(ends_program "$mpi")" code 0 \
+        || return 1
     python3 - "$json" <<'PYTHON'
 import json, sys
 record = json.load(open(sys.argv[1]))
@@ -90,7 +97,8 @@ a_closed_pipe_is_quiet() {
     status=${PIPESTATUS[0]}
     cat "$WORK/ends"
     echo "status $status"
-    ! grep -qE 'panicked|core dumped' "$WORK/ends" && [ "$status" != 0 ] && [ "$status" != 134 ] && [ "$status" != 124 ]
+    ! grep -qE 'panicked|core dumped' "$WORK/ends" && [ "$status" != 0 ] && [ "$status" != 134 ] &&
+        [ "$status" != 124 ]
 }
 
 ends_suite() {

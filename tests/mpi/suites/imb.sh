@@ -13,9 +13,11 @@ IMB_BENCHMARKS=(Allgather Allgatherv Allreduce Alltoall Alltoallv Barrier Bcast 
 imb_is_whole() {
     local benchmark
     for benchmark in "${IMB_BENCHMARKS[@]}"; do
-        grep -q "^# Benchmarking $benchmark *\$" "$1" || { echo "IMB-MPI1 printed no table for $benchmark"; return 1; }
+        grep -q "^# Benchmarking $benchmark *\$" "$1" ||
+            { echo "IMB-MPI1 printed no table for $benchmark"; return 1; }
     done
-    grep -q '^# All processes entering MPI_Finalize' "$1" || { echo 'IMB-MPI1 did not reach its end'; return 1; }
+    grep -q '^# All processes entering MPI_Finalize' "$1" ||
+        { echo 'IMB-MPI1 did not reach its end'; return 1; }
 }
 
 imb_run() {
@@ -40,9 +42,11 @@ imb_remote_run() {
     cat "$out"
     [ "$status" = 0 ] || return "$status"
     for benchmark in "${IMB_REMOTE[@]}"; do
-        grep -q "^# Benchmarking $benchmark *\$" "$out" || { echo "IMB-RMA printed no table for $benchmark"; return 1; }
+        grep -q "^# Benchmarking $benchmark *\$" "$out" ||
+            { echo "IMB-RMA printed no table for $benchmark"; return 1; }
     done
-    grep -q '^# All processes entering MPI_Finalize' "$out" || { echo 'IMB-RMA did not reach its end'; return 1; }
+    grep -q '^# All processes entering MPI_Finalize' "$out" ||
+        { echo 'IMB-RMA did not reach its end'; return 1; }
 }
 
 # imb_other_run MPI RANKS SECONDS PROGRAM BENCHMARK...: a program of the collection, some of its
@@ -56,9 +60,11 @@ imb_other_run() {
     cat "$out"
     [ "$status" = 0 ] || return "$status"
     for benchmark in "$@"; do
-        grep -q "^# Benchmarking $benchmark *\$" "$out" || { echo "$program printed no table for $benchmark"; return 1; }
+        grep -q "^# Benchmarking $benchmark *\$" "$out" ||
+            { echo "$program printed no table for $benchmark"; return 1; }
     done
-    grep -q '^# All processes entering MPI_Finalize' "$out" || { echo "$program did not reach its end"; return 1; }
+    grep -q '^# All processes entering MPI_Finalize' "$out" ||
+        { echo "$program did not reach its end"; return 1; }
 }
 
 IMB_NONBLOCKING=(Ibcast Iallgather Igather Iscatter Ialltoall Ireduce Iallreduce Ibarrier)
@@ -76,10 +82,12 @@ imb_threads_run() {
         "${benchmarks[@]}" -thread_level multiple -count 1,1024 -repeat 20 >"$out" 2>&1
     local status=$?
     cat "$out"
-    rm -f /dev/shm/__KMP_REGISTERED_LIB_* # LLVM's OpenMP leaves these where a program ends without unloading it
+    rm -f /dev/shm/__KMP_REGISTERED_LIB_* \
+        # LLVM's OpenMP leaves these where a program ends without unloading it
     [ "$status" = 0 ] || return "$status"
     for benchmark in "${benchmarks[@]}"; do
-        grep -qi "^# Benchmarking $benchmark *\$" "$out" || { echo "IMB-MT printed no table for $benchmark"; return 1; }
+        grep -qi "^# Benchmarking $benchmark *\$" "$out" ||
+            { echo "IMB-MT printed no table for $benchmark"; return 1; }
     done
 }
 
@@ -104,7 +112,8 @@ imb_extended_run() {
     cat "$out"
     [ "$status" = 0 ] || return "$status"
     for benchmark in Window Unidir_Get Unidir_Put Bidir_Get Bidir_Put Accumulate; do
-        grep -q "^# Benchmarking $benchmark *\$" "$out" || { echo "IMB-EXT printed no table for $benchmark"; return 1; }
+        grep -q "^# Benchmarking $benchmark *\$" "$out" ||
+            { echo "IMB-EXT printed no table for $benchmark"; return 1; }
     done
 }
 
@@ -139,12 +148,16 @@ imb_suite() {
     if [ "$FULL" = yes ]; then largest8=20; fi
     for mpi in intel mpich; do
         mpi_is_here "$mpi" "imb on $mpi" || continue
-        [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] || { skip_case "imb on $mpi" 'IMB-MPI1 comes with impi-devel, which is not installed'; continue; }
+        [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] ||
+            { skip_case "imb on $mpi" 'IMB-MPI1 comes with impi-devel, which is not installed';
+                continue; }
         run_case "imb whole, 2 ranks, $mpi" 120 imb_run "$mpi" 2 120 "$largest2"
         run_case "imb whole, 8 ranks, $mpi" 180 imb_run "$mpi" 8 180 "$largest8"
         imb_others "$mpi"
-        [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] && run_case "imb one-sided, 2 ranks, $mpi" 120 imb_remote_run "$mpi" 2 120
-        [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] && run_case "imb one-sided, 4 ranks, $mpi" 120 imb_remote_run "$mpi" 4 120
+        [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] &&
+            run_case "imb one-sided, 2 ranks, $mpi" 120 imb_remote_run "$mpi" 2 120
+        [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] &&
+            run_case "imb one-sided, 4 ranks, $mpi" 120 imb_remote_run "$mpi" 4 120
         [ "$TRANSPORT" = weft ] || continue
         run_case "imb one-sided, 2 ranks, $mpi, by datagrams" 120 by_datagrams imb_remote_run "$mpi" 2 120
         run_case "imb nonblocking, 4 ranks, $mpi, by datagrams" 120 by_datagrams imb_other_run "$mpi" 4 120 IMB-NBC "${IMB_NONBLOCKING[@]}"

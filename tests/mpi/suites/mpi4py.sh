@@ -45,7 +45,8 @@ mpi4py_run() {
     [ "$status" = 0 ] || return "$status"
     # An empty selection would pass as well: every rank must have run its hundreds.
     local full
-    full=$(grep -oE 'Ran [0-9]{3,} tests' "$out" | wc -l) # ranks write at the same time: two may stand on one line
+    full=$(grep -oE 'Ran [0-9]{3,} tests' "$out" |
+        wc -l) # ranks write at the same time: two may stand on one line
     [ "$full" = "$ranks" ] || { echo "only $full of $ranks ranks ran hundreds of tests"; return 1; }
 }
 

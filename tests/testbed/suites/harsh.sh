@@ -24,14 +24,17 @@ make_harsh() {
 # struck TABLE: how many packets the switches have changed or doubled.
 struck() {
     local s
-    for s in 0 1; do nsenter --net="/run/netns/$BED-s$s" nft list table "$@"; done | grep -E '@th|dup to' |
+    for s in 0 1; do nsenter --net="/run/netns/$BED-s$s" nft list table "$@"; done |
+        grep -E '@th|dup to' |
         sed -n 's/.*counter packets \([0-9]*\) .*/\1/p' | awk '{ sum += $1 } END { print sum + 0 }'
 }
 
 survives() {
     local mpi=$1 changed doubled
-    job a0,b1 60 "$mpi" --ppn 2 --require-weft -- "$WEFT" bench alltoall -c -m 1:65536 -i 5 -x 1 || return 1
-    job a0,b1 60 "$mpi" --ppn 1 --require-weft -- "$WEFT" bench bw -c -m 1048576:1048576 -i 1 -x 0 || return 1
+    job a0,b1 60 "$mpi" --ppn 2 --require-weft -- "$WEFT" bench alltoall -c -m 1:65536 -i 5 -x 1 ||
+        return 1
+    job a0,b1 60 "$mpi" --ppn 1 --require-weft -- "$WEFT" bench bw -c -m 1048576:1048576 -i 1 -x 0 \
+        || return 1
     changed=$(struck inet weft) doubled=$(struck ip doubled)
     echo "$changed datagrams were changed, $doubled doubled"
     [ "$changed" -gt 20 ] && [ "$doubled" -gt 20 ]
@@ -101,7 +104,8 @@ a_host_that_is_gone_is_an_error() {
     : >"$WORK/gone"
     FI_WEFT_DEAD_AFTER=2 job a0,b1 60 "$mpi" --ppn 1 --require-weft --host-timeout 50 -- "$ROOT/.env/mpi/$mpi/bin/python" "$LOGS/cut_off.py" >"$WORK/gone" 2>&1 &
     job=$!
-    waits_for "$WORK/gone" 'is under way' 2 40 && begin=$EPOCHREALTIME && bed isolate b1 && waits_for "$WORK/gone" 'Connection reset by peer' 1 30
+    waits_for "$WORK/gone" 'is under way' 2 40 && begin=$EPOCHREALTIME && bed isolate b1 &&
+        waits_for "$WORK/gone" 'Connection reset by peer' 1 30
     status=$?
     took=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%d", 1000 * (b - a) }')
     bed join b1
@@ -133,14 +137,17 @@ PYTHON
 
 two_that_are_stopped_go_on() {
     local mpi=$1 folder=$LOGS/stopped job first second
-    rm -rf "$folder" && mkdir -p "$folder" && stopped_program >"$folder/program.py" && : >"$WORK/stopped"
+    rm -rf "$folder" && mkdir -p "$folder" && stopped_program >"$folder/program.py" &&
+        : >"$WORK/stopped"
     FI_WEFT_DEAD_AFTER=1 job a0,b1 60 "$mpi" --ppn 1 --require-weft -- "$ROOT/.env/mpi/$mpi/bin/python" "$folder/program.py" "$folder" >"$WORK/stopped" 2>&1 &
     job=$!
-    until [ -s "$folder/pid-0" ] && [ -s "$folder/pid-1" ]; do sleep 0.1; kill -0 $job || { cat "$WORK/stopped"; return 1; }; done
+    until [ -s "$folder/pid-0" ] && [ -s "$folder/pid-1" ]; do sleep 0.1; kill -0 $job ||
+        { cat "$WORK/stopped"; return 1; }; done
     first=$(cat "$folder/pid-0") second=$(cat "$folder/pid-1")
     sleep 0.5
     bed host b1 kill -STOP "$second" && sleep 0.2 && bed host a0 kill -STOP "$first" && sleep 2.5 &&
-        bed host a0 kill -CONT "$first" && sleep 0.3 && bed host b1 kill -CONT "$second" && sleep 0.5 && touch "$folder/over"
+        bed host a0 kill -CONT "$first" && sleep 0.3 && bed host b1 kill -CONT "$second" &&
+            sleep 0.5 && touch "$folder/over"
     wait $job
     local status=$?
     cat "$WORK/stopped"
@@ -156,7 +163,8 @@ started_again() {
     waits_for "$WORK/client" 'client is there' 1 40 || return 1
     again_on "$host" first server 1 "$there" 7000 "$here" 7001 "${@:2}"
     server=$!
-    waits_for "$WORK/first" 'is under way' 1 40 && bed host "$host" kill -KILL "$(cat "$WORK/first.pid")"
+    waits_for "$WORK/first" 'is under way' 1 40 &&
+        bed host "$host" kill -KILL "$(cat "$WORK/first.pid")"
     wait $server
     again_on "$host" second server 2 "$there" 7000 "$here" 7001 "${@:2}"
     server=$!
@@ -175,7 +183,8 @@ started_again() {
 }
 
 harsh_suite() {
-    if [ "$TRANSPORT" != weft ]; then skip_case 'harsh' "these are Weft's, not those of $TRANSPORT"; return; fi
+    if [ "$TRANSPORT" != weft ]; then
+        skip_case 'harsh' "these are Weft's, not those of $TRANSPORT"; return; fi
     new_testbed || { skip_case 'harsh' 'the testbed could not be made'; return; }
     started_again
     mpi_is_here mpich 'harsh on mpich' || { remove_testbeds; return; }
@@ -183,7 +192,9 @@ harsh_suite() {
     run_case 'harsh: two that are stopped for longer than death takes go on, mpich' 70 two_that_are_stopped_go_on mpich
     run_case 'harsh: nobody looks for a second and a half, mpich' 70 nobody_looks mpich
     run_case 'harsh: 64 processes meet at once, mpich' 110 crowd_meets mpich
-    make_harsh || { skip_case 'harsh: changed and doubled' 'the kernel cannot double packets (nft_dup)'; remove_testbeds; return; }
+    make_harsh ||
+        { skip_case 'harsh: changed and doubled' 'the kernel cannot double packets (nft_dup)';
+            remove_testbeds; return; }
     run_case 'harsh: changed, doubled, overtaken and lost, mpich' 130 survives mpich
     remove_testbeds
 }

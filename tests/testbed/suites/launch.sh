@@ -32,7 +32,8 @@ a_key_travels_unseen() {
         sh -c 'echo "$FI_WEFT_JOB_KEY $WEFT_TEST_WORD"; sleep 2' >"$WORK/out" &
     local runner=$! seen=''
     while kill -0 "$runner" 2>/dev/null; do
-        seen+=$(grep -lsz "$key" /proc/[0-9]*/cmdline | while read -r file; do tr '\0' ' ' <"$file" 2>/dev/null | grep -v '^grep '; done)
+        seen+=$(grep -lsz "$key" /proc/[0-9]*/cmdline |
+            while read -r file; do tr '\0' ' ' <"$file" 2>/dev/null | grep -v '^grep '; done)
         sleep 0.1
     done
     wait "$runner" || return 1
@@ -132,7 +133,8 @@ in_the_middle() {
     local runner=$! begin=$SECONDS
     until [ -e "$WORK/here-a0" ] && [ -e "$WORK/here-b1" ]; do
         sleep 0.1
-        kill -0 "$runner" 2>/dev/null && [ $((SECONDS - begin)) -lt 55 ] || { echo 'the ranks did not start'; return 1; }
+        kill -0 "$runner" 2>/dev/null && [ $((SECONDS - begin)) -lt 55 ] ||
+            { echo 'the ranks did not start'; return 1; }
     done
     sleep 0.5
     "$@"
@@ -165,7 +167,8 @@ who_ignores_the_end_is_killed() {
 one_machine_binds_nobody_to_a_core_of_another() {
     launched a0,b1 "$1" --bind auto -n 2 -- sh -c 'grep Cpus_allowed_list /proc/self/status' >"$WORK/out" || return 1
     cat "$WORK/out"
-    [ "$(nproc)" = 1 ] || [ "$(sort -u "$WORK/out" | wc -l)" = 2 ] || { echo 'both ranks have the same core'; return 1; }
+    [ "$(nproc)" = 1 ] || [ "$(sort -u "$WORK/out" | wc -l)" = 2 ] ||
+        { echo 'both ranks have the same core'; return 1; }
     refused 2 'a0 and b1 are one machine' --hosts a0,b1 --bind core -- hostname
 }
 
@@ -200,7 +203,8 @@ refused() {
     text=$(bed host a0 "$WEFT" run --launcher "$AGENT" --mpi mpich --transport tcp -n 2 "$@" 2>&1)
     status=$?
     echo "$text"
-    [ "$status" = "$code" ] && [[ $text == *"$words"* ]] || { echo "'$*' ended with $status and does not say '$words'"; return 1; }
+    [ "$status" = "$code" ] && [[ $text == *"$words"* ]] ||
+        { echo "'$*' ended with $status and does not say '$words'"; return 1; }
 }
 
 mistakes_are_named() {

@@ -45,7 +45,8 @@ only_the_named_one() {
 
 the_doctor_names_both() {
     bed host a0 "$WEFT" doctor >"$WORK/doctor"
-    grep -E 'address +10\.77\.0\.2 \(eth0\) and 10\.79\.1\.1 \(eth1\)' "$WORK/doctor" || { cat "$WORK/doctor"; return 1; }
+    grep -E 'address +10\.77\.0\.2 \(eth0\) and 10\.79\.1\.1 \(eth1\)' "$WORK/doctor" ||
+        { cat "$WORK/doctor"; return 1; }
     FI_WEFT_IFACE=eth0,eth9 bed host a0 "$WEFT" doctor >"$WORK/doctor"
     grep -A 2 'FI_WEFT_IFACE' "$WORK/doctor" | grep -q 'eth1'
 }
@@ -60,7 +61,8 @@ breaking() {
     begin1=$(carried 1) begin2=$(carried 2)
     stream "$mpi" 8 >"$WORK/stream" 2>&1 &
     local job=$!
-    until [ $(($(carried 1) - begin1)) -gt 20000000 ] && [ $(($(carried 2) - begin2)) -gt 20000000 ]; do
+    until [ $(($(carried 1) - begin1)) -gt 20000000 ] &&
+        [ $(($(carried 2) - begin2)) -gt 20000000 ]; do
         kill -0 $job 2>/dev/null || break
         sleep 0.05
     done
@@ -81,7 +83,8 @@ a_cut_cable_is_no_error() {
     # The kernel forgets IPv6 addresses of a link that is down.
     bed host a0 ip addr add fd79:0:0:1::1/64 dev eth1 nodad 2>/dev/null
     [ "$status" = 0 ] || return "$status"
-    [ $(($(carried 1) - at1)) -gt 50000000 ] || { echo 'the cut came too late to show anything'; return 1; }
+    [ $(($(carried 1) - at1)) -gt 50000000 ] ||
+        { echo 'the cut came too late to show anything'; return 1; }
 }
 
 # Over the first one the hosts' launchers talk too; they bear this for ten seconds.
@@ -143,12 +146,14 @@ a_cable_that_swallows_what_is_long() {
     bed loss 2 0
     [ $status = 0 ] || return $status
     read -r first second <<<"$SENT"
-    [ "$first" -gt $((second * 2)) ] || { echo 'the cable that swallows was used all the same'; return 1; }
+    [ "$first" -gt $((second * 2)) ] ||
+        { echo 'the cable that swallows was used all the same'; return 1; }
 }
 
 links_suite() {
     new_testbed --cables 2 || { skip_case 'links' 'the testbed could not be made'; return; }
-    if [ "$TRANSPORT" != weft ]; then skip_case 'links' "they are Weft's, not those of $TRANSPORT"; return; fi
+    if [ "$TRANSPORT" != weft ]; then
+        skip_case 'links' "they are Weft's, not those of $TRANSPORT"; return; fi
     local mpi
     run_case 'links: the doctor names both interfaces, and those that there are' 20 the_doctor_names_both
     for mpi in mpich openmpi; do

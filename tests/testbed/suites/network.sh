@@ -53,7 +53,8 @@ every_path_is_used() {
         bed counts >"$WORK/after"
         cat "$WORK/after"
         [ "$arrived" = 800 ] || { echo "$arrived of 800 arrived at $address"; return 1; }
-        [ "$(used_paths "$WORK/before" "$WORK/after" 100)" = 4 ] || { echo "not every path carried 100 of 800 to $address"; return 1; }
+        [ "$(used_paths "$WORK/before" "$WORK/after" 100)" = 4 ] ||
+            { echo "not every path carried 100 of 800 to $address"; return 1; }
     done
 }
 
@@ -66,7 +67,8 @@ loss_loses() {
     bed loss all 0
     echo "$arrived of 2000 arrived"
     [ "$arrived" -gt 1700 ] && [ "$arrived" -lt 1900 ] || return 1
-    [ "$(datagrams 0 1 "$(bed address 1)" 500)" = 500 ] || { echo 'some are lost after healing'; return 1; }
+    [ "$(datagrams 0 1 "$(bed address 1)" 500)" = 500 ] ||
+        { echo 'some are lost after healing'; return 1; }
 }
 
 a_black_hole_swallows_its_path_alone() {
@@ -129,7 +131,8 @@ sys.exit(mtu != 1500)' "$(bed address 1)"
 }
 
 hosts_are_apart() {
-    [ "$(bed host 0 hostname) $(bed host 1 hostname)" = 'a0 b1' ] || { echo 'hosts do not have their names'; return 1; }
+    [ "$(bed host 0 hostname) $(bed host 1 hostname)" = 'a0 b1' ] ||
+        { echo 'hosts do not have their names'; return 1; }
     bed host 0 touch /dev/shm/mark
     bed host 1 test ! -e /dev/shm/mark || { echo 'two hosts share /dev/shm'; return 1; }
     bed host 0 rm /dev/shm/mark
@@ -139,20 +142,23 @@ hosts_are_apart() {
         <"$WORK/held" >"$WORK/holder" &
     exec 8>"$WORK/held"
     until grep -q bound "$WORK/holder"; do sleep 0.05; kill -0 $! || return 1; done
-    bed host 1 python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("\0mark")' || { echo 'two hosts share abstract sockets'; return 1; }
+    bed host 1 python3 -c 'import socket; socket.socket(socket.AF_UNIX).bind("\0mark")' ||
+        { echo 'two hosts share abstract sockets'; return 1; }
     exec 8>&-
     wait $!
     bed host 1 sh -c 'exit 7'
     [ $? = 7 ] || { echo 'an exit code was lost'; return 1; }
     bed host 0 "$AGENT" -x -o Some=thing b1 'hostname; exit 5' >"$WORK/agent"
-    [ $? = 5 ] && [ "$(cat "$WORK/agent")" = b1 ] || { echo 'the agent lost an exit code or output'; return 1; }
+    [ $? = 5 ] && [ "$(cat "$WORK/agent")" = b1 ] ||
+        { echo 'the agent lost an exit code or output'; return 1; }
 }
 
 # Another one beside it, and nothing of it is left.
 testbeds_stand_side_by_side() {
     local other left
     other=$("$TESTBED" up --owner $$ --direct) || return 1
-    "$TESTBED" "$other" host 0 "$("$TESTBED" "$other" agent)" b1 hostname || { "$TESTBED" "$other" down; return 1; }
+    "$TESTBED" "$other" host 0 "$("$TESTBED" "$other" agent)" b1 hostname ||
+        { "$TESTBED" "$other" down; return 1; }
     bed host 0 "$AGENT" b1 true || return 1
     "$TESTBED" "$other" host 1 sleep 97 &
     sleep 0.3
@@ -171,8 +177,11 @@ mistaken() {
 }
 
 mistakes_are_named() {
-    mistaken 'from 1 to 64' -- up --paths 0 && mistaken 'unknown option' -- up --speed 1 && mistaken "no testbed 'wt-x'" -- wt-x down &&
-        mistaken "no path '9'" -- "$BED" loss 9 1 && mistaken 'from 0 to 100' -- "$BED" loss 1 101 && mistaken "no host '7'" -- "$BED" host 7 true
+    mistaken 'from 1 to 64' -- up --paths 0 && mistaken 'unknown option' -- up --speed 1 &&
+        mistaken "no testbed 'wt-x'" -- wt-x down &&
+        mistaken "no path '9'" -- "$BED" loss 9 1 &&
+            mistaken 'from 0 to 100' -- "$BED" loss 1 101 &&
+                mistaken "no host '7'" -- "$BED" host 7 true
 }
 
 network_suite() {

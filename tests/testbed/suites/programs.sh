@@ -26,7 +26,8 @@ hosts_bench() {
     status=$?
     cat "$out"
     [ "$status" = 0 ] || return "$status"
-    tail -n 1 "$out" | grep -q 'Pass$' || { echo 'no row says that its data were checked'; return 1; }
+    tail -n 1 "$out" | grep -q 'Pass$' ||
+        { echo 'no row says that its data were checked'; return 1; }
 }
 
 hosts_imb() {
@@ -37,9 +38,11 @@ hosts_imb() {
     cat "$out"
     [ "$status" = 0 ] || return "$status"
     for benchmark in "$@"; do
-        grep -q "^# Benchmarking $benchmark *\$" "$out" || { echo "IMB-MPI1 printed no table for $benchmark"; return 1; }
+        grep -q "^# Benchmarking $benchmark *\$" "$out" ||
+            { echo "IMB-MPI1 printed no table for $benchmark"; return 1; }
     done
-    grep -q '^# All processes entering MPI_Finalize' "$out" || { echo 'IMB-MPI1 did not reach its end'; return 1; }
+    grep -q '^# All processes entering MPI_Finalize' "$out" ||
+        { echo 'IMB-MPI1 did not reach its end'; return 1; }
 }
 
 # hosts_mpi4py MPI MODULE: one module of mpi4py's own tests; tests/mpi/suites/mpi4py.sh says what is
@@ -126,7 +129,8 @@ programs_on() {
     done
     for mpi in intel mpich; do
         has_mpi "$mpi" && wants "$mpi" || continue
-        [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] || { skip_case "imb, $what, $mpi" 'IMB-MPI1 is not installed'; continue; }
+        [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] ||
+            { skip_case "imb, $what, $mpi" 'IMB-MPI1 is not installed'; continue; }
         [ "$FULL" = yes ] || [ "$mpi" = intel ] || continue
         run_case "imb, $what, $mpi" 110 hosts_imb "$mpi" "${imb[@]}"
     done
@@ -160,7 +164,8 @@ programs_suite() {
         if mpi_is_here mpich '4 hosts on mpich'; then
             run_case 'bench allreduce, 4 hosts, mpich' 60 hosts_bench mpich allreduce -c -m 4:16384 -i 3 -x 1
             # IMB-MPI1 comes with Intel MPI.
-            [ ! -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] || run_case 'imb, 4 hosts, mpich' 110 hosts_imb mpich PingPong Sendrecv Allreduce
+            [ ! -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] ||
+                run_case 'imb, 4 hosts, mpich' 110 hosts_imb mpich PingPong Sendrecv Allreduce
             run_case 'mpi4py test_p2p_obj_matched, 4 hosts, mpich' 290 hosts_mpi4py mpich p2p_obj_matched
         fi
     fi
