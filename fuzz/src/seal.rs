@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Target: a guard that is given anything. It lets in what a member of its job has made, and
+//! Target: a protection that is given anything. It lets in what a member of its job has made, and
 //! nothing else.
 
-use weft_seal::{Guard, JobKey};
+use weft_seal::{JobKey, PacketProtection};
 
 use crate::input::Input;
 
-fn guard(key: &JobKey, mode: u8) -> Guard {
+fn protection(key: &JobKey, mode: u8) -> PacketProtection {
     let made = match mode % 3 {
-        0 => Guard::tagged(key),
-        1 => Guard::sealed(key),
-        _ => Guard::open_network(),
+        0 => PacketProtection::tagged(key),
+        1 => PacketProtection::sealed(key),
+        _ => PacketProtection::open_network(),
     };
     made.expect("random bytes for an incarnation")
 }
@@ -21,7 +21,7 @@ pub fn run(bytes: &[u8]) {
     let mode = input.byte();
     let text = format!("{:064x}", u128::from(input.number()) + 1);
     let key = JobKey::parse(&text).expect("64 digits");
-    let (mut sender, mut receiver) = (guard(&key, mode), guard(&key, mode));
+    let (mut sender, mut receiver) = (protection(&key, mode), protection(&key, mode));
     let mut noise = input.take(100).to_vec();
     if mode % 3 != 2 {
         assert!(receiver.open(&mut noise).is_err());

@@ -28,7 +28,7 @@ fn packets_of_anything_are_read_as_they_are_or_refused() {
 }
 
 #[test]
-fn a_guard_lets_in_what_its_job_has_made_and_nothing_else() {
+fn packet_protection_lets_in_what_its_job_has_made_and_nothing_else() {
     both_seeds("seal");
 }
 

@@ -151,7 +151,7 @@ impl ReceiveBatch {
     /// # Errors
     /// The errno of recv(2), as for [`Self::receive`].
     #[inline]
-    pub fn receive_lone(&mut self, socket: &UdpSocket) -> io::Result<Option<&[u8]>> {
+    pub fn receive_connected(&mut self, socket: &UdpSocket) -> io::Result<Option<&[u8]>> {
         // SAFETY: the first buffer is ours, of the size given, and nobody borrows it, as in `receive`.
         let length = unsafe {
             libc::recv(

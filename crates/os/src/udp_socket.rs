@@ -387,7 +387,7 @@ impl UdpSocket {
     /// # Errors
     /// As [`Self::send`]; ENOTCONN or EDESTADDRREQ for a socket that was not made by [`Self::beside`].
     #[inline]
-    pub fn send_lone(&self, bytes: &[u8]) -> io::Result<()> {
+    pub fn send_connected(&self, bytes: &[u8]) -> io::Result<()> {
         // SAFETY: the bytes are borrowed, and their number is given.
         let sent = unsafe { libc::send(self.raw(), bytes.as_ptr().cast(), bytes.len(), 0) };
         check_length(sent).map(|_| ())

@@ -141,11 +141,11 @@ fn a_socket_that_talks_to_one_address_takes_one_datagram_a_call_and_tells_its_ag
         a.local_address().expect("address"),
         b.local_address().expect("address"),
     );
-    let lone = b.beside(at_a).expect("a second socket");
-    assert_eq!((lone.peer(), b.peer()), (Some(at_a), None));
-    let _ = lone.last_arrival_realtime_ns();
+    let connected = b.beside(at_a).expect("a second socket");
+    assert_eq!((connected.peer(), b.peer()), (Some(at_a), None));
+    let _ = connected.last_arrival_realtime_ns();
     let mut batch = ReceiveBatch::new(4, 2048);
-    assert_eq!(batch.receive_lone(&lone).expect("empty"), None);
+    assert_eq!(batch.receive_connected(&connected).expect("empty"), None);
     let start_ns = clock::realtime_ns();
     for bytes in [&b"one"[..], b"second"] {
         send(&a, at_b, bytes, 0).expect("sent");
@@ -153,19 +153,22 @@ fn a_socket_that_talks_to_one_address_takes_one_datagram_a_call_and_tells_its_ag
     let sent_ns = clock::realtime_ns();
     std::thread::sleep(std::time::Duration::from_millis(20));
     for bytes in [&b"one"[..], b"second"] {
-        assert!(wait_readable(lone.as_fd().as_raw_fd(), 1000));
-        assert_eq!(batch.receive_lone(&lone).expect("received"), Some(bytes));
-        let arrived_ns = lone.last_arrival_realtime_ns().expect("a time");
+        assert!(wait_readable(connected.as_fd().as_raw_fd(), 1000));
+        assert_eq!(
+            batch.receive_connected(&connected).expect("received"),
+            Some(bytes)
+        );
+        let arrived_ns = connected.last_arrival_realtime_ns().expect("a time");
         assert!(
             (start_ns..=sent_ns).contains(&arrived_ns),
             "not when it was read"
         );
     }
-    lone.send_lone(b"back").expect("sent");
+    connected.send_connected(b"back").expect("sent");
     assert_eq!(receive(&a, &mut batch), 1);
     let back = batch.get(0).expect("one");
     assert_eq!((back.bytes, back.from), (&b"back"[..], at_b));
-    assert!(b.send_lone(b"nobody").is_err());
+    assert!(b.send_connected(b"nobody").is_err());
 }
 
 #[test]

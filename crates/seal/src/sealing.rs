@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Encryption of datagrams (srd-protocol 14.2): AES-256-GCM under a key of each sender's own.
-//! Called by guard.
+//! Called by protection.
 //!
 //! A nonce must never come twice under one key. All endpoints of a job share the job key, so each
 //! sends under a key derived from its incarnation, which is random and of 64 bits, and counts its

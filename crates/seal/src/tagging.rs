@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The keyed tag over a whole datagram (srd-protocol 14.1): the AEGIS-128L MAC, cut to 64 bits.
-//! Called by guard.
+//! Called by protection.
 //!
 //! Source: draft-irtf-cfrg-aegis-aead, "AEGIS-128L MAC"; why this one: docs/adr.
 
@@ -13,7 +13,7 @@ use crate::job_key::derive;
 pub(crate) const TAG_RANGE: std::ops::Range<usize> = 24..32;
 
 /// Datagrams up to here are copied to be read with zeros for their tag, others in two steps
-/// (chosen: a lone message's; each step costs as much as 100 bytes).
+/// (chosen: a single message's; each step costs as much as 100 bytes).
 const COPIED_BYTES: usize = 256;
 
 /// The job's key for tags. What one datagram has made of the state is undone before the next, which

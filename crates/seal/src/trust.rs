@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which guard the user's settings ask for. Called by the endpoint when it opens its route between
-//! hosts.
+//! Which protection the user's settings ask for. Called by the endpoint when it opens its route
+//! between hosts.
 
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::guard::Guard;
 use crate::job_key::JobKey;
 use crate::key_file;
+use crate::protection::PacketProtection;
 
 /// What FI_WEFT_* say about trust. Texts are as the user gave them; `None` is not set.
 #[derive(Clone, Default)]
@@ -47,8 +47,8 @@ impl Eq for Trust {}
 /// What the settings come to.
 #[derive(Debug)]
 pub enum Choice {
-    /// Open the route between hosts with this guard.
-    Guarded(Guard),
+    /// Open the route between hosts with this protection.
+    Protected(PacketProtection),
     /// No key, and the network is not trusted: this host alone. A send to another host fails, and
     /// the user is told [`WAYS_OUT`].
     SameHostOnly,
@@ -79,15 +79,15 @@ impl Trust {
         self.job_key.is_some() || self.job_key_file.is_some() || self.trust_network
     }
 
-    /// Makes the guard of one endpoint. A key goes before FI_WEFT_TRUST_NETWORK: who has one is
-    /// asked for it. Setup.
+    /// Makes the protection of one endpoint. A key goes before FI_WEFT_TRUST_NETWORK: who has one
+    /// is asked for it. Setup.
     ///
     /// # Errors
     /// One sentence with the variable, what is wrong with it and what to do.
     pub fn choose(&self) -> Result<Choice, NoTrust> {
-        let guard = match (self.key()?, self.encrypt) {
-            (Some(key), true) => Guard::sealed(&key),
-            (Some(key), false) => Guard::tagged(&key),
+        let protection = match (self.key()?, self.encrypt) {
+            (Some(key), true) => PacketProtection::sealed(&key),
+            (Some(key), false) => PacketProtection::tagged(&key),
             (None, true) => {
                 return Err(NoTrust {
                     sentence: "FI_WEFT_ENCRYPT is set, but there is no key to encrypt with: start the job with weft run, or set \
@@ -95,10 +95,10 @@ impl Trust {
                         .to_owned(),
                 });
             }
-            (None, false) if self.trust_network => Guard::open_network(),
+            (None, false) if self.trust_network => PacketProtection::open_network(),
             (None, false) => return Ok(Choice::SameHostOnly),
         };
-        guard.map(Choice::Guarded).map_err(|error| NoTrust {
+        protection.map(Choice::Protected).map_err(|error| NoTrust {
             sentence: error.to_string(),
         })
     }
@@ -123,10 +123,10 @@ mod tests {
 
     use super::*;
 
-    fn guard(trust: &Trust) -> Guard {
+    fn protection(trust: &Trust) -> PacketProtection {
         match trust.choose().unwrap() {
-            Choice::Guarded(guard) => guard,
-            Choice::SameHostOnly => panic!("no guard"),
+            Choice::Protected(protection) => protection,
+            Choice::SameHostOnly => panic!("no protection"),
         }
     }
 
@@ -146,11 +146,11 @@ mod tests {
             trust_network: true,
             ..Trust::default()
         };
-        assert!(!guard(&trust).has_key());
+        assert!(!protection(&trust).has_key());
         trust.job_key = Some(JobKey::generate().unwrap());
-        assert!(guard(&trust).has_key() && !guard(&trust).encrypts());
+        assert!(protection(&trust).has_key() && !protection(&trust).encrypts());
         trust.encrypt = true;
-        assert!(guard(&trust).encrypts());
+        assert!(protection(&trust).encrypts());
     }
 
     #[test]
@@ -184,7 +184,7 @@ mod tests {
         }
         for mode in [0o600, 0o400] {
             fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-            assert!(guard(&trust).has_key());
+            assert!(protection(&trust).has_key());
         }
         fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "secret").unwrap();
@@ -205,7 +205,7 @@ mod tests {
             ..Trust::default()
         };
         let text = trust.job_key.as_ref().unwrap().to_text();
-        let shown = format!("{trust:?} {:?}", guard(&trust));
+        let shown = format!("{trust:?} {:?}", protection(&trust));
         assert!(
             shown.contains("job_key: true") && shown.contains("tagged"),
             "{shown}"

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What has been announced or handed to the owner and is not settled: offers, landings, kept messages.
-//! Filled and emptied by receive.rs and by the owner's calls in transport.rs.
+//! What has been announced or handed to the owner and is not settled: offers, landings, kept
+//! messages. Filled and emptied by receive.rs and by the owner's calls in transport.rs.
 
 use slab::Slab;
 use weft_contract::{Landing, LandingToken};
 use weft_srd::{Message, Offer, Remote};
 
-/// A message that was announced and not accepted, or that came whole and about which the owner may still have to say
-/// something.
+/// A message that was announced and not accepted, or that came whole and about which the owner may
+/// still have to say something.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Offered {
     pub(crate) remote: Remote,

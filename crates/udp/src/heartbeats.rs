@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The thread that says that this process lives while its program computes (srd-protocol 13.6). Opened by sockets.rs with an
-//! endpoint, started when a remote on another host is known; it sleeps in the kernel until somebody asks.
+//! The thread that says that this process lives while its program computes (srd-protocol 13.6).
+//! Opened by sockets.rs with an endpoint, started when a remote on another host is known; it sleeps
+//! in the kernel until somebody asks.
 //!
-//! It has a socket, a guard and an incarnation of its own, and shares nothing with who calls the library. Nothing outlives
-//! dlclose: it ends with its endpoint, or when libfabric gives the provider up. A child after fork has no thread, and waits
-//! for none. Why a thread: docs/adr/0014-heartbeats.md.
+//! It has a socket, a protection and an incarnation of its own, and shares nothing with who calls
+//! the library. Nothing outlives dlclose: it ends with its endpoint, or when libfabric gives the
+//! provider up. A child after fork has no thread, and waits for none. Why a thread:
+//! docs/adr/0014-heartbeats.md.
 
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -16,15 +18,15 @@ use weft_os::at_fork::OwnOnly;
 use weft_os::process::{own_pid, random_u64};
 use weft_os::sleep::{READABLE_LIMIT, Timer, WaitSet, wait_readable};
 use weft_os::thread::without_signals;
-use weft_seal::Guard;
+use weft_seal::PacketProtection;
 use weft_srd::HeartbeatResponder;
 
-use crate::gate::Gate;
+use crate::authentication::PacketAuthentication;
 use crate::ports::PortList;
 use crate::settings::Settings;
 
-/// Questions taken in a row, and the pause after so many: whoever floods the port takes a few hundredths of a processor at
-/// most. Chosen: a thousand remotes ask once in a second each.
+/// Questions taken in a row, and the pause after so many: whoever floods the port takes a few
+/// hundredths of a processor at most. Chosen: a thousand remotes ask once in a second each.
 const ROW_COUNT: usize = 256;
 /// See [`ROW_COUNT`].
 const PAUSE_MS: i32 = 5;
@@ -50,7 +52,7 @@ struct Answerer {
     /// A child has no thread that reads it; whoever comes to this address may have the port.
     socket: OwnOnly<UdpSocket>,
     /// `None` on a network where everybody is trusted.
-    guard: Option<Guard>,
+    protection: Option<PacketProtection>,
     living: HeartbeatResponder,
 }
 
@@ -79,8 +81,8 @@ impl std::fmt::Debug for Heartbeats {
 }
 
 impl Heartbeats {
-    /// Takes a port, above the first one if it is free: there those ask who do not know us yet. `None` where there is no port,
-    /// no key or no random number; then nobody answers. Setup.
+    /// Takes a port, above the first one if it is free: there those ask who do not know us yet.
+    /// `None` where there is no port, no key or no random number; then nobody answers. Setup.
     pub(crate) fn reserve(settings: &Settings, list: &PortList) -> Option<Self> {
         let ip = list.address.ip();
         let above = list.address.port().checked_add(1);
@@ -89,16 +91,16 @@ impl Heartbeats {
         let socket = socket.map_or_else(|| bind(0), Ok).ok()?;
         socket.set_nonblocking(true).ok()?;
         // An incarnation of its own, so that its counts are no others' (srd-protocol 14.2).
-        let guard = Gate::open(settings).ok()?.into_guard();
-        let speaker = match &guard {
-            Some(guard) => guard.incarnation(),
+        let protection = PacketAuthentication::open(settings).ok()?.into_protection();
+        let speaker = match &protection {
+            Some(protection) => protection.incarnation(),
             None => random_u64().ok()?.max(1),
         };
         Some(Self {
             port: socket.local_addr().ok()?.port(),
             answerer: Some(Answerer {
                 socket: OwnOnly::new(socket),
-                guard,
+                protection,
                 living: HeartbeatResponder {
                     incarnation: list.incarnation,
                     home: list.address,
@@ -114,7 +116,8 @@ impl Heartbeats {
         self.port
     }
 
-    /// Starts the thread, unless it was started. Where the system gives none, hosts vouch (srd-protocol 13.5). Setup.
+    /// Starts the thread, unless it was started. Where the system gives none, hosts vouch
+    /// (srd-protocol 13.5). Setup.
     pub(crate) fn start(&mut self) {
         let Some(answerer) = self.answerer.take() else {
             return;
@@ -155,7 +158,8 @@ impl Running {
         Ok(running)
     }
 
-    /// Ends the thread and waits for its end. Nothing to do after the first time, or in a child after fork.
+    /// Ends the thread and waits for its end. Nothing to do after the first time, or in a child
+    /// after fork.
     fn end(&self) {
         let Some((thread, process)) = lock(&self.thread).take() else {
             return;
@@ -201,9 +205,9 @@ impl Answerer {
 
     /// Writes the answer to a question, if it is one of our job's, and for us.
     fn answer(&mut self, question: &mut [u8], answer: &mut Vec<u8>) -> bool {
-        let length = match &mut self.guard {
+        let length = match &mut self.protection {
             None => question.len(),
-            Some(guard) => match guard.open(question) {
+            Some(protection) => match protection.open(question) {
                 Ok(length) => length,
                 Err(_) => return false,
             },
@@ -213,8 +217,8 @@ impl Answerer {
         };
         answer.clear();
         answer.extend_from_slice(head.as_bytes());
-        if let Some(guard) = &mut self.guard {
-            guard.seal(answer);
+        if let Some(protection) = &mut self.protection {
+            protection.seal(answer);
         }
         true
     }

@@ -1,46 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The srd route: scalable reliable datagrams over UDP sockets, a transport between hosts.
 //!
-//! This crate drives the sans-IO machine of weft-srd: it owns the sockets, the clock and the payloads, and the machine
-//! decides what is sent when and where. An endpoint has eight ports whatever the number of its remotes; a pair of
-//! ports, ours and theirs, is one path through the network. Everything happens in the caller's calls, but for one thread that
-//! sleeps until somebody asks whether this process lives ([`Transport::expect_remotes`]).
+//! This crate drives the sans-IO machine of weft-srd: it owns the sockets, the clock and the
+//! payloads, and the machine decides what is sent when and where. An endpoint has eight ports
+//! whatever the number of its remotes; a pair of ports, ours and theirs, is one path through the
+//! network. Everything happens in the caller's calls, but for one thread that sleeps until somebody
+//! asks whether this process lives ([`Transport::expect_remotes`]).
 //!
-//! One message down: [`Transport`]'s `post_send` (send.rs) -> the machine -> outbox.rs -> [`Ports`], gathered from the
-//! user's memory, or from a copy if the buffer has to be free at once (sends.rs).
-//! One message up: `progress` (receive.rs) takes every waiting datagram from [`Ports`], hands it to the machine, and what
-//! comes of it to the owner: whole messages from the receive buffer, pieces of offered ones straight into their landing.
-//! Only when nothing waits are the machine's timers asked: an answer in a socket is no silence.
+//! One message down: [`Transport`]'s `post_send` (driver.rs) -> the machine -> outbox.rs ->
+//! [`Ports`], gathered from the user's memory, or from a copy if the buffer has to be free at once
+//! (sends.rs). One message up: `progress` (driver.rs) takes every waiting datagram from [`Ports`],
+//! hands it to the machine, and what comes of it to the owner: whole messages from the receive
+//! buffer, pieces of offered ones straight into their landing. Only when nothing waits are the
+//! machine's timers asked: an answer in a socket is no silence.
 //!
-//! [`Ports`] is a trait: [`SocketPorts`] are the kernel's; [`SimulatedPorts`] are a wire within this process that loses,
-//! repeats and reorders datagrams by a seed, under its own clock, for tests.
+//! [`Ports`] is a trait: [`SocketPorts`] are the kernel's; [`SimulatedPorts`] are a wire within
+//! this process that loses, repeats and reorders datagrams by a seed, under its own clock, for
+//! tests.
 //!
-//! What can go wrong and what is made of it: a full socket keeps the datagrams for the next call; a network that is
-//! down loses them, and the machine sends again until `dead_after`; a host that says that nobody has a port ends the
-//! remote after three such answers; a remote that closes says so.
+//! What can go wrong and what is made of it: a full socket keeps the datagrams for the next call; a
+//! network that is down loses them, and the machine sends again until `dead_after`; a host that
+//! says that nobody has a port ends the remote after three such answers; a remote that closes says
+//! so.
 //!
-//! Modules in that order: [`settings`]; [`transport`] (the whole); `send`, `sends`, `outbox`, `own`; `receive`, `arrivals`, `inquiry`,
-//! `remotes`; `route` (what an endpoint asks); [`ports`], [`sockets`] with `attention`, `homes`,
-//! `favourite`, `departures`, `gate` and `heartbeats`, [`simulated`]; [`statistics`], `published`.
+//! Modules, from the top down:
+//! - [`transport`]: the whole; `route`: what an endpoint asks of it; `published`: what `weft top`
+//!   reads
+//! - `driver`: between owner and machine; `outbox`: datagrams that wait to leave; `host_probe`:
+//!   whether the hosts of silent remotes live
+//! - [`sockets`]: the kernel's ports; in it the sockets themselves and who reads them; `gso_batch`:
+//!   what one call sends; `polling`, `connected`, `connected_polling`: which socket is looked into,
+//!   and how; `authentication`: what leaves and what is let in; `heartbeats`; `local_addresses`
+//! - [`simulated`]: ports for tests
+//! - [`ports`]: what both are; `sends`, `arrivals`, `own`, `remotes`: payloads, landings, messages
+//!   to ourselves, numbers of remotes; [`settings`], [`statistics`]
 #![forbid(unsafe_code)]
 
 mod arrivals;
-mod attention;
-mod departures;
-mod favourite;
-mod gate;
+mod authentication;
+mod connected;
+mod connected_polling;
+mod driver;
+mod gso_batch;
 mod heartbeats;
-mod homes;
-mod inquiry;
-mod lone;
+mod host_probe;
+mod local_addresses;
 mod outbox;
 mod own;
+mod polling;
 pub mod ports;
 mod published;
-mod receive;
 mod remotes;
 mod route;
-mod send;
 mod sends;
 pub mod settings;
 pub mod simulated;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams that the machine has given out and the ports have not taken yet. Called by transport.
 //!
-//! Nothing is asked of the machine while some are left, so a full socket slows the sender where it stands.
+//! Nothing is asked of the machine while some are left, so a full socket slows the sender where it
+//! stands.
 
 use weft_srd::{Machine, Transmit};
 
@@ -11,8 +12,9 @@ use crate::sends::Sends;
 /// Datagrams taken from the machine at a time. Chosen: more than a batch of the smallest path has.
 const OUTBOX_LIMIT: usize = 48;
 
-/// After so many bytes what has arrived is read before more leaves. Chosen: a batch. With all of a window in a row, its
-/// acknowledgements wait until its end, and its memory is in no cache any more.
+/// After so many bytes what has arrived is read before more leaves. Chosen: a batch. With all of a
+/// window in a row, its acknowledgements wait until its end, and its memory is in no cache any
+/// more.
 const FLUSH_BYTES: usize = 48 << 10;
 
 /// The outbox.
@@ -38,8 +40,8 @@ impl Outbox {
         self.left_count < self.waiting_count
     }
 
-    /// Takes what leaves on one path. Nothing beyond the end of a batch is taken in advance: the machine notes when each
-    /// datagram leaves, and a call that sends takes its time.
+    /// Takes what leaves on one path. Nothing beyond the end of a batch is taken in advance: the
+    /// machine notes when each datagram leaves, and a call that sends takes its time.
     #[inline]
     fn refill(&mut self, machine: &mut Machine, now_ns: u64) {
         if std::mem::take(&mut self.has_next) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages to ourselves: they never meet the machine or a socket, and move with the next call of progress. Called by
-//! transport.rs; short ones are copied when posted, long ones offered and copied from buffer to buffer.
+//! Messages to ourselves: they never meet the machine or a socket, and move with the next call of
+//! progress. Called by transport.rs; short ones are copied when posted, long ones offered and
+//! copied from buffer to buffer.
 
 use std::collections::VecDeque;
 

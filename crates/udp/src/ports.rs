@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the driver asks of an endpoint's ports, so that the same driver runs over sockets and over a simulated wire.
+//! What the driver asks of an endpoint's ports, so that the same driver runs over sockets and over
+//! a simulated wire.
 
 use std::net::SocketAddr;
 
@@ -72,40 +73,48 @@ pub trait Ports: Sized {
     /// Which ones they are.
     fn list(&self) -> PortList;
 
-    /// The largest datagram that this host carries to an address, without IP and UDP headers, and whether that is known to
-    /// hold as far as there. Slow path.
+    /// The largest datagram that this host carries to an address, without IP and UDP headers, and
+    /// whether that is known to hold as far as there. Slow path.
     fn datagram_bytes_to(&self, to: SocketAddr) -> (u16, bool);
 
-    /// Which paths to ports at these addresses this host's routes allow, as a set, and the largest datagram that it carries
-    /// on all of them (srd-protocol 17.3, 17.6). Slow path.
+    /// Which paths to ports at these addresses this host's routes allow, as a set, and the largest
+    /// datagram that it carries on all of them (srd-protocol 17.3, 17.6). Slow path.
     fn routes_to(&self, targets: &[SocketAddr; PORT_COUNT]) -> (u64, u16);
 
     /// Nanoseconds of a clock that never goes back.
     fn now_ns(&mut self) -> u64;
 
-    /// Takes what has arrived, with the time it is handed over; answers how many there were. Does not wait; fast path.
+    /// Takes what has arrived, with the time it is handed over; answers how many there were. Does
+    /// not wait; fast path.
     fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize;
 
-    /// Says whether who calls `receive` waits for nothing that comes another way: then a call may look several times. Fast path.
+    /// Says whether who calls `receive` waits for nothing that comes another way: then a call may
+    /// look several times. Fast path.
     fn set_undisturbed(&mut self, _: bool) {}
 
-    /// Takes what the last `receive` may have left: in ports that it did not look into, or of which there was much. To be
-    /// called before timers are asked: an answer that waits in a socket is no silence. Answers how many there were.
+    /// Takes what the last `receive` may have left: in ports that it did not look into, or of which
+    /// there was much. To be called before timers are asked: an answer that waits in a socket is no
+    /// silence. Answers how many there were.
     fn receive_rest(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize;
 
-    /// Sends datagrams, in order as far as they share a path; `sends` lends the payloads. Fast path.
+    /// Sends datagrams, in order as far as they share a path; `sends` lends the payloads. Fast
+    /// path.
     fn send(&mut self, batch: &[Transmit], sends: &Sends) -> Departed;
 
-    /// A descriptor that becomes readable when something arrives, or when the time given to `before_sleep` has come.
+    /// A descriptor that becomes readable when something arrives, or when the time given to
+    /// `before_sleep` has come.
     fn wait_fd(&self) -> Option<i32>;
 
-    /// Somebody will sleep on the descriptor, until this time at most. `with_room`: also until datagrams can leave.
+    /// Somebody will sleep on the descriptor, until this time at most. `with_room`: also until
+    /// datagrams can leave.
     fn before_sleep(&mut self, until_ns: Option<u64>, with_room: bool);
 
-    /// From now on heartbeats are answered while the program computes (srd-protocol 13.6). Setup; nothing the second time.
+    /// From now on heartbeats are answered while the program computes (srd-protocol 13.6). Setup;
+    /// nothing the second time.
     fn answer_heartbeats(&mut self) {}
 
-    /// False in a child after fork(2): the sockets, and what they send, are its parent's. Fast path.
+    /// False in a child after fork(2): the sockets, and what they send, are its parent's. Fast
+    /// path.
     #[inline]
     fn are_ours(&self) -> bool {
         true

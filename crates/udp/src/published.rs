@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the route lets its own user's tools see while it works: a file without a name that they find among the process's
-//! descriptors (docs/srd-protocol.md, clause 18). Written by transport now and then, read by `weft top`.
+//! What the route lets its own user's tools see while it works: a file without a name that they
+//! find among the process's descriptors (docs/srd-protocol.md, clause 18). Written by transport now
+//! and then, read by `weft top`.
 //!
-//! JSON, put together by hand: numbers and fixed names need no library, and whoever reads needs nothing of this crate.
+//! JSON, put together by hand: numbers and fixed names need no library, and whoever reads needs
+//! nothing of this crate.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -124,7 +126,8 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
     let _ = write!(text, r#"],"end_ns":{now_ns}}}"#);
 }
 
-/// The remotes with which something is under way, or was lately; those heard last, at most so many as are shown.
+/// The remotes with which something is under way, or was lately; those heard last, at most so many
+/// as are shown.
 fn shown(machine: &Machine) -> Vec<(SocketAddr, Condition)> {
     let remotes = (0..machine.inspect().remote_count() as u32).map(Remote);
     let mut all: Vec<(SocketAddr, Condition)> = remotes

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The owner's numbers for remotes and the machine's, turned into each other. Asked for every message.
+//! The owner's numbers for remotes and the machine's, turned into each other. Asked for every
+//! message.
 
 use std::net::SocketAddr;
 
@@ -55,7 +56,8 @@ impl Remotes {
         self.by_machine[index] = id;
     }
 
-    /// The machine's number for `id`; `None` if the machine is full of remotes, or the id is nobody's. Fast path.
+    /// The machine's number for `id`; `None` if the machine is full of remotes, or the id is
+    /// nobody's. Fast path.
     #[inline]
     pub(crate) fn of_id(&mut self, id: RemoteId, machine: &mut Machine) -> Option<Remote> {
         let entry = self.by_id.get(id.index())?;

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The payloads of sends under way, by the token that the machine knows them by. Filled by send.rs, read when
-//! datagrams are gathered, emptied when the machine says that a send is done.
+//! The payloads of sends under way, by the token that the machine knows them by. Filled by send.rs,
+//! read when datagrams are gathered, emptied when the machine says that a send is done.
 
 use weft_contract::SendToken;
 use weft_memory::{BytesViewMut, Gather, UserBuffer};
 
-/// Memory kept for copies to come. Chosen: a window of eager messages to each of a few hundred remotes.
+/// Memory kept for copies to come. Chosen: a window of eager messages to each of a few hundred
+/// remotes.
 const POOLED_LIMIT_BYTES: usize = 16 << 20;
-/// Copies under way at most; then a send that must be copied waits. Chosen: far above any window of small messages.
+/// Copies under way at most; then a send that must be copied waits. Chosen: far above any window of
+/// small messages.
 const COPIED_LIMIT_BYTES: usize = 256 << 20;
 
-/// What may change while it is read is read in steps of so much. Chosen: it stays in the nearest cache.
+/// What may change while it is read is read in steps of so much. Chosen: it stays in the nearest
+/// cache.
 const STEP_BYTES: usize = 4096;
 
 /// Where a payload lies.
@@ -66,7 +69,8 @@ impl Sends {
         })
     }
 
-    /// Takes a send whose payload stays with the user until it is done. `is_still`: nobody writes to it meanwhile.
+    /// Takes a send whose payload stays with the user until it is done. `is_still`: nobody writes
+    /// to it meanwhile.
     pub(crate) fn lend(
         &mut self,
         owner_token: SendToken,
@@ -83,7 +87,8 @@ impl Sends {
         token(index, entry.generation)
     }
 
-    /// Takes a send with a copy of its payload. The owner hears of its end only if it names a token.
+    /// Takes a send with a copy of its payload. The owner hears of its end only if it names a
+    /// token.
     pub(crate) fn copy(&mut self, owner_token: Option<SendToken>, payload: &UserBuffer) -> u64 {
         let index = self.place();
         let length_bytes = payload.length_bytes();

@@ -11,15 +11,17 @@ use weft_seal::Trust;
 /// How to open a [`crate::Transport`].
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The address to be known by; port 0 means any free one. None: the machine's default address. Seven more ports
-    /// of the same address are taken, any that are free.
+    /// The address to be known by; port 0 means any free one. None: the machine's default address.
+    /// Seven more ports of the same address are taken, any that are free.
     pub address: Option<SocketAddr>,
-    /// Addresses of this host, one of each interface, that may be used together: where the endpoint's own is one of them,
-    /// up to three others of its family are used besides (srd-protocol 17). Empty: the endpoint's own alone.
+    /// Addresses of this host, one of each interface, that may be used together: where the
+    /// endpoint's own is one of them, up to three others of its family are used besides
+    /// (srd-protocol 17). Empty: the endpoint's own alone.
     pub together: Vec<IpAddr>,
     /// How long a remote may be silent while something is expected of it. 1 ms to an hour.
     pub dead_after: Duration,
-    /// The largest datagram to send and to take, 1200 to 65,507 bytes; None: what the interface takes.
+    /// The largest datagram to send and to take, 1200 to 65,507 bytes; None: what the interface
+    /// takes.
     pub datagram_limit_bytes: Option<u16>,
     /// How many of the 64 paths to use, 1 to 64.
     pub path_count: u8,

@@ -12,42 +12,26 @@ use weft_os::{process, sleep};
 use weft_srd::{Config, Machine, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
-use crate::inquiry::Inquiry;
+use crate::driver::{Driver, transfer_error};
+use crate::host_probe::HostProbes;
 use crate::outbox::Outbox;
 use crate::own::{OwnMail, is_own};
 use crate::ports::{Incoming, Ports};
 use crate::published::Published;
 use crate::remotes::Remotes;
-use crate::send::transfer_error;
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 use crate::sockets::SocketPorts;
 use crate::statistics::Statistics;
 
-/// Payloads up to here are copied when their buffer shall be free at once. Chosen: above, copying costs more than
-/// hearing from the remote.
+/// Payloads up to here are copied when their buffer shall be free at once. Chosen: above, copying
+/// costs more than hearing from the remote.
 const COPY_LIMIT_BYTES: usize = 16 << 10;
-/// How long a closing endpoint waits for word from remotes that it owes something. Chosen: a remote that computes for
-/// longer has our datagrams in its sockets anyway.
+/// How long a closing endpoint waits for word from remotes that it owes something. Chosen: a remote
+/// that computes for longer has our datagrams in its sockets anyway.
 const LINGER_SILENT_NS: u64 = 200_000_000;
 /// How long it tries in all.
 const LINGER_NS: u64 = 2_000_000_000;
-
-/// Everything but the ports: what arrives and leaves goes through here.
-#[derive(Debug)]
-pub(crate) struct Driver {
-    pub(crate) machine: Machine,
-    pub(crate) sends: Sends,
-    pub(crate) arrivals: Arrivals,
-    pub(crate) remotes: Remotes,
-    /// Lost remotes whose loss the owner wants to hear of again.
-    pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
-    pub(crate) statistics: Statistics,
-    pub(crate) copy_limit_bytes: usize,
-    pub(crate) own: OwnMail,
-    /// What the owner calls ourselves, if it does.
-    pub(crate) myself: Option<RemoteId>,
-}
 
 /// The srd route of one endpoint.
 #[derive(Debug)]
@@ -55,7 +39,7 @@ pub struct Transport<P: Ports = SocketPorts> {
     ports: P,
     driver: Driver,
     outbox: Outbox,
-    inquiry: Option<Inquiry>,
+    host_probes: Option<HostProbes>,
     address: SocketAddr,
     /// `None` where nobody could look.
     published: Option<Published>,
@@ -108,7 +92,7 @@ impl<P: Ports> Transport<P> {
                 myself: None,
             },
             outbox: Outbox::default(),
-            inquiry: list.asks_hosts.then(|| Inquiry::new(dead_after_ns)),
+            host_probes: list.asks_hosts.then(|| HostProbes::new(dead_after_ns)),
             address: list.address,
             published: list.asks_hosts.then(Published::default),
             sized_count: 0,
@@ -130,8 +114,8 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// Whether the owner wants to know when `remote` dies even while nothing is under way. If it has ended already, the
-    /// next progress says so again.
+    /// Whether the owner wants to know when `remote` dies even while nothing is under way. If it
+    /// has ended already, the next progress says so again.
     pub fn watch(&mut self, remote: RemoteId, on: bool) {
         if self.driver.myself == Some(remote) {
             return;
@@ -147,7 +131,8 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// The user has named the address of `remote` again: if it was lost, another process may be there now. Slow path.
+    /// The user has named the address of `remote` again: if it was lost, another process may be
+    /// there now. Slow path.
     pub fn name_again(&mut self, remote: RemoteId) {
         let driver = &mut self.driver;
         if let Some(named) = driver.remotes.of_id(remote, &mut driver.machine) {
@@ -155,8 +140,9 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// A remote is known with which there will be messages: from now on its question whether this process lives is answered
-    /// while the program computes (srd-protocol 13.6). Setup; nothing when it was called before.
+    /// A remote is known with which there will be messages: from now on its question whether this
+    /// process lives is answered while the program computes (srd-protocol 13.6). Setup; nothing
+    /// when it was called before.
     pub fn expect_remotes(&mut self) {
         self.ports.answer_heartbeats();
     }
@@ -195,8 +181,8 @@ impl<P: Ports> Transport<P> {
             .flush(&mut self.ports, &mut driver.machine, &driver.sends, now_ns)
     }
 
-    /// Tells the machine what this host carries to remotes that are new. A remote on this host is reached without the
-    /// interface whose address it has, and takes more.
+    /// Tells the machine what this host carries to remotes that are new. A remote on this host is
+    /// reached without the interface whose address it has, and takes more.
     #[cold]
     fn size_new_remotes(&mut self) {
         let now_ns = self.ports.now_ns();
@@ -231,13 +217,14 @@ impl<P: Ports> Transport<P> {
         }
     }
 
-    /// A descriptor that is readable while there may be something to do, provided `before_sleep` said true.
+    /// A descriptor that is readable while there may be something to do, provided `before_sleep`
+    /// said true.
     pub fn wait_fd(&self) -> Option<i32> {
         self.ports.wait_fd()
     }
 
-    /// Announces a sleep. False if there is something to do first. After true, every datagram and every deadline makes
-    /// `wait_fd` readable.
+    /// Announces a sleep. False if there is something to do first. After true, every datagram and
+    /// every deadline makes `wait_fd` readable.
     pub fn before_sleep(&mut self) -> bool {
         let driver = &self.driver;
         if !driver.own.is_idle()
@@ -266,8 +253,8 @@ impl<P: Ports> Transport<P> {
         self.ports.before_sleep(None, false);
     }
 
-    /// Sends what is owed, for a short while, and says farewell. What arrives meanwhile is taken, so that its sender is
-    /// not kept, and dropped.
+    /// Sends what is owed, for a short while, and says farewell. What arrives meanwhile is taken,
+    /// so that its sender is not kept, and dropped.
     fn close(&mut self) {
         let start_ns = self.ports.now_ns();
         let mut heard_ns = start_ns;
@@ -373,7 +360,7 @@ impl<P: Ports> Peer for Transport<P> {
             events += driver.take(now_ns, incoming, owner);
             heard_ns = now_ns;
         });
-        // A lone datagram is taken in less time than a clock is worth.
+        // A single datagram is taken in less time than a clock is worth.
         let mut now_ns = if count == 1 {
             heard_ns
         } else {
@@ -394,8 +381,8 @@ impl<P: Ports> Peer for Transport<P> {
         if !driver.own.is_idle() {
             events += driver.own.deliver(owner);
         }
-        if let Some(inquiry) = &mut self.inquiry {
-            inquiry.turn(now_ns, &mut driver.machine);
+        if let Some(host_probes) = &mut self.host_probes {
+            host_probes.turn(now_ns, &mut driver.machine);
         }
         if judges {
             driver.machine.handle_timeout(now_ns);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages one by one have a socket of their own: whoever sleeps hears of them there, and a stream through it arrives whole.
+//! Messages one by one have a socket of their own: whoever sleeps hears of them there, and a stream
+//! through it arrives whole.
 #![cfg(target_os = "linux")]
 
 use std::net::SocketAddr;
@@ -58,7 +59,8 @@ struct Side {
     posted: u64,
 }
 
-/// Two endpoints of one thread with one path between them, so that everything takes the way of lone messages.
+/// Two endpoints of one thread with one path between them, so that everything takes the way of single
+/// messages.
 fn pair() -> [Side; 2] {
     let settings = Settings {
         address: Some(SocketAddr::from(([127, 0, 0, 1], 0))),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Many endpoints at once over real sockets: first contact of all with all, and what a remote costs in memory.
+//! Many endpoints at once over real sockets: first contact of all with all, and what a remote costs
+//! in memory.
 #![cfg(target_os = "linux")]
 
 use std::collections::HashMap;
@@ -127,7 +128,8 @@ fn sixty_four_endpoints_that_greet_all_others_at_once_hear_each_once() {
         let expected: Vec<usize> = (0..COUNT).map(|from| usize::from(from != own)).collect();
         assert_eq!(member.received, expected, "at {own}");
     }
-    // 63 remotes each, and no more sockets or threads: a favourite, and the file of what is published.
+    // 63 remotes each, and no more sockets or threads: a connected one, and the file of what is
+    // published.
     let met = (count_in("/proc/self/fd"), count_in("/proc/self/task"));
     assert!(met.0 <= open.0 + 2 * COUNT, "{open:?}, then {met:?}");
     assert_eq!(met.1, open.1, "threads");
@@ -181,8 +183,8 @@ fn a_remote_costs_a_process_less_than_four_kib_once_met_and_sixty_four_when_busy
     }
     let busy = (busiest - before) / pairs;
     println!("{idle} bytes for a remote just met, {busy} when all are busy at once");
-    // Of that 4 KiB are the remote's (the machine's own laws); the rest are buffers that go after a second, and what the
-    // allocator keeps.
+    // Of that 4 KiB are the remote's (the machine's own laws); the rest are buffers that go after a
+    // second, and what the allocator keeps.
     assert!(idle < 4 << 10, "{idle} bytes once met");
     assert!(busy < 64 * 1024, "{busy} bytes when busy");
 }

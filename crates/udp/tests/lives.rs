@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A process is replaced by another at its address: what its remotes still hold of the first is not taken for the
-//! second's. Over the simulated wire, so that ports and order are the test's to choose.
+//! A process is replaced by another at its address: what its remotes still hold of the first is not
+//! taken for the second's. Over the simulated wire, so that ports and order are the test's to
+//! choose.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -12,7 +13,7 @@ use weft_memory::{BytesView, UserBuffer};
 use weft_udp::simulated::{Manner, Wire};
 use weft_udp::{Settings, SimulatedPorts, Transport};
 
-/// Steps of both sides after which nothing more is to come; a guard against hanging.
+/// Steps of both sides after which nothing more is to come; a protection against hanging.
 const STEPS_MOST: usize = 100_000;
 
 /// Keeps every message unmatched.

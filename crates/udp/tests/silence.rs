@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Remotes that say nothing: one that computes is waited for, one that nobody answers for is given up.
+//! Remotes that say nothing: one that computes is waited for, one that nobody answers for is given
+//! up.
 
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How large datagrams are: what the way to a remote takes, not what the interface does whose address it has.
+//! How large datagrams are: what the way to a remote takes, not what the interface does whose
+//! address it has.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

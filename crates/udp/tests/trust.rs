@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Over real sockets: who has the job's key is heard, and nobody else, whatever he sends, repeats or changes.
+//! Over real sockets: who has the job's key is heard, and nobody else, whatever he sends, repeats
+//! or changes.
 //!
-//! One side is the transport. The other is a machine and a guard in the test's own hands, so that everything that
-//! passes between the two can be forged, flipped, doubled and played back from other ports.
+//! One side is the transport. The other is a machine and a protection in the test's own hands, so
+//! that everything that passes between the two can be forged, flipped, doubled and played back from
+//! other ports.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -14,7 +16,7 @@ use weft_contract::{
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 use weft_srd::random::Random;
 use weft_srd::{Config, Machine, Send};
-use weft_udp::seal::{Guard, JobKey, Trust};
+use weft_udp::seal::{JobKey, PacketProtection, Trust};
 use weft_udp::{OpenError, Settings, Transport};
 
 #[derive(Default)]
@@ -103,23 +105,23 @@ fn pattern(tag: u64, length: usize) -> Vec<u8> {
         .collect()
 }
 
-/// A member of a job by hand: one socket, a machine, a guard.
+/// A member of a job by hand: one socket, a machine, a protection.
 struct Hand {
     socket: UdpSocket,
     /// Datagrams are also sent from here: another port of the same host.
     stranger: UdpSocket,
     machine: Machine,
-    guard: Guard,
+    protection: PacketProtection,
     start: Instant,
     tape: Vec<(SocketAddr, Vec<u8>)>,
 }
 
 impl Hand {
     fn new(key: &JobKey, encrypt: bool) -> Self {
-        let guard = if encrypt {
-            Guard::sealed(key)
+        let protection = if encrypt {
+            PacketProtection::sealed(key)
         } else {
-            Guard::tagged(key)
+            PacketProtection::tagged(key)
         }
         .unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -132,10 +134,10 @@ impl Hand {
         config.ports = [0; 8];
         config.ports[0] = socket.local_addr().unwrap().port();
         Self {
-            machine: Machine::new(config, guard.incarnation()).unwrap(),
+            machine: Machine::new(config, protection.incarnation()).unwrap(),
             stranger: UdpSocket::bind("127.0.0.1:0").unwrap(),
             socket,
-            guard,
+            protection,
             start: Instant::now(),
             tape: Vec::new(),
         }
@@ -159,12 +161,12 @@ impl Hand {
         self.machine.post_send(self.now_ns(), &send).unwrap();
     }
 
-    /// Everything that is to be sent and received now; `attack` sees each datagram before it leaves. Answers how many
-    /// messages of ours are known to have arrived.
+    /// Everything that is to be sent and received now; `attack` sees each datagram before it
+    /// leaves. Answers how many messages of ours are known to have arrived.
     fn turn(&mut self, mut attack: impl FnMut(&UdpSocket, &UdpSocket, SocketAddr, &[u8])) -> usize {
         let mut bytes = [0; 2048];
         while let Ok((length, from)) = self.socket.recv_from(&mut bytes) {
-            if let Ok(length) = self.guard.open(&mut bytes[..length]) {
+            if let Ok(length) = self.protection.open(&mut bytes[..length]) {
                 let now_ns = self.now_ns();
                 self.machine.handle_datagram(now_ns, from, &bytes[..length]);
             }
@@ -182,7 +184,7 @@ impl Hand {
                 let start = part.offset_bytes as usize;
                 datagram.extend_from_slice(&all[start..start + part.length_bytes as usize]);
             }
-            self.guard.seal(&mut datagram);
+            self.protection.seal(&mut datagram);
             attack(&self.socket, &self.stranger, transmit.to, &datagram);
             let _ = self.socket.send_to(&datagram, transmit.to);
             self.tape.push((transmit.to, datagram));

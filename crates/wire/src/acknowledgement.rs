@@ -164,7 +164,7 @@ impl Acknowledgement {
         Ok((section, usize::from(words)))
     }
 
-    /// What lies above a gap: no part of what a lone message pays for.
+    /// What lies above a gap: no part of what a single message pays for.
     #[inline(never)]
     fn read_bitmap(&mut self, words: usize, reader: &mut Reader<'_>) -> Result<(), Malformed> {
         for word in &mut self.bitmap[..words] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of the guard: what passes, what never does, and the vectors of srd-protocol 14.8.
+//! Laws of the protection: what passes, what never does, and the vectors of srd-protocol 14.8.
 
 use proptest::prelude::*;
 
@@ -14,12 +14,16 @@ fn key(text: &str) -> JobKey {
     JobKey::parse(text).unwrap()
 }
 
-fn tagged(text: &str) -> Guard {
-    Guard::tagged(&key(text)).unwrap().of(OWN, &key(text))
+fn tagged(text: &str) -> PacketProtection {
+    PacketProtection::tagged(&key(text))
+        .unwrap()
+        .of(OWN, &key(text))
 }
 
-fn sealed(text: &str, own: u64) -> Guard {
-    Guard::sealed(&key(text)).unwrap().of(own, &key(text))
+fn sealed(text: &str, own: u64) -> PacketProtection {
+    PacketProtection::sealed(&key(text))
+        .unwrap()
+        .of(own, &key(text))
 }
 
 /// A datagram that says that it is from `own`; what follows the incarnation counts up.
@@ -31,9 +35,9 @@ fn datagram(own: u64, length: usize) -> Vec<u8> {
     bytes
 }
 
-fn sent(guard: &mut Guard, length: usize) -> Vec<u8> {
-    let mut bytes = datagram(guard.incarnation(), length);
-    guard.seal(&mut bytes);
+fn sent(protection: &mut PacketProtection, length: usize) -> Vec<u8> {
+    let mut bytes = datagram(protection.incarnation(), length);
+    protection.seal(&mut bytes);
     bytes
 }
 
@@ -61,21 +65,21 @@ fn the_vectors_of_the_specification_hold() {
     assert_eq!(vector("seal key of count 4294967296"), hex(&seal_key[..]));
     assert_eq!(vector("datagram"), hex(&datagram(OWN, 56)));
     assert_eq!(vector("tagged"), hex(&sent(&mut tagged(KEY), 56)));
-    let mut guard = sealed(KEY, OWN);
-    assert_eq!(vector("sealed, count 0"), hex(&sent(&mut guard, 56)));
-    guard.sealing().skip_to(1 << 32);
+    let mut protection = sealed(KEY, OWN);
+    assert_eq!(vector("sealed, count 0"), hex(&sent(&mut protection, 56)));
+    protection.sealing().skip_to(1 << 32);
     assert_eq!(
         vector("sealed, count 4294967296"),
-        hex(&sent(&mut guard, 56))
+        hex(&sent(&mut protection, 56))
     );
 }
 
 #[test]
 fn what_one_member_sends_another_reads_in_every_mode() {
     let modes = [
-        Guard::open_network,
-        || Guard::tagged(&key(KEY)),
-        || Guard::sealed(&key(KEY)),
+        PacketProtection::open_network,
+        || PacketProtection::tagged(&key(KEY)),
+        || PacketProtection::sealed(&key(KEY)),
     ];
     for make in modes {
         let (mut sender, mut receiver) = (make().unwrap(), make().unwrap());
@@ -97,40 +101,40 @@ fn what_one_member_sends_another_reads_in_every_mode() {
 
 #[test]
 fn every_flipped_bit_and_every_cut_is_found() {
-    for mut guard in [tagged(KEY), sealed(KEY, OWN)] {
+    for mut protection in [tagged(KEY), sealed(KEY, OWN)] {
         for length in [48, 91, 300] {
-            let honest = sent(&mut guard, length);
+            let honest = sent(&mut protection, length);
             for bit in 0..8 * honest.len() {
                 let mut bytes = honest.clone();
                 bytes[bit / 8] ^= 1 << (bit % 8);
                 assert!(
-                    guard.open(&mut bytes).is_err(),
+                    protection.open(&mut bytes).is_err(),
                     "bit {bit} of {length} bytes"
                 );
             }
             for cut in 0..honest.len() {
                 assert!(
-                    guard.open(&mut honest[..cut].to_vec()).is_err(),
+                    protection.open(&mut honest[..cut].to_vec()).is_err(),
                     "{cut} of {length}"
                 );
             }
             for more in [1, 16, 48] {
                 let mut bytes = [&honest[..], &vec![0; more]].concat();
                 assert_eq!(
-                    guard.open(&mut bytes),
+                    protection.open(&mut bytes),
                     Err(Rejected::Forged),
                     "{more} more bytes"
                 );
             }
-            assert_eq!(guard.open(&mut honest.clone()), Ok(length));
+            assert_eq!(protection.open(&mut honest.clone()), Ok(length));
         }
     }
 }
 
 #[test]
 fn another_job_and_other_settings_are_turned_away_and_counted() {
-    let makers: [fn() -> Guard; 4] = [
-        || Guard::open_network().unwrap(),
+    let makers: [fn() -> PacketProtection; 4] = [
+        || PacketProtection::open_network().unwrap(),
         || tagged(KEY),
         || sealed(KEY, OWN),
         || tagged(OTHER),
@@ -162,12 +166,12 @@ fn another_job_and_other_settings_are_turned_away_and_counted() {
         ],
     ];
     for (receiver, row) in makers.iter().zip(expected) {
-        let mut guard = receiver();
+        let mut protection = receiver();
         for (sender, why) in makers.iter().zip(row) {
             let mut bytes = sent(&mut sender(), 100);
-            assert_eq!(guard.open(&mut bytes).err(), why, "{guard:?}");
+            assert_eq!(protection.open(&mut bytes).err(), why, "{protection:?}");
         }
-        let rejections = guard.rejections();
+        let rejections = protection.rejections();
         let counted = rejections.mode_count + rejections.forged_count;
         assert_eq!(counted, row.iter().flatten().count() as u64);
     }
@@ -179,11 +183,11 @@ fn another_job_and_other_settings_are_turned_away_and_counted() {
 fn no_two_datagrams_of_a_job_are_encrypted_alike() {
     let mut seen = std::collections::HashSet::new();
     for own in [OWN, OWN + 1, OWN ^ 1 << 63] {
-        let mut guard = sealed(KEY, own);
+        let mut protection = sealed(KEY, own);
         for count in [0, (1 << 32) - 2, 1 << 33, u64::MAX - 3] {
-            guard.sealing().skip_to(count);
+            protection.sealing().skip_to(count);
             for _ in 0..3 {
-                let bytes = sent(&mut guard, 64);
+                let bytes = sent(&mut protection, 64);
                 assert!(
                     seen.insert(bytes[48..64].to_vec()),
                     "the key stream came twice"
@@ -229,29 +233,29 @@ fn a_job_of_any_size_keeps_a_limited_number_of_keys() {
 }
 
 #[test]
-#[should_panic(expected = "incarnation of its guard")]
-fn a_guard_does_not_encrypt_in_the_name_of_another() {
-    let mut guard = sealed(KEY, OWN);
-    guard.seal(&mut datagram(OWN + 1, 100));
+#[should_panic(expected = "incarnation of its protection")]
+fn packet_protection_does_not_encrypt_in_the_name_of_another() {
+    let mut protection = sealed(KEY, OWN);
+    protection.seal(&mut datagram(OWN + 1, 100));
 }
 
 proptest! {
     #[test]
     fn a_tag_does_not_depend_on_where_the_payload_lies(length in 0usize..20_000, step in 1usize..9_000) {
-        let mut guard = tagged(KEY);
+        let mut protection = tagged(KEY);
         let whole = datagram(OWN, 92 + length);
         let (head, payload) = whole.split_at(92);
         let mut head = head.to_vec();
-        guard.tag_apart(&mut head, |see| payload.chunks(step).for_each(see));
+        protection.tag_apart(&mut head, |see| payload.chunks(step).for_each(see));
         let mut bytes = [&head[..], payload].concat();
         prop_assert_eq!(tagged(KEY).open(&mut bytes), Ok(92 + length));
     }
 
     #[test]
     fn random_datagrams_are_turned_away_and_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-        for mut guard in [tagged(KEY), sealed(KEY, OWN)] {
-            prop_assert!(guard.open(&mut bytes.clone()).is_err());
+        for mut protection in [tagged(KEY), sealed(KEY, OWN)] {
+            prop_assert!(protection.open(&mut bytes.clone()).is_err());
         }
-        let _ = Guard::open_network().unwrap().open(&mut bytes.clone());
+        let _ = PacketProtection::open_network().unwrap().open(&mut bytes.clone());
     }
 }

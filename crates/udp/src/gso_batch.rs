@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Datagrams of one socket gathered for one system call: equal ones to one target joined (UDP_SEGMENT), heads from the
-//! machine, payloads from where they lie. Called by sockets.rs.
+//! A GSO batch: datagrams of one socket gathered for one system call, equal ones to one target
+//! joined (UDP_SEGMENT), heads from the machine, payloads from where they lie. Called by
+//! sockets.rs.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,15 +24,16 @@ pub(crate) fn socket_index(transmit: &Transmit, count: usize) -> usize {
 /// What there is to send, in turn.
 pub(crate) struct Source<'a> {
     pub(crate) batch: &'a [Transmit],
-    /// The same as whole datagrams, or heads whose payloads stay where they lie, where there is a key; else shorter than the batch.
+    /// The same as whole datagrams, or heads whose payloads stay where they lie, where there is a
+    /// key; else shorter than the batch.
     pub(crate) ready: &'a [Vec<u8>],
     pub(crate) sends: &'a Sends,
-    /// What the guard has added to each.
+    /// What authentication has added to each.
     pub(crate) seal_bytes: usize,
 }
 
 /// What one system call sends.
-pub(crate) struct Run<'s, 'a> {
+pub(crate) struct GsoBatch<'s, 'a> {
     gather: Gather<'s, 'a>,
     /// How many datagrams of the batch are done when this one of the gathered is.
     ends: [u8; SEND_BATCH],
@@ -39,7 +41,8 @@ pub(crate) struct Run<'s, 'a> {
     taken_count: usize,
 }
 
-/// The front of a batch that may leave by one call as far as padding goes: what is padded leaves alone.
+/// The front of a batch that may leave by one call as far as padding goes: what is padded leaves
+/// alone.
 pub(crate) fn alone(batch: &[Transmit]) -> &[Transmit] {
     let padded = |transmit: &Transmit| transmit.padding_bytes > 0;
     let first_count = usize::from(padded(&batch[0]));
@@ -54,8 +57,8 @@ fn is_open(transmit: &Transmit, sends: &Sends) -> bool {
         .is_none_or(|payload| sends.is_open(payload.token))
 }
 
-/// How many datagrams from the front share a path, a target and a size, so that they may go joined: the last may be
-/// shorter.
+/// How many datagrams from the front share a path, a target and a size, so that they may go joined:
+/// the last may be shorter.
 fn train(batch: &[Transmit], source: &Source<'_>) -> usize {
     let first = &batch[0];
     let size = first.length_bytes() + source.seal_bytes;
@@ -77,11 +80,11 @@ fn train(batch: &[Transmit], source: &Source<'_>) -> usize {
     count
 }
 
-impl<'s, 'a> Run<'s, 'a> {
-    /// Gathers from the front of the batch, as long as the socket is the same and the call has room. A batch has at most
-    /// 255 datagrams, and at least one.
+impl<'s, 'a> GsoBatch<'s, 'a> {
+    /// Gathers from the front of the batch, as long as the socket is the same and the call has
+    /// room. A batch has at most 255 datagrams, and at least one.
     pub(crate) fn gather(space: &'s mut GatherSpace, source: &Source<'a>, joins: bool) -> Self {
-        let mut run = Self {
+        let mut gso_batch = Self {
             gather: space.begin(),
             ends: [0; SEND_BATCH],
             targets: [None; SEND_BATCH],
@@ -89,20 +92,20 @@ impl<'s, 'a> Run<'s, 'a> {
         };
         let (batch, sends) = (source.batch, source.sends);
         let socket = socket_index(&batch[0], PORT_COUNT);
-        while let Some(next) = batch.get(run.taken_count) {
+        while let Some(next) = batch.get(gso_batch.taken_count) {
             if socket_index(next, PORT_COUNT) != socket {
                 break;
             }
             if !is_open(next, sends) {
-                run.taken_count += 1;
+                gso_batch.taken_count += 1;
                 continue;
             }
-            if run.gather.count() == SEND_BATCH || !run.gather.has_room() {
+            if gso_batch.gather.count() == SEND_BATCH || !gso_batch.gather.has_room() {
                 break;
             }
-            run.add(source, joins);
+            gso_batch.add(source, joins);
         }
-        run
+        gso_batch
     }
 
     fn add(&mut self, source: &Source<'a>, joins: bool) {
@@ -145,7 +148,7 @@ impl<'s, 'a> Run<'s, 'a> {
         self.gather.count()
     }
 
-    /// Datagrams of the batch that this run stands for, those left out included.
+    /// Datagrams of the batch that this one stands for, those left out included.
     pub(crate) fn taken_count(&self) -> usize {
         self.taken_count
     }
@@ -161,8 +164,8 @@ impl<'s, 'a> Run<'s, 'a> {
         self.targets[index].expect("every gathered datagram has a target")
     }
 
-    /// Sends those from the `skip`th on; answers how many were taken. `whole`: nobody may take them apart on the way
-    /// (srd-protocol 16.2, 16.5).
+    /// Sends those from the `skip`th on; answers how many were taken. `whole`: nobody may take them
+    /// apart on the way (srd-protocol 16.2, 16.5).
     pub(crate) fn send_as(
         &self,
         socket: &UdpSocket,

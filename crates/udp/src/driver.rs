@@ -1,19 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What arrives goes to the machine, and what comes of it to the owner, at once: from the receive buffer into the
-//! user's. Called by transport's progress.
+//! Between the owner and the machine: sends go down, and what arrives goes to the machine and what
+//! comes of it to the owner, at once: from the receive buffer into the user's. Called by transport.
 
-use weft_contract::{AckToken, Class, Envelope, Landing, OfferId, Owner, RemoteId};
-use weft_memory::BytesView;
-use weft_srd::{Arrival, Event, Failure, Message, Remote};
+use weft_contract::{
+    AckToken, Class, CompletionLevel, Envelope, Landing, MESSAGE_LIMIT_BYTES, OfferId, Owner,
+    PostError, Posted, RemoteId, SendOp, TransferError,
+};
+use weft_memory::{BytesView, UserBuffer};
+use weft_srd::{Arrival, Event, Failure, Machine, Message, Remote, Send};
 
-use crate::arrivals::{Filling, Offered};
+use crate::arrivals::{Arrivals, Filling, Offered};
+use crate::own::OwnMail;
 use crate::ports::Incoming;
-use crate::send::transfer_error;
-use crate::transport::Driver;
+use crate::remotes::Remotes;
+use crate::sends::Sends;
+use crate::statistics::Statistics;
 
-/// Bytes of one remote's messages that the owner may keep before that remote is slowed. Chosen: a program may rightly
-/// receive in another order than it was sent to, so the limit only keeps a runaway sender from all memory.
+/// Bytes of one remote's messages that the owner may keep before that remote is slowed. Chosen: a
+/// program may rightly receive in another order than it was sent to, so the limit only keeps a
+/// runaway sender from all memory.
 const UNREAD_FREE_BYTES: u64 = 64 << 20;
+
+/// What the machine's reasons are called above.
+pub(crate) fn transfer_error(why: Failure) -> TransferError {
+    match why {
+        Failure::Lost | Failure::Restarted => TransferError::RemoteLost,
+        Failure::Refused(weft_srd::Reason::NoMemory) => TransferError::NoMemory,
+        Failure::Refused(weft_srd::Reason::Canceled) => TransferError::Canceled,
+    }
+}
 
 fn envelope(remote: RemoteId, message: &Message) -> Envelope {
     Envelope {
@@ -29,7 +44,73 @@ fn envelope(remote: RemoteId, message: &Message) -> Envelope {
     }
 }
 
+/// Everything but the ports: what arrives and leaves goes through here.
+#[derive(Debug)]
+pub(crate) struct Driver {
+    pub(crate) machine: Machine,
+    pub(crate) sends: Sends,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) remotes: Remotes,
+    /// Lost remotes whose loss the owner wants to hear of again.
+    pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
+    pub(crate) statistics: Statistics,
+    pub(crate) copy_limit_bytes: usize,
+    pub(crate) own: OwnMail,
+    /// What the owner calls ourselves, if it does.
+    pub(crate) myself: Option<RemoteId>,
+}
+
 impl Driver {
+    /// Takes a send; datagrams leave with the next flush. Fast path; allocates only to grow.
+    #[inline]
+    pub(crate) fn post(
+        &mut self,
+        op: &SendOp,
+        payload: &UserBuffer,
+        now_ns: u64,
+    ) -> Result<Posted, PostError> {
+        let Some(remote) = self.remotes.of_id(op.remote, &mut self.machine) else {
+            return Err(PostError::Failed(TransferError::NoMemory));
+        };
+        let length_bytes = payload.length_bytes();
+        if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
+            return Err(PostError::Failed(TransferError::TooLong));
+        }
+        let early = op.level == CompletionLevel::Inject && length_bytes <= self.copy_limit_bytes;
+        let copies = op.inject || early;
+        if copies && !self.sends.may_copy(length_bytes) {
+            return Err(PostError::Busy);
+        }
+        let complete = copies && op.level == CompletionLevel::Inject;
+        let token = if copies {
+            self.sends.copy((!complete).then_some(op.token), payload)
+        } else {
+            let is_still = op.class != Class::Service;
+            self.sends.lend(op.token, payload, is_still)
+        };
+        let send = Send {
+            remote,
+            tag: (op.class != Class::Message).then_some(op.tag),
+            cq_data: op.cq_data,
+            length_bytes: length_bytes as u64,
+            wants_receipt: op.level == CompletionLevel::Delivery,
+            is_service: op.class == Class::Service,
+            token,
+        };
+        if let Err(why) = self.machine.post_send(now_ns, &send) {
+            self.sends.end(token);
+            return Err(refused(why));
+        }
+        self.statistics.sent_messages += 1;
+        self.statistics.sent_bytes += length_bytes as u64;
+        self.statistics.copied_messages += u64::from(copies);
+        Ok(if complete {
+            Posted::Complete
+        } else {
+            Posted::Pending
+        })
+    }
+
     /// Takes what came in at a port; answers how many events came of it. Fast path.
     #[inline]
     pub(crate) fn take<O: Owner>(
@@ -104,8 +185,9 @@ impl Driver {
         }
     }
 
-    /// A message is where it belongs: says so if its sender waits for that. More receipts than messages cannot be, so
-    /// the machine takes each; if the remote is gone, nobody waits, whoever has its address now.
+    /// A message is where it belongs: says so if its sender waits for that. More receipts than
+    /// messages cannot be, so the machine takes each; if the remote is gone, nobody waits, whoever
+    /// has its address now.
     fn receipt(&mut self, now_ns: u64, offered: &Offered) {
         if offered.message.wants_receipt {
             let _ = self.machine.receipt(now_ns, offered.offer());
@@ -304,5 +386,14 @@ impl Driver {
             events += 1;
         }
         events
+    }
+}
+
+#[cold]
+fn refused(why: weft_srd::PostError) -> PostError {
+    match why {
+        weft_srd::PostError::Busy => PostError::Busy,
+        weft_srd::PostError::Unknown => PostError::Failed(TransferError::Unreachable),
+        weft_srd::PostError::Ended(why) => PostError::Failed(transfer_error(why)),
     }
 }

@@ -23,22 +23,22 @@ enum Mode {
     Sealed(Box<Sealing>),
 }
 
-/// The guard of one endpoint. Not `Clone`: two endpoints with one incarnation would encrypt under
-/// the same nonces.
-pub struct Guard {
+/// The protection of one endpoint. Not `Clone`: two endpoints with one incarnation would encrypt
+/// under the same nonces.
+pub struct PacketProtection {
     incarnation: u64,
     mode: Mode,
     rejections: Rejections,
 }
 
-impl fmt::Debug for Guard {
+impl fmt::Debug for PacketProtection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mode = match self.mode {
             Mode::Open => "open",
             Mode::Tagged(_) => "tagged",
             Mode::Sealed(_) => "sealed",
         };
-        let mut shown = f.debug_struct("Guard");
+        let mut shown = f.debug_struct("PacketProtection");
         shown.field("mode", &mode);
         shown.field("rejections", &self.rejections).finish()
     }
@@ -83,7 +83,7 @@ impl Rejections {
     }
 }
 
-impl Guard {
+impl PacketProtection {
     /// For a network on which everybody is trusted. Setup.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Guard {
     /// Tags every datagram. Setup.
     ///
     /// # Errors
-    /// See [`Guard::open_network`].
+    /// See [`PacketProtection::open_network`].
     pub fn tagged(key: &JobKey) -> Result<Self, NoRandom> {
         Self::with(|_| Mode::Tagged(Box::new(Tagging::new(&key.root()))))
     }
@@ -103,7 +103,7 @@ impl Guard {
     /// Encrypts every datagram. Setup.
     ///
     /// # Errors
-    /// See [`Guard::open_network`].
+    /// See [`PacketProtection::open_network`].
     pub fn sealed(key: &JobKey) -> Result<Self, NoRandom> {
         Self::with(|own| Mode::Sealed(Box::new(Sealing::new(key.root(), own))))
     }
@@ -117,7 +117,7 @@ impl Guard {
         })
     }
 
-    /// A guard of a known incarnation: two with the same one must never live under one key.
+    /// A protection of a known incarnation: two with the same one must never live under one key.
     #[cfg(test)]
     pub(crate) fn of(mut self, incarnation: u64, key: &JobKey) -> Self {
         self.incarnation = incarnation;
@@ -131,17 +131,18 @@ impl Guard {
     pub(crate) fn sealing(&mut self) -> &mut Sealing {
         match &mut self.mode {
             Mode::Sealed(sealing) => sealing,
-            _ => panic!("this guard does not encrypt"),
+            _ => panic!("this protection does not encrypt"),
         }
     }
 
-    /// The endpoint's incarnation: drawn at random for this guard, and what the machine must be
-    /// made with.
+    /// The endpoint's incarnation: drawn at random for this protection, and what the machine must
+    /// be made with.
     pub fn incarnation(&self) -> u64 {
         self.incarnation
     }
 
-    /// Whether datagrams are encrypted: then they must be whole, and go through [`Guard::seal`].
+    /// Whether datagrams are encrypted: then they must be whole, and go through
+    /// [`PacketProtection::seal`].
     pub fn encrypts(&self) -> bool {
         matches!(self.mode, Mode::Sealed(_))
     }
@@ -162,11 +163,11 @@ impl Guard {
     /// stretch by stretch. Open networks need none. Fast path.
     ///
     /// # Panics
-    /// When `head` is shorter than a header; in debug builds when this guard encrypts.
+    /// When `head` is shorter than a header; in debug builds when this protection encrypts.
     pub fn tag_apart(&mut self, head: &mut [u8], show: impl FnOnce(&mut dyn FnMut(&[u8]))) {
         debug_assert!(
             !self.encrypts(),
-            "a guard that encrypts needs whole datagrams"
+            "a protection that encrypts needs whole datagrams"
         );
         if let Mode::Tagged(tagging) = &mut self.mode {
             let tag = tagging.tag_apart(head, show);
@@ -179,7 +180,7 @@ impl Guard {
     ///
     /// # Panics
     /// When it is shorter than a header, or is to be encrypted and names another source than this
-    /// guard's incarnation: its nonce might repeat.
+    /// protection's incarnation: its nonce might repeat.
     pub fn seal(&mut self, datagram: &mut Vec<u8>) {
         assert!(datagram.len() >= HEADER_BYTES, "a header has 48 bytes");
         match &mut self.mode {
@@ -192,7 +193,7 @@ impl Guard {
                 assert_eq!(
                     source_of(datagram),
                     self.incarnation,
-                    "the machine was made with the incarnation of its guard"
+                    "the machine was made with the incarnation of its protection"
                 );
                 datagram[FLAGS] |= SEALED;
                 sealing.seal(datagram);
@@ -200,13 +201,13 @@ impl Guard {
         }
     }
 
-    /// [`Guard::open`] for a datagram that must stay as it is. Fast path.
+    /// [`PacketProtection::open`] for a datagram that must stay as it is. Fast path.
     ///
     /// # Errors
-    /// As [`Guard::open`].
+    /// As [`PacketProtection::open`].
     ///
     /// # Panics
-    /// When this guard encrypts.
+    /// When this protection encrypts.
     pub fn check(&mut self, datagram: &[u8]) -> Result<usize, Rejected> {
         assert!(!self.encrypts(), "what is encrypted cannot stay as it is");
         self.judge(datagram)
@@ -256,7 +257,7 @@ impl Guard {
         }
     }
 
-    /// What has been turned away since the guard was made.
+    /// What has been turned away since the protection was made.
     pub fn rejections(&self) -> Rejections {
         self.rejections
     }
@@ -277,5 +278,5 @@ fn source_of(datagram: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-#[path = "guard_tests.rs"]
+#[path = "protection_tests.rs"]
 mod tests;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Remotes that are silent while something is expected of them: is the host gone, or does the process compute?
-//! Asked now and then by transport.rs (srd-protocol 13.5).
+//! Remotes that are silent while something is expected of them: is the host gone, or does the
+//! process compute? Asked now and then by transport.rs (srd-protocol 13.5).
 //!
-//! A process that computes answers heartbeats itself (srd-protocol 13.6). For one that cannot, since it is stopped or has no
-//! thread for that, its host may answer in its stead: that it lives, to a TCP connection attempt; that the process is
-//! gone, to our datagrams (ICMP). No answer means nothing: many a host swallows such attempts.
+//! A process that computes answers heartbeats itself (srd-protocol 13.6). For one that cannot,
+//! since it is stopped or has no thread for that, its host may answer in its stead: that it lives,
+//! to a TCP connection attempt; that the process is gone, to our datagrams (ICMP). No answer means
+//! nothing: many a host swallows such attempts.
 
 use weft_os::host_check::{HostAnswer, HostCheck};
 use weft_srd::{Machine, Remote};
@@ -12,13 +13,13 @@ use weft_srd::{Machine, Remote};
 /// Looks in the time of `dead_after`. Chosen: the answer is there well before the end.
 const LOOKS: u64 = 20;
 
-/// Hosts that are asked at a time: each takes a descriptor, and a switch that breaks makes a thousand remotes silent at
-/// once (srd-protocol 13.5; chosen).
+/// Hosts that are asked at a time: each takes a descriptor, and a switch that breaks makes a
+/// thousand remotes silent at once (srd-protocol 13.5; chosen).
 const OPEN_MOST: usize = 16;
 
-/// Questions to hosts.
+/// Host probes under way.
 #[derive(Debug)]
-pub(crate) struct Inquiry {
+pub(crate) struct HostProbes {
     every_ns: u64,
     next_ns: u64,
     open: Vec<(Remote, HostCheck)>,
@@ -26,7 +27,7 @@ pub(crate) struct Inquiry {
     turn: usize,
 }
 
-impl Inquiry {
+impl HostProbes {
     /// For a machine with this `dead_after`.
     pub(crate) fn new(dead_after_ns: u64) -> Self {
         Self {
@@ -100,13 +101,13 @@ mod tests {
             machine.post_send(1, &send).expect("room");
         }
         while machine.poll_transmit(1).is_some() {}
-        let mut inquiry = Inquiry::new(5_000_000_000);
+        let mut probes = HostProbes::new(5_000_000_000);
         for second in 3..5 {
-            inquiry.turn(second * 1_000_000_000, &mut machine);
+            probes.turn(second * 1_000_000_000, &mut machine);
             assert!(
-                (1..=OPEN_MOST).contains(&inquiry.open.len()),
+                (1..=OPEN_MOST).contains(&probes.open.len()),
                 "{}",
-                inquiry.open.len()
+                probes.open.len()
             );
         }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! At which addresses of this host an endpoint's sockets are, and which pairs of addresses its host's routes join
-//! (srd-protocol 17). Called by sockets.rs when it opens, and once for every remote where either side has several addresses.
+//! At which addresses of this host an endpoint's sockets are, and which pairs of addresses its
+//! host's routes join (srd-protocol 17). Called by sockets.rs when it opens, and once for every
+//! remote where either side has several addresses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -28,28 +29,29 @@ pub(crate) fn addresses(settings: &Settings, first: IpAddr) -> PortAddresses {
 
 /// One of our addresses, and the number of its interface.
 #[derive(Clone, Copy, Debug)]
-struct Home {
+struct LocalAddress {
     address: IpAddr,
     interface: Option<u32>,
 }
 
-fn home(address: IpAddr, all: &[InterfaceAddress]) -> Home {
+fn local(address: IpAddr, all: &[InterfaceAddress]) -> LocalAddress {
     let entry = all.iter().find(|entry| entry.address == address);
-    Home {
+    LocalAddress {
         address,
         interface: entry.and_then(|entry| route::interface_number(&entry.name)),
     }
 }
 
 /// Whether packets from this address to that one leave through its own interface, for another host.
-fn leads(from: Home, to: IpAddr) -> bool {
+fn leads(from: LocalAddress, to: IpAddr) -> bool {
     from.interface.is_some()
         && !interface::is_own(to)
         && route::leaves_through(from.address, to) == from.interface
 }
 
-/// The paths from ports at these addresses to the targets, as a set, and the pairs of addresses that they make: our port's
-/// index and the target. That between the first addresses is there in any case. Slow path.
+/// The paths from ports at these addresses to the targets, as a set, and the pairs of addresses
+/// that they make: our port's index and the target. That between the first addresses is there in
+/// any case. Slow path.
 pub(crate) fn routes(
     first: IpAddr,
     own: &PortAddresses,
@@ -69,7 +71,7 @@ pub(crate) fn routes(
             Some((.., good)) => *good,
             None => {
                 let firsts = address == first && target.ip() == targets[0].ip();
-                let good = firsts || leads(home(address, &all), target.ip());
+                let good = firsts || leads(local(address, &all), target.ip());
                 judged.push((address, target.ip(), good));
                 if good {
                     pairs.push((ours, target));

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which socket to look into next. Called by sockets.rs for every call of progress.
+//! Socket polling: which socket to look into next. Called by sockets/reader.rs in every call of
+//! progress.
 //!
-//! A look into one socket costs one system call, a look around all of them one more. While messages come one by one
-//! they come in through one socket (srd-protocol 10.1), so that one is looked into alone, and now and then the others.
+//! A look into one socket costs one system call, a look around all of them one more. While messages
+//! come one by one they come in through one socket (srd-protocol 10.1), so that one is looked into
+//! alone, and now and then the others.
 
 /// Rounds with arrivals in the same socket alone, after which it is looked into alone. Chosen.
 const ALONE_AFTER: u32 = 4;
-/// Looks into one socket between two looks around. Chosen: a datagram in another one waits for a few microseconds.
+/// Looks into one socket between two looks around. Chosen: a datagram in another one waits for a
+/// few microseconds.
 const LOOKS: u32 = 8;
 
-/// Datagrams found at once that are no lone message but a stream, which comes in everywhere. Chosen.
+/// Datagrams found at once that are no single message but a stream, which comes in everywhere.
+/// Chosen.
 pub(crate) const STREAM_COUNT: usize = 2;
 
 /// Where to look.
@@ -23,14 +27,14 @@ pub(crate) enum Look {
 
 /// What was found lately.
 #[derive(Debug, Default)]
-pub(crate) struct Attention {
+pub(crate) struct SocketPolling {
     last: usize,
     /// Times in a row that something was found in `last`, and nowhere else.
     alone_count: u32,
     looks: u32,
 }
 
-impl Attention {
+impl SocketPolling {
     /// Where to look now. Fast path.
     #[inline]
     pub(crate) fn next(&mut self) -> Look {
@@ -69,44 +73,44 @@ impl Attention {
 mod tests {
     use super::*;
 
-    fn settled_on(index: usize) -> Attention {
-        let mut attention = Attention::default();
+    fn settled_on(index: usize) -> SocketPolling {
+        let mut polling = SocketPolling::default();
         for _ in 0..=ALONE_AFTER {
-            assert_eq!(attention.next(), Look::Everywhere);
-            attention.found(index, 1);
+            assert_eq!(polling.next(), Look::Everywhere);
+            polling.found(index, 1);
         }
-        attention
+        polling
     }
 
     #[test]
     fn one_busy_socket_is_looked_into_alone_and_the_others_now_and_then() {
-        let mut attention = settled_on(3);
+        let mut polling = settled_on(3);
         for _ in 0..3 {
             for _ in 0..LOOKS {
-                assert_eq!(attention.next(), Look::At(3));
-                attention.after_one(0);
+                assert_eq!(polling.next(), Look::At(3));
+                polling.after_one(0);
             }
-            assert_eq!(attention.next(), Look::Everywhere);
+            assert_eq!(polling.next(), Look::Everywhere);
         }
     }
 
     #[test]
     fn a_busy_socket_never_keeps_the_others_waiting() {
-        let mut attention = settled_on(3);
+        let mut polling = settled_on(3);
         let looks = (0..3 * LOOKS).map(|_| {
-            let look = attention.next();
-            attention.after_one(1);
+            let look = polling.next();
+            polling.after_one(1);
             look
         });
         assert_eq!(looks.filter(|look| *look == Look::Everywhere).count(), 2);
-        attention.after_one(STREAM_COUNT + 1);
-        assert_eq!(attention.next(), Look::Everywhere);
+        polling.after_one(STREAM_COUNT + 1);
+        assert_eq!(polling.next(), Look::Everywhere);
     }
 
     #[test]
     fn another_socket_with_arrivals_brings_back_the_look_around() {
-        let mut attention = settled_on(3);
-        attention.found(5, 2);
-        assert_eq!(attention.next(), Look::Everywhere);
+        let mut polling = settled_on(3);
+        polling.found(5, 2);
+        assert_eq!(polling.next(), Look::Everywhere);
     }
 }

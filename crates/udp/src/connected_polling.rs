@@ -1,29 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How the favourite's socket is looked into: with the cheapest call while lone messages come through it, as the other
-//! sockets are once a stream does. Asked by sockets.rs.
+//! How the connected socket is looked into: with the cheapest call while single messages come
+//! through it, as the other sockets are once a stream does. Asked by sockets/reader.rs.
 //!
-//! Of what a lone datagram costs in the kernel, time stamps, joined datagrams, a member of the wait set and the headers of
-//! recvmsg(2) and sendmsg(2) are a fifth (measured). So this socket has none of them: who sent a datagram is known, when it
-//! arrived is asked only where it may have waited (SIOCGSTAMPNS), and the wait set has it only while somebody sleeps.
+//! Of what a single datagram costs in the kernel, time stamps, joined datagrams, a member of the
+//! wait set and the headers of recvmsg(2) and sendmsg(2) are a fifth (measured). So this socket has
+//! none of them: who sent a datagram is known, when it arrived is asked only where it may have
+//! waited (SIOCGSTAMPNS), and the wait set has it only while somebody sleeps.
 
-/// A datagram found within this time of a look that found nothing has not waited. Chosen: a fifth of the delay that is aimed at.
+/// A datagram found within this time of a look that found nothing has not waited. Chosen: a fifth
+/// of the delay that is aimed at.
 const FRESH_NS: u64 = 5_000;
-/// Datagrams found in a row, with no look in vain between them, after which it is asked whether several wait. Chosen.
+/// Datagrams found in a row, with no look in vain between them, after which it is asked whether
+/// several wait. Chosen.
 const ROW_COUNT: u32 = 4;
-/// Looks for an answer after a message was sent, and how many of them one call of progress makes. Chosen: three take less than a
-/// microsecond, and a caller that yields its processor between calls takes as long.
+/// Looks for an answer after a message was sent, and how many of them one call of progress makes.
+/// Chosen: three take less than a microsecond, and a caller that yields its processor between calls
+/// takes as long.
 const ANSWER_LOOKS: u32 = 64;
 /// See [`ANSWER_LOOKS`].
 const LOOKS_PER_CALL: u32 = 3;
-/// The same while nothing but the network brings anything: then nobody local is kept waiting, and what a caller does between calls only
-/// delays the answer (measured under MPICH, which yields: eight 5.3 us, three 5.5, sixteen 5.6, 32 6.4).
+/// The same while nothing but the network brings anything: then nobody local is kept waiting, and
+/// what a caller does between calls only delays the answer (measured under MPICH, which yields:
+/// eight 5.3 us, three 5.5, sixteen 5.6, 32 6.4).
 const LOOKS_UNDISTURBED: u32 = 8;
-/// Calls of progress after a sleep until the wait set is left. Chosen: whoever sleeps between messages stays in it.
+/// Calls of progress after a sleep until the wait set is left. Chosen: whoever sleeps between
+/// messages stays in it.
 const AWAKE_CALLS: u32 = 64;
 
 /// The state of that socket.
 #[derive(Debug, Default)]
-pub(crate) struct Lone {
+pub(crate) struct ConnectedPolling {
     /// There is one, and it has none of the above.
     plain: bool,
     /// The wait set has it.
@@ -40,7 +46,7 @@ pub(crate) struct Lone {
     awake_calls: u32,
 }
 
-impl Lone {
+impl ConnectedPolling {
     /// A new socket, in no wait set, without stamps and without joined datagrams.
     pub(crate) fn begin(&mut self) {
         *self = Self {
@@ -152,77 +158,80 @@ impl Lone {
 mod tests {
     use super::*;
 
-    fn begun() -> Lone {
-        let mut lone = Lone::default();
-        lone.begin();
-        lone
+    fn begun() -> ConnectedPolling {
+        let mut polling = ConnectedPolling::default();
+        polling.begin();
+        polling
     }
 
     #[test]
     fn what_is_found_right_after_a_look_in_vain_has_not_waited() {
-        let mut lone = begun();
-        lone.on_clock(1_000_000);
-        assert!(lone.on_found(1_000_000), "nobody has looked yet");
-        lone.on_empty();
-        lone.on_clock(2_000_000);
-        assert!(!lone.on_found(2_000_000 + FRESH_NS));
-        assert!(lone.on_found(2_000_001 + FRESH_NS), "the caller was away");
-        lone.on_empty();
-        assert!(!lone.on_found(9_000_000), "two looks in one call");
+        let mut polling = begun();
+        polling.on_clock(1_000_000);
+        assert!(polling.on_found(1_000_000), "nobody has looked yet");
+        polling.on_empty();
+        polling.on_clock(2_000_000);
+        assert!(!polling.on_found(2_000_000 + FRESH_NS));
+        assert!(
+            polling.on_found(2_000_001 + FRESH_NS),
+            "the caller was away"
+        );
+        polling.on_empty();
+        assert!(!polling.on_found(9_000_000), "two looks in one call");
     }
 
     #[test]
     fn a_row_without_a_look_in_vain_is_asked_about_now_and_then() {
-        let mut lone = begun();
+        let mut polling = begun();
         for _ in 0..2 {
             for _ in 0..ROW_COUNT {
-                assert!(!lone.ends_row());
-                lone.on_found(0);
+                assert!(!polling.ends_row());
+                polling.on_found(0);
             }
-            assert!(lone.ends_row());
+            assert!(polling.ends_row());
         }
         for _ in 0..10 * ROW_COUNT {
-            lone.on_found(0);
-            lone.on_empty();
-            assert!(!lone.ends_row());
+            polling.on_found(0);
+            polling.on_empty();
+            assert!(!polling.ends_row());
         }
     }
 
     #[test]
     fn an_answer_is_looked_for_several_times_a_call_until_it_comes_or_for_a_while() {
-        let mut lone = begun();
-        assert_eq!(lone.looks(), 1);
-        lone.on_sent();
-        assert_eq!(lone.looks(), LOOKS_PER_CALL);
-        lone.on_found(0);
-        assert_eq!(lone.looks(), 1);
-        lone.on_sent();
+        let mut polling = begun();
+        assert_eq!(polling.looks(), 1);
+        polling.on_sent();
+        assert_eq!(polling.looks(), LOOKS_PER_CALL);
+        polling.on_found(0);
+        assert_eq!(polling.looks(), 1);
+        polling.on_sent();
         for (undisturbed, most) in [(false, LOOKS_PER_CALL), (true, LOOKS_UNDISTURBED)] {
-            lone.on_sent();
-            lone.set_undisturbed(undisturbed);
-            assert_eq!(lone.looks(), most);
-            let looks: Vec<u32> = (0..ANSWER_LOOKS).map(|_| lone.looks()).collect();
+            polling.on_sent();
+            polling.set_undisturbed(undisturbed);
+            assert_eq!(polling.looks(), most);
+            let looks: Vec<u32> = (0..ANSWER_LOOKS).map(|_| polling.looks()).collect();
             assert!(looks.iter().all(|looks| (1..=most).contains(looks)));
             let several = looks.iter().filter(|looks| **looks > 1);
             assert_eq!(
                 most + several.sum::<u32>(),
                 ANSWER_LOOKS - ANSWER_LOOKS % most
             );
-            assert_eq!(lone.looks(), 1);
+            assert_eq!(polling.looks(), 1);
         }
     }
 
     #[test]
     fn the_wait_set_has_the_socket_while_its_owner_sleeps_and_for_a_while_after() {
-        let mut lone = Lone::default();
-        assert!(!lone.on_sleep() && !lone.on_call(), "there is none");
-        lone.begin();
+        let mut polling = ConnectedPolling::default();
+        assert!(!polling.on_sleep() && !polling.on_call(), "there is none");
+        polling.begin();
         for _ in 0..2 {
-            assert!(lone.on_sleep());
-            assert!(!lone.on_sleep(), "it is there already");
-            assert_eq!((0..AWAKE_CALLS).filter(|_| lone.on_call()).count(), 0);
-            assert!(lone.on_call());
-            assert!(!lone.on_call());
+            assert!(polling.on_sleep());
+            assert!(!polling.on_sleep(), "it is there already");
+            assert_eq!((0..AWAKE_CALLS).filter(|_| polling.on_call()).count(), 0);
+            assert!(polling.on_call());
+            assert!(!polling.on_call());
         }
     }
 }

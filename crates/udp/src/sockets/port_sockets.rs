@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The sockets themselves: one for each port, the connected one beside them, and the set in which
+//! somebody may wait for them. Owned by reader.rs, written to by sockets.rs.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+
+use weft_os::sleep::{Timer, WaitSet};
+use weft_os::udp_socket::UdpSocket;
+use weft_srd::PORT_COUNT;
+
+use crate::connected::ConnectedPath;
+use crate::connected_polling::ConnectedPolling;
+use crate::settings::OpenError;
+
+/// Socket buffers asked for. Chosen: the kernel's usual limit (net.core.rmem_max), four windows.
+const BUFFER_BYTES: usize = 4 << 20;
+/// How long to look into the card's own queue, where that is allowed.
+const BUSY_POLL_US: u32 = 20;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct PortSockets {
+    /// One for each port, and the connected one.
+    all: Vec<UdpSocket>,
+    path: ConnectedPath,
+    /// How the connected one is looked into.
+    pub(super) connected_polling: ConnectedPolling,
+    /// The connected one is to be made anew for single datagrams: its path.
+    pub(super) renews: Option<(usize, SocketAddr)>,
+    pub(super) wait_set: WaitSet,
+    /// Whether the kernel says when a datagram has arrived.
+    pub(super) stamps: bool,
+}
+
+pub(super) fn open_socket(address: SocketAddr) -> Result<UdpSocket, OpenError> {
+    let taken = |error| OpenError::Address(address, error);
+    let socket = UdpSocket::bind(address).map_err(taken)?;
+    prepare_socket(&socket).map_err(OpenError::Sockets)?;
+    Ok(socket)
+}
+
+fn prepare_socket(socket: &UdpSocket) -> io::Result<()> {
+    socket.set_buffers(BUFFER_BYTES);
+    // What is in use may be taken apart where a route has changed (srd-protocol 16.5).
+    socket.allow_fragments()?;
+    socket.keep_complaints()?;
+    socket.busy_poll(BUSY_POLL_US);
+    Ok(())
+}
+
+impl PortSockets {
+    /// Of the sockets of all ports; the timer ends waits. Setup.
+    pub(super) fn new(all: Vec<UdpSocket>, timer: &Timer) -> io::Result<Self> {
+        let wait_set = WaitSet::new()?;
+        for socket in &all {
+            wait_set.add(socket.as_fd())?;
+        }
+        wait_set.add(timer.as_fd())?;
+        let every = |able: fn(&UdpSocket) -> bool| all.iter().all(able);
+        let stamps = every(UdpSocket::stamp_arrivals);
+        every(UdpSocket::receive_joined);
+        Ok(Self {
+            all,
+            path: ConnectedPath::default(),
+            connected_polling: ConnectedPolling::default(),
+            renews: None,
+            wait_set,
+            stamps,
+        })
+    }
+
+    /// Those of the ports, and the connected one if there is one.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.all.len()
+    }
+
+    /// That of a port, or the connected one, which comes after them.
+    #[inline]
+    pub(super) fn at(&self, index: usize) -> &UdpSocket {
+        &self.all[index]
+    }
+
+    /// The first one that fits.
+    pub(super) fn position(&self, fits: impl Fn(&UdpSocket) -> bool) -> Option<usize> {
+        self.all.iter().position(fits)
+    }
+
+    /// Whether the connected socket is for datagrams of this port to that target. Fast path.
+    #[inline]
+    pub(super) fn is_connected(&self, index: usize, to: SocketAddr) -> bool {
+        self.path.is(index, to)
+    }
+
+    /// Whether the connected socket is to be made anew.
+    #[inline]
+    pub(super) fn is_renewed(&self) -> bool {
+        self.renews.is_some()
+    }
+
+    /// A call of progress begins. Fast path.
+    #[inline]
+    pub(super) fn on_progress(&mut self) {
+        if self.connected_polling.on_call() {
+            self.wait_set.remove(self.all[PORT_COUNT].as_fd());
+        }
+    }
+
+    /// Somebody will sleep on the wait set.
+    pub(super) fn on_sleep(&mut self) {
+        if self.connected_polling.on_sleep() {
+            // It could only fail for want of memory; then the sleep ends when its time has come.
+            let _ = self.wait_set.add(self.all[PORT_COUNT].as_fd());
+        }
+    }
+
+    /// Counts a datagram that leaves on its own; gives its path the connected socket when it is
+    /// time.
+    #[inline]
+    pub(super) fn on_single(&mut self, index: usize, to: SocketAddr) {
+        if !self.path.is_settled_by(index, to) {
+            return;
+        }
+        if self.path.is(index, to) {
+            // What waits in it is read first.
+            self.renews = Some((index, to));
+        } else {
+            self.settle(index, to);
+        }
+    }
+
+    /// The old connected socket has not been used for a while, so that hardly anything waits in it;
+    /// what does is sent again.
+    #[cold]
+    pub(super) fn settle(&mut self, index: usize, to: SocketAddr) {
+        self.renews = None;
+        self.all.truncate(PORT_COUNT);
+        self.path.leave();
+        self.connected_polling.end();
+        let Ok(socket) = self.all[index].beside(to) else {
+            return;
+        };
+        if prepare_socket(&socket).is_err() {
+            return;
+        }
+        // From now on the time of the last arrival is kept.
+        let _ = socket.last_arrival_realtime_ns();
+        self.all.push(socket);
+        self.path.settle(index, to);
+        self.connected_polling.begin();
+    }
+
+    /// A stream comes through the connected socket: it becomes like the other sockets, until its
+    /// path is settled on anew.
+    #[cold]
+    pub(super) fn widen(&mut self) {
+        let socket = &self.all[PORT_COUNT];
+        if self.stamps {
+            socket.stamp_arrivals();
+        }
+        socket.receive_joined();
+        // It may be a member already.
+        let _ = self.wait_set.add(socket.as_fd());
+        self.path.widen();
+        self.connected_polling.end();
+    }
+}

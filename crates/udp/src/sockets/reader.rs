@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Reads the sockets: which one, with which call, and what of it is let in. Called by sockets.rs in
+//! each call of progress; asks polling.rs and connected_polling.rs where to look.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use weft_os::clock;
+use weft_os::datagrams::ReceiveBatch;
+use weft_os::sleep::READABLE_LIMIT;
+use weft_os::udp_socket::{Complaint, UdpSocket};
+use weft_srd::{Origin, PORT_COUNT};
+
+use crate::authentication::PacketAuthentication;
+use crate::polling::{Look, STREAM_COUNT, SocketPolling};
+use crate::ports::Incoming;
+use crate::sockets::port_sockets::PortSockets;
+use crate::sockets::waits::Waits;
+
+/// Datagrams, or joined ones, received by one call. Chosen: 128 KiB of buffers, which stay in the
+/// nearest caches; eight were no faster.
+const RECEIVE_COUNT: usize = 2;
+/// What one of them may hold: joined ones reach 64 KiB.
+const RECEIVE_BYTES: usize = 1 << 16;
+/// Rounds over all sockets before timers are asked. Chosen: more than a socket's buffer holds in
+/// datagrams of 9000 bytes.
+const REST_ROUNDS: usize = 8;
+
+/// Whoever takes what was read: the time, and what it is.
+pub(super) trait Visit: FnMut(u64, Incoming<'_>) {}
+impl<F: FnMut(u64, Incoming<'_>)> Visit for F {}
+
+/// The sockets, and what is known of what lies in them.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) sockets: PortSockets,
+    pub(super) authentication: PacketAuthentication,
+    batch: ReceiveBatch,
+    polling: SocketPolling,
+    waits: Waits,
+    /// Answers to datagrams that were sent earlier.
+    pub(super) complaints: VecDeque<Incoming<'static>>,
+    /// System calls made.
+    pub(super) call_count: u64,
+    /// The last look may have left something.
+    leaves: bool,
+}
+
+impl Reader {
+    pub(super) fn new(sockets: PortSockets, authentication: PacketAuthentication) -> Self {
+        Self {
+            sockets,
+            authentication,
+            batch: ReceiveBatch::new(RECEIVE_COUNT, RECEIVE_BYTES),
+            polling: SocketPolling::default(),
+            waits: Waits::new(),
+            complaints: VecDeque::new(),
+            call_count: 0,
+            leaves: false,
+        }
+    }
+
+    /// Reads what has arrived; answers how much that was. Fast path.
+    pub(super) fn receive(&mut self, visit: &mut impl Visit) -> usize {
+        self.leaves = false;
+        self.sockets.on_progress();
+        let mut total = self.look(visit);
+        if self.sockets.is_renewed() {
+            total += self.renew(visit);
+        }
+        while let Some(complaint) = self.complaints.pop_front() {
+            visit(clock::monotonic_ns(), complaint);
+            total += 1;
+        }
+        total
+    }
+
+    /// Looks where something is expected. Fast path.
+    #[inline]
+    fn look(&mut self, visit: &mut impl Visit) -> usize {
+        for _ in 0..self.sockets.connected_polling.looks() {
+            let index = match self.polling.next() {
+                Look::At(index) if index < self.sockets.count() => index,
+                _ => match self.receive_from_all(visit) {
+                    // Of several looks this is one.
+                    0 => continue,
+                    count => return count,
+                },
+            };
+            self.leaves = true;
+            let count = if index == PORT_COUNT && self.sockets.connected_polling.is_plain() {
+                self.receive_connected(visit)
+            } else {
+                self.receive_from(index, ReceiveBatch::receive_one, visit)
+            };
+            self.polling.after_one(count);
+            if count > 0 {
+                return count;
+            }
+        }
+        0
+    }
+
+    /// What [`Self::look`] may have left.
+    pub(super) fn look_for_rest(&mut self, visit: &mut impl Visit) -> usize {
+        let mut total = 0;
+        for _ in 0..REST_ROUNDS {
+            if !std::mem::take(&mut self.leaves) {
+                break;
+            }
+            total += self.receive_from_all(visit);
+        }
+        total
+    }
+
+    /// Receives from every socket in which something waits.
+    fn receive_from_all(&mut self, visit: &mut impl Visit) -> usize {
+        let mut total = 0;
+        if self.sockets.connected_polling.is_plain() {
+            total = self.receive_connected(visit);
+            self.polling.found(PORT_COUNT, total);
+            // There may be another one behind it.
+            self.leaves |= total > 0;
+        }
+        let mut found = [0; READABLE_LIMIT];
+        self.call_count += 1;
+        let ready = self.sockets.wait_set.readable(&mut found);
+        for descriptor in &found[..ready] {
+            let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == *descriptor;
+            let index = self.sockets.position(named);
+            if let Some(index) = index
+                .filter(|index| *index < PORT_COUNT || !self.sockets.connected_polling.is_plain())
+            {
+                let count = self.receive_from(index, ReceiveBatch::receive, visit);
+                self.polling.found(index, count);
+                total += count;
+            }
+        }
+        total
+    }
+
+    /// Receives from the connected socket while it is for single datagrams.
+    fn receive_connected(&mut self, visit: &mut impl Visit) -> usize {
+        if !self.sockets.connected_polling.ends_row() {
+            return self.receive_one_connected(visit);
+        }
+        let count = self.receive_from(PORT_COUNT, ReceiveBatch::receive, visit);
+        if count > STREAM_COUNT {
+            self.sockets.widen();
+        }
+        count
+    }
+
+    /// The same with the cheapest call. Who sent what it finds is known.
+    #[inline]
+    fn receive_one_connected(&mut self, visit: &mut impl Visit) -> usize {
+        self.call_count += 1;
+        let socket = self.sockets.at(PORT_COUNT);
+        let datagram = match self.batch.receive_connected(socket) {
+            Ok(Some(datagram)) => datagram,
+            Ok(None) => {
+                self.sockets.connected_polling.on_empty();
+                return 0;
+            }
+            Err(_) => {
+                collect_complaints(socket, &mut self.complaints);
+                // What waits behind the complaint was not read.
+                self.leaves = true;
+                return 0;
+            }
+        };
+        let now_ns = clock::monotonic_ns();
+        let Some(from) = socket.peer().filter(|_| !datagram.is_empty()) else {
+            return 0;
+        };
+        let mut origin = Origin { from, waited_ns: 0 };
+        if self.sockets.connected_polling.on_found(now_ns) && self.sockets.stamps {
+            let connected = self.sockets.at(PORT_COUNT);
+            let arrived_ns = connected.last_arrival_realtime_ns().unwrap_or(0);
+            let realtime_ns = clock::realtime_ns();
+            origin.waited_ns = self.waits.of(now_ns, realtime_ns, arrived_ns);
+        }
+        let admitted = self.authentication.admit(from, datagram);
+        let Some(datagram) = admitted else { return 0 };
+        visit(now_ns, Incoming::Datagram(origin, datagram));
+        1
+    }
+
+    /// Reads the connected socket out and makes it anew. What arrives between the two is lost, and
+    /// sent again.
+    #[cold]
+    fn renew(&mut self, visit: &mut impl Visit) -> usize {
+        let mut total = 0;
+        let Some((index, to)) = self.sockets.renews.take() else {
+            return 0;
+        };
+        for _ in 0..REST_ROUNDS {
+            match self.receive_from(PORT_COUNT, ReceiveBatch::receive, visit) {
+                0 => break,
+                count => total += count,
+            }
+        }
+        // A stream still comes this way where there was more.
+        if total <= STREAM_COUNT {
+            self.sockets.settle(index, to);
+        }
+        total
+    }
+
+    /// Receives what one call finds in a socket.
+    fn receive_from(
+        &mut self,
+        index: usize,
+        receive: impl Fn(&mut ReceiveBatch, &UdpSocket) -> io::Result<usize>,
+        visit: &mut impl Visit,
+    ) -> usize {
+        self.call_count += 1;
+        let socket = self.sockets.at(index);
+        let is_connected = index == PORT_COUNT && self.sockets.connected_polling.is_plain();
+        let Ok(count) = receive(&mut self.batch, socket) else {
+            collect_complaints(socket, &mut self.complaints);
+            self.leaves = true;
+            return 0;
+        };
+        if count == 0 {
+            if is_connected {
+                self.sockets.connected_polling.on_empty();
+            }
+            return 0;
+        }
+        let now_ns = clock::monotonic_ns();
+        // Of single ones the last one's time is that of all.
+        let asks = is_connected && self.sockets.connected_polling.on_found(now_ns);
+        let connected_ns = asks
+            .then(|| self.sockets.at(index).last_arrival_realtime_ns())
+            .flatten();
+        let realtime_ns = if self.sockets.stamps && (asks || !is_connected) {
+            clock::realtime_ns()
+        } else {
+            0
+        };
+        let mut total = 0;
+        for received in (0..count).filter_map(|place| self.batch.get(place)) {
+            let arrived_ns = connected_ns.unwrap_or(received.arrived_realtime_ns);
+            let origin = Origin {
+                from: received.from,
+                waited_ns: self.waits.of(now_ns, realtime_ns, arrived_ns),
+            };
+            for datagram in received.bytes.chunks(received.segment_bytes) {
+                let admitted = self.authentication.admit(origin.from, datagram);
+                if let Some(datagram) = admitted {
+                    total += 1;
+                    visit(now_ns, Incoming::Datagram(origin, datagram));
+                }
+            }
+        }
+        self.leaves |= self.batch.is_full();
+        total
+    }
+}
+
+/// Takes the answers to datagrams sent earlier out of a socket's error queue.
+#[cold]
+pub(super) fn collect_complaints(socket: &UdpSocket, complaints: &mut VecDeque<Incoming<'static>>) {
+    while let Some(complaint) = socket.complaint() {
+        match complaint {
+            Complaint::Refused(to) => complaints.push_back(Incoming::Refused(to)),
+            Complaint::TooLong(to) => complaints.push_back(Incoming::TooLong(to)),
+            Complaint::Unreachable(_) | Complaint::Other => {}
+        }
+    }
+}
