@@ -90,7 +90,7 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
         ("remotes_lost", statistics.lost),
     ];
     // Writing to a String cannot fail.
-    let _ = write!(text, r#"{{"version":2,"written_ns":{now_ns}"#);
+    let _ = write!(text, r#"{{"version":3,"written_ns":{now_ns}"#);
     for (name, number) in numbers {
         let _ = write!(text, r#","{name}":{number}"#);
     }
@@ -110,7 +110,7 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
         } = condition;
         let _ = write!(
             text,
-            r#"{comma}{{"address":"{address}","srtt_ns":{srtt_ns},"window_bytes":{cwnd_bytes},"#
+            r#"{comma}{{"address":"{address}","srtt_ns":{srtt_ns},"cwnd_bytes":{cwnd_bytes},"#
         );
         let _ = write!(text, r#""in_flight_bytes":{in_flight_bytes},"#);
         let _ = write!(

@@ -59,8 +59,8 @@ struct Side {
     posted: u64,
 }
 
-/// Two endpoints of one thread with one path between them, so that everything takes the way of single
-/// messages.
+/// Two endpoints of one thread with one path between them, so that everything takes the way of
+/// single messages.
 fn pair() -> [Side; 2] {
     let settings = Settings {
         address: Some(SocketAddr::from(([127, 0, 0, 1], 0))),

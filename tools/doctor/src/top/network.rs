@@ -14,7 +14,7 @@ use super::traffic::Traffic;
 /// More than any endpoint publishes.
 const MOST_BYTES: usize = 64 << 10;
 /// The version of the format that is read.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 /// Attempts to read a text that is being written.
 const ATTEMPTS: usize = 3;
 
@@ -25,9 +25,9 @@ pub struct Flow {
     pub address: SocketAddr,
     /// Smoothed round trip; 0 before the first.
     pub srtt_ns: u64,
-    /// What may be in flight, and what is.
-    pub window_bytes: u64,
-    /// See `window_bytes`.
+    /// The congestion window: what may be in flight, and what is.
+    pub cwnd_bytes: u64,
+    /// See `cwnd_bytes`.
     pub in_flight_bytes: u64,
     /// Paths that carry data, of those that may be used.
     pub good_paths: u32,
@@ -146,12 +146,19 @@ mod tests {
     use super::*;
 
     fn text(written_ns: u64, sent: u64) -> String {
-        format!(
-            r#"{{"version":2,"written_ns":{written_ns},"sent":{sent},"messages_sent":{sent},"message_bytes_sent":{},"lost":0,"flows":[{{"address":"10.0.0.2:7","srtt_ns":85000,"window_bytes":524288,"in_flight_bytes":0,"good_paths":30,"paths":32,"datagram_bytes":8972,"sent_bytes":{},"retransmitted":4,"heard_ns":5}}],"end_ns":{written_ns}}}
-behind the end"#,
-            sent * 8,
-            sent * 1000
-        )
+        let (message_bytes, sent_bytes) = (sent * 8, sent * 1000);
+        let flow = format!(
+            r#""address":"10.0.0.2:7","srtt_ns":85000,"cwnd_bytes":524288,"in_flight_bytes":0,
+            "good_paths":30,"paths":32,"datagram_bytes":8972,"sent_bytes":{sent_bytes},
+            "retransmitted":4,"heard_ns":5"#
+        );
+        let text = format!(
+            r#"{{"version":3,"written_ns":{written_ns},"sent":{sent},"messages_sent":{sent},
+            "message_bytes_sent":{message_bytes},"lost":0,"flows":[{{{flow}}}],
+            "end_ns":{written_ns}}}"#
+        );
+        // The object stands on one line.
+        text.replace("\n            ", "") + "\nbehind the end"
     }
 
     #[test]
@@ -176,7 +183,7 @@ behind the end"#,
         let good = text(5, 1);
         for bad in [
             good.replace("\"end_ns\":5", "\"end_ns\":4"),
-            good.replace("\"version\":2", "\"version\":1"),
+            good.replace("\"version\":3", "\"version\":1"),
             good[..40].to_owned(),
             String::new(),
         ] {

@@ -344,10 +344,10 @@ fn flow_cells(flow: &network::Flow, rank: Option<u32>) -> [String; COUNT] {
 /// How things stand with it.
 fn flow_note(flow: &network::Flow) -> String {
     format!(
-        "srd to {}: rtt {}, window {}, in flight {}, paths {}/{}, datagrams {}, again {}/s",
+        "srd to {}: rtt {}, cwnd {}, in flight {}, paths {}/{}, datagrams {}, again {}/s",
         flow.address,
         time(flow.srtt_ns),
-        binary(flow.window_bytes),
+        binary(flow.cwnd_bytes),
         binary(flow.in_flight_bytes),
         flow.good_paths,
         flow.paths,

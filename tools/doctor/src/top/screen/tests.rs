@@ -19,7 +19,7 @@ fn a_remote_beyond_this_host_is_shown_with_its_round_trip_window_and_paths() {
     let flow = network::Flow {
         address: "10.0.0.2:7".parse().unwrap(),
         srtt_ns: 85_200,
-        window_bytes: 524_288,
+        cwnd_bytes: 524_288,
         in_flight_bytes: 65_536,
         good_paths: 30,
         paths: 32,
@@ -33,7 +33,7 @@ fn a_remote_beyond_this_host_is_shown_with_its_round_trip_window_and_paths() {
     let cells = flow_cells(&flow, Some(3)).join(" ");
     let words: Vec<&str> = cells.split_whitespace().collect();
     assert_eq!(words.join(" "), "> 3 10.0.0.2:7 srd 120M");
-    let told = "srd to 10.0.0.2:7: rtt 86 us, window 512K, in flight 64K, paths 30/32, \
+    let told = "srd to 10.0.0.2:7: rtt 86 us, cwnd 512K, in flight 64K, paths 30/32, \
                 datagrams 8972, again 3/s";
     assert_eq!(flow_note(&flow), told);
     assert_eq!([0, 1, 12_000_000].map(time), ["-", "1 us", "12 ms"]);
