@@ -66,17 +66,17 @@ check 'a reader that leaves early is no failure' pipe
 
 "$WEFT" run --quiet -n 2 --mpi "$mpi" --heap private --timeout 400 -- "$WEFT" bench bibw -m 1048576:1048576 -i 100000000 >"$work/both" 2>&1 &
 both=$!
-both_ways() {
+bidirectional() {
     for _ in $(seq 100); do
         "$WEFT" info >"$work/info"
-        grep -q '1M to .* both ways by' "$work/info" && break
+        grep -q '1M to .* bidirectional by' "$work/info" && break
         sleep 0.1
     done
     grep -A 9 'Choices of the jobs' "$work/info"
-    "$WEFT" top --once --interval 0.1 | grep '1M to .* both ways by' &&
-        grep -q '[0-9] weft .*1M to .* both ways by' "$work/info"
+    "$WEFT" top --once --interval 0.1 | grep '1M to .* bidirectional by' &&
+        grep -q '[0-9] weft .*1M to .* bidirectional by' "$work/info"
 }
-check 'weft info and weft top show which way was chosen for both directions' both_ways
+check 'weft info and weft top show which way was chosen for both directions' bidirectional
 kill "$both" 2>/dev/null
 wait "$both" 2>/dev/null
 

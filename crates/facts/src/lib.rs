@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What users can look up or set, once: the FI_WEFT_* variables, the limits, the ways a message is
-//! sent.
+//! What users can look up or set, once: the FI_WEFT_* variables, the limits, the protocols by which
+//! a message is sent, the methods by which it is copied.
 //!
 //! Plain constants, without dependencies. The provider reads its parameters by this table, and its
 //! limits are these; `weft doctor`, `weft info`, `weft top` and docs/parameters.md show the same
 //! rows. A test writes and compares that page (tests/document.rs).
 //!
-//! - [`parameter`]: the variables; [`limit`]: the limits; [`protocol`]: the ways a message is sent.
+//! - [`parameter`]: the variables; [`limit`]: the limits; [`protocol`]: how a message is sent;
+//!   [`copy`]: how a long one is copied.
 
 #![forbid(unsafe_code)]
 
+pub mod copy;
 pub mod limit;
 pub mod parameter;
 pub mod protocol;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The ways a message is sent inside a host, as counters, `weft info` and `weft top` name them.
+//! The protocols by which a message is sent inside a host, as counters, `weft info` and `weft top`
+//! name them.
 
 use crate::limit::{INJECT_BYTES, INLINE_BYTES, STREAM_BYTES};
 
-/// One way.
+/// One protocol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Protocol {
     /// Its name in text.
@@ -16,7 +17,7 @@ pub struct Protocol {
     pub meaning: &'static str,
 }
 
-/// All ways, in the order in which endpoints publish their counts: shortest messages first.
+/// All protocols, in the order in which endpoints publish their counts: shortest messages first.
 pub const ALL: [Protocol; 6] = [
     Protocol {
         name: "inline",
@@ -40,21 +41,21 @@ pub const ALL: [Protocol; 6] = [
         name: "single copy",
         key: "single_copy",
         longest_bytes: None,
-        meaning: "offered first; the receiver reads the sender's memory (Cross Memory Attach), \
-                  alone or, for long messages, each process a share",
+        meaning: "rendezvous; the receiver reads the sender's memory (Cross Memory Attach), alone \
+                  or in cooperation with the sender",
     },
     Protocol {
         name: "pipelined",
         key: "pipelined",
         longest_bytes: None,
-        meaning: "offered first; both copy through chunks at once; taken where it is measured to \
-                  be faster",
+        meaning: "rendezvous; both copy through chunks at once, where that is measured to be \
+                  faster",
     },
     Protocol {
         name: "mapped",
         key: "mapped",
         longest_bytes: None,
-        meaning: "offered first; the receiver copies out of the sender's heap (weft run --heap)",
+        meaning: "rendezvous; the receiver copies out of the sender's heap (weft run --heap)",
     },
 ];
 

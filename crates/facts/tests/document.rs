@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use weft_facts::parameter::{Parameter, Values};
-use weft_facts::{Unit, limit, parameter, protocol};
+use weft_facts::{Unit, copy, limit, parameter, protocol};
 
 const HEAD: &str = "\
 # Parameters and limits
@@ -50,16 +50,25 @@ fn page() -> String {
         );
     }
     page.push_str(
-        "\n## Ways a message is sent inside a host\n\n\
+        "\n## Protocols inside a host\n\n\
          `weft run`, `weft info` and `weft top` count them by these names. Beyond this host\n\
          all messages count as `srd`.\n\n\
-         | way | messages up to | what happens |\n|---|---|---|\n",
+         | protocol | messages up to | what happens |\n|---|---|---|\n",
     );
     for one in &protocol::ALL {
         let longest = one.longest_bytes.map_or("any length".to_owned(), |bytes| {
             amount(bytes as u64, Unit::Bytes)
         });
         let _ = writeln!(page, "| {} | {longest} | {} |", one.name, one.meaning);
+    }
+    page.push_str(
+        "\n## Copy methods inside a host\n\n\
+         How the receiver of a message by rendezvous has it copied. `weft info` and `weft top`\n\
+         name the one that is taken now, by length.\n\n\
+         | method | what happens |\n|---|---|\n",
+    );
+    for one in &copy::ALL {
+        let _ = writeln!(page, "| {} | {} |", one.name, one.meaning);
     }
     page
 }

@@ -373,7 +373,7 @@ mod tests {
         );
         assert!(line("single copy ").contains("longer"));
         assert!(
-            line("messages of 1.0 MiB").contains("past the cache"),
+            line("messages of 1.0 MiB").contains("non-temporal"),
             "{text}"
         );
         assert!(line("crossover").contains("win"), "{text}");

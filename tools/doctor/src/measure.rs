@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The ways in which a long message can be fetched, timed on this machine: one copy by the kernel,
-//! or two through a ring of chunks at once, stored through the cache or past it.
+//! Copy methods for a long message, timed on this machine: one copy by the kernel, or two through a
+//! ring of chunks at once, by ordinary or non-temporal stores.
 //!
 //! Called by `info.rs`. The same structures of crates/ring and crates/memory are used as by a job,
 //! between two threads. A job measures again as it runs, message by message
@@ -9,6 +9,7 @@
 use std::time::Instant;
 
 use serde::Serialize;
+use weft_facts::copy;
 use weft_memory::{UserBuffer, single_copy};
 use weft_ring::layout::REGION_BYTES;
 use weft_ring::{Identity, PipeReader, PipeWriter, Region};
@@ -27,23 +28,23 @@ pub struct Timing {
     pub bytes: usize,
     /// Read by the kernel; none where it is refused.
     pub single_copy_us: Option<f64>,
-    /// Through chunks, stored through the cache.
+    /// Through chunks.
     pub pipelined_us: f64,
-    /// Through chunks, stored past the cache.
-    pub past_cache_us: f64,
+    /// The same by non-temporal stores.
+    pub non_temporal_us: f64,
 }
 
 impl Timing {
-    /// The fastest way.
+    /// The fastest method.
     #[must_use]
     pub fn best(&self) -> &'static str {
-        let two = if self.past_cache_us < self.pipelined_us {
-            ("pipelined past the cache", self.past_cache_us)
+        let two = if self.non_temporal_us < self.pipelined_us {
+            (copy::PIPELINED_NON_TEMPORAL.name, self.non_temporal_us)
         } else {
-            ("pipelined", self.pipelined_us)
+            (copy::PIPELINED.name, self.pipelined_us)
         };
         match self.single_copy_us {
-            Some(one) if one < two.1 => "single copy",
+            Some(one) if one < two.1 => copy::SINGLE_COPY.name,
             _ => two.0,
         }
     }
@@ -55,10 +56,10 @@ impl Timing {
             .single_copy_us
             .map_or_else(|| "refused".to_owned(), |us| format!("{us:.0} us"));
         format!(
-            "{} (pipelined {:.0} us, past the cache {:.0} us, single copy {single})",
+            "{} (pipelined {:.0} us, non-temporal {:.0} us, single copy {single})",
             self.best(),
             self.pipelined_us,
-            self.past_cache_us
+            self.non_temporal_us
         )
     }
 }
@@ -85,7 +86,7 @@ pub fn timings(single_copy_works: bool) -> Option<Vec<Timing>> {
                 .then(|| best(|| pull(&source, &target, bytes)))
                 .flatten(),
             pipelined_us: best(|| pipe(&region, (&source, &target), bytes, false))?,
-            past_cache_us: best(|| pipe(&region, (&source, &target), bytes, true))?,
+            non_temporal_us: best(|| pipe(&region, (&source, &target), bytes, true))?,
         })
     };
     SIZES.iter().map(timing).collect()
@@ -121,7 +122,7 @@ fn pipe(
     region: &Region,
     (source, target): (&UserBuffer, &UserBuffer),
     bytes: usize,
-    past_cache: bool,
+    is_non_temporal: bool,
 ) -> Option<f64> {
     let mut reader = PipeReader::attach(region.mapping(), 0)?;
     let mut writer = PipeWriter::attach(region.mapping(), 0, 0)?;
@@ -136,7 +137,7 @@ fn pipe(
                 let filled = writer.write(|chunk| {
                     let count = chunk.length_bytes().min(bytes - sent);
                     let (mut part, _) = chunk.split_at(count);
-                    if past_cache {
+                    if is_non_temporal {
                         payload.drain_past_cache(sent, &mut part);
                     } else {
                         payload.drain(sent, &mut part);
@@ -171,20 +172,20 @@ mod tests {
         let timings = timings(false).expect("regions can be made where tests run");
         assert_eq!(timings.len(), SIZES.len());
         for timing in timings {
-            assert!(timing.pipelined_us > 0.0 && timing.past_cache_us > 0.0);
+            assert!(timing.pipelined_us > 0.0 && timing.non_temporal_us > 0.0);
             assert!(timing.describe().contains("single copy refused"));
         }
         let timing = Timing {
             bytes: 1,
             single_copy_us: Some(1.0),
             pipelined_us: 3.0,
-            past_cache_us: 2.0,
+            non_temporal_us: 2.0,
         };
         assert_eq!(timing.best(), "single copy");
         let timing = Timing {
             single_copy_us: Some(2.5),
             ..timing
         };
-        assert_eq!(timing.best(), "pipelined past the cache");
+        assert_eq!(timing.best(), "pipelined, non-temporal");
     }
 }

@@ -62,11 +62,11 @@ mod tests {
 
     #[test]
     fn choices_for_both_directions_are_told_from_those_for_one() {
-        let choice = |both_ways| Choice {
+        let choice = |bidirectional| Choice {
             from_bytes: 1 << 20,
             to_bytes: (4 << 20) - 1,
             method: "mapped",
-            both_ways,
+            bidirectional,
         };
         let one = Running {
             pid: 12,
@@ -77,7 +77,7 @@ mod tests {
             rows(&[one]),
             [[
                 "12 code",
-                "1M to 4M by mapped, 1M to 4M both ways by mapped"
+                "1M to 4M by mapped, 1M to 4M bidirectional by mapped"
             ]]
         );
         assert!(rows(&[])[0][0].contains("weft top"));

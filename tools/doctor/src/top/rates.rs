@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 
 use clap::ValueEnum;
 use serde::Serialize;
-use weft_facts::protocol;
+use weft_facts::{copy, protocol};
 use weft_ring::published::CLASS_COUNT;
 
 use super::network::Network;
@@ -19,17 +19,6 @@ use super::traffic::Traffic;
 /// Names of one-sided operations that went without a message, in the order in which they are
 /// published.
 const DIRECT: [&str; 2] = ["direct_access", "direct_copy"];
-
-/// Names of the choices, by the numbers that are published.
-const CHOICES: [&str; 7] = [
-    "unknown",
-    "single copy",
-    "pipelined",
-    "pipelined past the cache",
-    "mapped",
-    "mapped past the cache",
-    "single copy by both",
-];
 
 /// What endpoints and remotes are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -76,11 +65,11 @@ pub struct Choice {
     pub from_bytes: u64,
     /// The longest of them.
     pub to_bytes: u64,
-    /// The way.
+    /// The copy method.
     pub method: &'static str,
-    /// Whether that is so while messages of these lengths go both ways at once, or while they only
-    /// come.
-    pub both_ways: bool,
+    /// Whether that is so while messages of these lengths go in both directions at once, or while
+    /// they only come.
+    pub bidirectional: bool,
 }
 
 /// One remote of an endpoint.
@@ -262,7 +251,7 @@ fn endpoint_row(old: &Reading, reading: &Reading, now_ns: u64, elapsed_s: f64) -
         lost: is.lost_count,
         choices: [false, true]
             .into_iter()
-            .flat_map(|both_ways| choices(&is.choices, both_ways))
+            .flat_map(|bidirectional| choices(&is.choices, bidirectional))
             .collect(),
         remotes: remotes.collect(),
         network: reading.network.clone(),
@@ -298,16 +287,16 @@ fn join(endpoints: &mut [EndpointRow]) {
     }
 }
 
-/// Neighbouring sizes that are fetched in the same way as one range; sizes of which nothing is
+/// Neighbouring sizes that are fetched by the same method as one range; sizes of which nothing is
 /// known are left out.
-fn choices(published: &[u8; CLASS_COUNT], both_ways: bool) -> Vec<Choice> {
+fn choices(published: &[u8; CLASS_COUNT], bidirectional: bool) -> Vec<Choice> {
     let mut ranges: Vec<Choice> = Vec::new();
     for (class, &byte) in published.iter().enumerate() {
-        let number = if both_ways { byte >> 4 } else { byte & 15 };
-        let known = CHOICES.get(usize::from(number)).filter(|_| number > 0);
-        let Some(&method) = known else {
+        let number = if bidirectional { byte >> 4 } else { byte & 15 };
+        let Some(method) = copy::numbered(number) else {
             continue;
         };
+        let method = method.name;
         let (from_bytes, to_bytes) = (1 << class, ((1u128 << (class + 1)) - 1) as u64);
         match ranges.last_mut() {
             Some(last) if last.method == method && last.to_bytes + 1 == from_bytes => {
@@ -317,7 +306,7 @@ fn choices(published: &[u8; CLASS_COUNT], both_ways: bool) -> Vec<Choice> {
                 from_bytes,
                 to_bytes,
                 method,
-                both_ways,
+                bidirectional,
             }),
         }
     }
@@ -383,13 +372,13 @@ mod tests {
     fn choices_for_both_directions_stand_beside_those_for_one() {
         let mut published = [0; CLASS_COUNT];
         (published[17], published[18], published[19]) = (1 | 2 << 4, 1, 3);
-        let of = |both_ways| {
-            let found = choices(&published, both_ways).into_iter();
+        let of = |bidirectional| {
+            let found = choices(&published, bidirectional).into_iter();
             let parts = found.map(|choice| (choice.from_bytes, choice.to_bytes, choice.method));
             parts.collect::<Vec<_>>()
         };
         let single = (1 << 17, (1 << 19) - 1, "single copy");
-        let past = (1 << 19, (1 << 20) - 1, "pipelined past the cache");
+        let past = (1 << 19, (1 << 20) - 1, copy::PIPELINED_NON_TEMPORAL.name);
         assert_eq!(of(false), [single, past]);
         assert_eq!(of(true), [(1 << 17, (1 << 18) - 1, "pipelined")]);
     }

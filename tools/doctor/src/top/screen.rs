@@ -417,7 +417,11 @@ pub(crate) fn choice(choice: &Choice) -> String {
         "{} to {}{} by {}",
         binary(choice.from_bytes),
         binary(choice.to_bytes.saturating_add(1)),
-        if choice.both_ways { " both ways" } else { "" },
+        if choice.bidirectional {
+            " bidirectional"
+        } else {
+            ""
+        },
         choice.method
     )
 }

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The methods by which a receiver inside a host copies a long message, as `weft info` and `weft
+//! top` name them.
+
+/// One method.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CopyMethod {
+    /// Its name.
+    pub name: &'static str,
+    /// Who copies what.
+    pub meaning: &'static str,
+}
+
+/// The receiver reads the sender's memory (Cross Memory Attach).
+pub const SINGLE_COPY: CopyMethod = CopyMethod {
+    name: "single copy",
+    meaning: "the receiver reads the sender's memory (Cross Memory Attach)",
+};
+
+/// The sender fills chunks of the receiver's while the receiver empties them.
+pub const PIPELINED: CopyMethod = CopyMethod {
+    name: "pipelined",
+    meaning: "the sender fills chunks of the receiver's while the receiver empties them",
+};
+
+/// The same, with stores that leave the sender's cache as it is.
+pub const PIPELINED_NON_TEMPORAL: CopyMethod = CopyMethod {
+    name: "pipelined, non-temporal",
+    meaning: "the same, with stores that leave the sender's cache as it is",
+};
+
+/// The receiver copies out of what the sender shares, which it has mapped.
+pub const MAPPED: CopyMethod = CopyMethod {
+    name: "mapped",
+    meaning: "the receiver copies out of what the sender shares, which it has mapped",
+};
+
+/// The same, with stores that leave the receiver's cache as it is.
+pub const MAPPED_NON_TEMPORAL: CopyMethod = CopyMethod {
+    name: "mapped, non-temporal",
+    meaning: "the same, with stores that leave the receiver's cache as it is",
+};
+
+/// The receiver reads the sender's memory while the sender writes the receiver's.
+pub const COOPERATIVE: CopyMethod = CopyMethod {
+    name: "cooperative",
+    meaning: "the receiver reads the sender's memory while the sender writes the receiver's",
+};
+
+/// All methods. Endpoints publish them by their place here, from 1 on; 0 is not known
+/// (docs/shm-layout.md, clause 9).
+pub const ALL: [CopyMethod; 6] = [
+    SINGLE_COPY,
+    PIPELINED,
+    PIPELINED_NON_TEMPORAL,
+    MAPPED,
+    MAPPED_NON_TEMPORAL,
+    COOPERATIVE,
+];
+
+/// The method that is published by this number; `None` if nothing is known.
+#[must_use]
+pub fn numbered(number: u8) -> Option<&'static CopyMethod> {
+    ALL.get(usize::from(number).checked_sub(1)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_count_from_one_and_names_differ() {
+        assert_eq!((numbered(0), numbered(7)), (None, None));
+        assert_eq!(numbered(6).map(|method| method.name), Some("cooperative"));
+        for (index, method) in ALL.iter().enumerate() {
+            assert!(ALL[..index].iter().all(|before| before.name != method.name));
+        }
+    }
+}
