@@ -111,7 +111,7 @@ pub unsafe extern "C" fn mmap64(
     file: c_int,
     offset: i64,
 ) -> *mut c_void {
-    // SAFETY: the same promise.
+    // SAFETY: the caller promises what mmap(2) asks for.
     unsafe { mmap(address, bytes, protection, flags, file, offset) }
 }
 

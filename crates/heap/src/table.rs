@@ -93,7 +93,7 @@ impl Table {
 
     /// Lets other threads in again.
     pub fn unlock(&self) {
-        // SAFETY: as in `lock`; this thread holds it.
+        // SAFETY: the mutex was initialised, does not move, and is held by this thread.
         unsafe { libc::pthread_mutex_unlock(self.lock.get()) };
     }
 

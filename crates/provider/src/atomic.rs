@@ -57,10 +57,12 @@ pub(crate) unsafe extern "C" fn writev<L: Lock>(
     op: u32,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: as for `write`, with fi_atomicv's arguments.
+    // SAFETY: the arguments are fi_atomicv's, and the table with this function belongs to
+    // objects of this kind of lock.
     let ranges = &range(address, key, unsafe { total(pieces, count) }, datatype);
     let call = Call::new(Form::Base, to, ranges, What { datatype, op }, context);
-    // SAFETY: as for `write`.
+    // SAFETY: the application lends this memory until the operation ends, and the endpoint is of
+    // this kind of lock.
     unsafe { post::<L>(endpoint, &call, operands(Elements { pieces, count })) }
 }
 
@@ -69,7 +71,8 @@ pub(crate) unsafe extern "C" fn writemsg<L: Lock>(
     message: *const FiMsgAtomic,
     flags: u64,
 ) -> isize {
-    // SAFETY: as for `write`, with fi_atomicmsg's arguments.
+    // SAFETY: the arguments are fi_atomicmsg's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post_message::<L>(endpoint, Form::Base, message, Lists::NONE, flags) }
 }
 
@@ -95,7 +98,8 @@ pub(crate) unsafe extern "C" fn inject<L: Lock>(
             std::ptr::null_mut(),
         )
     };
-    // SAFETY: as for `write`, with fi_inject_atomic's arguments.
+    // SAFETY: the arguments are fi_inject_atomic's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::<L>(endpoint, &call, operands(only(&piece(base, count)))) }
 }
 
@@ -117,7 +121,8 @@ pub(crate) unsafe extern "C" fn fetch<L: Lock>(
     let ranges = &range(address, key, count, datatype);
     let call = Call::new(Form::Fetch, to, ranges, What { datatype, op }, context);
     let (pieces, result) = (piece(base, count), piece(result, count));
-    // SAFETY: as for `write`, with fi_fetch_atomic's arguments.
+    // SAFETY: the arguments are fi_fetch_atomic's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe {
         post::<L>(
             endpoint,
@@ -146,7 +151,8 @@ pub(crate) unsafe extern "C" fn fetchv<L: Lock>(
     op: u32,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: as for `write`, with fi_fetch_atomicv's arguments.
+    // SAFETY: the arguments are fi_fetch_atomicv's, and the table with this function belongs to
+    // objects of this kind of lock.
     let ranges = &range(
         address,
         key,
@@ -158,7 +164,8 @@ pub(crate) unsafe extern "C" fn fetchv<L: Lock>(
         pieces: results,
         count: result_count,
     };
-    // SAFETY: as for `write`.
+    // SAFETY: the application lends this memory until the operation ends, and the endpoint is of
+    // this kind of lock.
     unsafe {
         post::<L>(
             endpoint,
@@ -184,7 +191,8 @@ pub(crate) unsafe extern "C" fn fetchmsg<L: Lock>(
         pieces: results,
         count: result_count,
     };
-    // SAFETY: as for `write`, with fi_fetch_atomicmsg's arguments.
+    // SAFETY: the arguments are fi_fetch_atomicmsg's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe {
         post_message::<L>(
             endpoint,
@@ -225,7 +233,8 @@ pub(crate) unsafe extern "C" fn compare<L: Lock>(
         comparands: only(&comparands),
         results: only(&result),
     };
-    // SAFETY: as for `write`, with fi_compare_atomic's arguments.
+    // SAFETY: the arguments are fi_compare_atomic's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::<L>(endpoint, &call, lists) }
 }
 
@@ -248,7 +257,8 @@ pub(crate) unsafe extern "C" fn comparev<L: Lock>(
     op: u32,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: as for `write`, with fi_compare_atomicv's arguments.
+    // SAFETY: the arguments are fi_compare_atomicv's, and the table with this function belongs to
+    // objects of this kind of lock.
     let ranges = &range(address, key, unsafe { total(pieces, count) }, datatype);
     let call = Call::new(Form::Compare, to, ranges, What { datatype, op }, context);
     let lists = Lists {
@@ -262,7 +272,8 @@ pub(crate) unsafe extern "C" fn comparev<L: Lock>(
             count: result_count,
         },
     };
-    // SAFETY: as for `write`.
+    // SAFETY: the application lends this memory until the operation ends, and the endpoint is of
+    // this kind of lock.
     unsafe { post::<L>(endpoint, &call, lists) }
 }
 
@@ -289,6 +300,7 @@ pub(crate) unsafe extern "C" fn comparemsg<L: Lock>(
         },
         ..Lists::NONE
     };
-    // SAFETY: as for `write`, with fi_compare_atomicmsg's arguments.
+    // SAFETY: the arguments are fi_compare_atomicmsg's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post_message::<L>(endpoint, Form::Compare, message, lists, flags) }
 }

@@ -200,7 +200,8 @@ pub(crate) unsafe extern "C" fn read_from<L: Lock, E: Entry>(
     count: usize,
     sources: *mut RawFiAddr,
 ) -> isize {
-    // SAFETY: as for `read`, with fi_cq_readfrom's arguments.
+    // SAFETY: the arguments are fi_cq_readfrom's, and the table with this function belongs to
+    // objects of this kind of lock.
     errno::count_code(unsafe {
         opened::<Queue<L>>(queue).read::<E>(entries.cast(), count, sources)
     })

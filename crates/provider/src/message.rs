@@ -63,7 +63,8 @@ pub(crate) unsafe extern "C" fn recvv<L: Lock>(
     source: RawFiAddr,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: as for `recv`, with fi_recvv's arguments.
+    // SAFETY: the arguments are fi_recvv's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::receive_pieces::<L>(endpoint, pieces, count, receiving(source, context, None)) }
 }
 
@@ -77,7 +78,8 @@ pub(crate) unsafe extern "C" fn recvmsg<L: Lock>(
         return -(FI_EINVAL as isize);
     };
     let receive = receiving(message.addr, message.context, Some(flags));
-    // SAFETY: as for `recv`, with fi_recvmsg's arguments.
+    // SAFETY: the arguments are fi_recvmsg's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::receive_pieces::<L>(endpoint, message.msg_iov, message.iov_count, receive) }
 }
 
@@ -91,7 +93,8 @@ pub(crate) unsafe extern "C" fn send<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let piece = Piece { base, length_bytes };
-    // SAFETY: as for `recv`, with fi_send's arguments.
+    // SAFETY: the arguments are fi_send's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::send::<L>(endpoint, piece, to, sending(context, None, None)) }
 }
 
@@ -104,7 +107,8 @@ pub(crate) unsafe extern "C" fn sendv<L: Lock>(
     to: RawFiAddr,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: as for `recv`, with fi_sendv's arguments.
+    // SAFETY: the arguments are fi_sendv's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::send_pieces::<L>(endpoint, pieces, count, to, sending(context, None, None)) }
 }
 
@@ -122,7 +126,8 @@ pub(crate) unsafe extern "C" fn sendmsg<L: Lock>(
         data_if_flagged(flags, message.data),
         Some(flags),
     );
-    // SAFETY: as for `recv`, with fi_sendmsg's arguments.
+    // SAFETY: the arguments are fi_sendmsg's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe {
         post::send_pieces::<L>(
             endpoint,
@@ -145,7 +150,8 @@ pub(crate) unsafe extern "C" fn inject<L: Lock>(
         tag: 0,
         cq_data: None,
     };
-    // SAFETY: as for `recv`, with fi_inject's arguments.
+    // SAFETY: the arguments are fi_inject's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::inject::<L>(endpoint, Piece { base, length_bytes }, to, inject) }
 }
 
@@ -160,7 +166,8 @@ pub(crate) unsafe extern "C" fn senddata<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let piece = Piece { base, length_bytes };
-    // SAFETY: as for `recv`, with fi_senddata's arguments.
+    // SAFETY: the arguments are fi_senddata's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::send::<L>(endpoint, piece, to, sending(context, Some(data), None)) }
 }
 
@@ -176,6 +183,7 @@ pub(crate) unsafe extern "C" fn injectdata<L: Lock>(
         tag: 0,
         cq_data: Some(data),
     };
-    // SAFETY: as for `recv`, with fi_injectdata's arguments.
+    // SAFETY: the arguments are fi_injectdata's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::inject::<L>(endpoint, Piece { base, length_bytes }, to, inject) }
 }

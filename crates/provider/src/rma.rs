@@ -140,13 +140,15 @@ pub(crate) unsafe extern "C" fn readv<L: Lock>(
     key: u64,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: as for `read`, with fi_readv's arguments.
+    // SAFETY: the arguments are fi_readv's, and the table with this function belongs to
+    // objects of this kind of lock.
     let target = match unsafe { several(pieces, count) } {
         Ok(target) => target,
         Err(error) => return long_code(Err(error)),
     };
     let ranges = [range(address, key, target.length_bytes())];
-    // SAFETY: as for `read`.
+    // SAFETY: the application lends this memory until the operation ends, and the endpoint is of
+    // this kind of lock.
     unsafe { post_read::<L>(endpoint, &access(to, &ranges, context), target) }
 }
 
@@ -155,7 +157,8 @@ pub(crate) unsafe extern "C" fn readmsg<L: Lock>(
     message: *const FiMsgRma,
     flags: u64,
 ) -> isize {
-    // SAFETY: as for `read`, with fi_readmsg's arguments.
+    // SAFETY: the arguments are fi_readmsg's, and the table with this function belongs to
+    // objects of this kind of lock.
     match unsafe { parts_of(message, flags) } {
         Err(error) => long_code(Err(error)),
         Ok((message, (ranges, count), target)) => {
@@ -163,7 +166,8 @@ pub(crate) unsafe extern "C" fn readmsg<L: Lock>(
                 flags: Some(flags),
                 ..access(message.addr, &ranges[..count], message.context)
             };
-            // SAFETY: as for `read`.
+            // SAFETY: the application lends this memory until the operation ends, and the endpoint
+            // is of this kind of lock.
             unsafe { post_read::<L>(endpoint, &access, target) }
         }
     }
@@ -181,7 +185,8 @@ pub(crate) unsafe extern "C" fn write<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let ranges = [range(address, key, length_bytes)];
-    // SAFETY: as for `read`, with fi_write's arguments.
+    // SAFETY: the arguments are fi_write's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe {
         let payload = one(Piece { base, length_bytes });
         post_write::<L>(endpoint, &access(to, &ranges, context), &payload)
@@ -199,13 +204,15 @@ pub(crate) unsafe extern "C" fn writev<L: Lock>(
     key: u64,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: as for `read`, with fi_writev's arguments.
+    // SAFETY: the arguments are fi_writev's, and the table with this function belongs to
+    // objects of this kind of lock.
     let payload = match unsafe { several(pieces, count) } {
         Ok(payload) => payload,
         Err(error) => return long_code(Err(error)),
     };
     let ranges = [range(address, key, payload.length_bytes())];
-    // SAFETY: as for `read`.
+    // SAFETY: the application lends this memory until the operation ends, and the endpoint is of
+    // this kind of lock.
     unsafe { post_write::<L>(endpoint, &access(to, &ranges, context), &payload) }
 }
 
@@ -214,7 +221,8 @@ pub(crate) unsafe extern "C" fn writemsg<L: Lock>(
     message: *const FiMsgRma,
     flags: u64,
 ) -> isize {
-    // SAFETY: as for `read`, with fi_writemsg's arguments.
+    // SAFETY: the arguments are fi_writemsg's, and the table with this function belongs to
+    // objects of this kind of lock.
     match unsafe { parts_of(message, flags) } {
         Err(error) => long_code(Err(error)),
         Ok((message, (ranges, count), payload)) => {
@@ -223,7 +231,8 @@ pub(crate) unsafe extern "C" fn writemsg<L: Lock>(
                 cq_data: data_if_flagged(flags, message.data),
                 ..access(message.addr, &ranges[..count], message.context)
             };
-            // SAFETY: as for `read`.
+            // SAFETY: the application lends this memory until the operation ends, and the endpoint
+            // is of this kind of lock.
             unsafe { post_write::<L>(endpoint, &access, &payload) }
         }
     }
@@ -243,7 +252,8 @@ pub(crate) unsafe extern "C" fn inject<L: Lock>(
         inject: true,
         ..access(to, &ranges, std::ptr::null_mut())
     };
-    // SAFETY: as for `read`, with fi_inject_write's arguments.
+    // SAFETY: the arguments are fi_inject_write's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post_write::<L>(endpoint, &access, &one(Piece { base, length_bytes })) }
 }
 
@@ -264,7 +274,8 @@ pub(crate) unsafe extern "C" fn writedata<L: Lock>(
         cq_data: Some(data),
         ..access(to, &ranges, context)
     };
-    // SAFETY: as for `read`, with fi_writedata's arguments.
+    // SAFETY: the arguments are fi_writedata's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post_write::<L>(endpoint, &access, &one(Piece { base, length_bytes })) }
 }
 
@@ -284,6 +295,7 @@ pub(crate) unsafe extern "C" fn injectdata<L: Lock>(
         cq_data: Some(data),
         ..access(to, &ranges, std::ptr::null_mut())
     };
-    // SAFETY: as for `read`, with fi_inject_writedata's arguments.
+    // SAFETY: the arguments are fi_inject_writedata's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post_write::<L>(endpoint, &access, &one(Piece { base, length_bytes })) }
 }

@@ -67,7 +67,8 @@ pub(crate) unsafe extern "C" fn recvv<L: Lock>(
     ignore: u64,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: as for `recv`, with fi_trecvv's arguments.
+    // SAFETY: the arguments are fi_trecvv's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe {
         post::receive_pieces::<L>(
             endpoint,
@@ -92,7 +93,8 @@ pub(crate) unsafe extern "C" fn recvmsg<L: Lock>(
         flags: Some(flags),
         ..receive
     };
-    // SAFETY: as for `recv`, with fi_trecvmsg's arguments.
+    // SAFETY: the arguments are fi_trecvmsg's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::receive_pieces::<L>(endpoint, message.msg_iov, message.iov_count, receive) }
 }
 
@@ -107,7 +109,8 @@ pub(crate) unsafe extern "C" fn send<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let piece = Piece { base, length_bytes };
-    // SAFETY: as for `recv`, with fi_tsend's arguments.
+    // SAFETY: the arguments are fi_tsend's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::send::<L>(endpoint, piece, to, sending(tag, context, None, None)) }
 }
 
@@ -121,7 +124,8 @@ pub(crate) unsafe extern "C" fn sendv<L: Lock>(
     tag: u64,
     context: *mut c_void,
 ) -> isize {
-    // SAFETY: as for `recv`, with fi_tsendv's arguments.
+    // SAFETY: the arguments are fi_tsendv's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe {
         post::send_pieces::<L>(
             endpoint,
@@ -144,7 +148,8 @@ pub(crate) unsafe extern "C" fn sendmsg<L: Lock>(
     };
     let data = data_if_flagged(flags, message.data);
     let send = sending(message.tag, message.context, data, Some(flags));
-    // SAFETY: as for `recv`, with fi_tsendmsg's arguments.
+    // SAFETY: the arguments are fi_tsendmsg's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe {
         post::send_pieces::<L>(
             endpoint,
@@ -168,7 +173,8 @@ pub(crate) unsafe extern "C" fn inject<L: Lock>(
         tag,
         cq_data: None,
     };
-    // SAFETY: as for `recv`, with fi_tinject's arguments.
+    // SAFETY: the arguments are fi_tinject's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::inject::<L>(endpoint, Piece { base, length_bytes }, to, inject) }
 }
 
@@ -184,7 +190,8 @@ pub(crate) unsafe extern "C" fn senddata<L: Lock>(
     context: *mut c_void,
 ) -> isize {
     let piece = Piece { base, length_bytes };
-    // SAFETY: as for `recv`, with fi_tsenddata's arguments.
+    // SAFETY: the arguments are fi_tsenddata's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::send::<L>(endpoint, piece, to, sending(tag, context, Some(data), None)) }
 }
 
@@ -202,6 +209,7 @@ pub(crate) unsafe extern "C" fn injectdata<L: Lock>(
         tag,
         cq_data: Some(data),
     };
-    // SAFETY: as for `recv`, with fi_tinjectdata's arguments.
+    // SAFETY: the arguments are fi_tinjectdata's, and the table with this function belongs to
+    // objects of this kind of lock.
     unsafe { post::inject::<L>(endpoint, Piece { base, length_bytes }, to, inject) }
 }

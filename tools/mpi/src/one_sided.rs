@@ -166,7 +166,8 @@ impl Window<'_> {
             count,
             displacement,
         } = access;
-        // SAFETY: as in put, for the incoming buffer.
+        // SAFETY: the part lies in the incoming buffer and the place in the other's window (checked
+        // by open); the buffer is not touched until a completing call.
         let code = unsafe {
             let into = self.incoming.start().as_ptr().add(start).cast();
             let get = session.functions.one_sided.get;
@@ -202,7 +203,8 @@ impl Window<'_> {
             session.operations[how.1 as usize],
         );
         let (count, displacement) = (access.count, access.displacement);
-        // SAFETY: as in put.
+        // SAFETY: the part lies in the outgoing buffer and the place in the other's window (checked
+        // by open); the buffer is not touched until a completing call.
         let code = unsafe {
             let from = self.outgoing.start().as_ptr().add(access.start);
             (session.functions.one_sided.accumulate)(
@@ -238,7 +240,8 @@ impl Window<'_> {
             session.operations[how.1 as usize],
         );
         let (count, displacement) = (access.count, access.displacement);
-        // SAFETY: as in put; both local buffers are equally long.
+        // SAFETY: the part lies in both buffers, which are equally long, and the place in the
+        // other's window (checked by open); the buffers are not touched until a completing call.
         let code = unsafe {
             let from = self.outgoing.start().as_ptr().add(access.start);
             let into = self.incoming.start().as_ptr().add(access.start);
@@ -276,7 +279,8 @@ impl Window<'_> {
             self.communicator.type_handle(how.0),
             session.operations[how.1 as usize],
         );
-        // SAFETY: as in get_accumulate, for one element.
+        // SAFETY: the element lies in both buffers, which are equally long, and the place in the
+        // other's window (checked by open); none is touched until a completing call.
         let code = unsafe {
             let from = self.outgoing.start().as_ptr().cast_const().cast();
             let into = self.incoming.start().as_ptr().cast();
@@ -309,8 +313,8 @@ impl Window<'_> {
             self.communicator.session,
             self.communicator.type_handle(kind),
         );
-        // SAFETY: as in get_accumulate, for one element; the compared buffer is the shortest and
-        // was checked.
+        // SAFETY: the element lies in the compared buffer, the shortest of the three, and the place
+        // in the other's window (checked by open); none is touched until a completing call.
         let code = unsafe {
             let from = self.outgoing.start().as_ptr().cast_const().cast();
             let compared = self.compared.start().as_ptr().cast_const().cast();
