@@ -6,7 +6,7 @@
 
 use std::ffi::c_void;
 
-use crate::face;
+use crate::interface;
 use crate::real::{Real, is_one_library};
 use crate::spans::{PAGE_BYTES, Span};
 use crate::table::{FILTER, State, TABLE};
@@ -36,7 +36,7 @@ extern "C" fn at_load() {
     if !is_one_library(&FREE, &USABLE) {
         TABLE.with(State::bar_all);
     }
-    face::open_at_load();
+    interface::open_at_load();
 }
 
 /// Keeps errno as it is while something of ours is done.

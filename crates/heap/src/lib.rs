@@ -8,26 +8,26 @@
 //! copies straight out of it, without a system call for each message. Memory that is not sent so
 //! stays as it is.
 //!
-//! One long message down: [`face`] (the provider asks) -> [`table`] (what is shared, under a lock)
-//! -> [`offers`] (was it offered often enough) -> [`place`] (may it be shared) -> [`table`] again,
-//! which puts it into the [`mod@file`]. One free(3) down: [`interpose`] -> [`filter`] (nearly
-//! always: nothing of it is shared, and [`real`] does the rest) -> [`table`]; the same for mappings
-//! in [`interpose_maps`], and [`remap`]. [`fork`] gives a child its own copy.
+//! One long message down: [`interface`] (the provider asks) -> [`table`] (what is shared, under a
+//! lock) -> [`offers`] (was it offered often enough) -> [`eligible`] (may it be shared) ->
+//! [`table`] again, which puts it into the [`mod@file`]. One free(3) down: [`interpose`] ->
+//! [`filter`] (nearly always: nothing of it is shared, and [`real`] does the rest) -> [`table`];
+//! the same for mappings in [`interpose_maps`], and [`remap`]. [`fork`] gives a child its own copy.
 
-pub mod face;
+mod automatic;
+pub mod eligible;
 pub mod file;
 pub mod filter;
 mod fork;
+pub mod interface;
 #[cfg(not(test))]
 pub mod interpose;
 #[cfg(not(test))]
 pub mod interpose_maps;
 mod limit;
 pub mod offers;
-pub mod place;
 mod process;
 pub mod real;
 pub mod remap;
 pub mod spans;
 pub mod table;
-mod unasked;

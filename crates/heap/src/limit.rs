@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How much memory may be shared. Asked by face when the provider first asks. Source: sysconf(3).
+//! How much memory may be shared. Asked by interface when the provider first asks. Source:
+//! sysconf(3).
 
 use std::ffi::CStr;
 

@@ -5,7 +5,7 @@
 
 use std::ffi::c_int;
 
-use crate::place;
+use crate::eligible;
 use crate::real;
 use crate::spans::Span;
 
@@ -25,7 +25,7 @@ pub unsafe fn by_hand(
     let span = Span::inside(address, bytes).filter(|span| span.bytes() == bytes)?;
     let may_move = flags & libc::MREMAP_MAYMOVE != 0;
     let is_fixed = flags & libc::MREMAP_FIXED != 0;
-    if flags & libc::MREMAP_DONTUNMAP != 0 || wanted_bytes == 0 || !place::is_private(span) {
+    if flags & libc::MREMAP_DONTUNMAP != 0 || wanted_bytes == 0 || !eligible::is_private(span) {
         return None;
     }
     if wanted_bytes <= bytes && !is_fixed {

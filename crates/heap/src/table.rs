@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which memory of this process is shared, and all that changes it. Asked by face for each long
-//! message, by interpose for memory that is freed or mapped anew, and by fork. Sources: mmap(2),
-//! mremap(2).
+//! Which memory of this process is shared, and all that changes it. Asked by interface for each
+//! long message, by interpose for memory that is freed or mapped anew, and by fork. Sources:
+//! mmap(2), mremap(2).
 //!
 //! The steps are such that no thread ever finds other bytes than the program wrote: shared pages
 //! come in the place of private ones, and back, in one step of the system's, with the same bytes.

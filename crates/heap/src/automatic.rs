@@ -2,8 +2,8 @@
 //! What stays private where nobody asked for sharing (`weft run --heap auto`). Most systems give
 //! large pages (THP) to private memory as it comes, and none to shared memory: there the longest
 //! buffers stay private. And where a process's address space is limited its remotes' is, too, and
-//! nothing is shared; nor where the C library was told to use large pages. Asked by face when the
-//! provider first asks. Source: Documentation/admin-guide/mm/transhuge.rst.
+//! nothing is shared; nor where the C library was told to use large pages. Asked by interface when
+//! the provider first asks. Source: Documentation/admin-guide/mm/transhuge.rst.
 
 use std::ffi::CStr;
 
@@ -46,10 +46,10 @@ pub fn terms() -> Terms {
     let is_auto = asked == Some(c"auto");
     let is_patient = is_auto || asked == Some(c"patient");
     let (mut private, mut shared) = ([0; 128], [0; 128]);
-    let unasked = is_auto.then(|| is_address_space_limited() || has_large_pages());
+    let does_harm = is_auto.then(|| is_address_space_limited() || has_large_pages());
     let texts = (read(PRIVATE, &mut private), read(SHARED, &mut shared));
     Terms {
-        to_bytes: most_bytes(unasked, texts.0, texts.1),
+        to_bytes: most_bytes(does_harm, texts.0, texts.1),
         first_offers: if is_patient { PATIENT } else { 1 },
     }
 }
@@ -70,11 +70,11 @@ fn has_large_pages() -> bool {
 
 /// From whether sharing would do harm, where it was not asked for, and from what the two files say,
 /// of which the word in brackets counts.
-fn most_bytes(unasked: Option<bool>, private: &[u8], shared: &[u8]) -> usize {
+fn most_bytes(does_harm: Option<bool>, private: &[u8], shared: &[u8]) -> usize {
     let says = |text: &[u8], word: &[u8]| text.windows(word.len()).any(|part| part == word);
     let is_usual = says(private, b"[always]");
     let is_refused = says(shared, b"[never]") || says(shared, b"[deny]") || shared.is_empty();
-    match unasked {
+    match does_harm {
         Some(true) => 0,
         Some(false) if is_usual && is_refused => LONG_BYTES,
         _ => usize::MAX,
@@ -108,7 +108,7 @@ mod tests {
         let madvise = &b"always [madvise] never\n"[..];
         let never = &b"always within_size advise [never] deny force\n"[..];
         let advise = &b"always within_size [advise] never deny force\n"[..];
-        for (unasked, private, shared, to_bytes) in [
+        for (does_harm, private, shared, to_bytes) in [
             (Some(false), always, never, LONG_BYTES),
             (Some(false), always, &b""[..], LONG_BYTES),
             (None, always, never, usize::MAX),
@@ -117,7 +117,7 @@ mod tests {
             (Some(false), &b""[..], &b""[..], usize::MAX),
             (Some(true), always, advise, 0),
         ] {
-            assert_eq!(most_bytes(unasked, private, shared), to_bytes);
+            assert_eq!(most_bytes(does_harm, private, shared), to_bytes);
         }
     }
 }

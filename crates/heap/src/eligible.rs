@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Whether memory is of a kind that may be shared: plain private memory of the program, of which we
-//! hear when it goes. What cannot be told apart safely stays private. Asked by face before memory
-//! is shared for the first time, outside of the table's lock. Sources: proc_pid_maps(5),
+//! hear when it goes. What cannot be told apart safely stays private. Asked by interface before
+//! memory is shared for the first time, outside of the table's lock. Sources: proc_pid_maps(5),
 //! get_robust_list(2), dl_iterate_phdr(3), proc_pid_status(5).
 //!
 //! Left out are: stacks, which end without a call that we see; static data of libraries, which

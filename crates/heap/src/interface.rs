@@ -6,14 +6,14 @@
 use std::ffi::{CStr, CString, c_int};
 use std::sync::OnceLock;
 
+use crate::automatic;
+use crate::eligible;
 use crate::file::{FILE_BYTES, File, PLACES, PLACES_EACH};
 use crate::fork;
 use crate::limit::{self, LIMIT_VARIABLE};
-use crate::place;
 use crate::process;
 use crate::spans::Span;
 use crate::table::{Step, TABLE};
-use crate::unasked;
 
 /// Messages with fewer bytes of whole pages are not worth two mappings. Chosen.
 const LEAST_BYTES: usize = 8 << 10;
@@ -50,7 +50,7 @@ fn say(parts: &[&[u8]]) {
 
 /// Makes the file, if it is to be and is not there yet; answers what the provider is told.
 fn open() -> Option<Face> {
-    let terms = unasked::terms();
+    let terms = automatic::terms();
     let asked = process::variable(LIMIT_VARIABLE).map(CStr::to_bytes);
     let limit = limit::limit_bytes(asked, limit::machine_bytes());
     let Ok(most_bytes) = limit else {
@@ -98,7 +98,7 @@ fn open() -> Option<Face> {
 
 /// Makes the file now, if the environment says so.
 pub fn open_at_load() {
-    if unasked::is_at_load() {
+    if automatic::is_at_load() {
         open();
     }
 }
@@ -134,7 +134,7 @@ fn is_offered_shared(address: usize, length_bytes: usize) -> bool {
     let Found::Due(inode) = found else {
         return matches!(found, Found::Shared);
     };
-    let mut step = if place::may_be_shared(span, inode) {
+    let mut step = if eligible::may_be_shared(span, inode) {
         Step::More
     } else {
         Step::Private
