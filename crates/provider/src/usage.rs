@@ -89,7 +89,9 @@ fn describe(statistics: &Statistics, pid: u32) -> String {
         network.sent_messages, network.sent_bytes
     );
     format!(
-        r#"{{"weft":"{}","pid":{pid},"sent":{{{sent}}},"received":{{"messages":{},"bytes":{}}},"unexpected":{},"remotes":{},"errors":{}}}"#,
+        "{{\"weft\":\"{}\",\"pid\":{pid},\"sent\":{{{sent}}},\
+         \"received\":{{\"messages\":{},\"bytes\":{}}},\
+         \"unexpected\":{},\"remotes\":{},\"errors\":{}}}",
         VERSION,
         counts.received_count,
         counts.received_bytes,

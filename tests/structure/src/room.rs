@@ -275,7 +275,8 @@ fn find_word(tokens: TokenStream, wanted: &dyn Fn(&str, bool) -> bool) -> Option
     while let Some(token) = tokens.next() {
         match token {
             TokenTree::Ident(word) => {
-                let colon = matches!(tokens.peek(), Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
+                let next = tokens.peek();
+                let colon = matches!(next, Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
                 if wanted(&word.to_string(), colon) {
                     return Some(word.span().start().line);
                 }

@@ -362,7 +362,9 @@ mod tests {
     proptest! {
         #[test]
         fn every_value_and_every_mark_has_a_place_within(
-            values in prop::collection::vec(1e-6_f64..1e9, 1..20), kind in 0..3_usize, room in 2..12_usize,
+            values in prop::collection::vec(1e-6_f64..1e9, 1..20),
+            kind in 0..3_usize,
+            room in 2..12_usize,
         ) {
             let scale = [Scale::Bytes, Scale::Logarithmic, Scale::Linear][kind];
             let span = Span::around(scale, values.iter().copied(), 0.05).expect("values");

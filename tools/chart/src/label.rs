@@ -104,11 +104,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_two_names_touch_and_none_leaves(wanted in prop::collection::vec(0.0_f64..300.0, 1..12)) {
+        fn no_two_names_touch_and_none_leaves(
+            wanted in prop::collection::vec(0.0_f64..300.0, 1..12),
+        ) {
             let places = apart(&wanted, 14.0, 0.0, 300.0);
             let mut sorted = places.clone();
             sorted.sort_by(f64::total_cmp);
-            prop_assert!(sorted.windows(2).all(|pair| pair[1] - pair[0] >= 14.0 - 1e-6), "{:?}", sorted);
+            let apart = sorted.windows(2).all(|pair| pair[1] - pair[0] >= 14.0 - 1e-6);
+            prop_assert!(apart, "{:?}", sorted);
             prop_assert!(sorted.iter().all(|place| (-1e-6..=300.0 + 1e-6).contains(place)));
         }
     }

@@ -125,7 +125,8 @@ fn matching<'a>(
 
 fn same_file(one: &Path, other: &Path) -> bool {
     one == other
-        || matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+        || (one.canonicalize())
+            .is_ok_and(|one| other.canonicalize().is_ok_and(|other| one == other))
 }
 
 /// For a program linked to a libmpi: the MPI that owns the file it would load, else one that has a

@@ -324,9 +324,13 @@ mod tests {
     #[test]
     fn reports_of_all_endpoints_are_summed_and_processes_counted_once() {
         let collector = Collector::start().unwrap();
-        let one = r#"{"weft":"0.1.0","pid":7,"sent":{"inline":{"messages":10000,"bytes":100},"single_copy":{"messages":345,"bytes":1288490188}},
+        let one = r#"{"weft":"0.1.0","pid":7,
+            "sent":{"inline":{"messages":10000,"bytes":100},
+                "single_copy":{"messages":345,"bytes":1288490188}},
             "received":{"messages":3,"bytes":4},"unexpected":2,"remotes":1,"errors":0}"#;
-        let two = r#"{"weft":"0.1.0","pid":7,"sent":{"inline":{"messages":1,"bytes":1},"later_protocol":{"messages":2}},"new_field":1}"#;
+        let two = r#"{"weft":"0.1.0","pid":7,
+            "sent":{"inline":{"messages":1,"bytes":1},"later_protocol":{"messages":2}},
+            "new_field":1}"#;
         let open = r#"{"weft":"0.1.0","pid":7,"opened":true}"#;
         for text in [
             open,

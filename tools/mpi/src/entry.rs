@@ -62,11 +62,17 @@ macro_rules! entries {
                 Ok(match form {
                     // SAFETY: the signature is the standard's for this form of the collective,
                     // handles widened as abi explains.
-                    Form::Blocking => Self::Blocking(unsafe { library.function_or(&name, &earlier) }?),
+                    Form::Blocking => {
+                        Self::Blocking(unsafe { library.function_or(&name, &earlier) }?)
+                    }
                     // SAFETY: the signature is the standard's for this form of the collective.
-                    Form::Nonblocking => Self::Nonblocking(unsafe { library.function_or(&name, &earlier) }?),
+                    Form::Nonblocking => {
+                        Self::Nonblocking(unsafe { library.function_or(&name, &earlier) }?)
+                    }
                     // SAFETY: the signature is the standard's for this form of the collective.
-                    Form::Persistent => Self::Persistent(unsafe { library.function_or(&name, &earlier) }?),
+                    Form::Persistent => {
+                        Self::Persistent(unsafe { library.function_or(&name, &earlier) }?)
+                    }
                 })
             }
 
@@ -78,9 +84,13 @@ macro_rules! entries {
             pub(crate) unsafe fn call(&self, $($argument: $kind,)* end: End) -> c_int {
                 match self {
                     // SAFETY: the caller's promise.
-                    Self::Blocking(function) => unsafe { function($($argument,)* end.communicator) },
+                    Self::Blocking(function) => unsafe {
+                        function($($argument,)* end.communicator)
+                    },
                     // SAFETY: the caller's promise.
-                    Self::Nonblocking(function) => unsafe { function($($argument,)* end.communicator, end.request) },
+                    Self::Nonblocking(function) => unsafe {
+                        function($($argument,)* end.communicator, end.request)
+                    },
                     // SAFETY: the caller's promise.
                     Self::Persistent(function) => unsafe {
                         function($($argument,)* end.communicator, end.no_info, end.request)
@@ -97,36 +107,49 @@ entries! {
     /// Bcast.
     OneBuffer(bytes: Target, count: c_int, kind: Handle, root: c_int);
     /// Reduce.
-    RootedReduction(given: Source, taken: Target, count: c_int, kind: Handle, operation: Handle, root: c_int);
+    RootedReduction(
+        given: Source, taken: Target, count: c_int, kind: Handle, operation: Handle, root: c_int
+    );
     /// Allreduce, Reduce_scatter_block.
     Reduction(given: Source, taken: Target, count: c_int, kind: Handle, operation: Handle);
     /// Reduce_scatter.
     PartedReduction(given: Source, taken: Target, counts: Counts, kind: Handle, operation: Handle);
     /// Gather, Scatter.
-    Rooted(given: Source, count: c_int, kind: Handle, taken: Target, room: c_int, into: Handle, root: c_int);
+    Rooted(
+        given: Source, count: c_int, kind: Handle, taken: Target, room: c_int, into: Handle,
+        root: c_int
+    );
     /// Gatherv.
     RootedUnevenTaken(
-        given: Source, count: c_int, kind: Handle, taken: Target, counts: Counts, places: Counts, into: Handle, root: c_int
+        given: Source, count: c_int, kind: Handle, taken: Target, counts: Counts, places: Counts,
+        into: Handle, root: c_int
     );
     /// Scatterv.
     RootedUnevenGiven(
-        given: Source, counts: Counts, places: Counts, kind: Handle, taken: Target, room: c_int, into: Handle, root: c_int
+        given: Source, counts: Counts, places: Counts, kind: Handle, taken: Target, room: c_int,
+        into: Handle, root: c_int
     );
     /// Allgather, Alltoall and the same between neighbours.
     Even(given: Source, count: c_int, kind: Handle, taken: Target, room: c_int, into: Handle);
     /// Allgatherv and the same between neighbours.
-    UnevenTaken(given: Source, count: c_int, kind: Handle, taken: Target, counts: Counts, places: Counts, into: Handle);
+    UnevenTaken(
+        given: Source, count: c_int, kind: Handle, taken: Target, counts: Counts, places: Counts,
+        into: Handle
+    );
     /// Alltoallv and the same between neighbours.
     Uneven(
-        given: Source, counts: Counts, places: Counts, kind: Handle, taken: Target, rooms: Counts, into: Counts, as_kind: Handle
+        given: Source, counts: Counts, places: Counts, kind: Handle, taken: Target, rooms: Counts,
+        into: Counts, as_kind: Handle
     );
     /// Alltoallw; the places are C `int`s.
     Typed(
-        given: Source, counts: Counts, places: Counts, kinds: Source, taken: Target, rooms: Counts, into: Counts, as_kinds: Source
+        given: Source, counts: Counts, places: Counts, kinds: Source, taken: Target, rooms: Counts,
+        into: Counts, as_kinds: Source
     );
     /// Neighbor_alltoallw; the places are addresses.
     NeighbourTyped(
-        given: Source, counts: Counts, places: *const isize, kinds: Source, taken: Target, rooms: Counts, into: *const isize,
+        given: Source, counts: Counts, places: *const isize, kinds: Source, taken: Target,
+        rooms: Counts, into: *const isize,
         as_kinds: Source
     );
 }

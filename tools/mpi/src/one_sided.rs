@@ -29,7 +29,10 @@ struct Access {
 }
 
 macro_rules! synchronise {
-    ($($(#[$about:meta])* $name:ident($($argument:ident: $kind:ty),*) = $function:literal, $call:expr, $ends:expr;)*) => {
+    ($(
+        $(#[$about:meta])*
+        $name:ident($($argument:ident: $kind:ty),*) = $function:literal, $call:expr, $ends:expr;
+    )*) => {
         impl Window<'_> { $(
             $(#[$about])*
             ///
@@ -87,13 +90,15 @@ synchronise! {
     }, |_| true;
     /// `MPI_Win_post`: the paired rank may access this rank's window.
     post() = "MPI_Win_post", |window: &Window<'_>| {
+        let post = window.communicator.session.functions.window.post;
         // SAFETY: a live window, and a group that pair_with made.
-        unsafe { (window.communicator.session.functions.window.post)(window.group(), 0, window.handle) }
+        unsafe { post(window.group(), 0, window.handle) }
     }, |_| false;
     /// `MPI_Win_start`: begins accesses to the paired rank's window.
     start() = "MPI_Win_start", |window: &Window<'_>| {
+        let start = window.communicator.session.functions.window.start;
         // SAFETY: a live window, and a group that pair_with made.
-        unsafe { (window.communicator.session.functions.window.start)(window.group(), 0, window.handle) }
+        unsafe { start(window.group(), 0, window.handle) }
     }, |_| false;
     /// `MPI_Win_complete`: ends them.
     complete() = "MPI_Win_complete", |window: &Window<'_>| {

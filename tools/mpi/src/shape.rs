@@ -36,7 +36,9 @@ macro_rules! collectives {
             /// Looks up the function of a collective in a form. Setup.
             pub(crate) fn load(library: &Library, which: Collective, form: Form) -> Result<Self> {
                 Ok(match which {
-                    $(Collective::$name => Self::$signature(entry::$signature::load(library, form, $stem)?),)*
+                    $(Collective::$name => {
+                        Self::$signature(entry::$signature::load(library, form, $stem)?)
+                    })*
                 })
             }
         }

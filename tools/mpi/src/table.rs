@@ -16,7 +16,9 @@ pub(crate) type Counts = *const c_int;
 type Code = c_int;
 
 macro_rules! functions {
-    ($(#[$about:meta])* $group:ident { $($field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty;)* }) => {
+    ($(#[$about:meta])* $group:ident {
+        $($field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty;)*
+    }) => {
         $(#[$about])*
         pub(crate) struct $group {
             $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> $result,)*
@@ -38,7 +40,8 @@ functions! {
     /// Life of the library and of communicators.
     Environment {
         init = c"MPI_Init": fn(*mut c_int, *mut *mut *mut c_char) -> Code;
-        init_thread = c"MPI_Init_thread": fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> Code;
+        init_thread = c"MPI_Init_thread":
+            fn(*mut c_int, *mut *mut *mut c_char, c_int, *mut c_int) -> Code;
         finalize = c"MPI_Finalize": fn() -> Code;
         abort = c"MPI_Abort": fn(Handle, c_int) -> Code;
         wtime = c"MPI_Wtime": fn() -> c_double;
@@ -51,7 +54,9 @@ functions! {
         group = c"MPI_Comm_group": fn(Handle, *mut Handle) -> Code;
         group_include = c"MPI_Group_incl": fn(Handle, c_int, Counts, *mut Handle) -> Code;
         group_free = c"MPI_Group_free": fn(*mut Handle) -> Code;
-        graph = c"MPI_Dist_graph_create_adjacent": fn(Handle, c_int, Counts, Counts, c_int, Counts, Counts, Handle, c_int, *mut Handle) -> Code;
+        graph = c"MPI_Dist_graph_create_adjacent":
+            fn(Handle, c_int, Counts, Counts, c_int, Counts, Counts, Handle, c_int,
+                *mut Handle) -> Code;
         free = c"MPI_Comm_free": fn(*mut Handle) -> Code;
     }
 }
@@ -66,8 +71,10 @@ functions! {
         waitall = c"MPI_Waitall": fn(c_int, Target, Target) -> Code;
         testall = c"MPI_Testall": fn(c_int, Target, *mut c_int, Target) -> Code;
         get_count = c"MPI_Get_count": fn(Source, Handle, *mut c_int) -> Code;
-        send_init = c"MPI_Send_init": fn(Source, c_int, Handle, c_int, c_int, Handle, Target) -> Code;
-        recv_init = c"MPI_Recv_init": fn(Target, c_int, Handle, c_int, c_int, Handle, Target) -> Code;
+        send_init = c"MPI_Send_init":
+            fn(Source, c_int, Handle, c_int, c_int, Handle, Target) -> Code;
+        recv_init = c"MPI_Recv_init":
+            fn(Target, c_int, Handle, c_int, c_int, Handle, Target) -> Code;
         start_all = c"MPI_Startall": fn(c_int, Target) -> Code;
         start = c"MPI_Start": fn(Target) -> Code;
         wait = c"MPI_Wait": fn(Target, Target) -> Code;
@@ -83,11 +90,16 @@ functions! {
         bcast = c"MPI_Bcast": fn(Target, c_int, Handle, c_int, Handle) -> Code;
         reduce = c"MPI_Reduce": fn(Source, Target, c_int, Handle, Handle, c_int, Handle) -> Code;
         allreduce = c"MPI_Allreduce": fn(Source, Target, c_int, Handle, Handle, Handle) -> Code;
-        gather = c"MPI_Gather": fn(Source, c_int, Handle, Target, c_int, Handle, c_int, Handle) -> Code;
-        allgather = c"MPI_Allgather": fn(Source, c_int, Handle, Target, c_int, Handle, Handle) -> Code;
-        alltoall = c"MPI_Alltoall": fn(Source, c_int, Handle, Target, c_int, Handle, Handle) -> Code;
-        alltoallv = c"MPI_Alltoallv": fn(Source, Counts, Counts, Handle, Target, Counts, Counts, Handle, Handle) -> Code;
-        alltoallw = c"MPI_Alltoallw": fn(Source, Counts, Counts, Source, Target, Counts, Counts, Source, Handle) -> Code;
+        gather = c"MPI_Gather":
+            fn(Source, c_int, Handle, Target, c_int, Handle, c_int, Handle) -> Code;
+        allgather = c"MPI_Allgather":
+            fn(Source, c_int, Handle, Target, c_int, Handle, Handle) -> Code;
+        alltoall = c"MPI_Alltoall":
+            fn(Source, c_int, Handle, Target, c_int, Handle, Handle) -> Code;
+        alltoallv = c"MPI_Alltoallv":
+            fn(Source, Counts, Counts, Handle, Target, Counts, Counts, Handle, Handle) -> Code;
+        alltoallw = c"MPI_Alltoallw":
+            fn(Source, Counts, Counts, Source, Target, Counts, Counts, Source, Handle) -> Code;
     }
 }
 
@@ -95,7 +107,8 @@ functions! {
     /// Windows: memory that other ranks reach, and the ways to agree on when.
     WindowCalls {
         create = c"MPI_Win_create": fn(Target, isize, c_int, Handle, Handle, *mut Handle) -> Code;
-        allocate = c"MPI_Win_allocate": fn(isize, c_int, Handle, Handle, *mut Target, *mut Handle) -> Code;
+        allocate = c"MPI_Win_allocate":
+            fn(isize, c_int, Handle, Handle, *mut Target, *mut Handle) -> Code;
         create_dynamic = c"MPI_Win_create_dynamic": fn(Handle, Handle, *mut Handle) -> Code;
         attach = c"MPI_Win_attach": fn(Handle, Target, isize) -> Code;
         detach = c"MPI_Win_detach": fn(Handle, Source) -> Code;
@@ -120,10 +133,15 @@ functions! {
     OneSided {
         put = c"MPI_Put": fn(Source, c_int, Handle, c_int, isize, c_int, Handle, Handle) -> Code;
         get = c"MPI_Get": fn(Target, c_int, Handle, c_int, isize, c_int, Handle, Handle) -> Code;
-        accumulate = c"MPI_Accumulate": fn(Source, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle) -> Code;
-        get_accumulate = c"MPI_Get_accumulate": fn(Source, c_int, Handle, Target, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle) -> Code;
-        fetch_and_op = c"MPI_Fetch_and_op": fn(Source, Target, Handle, c_int, isize, Handle, Handle) -> Code;
-        compare_and_swap = c"MPI_Compare_and_swap": fn(Source, Source, Target, Handle, c_int, isize, Handle) -> Code;
+        accumulate = c"MPI_Accumulate":
+            fn(Source, c_int, Handle, c_int, isize, c_int, Handle, Handle, Handle) -> Code;
+        get_accumulate = c"MPI_Get_accumulate":
+            fn(Source, c_int, Handle, Target, c_int, Handle, c_int, isize, c_int, Handle, Handle,
+                Handle) -> Code;
+        fetch_and_op = c"MPI_Fetch_and_op":
+            fn(Source, Target, Handle, c_int, isize, Handle, Handle) -> Code;
+        compare_and_swap = c"MPI_Compare_and_swap":
+            fn(Source, Source, Target, Handle, c_int, isize, Handle) -> Code;
     }
 }
 

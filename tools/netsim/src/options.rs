@@ -54,22 +54,27 @@ pub struct Options {
     #[arg(long, value_parser = number::<u64>(1..=1 << 40, " bytes"))]
     pub bytes: Option<u64>,
     /// Repeats a run exactly
-    #[arg(long, default_value_t = 1, allow_negative_numbers = true, value_parser = number::<u64>(0..=u64::MAX, ""))]
+    #[arg(long, default_value_t = 1, allow_negative_numbers = true)]
+    #[arg(value_parser = number::<u64>(0..=u64::MAX, ""))]
     pub seed: u64,
     /// Paths of the machine, 1 to 64
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = number::<u8>(1..=64, ""))]
     pub paths: u8,
     /// Rate of every link in Gb/s, 1 to 800
-    #[arg(long, value_name = "GBIT", default_value_t = 100, value_parser = number::<u64>(1..=800, " Gb/s"))]
+    #[arg(long, value_name = "GBIT", default_value_t = 100)]
+    #[arg(value_parser = number::<u64>(1..=800, " Gb/s"))]
     pub rate: u64,
     /// Largest IP packet in bytes, 1280 to 9000
-    #[arg(long, value_name = "BYTES", default_value_t = 4096, value_parser = number::<u16>(1280..=9000, " bytes"))]
+    #[arg(long, value_name = "BYTES", default_value_t = 4096)]
+    #[arg(value_parser = number::<u16>(1280..=9000, " bytes"))]
     pub mtu: u16,
     /// Queue of every switch port in KiB, 16 to 1048576
-    #[arg(long, value_name = "KIB", default_value_t = 512, value_parser = number::<u64>(16..=1 << 20, " KiB"))]
+    #[arg(long, value_name = "KIB", default_value_t = 512)]
+    #[arg(value_parser = number::<u64>(16..=1 << 20, " KiB"))]
     pub queue: u64,
     /// Packets of a million that every link loses, 0 to 100000
-    #[arg(long, value_name = "N", default_value_t = 0, value_parser = number::<u32>(0..=100_000, " packets of a million"))]
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = number::<u32>(0..=100_000, " packets of a million"))]
     pub loss: u32,
     /// Leave out the baseline and the single path
     #[arg(long)]

@@ -47,7 +47,8 @@ pub struct Settings {
     #[arg(long, value_enum, ignore_case = true, default_value = "S")]
     pub class: Class,
     /// One run after the other in the same job; each is printed
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub repeat: u32,
     /// JSON lines instead of the benchmark's layout
     #[arg(long)]

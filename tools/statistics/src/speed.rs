@@ -119,9 +119,11 @@ mod tests {
     proptest! {
         #[test]
         fn jitter_within_the_tolerance_excludes_nothing(
-            times in prop::collection::vec((1.0_f64..1.1, 1.0_f64..1.1), 1..30), scale in 1.0_f64..1e6,
+            times in prop::collection::vec((1.0_f64..1.1, 1.0_f64..1.1), 1..30),
+            scale in 1.0_f64..1e6,
         ) {
-            let speeds: Vec<Speed> = times.iter().map(|(copy, hand)| speed(copy * scale, hand * scale)).collect();
+            let scaled = times.iter().map(|(copy, hand)| speed(copy * scale, hand * scale));
+            let speeds: Vec<Speed> = scaled.collect();
             let usual = Usual::of(&speeds).expect("speeds");
             prop_assert!(speeds.iter().all(|speed| !usual.differs(speed)));
         }

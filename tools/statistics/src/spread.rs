@@ -90,7 +90,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn scale_and_order_do_not_matter(mut values in prop::collection::vec(0.1_f64..10.0, 2..15)) {
+        fn scale_and_order_do_not_matter(
+            mut values in prop::collection::vec(0.1_f64..10.0, 2..15),
+        ) {
             let (far, rounds) = (far_count(&values), rounds_wanted(&values, 0.05));
             values.reverse();
             let scaled: Vec<f64> = values.iter().map(|value| value * 4.0).collect();

@@ -301,7 +301,8 @@ fn reports_of_the_ranks_become_a_line_and_a_record() {
     wait_for(&fake.path("name"));
     let name = std::fs::read_to_string(fake.path("name")).unwrap();
     for pid in [11, 12] {
-        let sent = r#"{"inline":{"messages":1000,"bytes":10},"single_copy":{"messages":5,"bytes":5242880}}"#;
+        let sent = r#"{"inline":{"messages":1000,"bytes":10},
+            "single_copy":{"messages":5,"bytes":5242880}}"#;
         fake::report(
             name.trim(),
             &format!(r#"{{"weft":"0.1.0","pid":{pid},"sent":{sent},"errors":0}}"#),

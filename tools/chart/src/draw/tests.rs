@@ -91,7 +91,9 @@ proptest! {
 
     #[test]
     fn coordinates_are_numbers_within_the_picture(
-        values in prop::collection::vec((0.0_f64..1e7, 1e-9_f64..1e12), 1..24), bars in any::<bool>(), linear in any::<bool>(),
+        values in prop::collection::vec((0.0_f64..1e7, 1e-9_f64..1e12), 1..24),
+        bars in any::<bool>(),
+        linear in any::<bool>(),
     ) {
         let mut figure = sample();
         if bars {
@@ -104,8 +106,9 @@ proptest! {
         for form in [Form::Wide, Form::Narrow] {
             let text = svg(&figure, form);
             prop_assert!(!text.contains("NaN") && !text.contains("inf"));
-            for (_, rest) in text.match_indices(" x=\"").map(|(at, found)| text.split_at(at + found.len())) {
-                let x: f64 = rest.split('"').next().and_then(|word| word.parse().ok()).expect("a number");
+            for (at, found) in text.match_indices(" x=\"") {
+                let word = text[at + found.len()..].split('"').next();
+                let x: f64 = word.and_then(|word| word.parse().ok()).expect("a number");
                 prop_assert!((-1.0..=form.width() + 1.0).contains(&x), "{}", x);
             }
         }
