@@ -50,7 +50,8 @@ def again(count, times):
     for index in range(times):
         sent[:] = pattern(index + rank, count)
         world.Sendrecv(sent, right, 3, got, left, 3)
-        assert (got == pattern(index + left, count)).all(), f"rank {rank}: wrong bytes, time {index}"
+        is_right = (got == pattern(index + left, count)).all()
+        assert is_right, f"rank {rank}: wrong bytes, time {index}"
 
 
 def windows(count):
@@ -62,7 +63,8 @@ def windows(count):
     window.Put(put, right, target=[count // 2, count - count // 2])
     window.Fence()
     assert (got == pattern(100 + right, count)[: count // 2]).all(), f"rank {rank}: wrong get"
-    assert (memory[count // 2 :] == pattern(200 + left, count // 2)).all(), f"rank {rank}: wrong put"
+    is_right = (memory[count // 2 :] == pattern(200 + left, count // 2)).all()
+    assert is_right, f"rank {rank}: wrong put"
     window.Free()
 
 
@@ -74,7 +76,8 @@ def main():
             growing.extend(bytes(count))
     again(100_000, 120)
     fork_amid(300_000)
-    said = subprocess.run(["echo", "from a child"], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(["echo", "from a child"], capture_output=True, text=True,
+        check=True).stdout
     assert said == "from a child\n"
     windows(200_000)
     exchange(9, 1_000_000)

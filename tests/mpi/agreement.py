@@ -50,20 +50,25 @@ def wheel(mpi):
 def run(mpi, transport, program):
     """Output of a program of two ranks."""
     must = ["--require-weft"] if transport == "weft" else []
-    words = [WEFT, "run", "-n", "2", "--mpi", mpi, "--transport", transport, "--timeout", str(LIMIT_SECONDS), "--quiet", *must, "--", *program]
+    words = [WEFT, "run", "-n", "2", "--mpi", mpi, "--transport", transport, "--timeout",
+        str(LIMIT_SECONDS), "--quiet", *must, "--", *program]
     done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
     if done.returncode != 0:
-        raise RuntimeError(f"{' '.join(map(str, words))}: exit code {done.returncode}: {done.stderr[-400:]}")
+        raise RuntimeError(
+            f"{' '.join(map(str, words))}: exit code {done.returncode}: {done.stderr[-400:]}")
     return done.stdout
 
 
 def ours(benchmark, iterations, warm_up, sizes):
     """weft bench, by the median of its blocks or, for others' means, by its mean."""
-    program = [WEFT, "bench", benchmark, "--json", "-i", str(iterations), "-x", str(warm_up), "-m", f"{min(sizes)}:{max(sizes)}"]
+    program = [WEFT, "bench", benchmark, "--json", "-i", str(iterations), "-x", str(warm_up), "-m",
+        f"{min(sizes)}:{max(sizes)}"]
 
     def measure(mpi, transport, key):
-        rows = [json.loads(line) for line in run(mpi, transport, program).splitlines() if line.startswith("{")]
-        return {row["size_bytes"]: row[key] for row in rows if row["type"] == "row" and row["size_bytes"] in sizes}
+        rows = [json.loads(line) for line in run(mpi, transport, program).splitlines()
+            if line.startswith("{")]
+        return {row["size_bytes"]: row[key] for row in rows if row["type"] == "row"
+            and row["size_bytes"] in sizes}
 
     return measure
 
@@ -76,7 +81,8 @@ def linked(mpi, folder, iterations, warm_up, sizes):
     else:
         # Not by the wheels' own mpicc: Intel's looks for its headers elsewhere.
         root = wheel(mpi)
-        words = ["cc", "-O3", f"-I{root}/include", source, "-o", binary, f"-L{root}/lib", f"-Wl,-rpath,{root}/lib", "-lmpi"]
+        words = ["cc", "-O3", f"-I{root}/include", source, "-o", binary, f"-L{root}/lib",
+            f"-Wl,-rpath,{root}/lib", "-lmpi"]
     if not shutil.which(words[0]):
         raise Missing(f"{words[0]} is not installed")
     built = subprocess.run(words, capture_output=True, text=True)
@@ -98,9 +104,11 @@ def imb(benchmark, iterations, sizes):
         raise Missing("IMB-MPI1 is not installed; scripts/setup.sh test installs it")
 
     def measure(mpi, transport, lengths):
-        options = ["-msglen", str(lengths), "-iter", str(iterations), "-iter_policy", "off", "-time", "20"]
+        options = ["-msglen", str(lengths), "-iter", str(iterations), "-iter_policy", "off",
+            "-time", "20"]
         text = run(mpi, transport, [str(binary), benchmark, *options])
-        rows = [line.split() for line in text.splitlines() if re.fullmatch(r"\s*\d+(\s+[\d.]+)+\s*", line)]
+        rows = [line.split() for line in text.splitlines()
+            if re.fullmatch(r"\s*\d+(\s+[\d.]+)+\s*", line)]
         # PingPong: bytes, repetitions, t[usec], Mbytes/sec. Uniband: bytes, repetitions,
         # Mbytes/sec, Msg/sec.
         return {int(row[0]): float(row[2]) for row in rows if int(row[0]) in sizes}
@@ -120,7 +128,8 @@ def netpipe(folder, sizes):
             out = folder / "netpipe.out"
             # One size, without its neighbours: -l and -u are the ends, -p 0 leaves out the sizes a
             # little off.
-            run("debian-openmpi", transport, [binary, "-o", str(out), "-l", str(size), "-u", str(size), "-p", "0", "-n", "4000"])
+            run("debian-openmpi", transport,
+                [binary, "-o", str(out), "-l", str(size), "-u", str(size), "-p", "0", "-n", "4000"])
             for line in out.read_text().splitlines():
                 length, _, seconds = line.split()[:3]
                 if int(length) == size:
@@ -191,8 +200,10 @@ def part_linked(arguments, folder):
     for mpi in arguments.mpi or ["openmpi", "mpich", "intel"]:
         bench = ours("latency", iterations, iterations // 10, sizes)
         c_loop = linked(mpi, folder, iterations, iterations // 10, sizes)
-        programs = {"weft": lambda: bench(mpi, arguments.transport, "median"), "c": lambda: c_loop(arguments.transport)}
-        yield from compare(in_turns(arguments.turns, programs), "weft", "c", f"linked C, {mpi}", "us")
+        programs = {"weft": lambda: bench(mpi, arguments.transport, "median"),
+            "c": lambda: c_loop(arguments.transport)}
+        yield from compare(in_turns(arguments.turns, programs), "weft", "c", f"linked C, {mpi}",
+            "us")
 
 
 def part_imb(arguments, folder):
@@ -204,26 +215,32 @@ def part_imb(arguments, folder):
         for benchmark, name, unit in (("latency", "PingPong", "us"), ("bw", "Uniband", "MB/s")):
             count = iterations if benchmark == "latency" else max(iterations // 10, 10)
             bench, other = ours(benchmark, count, count // 5, sizes), imb(name, count, sizes)
-            programs = {"weft": lambda: bench(mpi, arguments.transport, "value"), "imb": lambda: other(mpi, arguments.transport, lengths)}
-            yield from compare(in_turns(arguments.turns, programs), "weft", "imb", f"IMB {name}, {mpi}", unit)
+            programs = {"weft": lambda: bench(mpi, arguments.transport, "value"),
+                "imb": lambda: other(mpi, arguments.transport, lengths)}
+            yield from compare(in_turns(arguments.turns, programs), "weft", "imb",
+                f"IMB {name}, {mpi}", unit)
 
 
 def part_netpipe(arguments, folder):
     sizes = [8, 1024, 65536]
     bench, other = ours("latency", 4000, 400, sizes), netpipe(folder, sizes)
-    programs = {"weft": lambda: bench("debian-openmpi", arguments.transport, "median"), "netpipe": lambda: other(arguments.transport)}
-    yield from compare(in_turns(arguments.turns, programs), "weft", "netpipe", "NetPIPE, debian-openmpi", "us")
+    programs = {"weft": lambda: bench("debian-openmpi", arguments.transport, "median"),
+        "netpipe": lambda: other(arguments.transport)}
+    yield from compare(in_turns(arguments.turns, programs), "weft", "netpipe",
+        "NetPIPE, debian-openmpi", "us")
 
 
 PARTS = {"linked": part_linked, "imb": part_imb, "netpipe": part_netpipe}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="+", choices=PARTS, metavar="PART", help=", ".join(PARTS))
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--transport", default="weft", choices=["weft", "native", "tcp"])
-    parser.add_argument("--mpi", action="append", choices=["debian-openmpi", "openmpi", "mpich", "intel"])
+    parser.add_argument("--mpi", action="append",
+        choices=["debian-openmpi", "openmpi", "mpich", "intel"])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

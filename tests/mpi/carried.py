@@ -21,7 +21,8 @@ def main() -> int:
     hears.bind("\0" + name)
     hears.listen(1024)
     hears.setblocking(False)
-    status = subprocess.run(command, env={**os.environ, "FI_WEFT_REPORT": name}, check=False).returncode
+    status = subprocess.run(command, env={**os.environ, "FI_WEFT_REPORT": name},
+        check=False).returncode
     carried: dict[str, int] = {}
     while True:
         try:
@@ -33,7 +34,8 @@ def main() -> int:
         for way, count in report.get("sent", {}).items():
             carried[way] = carried.get(way, 0) + count["messages"]
     used = {way: count for way, count in carried.items() if count}
-    print("carried by Weft:", ", ".join(f"{way} {count}" for way, count in used.items()) or "nothing")
+    print("carried by Weft:", ", ".join(f"{way} {count}" for way, count in used.items())
+        or "nothing")
     if status == 0 and sum(used.values()) < least:
         print(f"fewer than {least} operations went through Weft")
         return 1

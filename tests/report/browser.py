@@ -15,8 +15,10 @@ import time
 import urllib.error
 import urllib.request
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--hide-scrollbars"]
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking",
+         "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+         "--hide-scrollbars"]
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 
 
@@ -30,12 +32,14 @@ class Browser:
     def __init__(self, port, profile):
         self.base = f"http://127.0.0.1:{port}"
         options = {"args": [*FLAGS, f"--user-data-dir={profile}"], "binary": "/usr/bin/chromium"}
-        wanted = {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}
+        wanted = {"alwaysMatch": {"browserName": "chrome", "goog:chromeOptions": options,
+            "goog:loggingPrefs": {"browser": "ALL"}}}
         self.session = self.call("POST", "/session", {"capabilities": wanted})["sessionId"]
 
     def call(self, method, path, body=None):
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=method)
+        request = urllib.request.Request(self.base + path, data,
+            {"Content-Type": "application/json"}, method=method)
         try:
             with urllib.request.urlopen(request, timeout=120) as answer:
                 return json.load(answer)["value"]
@@ -61,7 +65,8 @@ class Browser:
         self.do("POST", f"/element/{self.find(selector)}/click", {})
 
     def size(self, width, height):
-        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 500)
+        self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
+            deviceScaleFactor=1, mobile=width < 500)
 
     def shoot(self, path, whole=False):
         picture = self.cdp("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
@@ -76,9 +81,13 @@ def table_column(browser, column):
 
 def reads(browser):
     """What is there when it opens."""
-    check("page has its title and its sections", browser.js("return document.title") == "Weft beside other transports"
-          and browser.js("return document.querySelectorAll('main section').length") >= 6, browser.js("return document.title"))
-    check("MPI named like a tag stays text", browser.js("return document.images.length === 0 && document.body.textContent.includes('<img src=x')"))
+    check("page has its title and its sections",
+        browser.js("return document.title") == "Weft beside other transports"
+          and browser.js("return document.querySelectorAll('main section').length") >= 6,
+              browser.js("return document.title"))
+    check("MPI named like a tag stays text",
+        browser.js(
+        "return document.images.length === 0 && document.body.textContent.includes('<img src=x')"))
     check("every figure has a drawing with a label", browser.js(
         "return [...document.querySelectorAll('figure')].every((figure) => figure.querySelector('svg[role=img][aria-label]'))"))
     check("every table has a caption and heads with scope", browser.js(
@@ -89,7 +98,8 @@ def reads(browser):
     check("ids are unique and links lead somewhere", browser.js(
         "const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);"
         "return new Set(ids).size === ids.length && [...document.querySelectorAll('nav a')].every((link) => ids.includes(link.hash.slice(1)))"))
-    check("nothing is asked for from elsewhere", browser.js("return performance.getEntriesByType('resource').length") == 0)
+    check("nothing is asked for from elsewhere",
+        browser.js("return performance.getEntriesByType('resource').length") == 0)
 
 
 def draws(browser):
@@ -152,17 +162,22 @@ def answers(browser):
     browser.click(f"{head} button")
     values = table_column(browser, column)
     check("table sorts upwards by a click", len(values) > 3 and values == sorted(values)
-          and browser.js("return document.querySelector(arguments[0]).getAttribute('aria-sort')", head) == "ascending", values[:8])
+          and browser.js("return document.querySelector(arguments[0]).getAttribute('aria-sort')",
+              head) == "ascending", values[:8])
     browser.press(f"{head} button", "\ue007")
     values = table_column(browser, column)
     check("table sorts downwards by the keyboard", values == sorted(values, reverse=True)
-          and browser.js("return document.querySelector(arguments[0]).getAttribute('aria-sort')", head) == "descending", values[:8])
+          and browser.js("return document.querySelector(arguments[0]).getAttribute('aria-sort')",
+              head) == "descending", values[:8])
     back = "return getComputedStyle(document.body).backgroundColor"
     seen = []
     for _ in range(3):
         browser.click("#theme")
-        seen.append((browser.js("return document.getElementById('theme').dataset.now"), browser.js(back)))
-    check("theme goes through light, dark and the system's", [name for name, _ in seen] == ["light", "dark", "system"] and seen[0][1] != seen[1][1], seen)
+        seen.append(
+            (browser.js("return document.getElementById('theme').dataset.now"), browser.js(back)))
+    check("theme goes through light, dark and the system's",
+        [name for name, _ in seen] == ["light", "dark", "system"] and seen[0][1] != seen[1][1],
+        seen)
     for kind in ("svg", "png"):
         browser.js("delete document.querySelector('figure').dataset.saved")
         browser.click(f"figure [data-save={kind}]")
@@ -179,20 +194,24 @@ def answers(browser):
 
 def looks(browser, folder):
     """Screenshots in all its forms, and what must hold in each."""
-    for name, width, height, theme in (("desktop", 1280, 1600, "light"), ("dark", 1280, 1600, "dark"), ("phone", 360, 780, "light")):
+    for name, width, height, theme in (("desktop", 1280, 1600, "light"),
+        ("dark", 1280, 1600, "dark"), ("phone", 360, 780, "light")):
         browser.size(width, height)
         browser.js("document.documentElement.dataset.theme = arguments[0]; scrollTo(0, 0)", theme)
         over = browser.js("return document.documentElement.scrollWidth - innerWidth")
         check(f"{name}: nothing makes the page scroll sideways", over <= 0, f"{over} px too wide")
         collisions = draws(browser)
-        check(f"{name}: no text of a drawing lies on another or outside", not collisions, collisions[:6])
+        check(f"{name}: no text of a drawing lies on another or outside", not collisions,
+            collisions[:6])
         low = contrast(browser)
         check(f"{name}: texts stand out from what is behind them", not low, low)
         taken = browser.shoot(folder / f"{name}.png")
         browser.shoot(folder / f"{name}-whole.png", whole=True)
         check(f"{name}: screenshot", taken > 20000, f"{taken} bytes")
     browser.js("document.documentElement.dataset.theme = 'dark'")
-    paper = base64.b64decode(browser.cdp("Page.printToPDF", printBackground=True, paperWidth=8.27, paperHeight=11.69)["data"])
+    paper = base64.b64decode(
+        browser.cdp("Page.printToPDF", printBackground=True, paperWidth=8.27,
+        paperHeight=11.69)["data"])
     (folder / "paper.pdf").write_bytes(paper)
     check("paper: prints", paper.startswith(b"%PDF") and len(paper) > 20000, f"{len(paper)} bytes")
 
@@ -201,7 +220,8 @@ def started(log):
     """chromedriver and its port. It takes one port for two kinds of address, and the second may be
     in use: then it is asked again."""
     for _ in range(5):
-        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=log, text=True)
+        driver = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=log,
+            text=True)
         for line in driver.stdout:
             if found := re.search(r"started successfully on port (\d+)", line):
                 return driver, found[1]

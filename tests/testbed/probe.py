@@ -68,5 +68,8 @@ else:
     moments = moments[moments >= 0]
     steps = numpy.bincount((moments // STEP_MS).astype(int)) * size
     pauses = numpy.diff(moments)
-    long = [[round(float(moments[i]), 2), round(float(pauses[i]), 2)] for i in numpy.nonzero(pauses > LONG_MS)[0]]
-    print(json.dumps({"step_ms": STEP_MS, "bytes": steps.tolist(), "pauses_ms": long, "longest_ms": float(pauses.max())}), flush=True)
+    long = [[round(float(moments[i]), 2), round(float(pauses[i]), 2)]
+        for i in numpy.nonzero(pauses > LONG_MS)[0]]
+    print(json.dumps(
+        {"step_ms": STEP_MS, "bytes": steps.tolist(), "pauses_ms": long,
+        "longest_ms": float(pauses.max())}), flush=True)

@@ -24,7 +24,8 @@ KINDS = {
     "rate": (["Size", "MB/s", "Messages/s"], [], None),
     "tail_rate": (["Size", "MB/s", "Messages/s"], TAIL_BANDWIDTH, 1),
     "overlap": (["Size", "Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"], [], None),
-    "tail_overlap": (["Size", "Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"], TAIL_LATENCY, 2),
+    "tail_overlap": (["Size", "Overall(us)", "Compute(us)", "Pure Comm.(us)", "Overlap(%)"],
+    TAIL_LATENCY, 2),
     "sole": (["Avg Latency(us)"], [], None),
     "tail_sole": (["Avg Latency(us)"], TAIL_LATENCY, None),
 }
@@ -34,7 +35,8 @@ HELLO = r"This is a test with (\d+) processes"
 
 def head(columns, tails, spaces):
     between = r"\s+" if spaces is None else " " * spaces
-    text = r"\s+".join(map(re.escape, columns)) + "".join(between + re.escape(tail) for tail in tails)
+    text = r"\s+".join(map(re.escape, columns)) + "".join(between + re.escape(tail)
+        for tail in tails)
     return re.compile(rf"#\s+{text}\s*$")
 
 
@@ -47,13 +49,15 @@ def rows(columns, tails):
 def main(kind, path, ranks):
     lines = open(path).read().splitlines()
     if kind in ("init", "hello"):
-        found = [match for line in lines if (match := re.search(INIT if kind == "init" else HELLO, line))]
+        found = [match for line in lines
+            if (match := re.search(INIT if kind == "init" else HELLO, line))]
         assert found and found[0][1] == ranks, f"no line of {kind} with {ranks} processes"
         return
     columns, tails, spaces = KINDS[kind]
     heads = [at for at, line in enumerate(lines) if head(columns, tails, spaces).match(line)]
     assert len(heads) == 1, f"{len(heads)} heads of {kind}"
-    others = [name for name, other in KINDS.items() if name != kind and any(head(*other).match(line) for line in lines)]
+    others = [name for name, other in KINDS.items() if name != kind
+        and any(head(*other).match(line) for line in lines)]
     assert not others, f"also the heads of {others}"
     assert any(re.search(r"# OSU.*Test v[0-9.]+", line) for line in lines), "no name and version"
     data = [line for line in lines[heads[0] + 1:] if line.strip() and not line.startswith("#")]

@@ -18,7 +18,8 @@ class weft_bench(osu_benchmark):
     @run_before('run')
     def start_weft(self):
         weft = os.environ['WEFT']
-        self.executable_opts = ['run', '-n', '2', '--mpi', 'mpich', '--transport', 'native', '--timeout', '60', '--', weft, 'bench',
+        self.executable_opts = ['run', '-n', '2', '--mpi', 'mpich', '--transport', 'native',
+            '--timeout', '60', '--', weft, 'bench',
                                 self.executable, *self.executable_opts]
         self.executable = weft
         # The launcher of the generic system starts one process, which starts the ranks.
