@@ -43,7 +43,7 @@ demo: setup-demo build
 	dist/bin/weft bench compare --quick --out report
 
 bench: setup-demo build
-	-@scripts/crowds.sh $(if $(QUICK),--quick) report/crowds.txt
+	-@scripts/scale.sh $(if $(QUICK),--quick) report/scale.txt
 	dist/bin/weft bench compare --out report $(if $(QUICK),--quick)
 
 readme: setup-demo build

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# Hundreds of processes of one host make contact (tests/scale/crowd.c): 256 that all meet rank 0,
+# Hundreds of processes of one host make contact (tests/scale/ranks.c): 256 that all meet rank 0,
 # and 64 that all meet one another. About 20 seconds on two idle cores.
 #
 #   WEFT_PROVIDER_DIR   folder of libweft-fi.so (default: dist/lib/weft)
@@ -13,30 +13,30 @@ folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")
 unset "${!FI_WEFT_@}" FI_LOG_LEVEL
 
 skip_all() {
-    skip 'crowds' "$1"
+    skip 'ranks that meet' "$1"
     summary
     exit
 }
 
-crowd() {
-    if timeout 600 "$work/crowd" "$1" "$2" >"$work/result" 2>"$work/talk"; then
-        ok "crowd of $(tail -n 1 "$work/result")"
+meet() {
+    if timeout 600 "$work/ranks" "$1" "$2" >"$work/result" 2>"$work/talk"; then
+        ok "ranks that meet: $(tail -n 1 "$work/result")"
     else
-        not_ok "crowd of $1, $2: $(tail -n 1 "$work/result"); $(grep -am1 . "$work/talk")"
+        not_ok "ranks that meet: $1, $2: $(tail -n 1 "$work/result"); $(grep -am1 . "$work/talk")"
     fi
 }
 
 [ -f "$folder/libweft-fi.so" ] || skip_all "there is no $folder/libweft-fi.so; make build"
 [ "$(ulimit -v)" = unlimited ] || skip_all "addresses are limited (ulimit -v $(ulimit -v))"
-if ! cc -std=gnu11 -O2 -Wall -Wextra -Werror -o "$work/crowd" tests/scale/crowd.c -lfabric \
+if ! cc -std=gnu11 -O2 -Wall -Wextra -Werror -o "$work/ranks" tests/scale/ranks.c -lfabric \
     2>"$work/build"; then
-    skip_all "crowd.c does not build (Debian: libfabric-dev): $(head -n 1 "$work/build")"
+    skip_all "ranks.c does not build (Debian: libfabric-dev): $(head -n 1 "$work/build")"
 fi
 export FI_PROVIDER_PATH=$folder FI_PROVIDER=weft
-crowd 256 star
-crowd 64 all
+meet 256 star
+meet 64 all
 if [ "${1:-}" = --full ]; then
-    crowd 512 star
-    crowd 256 all
+    meet 512 star
+    meet 256 all
 fi
 summary

@@ -43,7 +43,7 @@ const DAEMONS: &str =
     "set it for Open MPI's daemons by a variable PRTE_MCA_NAME=VALUE before weft run";
 const EMPTY: &str = "weft run hands its environment on; write `-- env -i NAME=VALUE PROGRAM` to \
     start with an empty one";
-const CROWDS: &str = "--bind core refuses more ranks than cores";
+const MORE_RANKS: &str = "--bind core refuses more ranks than cores";
 const SHOWN: &str =
     "`weft run --dry-run` prints the launcher's whole command, and --json FILE writes what was run";
 const INPUT: &str =
@@ -94,7 +94,7 @@ const TABLE: [(&[&str], Meaning); 25] = [
     (&["V", "version"], Meaning::Answer(VERSIONS)),
     (&["prtemca", "pmixmca"], Meaning::Answer(DAEMONS)),
     (&["genvnone", "envnone"], Meaning::Answer(EMPTY)),
-    (&["nooversubscribe"], Meaning::Answer(CROWDS)),
+    (&["nooversubscribe"], Meaning::Answer(MORE_RANKS)),
     (
         &["display", "display-map", "display-allocation", "v"],
         Meaning::Answer(SHOWN),

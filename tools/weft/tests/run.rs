@@ -260,12 +260,12 @@ fn the_line_that_dry_run_prints_does_the_same_when_pasted() {
 
 #[test]
 fn ranks_that_share_cores_get_the_rules_beside_the_provider_unless_collectives_are_spoken_of() {
-    const CROWD: &str = "4096";
+    const RANKS: &str = "4096";
     let fake = Fake::new();
     fake.add_provider();
     let script = "printf '%s' \"$OMPI_MCA_coll_tuned_dynamic_rules_filename\"";
     let rules_of = |more: &[&str]| {
-        let options = ["--quiet", "-n", CROWD, "--oversubscribe"];
+        let options = ["--quiet", "-n", RANKS, "--oversubscribe"];
         let output = fake.run(&[options.as_slice(), more].concat(), script);
         String::from_utf8(output.stdout).unwrap()
     };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 OR MIT
  * Makes contact between many processes of one host, each with one endpoint of the provider.
  *
- *   crowd RANKS star|hops|all   star: rank 0 with all, and all with rank 0; hops: each with those
+ *   ranks RANKS star|hops|all   star: rank 0 with all, and all with rank 0; hops: each with those
  *                               that are a power of two away; all: each with all
  *
  * Every rank sends 8 bytes to each of its remotes and waits for theirs. Prints one line with the
@@ -153,7 +153,7 @@ static void run(void)
 int main(int argc, char **argv)
 {
     if (argc != 3 || (ranks = atoi(argv[1])) < 2) {
-        fprintf(stderr, "usage: crowd RANKS star|hops|all\n");
+        fprintf(stderr, "usage: ranks RANKS star|hops|all\n");
         return 2;
     }
     pattern = argv[2];

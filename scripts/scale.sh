@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
-# What a crowd costs inside a node: a message beside 10,000 that wait, polling with 256 remotes that
-# are silent, the memory of 192 endpoints that are all in contact.
-# Usage: scripts/crowds.sh [--quick] [FILE]; --quick leaves the memory out, which takes most of a
-# minute. Prints, and writes the same to FILE. Called by `make bench`; docs/lab/2026-11-22-crowds.md
-# says what the figures mean.
+# What many ranks cost inside a node: a message beside 10,000 that wait, polling with 256 remotes
+# that are silent, the memory of 192 endpoints that are all in contact. Usage: scripts/scale.sh
+# [--quick] [FILE]; --quick leaves the memory out, which takes most of a minute. Prints, and writes
+# the same to FILE. Called by `make bench`; docs/lab/2026-11-22-crowds.md says what the figures
+# mean.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 quick=no
