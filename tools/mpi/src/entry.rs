@@ -60,17 +60,17 @@ macro_rules! entries {
             pub(crate) fn load(library: &Library, form: Form, stem: &str) -> Result<Self> {
                 let (name, earlier) = names(form, stem);
                 Ok(match form {
-                    // SAFETY: the signature is the standard's for this form of the collective,
-                    // handles widened as abi explains.
                     Form::Blocking => {
+                        // SAFETY: the signature is the standard's for this form of the collective,
+                        // handles widened as abi explains.
                         Self::Blocking(unsafe { library.function_or(&name, &earlier) }?)
                     }
-                    // SAFETY: the signature is the standard's for this form of the collective.
                     Form::Nonblocking => {
+                        // SAFETY: the signature is the standard's for this form of the collective.
                         Self::Nonblocking(unsafe { library.function_or(&name, &earlier) }?)
                     }
-                    // SAFETY: the signature is the standard's for this form of the collective.
                     Form::Persistent => {
+                        // SAFETY: the signature is the standard's for this form of the collective.
                         Self::Persistent(unsafe { library.function_or(&name, &earlier) }?)
                     }
                 })

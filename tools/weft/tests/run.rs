@@ -85,8 +85,7 @@ fn an_end_that_the_user_asks_for_has_the_signals_code_whatever_the_launcher_answ
     }
 }
 
-/// A job that ignores every signal it can, in the launcher and in a rank that has left the
-/// launcher's process group.
+/// A job that ignores every signal, in the launcher and in a rank that left its process group.
 fn stubborn(fake: &Fake) -> String {
     format!(
         "trap '' INT TERM HUP; setsid sh -c 'trap \"\" INT TERM HUP; echo $$ >{0}.new; mv {0}.new \
@@ -301,11 +300,11 @@ fn reports_of_the_ranks_become_a_line_and_a_record() {
     wait_for(&fake.path("name"));
     let name = std::fs::read_to_string(fake.path("name")).unwrap();
     for pid in [11, 12] {
-        let sent = r#"{"inline":{"messages":1000,"bytes":10},
-            "single_copy":{"messages":5,"bytes":5242880}}"#;
+        let short = r#""inline":{"messages":1000,"bytes":10}"#;
+        let long = r#""single_copy":{"messages":5,"bytes":5242880}"#;
         fake::report(
             name.trim(),
-            &format!(r#"{{"weft":"0.1.0","pid":{pid},"sent":{sent},"errors":0}}"#),
+            &format!(r#"{{"weft":"0.1.0","pid":{pid},"sent":{{{short},{long}}},"errors":0}}"#),
         );
     }
     std::fs::write(fake.path("go"), "").unwrap();
