@@ -79,13 +79,14 @@ fn is_of(description: &Description, form: Form, between_neighbours: bool) -> boo
 /// What `weft bench --help` prints.
 pub fn overview() -> String {
     let mut text = String::from(
-        "Usage: weft bench BENCHMARK[,...] [OPTIONS] inside an MPI job, e.g. weft run -n 2 -- weft bench latency\n       \
-         weft bench compare [OPTIONS]        several MPIs and transports, interleaved\n\
-         weft run -n N -- weft bench ior [OPTIONS]   files read and written in parallel, with IOR's options\n\
-         weft run -n N -- weft bench mdtest [OPTIONS]   many files and directories, with mdtest's options\n\
-         weft run -n N -- weft bench ft|is [OPTIONS]    two kernels of the NAS Parallel Benchmarks\n\
-         weft bench app PROGRAM [OPTIONS]    hpcc, lammps, gromacs or openfoam, interleaved\n\
-         weft bench figures --out DIR        published effects, shown again on this machine\n",
+        "Usage:\n\
+         \x20 weft run -n N -- weft bench BENCHMARK[,...] [OPTIONS]  the MPI of the job\n\
+         \x20 weft run -n N -- weft bench ior [OPTIONS]              files, as IOR does\n\
+         \x20 weft run -n N -- weft bench mdtest [OPTIONS]           many files, as mdtest does\n\
+         \x20 weft run -n N -- weft bench ft|is [OPTIONS]            two kernels of NAS\n\
+         \x20 weft bench compare [OPTIONS]                           MPIs and transports in turns\n\
+         \x20 weft bench app PROGRAM [OPTIONS]                       whole programs in turns\n\
+         \x20 weft bench figures --out DIR                           published effects again\n",
     );
     for (heading, belongs) in SORTS {
         text.push_str(&format!("\n{heading}:\n"));
