@@ -10,12 +10,12 @@ TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
 
 help:
 	@printf '%s\n' \
-	  'make demo    sets up what is missing, builds, compares Weft with each MPI'\''s own transport, writes report/' \
-	  'make build   builds dist/bin/weft and dist/lib/weft/libweft-fi.so, libweft-heap.so and rules for Open MPI' \
+	  'make demo    sets up, builds, compares Weft with each MPI'\''s own transport (report/)' \
+	  'make build   builds dist/bin/weft and the libraries in dist/lib/weft' \
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
-	  'make bench   the full comparison, some half an hour (QUICK=1: some minutes); page and data in report/' \
-	  'make readme  latency and bandwidth in turns, some minutes; writes README'\''s tables and figure' \
+	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
+	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
 setup-build:
