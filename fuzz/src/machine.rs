@@ -11,7 +11,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use weft_srd::{Arrival, Config, Event, Machine, Message, Offer, Reason, Remote, Send, Transmit};
+use weft_srd::{
+    Arrival, Config, Event, Instant, Machine, Message, Offer, Reason, Remote, Send, Transmit,
+};
 
 use crate::input::Input;
 
@@ -168,7 +170,7 @@ impl World {
             is_service: false,
             token: host.posted,
         };
-        if host.machine.post_send(self.now_ns, &send).is_ok() {
+        if host.machine.post_send(Instant(self.now_ns), &send).is_ok() {
             if send.wants_receipt {
                 host.want_receipts.insert(send.token);
             }
@@ -196,7 +198,9 @@ impl World {
 
     fn deliver(&mut self, to: usize, from: SocketAddr, bytes: &[u8]) {
         let host = &mut self.hosts[to];
-        let arrival = host.machine.handle_datagram(self.now_ns, from, bytes);
+        let arrival = host
+            .machine
+            .handle_datagram(Instant(self.now_ns), from, bytes);
         if let Arrival::Message {
             remote,
             life,
@@ -283,13 +287,13 @@ impl World {
             let machine = &mut self.hosts[at].machine;
             if machine
                 .poll_timeout()
-                .is_some_and(|due_ns| due_ns <= now_ns)
+                .is_some_and(|due_ns| due_ns <= Instant(now_ns))
             {
-                machine.handle_timeout(now_ns);
+                machine.handle_timeout(Instant(now_ns));
             }
             self.drain(at);
             for _ in 0..KEPT {
-                let Some(transmit) = self.hosts[at].machine.poll_transmit(now_ns) else {
+                let Some(transmit) = self.hosts[at].machine.poll_transmit(Instant(now_ns)) else {
                     break;
                 };
                 self.launch(at, &transmit);
@@ -309,11 +313,11 @@ impl World {
         let host = &mut self.hosts[at];
         let answered = if refuses {
             host.machine
-                .refuse(self.now_ns, named.offer, Reason::NoMemory)
+                .refuse(Instant(self.now_ns), named.offer, Reason::NoMemory)
         } else {
             host.landings.insert(landing, named);
             host.machine
-                .accept(self.now_ns, named.offer, landing, length)
+                .accept(Instant(self.now_ns), named.offer, landing, length)
         };
         if answered.is_err() {
             host.landings.remove(&landing);
@@ -334,7 +338,7 @@ impl World {
             let owed = host.owed.swap_remove(input.below(host.owed.len()));
             // Before it is given: the other one may hear of it at once.
             self.receipts.insert(owed.tag);
-            let given = host.machine.receipt(self.now_ns, owed.offer);
+            let given = host.machine.receipt(Instant(self.now_ns), owed.offer);
             if given == Err(weft_srd::PostError::Busy) {
                 host.owed.push(owed);
             }
@@ -408,16 +412,20 @@ impl World {
                 let now_ns = self.now_ns;
                 let machine = &mut self.hosts[at].machine;
                 match input.below(5) {
-                    0 => machine.at(remote).set_unread(now_ns, input.number() >> 40),
-                    1 => machine.at(remote).watch(now_ns, input.byte() % 2 == 0),
-                    2 => machine.at(remote).handle_refused(now_ns),
+                    0 => machine
+                        .at(remote)
+                        .set_unread(Instant(now_ns), input.number() >> 40),
+                    1 => machine
+                        .at(remote)
+                        .watch(Instant(now_ns), input.byte() % 2 == 0),
+                    2 => machine.at(remote).handle_refused(Instant(now_ns)),
                     3 => machine.set_penalty(input.byte()),
                     _ => self.now_ns += 1_000_000_000 << input.below(6),
                 }
             }
             13 => match input.byte() % 32 {
                 0..=2 => self.hosts[at] = self.birth(),
-                3 => self.hosts[at].machine.farewell(self.now_ns),
+                3 => self.hosts[at].machine.farewell(Instant(self.now_ns)),
                 _ => self.give_receipts(at, input),
             },
             _ => {
@@ -426,9 +434,8 @@ impl World {
                     .iter()
                     .filter_map(|host| host.machine.poll_timeout())
                     .min();
-                self.now_ns = self
-                    .now_ns
-                    .max(due.unwrap_or(0).min(self.now_ns + 1_000_000_000));
+                let due_ns = due.unwrap_or(Instant::START).0;
+                self.now_ns = self.now_ns.max(due_ns.min(self.now_ns + 1_000_000_000));
             }
         }
         self.settle();
@@ -452,7 +459,7 @@ fn run(bytes: &[u8], hostile: bool) {
             for at in 0..HOSTS {
                 while let Some(named) = world.hosts[at].offers.pop() {
                     let machine = &mut world.hosts[at].machine;
-                    let _ = machine.refuse(world.now_ns, named.offer, Reason::NoMemory);
+                    let _ = machine.refuse(Instant(world.now_ns), named.offer, Reason::NoMemory);
                 }
             }
         }

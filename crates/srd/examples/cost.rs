@@ -47,20 +47,25 @@ impl Ends {
             token: 1,
         };
         self.machines[from]
-            .post_send(self.now_ns, &send)
+            .post_send(weft_srd::Instant(self.now_ns), &send)
             .expect("room for a message");
     }
 
     /// Moves what can be moved from one end to the other; answers whether a message arrived.
     fn carry(&mut self, from: usize) -> bool {
         let mut arrived = false;
-        while let Some(transmit) = self.machines[from].poll_transmit(self.now_ns) {
+        while let Some(transmit) = self.machines[from].poll_transmit(weft_srd::Instant(self.now_ns))
+        {
             self.packet_count += 1;
             let head = transmit.head.as_bytes();
             self.datagram[..head.len()].copy_from_slice(head);
             let datagram = &self.datagram[..transmit.length_bytes()];
             let other = &mut self.machines[1 - from];
-            match other.handle_datagram(self.now_ns + 5_000, address(from), datagram) {
+            match other.handle_datagram(
+                weft_srd::Instant(self.now_ns + 5_000),
+                address(from),
+                datagram,
+            ) {
                 Arrival::Nothing => {}
                 Arrival::Message { .. } => arrived = true,
                 Arrival::Data { payload, .. } => self.data_bytes += payload.len() as u64,
@@ -77,7 +82,12 @@ impl Ends {
                         life,
                         message_id: message.id,
                     };
-                    let _ = other.accept(self.now_ns, offer, 1, message.length_bytes);
+                    let _ = other.accept(
+                        weft_srd::Instant(self.now_ns),
+                        offer,
+                        1,
+                        message.length_bytes,
+                    );
                 }
             }
         }
@@ -87,7 +97,7 @@ impl Ends {
     fn pass(&mut self, span_ns: u64) {
         self.now_ns += span_ns;
         for machine in &mut self.machines {
-            machine.handle_timeout(self.now_ns);
+            machine.handle_timeout(weft_srd::Instant(self.now_ns));
             while machine.poll_event().is_some() {}
         }
     }

@@ -5,10 +5,10 @@
 //! Called by flow.
 
 use weft_wire::acknowledgement::NO_SEQUENCE;
+use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, BITMAP_WORDS, Header, PATH_COUNT, Path};
 
 use crate::config::SEQUENCE_LIMIT;
-use crate::timers::NEVER;
 
 /// Packets after which an acknowledgement waits no longer (srd-protocol 7.3; specified: REPS).
 const ACKNOWLEDGE_AFTER: u32 = 8;
@@ -37,7 +37,7 @@ pub(crate) struct Received {
     received_bytes: u64,
     unacknowledged_count: u32,
     duplicate_count: u8,
-    due_ns: u64,
+    due_ns: Instant,
     echo: Echo,
     /// A probe that has not been answered yet: it gets an answer of its own (srd-protocol 16.1).
     probe: Option<Echo>,
@@ -54,8 +54,8 @@ pub(crate) struct Received {
 
 #[derive(Clone, Copy, Debug)]
 struct Echo {
-    sent_ns: u64,
-    arrived_ns: u64,
+    sent_ns: Instant,
+    arrived_ns: Instant,
     sequence: u64,
     path: Path,
 }
@@ -71,7 +71,7 @@ pub(crate) struct Limits {
 impl Received {
     /// Goes on from `cumulative`, which is 0 for a new flow, with a remote that was heard up to its
     /// `newest_ns`.
-    pub(crate) fn new(cumulative: u64, received_bytes: u64, newest_ns: u64) -> Self {
+    pub(crate) fn new(cumulative: u64, received_bytes: u64, newest_ns: Instant) -> Self {
         Self {
             cumulative,
             end: cumulative,
@@ -79,10 +79,10 @@ impl Received {
             received_bytes,
             unacknowledged_count: 0,
             duplicate_count: 0,
-            due_ns: NEVER,
+            due_ns: Instant::NEVER,
             echo: Echo {
-                sent_ns: 0,
-                arrived_ns: 0,
+                sent_ns: Instant::START,
+                arrived_ns: Instant::START,
                 sequence: NO_SEQUENCE,
                 path: Path::from_ports(0, 0),
             },
@@ -90,7 +90,7 @@ impl Received {
             heard: 0,
             heard_before: 0,
             newest: None,
-            newest_step: (newest_ns >> STEP_BITS) as u32,
+            newest_step: (newest_ns.0 >> STEP_BITS) as u32,
             last: (Path::from_ports(0, 0), u64::MAX),
         }
     }
@@ -107,7 +107,7 @@ impl Received {
 
     /// Whether nothing above a gap has arrived, and all is acknowledged.
     pub(crate) fn is_idle(&self) -> bool {
-        self.end == self.cumulative && self.due_ns == NEVER
+        self.end == self.cumulative && self.due_ns == Instant::NEVER
     }
 
     pub(crate) fn standing(&self, sequence: u64) -> Standing {
@@ -146,7 +146,7 @@ impl Received {
     #[inline]
     pub(crate) fn is_first(&mut self, header: &Header, reliable: bool, is_news: bool) -> bool {
         let sequence = if reliable { header.sequence } else { u64::MAX };
-        let time = (header.sent_ns >> STEP_BITS) as u32;
+        let time = (header.sent_ns.0 >> STEP_BITS) as u32;
         let step = self.newest_step;
         let all = self
             .newest
@@ -163,9 +163,9 @@ impl Received {
     }
 
     /// Gives memory back: nothing is newer than `newest_ns`.
-    pub(crate) fn trim(&mut self, newest_ns: u64) {
+    pub(crate) fn trim(&mut self, newest_ns: Instant) {
         self.newest = None;
-        self.newest_step = (newest_ns >> STEP_BITS) as u32;
+        self.newest_step = (newest_ns.0 >> STEP_BITS) as u32;
     }
 
     pub(crate) fn footprint_bytes(&self) -> usize {
@@ -173,7 +173,7 @@ impl Received {
     }
 
     /// Something arrived on a path; the answer's echo names the newest packet.
-    pub(crate) fn on_heard(&mut self, header: &Header, reliable: bool, now_ns: u64) {
+    pub(crate) fn on_heard(&mut self, header: &Header, reliable: bool, now_ns: Instant) {
         self.heard |= header.path.bit();
         self.echo = Echo {
             sent_ns: header.sent_ns,
@@ -188,7 +188,7 @@ impl Received {
     }
 
     /// A probe arrived: the next answer is for it.
-    pub(crate) fn on_probe(&mut self, header: &Header, now_ns: u64) {
+    pub(crate) fn on_probe(&mut self, header: &Header, now_ns: Instant) {
         self.heard |= header.path.bit();
         self.probe = Some(Echo {
             sent_ns: header.sent_ns,
@@ -196,17 +196,23 @@ impl Received {
             sequence: NO_SEQUENCE,
             path: header.path,
         });
-        self.due_ns = 0;
+        self.due_ns = Instant::START;
     }
 
     /// A reliable packet wants to be acknowledged (srd-protocol 7.3).
-    pub(crate) fn want(&mut self, at_once: bool, duplicate: bool, now_ns: u64, delay_ns: u64) {
+    pub(crate) fn want(
+        &mut self,
+        at_once: bool,
+        duplicate: bool,
+        now_ns: Instant,
+        delay_ns: Nanos,
+    ) {
         self.unacknowledged_count += 1;
         if duplicate {
             self.duplicate_count = self.duplicate_count.saturating_add(1);
         }
         if at_once || duplicate || self.unacknowledged_count >= ACKNOWLEDGE_AFTER {
-            self.due_ns = 0;
+            self.due_ns = Instant::START;
         } else {
             self.due_ns = self.due_ns.min(now_ns + delay_ns);
         }
@@ -214,11 +220,11 @@ impl Received {
 
     /// Limits have grown: the sender should hear of it at once.
     pub(crate) fn want_now(&mut self) {
-        self.due_ns = 0;
+        self.due_ns = Instant::START;
     }
 
-    /// When an acknowledgement must leave; 0 for at once, [`NEVER`] for no need.
-    pub(crate) fn due_ns(&self) -> u64 {
+    /// When an acknowledgement must leave; 0 for at once, [`Instant::NEVER`] for no need.
+    pub(crate) fn due_ns(&self) -> Instant {
         self.due_ns
     }
 
@@ -233,7 +239,7 @@ impl Received {
     }
 
     /// The section, to be sent now.
-    pub(crate) fn take(&mut self, now_ns: u64, limits: &Limits) -> Acknowledgement {
+    pub(crate) fn take(&mut self, now_ns: Instant, limits: &Limits) -> Acknowledgement {
         let probe = self.probe.take();
         let echo = probe.unwrap_or(self.echo);
         let section = Acknowledgement {
@@ -242,7 +248,8 @@ impl Received {
             echo_sent_ns: echo.sent_ns,
             echo_sequence: echo.sequence,
             hold_ns: now_ns
-                .saturating_sub(echo.arrived_ns)
+                .saturating_since(echo.arrived_ns)
+                .0
                 .min(u64::from(u32::MAX)) as u32,
             echo_path: echo.path,
             penalty: limits.penalty.min(127),
@@ -257,7 +264,7 @@ impl Received {
         self.duplicate_count = 0;
         // What has arrived besides the probe is echoed on its own.
         let rest = probe.is_some() && self.unacknowledged_count > 0;
-        self.due_ns = if rest { 0 } else { NEVER };
+        self.due_ns = if rest { Instant::START } else { Instant::NEVER };
         if !rest {
             self.unacknowledged_count = 0;
         }
@@ -308,7 +315,7 @@ mod tests {
     #[test]
     fn what_arrived_in_any_order_is_acknowledged_and_nothing_else() {
         let mut random = Random::new(11);
-        let mut received = Received::new(0, 0, 0);
+        let mut received = Received::new(0, 0, Instant::START);
         let mut arrived = std::collections::BTreeSet::new();
         for _ in 0..20_000 {
             let sequence = received.cumulative() + random.below(1100).saturating_sub(40);
@@ -332,7 +339,7 @@ mod tests {
             }
         }
         received.check();
-        let section = received.take(0, &LIMITS);
+        let section = received.take(Instant::START, &LIMITS);
         for sequence in 0..received.cumulative() + 1100 {
             assert_eq!(
                 section.covers(sequence),
@@ -345,16 +352,16 @@ mod tests {
 
     #[test]
     fn the_eighth_packet_is_acknowledged_at_once_and_fewer_after_the_delay() {
-        let mut received = Received::new(0, 0, 0);
+        let mut received = Received::new(0, 0, Instant::START);
         for _ in 0..7 {
-            received.want(false, false, 1000, 20_000);
-            assert_eq!(received.due_ns(), 21_000);
+            received.want(false, false, Instant(1000), Nanos(20_000));
+            assert_eq!(received.due_ns(), Instant(21_000));
         }
-        received.want(false, false, 1000, 20_000);
-        assert_eq!(received.due_ns(), 0);
-        received.take(1000, &LIMITS);
-        assert_eq!(received.due_ns(), NEVER);
-        received.want(true, false, 1000, 20_000);
-        assert_eq!(received.due_ns(), 0);
+        received.want(false, false, Instant(1000), Nanos(20_000));
+        assert_eq!(received.due_ns(), Instant::START);
+        received.take(Instant(1000), &LIMITS);
+        assert_eq!(received.due_ns(), Instant::NEVER);
+        received.want(true, false, Instant(1000), Nanos(20_000));
+        assert_eq!(received.due_ns(), Instant::START);
     }
 }

@@ -5,6 +5,7 @@
 use core::fmt;
 use core::ops::RangeInclusive;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use weft_wire::time::Nanos;
 
 use weft_wire::{PATH_COUNT, PORT_COUNT, PortAddresses};
 
@@ -61,15 +62,15 @@ pub struct Config {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Timing {
     /// How long an acknowledgement may wait for company (srd-protocol 7.3).
-    pub acknowledgement_delay_ns: u64,
+    pub acknowledgement_delay_ns: Nanos,
     /// The least retransmission time-out (srd-protocol 9.2).
-    pub rto_floor_ns: u64,
+    pub rto_floor_ns: Nanos,
     /// The most, with back-off.
-    pub rto_ceiling_ns: u64,
+    pub rto_ceiling_ns: Nanos,
     /// Silence that ends a flow (srd-protocol 13.1).
-    pub dead_after_ns: u64,
+    pub dead_after_ns: Nanos,
     /// Idleness that folds a flow (srd-protocol 6.6).
-    pub idle_after_ns: u64,
+    pub idle_after_ns: Nanos,
 }
 
 /// Windows, in bytes, and what moves them.
@@ -80,7 +81,7 @@ pub struct Pace {
     /// The most; 3 times link rate times round trip where both are known (srd-protocol 15).
     pub cwnd_limit_bytes: u64,
     /// The least delay target (srd-protocol 10.4).
-    pub target_floor_ns: u64,
+    pub target_floor_ns: Nanos,
     /// Sum of granted and not arrived bytes at this receiver (srd-protocol 11.1).
     pub credit_pool_bytes: u64,
 }
@@ -110,16 +111,16 @@ impl Default for Config {
             path_count: PATH_COUNT as u8,
             fresh_contact: false,
             timing: Timing {
-                acknowledgement_delay_ns: 20_000,
-                rto_floor_ns: 200_000,
-                rto_ceiling_ns: 100_000_000,
-                dead_after_ns: 5_000_000_000,
-                idle_after_ns: 30_000_000_000,
+                acknowledgement_delay_ns: Nanos(20_000),
+                rto_floor_ns: Nanos(200_000),
+                rto_ceiling_ns: Nanos(100_000_000),
+                dead_after_ns: Nanos(5_000_000_000),
+                idle_after_ns: Nanos(30_000_000_000),
             },
             pace: Pace {
                 initial_cwnd_bytes: 128 << 10,
                 cwnd_limit_bytes: 4 << 20,
-                target_floor_ns: 25_000,
+                target_floor_ns: Nanos(25_000),
                 credit_pool_bytes: 1 << 20,
             },
             memory: Memory {
@@ -234,18 +235,18 @@ impl Timing {
         let rule = "it must be 1 us to rto_ceiling_ns";
         within(
             "rto_floor_ns",
-            self.rto_floor_ns,
-            1_000..=self.rto_ceiling_ns,
+            self.rto_floor_ns.0,
+            1_000..=self.rto_ceiling_ns.0,
             rule,
         )?;
         let rule = "it must be at least rto_floor_ns";
         within(
             "dead_after_ns",
-            self.dead_after_ns,
-            self.rto_floor_ns..=MOST,
+            self.dead_after_ns.0,
+            self.rto_floor_ns.0..=MOST,
             rule,
         )?;
-        let delay = self.acknowledgement_delay_ns;
+        let delay = self.acknowledgement_delay_ns.0;
         within(
             "acknowledgement_delay_ns",
             delay,

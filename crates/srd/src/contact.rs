@@ -3,6 +3,7 @@
 //! 13, 14.6, 14.9). Called by machine for every packet; begins and ends flows.
 
 use std::net::SocketAddr;
+use weft_wire::time::{Instant, Nanos};
 
 use weft_wire::stale::STALE_BYTES;
 use weft_wire::{Alive, Body, Greeting, Header, Hello, Kind, Packet, Stale};
@@ -16,7 +17,7 @@ use crate::replies::{Replies, stateless};
 use crate::transmit::Turn;
 
 /// What answers something older is played back (chosen: more than any network keeps a packet).
-const ECHO_LIMIT_NS: u64 = 8_000_000_000;
+const ECHO_LIMIT_NS: Nanos = Nanos(8_000_000_000);
 /// Farewell packets to each remote, on paths that have no port in common (chosen: two losses in a
 /// row are rare).
 const FAREWELLS: u8 = 2;
@@ -25,14 +26,14 @@ const FAREWELLS: u8 = 2;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Came {
     pub(crate) from: SocketAddr,
-    pub(crate) now_ns: u64,
+    pub(crate) now_ns: Instant,
     pub(crate) bytes: usize,
 }
 
 impl Came {
     /// Whether something that answers what we sent then answers it soon (srd-protocol 14.9).
-    fn is_answer_to(&self, sent_ns: u64) -> bool {
-        let age_ns = self.now_ns.checked_sub(sent_ns);
+    fn is_answer_to(&self, sent_ns: Instant) -> bool {
+        let age_ns = self.now_ns.checked_since(sent_ns);
         age_ns.is_some_and(|age_ns| age_ns <= ECHO_LIMIT_NS)
     }
 }
@@ -179,7 +180,7 @@ impl Contact<'_> {
             if let Some(flow) = &mut remotes[index].flow {
                 let moment = Moment {
                     now_ns: self.came.now_ns,
-                    waited_ns: 0,
+                    waited_ns: Nanos::ZERO,
                     datagram_bytes: self.came.bytes,
                 };
                 flow.take_section(shared, self.packet, &moment, false);
@@ -297,7 +298,7 @@ impl Contact<'_> {
 
 /// Says farewell to every remote that may count on us, in [`FAREWELLS`] packets each (srd-protocol
 /// 13.4). What is under way fails. Slow path.
-pub(crate) fn say_farewell(flows: &mut Flows, replies: &mut Replies, now_ns: u64) {
+pub(crate) fn say_farewell(flows: &mut Flows, replies: &mut Replies, now_ns: Instant) {
     for index in 0..flows.remotes.count() as u32 {
         let slot = &flows.remotes[index];
         let identity = *slot.identity();
@@ -322,7 +323,7 @@ pub(crate) fn say_farewell(flows: &mut Flows, replies: &mut Replies, now_ns: u64
                 None => {
                     let stale = Stale {
                         incarnation: own,
-                        echo_sent_ns: 0,
+                        echo_sent_ns: Instant::START,
                         home: flows.shared.config.home(),
                     };
                     let header = Header::unreliable(path, own, identity.incarnation, now_ns);

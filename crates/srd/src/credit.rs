@@ -5,6 +5,7 @@
 //! Called by receiver (arrivals), flow (write-offs) and flows (grants in turn). Source: EQDS, Homa.
 
 use crate::config::{BATCH_BYTES, FIRST_CONTACT_BYTES};
+use weft_wire::time::{Instant, Nanos};
 
 /// Granted and not arrived bytes of all flows of a receiver (srd-protocol 11.1).
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +38,7 @@ pub(crate) struct Account {
     granted_bytes: u64,
     arrived_bytes: u64,
     wanted_bytes: u64,
-    arrival_ns: u64,
+    arrival_ns: Instant,
     /// The flow is stalled: its credit does not count against the pool (srd-protocol 11.2).
     written_off: bool,
 }
@@ -73,7 +74,7 @@ impl Account {
     }
 
     /// Grants a batch.
-    pub(crate) fn grant(&mut self, pool: &mut Pool, now_ns: u64) {
+    pub(crate) fn grant(&mut self, pool: &mut Pool, now_ns: Instant) {
         let bytes = self.wanted_bytes.min(u64::from(BATCH_BYTES));
         if self.outstanding_bytes() == 0 {
             self.arrival_ns = now_ns;
@@ -91,7 +92,7 @@ impl Account {
     }
 
     /// Payload of data arrived.
-    pub(crate) fn on_arrived(&mut self, bytes: u64, pool: &mut Pool, now_ns: u64) {
+    pub(crate) fn on_arrived(&mut self, bytes: u64, pool: &mut Pool, now_ns: Instant) {
         if self.written_off {
             self.written_off = false;
             pool.outstanding_bytes += self.outstanding_bytes();
@@ -102,7 +103,7 @@ impl Account {
     }
 
     /// When to stop counting it, if nothing arrives until then.
-    pub(crate) fn stalled_ns(&self, patience_ns: u64) -> Option<u64> {
+    pub(crate) fn stalled_ns(&self, patience_ns: Nanos) -> Option<Instant> {
         let counts = self.outstanding_bytes() > 0 && !self.written_off;
         counts.then_some(self.arrival_ns + patience_ns)
     }
@@ -233,18 +234,21 @@ mod tests {
         let (mut busy, mut stalled) = (Account::default(), Account::default());
         busy.want(100_000);
         stalled.want(20_000);
-        stalled.grant(&mut pool, 0);
-        busy.grant(&mut pool, 0);
+        stalled.grant(&mut pool, Instant::START);
+        busy.grant(&mut pool, Instant::START);
         assert!(pool.has_room());
-        busy.grant(&mut pool, 0);
+        busy.grant(&mut pool, Instant::START);
         assert!(!pool.has_room());
-        assert_eq!(stalled.stalled_ns(1_000_000), Some(1_000_000));
+        assert_eq!(
+            stalled.stalled_ns(Nanos(1_000_000)),
+            Some(Instant(1_000_000))
+        );
         stalled.write_off(&mut pool);
         assert!(pool.has_room());
-        assert_eq!(stalled.stalled_ns(1_000_000), None);
+        assert_eq!(stalled.stalled_ns(Nanos(1_000_000)), None);
         assert!(stalled.covers(16_384));
-        stalled.on_arrived(16_384, &mut pool, 5);
-        busy.on_arrived(32_768, &mut pool, 5);
+        stalled.on_arrived(16_384, &mut pool, Instant(5));
+        busy.on_arrived(32_768, &mut pool, Instant(5));
         assert_eq!(pool.outstanding_bytes(), 0);
         assert!(!busy.covers(1));
     }

@@ -4,6 +4,7 @@
 
 use core::fmt;
 use std::net::SocketAddr;
+use weft_wire::time::{Instant, Nanos};
 
 use weft_wire::refusal::Reason;
 use weft_wire::{Head, Message, Path};
@@ -222,13 +223,16 @@ pub struct Origin {
     /// The sender's address and port.
     pub from: SocketAddr,
     /// Between its arrival and now; 0 if not known.
-    pub waited_ns: u64,
+    pub waited_ns: Nanos,
 }
 
 /// Of a datagram that has just arrived.
 impl From<SocketAddr> for Origin {
     fn from(from: SocketAddr) -> Self {
-        Self { from, waited_ns: 0 }
+        Self {
+            from,
+            waited_ns: Nanos::ZERO,
+        }
     }
 }
 
@@ -248,7 +252,7 @@ pub struct Offer {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Condition {
     /// Smoothed round trip; 0 before the first.
-    pub srtt_ns: u64,
+    pub srtt_ns: Nanos,
     /// The congestion window: what may be in flight.
     pub cwnd_bytes: u64,
     /// What is.
@@ -258,7 +262,7 @@ pub struct Condition {
     /// Those that may.
     pub path_count: u32,
     /// When something was last heard.
-    pub heard_ns: u64,
+    pub heard_ns: Instant,
     /// What has left of reliable packets, those sent again included, and how many of these there
     /// were.
     pub sent_bytes: u64,

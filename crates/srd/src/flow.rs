@@ -4,6 +4,7 @@
 //!
 //! Owned by flows. What leaves is in transmit.rs, what time does in timeouts.rs.
 
+use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, Body, Packet};
 
 use crate::ack::Standing;
@@ -19,7 +20,6 @@ use crate::send_queue::SendQueue;
 use crate::sender::Sender;
 use crate::shared::Shared;
 use crate::silence::Silence;
-use crate::timers::NEVER;
 
 /// What is kept of a flow when nothing is under way (srd-protocol 6.6).
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Rest {
     next_message_id: u64,
     allowance: Allowance,
     receiver: ReceiverRest,
-    newest_ns: u64,
+    newest_ns: Instant,
 }
 
 impl Rest {
@@ -43,7 +43,7 @@ impl Rest {
             next_message_id: 0,
             allowance: Allowance::new(),
             receiver: ReceiverRest::default(),
-            newest_ns: 0,
+            newest_ns: Instant::START,
         }
     }
 }
@@ -51,8 +51,8 @@ impl Rest {
 /// When a packet was read, and how long it had waited in our own host.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moment {
-    pub(crate) now_ns: u64,
-    pub(crate) waited_ns: u64,
+    pub(crate) now_ns: Instant,
+    pub(crate) waited_ns: Nanos,
     pub(crate) datagram_bytes: usize,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// Unfolds a rest (srd-protocol 6.1, 6.6).
-    pub(crate) fn new(remote: u32, rest: &Rest, shared: &mut Shared, now_ns: u64) -> Self {
+    pub(crate) fn new(remote: u32, rest: &Rest, shared: &mut Shared, now_ns: Instant) -> Self {
         let config = &shared.config;
         let (next, sent_bytes) = (rest.next_sequence, rest.sent_bytes);
         let sender = Sender::new(config, next, sent_bytes, &mut shared.random);
@@ -116,7 +116,7 @@ impl Flow {
     }
 
     /// Takes a message to send; false if there is no room.
-    pub(crate) fn post(&mut self, send: &Send, config: &Config, now_ns: u64) -> bool {
+    pub(crate) fn post(&mut self, send: &Send, config: &Config, now_ns: Instant) -> bool {
         let taken = self.queue.post(send, &self.identity, config);
         if taken {
             self.idleness.touch(now_ns);
@@ -193,7 +193,7 @@ impl Flow {
     }
 
     /// srd-protocol 6.2.
-    fn meet(&mut self, shared: &mut Shared, packet: &Packet<'_>, now_ns: u64) {
+    fn meet(&mut self, shared: &mut Shared, packet: &Packet<'_>, now_ns: Instant) {
         let header = &packet.header;
         let fresh = shared.config.fresh_contact;
         // A greeted stranger names us before it has our hello (srd-protocol 14.6).
@@ -223,7 +223,7 @@ impl Flow {
     }
 
     /// Something new is known of what the hosts carry (srd-protocol 16.1).
-    pub(crate) fn size_datagrams(&mut self, now_ns: u64) {
+    pub(crate) fn size_datagrams(&mut self, now_ns: Instant) {
         self.mtu_search = MtuSearch::restart(&mut self.identity.size, now_ns);
         let bytes = self.identity.size.in_use_bytes();
         self.sender.window.set_packet_bytes(bytes);
@@ -250,7 +250,7 @@ impl Flow {
             shared.statistics.violation_count += 1;
         }
         if self.sender.in_flight_bytes == 0 {
-            self.silence.unanswered_ns = NEVER;
+            self.silence.unanswered_ns = Instant::NEVER;
         } else if is_news {
             self.silence.unanswered_ns = moment.now_ns;
         }
@@ -299,7 +299,7 @@ impl Flow {
         shared: &mut Shared,
         incarnation: u64,
         cookie: u64,
-        now_ns: u64,
+        now_ns: Instant,
     ) {
         self.identity.incarnation = incarnation;
         self.identity.cookie = cookie;
@@ -308,7 +308,7 @@ impl Flow {
         loss::resend_all(&mut self.sender, now_ns);
         if self.sender.ring.is_empty() {
             // Only a probe was sent: the remote is to learn of us all the same.
-            self.silence.asked_ns = 0;
+            self.silence.asked_ns = Instant::START;
         }
         shared.statistics.greeted_count += 1;
     }

@@ -5,6 +5,7 @@
 //! Owned by machine; contact begins and ends flows.
 
 use std::collections::VecDeque;
+use weft_wire::time::Instant;
 
 use crate::config::Config;
 use crate::events::{Failure, PostError, Transmit};
@@ -12,7 +13,7 @@ use crate::flow::{Flow, Rest};
 use crate::remotes::{Remotes, Slot};
 use crate::shared::Shared;
 use crate::timeouts::Outcome;
-use crate::timers::{Deadlines, NEVER};
+use crate::timers::Deadlines;
 use crate::transmit::Turn;
 
 /// See the module.
@@ -39,7 +40,7 @@ impl Flows {
     }
 
     /// The flow of a remote, unfolded if need be.
-    pub(crate) fn flow(&mut self, index: u32, now_ns: u64) -> (&mut Flow, &mut Shared) {
+    pub(crate) fn flow(&mut self, index: u32, now_ns: Instant) -> (&mut Flow, &mut Shared) {
         let Slot { flow, rest, .. } = &mut self.remotes[index];
         let shared = &mut self.shared;
         let flow = flow.get_or_insert_with(|| Box::new(Flow::new(index, rest, shared, now_ns)));
@@ -57,7 +58,7 @@ impl Flows {
     }
 
     /// After a change: arms the flow's timer, and gives it a turn if it may have something to send.
-    pub(crate) fn settle(&mut self, index: u32, now_ns: u64, turn: bool) {
+    pub(crate) fn settle(&mut self, index: u32, now_ns: Instant, turn: bool) {
         let slot = &mut self.remotes[index];
         let Some(flow) = slot.flow.as_ref() else {
             return;
@@ -97,13 +98,13 @@ impl Flows {
 
     /// Gives credit to accepted messages in turn (srd-protocol 11.1).
     #[inline]
-    pub(crate) fn grant(&mut self, now_ns: u64) {
+    pub(crate) fn grant(&mut self, now_ns: Instant) {
         if !self.grants.is_empty() {
             self.grant_in_turn(now_ns);
         }
     }
 
-    fn grant_in_turn(&mut self, now_ns: u64) {
+    fn grant_in_turn(&mut self, now_ns: Instant) {
         while self.shared.pool.has_room() {
             let Some(index) = self.grants.pop_front() else {
                 return;
@@ -123,7 +124,7 @@ impl Flows {
 
     /// Writes the next packet of the flow whose turn it is to a place; answers whether there is
     /// one. Fast path.
-    pub(crate) fn poll_transmit(&mut self, now_ns: u64, place: &mut Transmit) -> bool {
+    pub(crate) fn poll_transmit(&mut self, now_ns: Instant, place: &mut Transmit) -> bool {
         while let Some(index) = self.turns.front().copied() {
             let slot = &mut self.remotes[index];
             if let Some(flow) = &mut slot.flow {
@@ -152,7 +153,7 @@ impl Flows {
     /// Whether [`Self::poll_transmit`] would surely find nothing; says no where several remotes may
     /// have something to send. Fast path.
     #[inline]
-    pub(crate) fn is_at_rest(&self, now_ns: u64) -> bool {
+    pub(crate) fn is_at_rest(&self, now_ns: Instant) -> bool {
         let flow = match (self.turns.len(), self.turns.front()) {
             (0, _) => return true,
             (1, Some(index)) => &self.remotes[*index].flow,
@@ -163,7 +164,7 @@ impl Flows {
     }
 
     /// Does what is due by now.
-    pub(crate) fn handle_timeout(&mut self, now_ns: u64) {
+    pub(crate) fn handle_timeout(&mut self, now_ns: Instant) {
         while let Some((at_ns, index)) = self.deadlines.first() {
             if at_ns > now_ns {
                 break;
@@ -175,7 +176,7 @@ impl Flows {
 
     /// Does what is due by now up to the first deadline at which something is judged; answers
     /// whether there is one.
-    pub(crate) fn handle_moved_timeouts(&mut self, now_ns: u64) -> bool {
+    pub(crate) fn handle_moved_timeouts(&mut self, now_ns: Instant) -> bool {
         while let Some((at_ns, index)) = self.deadlines.first() {
             if at_ns > now_ns {
                 break;
@@ -193,18 +194,18 @@ impl Flows {
     }
 
     /// The first deadline.
-    pub(crate) fn deadline_ns(&self) -> Option<u64> {
+    pub(crate) fn deadline_ns(&self) -> Option<Instant> {
         self.deadlines.first().map(|entry| entry.0)
     }
 
     /// The first deadline has come.
-    fn fire(&mut self, at_ns: u64, index: u32, now_ns: u64) {
+    fn fire(&mut self, at_ns: Instant, index: u32, now_ns: Instant) {
         self.deadlines.pop();
         let slot = &mut self.remotes[index];
         if slot.armed_ns != at_ns {
             return;
         }
-        slot.armed_ns = NEVER;
+        slot.armed_ns = Instant::NEVER;
         let Some(flow) = slot.flow.as_mut() else {
             return;
         };

@@ -7,6 +7,7 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
+use weft_wire::time::{Instant, Nanos};
 
 use weft_wire::Packet;
 
@@ -14,11 +15,16 @@ use crate::flows::Flows;
 
 /// A cookie holds for this long, and for as long again (chosen: longer than a lost greeting and its
 /// repetition).
-const COOKIE_NS: u64 = 4_000_000_000;
+const COOKIE_NS: Nanos = Nanos(4_000_000_000);
 
 /// What a stranger is to repeat if it is asked now.
-pub(crate) fn cookie(flows: &Flows, stranger: SocketAddr, incarnation: u64, now_ns: u64) -> u64 {
-    cookie_of(flows, stranger, incarnation, now_ns / COOKIE_NS)
+pub(crate) fn cookie(
+    flows: &Flows,
+    stranger: SocketAddr,
+    incarnation: u64,
+    now_ns: Instant,
+) -> u64 {
+    cookie_of(flows, stranger, incarnation, now_ns.0 / COOKIE_NS.0)
 }
 
 /// Not a secret: whoever could use one needs the job's key to write the packet around it. Who was
@@ -43,12 +49,12 @@ pub(crate) fn is_fresh(
     flows: &Flows,
     stranger: SocketAddr,
     packet: &Packet<'_>,
-    now_ns: u64,
+    now_ns: Instant,
 ) -> bool {
     let Some(hello) = &packet.hello else {
         return false;
     };
-    let period = now_ns / COOKIE_NS;
+    let period = now_ns.0 / COOKIE_NS.0;
     let source = packet.header.source;
     let now = cookie_of(flows, stranger, source, period);
     let before = cookie_of(flows, stranger, source, period.wrapping_sub(1));

@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 
+use weft_wire::time::Instant;
 use weft_wire::{Alive, Body, Head, Header, Packet};
 
 /// Answers heartbeats of an endpoint while its program computes: what a thread beside the machine
@@ -38,7 +39,12 @@ impl HeartbeatResponder {
         };
         // Nothing of it counts as heard, so it has no time of its own: it speaks of the time of the
         // question.
-        let answer = Header::unreliable(header.path.reverse(), self.speaker, header.source, 0);
+        let answer = Header::unreliable(
+            header.path.reverse(),
+            self.speaker,
+            header.source,
+            Instant::START,
+        );
         let mut head = Head::new();
         Packet::write_parts(&answer, None, None, &Body::Alive(alive), &mut head);
         Some(head)

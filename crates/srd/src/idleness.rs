@@ -2,13 +2,14 @@
 //! When a flow on which nothing happens gives its memory back, and when it folds (srd-protocol
 //! 6.6).
 
+use weft_wire::time::{Instant, Nanos};
 /// Idleness after which buffers are given back (chosen).
-const TRIM_AFTER_NS: u64 = 1_000_000_000;
+const TRIM_AFTER_NS: Nanos = Nanos(1_000_000_000);
 
 /// Of one flow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Idleness {
-    active_ns: u64,
+    active_ns: Instant,
     trimmed: bool,
 }
 
@@ -22,7 +23,7 @@ pub(crate) enum Step {
 }
 
 impl Idleness {
-    pub(crate) fn new(now_ns: u64) -> Self {
+    pub(crate) fn new(now_ns: Instant) -> Self {
         Self {
             active_ns: now_ns,
             trimmed: false,
@@ -31,13 +32,13 @@ impl Idleness {
 
     /// Something is done for the owner or by the remote.
     #[inline]
-    pub(crate) fn touch(&mut self, now_ns: u64) {
+    pub(crate) fn touch(&mut self, now_ns: Instant) {
         *self = Self::new(now_ns);
     }
 
     /// When to look at the flow; `fold_after_ns` is what the settings say.
     #[inline]
-    pub(crate) fn due_ns(&self, fold_after_ns: u64) -> u64 {
+    pub(crate) fn due_ns(&self, fold_after_ns: Nanos) -> Instant {
         let wait_ns = if self.trimmed {
             fold_after_ns
         } else {
@@ -47,7 +48,12 @@ impl Idleness {
     }
 
     /// That time has come: what to do with a flow that is idle; nothing with one that is not.
-    pub(crate) fn step(&mut self, is_idle: bool, now_ns: u64, fold_after_ns: u64) -> Option<Step> {
+    pub(crate) fn step(
+        &mut self,
+        is_idle: bool,
+        now_ns: Instant,
+        fold_after_ns: Nanos,
+    ) -> Option<Step> {
         if !is_idle {
             self.active_ns = now_ns;
             return None;

@@ -3,6 +3,7 @@
 //! simulator. Changes nothing.
 
 use std::net::SocketAddr;
+use weft_wire::time::Instant;
 
 use crate::events::{Condition, Failure, Remote, Statistics};
 use crate::flows::Flows;
@@ -79,7 +80,7 @@ impl Inspection<'_> {
 
     /// Remotes of which nothing was heard for half of `dead_after` although something is expected,
     /// and where they are: a driver that can asks their hosts (srd-protocol 13.5). Slow path.
-    pub fn silent(&self, now_ns: u64) -> Vec<(Remote, SocketAddr)> {
+    pub fn silent(&self, now_ns: Instant) -> Vec<(Remote, SocketAddr)> {
         let patience_ns = self.flows.shared.config.timing.dead_after_ns / 2;
         let silent = |slot: &Slot| {
             let flow = slot.flow.as_ref()?;

@@ -22,7 +22,7 @@
 //! ```
 //! use std::net::SocketAddr;
 //!
-//! use weft_srd::{Arrival, Config, Machine, Send};
+//! use weft_srd::{Arrival, Config, Instant, Machine, Send};
 //!
 //! let here: SocketAddr = "10.0.0.1:1".parse().unwrap();
 //! let there: SocketAddr = "10.0.0.2:1".parse().unwrap();
@@ -32,14 +32,15 @@
 //!
 //! let remote = sender.remote(there).unwrap();
 //! let send = Send { remote, tag: Some(7), cq_data: None, length_bytes: 5, wants_receipt: false, is_service: false, token: 1 };
-//! sender.post_send(1_000, &send).unwrap();
-//! let transmit = sender.poll_transmit(1_000).unwrap();
+//! let now = Instant(1_000);
+//! sender.post_send(now, &send).unwrap();
+//! let transmit = sender.poll_transmit(now).unwrap();
 //! assert_eq!(transmit.to, there);
 //! let part = transmit.payload.unwrap();
 //! let bytes = &payload[part.offset_bytes as usize..][..part.length_bytes as usize];
 //! let datagram = [transmit.head.as_bytes(), bytes].concat();
 //!
-//! match receiver.handle_datagram(11_000, here, &datagram) {
+//! match receiver.handle_datagram(Instant(11_000), here, &datagram) {
 //!     Arrival::Message { message, payload, .. } => assert_eq!((message.tag, payload), (Some(7), &b"hello"[..])),
 //!     other => panic!("{other:?}"),
 //! }
@@ -116,4 +117,5 @@ pub use heartbeat::HeartbeatResponder;
 pub use machine::Machine;
 pub use weft_wire::port_addresses::FURTHER_ADDRESSES;
 pub use weft_wire::refusal::Reason;
+pub use weft_wire::time::{Instant, Nanos};
 pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT, PortAddresses};

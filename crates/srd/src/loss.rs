@@ -6,28 +6,28 @@
 
 use weft_wire::Acknowledgement;
 use weft_wire::acknowledgement::NO_SEQUENCE;
+use weft_wire::time::{Instant, Nanos};
 
 use crate::config::Config;
 use crate::events::Statistics;
 use crate::sender::{HOSTS_MOST_NS, Sender};
 use crate::sent::{Fate, Piece, Sent};
-use crate::timers::NEVER;
 use crate::window::{Sample, Verdict};
 
 /// Round trips for which duplicates make us wait longer (srd-protocol 8.2; specified: RFC 8985).
 const PATIENCE_ROUND_TRIPS: u64 = 16;
 /// The longest lateness that is heeded (chosen by simulation of incasts that drop: with more,
 /// losses are found too late).
-const LATENESS_MOST_NS: u64 = 500_000;
+const LATENESS_MOST_NS: Nanos = Nanos(500_000);
 /// The least time for which they do (measured: on paths with queues of their own 16 round trips are
 /// over before the next packet is late, and nearly all that was sent again had been late).
-const PATIENCE_LEAST_NS: u64 = 10_000_000;
+const PATIENCE_LEAST_NS: Nanos = Nanos(10_000_000);
 
 /// No network is slower; what a remote echoes is a claim (chosen).
-const RTT_MOST_NS: u64 = 4_000_000_000;
+const RTT_MOST_NS: Nanos = Nanos(4_000_000_000);
 
 /// No network is faster: some of the way may be gone before a call that sends returns (chosen).
-const RTT_LEAST_NS: u64 = 1_000;
+const RTT_LEAST_NS: Nanos = Nanos(1_000);
 
 /// A remote that held an answer back for longer cannot say for how long (srd-protocol 4), so that
 /// nobody knows what the network took.
@@ -41,17 +41,17 @@ pub(crate) struct Impossible;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Heard<'a> {
     pub(crate) section: &'a Acknowledgement,
-    pub(crate) now_ns: u64,
-    pub(crate) waited_ns: u64,
+    pub(crate) now_ns: Instant,
+    pub(crate) waited_ns: Nanos,
     /// What the echoed packet took to leave our host.
-    pub(crate) send_delay_ns: u64,
+    pub(crate) send_delay_ns: Nanos,
     /// It cannot have been played back: newer than everything of this remote before it.
     pub(crate) is_news: bool,
 }
 
 /// Whether the section speaks of things that were sent (srd-protocol 7.6).
 #[inline]
-fn is_possible(sender: &Sender, section: &Acknowledgement, end: u64, now_ns: u64) -> bool {
+fn is_possible(sender: &Sender, section: &Acknowledgement, end: u64, now_ns: Instant) -> bool {
     let known = section.echo_sequence == NO_SEQUENCE || section.echo_sequence < sender.ring.next();
     end <= sender.ring.next()
         && known
@@ -138,7 +138,7 @@ fn is_first_echo(sender: &Sender, section: &Acknowledgement) -> bool {
 }
 
 /// The round trip of the echoed packet through the network, if it is news.
-fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
+fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<Nanos> {
     let section = heard.section;
     if !is_first_echo(sender, section) {
         return None;
@@ -158,8 +158,8 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
         return None;
     }
     let rtt_ns = away_ns
-        .saturating_sub(u64::from(section.hold_ns))
-        .clamp(1, RTT_MOST_NS);
+        .saturating_sub(Nanos(section.hold_ns.into()))
+        .clamp(Nanos(1), RTT_MOST_NS);
     sender.round_trip.sample(rtt_ns);
     let srtt_ns = sender.round_trip.srtt_ns();
     sender.pacing.on_round_trip(heard.now_ns, srtt_ns);
@@ -167,7 +167,7 @@ fn take_echo(sender: &mut Sender, heard: &Heard<'_>) -> Option<u64> {
     let network_ns = rtt_ns
         .saturating_sub(heard.send_delay_ns)
         .max(rtt_ns.min(RTT_LEAST_NS));
-    let hosts_ns = heard.send_delay_ns + heard.waited_ns + u64::from(section.hold_ns);
+    let hosts_ns = heard.send_delay_ns + heard.waited_ns + Nanos(section.hold_ns.into());
     clocks.share_round_trip(network_ns, hosts_ns.min(HOSTS_MOST_NS));
     Some(network_ns)
 }
@@ -178,7 +178,7 @@ fn judge_arrival(
     sender: &mut Sender,
     sent: &Sent,
     section: &Acknowledgement,
-    now_ns: u64,
+    now_ns: Instant,
     statistics: &mut Statistics,
 ) {
     if !sent.again {
@@ -229,15 +229,15 @@ fn settle_clocks(sender: &mut Sender, heard: &Heard<'_>, acked_bytes: u64) {
         clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
         let repeated = heard.section.duplicate_count.into();
         sender.window.on_false_loss(repeated);
-    } else if clocks.lateness_ns > 0 && now_ns > clocks.patient_until_ns {
-        clocks.lateness_ns /= 2;
+    } else if clocks.lateness_ns > Nanos::ZERO && now_ns > clocks.patient_until_ns {
+        clocks.lateness_ns = clocks.lateness_ns / 2;
         clocks.patient_until_ns = now_ns + patience_ns(srtt_ns);
         sender.window.forget_losses();
     }
 }
 
 /// How long lateness is remembered (srd-protocol 8.2).
-fn patience_ns(srtt_ns: u64) -> u64 {
+fn patience_ns(srtt_ns: Nanos) -> Nanos {
     (PATIENCE_ROUND_TRIPS * srtt_ns).max(PATIENCE_LEAST_NS)
 }
 
@@ -247,7 +247,7 @@ fn learn_lateness(sender: &mut Sender, sent: &Sent, before: Fate, heard: &Heard<
     let since_ns = heard
         .now_ns
         .saturating_sub(heard.waited_ns)
-        .saturating_sub(sent.sent_ns);
+        .saturating_since(sent.sent_ns);
     if before != Fate::Lost {
         return;
     }
@@ -261,7 +261,7 @@ fn learn_lateness(sender: &mut Sender, sent: &Sent, before: Fate, heard: &Heard<
 
 /// How much longer than a round trip a packet may take before one sent later on another path makes
 /// it lost (srd-protocol 8.2).
-fn reordering_wait_ns(sender: &Sender) -> u64 {
+fn reordering_wait_ns(sender: &Sender) -> Nanos {
     let srtt_ns = sender.round_trip.srtt_ns();
     let spread_ns = (srtt_ns / 4).max(8 * sender.round_trip.rttvar_ns());
     let lateness_ns = sender.clocks.lateness_ns;
@@ -271,8 +271,8 @@ fn reordering_wait_ns(sender: &Sender) -> u64 {
 }
 
 /// Finds what is lost by now, and when to look again (srd-protocol 8.1, 8.2).
-pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Statistics) {
-    sender.clocks.loss_ns = NEVER;
+pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut Statistics) {
+    sender.clocks.loss_ns = Instant::NEVER;
     if sender.ring.is_empty() {
         return;
     }
@@ -319,7 +319,7 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: u64, statistics: &mut Stati
 }
 
 /// Loss under low delay is a bad path; under high delay a full queue (srd-protocol 10.2; REPS).
-fn judge_loss(sender: &mut Sender, sent: &Sent, now_ns: u64, statistics: &mut Statistics) {
+fn judge_loss(sender: &mut Sender, sent: &Sent, now_ns: Instant, statistics: &mut Statistics) {
     let srtt_ns = sender.round_trip.srtt_ns();
     if sender.window.is_loaded() {
         sender.paths.health.skip(sent.path, now_ns, srtt_ns);
@@ -334,7 +334,7 @@ fn judge_loss(sender: &mut Sender, sent: &Sent, now_ns: u64, statistics: &mut St
 }
 
 /// Everything in flight was turned away, which says nothing of paths or queues (srd-protocol 14.6).
-pub(crate) fn resend_all(sender: &mut Sender, now_ns: u64) {
+pub(crate) fn resend_all(sender: &mut Sender, now_ns: Instant) {
     for sequence in sender.ring.first()..sender.ring.next() {
         let sent = sender.ring.get(sequence).copied();
         let Some(sent) = sent.filter(|sent| sent.fate == Fate::InFlight) else {
@@ -353,8 +353,8 @@ pub(crate) fn resend_all(sender: &mut Sender, now_ns: u64) {
 pub(crate) fn on_silence(
     sender: &mut Sender,
     config: &Config,
-    jitter_ns: u64,
-    now_ns: u64,
+    jitter_ns: Nanos,
+    now_ns: Instant,
     statistics: &mut Statistics,
 ) {
     let rto_ns = sender.round_trip.rto_ns(&config.timing, jitter_ns);
@@ -379,13 +379,13 @@ mod tests {
     /// What was echoed, and what was acknowledged with it.
     struct Told {
         path: Path,
-        sent_ns: u64,
+        sent_ns: Instant,
         sequence: u64,
         cumulative: u64,
         bitmap: u64,
     }
 
-    fn hear(sender: &mut Sender, told: &Told, now_ns: u64) {
+    fn hear(sender: &mut Sender, told: &Told, now_ns: Instant) {
         let mut section = Acknowledgement {
             cumulative: told.cumulative,
             received_bytes: 0,
@@ -404,8 +404,8 @@ mod tests {
         let heard = Heard {
             section: &section,
             now_ns,
-            waited_ns: 0,
-            send_delay_ns: 0,
+            waited_ns: Nanos::ZERO,
+            send_delay_ns: Nanos::ZERO,
             is_news: true,
         };
         let taken = on_section(sender, &heard, &mut Statistics::default(), |_| {});
@@ -418,29 +418,29 @@ mod tests {
     fn an_echo_that_was_overtaken_tells_of_its_path_and_counts_once() {
         let mut sender = Sender::new(&Config::default(), 0, 0, &mut Random::new(1));
         let (slow, quick) = (Path::from_ports(0, 0), Path::from_ports(1, 0));
-        sender.on_fresh(Piece::Eager { slot: 0 }, 1000, slow, 1_000);
-        sender.on_fresh(Piece::Eager { slot: 0 }, 1000, quick, 2_000);
+        sender.on_fresh(Piece::Eager { slot: 0 }, 1000, slow, Instant(1_000));
+        sender.on_fresh(Piece::Eager { slot: 0 }, 1000, quick, Instant(2_000));
         let second = Told {
             path: quick,
-            sent_ns: 2_000,
+            sent_ns: Instant(2_000),
             sequence: 1,
             cumulative: 0,
             bitmap: 1,
         };
-        hear(&mut sender, &second, 12_000);
-        assert_eq!(sender.paths.rtt_ns(quick), 10_000);
-        assert_eq!(sender.paths.rtt_ns(slow), 0);
+        hear(&mut sender, &second, Instant(12_000));
+        assert_eq!(sender.paths.rtt_ns(quick), Nanos(10_000));
+        assert_eq!(sender.paths.rtt_ns(slow), Nanos::ZERO);
         let first = Told {
             path: slow,
-            sent_ns: 1_000,
+            sent_ns: Instant(1_000),
             sequence: 0,
             cumulative: 2,
             bitmap: 0,
         };
-        hear(&mut sender, &first, 101_000);
-        assert_eq!(sender.paths.rtt_ns(slow), 100_000);
-        hear(&mut sender, &first, 901_000);
-        assert_eq!(sender.paths.rtt_ns(slow), 100_000, "played back");
+        hear(&mut sender, &first, Instant(101_000));
+        assert_eq!(sender.paths.rtt_ns(slow), Nanos(100_000));
+        hear(&mut sender, &first, Instant(901_000));
+        assert_eq!(sender.paths.rtt_ns(slow), Nanos(100_000), "played back");
         assert!(sender.ring.is_empty());
     }
 }

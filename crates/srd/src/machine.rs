@@ -5,6 +5,7 @@
 //! is) and flows (whose turn it is).
 
 use std::net::SocketAddr;
+use weft_wire::time::Instant;
 
 use weft_wire::refusal::Reason;
 use weft_wire::{PORT_COUNT, Packet, Path};
@@ -76,7 +77,7 @@ impl Machine {
     /// # Errors
     /// [`PostError::Busy`] is flow control; [`PostError::Unknown`] is the caller's mistake;
     /// [`PostError::Ended`] is final until the remote comes back as another incarnation.
-    pub fn post_send(&mut self, now_ns: u64, send: &Send) -> Result<(), PostError> {
+    pub fn post_send(&mut self, now_ns: Instant, send: &Send) -> Result<(), PostError> {
         let index = send.remote.0;
         let slot = self.flows.remotes.get(index).ok_or(PostError::Unknown)?;
         if let Some(why) = slot.ended {
@@ -98,7 +99,7 @@ impl Machine {
     /// [`PostError::Busy`] when 64 landings of this remote are open: try again after progress.
     pub fn accept(
         &mut self,
-        now_ns: u64,
+        now_ns: Instant,
         offer: Offer,
         landing: u64,
         length_bytes: u64,
@@ -118,7 +119,12 @@ impl Machine {
     ///
     /// # Errors
     /// [`PostError::Unknown`] when no offer of this remote is open.
-    pub fn refuse(&mut self, now_ns: u64, offer: Offer, reason: Reason) -> Result<(), PostError> {
+    pub fn refuse(
+        &mut self,
+        now_ns: Instant,
+        offer: Offer,
+        reason: Reason,
+    ) -> Result<(), PostError> {
         let (flow, _) = self.flows.known_flow(offer.remote.0)?;
         flow.receiver.refuse(offer)?;
         flow.idleness.touch(now_ns);
@@ -137,7 +143,7 @@ impl Machine {
     /// [`PostError::Unknown`] when nothing is under way with this remote, or the process that sent
     /// the message is gone: another one at its address numbers its messages from 0 too
     /// (srd-protocol 12.6). [`PostError::Busy`] when more receipts wait than there can be messages.
-    pub fn receipt(&mut self, now_ns: u64, of: Offer) -> Result<(), PostError> {
+    pub fn receipt(&mut self, now_ns: Instant, of: Offer) -> Result<(), PostError> {
         let slot = self.flows.remotes.get(of.remote.0);
         if !slot.is_some_and(|slot| slot.ended.is_none() && slot.identity().life == of.life) {
             return Err(PostError::Unknown);
@@ -163,7 +169,7 @@ impl Machine {
     /// of the network, and must not slow the sender down. Fast path.
     pub fn handle_datagram<'d>(
         &mut self,
-        now_ns: u64,
+        now_ns: Instant,
         origin: impl Into<Origin>,
         datagram: &'d [u8],
     ) -> Arrival<'d> {
@@ -201,14 +207,14 @@ impl Machine {
     }
 
     /// The next datagram to send, if any can leave now.
-    pub fn poll_transmit(&mut self, now_ns: u64) -> Option<Transmit> {
+    pub fn poll_transmit(&mut self, now_ns: Instant) -> Option<Transmit> {
         let mut place = Transmit::blank();
         self.poll_transmit_to(now_ns, &mut place).then_some(place)
     }
 
     /// The same, written to a place of the caller's, which is used again and again: datagrams are
     /// large. Answers whether there is one. Fast path.
-    pub fn poll_transmit_to(&mut self, now_ns: u64, place: &mut Transmit) -> bool {
+    pub fn poll_transmit_to(&mut self, now_ns: Instant, place: &mut Transmit) -> bool {
         if !self.replies.is_empty()
             && let Some(reply) = self.replies.pop()
         {
@@ -222,7 +228,7 @@ impl Machine {
     /// says so: what a host takes to copy and to hand on is no queue, and must not slow the sender
     /// down. Fast path.
     #[inline]
-    pub fn handle_sent(&mut self, sent_ns: u64, left_ns: u64) {
+    pub fn handle_sent(&mut self, sent_ns: Instant, left_ns: Instant) {
         self.flows.shared.send_delays.add(sent_ns, left_ns);
     }
 
@@ -230,7 +236,7 @@ impl Machine {
     /// has handed in one, may go by that instead of asking, which costs more. Where several remotes
     /// may have something to send it always says no. Fast path.
     #[inline]
-    pub fn is_at_rest(&self, now_ns: u64) -> bool {
+    pub fn is_at_rest(&self, now_ns: Instant) -> bool {
         self.replies.is_empty() && self.flows.is_at_rest(now_ns)
     }
 
@@ -252,7 +258,7 @@ impl Machine {
     }
 
     /// Does what is due by now.
-    pub fn handle_timeout(&mut self, now_ns: u64) {
+    pub fn handle_timeout(&mut self, now_ns: Instant) {
         self.flows.handle_timeout(now_ns);
     }
 
@@ -260,19 +266,19 @@ impl Machine {
     /// answers whether there is one. All that has arrived must be handed in before that is done
     /// (srd-protocol 8.6), but not for what is done here: most deadlines have moved, or something
     /// merely wants to leave. Fast path.
-    pub fn handle_moved_timeouts(&mut self, now_ns: u64) -> bool {
+    pub fn handle_moved_timeouts(&mut self, now_ns: Instant) -> bool {
         self.flows.handle_moved_timeouts(now_ns)
     }
 
     /// When to call `handle_timeout`; `None` if nothing is under way. May name a time at which
     /// nothing is due any more.
-    pub fn poll_timeout(&self) -> Option<u64> {
+    pub fn poll_timeout(&self) -> Option<Instant> {
         self.flows.deadline_ns()
     }
 
     /// Says farewell to every remote that may count on us, with the next `poll_transmit`
     /// (srd-protocol 13.4). What is under way fails. For an endpoint that closes; slow path.
-    pub fn farewell(&mut self, now_ns: u64) {
+    pub fn farewell(&mut self, now_ns: Instant) {
         say_farewell(&mut self.flows, &mut self.replies, now_ns);
     }
 }

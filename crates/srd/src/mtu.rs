@@ -6,9 +6,8 @@
 
 use weft_wire::acknowledgement::NO_SEQUENCE;
 use weft_wire::hello::DATAGRAM_BYTES_LEAST;
+use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, Path};
-
-use crate::timers::NEVER;
 
 /// Up to here nothing is tried, and more is never taken back (srd-protocol 16.5): what an Ethernet
 /// frame of 1500 bytes carries, over IPv6 and encrypted.
@@ -22,10 +21,10 @@ const TRIES: u8 = 3;
 /// The least that an answer is waited for (chosen: a receiver that is scheduled out), and when a
 /// size that failed is tried anew (RFC 8899, PMTU_RAISE_TIMER, is ten minutes; chosen shorter,
 /// since one datagram a minute costs nothing).
-const WAIT_LEAST_NS: u64 = 10_000_000;
-const RAISE_NS: u64 = 60_000_000_000;
+const WAIT_LEAST_NS: Nanos = Nanos(10_000_000);
+const RAISE_NS: Nanos = Nanos(60_000_000_000);
 /// The longest wait while the remote is silent: then nothing is known of the size.
-const SILENT_WAIT_NS: u64 = 1_000_000_000;
+const SILENT_WAIT_NS: Nanos = Nanos(1_000_000_000);
 
 /// How large datagrams to one remote are; kept while nothing is under way with it.
 #[derive(Clone, Copy, Debug)]
@@ -109,9 +108,9 @@ pub(crate) struct MtuSearch {
     trying_bytes: u16,
     tries: u8,
     /// The probe under way; 0 for none.
-    sent_ns: u64,
+    sent_ns: Instant,
     path: Path,
-    due_ns: u64,
+    due_ns: Instant,
 }
 
 impl Default for MtuSearch {
@@ -119,15 +118,15 @@ impl Default for MtuSearch {
         Self {
             trying_bytes: 0,
             tries: 0,
-            sent_ns: 0,
+            sent_ns: Instant::START,
             path: Path::from_ports(0, 0),
-            due_ns: NEVER,
+            due_ns: Instant::NEVER,
         }
     }
 }
 
 impl MtuSearch {
-    fn begin(bytes: u16, due_ns: u64) -> Self {
+    fn begin(bytes: u16, due_ns: Instant) -> Self {
         Self {
             trying_bytes: bytes,
             due_ns,
@@ -136,7 +135,7 @@ impl MtuSearch {
     }
 
     /// Of a flow that has rested: what was found before holds, and more may be carried now.
-    pub(crate) fn resume(size: &DatagramSize, now_ns: u64) -> Self {
+    pub(crate) fn resume(size: &DatagramSize, now_ns: Instant) -> Self {
         let limit = size.limit_bytes();
         if size.must_be_tried() && limit > size.in_use_bytes {
             Self::begin(limit, now_ns)
@@ -146,7 +145,7 @@ impl MtuSearch {
     }
 
     /// Something new is known of what the hosts carry (srd-protocol 16.1).
-    pub(crate) fn restart(size: &mut DatagramSize, now_ns: u64) -> Self {
+    pub(crate) fn restart(size: &mut DatagramSize, now_ns: Instant) -> Self {
         let limit = size.limit_bytes();
         size.in_use_bytes = if size.must_be_tried() {
             limit.min(PLAIN_BYTES)
@@ -156,22 +155,27 @@ impl MtuSearch {
         Self::resume(size, now_ns)
     }
 
-    /// When something is to be done; [`NEVER`] when nothing is tried.
+    /// When something is to be done; [`Instant::NEVER`] when nothing is tried.
     #[inline]
-    pub(crate) fn due_ns(&self) -> u64 {
+    pub(crate) fn due_ns(&self) -> Instant {
         self.due_ns
     }
 
     /// The time of a probe has come, or that of its answer has passed (srd-protocol 16.3). Answers
     /// the size to send now; the remote was last heard at `heard_ns`.
-    pub(crate) fn next(&mut self, size: &DatagramSize, now_ns: u64, heard_ns: u64) -> Option<u16> {
-        if self.sent_ns != 0 {
+    pub(crate) fn next(
+        &mut self,
+        size: &DatagramSize,
+        now_ns: Instant,
+        heard_ns: Instant,
+    ) -> Option<u16> {
+        if self.sent_ns != Instant::START {
             if heard_ns <= self.sent_ns {
-                let waited_ns = now_ns.saturating_sub(self.sent_ns);
+                let waited_ns = now_ns.saturating_since(self.sent_ns);
                 self.due_ns = now_ns + waited_ns.clamp(WAIT_LEAST_NS, SILENT_WAIT_NS);
                 return None;
             }
-            self.sent_ns = 0;
+            self.sent_ns = Instant::START;
             self.tries += 1;
         }
         if self.tries >= TRIES {
@@ -189,7 +193,7 @@ impl MtuSearch {
     }
 
     /// A probe leaves on this path (srd-protocol 16.2).
-    pub(crate) fn on_sent(&mut self, path: Path, now_ns: u64, srtt_ns: u64) {
+    pub(crate) fn on_sent(&mut self, path: Path, now_ns: Instant, srtt_ns: Nanos) {
         self.sent_ns = now_ns;
         self.path = path;
         self.due_ns = now_ns + (2 * srtt_ns).max(WAIT_LEAST_NS);
@@ -202,9 +206,9 @@ impl MtuSearch {
         &mut self,
         size: &mut DatagramSize,
         section: &Acknowledgement,
-        now_ns: u64,
+        now_ns: Instant,
     ) -> bool {
-        let answers = self.sent_ns != 0
+        let answers = self.sent_ns != Instant::START
             && section.echo_sent_ns == self.sent_ns
             && section.echo_path == self.path
             && section.echo_sequence == NO_SEQUENCE;
@@ -215,7 +219,7 @@ impl MtuSearch {
     }
 
     #[cold]
-    fn take(&mut self, size: &mut DatagramSize, now_ns: u64) {
+    fn take(&mut self, size: &mut DatagramSize, now_ns: Instant) {
         let (bytes, limit) = (self.trying_bytes, size.limit_bytes());
         size.in_use_bytes = bytes.min(limit);
         *self = if bytes < limit {

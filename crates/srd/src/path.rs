@@ -2,6 +2,7 @@
 //! The 64 paths of a flow: which one a batch takes, and which one a retransmission (srd-protocol
 //! 8.5, 10.1). Called by sender and loss. Source: REPS (ring of known-good paths).
 
+use weft_wire::time::{Instant, Nanos};
 use weft_wire::{PATH_COUNT, Path, PortAddresses};
 
 use crate::path_health::PathHealth;
@@ -15,7 +16,7 @@ const PROVEN: usize = 8;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Proof {
     path: Path,
-    sent_ns: u64,
+    sent_ns: Instant,
 }
 
 /// All paths of one flow.
@@ -66,7 +67,7 @@ impl KnownGood {
 struct Proven([Option<Proof>; PROVEN]);
 
 impl Proven {
-    fn add(&mut self, path: Path, sent_ns: u64) {
+    fn add(&mut self, path: Path, sent_ns: Instant) {
         let known = |proof: &Option<Proof>| proof.is_some_and(|proof| proof.path == path);
         // What goes alone keeps to one path.
         if !known(&self.0[0]) {
@@ -129,14 +130,14 @@ impl Paths {
 
     /// Whether nothing is known against a path.
     #[inline]
-    pub(crate) fn is_usable(&self, path: Path, now_ns: u64) -> bool {
+    pub(crate) fn is_usable(&self, path: Path, now_ns: Instant) -> bool {
         self.may_use(path) && self.health.is_usable(path.number(), now_ns)
     }
 
     /// The path for the next batch, another one than `avoid` where there is one: of the next two in
     /// turn the quicker one. Paths that share a link then carry less the longer its queue, whatever
     /// share of the paths hashes to it. Fast path.
-    pub(crate) fn pick(&mut self, now_ns: u64, avoid: Option<Path>) -> Path {
+    pub(crate) fn pick(&mut self, now_ns: Instant, avoid: Option<Path>) -> Path {
         if let Some(path) = self.pick_known_good(now_ns, avoid) {
             return path;
         }
@@ -154,7 +155,7 @@ impl Paths {
     }
 
     /// The next path in the shuffled order that may be used.
-    fn next_in_turn(&mut self, now_ns: u64, avoid: Option<Path>) -> Option<Path> {
+    fn next_in_turn(&mut self, now_ns: Instant, avoid: Option<Path>) -> Option<Path> {
         for _ in 0..self.open_count {
             let path = from(self.order[usize::from(self.cursor)]);
             self.cursor = (self.cursor + 1) % self.open_count;
@@ -175,7 +176,7 @@ impl Paths {
             .unwrap_or(from(self.order[0]))
     }
 
-    fn pick_known_good(&mut self, now_ns: u64, avoid: Option<Path>) -> Option<Path> {
+    fn pick_known_good(&mut self, now_ns: Instant, avoid: Option<Path>) -> Option<Path> {
         while let Some(path) = self.known_good.pop().map(from) {
             if Some(path) != avoid && self.is_usable(path, now_ns) {
                 return Some(path);
@@ -189,9 +190,9 @@ impl Paths {
     /// another one with every attempt (srd-protocol 8.5).
     pub(crate) fn pick_again(
         &mut self,
-        now_ns: u64,
+        now_ns: Instant,
         avoid: Path,
-        sent_ns: u64,
+        sent_ns: Instant,
         attempt: u32,
     ) -> Path {
         let fits = |proof: &Proof| proof.path != avoid && self.is_usable(proof.path, now_ns);
@@ -210,13 +211,19 @@ impl Paths {
 
     /// The path's own round trip, 0 if unknown.
     #[inline]
-    pub(crate) fn rtt_ns(&self, path: Path) -> u64 {
+    pub(crate) fn rtt_ns(&self, path: Path) -> Nanos {
         self.health.rtt_ns(path.number())
     }
 
     /// An echo of what left at `sent_ns`: the path's round trip, and whether its queueing delay is
     /// below the target.
-    pub(crate) fn on_echo(&mut self, path: Path, sent_ns: u64, rtt_ns: u64, below_target: bool) {
+    pub(crate) fn on_echo(
+        &mut self,
+        path: Path,
+        sent_ns: Instant,
+        rtt_ns: Nanos,
+        below_target: bool,
+    ) {
         self.proven.add(path, sent_ns);
         let is_good = self.health.on_round_trip(path, rtt_ns);
         if below_target && is_good {
@@ -256,7 +263,7 @@ mod tests {
     fn before_first_contact_only_the_first_port_is_used() {
         let mut paths = Paths::new(&PortAddresses::ONE, &mut Random::new(3));
         for _ in 0..100 {
-            assert_eq!(paths.pick(0, None).target_port_index(), 0);
+            assert_eq!(paths.pick(Instant::START, None).target_port_index(), 0);
         }
     }
 
@@ -265,7 +272,7 @@ mod tests {
         let mut paths = paths();
         let mut seen = 0;
         for _ in 0..64 {
-            seen |= paths.pick(0, None).bit();
+            seen |= paths.pick(Instant::START, None).bit();
         }
         assert_eq!(seen, u64::MAX);
     }
@@ -277,9 +284,9 @@ mod tests {
         let slow = |path: Path| path.number() % 2 == 0;
         for number in 0..64 {
             let rtt_ns = if slow(from(number)) { 500_000 } else { 100_000 };
-            paths.on_echo(from(number), 1, rtt_ns, false);
+            paths.on_echo(from(number), Instant(1), Nanos(rtt_ns), false);
         }
-        let picks = (0..640).map(|_| paths.pick(0, None));
+        let picks = (0..640).map(|_| paths.pick(Instant::START, None));
         let slow_count = picks.filter(|path| slow(*path)).count();
         assert!((80..260).contains(&slow_count), "{slow_count} of 640");
     }
@@ -287,39 +294,48 @@ mod tests {
     #[test]
     fn a_path_that_answered_fast_is_taken_again_and_a_slow_one_is_not() {
         let mut paths = paths();
-        paths.on_echo(from(9), 1, 1000, true);
-        paths.on_echo(from(10), 1, 1000, false);
-        assert_eq!(paths.pick(0, None), from(9));
-        paths.on_echo(from(9), 1, 1000, true);
-        assert_ne!(paths.pick(0, Some(from(9))), from(9));
+        paths.on_echo(from(9), Instant(1), Nanos(1000), true);
+        paths.on_echo(from(10), Instant(1), Nanos(1000), false);
+        assert_eq!(paths.pick(Instant::START, None), from(9));
+        paths.on_echo(from(9), Instant(1), Nanos(1000), true);
+        assert_ne!(paths.pick(Instant::START, Some(from(9))), from(9));
     }
 
     #[test]
     fn a_suspect_path_carries_probes_only_until_something_arrives() {
         let mut paths = paths();
         let bad = from(5);
-        assert!(paths.health.suspect(bad, 1_000_000, 30_000));
-        assert!(!paths.health.suspect(bad, 1_000_000, 30_000));
+        assert!(paths.health.suspect(bad, Instant(1_000_000), Nanos(30_000)));
+        assert!(!paths.health.suspect(bad, Instant(1_000_000), Nanos(30_000)));
         for _ in 0..200 {
-            assert_ne!(paths.pick(2_000_000, None), bad);
+            assert_ne!(paths.pick(Instant(2_000_000), None), bad);
         }
-        assert_eq!(paths.health.take_probe(1_000_000, 30_000), None);
-        assert_eq!(paths.health.take_probe(1_030_000, 30_000), Some(bad));
-        assert_eq!(paths.health.take_probe(1_030_000, 30_000), None);
-        paths.health.on_delivered(bad, 999_999);
+        assert_eq!(
+            paths.health.take_probe(Instant(1_000_000), Nanos(30_000)),
+            None
+        );
+        assert_eq!(
+            paths.health.take_probe(Instant(1_030_000), Nanos(30_000)),
+            Some(bad)
+        );
+        assert_eq!(
+            paths.health.take_probe(Instant(1_030_000), Nanos(30_000)),
+            None
+        );
+        paths.health.on_delivered(bad, Instant(999_999));
         assert_eq!(paths.health.of(bad), Health::Suspect);
-        paths.health.on_delivered(bad, 1_030_000);
+        paths.health.on_delivered(bad, Instant(1_030_000));
         assert_eq!(paths.health.of(bad), Health::Good);
     }
 
     #[test]
     fn a_path_that_never_answers_is_denied_and_asked_rarely() {
         let mut paths = paths();
-        paths.health.suspect(from(5), 0, 30_000);
+        paths.health.suspect(from(5), Instant::START, Nanos(30_000));
         let mut probes = 0;
         while paths.health.of(from(5)) != Health::Denied {
             let now_ns = paths.health.next_probe_ns();
-            assert!(paths.health.take_probe(now_ns, 30_000).is_some());
+            assert!(paths.health.take_probe(now_ns, Nanos(30_000)).is_some());
             probes += 1;
         }
         assert_eq!(probes, 21);
@@ -329,15 +345,15 @@ mod tests {
     fn what_is_sent_again_takes_a_path_that_worked_after_it_was_lost() {
         let mut paths = paths();
         for (number, sent_ns) in [(1, 500), (2, 100), (3, 600), (4, 90)] {
-            paths.on_echo(from(number), sent_ns, 1000, true);
+            paths.on_echo(from(number), Instant(sent_ns), Nanos(1000), true);
         }
         for attempt in 0..8 {
-            let path = paths.pick_again(0, from(1), 400, attempt);
+            let path = paths.pick_again(Instant::START, from(1), Instant(400), attempt);
             assert_eq!(path, from(3), "the only other one that answered later");
         }
-        paths.on_echo(from(2), 700, 1000, true);
+        paths.on_echo(from(2), Instant(700), Nanos(1000), true);
         let taken: Vec<Path> = (0..8)
-            .map(|_| paths.pick_again(0, from(1), 400, 0))
+            .map(|_| paths.pick_again(Instant::START, from(1), Instant(400), 0))
             .collect();
         assert!(
             taken.contains(&from(2)) && taken.contains(&from(3)),
@@ -345,7 +361,7 @@ mod tests {
         );
         // Nothing has answered since: at least those that did not long ago, one after the other.
         let taken: Vec<Path> = (0..3)
-            .map(|attempt| paths.pick_again(0, from(9), 900, attempt))
+            .map(|attempt| paths.pick_again(Instant::START, from(9), Instant(900), attempt))
             .collect();
         assert_eq!(taken, [from(2), from(4), from(3)]);
     }
@@ -354,8 +370,8 @@ mod tests {
     fn when_every_path_is_suspect_one_is_still_found() {
         let mut paths = paths();
         for number in 0..64 {
-            paths.health.suspect(from(number), 0, 1);
+            paths.health.suspect(from(number), Instant::START, Nanos(1));
         }
-        assert_ne!(paths.pick(0, Some(from(1))), from(1));
+        assert_ne!(paths.pick(Instant::START, Some(from(1))), from(1));
     }
 }

@@ -6,10 +6,9 @@
 //! few of its 64, and idle ones are many (srd-protocol 15).
 
 use std::ops::{Index, IndexMut};
+use weft_wire::time::{Instant, Nanos};
 
 use weft_wire::{PATH_COUNT, Path};
-
-use crate::timers::NEVER;
 
 /// Answers in a row that did not come back on a path's own way, after which it is suspect
 /// (srd-protocol 10.2).
@@ -18,10 +17,10 @@ const STRIKES: u8 = 2;
 const DENY_AFTER: u8 = 20;
 /// Longest wait between probes of a suspect path, and the wait for a denied one (srd-protocol
 /// 10.2).
-const SUSPECT_PROBE_NS: u64 = 1_000_000_000;
-const DENIED_PROBE_NS: u64 = 10_000_000_000;
+const SUSPECT_PROBE_NS: Nanos = Nanos(1_000_000_000);
+const DENIED_PROBE_NS: Nanos = Nanos(10_000_000_000);
 /// The first probe comes no sooner than this (chosen: a round trip of a fast network).
-const PROBE_LEAST_NS: u64 = 20_000;
+const PROBE_LEAST_NS: Nanos = Nanos(20_000);
 
 /// How a path fares (srd-protocol 10.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,7 +42,7 @@ impl Health {
 #[derive(Debug)]
 pub(crate) struct PathHealth {
     states: States,
-    next_probe_ns: u64,
+    next_probe_ns: Instant,
 }
 
 impl PathHealth {
@@ -51,13 +50,13 @@ impl PathHealth {
     pub(crate) fn new() -> Self {
         Self {
             states: States::new(),
-            next_probe_ns: NEVER,
+            next_probe_ns: Instant::NEVER,
         }
     }
 
     /// Whether nothing is known against a path now.
     #[inline]
-    pub(crate) fn is_usable(&self, path: u8, now_ns: u64) -> bool {
+    pub(crate) fn is_usable(&self, path: u8, now_ns: Instant) -> bool {
         let state = &self.states[usize::from(path)];
         match state.health {
             Health::Good => true,
@@ -74,18 +73,18 @@ impl PathHealth {
     /// Whether packets sent on this path at this time are overtaken by a later one on it
     /// (srd-protocol 8.1).
     #[inline]
-    pub(crate) fn overtaken(&self, path: Path, sent_ns: u64) -> bool {
+    pub(crate) fn overtaken(&self, path: Path, sent_ns: Instant) -> bool {
         sent_ns < self.states[path.index()].delivered_ns
     }
 
     /// The path's own round trip, 0 if unknown.
     #[inline]
-    pub(crate) fn rtt_ns(&self, path: u8) -> u64 {
-        u64::from(self.states[usize::from(path)].rtt_ns)
+    pub(crate) fn rtt_ns(&self, path: u8) -> Nanos {
+        Nanos(self.states[usize::from(path)].rtt_ns.into())
     }
 
     /// A transmission of this path and time has arrived.
-    pub(crate) fn on_delivered(&mut self, path: Path, sent_ns: u64) {
+    pub(crate) fn on_delivered(&mut self, path: Path, sent_ns: Instant) {
         let state = &mut self.states[path.index()];
         state.delivered_ns = state.delivered_ns.max(sent_ns);
         if state.health.is_bad() && sent_ns > state.since_ns {
@@ -95,10 +94,10 @@ impl PathHealth {
     }
 
     /// A path's answer came back on its own way after so long. Answers whether the path is good.
-    pub(crate) fn on_round_trip(&mut self, path: Path, rtt_ns: u64) -> bool {
+    pub(crate) fn on_round_trip(&mut self, path: Path, rtt_ns: Nanos) -> bool {
         let state = &mut self.states[path.index()];
         state.strike_count = 0;
-        let sample = rtt_ns.min(u64::from(u32::MAX)) as u32;
+        let sample = rtt_ns.0.min(u64::from(u32::MAX)) as u32;
         state.rtt_ns = match state.rtt_ns {
             0 => sample,
             known => known - known / 4 + sample / 4,
@@ -108,14 +107,14 @@ impl PathHealth {
 
     /// A packet of this path arrived, but its answer came back only over another path: once is
     /// chance. Answers whether the path became suspect.
-    pub(crate) fn strike(&mut self, path: Path, now_ns: u64, srtt_ns: u64) -> bool {
+    pub(crate) fn strike(&mut self, path: Path, now_ns: Instant, srtt_ns: Nanos) -> bool {
         let state = &mut self.states[path.index()];
         state.strike_count = state.strike_count.saturating_add(1);
         state.strike_count >= STRIKES && self.suspect(path, now_ns, srtt_ns)
     }
 
     /// Slower than the rest (srd-protocol 10.7), or lossy under load: passed over for one srtt.
-    pub(crate) fn skip(&mut self, path: Path, now_ns: u64, srtt_ns: u64) {
+    pub(crate) fn skip(&mut self, path: Path, now_ns: Instant, srtt_ns: Nanos) {
         let state = &mut self.states[path.index()];
         if !state.health.is_bad() {
             state.health = Health::Skip;
@@ -124,7 +123,7 @@ impl PathHealth {
     }
 
     /// Lossy without load, or silent while others answered. Answers whether that is news.
-    pub(crate) fn suspect(&mut self, path: Path, now_ns: u64, srtt_ns: u64) -> bool {
+    pub(crate) fn suspect(&mut self, path: Path, now_ns: Instant, srtt_ns: Nanos) -> bool {
         let state = &mut self.states[path.index()];
         if state.health.is_bad() {
             return false;
@@ -140,17 +139,17 @@ impl PathHealth {
 
     /// When a path wants to be asked after.
     #[inline]
-    pub(crate) fn next_probe_ns(&self) -> u64 {
+    pub(crate) fn next_probe_ns(&self) -> Instant {
         self.next_probe_ns
     }
 
     /// The path to probe now, if one is due; sets its next probe.
-    pub(crate) fn take_probe(&mut self, now_ns: u64, srtt_ns: u64) -> Option<Path> {
+    pub(crate) fn take_probe(&mut self, now_ns: Instant, srtt_ns: Nanos) -> Option<Path> {
         if now_ns < self.next_probe_ns {
             return None;
         }
         let mut chosen = None;
-        let mut next_ns = NEVER;
+        let mut next_ns = Instant::NEVER;
         for state in &mut self.states.known {
             if !state.health.is_bad() {
                 continue;
@@ -162,7 +161,7 @@ impl PathHealth {
                     state.health = Health::Denied;
                     state.until_ns = now_ns + DENIED_PROBE_NS;
                 } else {
-                    let wait_ns = srtt_ns.max(PROBE_LEAST_NS) << state.probe_count;
+                    let wait_ns = srtt_ns.max(PROBE_LEAST_NS) << u32::from(state.probe_count);
                     state.until_ns = now_ns + wait_ns.min(SUSPECT_PROBE_NS);
                 }
             }
@@ -188,11 +187,11 @@ impl PathHealth {
 #[derive(Clone, Copy, Debug)]
 struct State {
     /// When the newest packet left known to have arrived.
-    delivered_ns: u64,
+    delivered_ns: Instant,
     /// Skip: when it ends. Suspect and denied: when the next probe is due.
-    until_ns: u64,
+    until_ns: Instant,
     /// Suspect and denied: since when.
-    since_ns: u64,
+    since_ns: Instant,
     rtt_ns: u32,
     health: Health,
     probe_count: u8,
@@ -204,9 +203,9 @@ struct State {
 
 /// Of a path of which nothing is known.
 const UNKNOWN: State = State {
-    delivered_ns: 0,
-    until_ns: 0,
-    since_ns: 0,
+    delivered_ns: Instant::START,
+    until_ns: Instant::START,
+    since_ns: Instant::START,
     rtt_ns: 0,
     health: Health::Good,
     probe_count: 0,

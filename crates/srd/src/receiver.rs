@@ -5,6 +5,7 @@
 //! Called by flow, with packets that are of this remote. A packet is checked against everything
 //! before anything of it is taken, since what is taken is acknowledged and will not come again.
 
+use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, Body, Message, Packet};
 
 use crate::ack::{Limits, Received};
@@ -16,14 +17,13 @@ use crate::order::{Order, Ready};
 use crate::reassembly::Misfit;
 use crate::sent::Piece;
 use crate::shared::Shared;
-use crate::timers::NEVER;
 
 /// Below this much unused credit a grant is told at once (chosen: four batches are more than an
 /// acknowledgement's way).
 const GRANT_SOON_BYTES: u64 = 4 * crate::config::BATCH_BYTES as u64;
 /// The least time after which a flow that sends nothing is left out of the pool (srd-protocol
 /// 11.2).
-const STALL_LEAST_NS: u64 = 1_000_000;
+const STALL_LEAST_NS: Nanos = Nanos(1_000_000);
 
 /// Why a packet is not taken, and not acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,7 +81,7 @@ impl Receiver {
         rest: &ReceiverRest,
         remote: Remote,
         life: u32,
-        newest_ns: u64,
+        newest_ns: Instant,
         config: &Config,
     ) -> Self {
         let limit = rest.handed + config.memory.receive_window_bytes;
@@ -170,7 +170,7 @@ impl Receiver {
         &mut self,
         shared: &mut Shared,
         packet: &Packet<'d>,
-        now_ns: u64,
+        now_ns: Instant,
     ) -> Arrival<'d> {
         match packet.body {
             Body::Eager(message) => return self.take_eager(shared, message, packet.payload),
@@ -325,8 +325,8 @@ impl Receiver {
     }
 
     /// The acknowledgement, to be sent now; `None` if none is wanted.
-    pub(crate) fn section(&mut self, now_ns: u64, penalty: u8) -> Option<Acknowledgement> {
-        if self.received.due_ns() == NEVER {
+    pub(crate) fn section(&mut self, now_ns: Instant, penalty: u8) -> Option<Acknowledgement> {
+        if self.received.due_ns() == Instant::NEVER {
             return None;
         }
         let limits = Limits {
@@ -338,7 +338,7 @@ impl Receiver {
     }
 
     /// Gives a batch of credit to the sender, which hears of it soon (srd-protocol 11.1).
-    pub(crate) fn grant(&mut self, pool: &mut Pool, now_ns: u64) {
+    pub(crate) fn grant(&mut self, pool: &mut Pool, now_ns: Instant) {
         // A sender with much unused credit hears of more with its next acknowledgement.
         if self.account.outstanding_bytes() < GRANT_SOON_BYTES {
             self.received.want_now();
@@ -349,12 +349,14 @@ impl Receiver {
     /// When to stop counting the sender's credit, if nothing arrives until then (srd-protocol
     /// 11.2).
     #[inline]
-    pub(crate) fn stalled_ns(&self, srtt_ns: u64) -> u64 {
+    pub(crate) fn stalled_ns(&self, srtt_ns: Nanos) -> Instant {
         if self.account.outstanding_bytes() == 0 {
-            return NEVER;
+            return Instant::NEVER;
         }
         let patience_ns = (8 * srtt_ns).max(STALL_LEAST_NS);
-        self.account.stalled_ns(patience_ns).unwrap_or(NEVER)
+        self.account
+            .stalled_ns(patience_ns)
+            .unwrap_or(Instant::NEVER)
     }
 
     /// Whether offers or landings are open: then the remote must live.
@@ -375,7 +377,7 @@ impl Receiver {
     }
 
     /// Gives memory back when there is nothing to remember: nothing is newer than `newest_ns`.
-    pub(crate) fn trim(&mut self, newest_ns: u64) {
+    pub(crate) fn trim(&mut self, newest_ns: Instant) {
         self.order.trim();
         self.received.trim(newest_ns);
         if self.landings.is_empty() {

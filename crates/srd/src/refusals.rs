@@ -2,7 +2,7 @@
 //! What a host says of a process (ICMP port unreachable), and how it may contradict that: anybody
 //! can forge such a word (srd-protocol 13.3). One for each flow; kept and asked by silence.
 
-use crate::timers::NEVER;
+use weft_wire::time::{Instant, Nanos};
 
 /// Refused datagrams that end a flow, how long a remote may contradict them, and heartbeats that
 /// are asked for meanwhile (srd-protocol 13.3; chosen: a process that computes on a crowded host
@@ -11,16 +11,16 @@ const REFUSED_LIMIT: u32 = 3;
 /// See [`REFUSED_LIMIT`].
 const GRACE_PART: u64 = 4;
 /// See [`REFUSED_LIMIT`].
-const GRACE_MOST_NS: u64 = 300_000_000;
+const GRACE_MOST_NS: Nanos = Nanos(300_000_000);
 /// See [`REFUSED_LIMIT`].
 const GRACE_QUESTIONS: u32 = 3;
 
-fn grace_ns(dead_after_ns: u64) -> u64 {
+fn grace_ns(dead_after_ns: Nanos) -> Nanos {
     (dead_after_ns / GRACE_PART).min(GRACE_MOST_NS)
 }
 
 /// Time between two questions of those.
-pub(crate) fn step_ns(dead_after_ns: u64) -> u64 {
+pub(crate) fn step_ns(dead_after_ns: Nanos) -> Nanos {
     grace_ns(dead_after_ns) / u64::from(GRACE_QUESTIONS)
 }
 
@@ -41,9 +41,9 @@ pub(crate) struct Refusals {
     count: u32,
     /// Heartbeats asked for since the first one.
     asked_count: u32,
-    first_ns: u64,
-    /// When to ask again or to judge; [`NEVER`] if nothing is refused.
-    due_ns: u64,
+    first_ns: Instant,
+    /// When to ask again or to judge; [`Instant::NEVER`] if nothing is refused.
+    due_ns: Instant,
 }
 
 impl Refusals {
@@ -52,8 +52,8 @@ impl Refusals {
         Self {
             count: 0,
             asked_count: 0,
-            first_ns: 0,
-            due_ns: NEVER,
+            first_ns: Instant::START,
+            due_ns: Instant::NEVER,
         }
     }
 
@@ -64,20 +64,20 @@ impl Refusals {
     }
 
     /// A question of that time was answered.
-    pub(crate) fn contradict_before(&mut self, asked_ns: u64) {
+    pub(crate) fn contradict_before(&mut self, asked_ns: Instant) {
         if asked_ns >= self.first_ns {
             self.count = 0;
         }
     }
 
     /// One more; the next heartbeat may be asked for at `next_ns`.
-    pub(crate) fn add(&mut self, now_ns: u64, next_ns: u64) {
+    pub(crate) fn add(&mut self, now_ns: Instant, next_ns: Instant) {
         if self.count == 0 {
             self.first_ns = now_ns;
             self.asked_count = 0;
         }
         self.count = self.count.saturating_add(1);
-        if self.due_ns == NEVER {
+        if self.due_ns == Instant::NEVER {
             self.due_ns = next_ns.max(now_ns);
         }
     }
@@ -89,25 +89,30 @@ impl Refusals {
 
     /// When to call [`Refusals::judge`].
     #[inline]
-    pub(crate) fn due_ns(&self) -> u64 {
+    pub(crate) fn due_ns(&self) -> Instant {
         self.due_ns
     }
 
     /// What they come to, once all that has arrived was read: another heartbeat if one can be asked
     /// for, or, where none was answered, the end.
-    pub(crate) fn judge(&mut self, now_ns: u64, dead_after_ns: u64, can_ask: bool) -> Verdict {
+    pub(crate) fn judge(
+        &mut self,
+        now_ns: Instant,
+        dead_after_ns: Nanos,
+        can_ask: bool,
+    ) -> Verdict {
         if now_ns < self.due_ns {
             return Verdict::Wait;
         }
         let end_ns = self.first_ns.saturating_add(grace_ns(dead_after_ns));
         if self.count > 0 && can_ask && self.asked_count < GRACE_QUESTIONS {
-            self.due_ns = now_ns + step_ns(dead_after_ns).max(1);
+            self.due_ns = now_ns + step_ns(dead_after_ns).max(Nanos(1));
             return Verdict::Ask;
         }
         if self.count > 0 && now_ns < end_ns {
             self.due_ns = end_ns;
         } else if self.count < REFUSED_LIMIT {
-            self.due_ns = NEVER;
+            self.due_ns = Instant::NEVER;
         } else {
             return Verdict::Gone;
         }

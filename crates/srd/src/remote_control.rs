@@ -3,6 +3,7 @@
 
 use crate::events::Remote;
 use crate::flows::Flows;
+use weft_wire::time::Instant;
 
 /// One remote, to be told of; see [`Machine::at`](crate::Machine::at). Nothing happens to a remote
 /// that the machine does not have.
@@ -15,7 +16,7 @@ pub struct RemoteControl<'a> {
 impl RemoteControl<'_> {
     /// The owner keeps so many bytes of this remote's messages unread: that much less may come
     /// (srd-protocol 11.3).
-    pub fn set_unread(&mut self, now_ns: u64, bytes: u64) {
+    pub fn set_unread(&mut self, now_ns: Instant, bytes: u64) {
         let Ok((flow, shared)) = self.flows.known_flow(self.remote.0) else {
             return;
         };
@@ -28,7 +29,7 @@ impl RemoteControl<'_> {
     /// [`Config::datagram_bytes`](crate::Config::datagram_bytes); at least 1200 are taken.
     /// `is_proven` if that holds as far as the remote; else those above an Ethernet frame's wait
     /// until one has arrived (srd-protocol 16.1).
-    pub fn set_datagram_bytes(&mut self, now_ns: u64, bytes: u16, is_proven: bool) {
+    pub fn set_datagram_bytes(&mut self, now_ns: Instant, bytes: u16, is_proven: bool) {
         let Some(slot) = self.flows.remotes.get_mut(self.remote.0) else {
             return;
         };
@@ -41,7 +42,7 @@ impl RemoteControl<'_> {
 
     /// This host's routes allow these paths to the remote, as a set, and datagrams of up to so many
     /// bytes on all of them (srd-protocol 17.3, 17.6). Slow path.
-    pub fn set_routes(&mut self, now_ns: u64, paths: u64, datagram_bytes: u16) {
+    pub fn set_routes(&mut self, now_ns: Instant, paths: u64, datagram_bytes: u16) {
         let Flows {
             remotes, shared, ..
         } = &mut *self.flows;
@@ -64,7 +65,7 @@ impl RemoteControl<'_> {
     /// The end of the remote is to be noticed even if nothing is under way with it, or no longer
     /// (srd-protocol 13.2). Watching costs a probe for each fifth of `dead_after` in which nothing
     /// was heard.
-    pub fn watch(&mut self, now_ns: u64, on: bool) {
+    pub fn watch(&mut self, now_ns: Instant, on: bool) {
         let Some(slot) = self.flows.remotes.get(self.remote.0) else {
             return;
         };
@@ -90,7 +91,7 @@ impl RemoteControl<'_> {
     }
 
     /// The system said that the remote's host refuses our datagrams (srd-protocol 13.3).
-    pub fn handle_refused(&mut self, now_ns: u64) {
+    pub fn handle_refused(&mut self, now_ns: Instant) {
         let Ok((flow, shared)) = self.flows.known_flow(self.remote.0) else {
             return;
         };
@@ -102,7 +103,7 @@ impl RemoteControl<'_> {
     /// The host of a silent remote has answered: the process may compute, or be stopped; else its
     /// host would refuse our datagrams. Its silence counts from now on, for a while (srd-protocol
     /// 13.5).
-    pub fn handle_host_alive(&mut self, now_ns: u64) {
+    pub fn handle_host_alive(&mut self, now_ns: Instant) {
         let Ok((flow, shared)) = self.flows.known_flow(self.remote.0) else {
             return;
         };
@@ -132,7 +133,7 @@ mod tests {
                 flows: &mut flows,
                 remote,
             };
-            control.set_routes(1, 3, said);
+            control.set_routes(Instant(1), 3, said);
             let identity = flows.remotes[remote.0].identity();
             assert_eq!(identity.size.own_bytes(), kept);
             assert_eq!(identity.reach.routed, 3);

@@ -5,13 +5,13 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::ops::{Index, IndexMut};
+use weft_wire::time::Instant;
 
 use crate::config::Config;
 use crate::events::Failure;
 use crate::flow::{Flow, Rest};
 use crate::identity::Identity;
 use crate::mtu::DatagramSize;
-use crate::timers::NEVER;
 
 /// One remote.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Slot {
     /// Set once the flow has ended for good: a new incarnation alone can begin again.
     pub(crate) ended: Option<Failure>,
     /// The entry in the deadlines that holds.
-    pub(crate) armed_ns: u64,
+    pub(crate) armed_ns: Instant,
     pub(crate) in_turn: bool,
 }
 
@@ -62,7 +62,7 @@ impl Remotes {
             flow: None,
             former: [0; 2],
             ended: None,
-            armed_ns: NEVER,
+            armed_ns: Instant::NEVER,
             in_turn: false,
         });
         self.by_address.insert(address, index);

@@ -3,6 +3,7 @@
 //! for another process, and farewells. Filled by contact, emptied by machine.
 
 use std::net::SocketAddr;
+use weft_wire::time::{Instant, Nanos};
 
 use weft_wire::{Body, Head, Header, Packet};
 
@@ -11,14 +12,14 @@ use crate::events::Transmit;
 /// Greetings that wait to leave; strangers beyond them ask again (chosen: 24 KiB).
 const GREETING_LIMIT: usize = 64;
 /// At most one stale answer in this time (srd-protocol 6.5).
-const STALE_EVERY_NS: u64 = 10_000_000;
+const STALE_EVERY_NS: Nanos = Nanos(10_000_000);
 
 /// See the module.
 #[derive(Debug, Default)]
 pub(crate) struct Replies {
     /// An answer to a packet for another incarnation of ours.
     stale: Option<Transmit>,
-    stale_ns: u64,
+    stale_ns: Instant,
     /// Answers to strangers (srd-protocol 14.6).
     greetings: Vec<Transmit>,
     /// What is said to remotes when the endpoint closes (srd-protocol 13.4).
@@ -55,8 +56,8 @@ impl Replies {
     }
 
     /// Keeps a stale answer, unless there was one lately.
-    pub(crate) fn push_stale(&mut self, now_ns: u64, answer: impl FnOnce() -> Transmit) {
-        if self.stale_ns == 0 || now_ns >= self.stale_ns + STALE_EVERY_NS {
+    pub(crate) fn push_stale(&mut self, now_ns: Instant, answer: impl FnOnce() -> Transmit) {
+        if self.stale_ns == Instant::START || now_ns >= self.stale_ns + STALE_EVERY_NS {
             self.stale_ns = now_ns;
             self.stale = Some(answer());
         }

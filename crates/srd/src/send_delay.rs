@@ -2,13 +2,14 @@
 //! What it took datagrams to leave their host: copies, tags and system calls, which are no delay of
 //! the network (srd-protocol 10.4). Told by the driver, asked by flow for every echo.
 
+use weft_wire::time::{Instant, Nanos};
 /// Batches remembered (chosen: more than are under way in a window of the largest batches).
 const REMEMBERED: usize = 128;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct SendDelay {
-    sent_ns: u64,
-    delay_ns: u64,
+    sent_ns: Instant,
+    delay_ns: Nanos,
 }
 
 /// The last batches, in the order of their times.
@@ -30,10 +31,10 @@ impl Default for SendDelays {
 impl SendDelays {
     /// All that was given out at `sent_ns` has left by `left_ns`.
     #[inline]
-    pub(crate) fn add(&mut self, sent_ns: u64, left_ns: u64) {
+    pub(crate) fn add(&mut self, sent_ns: Instant, left_ns: Instant) {
         self.ring[self.next] = SendDelay {
             sent_ns,
-            delay_ns: left_ns.saturating_sub(sent_ns),
+            delay_ns: left_ns.saturating_since(sent_ns),
         };
         self.next = (self.next + 1) % REMEMBERED;
     }
@@ -41,7 +42,7 @@ impl SendDelays {
     /// How long what was given out then took to leave; 0 if that is not known, or no longer. Fast
     /// path.
     #[inline]
-    pub(crate) fn delay_ns(&self, sent_ns: u64) -> u64 {
+    pub(crate) fn delay_ns(&self, sent_ns: Instant) -> Nanos {
         let newest = &self.ring[(self.next + REMEMBERED - 1) % REMEMBERED];
         if newest.sent_ns == sent_ns {
             return newest.delay_ns;
@@ -54,7 +55,7 @@ impl SendDelays {
             older
         };
         let place = half.binary_search_by_key(&sent_ns, |one| one.sent_ns);
-        place.map_or(0, |place| half[place].delay_ns)
+        place.map_or(Nanos::ZERO, |place| half[place].delay_ns)
     }
 }
 
@@ -67,14 +68,18 @@ mod tests {
         let mut delays = SendDelays::default();
         let count = 3 * REMEMBERED as u64 / 2;
         for step in 1..=count {
-            delays.add(100 * step, 101 * step);
-            assert_eq!(delays.delay_ns(100 * step), step);
+            delays.add(Instant(100 * step), Instant(101 * step));
+            assert_eq!(delays.delay_ns(Instant(100 * step)), Nanos(step));
         }
         for step in 1..=count {
             let kept = step > count - REMEMBERED as u64;
             let expected = if kept { step } else { 0 };
-            assert_eq!(delays.delay_ns(100 * step), expected, "{step}");
-            assert_eq!(delays.delay_ns(100 * step + 1), 0);
+            assert_eq!(
+                delays.delay_ns(Instant(100 * step)),
+                Nanos(expected),
+                "{step}"
+            );
+            assert_eq!(delays.delay_ns(Instant(100 * step + 1)), Nanos::ZERO);
         }
     }
 }

@@ -3,13 +3,14 @@
 //! asks it (RFC 9002, 6 and 7).
 
 use weft_wire::Path;
+use weft_wire::time::{Instant, Nanos};
 
 use crate::config::{BATCH_BYTES, Config, PATH_BATCH_BYTES};
 use crate::pacing::{Pace, Pacing};
 use crate::path::Paths;
 use crate::random::Random;
 use crate::sent::{Fate, Piece, Sent, SentRing};
-use crate::timers::{NEVER, RoundTrip};
+use crate::timers::RoundTrip;
 use crate::window::Window;
 
 /// A window is spread over at least so many paths where packets are small enough (chosen by
@@ -22,7 +23,7 @@ const BATCHES_PER_WINDOW_HOSTS: u64 = 4;
 /// Hosts are slower than the network when they take so many times as long (chosen).
 const HOSTS_SLOWER: u64 = 2;
 /// A host that is away for longer does something else (chosen).
-pub(crate) const HOSTS_MOST_NS: u64 = 100_000;
+pub(crate) const HOSTS_MOST_NS: Nanos = Nanos(100_000);
 
 /// The sending half of a flow.
 #[derive(Debug)]
@@ -61,28 +62,28 @@ struct Batch {
 pub(crate) struct Clocks {
     /// Last acknowledgement, time-out, or first packet after a pause: where tail probe and time-out
     /// count from.
-    pub(crate) base_ns: u64,
+    pub(crate) base_ns: Instant,
     pub(crate) tail_probed: bool,
     /// When a packet across paths will count as lost.
-    pub(crate) loss_ns: u64,
+    pub(crate) loss_ns: Instant,
     /// When the newest packet left that is known to have arrived.
-    pub(crate) delivered_ns: u64,
-    pub(crate) last_echo_ns: u64,
+    pub(crate) delivered_ns: Instant,
+    pub(crate) last_echo_ns: Instant,
     /// How long the newest echoed packet was away, with what it waited at the remote (RFC 8985:
     /// RACK.rtt).
-    pub(crate) away_ns: u64,
+    pub(crate) away_ns: Nanos,
     /// What a round trip took in the network and in the hosts, smoothed (srd-protocol 10.1).
-    network_ns: u64,
-    hosts_ns: u64,
+    network_ns: Nanos,
+    hosts_ns: Nanos,
     /// How late a packet taken for lost arrived, and how long to remember that (srd-protocol 8.2).
-    pub(crate) lateness_ns: u64,
-    pub(crate) patient_until_ns: u64,
+    pub(crate) lateness_ns: Nanos,
+    pub(crate) patient_until_ns: Instant,
 }
 
 impl Clocks {
     /// Of a round trip so much was the network's, and so much the hosts': calls, sockets, a process
     /// that does something else.
-    pub(crate) fn share_round_trip(&mut self, network_ns: u64, hosts_ns: u64) {
+    pub(crate) fn share_round_trip(&mut self, network_ns: Nanos, hosts_ns: Nanos) {
         self.network_ns = self.network_ns - self.network_ns / 8 + network_ns / 8;
         self.hosts_ns = self.hosts_ns - self.hosts_ns / 8 + hosts_ns / 8;
     }
@@ -109,23 +110,23 @@ impl Sender {
             paths,
             batch: Batch::default(),
             clocks: Clocks {
-                base_ns: 0,
+                base_ns: Instant::START,
                 tail_probed: false,
-                loss_ns: NEVER,
-                delivered_ns: 0,
-                last_echo_ns: 0,
-                away_ns: 0,
-                network_ns: 0,
-                hosts_ns: 0,
-                lateness_ns: 0,
-                patient_until_ns: 0,
+                loss_ns: Instant::NEVER,
+                delivered_ns: Instant::START,
+                last_echo_ns: Instant::START,
+                away_ns: Nanos::ZERO,
+                network_ns: Nanos::ZERO,
+                hosts_ns: Nanos::ZERO,
+                lateness_ns: Nanos::ZERO,
+                patient_until_ns: Instant::START,
             },
             urgent: None,
         }
     }
 
     /// Whether the window and the pace let a packet of this size leave.
-    pub(crate) fn may_send(&self, bytes: u64, now_ns: u64) -> bool {
+    pub(crate) fn may_send(&self, bytes: u64, now_ns: Instant) -> bool {
         self.window_is_open(bytes) && self.pacing.due_ns() <= now_ns
     }
 
@@ -136,7 +137,7 @@ impl Sender {
 
     /// The path for a new packet: that of the batch, or a new one.
     /// `answer` is the way back of what was heard last, for who follows.
-    pub(crate) fn batch_path(&mut self, bytes: u16, answer: Option<Path>, now_ns: u64) -> Path {
+    pub(crate) fn batch_path(&mut self, bytes: u16, answer: Option<Path>, now_ns: Instant) -> Path {
         match self.batch.path {
             Some(path) if self.batch.left_bytes >= u32::from(bytes) => path,
             _ => {
@@ -154,11 +155,11 @@ impl Sender {
     /// A message on its own stays on the path that answered last, or answers on that on which the
     /// remote spoke: there the caches of both hosts are warm (srd-protocol 10.1). Once that an
     /// answer was late is chance, so what counts is the path's smoothed round trip.
-    fn next_path(&mut self, answer: Option<Path>, now_ns: u64) -> Path {
+    fn next_path(&mut self, answer: Option<Path>, now_ns: Instant) -> Path {
         if self.in_flight_bytes == 0
             && let Some(path) = answer.or(self.batch.last)
         {
-            let least_ns = u64::from(answer.is_none());
+            let least_ns = Nanos(answer.is_none().into());
             let quick = least_ns..=self.window.calm_rtt_ns();
             if self.paths.is_usable(path, now_ns) && quick.contains(&self.paths.rtt_ns(path)) {
                 return path;
@@ -203,7 +204,13 @@ impl Sender {
     }
 
     /// A new packet leaves. Answers its sequence.
-    pub(crate) fn on_fresh(&mut self, piece: Piece, bytes: u16, path: Path, now_ns: u64) -> u64 {
+    pub(crate) fn on_fresh(
+        &mut self,
+        piece: Piece,
+        bytes: u16,
+        path: Path,
+        now_ns: Instant,
+    ) -> u64 {
         if self.in_flight_bytes == 0 {
             self.clocks.base_ns = now_ns;
             self.clocks.tail_probed = false;
@@ -223,7 +230,7 @@ impl Sender {
         })
     }
 
-    fn count(&mut self, bytes: u16, now_ns: u64) {
+    fn count(&mut self, bytes: u16, now_ns: Instant) {
         self.sent_bytes += u64::from(bytes);
         let pace = Pace {
             cwnd_bytes: self.window.cwnd_bytes(),
@@ -234,7 +241,7 @@ impl Sender {
     }
 
     /// A packet leaves again, with a size that may differ by its sections.
-    pub(crate) fn on_again(&mut self, sequence: u64, bytes: u16, path: Path, now_ns: u64) {
+    pub(crate) fn on_again(&mut self, sequence: u64, bytes: u16, path: Path, now_ns: Instant) {
         if self.in_flight_bytes == 0 {
             self.clocks.base_ns = now_ns;
         }
@@ -267,14 +274,14 @@ impl Sender {
     }
 
     /// When tail probe or time-out are due.
-    pub(crate) fn silence_ns(&self, config: &Config, jitter_ns: u64) -> u64 {
+    pub(crate) fn silence_ns(&self, config: &Config, jitter_ns: Nanos) -> Instant {
         if self.in_flight_bytes == 0 {
-            return NEVER;
+            return Instant::NEVER;
         }
         let timing = &config.timing;
         let rto = self.round_trip.rto_ns(timing, jitter_ns);
         let tail = if self.clocks.tail_probed {
-            NEVER
+            Nanos::MAX
         } else {
             self.round_trip.tail_ns(timing, jitter_ns)
         };
@@ -305,12 +312,14 @@ mod tests {
         let cwnd_bytes = sender.window.cwnd_bytes();
         assert_eq!(sender.share_bytes(), cwnd_bytes / BATCHES_PER_WINDOW);
         for _ in 0..64 {
-            sender.clocks.share_round_trip(5_000, 40_000);
+            sender.clocks.share_round_trip(Nanos(5_000), Nanos(40_000));
         }
         let share_bytes = cwnd_bytes / BATCHES_PER_WINDOW_HOSTS;
         assert_eq!(sender.share_bytes(), share_bytes);
         for _ in 0..64 {
-            sender.clocks.share_round_trip(150_000, 40_000);
+            sender
+                .clocks
+                .share_round_trip(Nanos(150_000), Nanos(40_000));
         }
         assert_eq!(sender.share_bytes(), cwnd_bytes / BATCHES_PER_WINDOW);
     }
@@ -322,7 +331,7 @@ mod tests {
         let mut sender = sender();
         let path = Path::from_ports(0, 0);
         for now_ns in 1..=10 {
-            sender.on_fresh(Piece::Eager { slot: 0 }, 1000, path, now_ns);
+            sender.on_fresh(Piece::Eager { slot: 0 }, 1000, path, Instant(now_ns));
         }
         assert_eq!(sender.take_tried_bytes(), 10_000);
         for sequence in 0..10 {

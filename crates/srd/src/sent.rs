@@ -5,6 +5,7 @@
 //! Called by loss (acknowledged, lost) and transmit (sent).
 
 use std::collections::VecDeque;
+use weft_wire::time::Instant;
 
 use weft_wire::Path;
 use weft_wire::refusal::Reason;
@@ -48,7 +49,7 @@ pub(crate) enum Fate {
 pub(crate) struct Sent {
     pub(crate) piece: Piece,
     /// Of the last transmission.
-    pub(crate) sent_ns: u64,
+    pub(crate) sent_ns: Instant,
     /// Of the datagram.
     pub(crate) bytes: u16,
     pub(crate) path: Path,

@@ -3,7 +3,7 @@
 //! flow of what is heard and by transmit of what is asked.
 
 use crate::refusals::{self, Refusals, Verdict};
-use crate::timers::NEVER;
+use weft_wire::time::{Instant, Nanos};
 
 /// Retransmissions and probes that must go unanswered before a remote is given up (srd-protocol
 /// 13.1; chosen).
@@ -24,26 +24,26 @@ const VOUCHED_MOST: u64 = 10;
 /// What is known of a remote's silence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Silence {
-    pub(crate) heard_ns: u64,
+    pub(crate) heard_ns: Instant,
     /// The highest sent_ns of the remote: only what is newer shows that it lives (srd-protocol
     /// 14.7).
-    pub(crate) newest_ns: u64,
-    /// Since when something waits for any answer; [`NEVER`] if nothing does.
-    pub(crate) unanswered_ns: u64,
+    pub(crate) newest_ns: Instant,
+    /// Since when something waits for any answer; [`Instant::NEVER`] if nothing does.
+    pub(crate) unanswered_ns: Instant,
     /// Retransmissions and probes since anything was heard, or since we were away.
     pub(crate) tried_count: u32,
     /// We were away since anything was heard, and that was not counted as silence.
     excused: bool,
     /// Last probe after something, and how many since credit or limit last grew.
-    pub(crate) asked_ns: u64,
+    pub(crate) asked_ns: Instant,
     pub(crate) asked_count: u32,
     /// The last heartbeat that was asked for.
-    pub(crate) heartbeat_ns: u64,
+    pub(crate) heartbeat_ns: Instant,
     /// One is to be asked for at once: the host says that nobody is there.
     pub(crate) wants_heartbeat: bool,
-    /// Since when only the host vouches for the process; [`NEVER`] if it did not since the process
-    /// spoke itself.
-    vouched_ns: u64,
+    /// Since when only the host vouches for the process; [`Instant::NEVER`] if it did not since the
+    /// process spoke itself.
+    vouched_ns: Instant,
     /// What its host says of it.
     refusals: Refusals,
     /// The owner wants to hear of the end even if nothing is under way (srd-protocol 13.2).
@@ -53,27 +53,27 @@ pub(crate) struct Silence {
 impl Silence {
     /// Of a flow that begins now; `newest_ns` is what is known from an earlier one with this
     /// remote.
-    pub(crate) fn new(now_ns: u64, newest_ns: u64) -> Self {
+    pub(crate) fn new(now_ns: Instant, newest_ns: Instant) -> Self {
         Self {
             heard_ns: now_ns,
             newest_ns,
-            unanswered_ns: NEVER,
+            unanswered_ns: Instant::NEVER,
             tried_count: 0,
             excused: false,
             asked_ns: now_ns,
             asked_count: 0,
-            heartbeat_ns: 0,
+            heartbeat_ns: Instant::START,
             wants_heartbeat: false,
-            vouched_ns: NEVER,
+            vouched_ns: Instant::NEVER,
             refusals: Refusals::none(),
             watched: false,
         }
     }
 
     /// Something of the remote has arrived that it cannot have sent before.
-    pub(crate) fn on_heard(&mut self, now_ns: u64) {
+    pub(crate) fn on_heard(&mut self, now_ns: Instant) {
         self.heard_ns = now_ns;
-        self.vouched_ns = NEVER;
+        self.vouched_ns = Instant::NEVER;
         self.refusals.contradict();
         self.tried_count = 0;
         self.excused = false;
@@ -81,30 +81,30 @@ impl Silence {
 
     /// The process has said that it lives, in answer to what we asked at `asked_ns`: its silence
     /// counts from then on (srd-protocol 13.6). An answer that is played back says nothing new.
-    pub(crate) fn on_alive(&mut self, asked_ns: u64) {
+    pub(crate) fn on_alive(&mut self, asked_ns: Instant) {
         self.refusals.contradict_before(asked_ns);
-        if self.unanswered_ns != NEVER && asked_ns > self.unanswered_ns {
+        if self.unanswered_ns != Instant::NEVER && asked_ns > self.unanswered_ns {
             self.unanswered_ns = asked_ns;
-            self.vouched_ns = NEVER;
+            self.vouched_ns = Instant::NEVER;
         }
     }
 
     /// The host lives, and does not say that the process is gone. Anybody could say so in its name:
     /// it is believed for some times `dead_after`, unless the process speaks meanwhile
     /// (srd-protocol 13.5).
-    pub(crate) fn on_host_alive(&mut self, now_ns: u64, dead_after_ns: u64) {
-        if self.unanswered_ns == NEVER {
+    pub(crate) fn on_host_alive(&mut self, now_ns: Instant, dead_after_ns: Nanos) {
+        if self.unanswered_ns == Instant::NEVER {
             return;
         }
         self.vouched_ns = self.vouched_ns.min(self.unanswered_ns);
-        let patience_ns = VOUCHED_MOST.saturating_mul(dead_after_ns);
+        let patience_ns = dead_after_ns.saturating_mul(VOUCHED_MOST);
         if now_ns < self.vouched_ns.saturating_add(patience_ns) {
             self.unanswered_ns = now_ns;
         }
     }
 
     /// The host has refused a datagram (srd-protocol 13.3).
-    pub(crate) fn on_refused(&mut self, now_ns: u64, dead_after_ns: u64) {
+    pub(crate) fn on_refused(&mut self, now_ns: Instant, dead_after_ns: Nanos) {
         self.unanswered_ns = self.unanswered_ns.min(now_ns);
         // A flood of such words brings no flood of questions.
         let next_ns = self
@@ -114,7 +114,7 @@ impl Silence {
     }
 
     /// A heartbeat is asked for.
-    pub(crate) fn on_heartbeat(&mut self, now_ns: u64) {
+    pub(crate) fn on_heartbeat(&mut self, now_ns: Instant) {
         self.heartbeat_ns = now_ns;
         self.wants_heartbeat = false;
         self.tried_count += 1;
@@ -125,8 +125,8 @@ impl Silence {
     /// end the flow.
     pub(crate) fn judge_refusals(
         &mut self,
-        now_ns: u64,
-        dead_after_ns: u64,
+        now_ns: Instant,
+        dead_after_ns: Nanos,
         can_ask: bool,
     ) -> bool {
         let verdict = self.refusals.judge(now_ns, dead_after_ns, can_ask);
@@ -135,21 +135,21 @@ impl Silence {
     }
 
     /// When to ask the remote's heartbeat port, because nothing is heard (srd-protocol 13.6);
-    /// [`NEVER`] where nothing waits for an answer. Fast path.
+    /// [`Instant::NEVER`] where nothing waits for an answer. Fast path.
     #[inline]
-    pub(crate) fn heartbeat_due_ns(&self, heartbeat_port: u16, dead_after_ns: u64) -> u64 {
+    pub(crate) fn heartbeat_due_ns(&self, heartbeat_port: u16, dead_after_ns: Nanos) -> Instant {
         if heartbeat_port == 0 {
-            return NEVER;
+            return Instant::NEVER;
         }
         if self.wants_heartbeat {
-            return 0;
+            return Instant::START;
         }
         let asked_ns = self.heartbeat_ns.max(self.unanswered_ns);
         asked_ns.saturating_add(dead_after_ns / HEARTBEAT_PART)
     }
 
     /// A probe leaves that asks whether anybody is there.
-    pub(crate) fn on_asked(&mut self, now_ns: u64) {
+    pub(crate) fn on_asked(&mut self, now_ns: Instant) {
         self.asked_ns = now_ns;
         self.asked_count += 1;
         self.tried_count += 1;
@@ -158,18 +158,18 @@ impl Silence {
 
     /// Something leaves that the remote answers.
     #[inline]
-    pub(crate) fn await_answer(&mut self, now_ns: u64) {
+    pub(crate) fn await_answer(&mut self, now_ns: Instant) {
         self.unanswered_ns = self.unanswered_ns.min(now_ns);
     }
 
     /// When the remote was last heard, or asked for a word.
     #[inline]
-    pub(crate) fn last_word_ns(&self) -> u64 {
+    pub(crate) fn last_word_ns(&self) -> Instant {
         self.asked_ns.max(self.heard_ns)
     }
 
     /// Whether a packet is newer than all before it: then the remote lives (srd-protocol 14.7).
-    pub(crate) fn is_news(&mut self, sent_ns: u64) -> bool {
+    pub(crate) fn is_news(&mut self, sent_ns: Instant) -> bool {
         let news = sent_ns > self.newest_ns;
         self.newest_ns = self.newest_ns.max(sent_ns);
         news
@@ -178,26 +178,30 @@ impl Silence {
     /// Something was due `late_ns` ago. Of a process that was stopped meanwhile that time is no
     /// silence of the remote, which may have been stopped too. Once until something is heard, since
     /// a process that only looks in now and then is late each time (srd-protocol 13.1).
-    pub(crate) fn excuse(&mut self, now_ns: u64, late_ns: u64, dead_after_ns: u64) {
-        if self.excused || self.unanswered_ns == NEVER || late_ns < dead_after_ns / AWAY_PART {
+    pub(crate) fn excuse(&mut self, now_ns: Instant, late_ns: Nanos, dead_after_ns: Nanos) {
+        if self.excused
+            || self.unanswered_ns == Instant::NEVER
+            || late_ns < dead_after_ns / AWAY_PART
+        {
             return;
         }
         self.excused = true;
         self.tried_count = 0;
-        let counted_ns = now_ns.saturating_sub(self.unanswered_ns.saturating_add(late_ns));
+        let counted_ns = now_ns.saturating_since(self.unanswered_ns.saturating_add(late_ns));
         self.unanswered_ns = now_ns - counted_ns.min(dead_after_ns / 2);
     }
 
-    /// When the remote is given up; [`NEVER`] before it was asked often enough (srd-protocol 13.1).
-    pub(crate) fn dead_ns(&self, dead_after_ns: u64) -> u64 {
+    /// When the remote is given up; [`Instant::NEVER`] before it was asked often enough
+    /// (srd-protocol 13.1).
+    pub(crate) fn dead_ns(&self, dead_after_ns: Nanos) -> Instant {
         if self.tried_count < TRIES_BEFORE_DEATH {
-            return NEVER;
+            return Instant::NEVER;
         }
         self.unanswered_ns.saturating_add(dead_after_ns)
     }
 
     /// When there is something to judge of the remote: its silence, or what its host says.
-    pub(crate) fn judged_ns(&self, dead_after_ns: u64) -> u64 {
+    pub(crate) fn judged_ns(&self, dead_after_ns: Nanos) -> Instant {
         self.dead_ns(dead_after_ns).min(self.refusals.due_ns())
     }
 }

@@ -7,7 +7,7 @@ use crate::flow::Flow;
 use crate::idleness::Step;
 use crate::loss;
 use crate::shared::Shared;
-use crate::timers::NEVER;
+use weft_wire::time::{Instant, Nanos};
 
 /// What a timer made of a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,9 +27,9 @@ impl Flow {
     }
 
     /// When to ask whether anybody is there (srd-protocol 11.2, 13.2).
-    pub(crate) fn ask_ns(&self, shared: &Shared) -> u64 {
+    pub(crate) fn ask_ns(&self, shared: &Shared) -> Instant {
         if !self.is_busy() {
-            return NEVER;
+            return Instant::NEVER;
         }
         // Bytes want to leave, and the remote has not allowed them (srd-protocol 11.2).
         let is_starved = self.sender.in_flight_bytes == 0
@@ -46,13 +46,14 @@ impl Flow {
 
     /// The same where nothing waits to leave.
     #[inline]
-    fn quiet_ask_ns(&self, shared: &Shared) -> u64 {
+    fn quiet_ask_ns(&self, shared: &Shared) -> Instant {
         self.silence.last_word_ns() + shared.config.timing.dead_after_ns / 5
     }
 
-    /// When to ask the remote's heartbeat port; [`NEVER`] where nothing waits for an answer.
+    /// When to ask the remote's heartbeat port; [`Instant::NEVER`] where nothing waits for an
+    /// answer.
     #[inline]
-    pub(crate) fn heartbeat_ns(&self, config: &Config) -> u64 {
+    pub(crate) fn heartbeat_ns(&self, config: &Config) -> Instant {
         let port = self.identity.reach.heartbeat_port;
         let dead_after_ns = config.timing.dead_after_ns;
         self.silence.heartbeat_due_ns(port, dead_after_ns)
@@ -61,7 +62,7 @@ impl Flow {
     /// Whether a packet would surely not leave: a quick look, which may say no where nothing is
     /// found. Fast path.
     #[inline]
-    pub(crate) fn is_at_rest(&self, shared: &Shared, now_ns: u64) -> bool {
+    pub(crate) fn is_at_rest(&self, shared: &Shared, now_ns: Instant) -> bool {
         let sender = &self.sender;
         self.receiver.received.due_ns() > now_ns
             && !self.queue.owes()
@@ -77,13 +78,13 @@ impl Flow {
     /// When to call [`Flow::on_timeout`] or to ask for packets again; what could leave now does not
     /// count.
     #[inline]
-    pub(crate) fn deadline_ns(&self, shared: &Shared, now_ns: u64) -> u64 {
+    pub(crate) fn deadline_ns(&self, shared: &Shared, now_ns: Instant) -> Instant {
         let mut first = self.judged_ns(&shared.config, shared.jitter.ns());
         let (probe_ns, ask_ns) = if self.is_busy() {
             let probe_ns = self.sender.paths.health.next_probe_ns();
             (probe_ns, self.ask_ns(shared))
         } else {
-            (NEVER, NEVER)
+            (Instant::NEVER, Instant::NEVER)
         };
         let leaving = [
             self.receiver.received.due_ns(),
@@ -98,13 +99,13 @@ impl Flow {
                 first = first.min(at_ns);
             }
         }
-        first.max(now_ns + 1)
+        first.max(now_ns + Nanos(1))
     }
 
     /// When [`Flow::on_timeout`] has something to judge: silence, losses, death, idleness. Whatever
     /// else a deadline is for wants to leave.
     #[inline]
-    pub(crate) fn judged_ns(&self, config: &Config, jitter_ns: u64) -> u64 {
+    pub(crate) fn judged_ns(&self, config: &Config, jitter_ns: Nanos) -> Instant {
         let srtt_ns = self.sender.round_trip.srtt_ns();
         let loss_ns = self.sender.clocks.loss_ns;
         loss_ns
@@ -115,7 +116,12 @@ impl Flow {
     }
 
     /// Something may be due, and was to be looked at so long ago.
-    pub(crate) fn on_timeout(&mut self, shared: &mut Shared, now_ns: u64, late_ns: u64) -> Outcome {
+    pub(crate) fn on_timeout(
+        &mut self,
+        shared: &mut Shared,
+        now_ns: Instant,
+        late_ns: Nanos,
+    ) -> Outcome {
         let dead_after_ns = shared.config.timing.dead_after_ns;
         self.silence.excuse(now_ns, late_ns, dead_after_ns);
         let can_ask = self.identity.reach.heartbeat_port != 0;

@@ -7,11 +7,9 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use weft_wire::time::{Instant, Nanos};
 
 use crate::config::Timing;
-
-/// A time that never comes.
-pub const NEVER: u64 = u64::MAX;
 
 /// Time-outs in a row that come at the same pace, before they double (chosen: each tries another
 /// path, and of four tries one finds a way where half of the paths are broken).
@@ -22,32 +20,32 @@ const RTO_JITTERS: u64 = 2;
 /// Smoothed round trip, its variation, and back-off (srd-protocol 9.1, 9.3).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RoundTrip {
-    srtt_ns: u64,
-    rttvar_ns: u64,
+    srtt_ns: Nanos,
+    rttvar_ns: Nanos,
     backoff: u32,
 }
 
 impl RoundTrip {
     /// srtt, or 0 before the first sample.
-    pub(crate) fn srtt_ns(&self) -> u64 {
+    pub(crate) fn srtt_ns(&self) -> Nanos {
         self.srtt_ns
     }
 
     /// How much round trips vary, which across paths is how much they differ.
-    pub(crate) fn rttvar_ns(&self) -> u64 {
+    pub(crate) fn rttvar_ns(&self) -> Nanos {
         self.rttvar_ns
     }
 
     /// RFC 6298 (2.2), (2.3).
-    pub(crate) fn sample(&mut self, rtt_ns: u64) {
-        if self.srtt_ns == 0 {
-            self.srtt_ns = rtt_ns.max(1);
+    pub(crate) fn sample(&mut self, rtt_ns: Nanos) {
+        if self.srtt_ns == Nanos::ZERO {
+            self.srtt_ns = rtt_ns.max(Nanos(1));
             self.rttvar_ns = rtt_ns / 2;
             return;
         }
         let difference = self.srtt_ns.abs_diff(rtt_ns);
         self.rttvar_ns = self.rttvar_ns - self.rttvar_ns / 4 + difference / 4;
-        self.srtt_ns = (self.srtt_ns - self.srtt_ns / 8 + rtt_ns / 8).max(1);
+        self.srtt_ns = (self.srtt_ns - self.srtt_ns / 8 + rtt_ns / 8).max(Nanos(1));
     }
 
     /// Time-outs that went unanswered.
@@ -66,13 +64,13 @@ impl RoundTrip {
     }
 
     /// srd-protocol 9.2, 9.3.
-    pub(crate) fn rto_ns(&self, timing: &Timing, jitter_ns: u64) -> u64 {
+    pub(crate) fn rto_ns(&self, timing: &Timing, jitter_ns: Nanos) -> Nanos {
         let measured = self.srtt_ns + 4 * self.rttvar_ns + timing.acknowledgement_delay_ns;
         let floor = timing.rto_floor_ns.max(RTO_JITTERS * jitter_ns);
-        let unknown = if self.srtt_ns == 0 {
+        let unknown = if self.srtt_ns == Nanos::ZERO {
             2 * timing.rto_floor_ns
         } else {
-            0
+            Nanos::ZERO
         };
         let base = measured.max(floor).max(unknown);
         let doublings = self.backoff.saturating_sub(EVEN_TIMEOUTS);
@@ -80,9 +78,9 @@ impl RoundTrip {
     }
 
     /// When to send a tail probe after the last acknowledgement (srd-protocol 8.3).
-    pub(crate) fn tail_ns(&self, timing: &Timing, jitter_ns: u64) -> u64 {
-        if self.srtt_ns == 0 {
-            return NEVER;
+    pub(crate) fn tail_ns(&self, timing: &Timing, jitter_ns: Nanos) -> Nanos {
+        if self.srtt_ns == Nanos::ZERO {
+            return Nanos::MAX;
         }
         (2 * self.srtt_ns + timing.acknowledgement_delay_ns).max(jitter_ns)
     }
@@ -91,14 +89,14 @@ impl RoundTrip {
 /// How late our own timers fire: a decaying maximum (srd-protocol 9.2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Jitter {
-    lateness_ns: u64,
+    lateness_ns: Nanos,
 }
 
 /// Lateness beyond this says that the application was away, not how the system schedules (chosen).
-const LATENESS_LIMIT_NS: u64 = 1_000_000;
+const LATENESS_LIMIT_NS: Nanos = Nanos(1_000_000);
 
 impl Jitter {
-    pub(crate) fn sample(&mut self, lateness_ns: u64) {
+    pub(crate) fn sample(&mut self, lateness_ns: Nanos) {
         let decayed = self.lateness_ns - self.lateness_ns / 64;
         let counts = lateness_ns <= LATENESS_LIMIT_NS;
         self.lateness_ns = if counts {
@@ -108,7 +106,7 @@ impl Jitter {
         };
     }
 
-    pub(crate) fn ns(self) -> u64 {
+    pub(crate) fn ns(self) -> Nanos {
         self.lateness_ns
     }
 }
@@ -116,15 +114,15 @@ impl Jitter {
 /// The deadlines of all flows; entries that no longer hold are dropped when they come up.
 #[derive(Debug, Default)]
 pub(crate) struct Deadlines {
-    heap: BinaryHeap<Reverse<(u64, u32)>>,
+    heap: BinaryHeap<Reverse<(Instant, u32)>>,
 }
 
 impl Deadlines {
-    pub(crate) fn push(&mut self, at_ns: u64, remote: u32) {
+    pub(crate) fn push(&mut self, at_ns: Instant, remote: u32) {
         self.heap.push(Reverse((at_ns, remote)));
     }
 
-    pub(crate) fn first(&self) -> Option<(u64, u32)> {
+    pub(crate) fn first(&self) -> Option<(Instant, u32)> {
         self.heap.peek().map(|entry| entry.0)
     }
 
@@ -137,7 +135,7 @@ impl Deadlines {
     }
 
     /// Keeps only the entries that hold, so that the heap stays in proportion to the remotes.
-    pub(crate) fn retain(&mut self, mut holds: impl FnMut(u64, u32) -> bool) {
+    pub(crate) fn retain(&mut self, mut holds: impl FnMut(Instant, u32) -> bool) {
         self.heap.retain(|entry| holds(entry.0.0, entry.0.1));
     }
 }
@@ -151,16 +149,16 @@ mod tests {
     fn the_time_out_follows_round_trips_and_never_falls_below_its_floor() {
         let timing = Config::default().timing;
         let mut round_trip = RoundTrip::default();
-        assert_eq!(round_trip.rto_ns(&timing, 0), 400_000);
+        assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), Nanos(400_000));
         for _ in 0..100 {
-            round_trip.sample(10_000);
+            round_trip.sample(Nanos(10_000));
         }
-        assert_eq!(round_trip.rto_ns(&timing, 0), 200_000);
-        assert_eq!(round_trip.rto_ns(&timing, 200_000), 400_000);
+        assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), Nanos(200_000));
+        assert_eq!(round_trip.rto_ns(&timing, Nanos(200_000)), Nanos(400_000));
         for _ in 0..100 {
-            round_trip.sample(1_000_000);
+            round_trip.sample(Nanos(1_000_000));
         }
-        let rto = round_trip.rto_ns(&timing, 0);
+        let rto = round_trip.rto_ns(&timing, Nanos::ZERO).0;
         assert!((1_000_000..1_200_000).contains(&rto), "{rto}");
     }
 
@@ -168,31 +166,34 @@ mod tests {
     fn unanswered_time_outs_double_up_to_the_ceiling_and_an_answer_resets_them() {
         let timing = Config::default().timing;
         let mut round_trip = RoundTrip::default();
-        round_trip.sample(10_000);
-        let first = round_trip.rto_ns(&timing, 0);
+        round_trip.sample(Nanos(10_000));
+        let first = round_trip.rto_ns(&timing, Nanos::ZERO);
         for _ in 0..EVEN_TIMEOUTS {
             round_trip.back_off();
-            assert_eq!(round_trip.rto_ns(&timing, 0), first);
+            assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), first);
         }
         round_trip.back_off();
-        assert_eq!(round_trip.rto_ns(&timing, 0), 2 * first);
+        assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), 2 * first);
         for _ in 0..50 {
             round_trip.back_off();
         }
-        assert_eq!(round_trip.rto_ns(&timing, 0), timing.rto_ceiling_ns);
+        assert_eq!(
+            round_trip.rto_ns(&timing, Nanos::ZERO),
+            timing.rto_ceiling_ns
+        );
         round_trip.answered();
-        assert_eq!(round_trip.rto_ns(&timing, 0), first);
+        assert_eq!(round_trip.rto_ns(&timing, Nanos::ZERO), first);
     }
 
     #[test]
     fn jitter_remembers_the_worst_and_forgets_it_slowly() {
         let mut jitter = Jitter::default();
-        jitter.sample(64_000);
-        jitter.sample(0);
-        assert_eq!(jitter.ns(), 63_000);
-        jitter.sample(LATENESS_LIMIT_NS + 1);
+        jitter.sample(Nanos(64_000));
+        jitter.sample(Nanos::ZERO);
+        assert_eq!(jitter.ns(), Nanos(63_000));
+        jitter.sample(LATENESS_LIMIT_NS + Nanos(1));
         assert!(
-            jitter.ns() < 63_000,
+            jitter.ns() < Nanos(63_000),
             "an application that was away says nothing of the system"
         );
     }

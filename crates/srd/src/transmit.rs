@@ -3,6 +3,7 @@
 //! Called by flows, for a flow whose turn it is.
 
 use weft_wire::hello::ANSWERS_PROBES;
+use weft_wire::time::Instant;
 use weft_wire::{Accept, Acknowledgement, Body, Header, Hello, Packet, Path, Stale};
 
 use crate::events::Transmit;
@@ -36,7 +37,7 @@ impl Marks {
 pub(crate) struct Turn<'a> {
     pub(crate) flow: &'a mut Flow,
     pub(crate) shared: &'a mut Shared,
-    pub(crate) now_ns: u64,
+    pub(crate) now_ns: Instant,
     pub(crate) place: &'a mut Transmit,
 }
 
@@ -78,7 +79,7 @@ impl Turn<'_> {
     }
 
     /// The next new piece that everything allows to leave at this time.
-    fn next_piece(&self, now_ns: u64) -> Option<Piece> {
+    fn next_piece(&self, now_ns: Instant) -> Option<Piece> {
         let Flow {
             sender,
             queue,
@@ -269,7 +270,7 @@ impl Turn<'_> {
     pub(crate) fn say_farewell(&mut self, path: Path) {
         let farewell = Stale {
             incarnation: self.shared.incarnation,
-            echo_sent_ns: 0,
+            echo_sent_ns: Instant::START,
             home: self.shared.config.home(),
         };
         self.flow.receiver.received.want_now();

@@ -6,11 +6,11 @@
 //! delay only.
 
 use crate::config::{BATCH_BYTES, Pace};
-use crate::timers::NEVER;
+use weft_wire::time::{Instant, Nanos};
 
 /// The base round trip is the least of the last one to two of these (chosen: a longer route must
 /// not count as a queue for long, nor a queue as a route).
-const BASE_EPOCH_NS: u64 = 2_000_000_000;
+const BASE_EPOCH_NS: Nanos = Nanos(2_000_000_000);
 /// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
 const QUICK_PART: u64 = 8;
 
@@ -31,11 +31,11 @@ const HEAVY_LOSS: u64 = 4;
 /// What one acknowledgement says about the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
-    pub(crate) now_ns: u64,
+    pub(crate) now_ns: Instant,
     /// Round trip without the receiver's hold, if the echo was new.
-    pub(crate) rtt_ns: Option<u64>,
+    pub(crate) rtt_ns: Option<Nanos>,
     /// What the echoed packet took to leave: of its round trip, but no delay.
-    pub(crate) send_delay_ns: u64,
+    pub(crate) send_delay_ns: Nanos,
     /// Bytes acknowledged for the first time.
     pub(crate) acked_bytes: u64,
     /// Bytes that were under way before them.
@@ -61,11 +61,11 @@ pub(crate) struct Window {
     cwnd_bytes: u64,
     limit_bytes: u64,
     packet_bytes: u64,
-    target_floor_ns: u64,
+    target_floor_ns: Nanos,
     base: Base,
-    average_delay_ns: u64,
-    decreased_ns: u64,
-    penalized_ns: u64,
+    average_delay_ns: Nanos,
+    decreased_ns: Instant,
+    penalized_ns: Instant,
     quick: Quick,
     /// Bytes acknowledged in a row without any delay.
     calm_bytes: u64,
@@ -82,21 +82,21 @@ struct Taken {
 
 #[derive(Clone, Copy, Debug)]
 struct Base {
-    rtt_ns: u64,
-    coming_rtt_ns: u64,
-    epoch_ns: u64,
+    rtt_ns: Nanos,
+    coming_rtt_ns: Nanos,
+    epoch_ns: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Quick {
-    end_ns: u64,
+    end_ns: Instant,
     delivered_bytes: u64,
     wanted: bool,
     /// Something was late by several targets.
     late: bool,
     /// The least delay since the window was last judged, and in the time before that.
-    least_ns: u64,
-    least_before_ns: u64,
+    least_ns: Nanos,
+    least_before_ns: Nanos,
     /// Bytes that were in flight when the window was adapted: what they tell is old news.
     stale_bytes: u64,
 }
@@ -109,16 +109,16 @@ impl Window {
             packet_bytes,
             target_floor_ns: pace.target_floor_ns,
             base: Base {
-                rtt_ns: NEVER,
-                coming_rtt_ns: NEVER,
-                epoch_ns: 0,
+                rtt_ns: Nanos::MAX,
+                coming_rtt_ns: Nanos::MAX,
+                epoch_ns: Instant::START,
             },
-            average_delay_ns: 0,
-            decreased_ns: 0,
-            penalized_ns: 0,
+            average_delay_ns: Nanos::ZERO,
+            decreased_ns: Instant::START,
+            penalized_ns: Instant::START,
             quick: Quick {
-                least_ns: NEVER,
-                least_before_ns: NEVER,
+                least_ns: Nanos::MAX,
+                least_before_ns: Nanos::MAX,
                 ..Quick::default()
             },
             calm_bytes: 0,
@@ -138,8 +138,8 @@ impl Window {
         self.cwnd_bytes
     }
 
-    fn target_ns(&self) -> u64 {
-        if self.base.rtt_ns == NEVER {
+    fn target_ns(&self) -> Nanos {
+        if self.base.rtt_ns == Nanos::MAX {
             self.target_floor_ns
         } else {
             (self.base.rtt_ns * TARGET_HALVES / 2).max(self.target_floor_ns)
@@ -148,7 +148,7 @@ impl Window {
 
     /// Up to here a round trip shows no queue to speak of.
     #[inline]
-    pub(crate) fn calm_rtt_ns(&self) -> u64 {
+    pub(crate) fn calm_rtt_ns(&self) -> Nanos {
         self.base.rtt_ns.saturating_add(self.target_ns())
     }
 
@@ -157,11 +157,11 @@ impl Window {
         self.average_delay_ns > self.target_ns() / 2
     }
 
-    fn learn_base(&mut self, rtt_ns: u64, now_ns: u64) {
-        if now_ns.saturating_sub(self.base.epoch_ns) > BASE_EPOCH_NS {
+    fn learn_base(&mut self, rtt_ns: Nanos, now_ns: Instant) {
+        if now_ns.saturating_since(self.base.epoch_ns) > BASE_EPOCH_NS {
             self.base = Base {
                 rtt_ns: self.base.coming_rtt_ns,
-                coming_rtt_ns: NEVER,
+                coming_rtt_ns: Nanos::MAX,
                 epoch_ns: now_ns,
             };
         }
@@ -205,7 +205,7 @@ impl Window {
 
     /// Growth in proportion to the distance from the target; a quarter of what is acknowledged
     /// while there is no queue.
-    fn increase(&mut self, sample: &Sample, delay_ns: u64, target_ns: u64) {
+    fn increase(&mut self, sample: &Sample, delay_ns: Nanos, target_ns: Nanos) {
         // A window that is not used says nothing about what the network would carry.
         if sample.tried_bytes * 2 < self.cwnd_bytes {
             return;
@@ -231,14 +231,14 @@ impl Window {
     }
 
     fn decrease(&mut self, sample: &Sample) {
-        let since_ns = sample.now_ns.saturating_sub(self.decreased_ns);
+        let since_ns = sample.now_ns.saturating_since(self.decreased_ns);
         if since_ns < self.base.rtt_ns + sample.send_delay_ns {
             return;
         }
         self.decreased_ns = sample.now_ns;
         let (average, target) = (self.average_delay_ns, self.target_ns());
         // gamma 0.8; at most one half.
-        let cut = self.cwnd_bytes * 4 / 5 * (average - target) / average.max(1);
+        let cut = self.cwnd_bytes * 4 / 5 * (average - target) / average.max(Nanos(1));
         let room = self.cwnd_bytes.saturating_sub(self.delay_floor_bytes());
         self.shrink(cut.min(self.cwnd_bytes / 2).min(room));
     }
@@ -248,7 +248,7 @@ impl Window {
         if sample.now_ns < self.quick.end_ns {
             return false;
         }
-        let begun = self.quick.end_ns != 0;
+        let begun = self.quick.end_ns != Instant::START;
         let quick = self.quick;
         self.quick.end_ns =
             sample.now_ns + self.base.rtt_ns + sample.send_delay_ns + self.target_ns();
@@ -257,7 +257,7 @@ impl Window {
         self.quick.wanted = false;
         self.quick.late = false;
         self.quick.least_before_ns = quick.least_ns;
-        self.quick.least_ns = NEVER;
+        self.quick.least_ns = Nanos::MAX;
         let least = self.cwnd_bytes.max(self.limit_bytes / 2) / QUICK_PART;
         if !begun || !(quick.wanted || all_late) || quick.delivered_bytes > least {
             return false;
@@ -317,8 +317,8 @@ impl Window {
     }
 
     /// srd-protocol 10.6.
-    pub(crate) fn on_penalty(&mut self, penalty: u8, now_ns: u64, srtt_ns: u64) {
-        if penalty == 0 || now_ns.saturating_sub(self.penalized_ns) < srtt_ns {
+    pub(crate) fn on_penalty(&mut self, penalty: u8, now_ns: Instant, srtt_ns: Nanos) {
+        if penalty == 0 || now_ns.saturating_since(self.penalized_ns) < srtt_ns {
             return;
         }
         self.penalized_ns = now_ns;
@@ -342,15 +342,15 @@ mod tests {
 
     fn window() -> Window {
         let mut pace = Config::default().pace;
-        pace.target_floor_ns = 5_000;
+        pace.target_floor_ns = Nanos(5_000);
         Window::new(&pace, PACKET)
     }
 
-    fn feed(window: &mut Window, now_ns: u64, rtt_ns: u64, acked_bytes: u64) -> Verdict {
+    fn feed(window: &mut Window, now_ns: Instant, rtt_ns: Nanos, acked_bytes: u64) -> Verdict {
         window.on_acknowledged(&Sample {
             now_ns,
             rtt_ns: Some(rtt_ns),
-            send_delay_ns: 0,
+            send_delay_ns: Nanos::ZERO,
             acked_bytes,
             in_flight_bytes: window.cwnd_bytes(),
             tried_bytes: window.cwnd_bytes(),
@@ -365,7 +365,7 @@ mod tests {
         for _ in 0..200 {
             now_ns += 1_000;
             assert_eq!(
-                feed(&mut window, now_ns, 10_000, 8 * PACKET),
+                feed(&mut window, Instant(now_ns), Nanos(10_000), 8 * PACKET),
                 Verdict::BelowTarget
             );
         }
@@ -373,7 +373,7 @@ mod tests {
         assert!(grown > 2 * start, "{start} -> {grown}");
         for _ in 0..200 {
             now_ns += 1_000;
-            feed(&mut window, now_ns, 40_000, 8 * PACKET);
+            feed(&mut window, Instant(now_ns), Nanos(40_000), 8 * PACKET);
         }
         assert!(
             window.cwnd_bytes() < grown / 4,
@@ -386,11 +386,11 @@ mod tests {
     fn one_slow_path_among_fast_ones_leaves_the_window_alone() {
         let mut window = window();
         for step in 0..50 {
-            feed(&mut window, 1_000 * step, 10_000, PACKET);
+            feed(&mut window, Instant(1_000 * step), Nanos(10_000), PACKET);
         }
         let before = window.cwnd_bytes();
         assert_eq!(
-            feed(&mut window, 51_000, 35_000, PACKET),
+            feed(&mut window, Instant(51_000), Nanos(35_000), PACKET),
             Verdict::SlowMinority
         );
         assert_eq!(window.cwnd_bytes(), before);
@@ -401,12 +401,12 @@ mod tests {
     fn long_queues_on_most_paths_leave_the_window_alone_while_one_path_is_free() {
         let mut window = window();
         for step in 0..50 {
-            feed(&mut window, 1_000 * step, 10_000, PACKET);
+            feed(&mut window, Instant(1_000 * step), Nanos(10_000), PACKET);
         }
         let before = window.cwnd_bytes();
         for step in 50..1_000 {
             let rtt_ns = if step % 8 == 0 { 12_000 } else { 500_000 };
-            feed(&mut window, 1_000 * step, rtt_ns, PACKET);
+            feed(&mut window, Instant(1_000 * step), Nanos(rtt_ns), PACKET);
         }
         assert!(
             window.cwnd_bytes() >= before,
@@ -414,7 +414,7 @@ mod tests {
             window.cwnd_bytes()
         );
         for step in 1_000..2_000 {
-            feed(&mut window, 1_000 * step, 500_000, PACKET);
+            feed(&mut window, Instant(1_000 * step), Nanos(500_000), PACKET);
         }
         assert!(window.cwnd_bytes() < before / 2, "no path is free any more");
     }
@@ -422,25 +422,25 @@ mod tests {
     #[test]
     fn after_heavy_loss_the_window_is_what_was_delivered() {
         let mut window = window();
-        feed(&mut window, 0, 10_000, PACKET);
-        feed(&mut window, 100_000, 10_000, PACKET);
+        feed(&mut window, Instant::START, Nanos(10_000), PACKET);
+        feed(&mut window, Instant(100_000), Nanos(10_000), PACKET);
         window.on_lost(PACKET, 1, 128 << 10);
-        feed(&mut window, 110_000, 60_000, 2 * PACKET);
-        feed(&mut window, 140_000, 60_000, PACKET);
+        feed(&mut window, Instant(110_000), Nanos(60_000), 2 * PACKET);
+        feed(&mut window, Instant(140_000), Nanos(60_000), PACKET);
         assert_eq!(window.cwnd_bytes(), 3 * PACKET);
     }
 
     #[test]
     fn what_was_taken_for_losses_comes_back_as_they_prove_to_be_none() {
         let mut window = window();
-        feed(&mut window, 0, 10_000, PACKET);
-        feed(&mut window, 100_000, 10_000, PACKET);
+        feed(&mut window, Instant::START, Nanos(10_000), PACKET);
+        feed(&mut window, Instant(100_000), Nanos(10_000), PACKET);
         let before = window.cwnd_bytes();
         // Half of what is in flight seems lost, and then nearly nothing is delivered for a round
         // trip.
         window.on_lost(20 * PACKET, 20, 40 * PACKET);
-        feed(&mut window, 110_000, 60_000, 2 * PACKET);
-        feed(&mut window, 140_000, 60_000, PACKET);
+        feed(&mut window, Instant(110_000), Nanos(60_000), 2 * PACKET);
+        feed(&mut window, Instant(140_000), Nanos(60_000), PACKET);
         let least = window.cwnd_bytes();
         assert_eq!(least, 3 * PACKET);
         window.on_false_loss(10);
@@ -457,9 +457,9 @@ mod tests {
         let before = window.cwnd_bytes();
         for step in 0..100 {
             window.on_acknowledged(&Sample {
-                now_ns: step * 1_000,
-                rtt_ns: Some(10_000),
-                send_delay_ns: 0,
+                now_ns: Instant(step * 1_000),
+                rtt_ns: Some(Nanos(10_000)),
+                send_delay_ns: Nanos::ZERO,
                 acked_bytes: PACKET,
                 in_flight_bytes: PACKET,
                 tried_bytes: PACKET,
@@ -472,10 +472,10 @@ mod tests {
     fn a_penalty_of_64_halves_the_window_once_per_round_trip() {
         let mut window = window();
         let before = window.cwnd_bytes();
-        window.on_penalty(64, 100_000, 10_000);
-        window.on_penalty(64, 105_000, 10_000);
+        window.on_penalty(64, Instant(100_000), Nanos(10_000));
+        window.on_penalty(64, Instant(105_000), Nanos(10_000));
         assert_eq!(window.cwnd_bytes(), before / 2);
-        window.on_penalty(64, 110_000, 10_000);
+        window.on_penalty(64, Instant(110_000), Nanos(10_000));
         assert_eq!(window.cwnd_bytes(), before / 4);
     }
 }

@@ -7,9 +7,10 @@
 //! none of them: who sent a datagram is known, when it arrived is asked only where it may have
 //! waited (SIOCGSTAMPNS), and the wait set has it only while somebody sleeps.
 
+use weft_srd::{Instant, Nanos};
 /// A datagram found within this time of a look that found nothing has not waited. Chosen: a fifth
 /// of the delay that is aimed at.
-const FRESH_NS: u64 = 5_000;
+const FRESH_NS: Nanos = Nanos(5_000);
 /// Datagrams found in a row, with no look in vain between them, after which it is asked whether
 /// several wait. Chosen.
 const ROW_COUNT: u32 = 4;
@@ -35,7 +36,7 @@ pub(crate) struct ConnectedPolling {
     /// The wait set has it.
     watched: bool,
     /// When it was empty last; a look in vain waits for the next reading of the clock.
-    emptied_ns: u64,
+    emptied_ns: Instant,
     found_nothing: bool,
     /// Datagrams in a row.
     row_count: u32,
@@ -107,7 +108,7 @@ impl ConnectedPolling {
 
     /// The clock was read.
     #[inline]
-    pub(crate) fn on_clock(&mut self, now_ns: u64) {
+    pub(crate) fn on_clock(&mut self, now_ns: Instant) {
         if self.found_nothing {
             self.found_nothing = false;
             self.emptied_ns = now_ns;
@@ -116,7 +117,7 @@ impl ConnectedPolling {
 
     /// Something was found; answers whether it may have waited.
     #[inline]
-    pub(crate) fn on_found(&mut self, now_ns: u64) -> bool {
+    pub(crate) fn on_found(&mut self, now_ns: Instant) -> bool {
         self.row_count += 1;
         self.answer_looks = 0;
         // A look in vain since then was later than the last reading of the clock.
@@ -167,17 +168,23 @@ mod tests {
     #[test]
     fn what_is_found_right_after_a_look_in_vain_has_not_waited() {
         let mut polling = begun();
-        polling.on_clock(1_000_000);
-        assert!(polling.on_found(1_000_000), "nobody has looked yet");
-        polling.on_empty();
-        polling.on_clock(2_000_000);
-        assert!(!polling.on_found(2_000_000 + FRESH_NS));
+        polling.on_clock(Instant(1_000_000));
         assert!(
-            polling.on_found(2_000_001 + FRESH_NS),
+            polling.on_found(Instant(1_000_000)),
+            "nobody has looked yet"
+        );
+        polling.on_empty();
+        polling.on_clock(Instant(2_000_000));
+        assert!(!polling.on_found(Instant(2_000_000) + FRESH_NS));
+        assert!(
+            polling.on_found(Instant(2_000_001) + FRESH_NS),
             "the caller was away"
         );
         polling.on_empty();
-        assert!(!polling.on_found(9_000_000), "two looks in one call");
+        assert!(
+            !polling.on_found(Instant(9_000_000)),
+            "two looks in one call"
+        );
     }
 
     #[test]
@@ -186,12 +193,12 @@ mod tests {
         for _ in 0..2 {
             for _ in 0..ROW_COUNT {
                 assert!(!polling.ends_row());
-                polling.on_found(0);
+                polling.on_found(Instant::START);
             }
             assert!(polling.ends_row());
         }
         for _ in 0..10 * ROW_COUNT {
-            polling.on_found(0);
+            polling.on_found(Instant::START);
             polling.on_empty();
             assert!(!polling.ends_row());
         }
@@ -203,7 +210,7 @@ mod tests {
         assert_eq!(polling.looks(), 1);
         polling.on_sent();
         assert_eq!(polling.looks(), LOOKS_PER_CALL);
-        polling.on_found(0);
+        polling.on_found(Instant::START);
         assert_eq!(polling.looks(), 1);
         polling.on_sent();
         for (undisturbed, most) in [(false, LOOKS_PER_CALL), (true, LOOKS_UNDISTURBED)] {

@@ -7,7 +7,7 @@ use weft_contract::{
     PostError, Posted, RemoteId, SendOp, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
-use weft_srd::{Arrival, Event, Failure, Machine, Message, Remote, Send};
+use weft_srd::{Arrival, Event, Failure, Instant, Machine, Message, Remote, Send};
 
 use crate::arrivals::{Arrivals, Filling, Offered};
 use crate::own::OwnMail;
@@ -67,7 +67,7 @@ impl Driver {
         &mut self,
         op: &SendOp,
         payload: &UserBuffer,
-        now_ns: u64,
+        now_ns: Instant,
     ) -> Result<Posted, PostError> {
         let Some(remote) = self.remotes.of_id(op.remote, &mut self.machine) else {
             return Err(PostError::Failed(TransferError::NoMemory));
@@ -115,7 +115,7 @@ impl Driver {
     #[inline]
     pub(crate) fn take<O: Owner>(
         &mut self,
-        now_ns: u64,
+        now_ns: Instant,
         incoming: Incoming<'_>,
         owner: &mut O,
     ) -> usize {
@@ -161,14 +161,20 @@ impl Driver {
     }
 
     #[cold]
-    fn on_refused(&mut self, now_ns: u64, address: std::net::SocketAddr) {
+    fn on_refused(&mut self, now_ns: Instant, address: std::net::SocketAddr) {
         self.statistics.refused += 1;
         if let Some(remote) = self.machine.inspect().remote_with_port(address) {
             self.machine.at(remote).handle_refused(now_ns);
         }
     }
 
-    fn deliver<O: Owner>(&mut self, now_ns: u64, offered: &Offered, payload: &[u8], owner: &mut O) {
+    fn deliver<O: Owner>(
+        &mut self,
+        now_ns: Instant,
+        offered: &Offered,
+        payload: &[u8],
+        owner: &mut O,
+    ) {
         let (remote, message) = (offered.remote, &offered.message);
         let id = self.remotes.of_machine(remote, &self.machine, owner);
         self.statistics.received_messages += 1;
@@ -188,13 +194,19 @@ impl Driver {
     /// A message is where it belongs: says so if its sender waits for that. More receipts than
     /// messages cannot be, so the machine takes each; if the remote is gone, nobody waits, whoever
     /// has its address now.
-    fn receipt(&mut self, now_ns: u64, offered: &Offered) {
+    fn receipt(&mut self, now_ns: Instant, offered: &Offered) {
         if offered.message.wants_receipt {
             let _ = self.machine.receipt(now_ns, offered.offer());
         }
     }
 
-    fn tell_unread(&mut self, now_ns: u64, remote: Remote, before_bytes: u64, unread_bytes: u64) {
+    fn tell_unread(
+        &mut self,
+        now_ns: Instant,
+        remote: Remote,
+        before_bytes: u64,
+        unread_bytes: u64,
+    ) {
         if before_bytes.max(unread_bytes) > UNREAD_FREE_BYTES {
             let told_bytes = unread_bytes.saturating_sub(UNREAD_FREE_BYTES);
             self.machine.at(remote).set_unread(now_ns, told_bytes);
@@ -202,7 +214,7 @@ impl Driver {
     }
 
     /// The owner has delivered a message that it kept.
-    pub(crate) fn delivered(&mut self, now_ns: u64, ack: AckToken) {
+    pub(crate) fn delivered(&mut self, now_ns: Instant, ack: AckToken) {
         let Some(kept) = self.arrivals.kept.try_remove(ack.0 as usize) else {
             return;
         };
@@ -219,7 +231,7 @@ impl Driver {
 
     /// Hands all that has happened to the owner; answers how much that was. Fast path.
     #[inline]
-    pub(crate) fn drain<O: Owner>(&mut self, now_ns: u64, owner: &mut O) -> usize {
+    pub(crate) fn drain<O: Owner>(&mut self, now_ns: Instant, owner: &mut O) -> usize {
         let mut events = 0;
         while let Some(event) = self.machine.poll_event() {
             events += 1;
@@ -228,7 +240,7 @@ impl Driver {
         events
     }
 
-    fn on_event<O: Owner>(&mut self, now_ns: u64, event: Event, owner: &mut O) {
+    fn on_event<O: Owner>(&mut self, now_ns: Instant, event: Event, owner: &mut O) {
         match event {
             Event::Sent { token } => {
                 if let Some(token) = self.sends.end(token) {
@@ -273,7 +285,7 @@ impl Driver {
         }
     }
 
-    fn on_offer<O: Owner>(&mut self, now_ns: u64, offered: Offered, owner: &mut O) {
+    fn on_offer<O: Owner>(&mut self, now_ns: Instant, offered: Offered, owner: &mut O) {
         let id = self
             .remotes
             .of_machine(offered.remote, &self.machine, owner);
@@ -286,13 +298,13 @@ impl Driver {
     }
 
     /// Asks for the payload of an offered message; without a landing, that there be none.
-    pub(crate) fn fill(&mut self, now_ns: u64, offered: Offered, landing: Option<Landing>) {
+    pub(crate) fn fill(&mut self, now_ns: Instant, offered: Offered, landing: Option<Landing>) {
         let filling = self.arrivals.fillings.insert(Filling { landing, offered });
         self.ask(now_ns, filling);
     }
 
     /// See [`Self::fill`]; asks again later if the machine has no room for landings.
-    fn ask(&mut self, now_ns: u64, index: usize) {
+    fn ask(&mut self, now_ns: Instant, index: usize) {
         let Some(filling) = self.arrivals.fillings.get(index) else {
             return;
         };
@@ -318,7 +330,7 @@ impl Driver {
 
     fn on_landed<O: Owner>(
         &mut self,
-        now_ns: u64,
+        now_ns: Instant,
         landing: u64,
         failure: Option<Failure>,
         owner: &mut O,
@@ -361,7 +373,7 @@ impl Driver {
 
     /// What waits for a call of progress.
     #[inline]
-    pub(crate) fn catch_up<O: Owner>(&mut self, now_ns: u64, owner: &mut O) -> usize {
+    pub(crate) fn catch_up<O: Owner>(&mut self, now_ns: Instant, owner: &mut O) -> usize {
         if self.arrivals.waiting.is_empty()
             && self.arrivals.void.is_empty()
             && self.lost_again.is_empty()
@@ -372,7 +384,7 @@ impl Driver {
     }
 
     #[cold]
-    fn catch_up_now<O: Owner>(&mut self, now_ns: u64, owner: &mut O) -> usize {
+    fn catch_up_now<O: Owner>(&mut self, now_ns: Instant, owner: &mut O) -> usize {
         for index in std::mem::take(&mut self.arrivals.waiting) {
             self.ask(now_ns, index);
         }

@@ -8,7 +8,7 @@
 //! nothing: many a host swallows such attempts.
 
 use weft_os::host_check::{HostAnswer, HostCheck};
-use weft_srd::{Machine, Remote};
+use weft_srd::{Instant, Machine, Nanos, Remote};
 
 /// Looks in the time of `dead_after`. Chosen: the answer is there well before the end.
 const LOOKS: u64 = 20;
@@ -20,8 +20,8 @@ const OPEN_MOST: usize = 16;
 /// Host probes under way.
 #[derive(Debug)]
 pub(crate) struct HostProbes {
-    every_ns: u64,
-    next_ns: u64,
+    every_ns: Nanos,
+    next_ns: Instant,
     open: Vec<(Remote, HostCheck)>,
     /// Where to go on asking when more are silent than may be asked at once.
     turn: usize,
@@ -29,10 +29,10 @@ pub(crate) struct HostProbes {
 
 impl HostProbes {
     /// For a machine with this `dead_after`.
-    pub(crate) fn new(dead_after_ns: u64) -> Self {
+    pub(crate) fn new(dead_after_ns: Nanos) -> Self {
         Self {
-            every_ns: (dead_after_ns / LOOKS).max(1),
-            next_ns: 0,
+            every_ns: (dead_after_ns / LOOKS).max(Nanos(1)),
+            next_ns: Instant::START,
             open: Vec::new(),
             turn: 0,
         }
@@ -40,7 +40,7 @@ impl HostProbes {
 
     /// Asks, and hands on what was answered, if it is time. Fast path when it is not.
     #[inline]
-    pub(crate) fn turn(&mut self, now_ns: u64, machine: &mut Machine) {
+    pub(crate) fn turn(&mut self, now_ns: Instant, machine: &mut Machine) {
         if now_ns >= self.next_ns {
             self.next_ns = now_ns + self.every_ns;
             self.look(now_ns, machine);
@@ -48,7 +48,7 @@ impl HostProbes {
     }
 
     #[inline(never)]
-    fn look(&mut self, now_ns: u64, machine: &mut Machine) {
+    fn look(&mut self, now_ns: Instant, machine: &mut Machine) {
         self.open.retain(|(remote, check)| match check.answer() {
             HostAnswer::Waiting => true,
             HostAnswer::Unreachable => false,
@@ -98,12 +98,12 @@ mod tests {
                 is_service: false,
                 token: 0,
             };
-            machine.post_send(1, &send).expect("room");
+            machine.post_send(Instant(1), &send).expect("room");
         }
-        while machine.poll_transmit(1).is_some() {}
-        let mut probes = HostProbes::new(5_000_000_000);
+        while machine.poll_transmit(Instant(1)).is_some() {}
+        let mut probes = HostProbes::new(Nanos(5_000_000_000));
         for second in 3..5 {
-            probes.turn(second * 1_000_000_000, &mut machine);
+            probes.turn(Instant(second * 1_000_000_000), &mut machine);
             assert!(
                 (1..=OPEN_MOST).contains(&probes.open.len()),
                 "{}",

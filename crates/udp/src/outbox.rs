@@ -4,7 +4,7 @@
 //! Nothing is asked of the machine while some are left, so a full socket slows the sender where it
 //! stands.
 
-use weft_srd::{Machine, Transmit};
+use weft_srd::{Instant, Machine, Transmit};
 
 use crate::ports::Ports;
 use crate::sends::Sends;
@@ -43,7 +43,7 @@ impl Outbox {
     /// Takes what leaves on one path. Nothing beyond the end of a batch is taken in advance: the
     /// machine notes when each datagram leaves, and a call that sends takes its time.
     #[inline]
-    fn refill(&mut self, machine: &mut Machine, now_ns: u64) {
+    fn refill(&mut self, machine: &mut Machine, now_ns: Instant) {
         if std::mem::take(&mut self.has_next) {
             self.places.swap(0, self.waiting_count);
             self.waiting_count = 1;
@@ -79,7 +79,7 @@ impl Outbox {
         ports: &mut P,
         machine: &mut Machine,
         sends: &Sends,
-        mut now_ns: u64,
+        mut now_ns: Instant,
     ) -> usize {
         let mut sent_count = 0;
         let mut sent_bytes = 0;

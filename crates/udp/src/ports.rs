@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use weft_srd::{Origin, PORT_COUNT, PortAddresses, Transmit};
+use weft_srd::{Instant, Origin, PORT_COUNT, PortAddresses, Transmit};
 
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
@@ -82,11 +82,11 @@ pub trait Ports: Sized {
     fn routes_to(&self, targets: &[SocketAddr; PORT_COUNT]) -> (u64, u16);
 
     /// Nanoseconds of a clock that never goes back.
-    fn now_ns(&mut self) -> u64;
+    fn now_ns(&mut self) -> Instant;
 
     /// Takes what has arrived, with the time it is handed over; answers how many there were. Does
     /// not wait; fast path.
-    fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize;
+    fn receive(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize;
 
     /// Says whether who calls `receive` waits for nothing that comes another way: then a call may
     /// look several times. Fast path.
@@ -95,7 +95,7 @@ pub trait Ports: Sized {
     /// Takes what the last `receive` may have left: in ports that it did not look into, or of which
     /// there was much. To be called before timers are asked: an answer that waits in a socket is no
     /// silence. Answers how many there were.
-    fn receive_rest(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize;
+    fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize;
 
     /// Sends datagrams, in order as far as they share a path; `sends` lends the payloads. Fast
     /// path.
@@ -107,7 +107,7 @@ pub trait Ports: Sized {
 
     /// Somebody will sleep on the descriptor, until this time at most. `with_room`: also until
     /// datagrams can leave.
-    fn before_sleep(&mut self, until_ns: Option<u64>, with_room: bool);
+    fn before_sleep(&mut self, until_ns: Option<Instant>, with_room: bool);
 
     /// From now on heartbeats are answered while the program computes (srd-protocol 13.6). Setup;
     /// nothing the second time.

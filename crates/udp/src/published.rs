@@ -12,12 +12,12 @@ use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 
 use weft_os::region_file;
-use weft_srd::{Condition, Machine, Remote};
+use weft_srd::{Condition, Instant, Machine, Nanos, Remote};
 
 use crate::statistics::Statistics;
 
 /// Between two writings. Chosen: half of what `weft top` waits.
-pub(crate) const EVERY_NS: u64 = 500_000_000;
+pub(crate) const EVERY_NS: Nanos = Nanos(500_000_000);
 /// Remotes that are shown: those heard last. Chosen: more than a screen has lines.
 const SHOWN: usize = 64;
 /// Room for all of them.
@@ -27,14 +27,14 @@ const FILE_BYTES: usize = 32 << 10;
 #[derive(Debug, Default)]
 pub(crate) struct Published {
     file: Option<File>,
-    due_ns: u64,
+    due_ns: Instant,
     text: String,
 }
 
 impl Published {
     /// Whether it is time. Fast path.
     #[inline]
-    pub(crate) fn is_due(&self, now_ns: u64) -> bool {
+    pub(crate) fn is_due(&self, now_ns: Instant) -> bool {
         now_ns >= self.due_ns
     }
 
@@ -42,7 +42,7 @@ impl Published {
     #[cold]
     pub(crate) fn write(
         &mut self,
-        now_ns: u64,
+        now_ns: Instant,
         address: SocketAddr,
         statistics: &Statistics,
         machine: &Machine,
@@ -65,7 +65,7 @@ impl Published {
     }
 }
 
-fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &Machine) {
+fn describe(text: &mut String, now_ns: Instant, statistics: &Statistics, machine: &Machine) {
     let all = &statistics.machine;
     let numbers = [
         ("sent", all.sent_count),
@@ -89,8 +89,9 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
         ("remotes", statistics.remotes),
         ("remotes_lost", statistics.lost),
     ];
+    let written_ns = now_ns.0;
     // Writing to a String cannot fail.
-    let _ = write!(text, r#"{{"version":3,"written_ns":{now_ns}"#);
+    let _ = write!(text, r#"{{"version":3,"written_ns":{written_ns}"#);
     for (name, number) in numbers {
         let _ = write!(text, r#","{name}":{number}"#);
     }
@@ -98,12 +99,12 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
     for (place, (address, condition)) in shown(machine).iter().enumerate() {
         let comma = if place > 0 { "," } else { "" };
         let Condition {
-            srtt_ns,
+            srtt_ns: Nanos(srtt_ns),
             cwnd_bytes,
             in_flight_bytes,
             good_path_count,
             path_count,
-            heard_ns,
+            heard_ns: Instant(heard_ns),
             sent_bytes,
             retransmitted_count,
             datagram_bytes,
@@ -123,7 +124,7 @@ fn describe(text: &mut String, now_ns: u64, statistics: &Statistics, machine: &M
         );
     }
     // Who reads while this is written sees that the two ends differ.
-    let _ = write!(text, r#"],"end_ns":{now_ns}}}"#);
+    let _ = write!(text, r#"],"end_ns":{written_ns}}}"#);
 }
 
 /// The remotes with which something is under way, or was lately; those heard last, at most so many
@@ -163,7 +164,9 @@ mod tests {
                 is_service: false,
                 token: 1,
             };
-            machine.post_send(u64::from(port), &send).expect("sent");
+            machine
+                .post_send(Instant(port.into()), &send)
+                .expect("sent");
         }
         let mut text = String::new();
         let statistics = Statistics {
@@ -171,7 +174,7 @@ mod tests {
             received_bytes: u64::MAX,
             ..Statistics::default()
         };
-        describe(&mut text, u64::MAX, &statistics, &machine);
+        describe(&mut text, Instant::NEVER, &statistics, &machine);
         assert!(text.contains(r#""messages_sent":3,"message_bytes_sent":0,"#));
         assert!(text.contains(&format!(r#""message_bytes_received":{}"#, u64::MAX)));
         assert_eq!(text.matches("srtt_ns").count(), SHOWN);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ports on a wire within this process, which loses, repeats and reorders datagrams by a seed, under a clock of its own
-//! that moves with every look at it: the same calls give the same run. For tests.
+//! Ports on a wire within this process, which loses, repeats and reorders datagrams by a seed,
+//! under a clock of its own that moves with every look at it: the same calls give the same run. For
+//! tests.
 //!
 //! Endpoints with the same IP address share a [`Wire`], made first by [`Wire::open`].
 
@@ -9,16 +10,16 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use weft_srd::random::Random;
-use weft_srd::{Origin, PORT_COUNT, PortAddresses, Transmit};
+use weft_srd::{Instant, Nanos, Origin, PORT_COUNT, PortAddresses, Transmit};
 
 use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
 use crate::sends::Sends;
 use crate::settings::{OpenError, Settings};
 
 /// How far the clock moves at a look.
-const TICK_NS: u64 = 5_000;
+const TICK_NS: Nanos = Nanos(5_000);
 /// What a datagram takes at least.
-const LATENCY_NS: u64 = 10_000;
+const LATENCY_NS: Nanos = Nanos(10_000);
 /// The first port handed out.
 const FIRST_PORT: u16 = 2000;
 
@@ -41,7 +42,7 @@ pub struct Manner {
 
 #[derive(Debug)]
 struct Flight {
-    arrival_ns: u64,
+    arrival_ns: Instant,
     from: SocketAddr,
     bytes: Vec<u8>,
 }
@@ -57,7 +58,7 @@ struct Inbox {
 struct State {
     manner: Manner,
     random: Random,
-    now_ns: u64,
+    now_ns: Instant,
     next_port: u16,
     sent_count: u64,
     /// By first port; every port leads to its first one.
@@ -89,7 +90,7 @@ impl Wire {
         let state = State {
             manner,
             random: Random::new(manner.seed),
-            now_ns: 1_000_000,
+            now_ns: Instant(1_000_000),
             next_port: FIRST_PORT,
             sent_count: 0,
             inboxes: HashMap::new(),
@@ -119,7 +120,7 @@ impl State {
         }
         let copies = 1 + usize::from(self.chance(self.manner.repeated_per_mille));
         for _ in 0..copies {
-            let spread_ns = self.random.below(self.manner.spread_ns.max(1));
+            let spread_ns = Nanos(self.random.below(self.manner.spread_ns.max(1)));
             let flight = Flight {
                 arrival_ns: self.now_ns + LATENCY_NS + spread_ns,
                 from,
@@ -196,13 +197,13 @@ impl Ports for SimulatedPorts {
         (u64::MAX, u16::MAX)
     }
 
-    fn now_ns(&mut self) -> u64 {
+    fn now_ns(&mut self) -> Instant {
         let mut state = lock(&self.wire);
         state.now_ns += TICK_NS;
         state.now_ns
     }
 
-    fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+    fn receive(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
         let mut state = lock(&self.wire);
         state.now_ns += TICK_NS;
         let now_ns = state.now_ns;
@@ -222,7 +223,7 @@ impl Ports for SimulatedPorts {
         drop(state);
         due.sort_by_key(|arrived| arrived.0);
         for (arrival_ns, from, bytes) in &due {
-            let waited_ns = now_ns - arrival_ns;
+            let waited_ns = now_ns - *arrival_ns;
             let origin = Origin {
                 from: *from,
                 waited_ns,
@@ -235,7 +236,7 @@ impl Ports for SimulatedPorts {
         due.len() + refused.len()
     }
 
-    fn receive_rest(&mut self, _visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+    fn receive_rest(&mut self, _visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
         0
     }
 
@@ -274,7 +275,7 @@ impl Ports for SimulatedPorts {
         None
     }
 
-    fn before_sleep(&mut self, _until_ns: Option<u64>, _with_room: bool) {}
+    fn before_sleep(&mut self, _until_ns: Option<Instant>, _with_room: bool) {}
 
     fn counts(&self) -> PortCounts {
         PortCounts::default()

@@ -13,7 +13,7 @@ use weft_os::fork_mark::ForkMark;
 use weft_os::sleep::Timer;
 use weft_os::udp_socket::{SEGMENTS_BYTES, SendFailure, UdpSocket};
 use weft_os::{clock, interface, process};
-use weft_srd::{PORT_COUNT, Transmit};
+use weft_srd::{Instant, Nanos, PORT_COUNT, Transmit};
 
 use crate::authentication::PacketAuthentication;
 use crate::gso_batch::{GsoBatch, Source, alone, socket_index};
@@ -38,7 +38,7 @@ const DATAGRAM_BYTES_LEAST: u16 = 1200;
 const SEND_ATTEMPTS: usize = 4;
 /// A full socket is tried again after this, while its owner sleeps. Chosen: a batch at 1 Gbit/s
 /// takes as long.
-const ROOM_NS: u64 = 100_000;
+const ROOM_NS: Nanos = Nanos(100_000);
 /// Payloads up to here are copied to leave with their head in one piece. Chosen: as much as is
 /// copied under a key.
 const GATHERED_BYTES: usize = 4096;
@@ -301,8 +301,8 @@ impl Ports for SocketPorts {
     }
 
     #[inline]
-    fn now_ns(&mut self) -> u64 {
-        let now_ns = clock::monotonic_ns();
+    fn now_ns(&mut self) -> Instant {
+        let now_ns = Instant(clock::monotonic_ns());
         self.reader.sockets.connected_polling.on_clock(now_ns);
         now_ns
     }
@@ -315,14 +315,14 @@ impl Ports for SocketPorts {
             .set_undisturbed(undisturbed);
     }
 
-    fn receive(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+    fn receive(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
         if let Some(error) = self.trouble.failure.take() {
             self.report_failure(&error);
         }
         self.reader.receive(visit)
     }
 
-    fn receive_rest(&mut self, visit: &mut impl FnMut(u64, Incoming<'_>)) -> usize {
+    fn receive_rest(&mut self, visit: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
         self.reader.look_for_rest(visit)
     }
 
@@ -359,19 +359,19 @@ impl Ports for SocketPorts {
         Some(self.reader.sockets.wait_set.descriptor())
     }
 
-    fn before_sleep(&mut self, until_ns: Option<u64>, with_room: bool) {
+    fn before_sleep(&mut self, until_ns: Option<Instant>, with_room: bool) {
         if !self.mark.is_maker() {
             return;
         }
         // There is no word when a socket has room again: look soon.
-        let soon_ns = with_room.then(|| clock::monotonic_ns() + ROOM_NS);
+        let soon_ns = with_room.then(|| Instant(clock::monotonic_ns()) + ROOM_NS);
         let at_ns = match (until_ns, soon_ns) {
             (Some(until_ns), Some(soon_ns)) => Some(until_ns.min(soon_ns)),
             (until_ns, soon_ns) => until_ns.or(soon_ns),
         };
         self.reader.sockets.on_sleep();
         if at_ns.is_some() || self.armed {
-            self.timer.set(at_ns);
+            self.timer.set(at_ns.map(|at_ns| at_ns.0));
             self.armed = at_ns.is_some();
         }
     }

@@ -9,7 +9,7 @@ use weft_contract::{
 };
 use weft_memory::UserBuffer;
 use weft_os::{process, sleep};
-use weft_srd::{Config, Machine, PORT_COUNT};
+use weft_srd::{Config, Instant, Machine, Nanos, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
 use crate::driver::{Driver, transfer_error};
@@ -29,9 +29,9 @@ use crate::statistics::Statistics;
 const COPY_LIMIT_BYTES: usize = 16 << 10;
 /// How long a closing endpoint waits for word from remotes that it owes something. Chosen: a remote
 /// that computes for longer has our datagrams in its sockets anyway.
-const LINGER_SILENT_NS: u64 = 200_000_000;
+const LINGER_SILENT_NS: Nanos = Nanos(200_000_000);
 /// How long it tries in all.
-const LINGER_NS: u64 = 2_000_000_000;
+const LINGER_NS: Nanos = Nanos(2_000_000_000);
 
 /// The srd route of one endpoint.
 #[derive(Debug)]
@@ -62,7 +62,8 @@ fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
         fresh_contact: true,
         ..Config::default()
     };
-    config.timing.dead_after_ns = u64::try_from(settings.dead_after.as_nanos()).unwrap_or(u64::MAX);
+    let dead_after_ns = u64::try_from(settings.dead_after.as_nanos());
+    config.timing.dead_after_ns = dead_after_ns.map_or(Nanos::MAX, Nanos);
     config
 }
 
@@ -169,7 +170,7 @@ impl<P: Ports> Transport<P> {
     }
 
     #[inline]
-    fn flush(&mut self, now_ns: u64) -> usize {
+    fn flush(&mut self, now_ns: Instant) -> usize {
         if self.driver.machine.inspect().remote_count() > self.sized_count {
             self.size_new_remotes();
         }
@@ -210,7 +211,7 @@ impl<P: Ports> Transport<P> {
     }
 
     #[cold]
-    fn publish(&mut self, now_ns: u64) {
+    fn publish(&mut self, now_ns: Instant) {
         let statistics = self.statistics();
         if let Some(published) = &mut self.published {
             published.write(now_ns, self.address, &statistics, &self.driver.machine);
@@ -355,7 +356,7 @@ impl<P: Ports> Peer for Transport<P> {
             return 0;
         }
         let driver = &mut self.driver;
-        let (mut events, mut heard_ns) = (0, 0);
+        let (mut events, mut heard_ns) = (0, Instant::START);
         let count = self.ports.receive(&mut |now_ns, incoming| {
             events += driver.take(now_ns, incoming, owner);
             heard_ns = now_ns;

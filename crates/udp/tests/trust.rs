@@ -158,7 +158,9 @@ impl Hand {
             is_service: false,
             token: tag,
         };
-        self.machine.post_send(self.now_ns(), &send).unwrap();
+        self.machine
+            .post_send(weft_srd::Instant(self.now_ns()), &send)
+            .unwrap();
     }
 
     /// Everything that is to be sent and received now; `attack` sees each datagram before it
@@ -168,7 +170,8 @@ impl Hand {
         while let Ok((length, from)) = self.socket.recv_from(&mut bytes) {
             if let Ok(length) = self.protection.open(&mut bytes[..length]) {
                 let now_ns = self.now_ns();
-                self.machine.handle_datagram(now_ns, from, &bytes[..length]);
+                self.machine
+                    .handle_datagram(weft_srd::Instant(now_ns), from, &bytes[..length]);
             }
         }
         let mut arrived = 0;
@@ -176,8 +179,8 @@ impl Hand {
             arrived += usize::from(matches!(event, weft_srd::Event::Sent { .. }));
         }
         let now_ns = self.now_ns();
-        self.machine.handle_timeout(now_ns);
-        while let Some(transmit) = self.machine.poll_transmit(now_ns) {
+        self.machine.handle_timeout(weft_srd::Instant(now_ns));
+        while let Some(transmit) = self.machine.poll_transmit(weft_srd::Instant(now_ns)) {
             let mut datagram = transmit.head.as_bytes().to_vec();
             if let Some(part) = transmit.payload {
                 let all = pattern(part.token, 100_000);

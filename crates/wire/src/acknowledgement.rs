@@ -5,6 +5,7 @@
 use crate::bytes::{Head, Reader, write_at};
 use crate::malformed::{Malformed, require};
 use crate::path::Path;
+use crate::time::Instant;
 
 /// Words of a full bitmap: 1024 sequences (srd-protocol 15, part of version 1).
 pub const BITMAP_WORDS: usize = 16;
@@ -21,7 +22,7 @@ pub struct Acknowledgement {
     /// Bytes of reliable packets that arrived, duplicates not counted.
     pub received_bytes: u64,
     /// `Header::sent_ns` of the packet that is answered.
-    pub echo_sent_ns: u64,
+    pub echo_sent_ns: Instant,
     /// Its sequence, or [`NO_SEQUENCE`].
     pub echo_sequence: u64,
     /// How long it waited for this answer.
@@ -89,7 +90,7 @@ impl Acknowledgement {
         let place = head.next::<ACKNOWLEDGEMENT_BYTES>();
         write_at(place, 0, self.cumulative.to_le_bytes());
         write_at(place, 8, self.received_bytes.to_le_bytes());
-        write_at(place, 16, self.echo_sent_ns.to_le_bytes());
+        write_at(place, 16, self.echo_sent_ns.0.to_le_bytes());
         write_at(place, 24, self.hold_ns.to_le_bytes());
         let (path, penalty) = (self.echo_path.number(), self.penalty.min(127));
         let small = [path, penalty, words as u8, self.duplicate_count];
@@ -123,7 +124,7 @@ impl Acknowledgement {
             "no flow has sent that many packets",
         )?;
         let received_bytes = reader.u64("received_bytes")?;
-        let echo_sent_ns = reader.u64("echo_sent_ns")?;
+        let echo_sent_ns = Instant(reader.u64("echo_sent_ns")?);
         let hold_ns = reader.u32("hold_ns")?;
         let number = reader.u8("echo_path")?;
         let echo_path = Path::from_number(number)

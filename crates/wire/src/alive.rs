@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 
 use crate::bytes::{Head, Reader};
 use crate::malformed::{Malformed, require};
+use crate::time::Instant;
 
 /// Who lives, and since when that is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,7 +14,7 @@ pub struct Alive {
     /// The incarnation that lives.
     pub incarnation: u64,
     /// `sent_ns` of the probe that is answered.
-    pub echo_sent_ns: u64,
+    pub echo_sent_ns: Instant,
     /// The address and the first port of the endpoint that lives.
     pub home: SocketAddr,
 }
@@ -21,7 +22,7 @@ pub struct Alive {
 impl Alive {
     pub(crate) fn write(&self, head: &mut Head) {
         head.put_u64(self.incarnation);
-        head.put_u64(self.echo_sent_ns);
+        head.put_u64(self.echo_sent_ns.0);
         head.put_home(self.home);
     }
 
@@ -35,7 +36,7 @@ impl Alive {
         )?;
         Ok(Self {
             incarnation,
-            echo_sent_ns: reader.u64("echo_sent_ns of a heartbeat")?,
+            echo_sent_ns: Instant(reader.u64("echo_sent_ns of a heartbeat")?),
             home: reader.home("address of who lives")?,
         })
     }

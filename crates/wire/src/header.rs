@@ -4,6 +4,7 @@
 use crate::bytes::{Head, Reader, write_at};
 use crate::malformed::{Malformed, require};
 use crate::path::Path;
+use crate::time::Instant;
 
 /// The protocol version in the first nibble (srd-protocol 2).
 pub const VERSION: u8 = 2;
@@ -98,7 +99,7 @@ pub struct Header {
     /// Incarnation the packet is for; 0 if not known.
     pub target: u64,
     /// Time of this transmission on the sender's clock.
-    pub sent_ns: u64,
+    pub sent_ns: Instant,
     /// Number of a reliable packet; 0 for others.
     pub sequence: u64,
 }
@@ -106,7 +107,7 @@ pub struct Header {
 impl Header {
     /// Of a packet that has no sequence, to a process of which nothing is known but its
     /// incarnation.
-    pub fn unreliable(path: Path, source: u64, target: u64, sent_ns: u64) -> Self {
+    pub fn unreliable(path: Path, source: u64, target: u64, sent_ns: Instant) -> Self {
         Self {
             path,
             acknowledge_now: false,
@@ -156,7 +157,7 @@ impl Header {
         write_at(place, 8, self.source.to_le_bytes());
         write_at(place, 16, self.target.to_le_bytes());
         write_at(place, 24, [0; 8]);
-        write_at(place, 32, self.sent_ns.to_le_bytes());
+        write_at(place, 32, self.sent_ns.0.to_le_bytes());
         write_at(place, 40, self.sequence.to_le_bytes());
     }
 
@@ -194,7 +195,7 @@ impl Header {
         require(source != 0, "source incarnation", 0, "it is never 0")?;
         let target = reader.u64("target incarnation")?;
         reader.take::<8>("keyed tag")?;
-        let sent_ns = reader.u64("sent_ns")?;
+        let sent_ns = Instant(reader.u64("sent_ns")?);
         let sequence = reader.u64("sequence")?;
         require(
             kind.is_reliable() || sequence == 0,

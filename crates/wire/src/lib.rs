@@ -18,8 +18,8 @@
 //! - [`message`]: what three kinds say about a user's message
 //! - [`eager`], [`segment`], [`offer`], [`accept`], [`data`], [`receipt`], [`refusal`], [`stale`],
 //!   [`greeting`], [`alive`]: one body each
-//!   (a lone acknowledgement has none, a probe zeros)
-//! - [`packet`]: all of it together
+//!   (a packet that only acknowledges has none, a probe zeros)
+//! - [`packet`]: all of it together; [`time`]: points in time and spans
 #![forbid(unsafe_code)]
 
 pub mod accept;
@@ -41,6 +41,7 @@ pub mod receipt;
 pub mod refusal;
 pub mod segment;
 pub mod stale;
+pub mod time;
 
 pub use accept::Accept;
 pub use acknowledgement::{Acknowledgement, BITMAP_WORDS};

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use crate::bytes::{Head, Reader};
 use crate::header::HEADER_BYTES;
 use crate::malformed::{Malformed, require};
+use crate::time::Instant;
 
 /// A whole stale packet without sections: what is shorter is not answered with one (srd-protocol
 /// 14.3).
@@ -18,7 +19,7 @@ pub struct Stale {
     /// As the packet that is answered named it.
     pub incarnation: u64,
     /// `sent_ns` of the packet that is answered; 0 where none is.
-    pub echo_sent_ns: u64,
+    pub echo_sent_ns: Instant,
     /// The address and the first port of who answers.
     pub home: SocketAddr,
 }
@@ -26,7 +27,7 @@ pub struct Stale {
 impl Stale {
     pub(crate) fn write(&self, head: &mut Head) {
         head.put_u64(self.incarnation);
-        head.put_u64(self.echo_sent_ns);
+        head.put_u64(self.echo_sent_ns.0);
         head.put_home(self.home);
     }
 
@@ -40,7 +41,7 @@ impl Stale {
         )?;
         Ok(Self {
             incarnation,
-            echo_sent_ns: reader.u64("echo_sent_ns of the stale packet")?,
+            echo_sent_ns: Instant(reader.u64("echo_sent_ns of the stale packet")?),
             home: reader.home("address of the stale packet")?,
         })
     }

@@ -4,6 +4,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use proptest::prelude::*;
+use weft_wire::time::Instant;
 use weft_wire::*;
 
 fn message(length: u64) -> impl Strategy<Value = Message> {
@@ -45,7 +46,7 @@ fn header() -> impl Strategy<Value = Header> {
         context: numbers.0,
         source: numbers.1,
         target: numbers.2,
-        sent_ns: numbers.3,
+        sent_ns: Instant(numbers.3),
         sequence: numbers.4,
     })
 }
@@ -109,7 +110,7 @@ fn acknowledgement() -> impl Strategy<Value = Acknowledgement> {
             Acknowledgement {
                 cumulative: numbers.0,
                 received_bytes: numbers.1,
-                echo_sent_ns: numbers.2,
+                echo_sent_ns: Instant(numbers.2),
                 echo_sequence: numbers.3,
                 hold_ns: numbers.4,
                 echo_path: small.0,
@@ -177,13 +178,13 @@ fn body_and_payload() -> impl Strategy<Value = (Body, Vec<u8>)> {
             (1..=u64::MAX, any::<u64>(), home()).prop_map(|(incarnation, echo_sent_ns, home)| {
                 Body::Stale(Stale {
                     incarnation,
-                    echo_sent_ns,
+                    echo_sent_ns: Instant(echo_sent_ns),
                     home,
                 })
             }),
             (any::<u64>(), any::<u64>(), home()).prop_map(|(echo_sent_ns, cookie, home)| {
                 Body::Greeting(Greeting {
-                    echo_sent_ns,
+                    echo_sent_ns: Instant(echo_sent_ns),
                     cookie,
                     home,
                 })
@@ -191,7 +192,7 @@ fn body_and_payload() -> impl Strategy<Value = (Body, Vec<u8>)> {
             (1..=u64::MAX, any::<u64>(), home()).prop_map(|(incarnation, echo_sent_ns, home)| {
                 Body::Alive(Alive {
                     incarnation,
-                    echo_sent_ns,
+                    echo_sent_ns: Instant(echo_sent_ns),
                     home,
                 })
             }),
@@ -311,7 +312,7 @@ fn with_addresses(addresses: PortAddresses) -> Packet<'static> {
             context: 1,
             source: 1,
             target: 1,
-            sent_ns: 1,
+            sent_ns: Instant(1),
             sequence: 1,
         },
         hello: Some(Hello {
@@ -329,7 +330,7 @@ fn with_addresses(addresses: PortAddresses) -> Packet<'static> {
         acknowledgement: Some(Acknowledgement {
             cumulative: 0,
             received_bytes: 0,
-            echo_sent_ns: 0,
+            echo_sent_ns: Instant::START,
             echo_sequence: 0,
             hold_ns: 0,
             echo_path: Path::from_ports(0, 0),

@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use weft_srd::{Arrival, Config, Event, Machine, Offer, Origin, PostError, Send, Statistics};
+use weft_srd::{
+    Arrival, Config, Event, Instant, Machine, Nanos, Offer, Origin, PostError, Send, Statistics,
+};
 
 use crate::fabric::{Content, Packet};
 use crate::hash::FiveTuple;
@@ -126,7 +128,7 @@ impl Host {
     /// When to call [`Host::on_timeout`].
     pub fn deadline_ns(&self) -> u64 {
         match self {
-            Self::Srd(host) => host.machine.poll_timeout().unwrap_or(u64::MAX),
+            Self::Srd(host) => host.machine.poll_timeout().unwrap_or(Instant::NEVER).0,
             Self::Tcp(host) => host
                 .sources
                 .iter()
@@ -140,7 +142,7 @@ impl Host {
     pub fn on_timeout(&mut self, desk: &mut Desk) {
         match self {
             Self::Srd(host) => {
-                host.machine.handle_timeout(desk.now_ns);
+                host.machine.handle_timeout(Instant(desk.now_ns));
                 host.drain(desk);
             }
             Self::Tcp(host) => {
@@ -233,7 +235,7 @@ impl SrdHost {
                 is_service: false,
                 token: u64::from(index),
             };
-            match self.machine.post_send(desk.now_ns, &send) {
+            match self.machine.post_send(Instant(desk.now_ns), &send) {
                 Err(PostError::Busy) => return,
                 Ok(()) | Err(_) => self.waiting.pop_front(),
             };
@@ -255,10 +257,10 @@ impl SrdHost {
         let from = SocketAddr::new(ip(packet.source), packet.source_port);
         let origin = Origin {
             from,
-            waited_ns: desk.waited_ns,
+            waited_ns: Nanos(desk.waited_ns),
         };
         let machine = &mut self.machine;
-        match machine.handle_datagram(desk.now_ns, origin, datagram) {
+        match machine.handle_datagram(Instant(desk.now_ns), origin, datagram) {
             Arrival::Nothing => {}
             Arrival::Message {
                 message, payload, ..
@@ -301,9 +303,12 @@ impl SrdHost {
                         message_id: message.id,
                     };
                     let landing = message.tag.unwrap_or(0);
-                    let accepted =
-                        self.machine
-                            .accept(desk.now_ns, offer, landing, message.length_bytes);
+                    let accepted = self.machine.accept(
+                        Instant(desk.now_ns),
+                        offer,
+                        landing,
+                        message.length_bytes,
+                    );
                     assert_eq!(accepted, Ok(()), "64 messages of a remote have 64 landings");
                 }
                 Event::Landed { landing } => desk.finish(landing as u32),
@@ -315,7 +320,7 @@ impl SrdHost {
     }
 
     fn poll(&mut self, desk: &mut Desk) -> Option<Departure> {
-        let transmit = self.machine.poll_transmit(desk.now_ns)?;
+        let transmit = self.machine.poll_transmit(Instant(desk.now_ns))?;
         let tuple = FiveTuple {
             source: self.host,
             target: host_of(transmit.to.ip()),

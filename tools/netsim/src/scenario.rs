@@ -4,8 +4,8 @@
 use std::time::Instant;
 
 use serde::Serialize;
-use weft_srd::Config;
 use weft_srd::random::Random;
+use weft_srd::{Config, Nanos};
 
 use crate::fabric::Fabric;
 use crate::host::{Desk, Host, Progress, SrdHost, TCP_HEADER_BYTES, TcpHost};
@@ -148,7 +148,7 @@ fn config(options: &Options, paths: u8) -> Config {
     config.pace.initial_cwnd_bytes = (product * 3).max(least);
     config.pace.cwnd_limit_bytes = (product * 3).max(least);
     config.pace.credit_pool_bytes = (product * 4).max(64 << 10);
-    config.pace.target_floor_ns = 5_000;
+    config.pace.target_floor_ns = Nanos(5_000);
     config
 }
 

@@ -3,7 +3,7 @@
 //! with every answer that this brings. Nothing of it changes an established flow (srd-protocol
 //! 14.7, 14.9). All hosts have the same first port here, which is what such an attack needs.
 
-use weft_srd::{Config, Failure, Origin};
+use weft_srd::{Config, Failure, Instant, Nanos, Origin};
 use weft_wire::{Alive, Body, Header, Packet, Path};
 
 use crate::links::sealed;
@@ -33,7 +33,7 @@ fn play_all(world: &mut World, hosts: usize) {
             for one in &tape {
                 let origin = Origin {
                     from: address(from),
-                    waited_ns: 0,
+                    waited_ns: Nanos::ZERO,
                 };
                 world.deliver(to, origin, &one.bytes);
                 world.run_for(US);
@@ -114,7 +114,7 @@ fn what_is_played_back_on_its_path_is_not_answered() {
     for one in tape.iter().filter(|one| one.to == 1) {
         let origin = Origin {
             from: one.from,
-            waited_ns: 0,
+            waited_ns: Nanos::ZERO,
         };
         world.deliver(1, origin, &one.bytes);
         world.run_for(MS);
@@ -136,14 +136,14 @@ fn alive(world: &World, asked_ns: u64) -> Vec<u8> {
             context: 0,
             source: 4711,
             target: world.hosts[0].machine.inspect().incarnation(),
-            sent_ns: 1,
+            sent_ns: Instant(1),
             sequence: 0,
         },
         hello: None,
         acknowledgement: None,
         body: Body::Alive(Alive {
             incarnation: world.hosts[1].machine.inspect().incarnation(),
-            echo_sent_ns: asked_ns,
+            echo_sent_ns: Instant(asked_ns),
             home: address(1),
         }),
         payload: &[],
@@ -156,7 +156,7 @@ fn alive(world: &World, asked_ns: u64) -> Vec<u8> {
 fn tell_alive(world: &mut World, bytes: &[u8]) {
     let origin = Origin {
         from: address(1),
-        waited_ns: 0,
+        waited_ns: Nanos::ZERO,
     };
     world.deliver(0, origin, bytes);
 }
@@ -204,7 +204,10 @@ fn what_a_host_is_said_to_refuse_ends_no_flow_of_a_process_that_answers() {
     let remote = world.remote(0, 1);
     for _ in 0..100 {
         let now = world.now;
-        world.hosts[0].machine.at(remote).handle_refused(now);
+        world.hosts[0]
+            .machine
+            .at(remote)
+            .handle_refused(Instant(now));
         world.run_for(50 * MS);
         let answer = alive(&world, world.now - 10 * MS);
         tell_alive(&mut world, &answer);
@@ -223,14 +226,20 @@ fn who_was_away_judges_what_a_host_refuses_only_after_what_has_arrived() {
     let remote = world.remote(0, 1);
     for _ in 0..20 {
         let now = world.now;
-        world.hosts[0].machine.at(remote).handle_refused(now);
+        world.hosts[0]
+            .machine
+            .at(remote)
+            .handle_refused(Instant(now));
         world.run_for(MS);
         let asked = world.now;
         // The process waits for a processor.
         world.now += 700 * MS;
         let now = world.now;
         for _ in 0..3 {
-            world.hosts[0].machine.at(remote).handle_refused(now);
+            world.hosts[0]
+                .machine
+                .at(remote)
+                .handle_refused(Instant(now));
         }
         let answer = alive(&world, asked);
         tell_alive(&mut world, &answer);
@@ -250,7 +259,10 @@ fn a_lost_heartbeat_and_forged_complaints_end_no_flow() {
     for round in 0..300 {
         let now = world.now;
         for _ in 0..5 {
-            world.hosts[0].machine.at(remote).handle_refused(now);
+            world.hosts[0]
+                .machine
+                .at(remote)
+                .handle_refused(Instant(now));
         }
         world.run_for(10 * MS);
         // Every second answer within a tenth of a second is lost.

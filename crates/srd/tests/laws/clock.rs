@@ -2,6 +2,7 @@
 //! Time that jumps, stands still, or passes while a host does something else.
 
 use crate::pair::{MS, SECOND, US, World, seeds};
+use weft_srd::Nanos;
 
 /// Time-outs leave past the pace. At a long round trip and a small window each of them delays what
 /// follows by half of a second, but not all of them together.
@@ -44,7 +45,7 @@ fn what_a_remote_was_away_for_is_no_round_trip_however_long_it_was() {
             world.run_until_quiet(100 * MS);
             let remote = world.remote(0, 1);
             let condition = world.hosts[0].machine.inspect().condition(remote).unwrap();
-            assert!(condition.srtt_ns < MS, "{away_ns}, {condition:?}");
+            assert!(condition.srtt_ns < Nanos(MS), "{away_ns}, {condition:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! First contact, restarts, rests.
 
-use weft_srd::{Failure, PostError};
+use weft_srd::{Failure, Instant, PostError};
 
 use crate::pair::{MS, Policy, SECOND, US, World, seeds};
 
@@ -50,11 +50,11 @@ fn datagrams_are_as_large_as_both_hosts_carry_to_each_other() {
         world.hosts[0]
             .machine
             .at(first)
-            .set_datagram_bytes(0, there, true);
+            .set_datagram_bytes(Instant::START, there, true);
         world.hosts[1]
             .machine
             .at(second)
-            .set_datagram_bytes(0, back, true);
+            .set_datagram_bytes(Instant::START, back, true);
         world.datagram_limit_bytes = most;
         world.post(0, 1, 1, 100);
         world.run_until_quiet(10 * MS);
@@ -267,13 +267,13 @@ fn what_is_said_of_a_message_of_a_gone_process_reaches_no_other() {
         assert_eq!((first.message.id, second.message.id), (0, 0));
         let now = world.now;
         let machine = &mut world.hosts[1].machine;
-        let refused = machine.receipt(now, first.offer());
+        let refused = machine.receipt(Instant(now), first.offer());
         assert_eq!(refused, Err(PostError::Unknown));
         world.run_for(MS);
         assert_eq!(world.hosts[0].sent, [], "nobody has received it");
         let now = world.now;
         let machine = &mut world.hosts[1].machine;
-        machine.receipt(now, second.offer()).unwrap();
+        machine.receipt(Instant(now), second.offer()).unwrap();
         world.run_until_quiet(10 * MS);
         assert_eq!(world.hosts[0].sent, [2]);
     }
@@ -292,7 +292,7 @@ fn an_offer_of_a_gone_process_is_void_though_the_next_one_offers_too() {
     assert_eq!(offers.len(), 2);
     let now = world.now;
     let machine = &mut world.hosts[1].machine;
-    let refused = machine.accept(now, offers[0].0, 7, 300_000);
+    let refused = machine.accept(Instant(now), offers[0].0, 7, 300_000);
     assert_eq!(refused, Err(PostError::Unknown));
     let (offer, message) = offers[1];
     world.accept(1, offer, message, message.length_bytes);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages of all forms arrive once, whole and in order, in fair weather and in storms.
 
-use weft_srd::Failure;
+use weft_srd::{Failure, Instant};
 use weft_wire::Reason;
 
 use crate::pair::{MS, Policy, SECOND, US, Weather, World, config, seeds};
@@ -187,7 +187,7 @@ fn a_message_that_wants_a_receipt_is_complete_when_the_receipt_comes() {
     let got = world.hosts[1].got[0].clone();
     let now = world.now;
     let machine = &mut world.hosts[1].machine;
-    machine.receipt(now, got.offer()).unwrap();
+    machine.receipt(Instant(now), got.offer()).unwrap();
     world.run_until_quiet(5 * MS);
     assert_eq!(world.hosts[0].sent, [9]);
 }
@@ -280,7 +280,10 @@ fn what_the_owner_keeps_unread_closes_the_window_until_it_is_read() {
     world.post(0, 1, 0, 1000);
     world.run_for(MS);
     let now = world.now;
-    world.hosts[1].machine.at(from).set_unread(now, 1 << 20);
+    world.hosts[1]
+        .machine
+        .at(from)
+        .set_unread(Instant(now), 1 << 20);
     for token in 1..60 {
         world.post(0, 1, token, 30_000);
     }
@@ -288,7 +291,7 @@ fn what_the_owner_keeps_unread_closes_the_window_until_it_is_read() {
     let held = world.hosts[1].got.len();
     assert!(held < 15, "{held} messages came past a closed window");
     let now = world.now;
-    world.hosts[1].machine.at(from).set_unread(now, 0);
+    world.hosts[1].machine.at(from).set_unread(Instant(now), 0);
     world.run_until_quiet(500 * MS);
     assert_eq!(world.hosts[1].got.len(), 60);
 }

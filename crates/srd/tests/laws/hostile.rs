@@ -3,7 +3,7 @@
 //! change nothing.
 
 use proptest::prelude::*;
-use weft_srd::Machine;
+use weft_srd::{Instant, Machine};
 use weft_wire::{Body, Head, Packet};
 
 use crate::pair::{MS, SECOND, US, World, address, config};
@@ -11,9 +11,9 @@ use crate::pair::{MS, SECOND, US, World, address, config};
 /// Keeps one datagram that host 1 sends to host 0, by kind.
 fn datagram_of(world: &mut World, wanted: impl Fn(&Packet<'_>) -> bool) -> Vec<u8> {
     let now = world.now;
-    world.hosts[1].machine.handle_timeout(now);
+    world.hosts[1].machine.handle_timeout(Instant(now));
     for _ in 0..1000 {
-        if let Some(transmit) = world.hosts[1].machine.poll_transmit(now) {
+        if let Some(transmit) = world.hosts[1].machine.poll_transmit(Instant(now)) {
             let payload = vec![
                 0;
                 transmit
@@ -48,19 +48,19 @@ fn acknowledgements_of_what_was_never_sent_are_dropped() {
     let lies: [fn(&mut Packet<'_>); 4] = [
         |packet| packet.acknowledgement.as_mut().unwrap().cumulative = 2,
         |packet| packet.acknowledgement.as_mut().unwrap().bitmap[0] = 4,
-        |packet| packet.acknowledgement.as_mut().unwrap().echo_sent_ns = u64::MAX / 2,
+        |packet| packet.acknowledgement.as_mut().unwrap().echo_sent_ns = Instant(u64::MAX / 2),
         |packet| packet.acknowledgement.as_mut().unwrap().received_bytes = 1 << 40,
     ];
     let machine = &mut world.hosts[0].machine;
     for (index, lie) in lies.into_iter().enumerate() {
-        machine.handle_datagram(now, address(1), &changed(&honest, lie));
+        machine.handle_datagram(Instant(now), address(1), &changed(&honest, lie));
         assert_eq!(
             machine.inspect().statistics().violation_count,
             index as u64 + 1
         );
         assert_eq!(machine.poll_event(), None, "lie {index}");
     }
-    machine.handle_datagram(now, address(1), &honest);
+    machine.handle_datagram(Instant(now), address(1), &honest);
     assert!(machine.poll_event().is_some());
 }
 
@@ -74,13 +74,13 @@ fn an_echo_from_the_beginning_of_time_is_borne() {
         let honest = datagram_of(&mut world, |packet| packet.acknowledgement.is_some());
         let lie = changed(&honest, |packet| {
             let section = packet.acknowledgement.as_mut().unwrap();
-            (section.echo_sent_ns, section.hold_ns) = (token + 1, 0);
+            (section.echo_sent_ns, section.hold_ns) = (Instant(token + 1), 0);
         });
         let now = world.now;
         world.hosts[0]
             .machine
-            .handle_datagram(now, address(1), &lie);
-        world.hosts[0].machine.handle_timeout(now + SECOND);
+            .handle_datagram(Instant(now), address(1), &lie);
+        world.hosts[0].machine.handle_timeout(Instant(now + SECOND));
         world.hosts[0].machine.inspect().check_invariants();
     }
 }
@@ -112,7 +112,7 @@ fn accepts_of_messages_that_were_not_offered_are_dropped() {
     });
     let machine = &mut world.hosts[0].machine;
     for (index, bytes) in [accept, data, far].iter().enumerate() {
-        machine.handle_datagram(now, address(1), bytes);
+        machine.handle_datagram(Instant(now), address(1), bytes);
         assert_eq!(
             machine.inspect().statistics().violation_count,
             index as u64 + 1
@@ -121,7 +121,7 @@ fn accepts_of_messages_that_were_not_offered_are_dropped() {
     }
     // What was dropped was not acknowledged either: the honest packet of the same sequence is
     // fresh.
-    let arrival = machine.handle_datagram(now, address(1), &eager);
+    let arrival = machine.handle_datagram(Instant(now), address(1), &eager);
     assert!(matches!(arrival, weft_srd::Arrival::Message { .. }));
 }
 
@@ -133,12 +133,12 @@ fn an_answer_to_a_stranger_is_no_longer_than_what_it_sent() {
     let foreign = changed(&first, |packet| packet.header.target = 5);
     let now = world.now;
     let machine = &mut world.hosts[0].machine;
-    machine.handle_datagram(now, address(1), &foreign);
-    let answer = machine.poll_transmit(now).unwrap();
+    machine.handle_datagram(Instant(now), address(1), &foreign);
+    let answer = machine.poll_transmit(Instant(now)).unwrap();
     assert!(answer.length_bytes() < foreign.len());
-    machine.handle_datagram(now + MS, address(1), &foreign);
+    machine.handle_datagram(Instant(now + MS), address(1), &foreign);
     assert_eq!(
-        machine.poll_transmit(now + MS),
+        machine.poll_transmit(Instant(now + MS)),
         None,
         "one answer per 10 ms"
     );
@@ -152,7 +152,7 @@ fn sequences_far_ahead_are_dropped() {
     let now = world.now;
     let far = changed(&first, |packet| packet.header.sequence = 1024);
     let machine = &mut world.hosts[0].machine;
-    machine.handle_datagram(now, address(1), &far);
+    machine.handle_datagram(Instant(now), address(1), &far);
     assert_eq!(machine.inspect().statistics().dropped_count, 1);
 }
 
@@ -179,11 +179,11 @@ proptest! {
             for host in machines {
                 let machine: &mut Machine = &mut world.hosts[host].machine;
                 while machine.poll_event().is_some() {}
-                machine.handle_timeout(now);
-                if let Some(transmit) = machine.poll_transmit(now) {
+                machine.handle_timeout(Instant(now));
+                if let Some(transmit) = machine.poll_transmit(Instant(now)) {
                     let payload = vec![7; transmit.payload.map_or(0, |part| part.length_bytes as usize)];
                     let bytes = [transmit.head.as_bytes(), &payload].concat();
-                    world.hosts[1 - host].machine.handle_datagram(now + US, address(host), &bytes);
+                    world.hosts[1 - host].machine.handle_datagram(Instant(now + US), address(host), &bytes);
                     while world.hosts[1 - host].machine.poll_event().is_some() {}
                     kept.push(bytes);
                     if kept.len() > 200 {
@@ -198,13 +198,13 @@ proptest! {
             let index = at.index(bytes.len().min(200));
             bytes[index] = value;
             for host in machines {
-                world.hosts[host].machine.handle_datagram(now + 2 * US, address(1 - host), &bytes);
+                world.hosts[host].machine.handle_datagram(Instant(now + 2 * US), address(1 - host), &bytes);
                 world.hosts[host].machine.inspect().check_invariants();
             }
         }
         prop_assert!(config().check().is_ok());
         for host in machines {
-            world.hosts[host].machine.handle_timeout(now + 60 * SECOND);
+            world.hosts[host].machine.handle_timeout(Instant(now + 60 * SECOND));
             world.hosts[host].machine.inspect().check_invariants();
         }
     }

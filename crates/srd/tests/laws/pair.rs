@@ -10,7 +10,9 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddr;
 
 use weft_srd::random::Random;
-use weft_srd::{Arrival, Config, Event, Failure, Machine, Offer, Origin, Remote, Send, Transmit};
+use weft_srd::{
+    Arrival, Config, Event, Failure, Instant, Machine, Nanos, Offer, Origin, Remote, Send, Transmit,
+};
 use weft_wire::{Message, Path};
 
 pub use crate::links::{
@@ -169,7 +171,7 @@ impl World {
         };
         let now = self.time_at(from);
         let host = &mut self.hosts[from];
-        if host.machine.post_send(now, &send).is_err() {
+        if host.machine.post_send(Instant(now), &send).is_err() {
             return false;
         }
         host.payloads.insert(token, pattern(token, length));
@@ -240,7 +242,7 @@ impl World {
         }
         let now = self.time_at(to);
         let host = &mut self.hosts[to];
-        match host.machine.handle_datagram(now, origin, bytes) {
+        match host.machine.handle_datagram(Instant(now), origin, bytes) {
             Arrival::Nothing => {}
             Arrival::Message {
                 remote,
@@ -288,12 +290,12 @@ impl World {
         while let Some((remote, targets)) = self.hosts[at].machine.next_unrouted() {
             let paths = routes(&self.config.addresses, &targets);
             let machine = &mut self.hosts[at].machine;
-            machine.at(remote).set_routes(now, paths, u16::MAX);
+            machine.at(remote).set_routes(Instant(now), paths, u16::MAX);
         }
         loop {
             let machine = &mut self.hosts[at].machine;
-            let is_at_rest = machine.is_at_rest(now);
-            let Some(transmit) = machine.poll_transmit(now) else {
+            let is_at_rest = machine.is_at_rest(Instant(now));
+            let Some(transmit) = machine.poll_transmit(Instant(now)) else {
                 break;
             };
             assert!(!is_at_rest, "something leaves a machine at rest");
@@ -301,7 +303,7 @@ impl World {
         }
         if self.lag_known && at == 0 {
             let machine = &mut self.hosts[at].machine;
-            machine.handle_sent(now, now + self.lag_ns);
+            machine.handle_sent(Instant(now), Instant(now + self.lag_ns));
         }
         self.hosts[at].machine.inspect().check_invariants();
     }
@@ -360,7 +362,7 @@ impl World {
                 let reason = weft_wire::Reason::NoMemory;
                 let now = self.time_at(at);
                 let machine = &mut self.hosts[at].machine;
-                machine.refuse(now, offer, reason).unwrap();
+                machine.refuse(Instant(now), offer, reason).unwrap();
             }
         }
     }
@@ -384,7 +386,9 @@ impl World {
                 seen: vec![false; length as usize],
             },
         );
-        host.machine.accept(now, offer, landing, length).unwrap();
+        host.machine
+            .accept(Instant(now), offer, landing, length)
+            .unwrap();
     }
 
     /// Runs until the time, or until nothing is left to do.
@@ -427,7 +431,7 @@ impl World {
 
     fn next_time(&self) -> Option<u64> {
         let timers = self.hosts.iter().filter_map(|host| {
-            let at = host.clock.reaches(host.machine.poll_timeout()?)?;
+            let at = host.clock.reaches(host.machine.poll_timeout()?.0)?;
             Some(at.max(host.away_until))
         });
         // A datagram for a host that is away waits for it, and others must not wait behind it.
@@ -461,7 +465,14 @@ impl World {
             } else {
                 0
             };
-            self.deliver(to, Origin { from, waited_ns }, &bytes);
+            self.deliver(
+                to,
+                Origin {
+                    from,
+                    waited_ns: Nanos(waited_ns),
+                },
+                &bytes,
+            );
             // The owner drains events before the next datagram.
             while let Some(event) = self.hosts[to].machine.poll_event() {
                 self.on_event(to, event);
@@ -470,11 +481,14 @@ impl World {
         for host in 0..self.hosts.len() {
             let now = self.time_at(host);
             let host = &mut self.hosts[host];
-            let is_due = host.machine.poll_timeout().is_some_and(|at| at <= now);
+            let is_due = host
+                .machine
+                .poll_timeout()
+                .is_some_and(|at| at <= Instant(now));
             if host.away_until <= self.now && is_due {
                 // What drivers do, who read their sockets between the two.
-                if host.machine.handle_moved_timeouts(now) {
-                    host.machine.handle_timeout(now);
+                if host.machine.handle_moved_timeouts(Instant(now)) {
+                    host.machine.handle_timeout(Instant(now));
                 }
             }
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How long recovery takes, what it costs, and that silence is not mistaken for loss or death.
 
-use weft_srd::Failure;
+use weft_srd::{Failure, Instant};
 
 use crate::pair::{MS, SECOND, US, World, config};
 
@@ -81,7 +81,7 @@ fn a_dead_path_is_left_and_later_traffic_avoids_it() {
         "{condition:?}"
     );
     assert!(
-        (20 * US..200 * US).contains(&condition.srtt_ns),
+        (20 * US..200 * US).contains(&condition.srtt_ns.0),
         "{condition:?}"
     );
     let again = known.retransmitted_count - learning.retransmitted_count;
@@ -258,7 +258,10 @@ fn refused_datagrams_end_a_flow_unless_its_process_contradicts_soon() {
     let remote = world.remote(0, 1);
     for _ in 0..3 {
         let now = world.now;
-        world.hosts[0].machine.at(remote).handle_refused(now);
+        world.hosts[0]
+            .machine
+            .at(remote)
+            .handle_refused(Instant(now));
     }
     world.run_for(200 * MS);
     assert_eq!(world.hosts[0].failed, [], "anybody may have said so");

@@ -3,7 +3,7 @@
 //! cannot bring about.
 
 use weft_srd::random::Random;
-use weft_srd::{Config, Failure, Origin};
+use weft_srd::{Config, Failure, Instant, Nanos, Origin};
 use weft_wire::{Body, Packet};
 
 use crate::links::ip;
@@ -28,7 +28,7 @@ fn play(world: &mut World, to: usize, recorded: &[Recorded], from: Option<std::n
     for one in recorded {
         let origin = Origin {
             from: from.unwrap_or(one.from),
-            waited_ns: 0,
+            waited_ns: Nanos::ZERO,
         };
         world.deliver(to, origin, &one.bytes);
         world.run_for(US);
@@ -224,10 +224,10 @@ fn strangers_are_answered_with_less_than_they_sent_and_in_limited_number() {
     let now = world.now;
     let machine = &mut world.hosts[0].machine;
     for _ in 0..10_000 {
-        machine.handle_datagram(now, first.from, &first.bytes);
+        machine.handle_datagram(Instant(now), first.from, &first.bytes);
     }
     let mut answers = 0;
-    while let Some(answer) = machine.poll_transmit(now) {
+    while let Some(answer) = machine.poll_transmit(Instant(now)) {
         assert!(answer.length_bytes() < first.bytes.len());
         answers += 1;
     }
@@ -265,12 +265,12 @@ fn an_end_told_to_one_is_not_the_end_of_another() {
     }
     world.run_until_quiet(SECOND);
     // Host 0 says farewell to host 1; somebody shows that to host 2.
-    let mut gone = world.hosts[0].machine.poll_transmit(world.now);
+    let mut gone = world.hosts[0].machine.poll_transmit(Instant(world.now));
     assert_eq!(gone, None);
     let before = recorded(&world).len();
-    world.hosts[0].machine.farewell(world.now);
+    world.hosts[0].machine.farewell(Instant(world.now));
     world.run_for(MS);
-    gone = world.hosts[0].machine.poll_transmit(world.now);
+    gone = world.hosts[0].machine.poll_transmit(Instant(world.now));
     assert_eq!(gone, None);
     let tape: Vec<Recorded> = recorded(&world)[before..]
         .iter()

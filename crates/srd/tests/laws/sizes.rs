@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Datagrams as long as the network carries, found out by trying (srd-protocol 16).
 
+use weft_srd::Instant;
 use weft_wire::{Body, Packet};
 
 use crate::pair::{MS, Recorded, SECOND, World};
@@ -16,7 +17,9 @@ fn jumbo_hosts(seed: u64) -> World {
     for (at, of) in [(0, 1), (1, 0)] {
         let remote = world.remote(at, of);
         let machine = &mut world.hosts[at].machine;
-        machine.at(remote).set_datagram_bytes(0, JUMBO, false);
+        machine
+            .at(remote)
+            .set_datagram_bytes(Instant::START, JUMBO, false);
     }
     world
 }

@@ -10,7 +10,7 @@ use weft_os::clock;
 use weft_os::datagrams::ReceiveBatch;
 use weft_os::sleep::READABLE_LIMIT;
 use weft_os::udp_socket::{Complaint, UdpSocket};
-use weft_srd::{Origin, PORT_COUNT};
+use weft_srd::{Instant, Nanos, Origin, PORT_COUNT};
 
 use crate::authentication::PacketAuthentication;
 use crate::polling::{Look, STREAM_COUNT, SocketPolling};
@@ -28,8 +28,8 @@ const RECEIVE_BYTES: usize = 1 << 16;
 const REST_ROUNDS: usize = 8;
 
 /// Whoever takes what was read: the time, and what it is.
-pub(super) trait Visit: FnMut(u64, Incoming<'_>) {}
-impl<F: FnMut(u64, Incoming<'_>)> Visit for F {}
+pub(super) trait Visit: FnMut(Instant, Incoming<'_>) {}
+impl<F: FnMut(Instant, Incoming<'_>)> Visit for F {}
 
 /// The sockets, and what is known of what lies in them.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl Reader {
             total += self.renew(visit);
         }
         while let Some(complaint) = self.complaints.pop_front() {
-            visit(clock::monotonic_ns(), complaint);
+            visit(Instant(clock::monotonic_ns()), complaint);
             total += 1;
         }
         total
@@ -170,16 +170,16 @@ impl Reader {
                 return 0;
             }
         };
-        let now_ns = clock::monotonic_ns();
+        let now_ns = Instant(clock::monotonic_ns());
         let Some(from) = socket.peer().filter(|_| !datagram.is_empty()) else {
             return 0;
         };
-        let mut origin = Origin { from, waited_ns: 0 };
+        let mut origin = Origin::from(from);
         if self.sockets.connected_polling.on_found(now_ns) && self.sockets.stamps {
             let connected = self.sockets.at(PORT_COUNT);
             let arrived_ns = connected.last_arrival_realtime_ns().unwrap_or(0);
             let realtime_ns = clock::realtime_ns();
-            origin.waited_ns = self.waits.of(now_ns, realtime_ns, arrived_ns);
+            origin.waited_ns = Nanos(self.waits.of(now_ns.0, realtime_ns, arrived_ns));
         }
         let admitted = self.authentication.admit(from, datagram);
         let Some(datagram) = admitted else { return 0 };
@@ -229,7 +229,7 @@ impl Reader {
             }
             return 0;
         }
-        let now_ns = clock::monotonic_ns();
+        let now_ns = Instant(clock::monotonic_ns());
         // Of single ones the last one's time is that of all.
         let asks = is_connected && self.sockets.connected_polling.on_found(now_ns);
         let connected_ns = asks
@@ -245,7 +245,7 @@ impl Reader {
             let arrived_ns = connected_ns.unwrap_or(received.arrived_realtime_ns);
             let origin = Origin {
                 from: received.from,
-                waited_ns: self.waits.of(now_ns, realtime_ns, arrived_ns),
+                waited_ns: Nanos(self.waits.of(now_ns.0, realtime_ns, arrived_ns)),
             };
             for datagram in received.bytes.chunks(received.segment_bytes) {
                 let admitted = self.authentication.admit(origin.from, datagram);
