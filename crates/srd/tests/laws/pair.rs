@@ -10,40 +10,14 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddr;
 
 use weft_srd::random::Random;
-use weft_srd::{
-    Arrival, Config, Event, Failure, Instant, Machine, Nanos, Offer, Origin, Remote, Send, Transmit,
-};
+use weft_srd::{Arrival, Config, Event, Instant, Nanos, Offer, Origin, Remote, Send, Transmit};
 use weft_wire::{Message, Path};
 
-pub use crate::links::{
-    Clock, Got, HEARTBEAT_PORT, MS, Policy, Recorded, SECOND, US, Weather, address, config,
-    pattern, seeds,
-};
+pub use crate::host::{Host, Landing};
 use crate::links::{FIRST_PORT, config_of, is_whole, link_ip, place_of, routes, sealed};
-
-pub struct Landing {
-    slot: usize,
-    seen: Vec<bool>,
-}
-
-pub struct Host {
-    pub machine: Machine,
-    pub got: Vec<Got>,
-    pub offers: Vec<(Offer, Message)>,
-    pub sent: Vec<u64>,
-    pub failed: Vec<(u64, Failure)>,
-    pub lost: Vec<(Remote, Failure)>,
-    pub landings_failed: usize,
-    /// Messages handed out straight from their datagram.
-    pub direct_count: usize,
-    pub policy: Policy,
-    /// Takes no datagrams and no timers until then, as a process that computes.
-    pub away_until: u64,
-    pub clock: Clock,
-    landings: BTreeMap<u64, Landing>,
-    next_landing: u64,
-    payloads: BTreeMap<u64, Vec<u8>>,
-}
+pub use crate::links::{
+    Got, HEARTBEAT_PORT, MS, Policy, Recorded, SECOND, US, Weather, address, config, pattern, seeds,
+};
 
 type Flying = Reverse<(u64, u64, usize)>;
 
@@ -76,27 +50,6 @@ pub struct World {
     pub sent_per_host: Vec<u64>,
     /// Heartbeats that were asked for; nobody answers them.
     pub heartbeats: usize,
-}
-
-impl Host {
-    fn new(config: Config, incarnation: u64) -> Self {
-        Self {
-            machine: Machine::new(config, incarnation).unwrap(),
-            got: Vec::new(),
-            offers: Vec::new(),
-            sent: Vec::new(),
-            failed: Vec::new(),
-            lost: Vec::new(),
-            landings_failed: 0,
-            direct_count: 0,
-            policy: Policy::Accept,
-            away_until: 0,
-            clock: Clock::default(),
-            landings: BTreeMap::new(),
-            next_landing: 0,
-            payloads: BTreeMap::new(),
-        }
-    }
 }
 
 impl World {
