@@ -183,7 +183,8 @@ proptest! {
                 if let Some(transmit) = machine.poll_transmit(Instant(now)) {
                     let payload = vec![7; transmit.payload.map_or(0, |part| part.length_bytes as usize)];
                     let bytes = [transmit.head.as_bytes(), &payload].concat();
-                    world.hosts[1 - host].machine.handle_datagram(Instant(now + US), address(host), &bytes);
+                    let machine = &mut world.hosts[1 - host].machine;
+                    machine.handle_datagram(Instant(now + US), address(host), &bytes);
                     while world.hosts[1 - host].machine.poll_event().is_some() {}
                     kept.push(bytes);
                     if kept.len() > 200 {
@@ -198,7 +199,8 @@ proptest! {
             let index = at.index(bytes.len().min(200));
             bytes[index] = value;
             for host in machines {
-                world.hosts[host].machine.handle_datagram(Instant(now + 2 * US), address(1 - host), &bytes);
+                let machine = &mut world.hosts[host].machine;
+                machine.handle_datagram(Instant(now + 2 * US), address(1 - host), &bytes);
                 world.hosts[host].machine.inspect().check_invariants();
             }
         }
