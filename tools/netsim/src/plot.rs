@@ -3,25 +3,17 @@
 //! streams, how fast they go over time. Called by report and stream, and by lib to see first
 //! whether the file can be written.
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::path::Path;
 
 use clap::ValueEnum;
-use plotters::coord::CoordTranslate;
-use plotters::prelude::*;
+use weft_chart::axis::Scale;
+use weft_chart::draw::alone;
+use weft_chart::figure::{Axis, Figure, Point, Role, Series};
 
 use crate::options::{Options, Scenario};
 use crate::scenario::{Report, Row};
 use crate::stream::{Seen, Stream, WARM_NS};
-
-/// Pixels (chosen: fits a page beside text).
-const SIZE: (u32, u32) = (720, 420);
-const COLOURS: [RGBColor; 4] = [
-    RGBColor(200, 60, 20),
-    RGBColor(30, 90, 160),
-    RGBColor(110, 110, 110),
-    RGBColor(170, 170, 170),
-];
 
 /// A stream's speed is that over so many nanoseconds (chosen: some dozen messages).
 const SLICE_NS: u64 = 10_000_000;
@@ -50,126 +42,78 @@ pub fn check(path: &Path) -> Result<(), String> {
 /// # Errors
 /// A sentence, when the file cannot be written.
 pub fn draw_streams(path: &Path, options: &Options, seen: &[Seen]) -> Result<(), String> {
-    draw_all_streams(path, options, seen)
-        .map_err(|error| format!("cannot draw {}: {error}", path.display()))
-}
-
-fn draw_all_streams(
-    path: &Path,
-    options: &Options,
-    seen: &[Seen],
-) -> Result<(), Box<dyn std::error::Error>> {
-    let root = SVGBackend::new(path, SIZE).into_drawing_area();
-    root.fill(&WHITE)?;
-    let curves: Vec<_> = seen.iter().map(|seen| seen.rates(SLICE_NS)).collect();
-    let all = || curves.iter().flatten();
+    let curves = seen
+        .iter()
+        .map(|seen| (seen.name(), seen.rates(SLICE_NS)))
+        .collect::<Vec<_>>();
+    let all = || curves.iter().flat_map(|(_, curve)| curve);
     let latest_ms = all().map(|point| point.0).fold(1.0, f64::max);
-    let most = all().map(|point| point.1).fold(1.0, f64::max) * 1.2;
+    let most = all().map(|point| point.1).fold(1.0, f64::max);
+    let fault_ms = if options.scenario == Scenario::SlowPath {
+        [0.0, latest_ms]
+    } else {
+        let begin_ns = WARM_NS;
+        [begin_ns, begin_ns + Stream::default().fault_ns].map(|at_ns| at_ns as f64 / 1e6)
+    };
+    let edges = ["fault begins", "fault ends"].into_iter().zip(fault_ms);
     let name = options.scenario.to_possible_value();
     let name = name.as_ref().map_or("", |name| name.get_name());
-    let mut chart = ChartBuilder::on(&root)
-        .caption(
-            format!(
-                "{name}: {} bytes, seed {}; grey while it lasts",
-                options.message_bytes(),
-                options.seed
-            ),
-            ("sans-serif", 15),
-        )
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d(0.0..latest_ms, 0.0..most)?;
-    let stream = Stream::default();
-    let begin_ms = if options.scenario == Scenario::SlowPath {
-        0.0
-    } else {
-        WARM_NS as f64 / 1e6
+    let mut figure = Figure {
+        id: format!("sim-{name}"),
+        title: format!(
+            "{name}: {} bytes, seed {}",
+            options.message_bytes(),
+            options.seed
+        ),
+        x: Axis::new("time", "ms", Scale::Linear),
+        y: Axis::new("speed", "MB/s", Scale::Linear),
+        series: series(curves.into_iter()),
+        ..Figure::default()
     };
-    let end_ms = if options.scenario == Scenario::SlowPath {
-        latest_ms
-    } else {
-        (WARM_NS + stream.fault_ns) as f64 / 1e6
-    };
-    chart.draw_series([Rectangle::new(
-        [(begin_ms, 0.0), (end_ms, most)],
-        BLACK.mix(0.08).filled(),
-    )])?;
-    chart
-        .configure_mesh()
-        .x_desc("time (ms)")
-        .y_desc("MB/s")
-        .light_line_style(WHITE)
-        .draw()?;
-    draw_curves(&mut chart, seen.iter().map(Seen::name).zip(curves))?;
-    root.present()?;
-    Ok(())
+    figure.series.extend(edges.map(|(name, at_ms)| Series {
+        name: name.to_owned(),
+        role: Role::Limit,
+        points: vec![Point::plain(at_ms, 0.0), Point::plain(at_ms, most)],
+    }));
+    write(path, &figure)
 }
 
-/// Draws it into a file.
+/// Draws the distribution of slowdowns into a file.
 ///
 /// # Errors
 /// A sentence, when the file cannot be written.
 pub fn draw(path: &Path, report: &Report) -> Result<(), String> {
-    draw_all(path, report).map_err(|error| format!("cannot draw {}: {error}", path.display()))
-}
-
-fn draw_all(path: &Path, report: &Report) -> Result<(), Box<dyn std::error::Error>> {
-    let root = SVGBackend::new(path, SIZE).into_drawing_area();
-    root.fill(&WHITE)?;
-    let values = || {
-        report
-            .rows
-            .iter()
-            .flat_map(|row| row.slowdowns.iter().copied())
+    let counts = report.rows.iter().map(|row| row.slowdowns.len());
+    let floor = (0.8 / counts.max().unwrap_or(1) as f64).min(0.5);
+    let curves = report.rows.iter();
+    let curves = curves.map(|row| (row.variant.clone(), curve(row, floor)));
+    let figure = Figure {
+        id: "sim".to_owned(),
+        title: caption(report),
+        x: Axis::new("slowdown against ideal", "", Scale::Logarithmic),
+        y: Axis::new("share that is slower", "", Scale::Logarithmic),
+        series: series(curves),
+        ..Figure::default()
     };
-    let most = values().fold(2.0, f64::max) * 1.2;
-    let least = values().fold(1.0, f64::min).max(0.01);
-    let share = report
-        .rows
-        .iter()
-        .map(|row| row.slowdowns.len())
-        .max()
-        .unwrap_or(1);
-    let floor = (0.8 / share as f64).min(0.5);
-    let mut chart = ChartBuilder::on(&root)
-        .caption(caption(report), ("sans-serif", 15))
-        .margin(12)
-        .x_label_area_size(40)
-        .y_label_area_size(60)
-        .build_cartesian_2d((least..most).log_scale(), (floor..1.0).log_scale())?;
-    chart
-        .configure_mesh()
-        .x_desc("slowdown against ideal")
-        .y_desc("share that is slower")
-        .light_line_style(WHITE)
-        .draw()?;
-    let rows = report.rows.iter();
-    draw_curves(
-        &mut chart,
-        rows.map(|row| (row.variant.clone(), curve(row, floor))),
-    )?;
-    root.present()?;
-    Ok(())
+    write(path, &figure)
 }
 
-/// Draws curves, each in a colour of its own, and the box that names them.
-fn draw_curves<'a, 'p: 'a, T: CoordTranslate<From = (f64, f64)>>(
-    chart: &mut ChartContext<'a, SVGBackend<'p>, T>,
-    curves: impl Iterator<Item = (String, Vec<(f64, f64)>)>,
-) -> Result<(), Box<dyn std::error::Error>> {
-    for ((name, curve), colour) in curves.zip(COLOURS.iter().cycle()) {
-        chart
-            .draw_series(LineSeries::new(curve, colour.stroke_width(2)))?
-            .label(name)
-            .legend(move |(x, y)| PathElement::new([(x, y), (x + 16, y)], colour.stroke_width(2)));
-    }
-    chart
-        .configure_series_labels()
-        .background_style(WHITE)
-        .border_style(BLACK.mix(0.3))
-        .draw()?;
-    Ok(())
+/// The first curve is Weft's; it is compared with the others.
+fn series(curves: impl Iterator<Item = (String, Vec<(f64, f64)>)>) -> Vec<Series> {
+    let roles = std::iter::once(Role::Ours).chain(std::iter::repeat(Role::Peer));
+    curves
+        .zip(roles)
+        .map(|((name, curve), role)| Series {
+            name,
+            role,
+            points: curve.iter().map(|(x, y)| Point::plain(*x, *y)).collect(),
+        })
+        .collect()
+}
+
+fn write(path: &Path, figure: &Figure) -> Result<(), String> {
+    fs::write(path, alone(figure))
+        .map_err(|error| format!("cannot draw {}: {error}", path.display()))
 }
 
 fn caption(report: &Report) -> String {
