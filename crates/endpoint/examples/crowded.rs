@@ -32,17 +32,23 @@ fn open() -> Side {
         address: Some(([127, 0, 0, 1], 0).into()),
         ..EndpointSettings::default()
     };
-    let endpoint = domain.open_endpoint(settings);
-    let vector = domain.open_vector(VectorKind::Table);
-    let queue = domain.open_queue(QueueSettings::default());
+    let endpoint = domain.endpoints().open(settings);
+    let vector = domain.vectors().open(VectorKind::Table);
+    let queue = domain.queues().open(QueueSettings::default());
     let binding = QueueBinding {
         transmit: true,
         receive: true,
         selective: false,
     };
-    domain.bind_vector(endpoint, vector).expect("vector");
-    domain.bind_queue(endpoint, queue, binding).expect("queue");
-    domain.enable(endpoint).expect("enable");
+    domain
+        .endpoints()
+        .bind_vector(endpoint, vector)
+        .expect("vector");
+    domain
+        .endpoints()
+        .bind_queue(endpoint, queue, binding)
+        .expect("queue");
+    domain.endpoints().enable(endpoint).expect("enable");
     Side {
         domain,
         endpoint,
@@ -61,10 +67,12 @@ impl Side {
         };
         while self
             .domain
-            .inject(self.endpoint, FiAddr(0), &inject, &self.buffer)
+            .endpoint(self.endpoint)
+            .unwrap()
+            .inject(FiAddr(0), &inject, &self.buffer)
             .is_err()
         {
-            let _ = self.domain.progress(self.endpoint);
+            let _ = self.domain.endpoint(self.endpoint).unwrap().progress();
         }
     }
 
@@ -78,12 +86,14 @@ impl Side {
             context: 0,
         };
         self.domain
-            .receive(self.endpoint, &receive, self.buffer.clone())
+            .endpoint(self.endpoint)
+            .unwrap()
+            .receive(&receive, || self.buffer.clone())
             .expect("receive");
     }
 
     fn wait(&mut self) {
-        while self.domain.read_queue(self.queue, 1, |_| ()).is_err() {}
+        while self.domain.queues().read(self.queue, 1, |_| ()).is_err() {}
     }
 
     /// One way, in ns, over many trips.
@@ -161,13 +171,15 @@ fn main() {
     );
     let (mut near, mut far) = (open(), open());
     let (of_near, of_far) = (
-        near.domain.local_address(near.endpoint),
-        far.domain.local_address(far.endpoint),
+        near.domain.endpoints().local_address(near.endpoint),
+        far.domain.endpoints().local_address(far.endpoint),
     );
     near.domain
+        .vectors()
         .insert(near.vector, of_far.expect("address"))
         .expect("insert");
     far.domain
+        .vectors()
         .insert(far.vector, of_near.expect("address"))
         .expect("insert");
     let turns = Arc::new(Barrier::new(2));

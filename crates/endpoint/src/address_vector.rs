@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! An address vector: the user's numbers for addresses. Serves both FI_AV_TABLE and FI_AV_MAP. fi_av(3).
+//! An address vector: the user's numbers for addresses. Serves both FI_AV_TABLE and FI_AV_MAP.
+//! fi_av(3).
 //!
 //! Changed through the domain, which tells every endpoint bound to it (remotes.rs keeps what sends
 //! look up).
@@ -16,7 +17,8 @@ use crate::settings::VectorKind;
 pub(crate) struct AddressVector {
     kind: VectorKind,
     slots: Vec<Option<SocketAddr>>,
-    /// Places below `slots.len()` that are empty; the lowest is filled first (fi_av(3), FI_AV_TABLE).
+    /// Places below `slots.len()` that are empty; the lowest is filled first (fi_av(3),
+    /// FI_AV_TABLE).
     free: BinaryHeap<Reverse<u32>>,
     /// Every place of an address, lowest first.
     places: HashMap<SocketAddr, Vec<u32>>,
@@ -39,7 +41,8 @@ impl AddressVector {
         self.kind
     }
 
-    /// Puts `address` at the lowest empty place. An address that is there already gets another place.
+    /// Puts `address` at the lowest empty place. An address that is there already gets another
+    /// place.
     pub(crate) fn insert(&mut self, address: SocketAddr) -> FiAddr {
         let place = match self.free.pop() {
             Some(Reverse(place)) => {
@@ -82,7 +85,8 @@ impl AddressVector {
         self.sources.insert(address, source);
     }
 
-    /// How an address is reported: as the user said, else its lowest place, or [`FiAddr::UNSPEC`] if it has none.
+    /// How an address is reported: as the user said, else its lowest place, or [`FiAddr::UNSPEC`]
+    /// if it has none.
     pub(crate) fn reported(&self, address: &SocketAddr) -> FiAddr {
         if let Some(&source) = self.sources.get(address) {
             return source;

@@ -1,46 +1,438 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint is: a transport, and all that its callbacks change. Opened by opening.rs.
+//! An endpoint: its transport on one side, and on the other all that the transport's callbacks
+//! change. fi_endpoint(3).
+//!
+//! Called by `calls`; hands each part what it needs. `core` holds the parts; `arrivals` and
+//! `shared_arrivals` are what a transport calls back; `watches` says whose death matters.
 
 use std::net::SocketAddr;
+use std::time::{Duration, Instant};
 
-use weft_contract::{RemoteId, Route};
+use weft_contract::{Class, PostError, RemoteId, Route};
+use weft_matching::{UnexpectedId, Want};
+use weft_memory::UserBuffer;
 
-use crate::core::Core;
-use crate::foreign::Foreign;
+use crate::completion::completions::Completions;
+use crate::error::{Error, refused};
+use crate::flags;
 use crate::ids::{FiAddr, VectorId};
-use crate::settings::EndpointSettings;
+use crate::receive::delivery::PostedReceive;
+use crate::receive::receiving::{Asked, Match};
+use crate::receive::shared::SharedReceives;
+use crate::send::sending::Posting;
+use crate::settings::{EndpointSettings, Receive};
+use crate::shared_objects::SharedObjects;
 
-/// An endpoint: its transport on one side, and on the other all that the transport's callbacks
-/// change.
+mod arrivals;
+mod core;
+mod shared_arrivals;
+mod watches;
+
+use self::arrivals::Arrivals;
+use self::core::Core;
+use self::shared_arrivals::SharedArrivals;
+use self::watches::Watches;
+
+/// How long a closing endpoint waits for room without finding any, and in all. Chosen: as the srd
+/// route does.
+const LINGER_SILENT: Duration = Duration::from_millis(200);
+const LINGER: Duration = Duration::from_secs(2);
+
+/// An endpoint.
 pub(crate) struct Endpoint<P> {
     pub(crate) settings: EndpointSettings,
     pub(crate) vector: Option<VectorId>,
     /// Opened by `enable`.
-    pub(crate) local: Option<P>,
+    pub(crate) route: Option<P>,
     pub(crate) core: Core,
     /// Matches the messages, if we do not.
-    pub(crate) foreign: Option<Box<Foreign>>,
+    pub(crate) shared: Option<Box<SharedReceives>>,
+    watches: Watches,
     /// Queues that sleep on the transport.
-    pub(crate) sleepers_count: u32,
-    /// Remotes whose death the transport was asked to notice, and some that were before.
-    pub(crate) watched: Vec<RemoteId>,
-    /// Rounds of progress without an event.
-    pub(crate) idle_rounds_count: u32,
+    sleepers_count: u32,
     /// The process that opened it.
-    pub(crate) process: u32,
+    process: u32,
 }
 
 impl<P: Route> Endpoint<P> {
+    pub(crate) fn new(settings: EndpointSettings) -> Self {
+        Self {
+            settings,
+            vector: None,
+            route: None,
+            core: Core::new(settings.source),
+            shared: None,
+            watches: Watches::default(),
+            sleepers_count: 0,
+            process: std::process::id(),
+        }
+    }
+
     /// Learns what the user calls an address, and that its first name is `first`. Nothing is
     /// learned before the endpoint is enabled; enabling catches up.
     pub(crate) fn learn(&mut self, name: FiAddr, address: SocketAddr, first: FiAddr) {
-        let Some(local) = &mut self.local else { return };
+        let Some(route) = &mut self.route else { return };
         let (remote, new) = self.core.remotes.at(address);
         if new {
-            local.add_remote(remote, address);
+            route.add_remote(remote, address);
         } else {
-            local.name_again(remote);
+            route.name_again(remote);
         }
         self.core.remotes.set_name(name, remote, first);
     }
+
+    /// Has a remote watched, so that what waits for it does not wait for the dead. Fast path.
+    #[inline(always)]
+    pub(crate) fn watch(&mut self, remote: RemoteId) {
+        if self.core.remotes.start_watching(remote)
+            && let Some(route) = &mut self.route
+        {
+            self.watches.start(route, remote);
+        }
+    }
+
+    /// Counts a round of progress without an event. Fast path.
+    #[inline(always)]
+    fn count_idle_round(&mut self) {
+        if self.watches.count_idle_round() {
+            self.review_watches();
+        }
+    }
+
+    #[cold]
+    fn review_watches(&mut self) {
+        let Some(route) = &mut self.route else { return };
+        let Core {
+            remotes,
+            sending,
+            receiving,
+            one_sided,
+            ..
+        } = &mut self.core;
+        self.watches.review(route, remotes, |remote| {
+            let one_sided = one_sided.as_ref();
+            receiving.names(remote)
+                || sending.holds(remote)
+                || one_sided.is_some_and(|one_sided| one_sided.awaits(remote))
+        });
+    }
+}
+
+/// Sends.
+impl<P: Route> Endpoint<P> {
+    /// Posts a send, or queues it if its route has no room. Fast path.
+    ///
+    /// # Errors
+    /// As for [`crate::EndpointCalls::send`].
+    #[inline(always)]
+    pub(crate) fn send(
+        &mut self,
+        completions: &mut Completions,
+        to: FiAddr,
+        posting: Posting,
+        payload: &UserBuffer,
+    ) -> Result<(), Error> {
+        let core = &mut self.core;
+        let (Some(route), Some(remote)) = (&mut self.route, core.remotes.open(to)) else {
+            return self.send_behind(completions, to, Posting { ..posting }, payload);
+        };
+        let sending = &mut core.sending;
+        match sending.post(route, completions, remote, &posting, payload) {
+            Ok(()) => Ok(()),
+            Err(PostError::Busy) => {
+                self.send_later(completions, remote, Posting { ..posting }, payload)
+            }
+            Err(failed) => Err(refused(failed)),
+        }
+    }
+
+    /// Posts a send behind those that wait, or queues it, where the user's name leads straight to
+    /// no remote.
+    #[cold]
+    #[inline(never)]
+    fn send_behind(
+        &mut self,
+        completions: &mut Completions,
+        to: FiAddr,
+        posting: Posting,
+        payload: &UserBuffer,
+    ) -> Result<(), Error> {
+        if self.route.is_none() {
+            return Err(Error::BadState);
+        }
+        let remote = self.core.remotes.named(to).ok_or(Error::Invalid)?;
+        self.send_later(completions, remote, posting, payload)
+    }
+
+    /// Queues a send whose route has no room, and posts what it can by now.
+    #[cold]
+    #[inline(never)]
+    fn send_later(
+        &mut self,
+        completions: &mut Completions,
+        remote: RemoteId,
+        posting: Posting,
+        payload: &UserBuffer,
+    ) -> Result<(), Error> {
+        let route = self.route.as_mut().ok_or(Error::BadState)?;
+        let remotes = &mut self.core.remotes;
+        let sending = &mut self.core.sending;
+        sending.post_queued_to(route, remotes, completions, remote);
+        sending.queue(remotes, completions, remote, &posting, payload)?;
+        self.core.has_chores = true;
+        sending.post_queued_to(route, remotes, completions, remote);
+        self.watch(remote);
+        Ok(())
+    }
+
+    /// Posts what waits before the endpoint is closed, for a short while, since the user was told
+    /// that it is sent. Not in a child of fork(2): its parent posts the same. Slow path.
+    pub(crate) fn linger(&mut self, objects: &mut SharedObjects) {
+        let is_ours = self.process == std::process::id() && self.shared.is_none();
+        let start = Instant::now();
+        let mut moved = start;
+        let mut before = self.core.sending.queued_count();
+        while is_ours && before > 0 && start.elapsed() <= LINGER {
+            self.make_progress(objects);
+            let count = self.core.sending.queued_count();
+            if count != before {
+                moved = Instant::now();
+            } else if moved.elapsed() > LINGER_SILENT {
+                return;
+            } else {
+                std::thread::yield_now();
+            }
+            before = count;
+        }
+    }
+}
+
+/// Flags that make more of a receive than one buffer for one message.
+const SPECIAL: u64 = flags::MULTI_RECV | flags::PEEK | flags::CLAIM | flags::DISCARD;
+
+/// Receives.
+impl<P: Route> Endpoint<P> {
+    /// Posts a receive, or does what its flags say. Fast path.
+    ///
+    /// # Errors
+    /// As for [`crate::EndpointCalls::receive`].
+    #[inline(always)]
+    pub(crate) fn receive(
+        &mut self,
+        objects: &mut SharedObjects,
+        receive: &Receive,
+        buffer: impl FnOnce() -> UserBuffer,
+    ) -> Result<(), Error> {
+        let flags = receive.flags.unwrap_or(self.settings.receive_flags);
+        if flags & SPECIAL != 0 {
+            let receive = *receive;
+            return self.receive_specially(objects, &receive, flags, buffer());
+        }
+        let want = self.want(receive)?;
+        let (class, context) = (receive.class, receive.context);
+        let core = &mut self.core;
+        if core.receiving.has_unexpected(class)
+            && let Some(id) = core.receiving.find(class, want)
+        {
+            let posted = PostedReceive::whole(buffer(), context, flags);
+            self.receive_unexpected(&mut objects.completions, class, id, posted);
+        } else {
+            self.post(class, want, PostedReceive::whole(buffer(), context, flags));
+        }
+        Ok(())
+    }
+
+    /// Ends a receive with an unexpected message.
+    #[inline(never)]
+    fn receive_unexpected(
+        &mut self,
+        completions: &mut Completions,
+        class: Class,
+        id: UnexpectedId,
+        posted: PostedReceive,
+    ) {
+        if let Some(route) = &mut self.route {
+            let remotes = &self.core.remotes;
+            let receiving = &mut self.core.receiving;
+            let found = Match { class, id };
+            receiving.receive(route, remotes, completions, found, posted);
+        }
+    }
+
+    /// What a receive asks for, in matching's words. Fast path.
+    #[inline(always)]
+    fn want(&self, receive: &Receive) -> Result<Want, Error> {
+        if self.route.is_none() {
+            return Err(Error::BadState);
+        }
+        let source = if receive.source == FiAddr::UNSPEC || !self.settings.directed_receive {
+            None
+        } else {
+            let named = self.core.remotes.named(receive.source);
+            Some(named.ok_or(Error::Invalid)?)
+        };
+        Ok(Want {
+            source,
+            tag: receive.tag,
+            ignore: receive.ignore,
+        })
+    }
+
+    /// Posts a receive that no unexpected message matches. Fast path.
+    #[inline(always)]
+    fn post(&mut self, class: Class, want: Want, posted: PostedReceive) {
+        if let Some(source) = want.source {
+            self.watch(source);
+        }
+        self.core.receiving.post(class, want, posted);
+    }
+
+    #[cold]
+    fn receive_specially(
+        &mut self,
+        objects: &mut SharedObjects,
+        receive: &Receive,
+        flags: u64,
+        buffer: UserBuffer,
+    ) -> Result<(), Error> {
+        const CLAIM_AND_DISCARD: u64 = flags::CLAIM | flags::DISCARD;
+        const PEEK_AND_CLAIM: u64 = flags::PEEK | flags::CLAIM;
+        const PEEK_AND_DISCARD: u64 = flags::PEEK | flags::DISCARD;
+        let special = flags & SPECIAL;
+        let is_peek = matches!(special, flags::PEEK | PEEK_AND_CLAIM | PEEK_AND_DISCARD);
+        if is_peek {
+            self.progress(objects);
+        }
+        let is_claimed = matches!(special, flags::CLAIM | CLAIM_AND_DISCARD);
+        // What was claimed is found by its context, whoever sent it.
+        let want = if is_claimed {
+            Want {
+                source: None,
+                tag: 0,
+                ignore: 0,
+            }
+        } else {
+            self.want(receive)?
+        };
+        let (class, context) = (receive.class, receive.context);
+        let asked = Asked {
+            class,
+            want,
+            flags,
+            context,
+        };
+        let route = self.route.as_mut().ok_or(Error::BadState)?;
+        let completions = &mut objects.completions;
+        let remotes = &self.core.remotes;
+        let receiving = &mut self.core.receiving;
+        match special {
+            flags::MULTI_RECV => {
+                let left = receiving.receive_many(route, remotes, completions, &asked, buffer)?;
+                if let Some(posted) = left {
+                    self.post(class, want, posted);
+                }
+                Ok(())
+            }
+            _ if is_claimed => {
+                receiving.receive_claimed(route, remotes, completions, &asked, buffer)
+            }
+            _ if is_peek => receiving.peek(route, remotes, completions, &asked),
+            _ => Err(Error::Invalid),
+        }
+    }
+}
+
+/// Progress and sleep.
+impl<P: Route> Endpoint<P> {
+    /// Lets a round of progress pass, if there is nothing to do in it; else says false. Fast path.
+    #[inline(always)]
+    pub(crate) fn pass(&mut self) -> bool {
+        let Some(route) = &mut self.route else {
+            return true;
+        };
+        if self.core.has_chores || !route.pass() {
+            return false;
+        }
+        self.count_idle_round();
+        true
+    }
+
+    /// Moves all that can move without waiting; answers how many events there were.
+    #[inline(always)]
+    pub(crate) fn progress(&mut self, objects: &mut SharedObjects) -> usize {
+        if self.pass() {
+            return 0;
+        }
+        self.make_progress(objects)
+    }
+
+    #[inline(never)]
+    pub(crate) fn make_progress(&mut self, objects: &mut SharedObjects) -> usize {
+        let Some(route) = &mut self.route else {
+            return 0;
+        };
+        let core = &mut self.core;
+        let own = Arrivals { core, objects };
+        let mut count = match &mut self.shared {
+            None => route.progress(&mut { own }),
+            Some(shared) => progress_shared(route, own, shared),
+        };
+        if self.core.has_chores {
+            count += self.core.do_chores(route, &mut objects.completions);
+        }
+        if count == 0 {
+            self.count_idle_round();
+        }
+        count
+    }
+
+    /// Whether transfers are under way that move only while somebody makes progress.
+    pub(crate) fn is_busy(&self) -> bool {
+        self.route
+            .as_ref()
+            .is_some_and(|route| route.is_busy() || !self.core.sending.wakes_for_room(route))
+    }
+
+    /// Whether somebody sleeps on the transport.
+    pub(crate) fn is_slept_on(&self) -> bool {
+        self.sleepers_count > 0
+    }
+
+    /// Counts one more sleeper; false, and none is counted, if the transport has something to do
+    /// first.
+    pub(crate) fn fall_asleep(&mut self) -> bool {
+        let Some(route) = &mut self.route else {
+            return true;
+        };
+        let one_sided = self.core.one_sided.as_ref();
+        if one_sided.is_some_and(|one_sided| one_sided.has_waiting())
+            || !self.core.sending.wakes_for_room(route)
+            || self.sleepers_count == 0 && !route.before_sleep()
+        {
+            return false;
+        }
+        self.sleepers_count += 1;
+        true
+    }
+
+    /// Counts one sleeper less.
+    pub(crate) fn wake_up(&mut self) {
+        if self.sleepers_count == 0 {
+            return;
+        }
+        self.sleepers_count -= 1;
+        if let (0, Some(route)) = (self.sleepers_count, &mut self.route) {
+            route.after_sleep();
+        }
+    }
+}
+
+/// Progress of an endpoint whose messages somebody else matches.
+#[inline(never)]
+fn progress_shared<P: Route>(
+    route: &mut P,
+    own: Arrivals<'_>,
+    shared: &mut SharedReceives,
+) -> usize {
+    route.progress(&mut SharedArrivals { own, shared })
 }

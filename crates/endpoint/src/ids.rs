@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Names for the objects of a domain, and the table that turns a name into its object.
 //!
-//! Handed to the provider, which keeps them in its `fid` structures; used by every call into the domain.
+//! Handed to the provider, which keeps them in its `fid` structures; used by every call into the
+//! domain.
 
 /// An endpoint of one domain.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -24,8 +25,8 @@ pub struct VectorId(pub u32);
 pub struct FiAddr(pub u64);
 
 impl FiAddr {
-    /// Any source, where one may be named (FI_ADDR_UNSPEC); an unknown source, where one is reported
-    /// (FI_ADDR_NOTAVAIL). Specified: both are the largest value.
+    /// Any source, where one may be named (FI_ADDR_UNSPEC); an unknown source, where one is
+    /// reported (FI_ADDR_NOTAVAIL). Specified: both are the largest value.
     pub const UNSPEC: Self = Self(u64::MAX);
 }
 

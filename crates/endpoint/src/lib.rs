@@ -8,71 +8,63 @@
 //! pass.
 //!
 //! There is no lock here, and no shared ownership: objects live in tables inside the one [`Domain`]
-//! and are named by number. What a transport's callbacks change (`core`) lies beside the transport,
-//! so both can be borrowed at once.
+//! and are named by number. What a transport's callbacks change lies beside the transport, so both
+//! can be borrowed at once.
 //!
-//! Modules, in the order a message meets them:
-//! - `settings`, `ids`, `domain`, `endpoint`, `opening`: what there is, and how it is opened, bound
-//!   and closed;
-//! - `address_vector`, `remotes`, `send`: on the way down; [`joined`]: two routes as one;
-//! - `later`, `backlog`: sends that their route cannot take now;
-//! - `receive`, `multi_receive`, `multi_buffer`, `peek`: what a receive may ask for; `watch`: whose
-//!   death would leave it waiting;
+//! Modules, from the top down; each imports those below it only:
+//! - `domain`: holds all parts, and hands each call those that it needs;
+//! - `calls`: the calls of libfabric, a file for each kind of object;
+//! - `endpoints`, `endpoint`: progress on several endpoints; one endpoint, and what its transport
+//!   calls back;
+//! - `send`: the sending side, with the sends that their route cannot take now;
+//! - `receive`: the receiving side, with matching, unexpected messages, multi-receives, peeks and
+//!   shared receive contexts;
 //! - `one_sided`: reads, writes and atomics of registered memory, carried by messages between the
-//!   endpoints;
-//! - `foreign`, `foreign_calls`, `foreign_arrivals`: when somebody else matches;
-//! - `progress`, `arrivals`, `core`, `slots`, `unexpected`: on the way up;
-//! - `completion`, `completion_queue`, `counter`, `statistics`, `sleep`, `alarm`: what the user
-//!   hears of it, and when;
-//! - [`error`], [`flags`]: the words for it; [`in_process`]: a transport to measure others by.
+//!   endpoints: initiator and target;
+//! - `shared_objects`, `completion`: completion queues, counters, and what the user hears where;
+//! - `remotes`, `address_vector`: the user's names for remotes; [`joined`]: two routes as one;
+//! - `settings`, `statistics`, `ids`, [`error`], [`flags`]: the words for it; [`in_process`]: a
+//!   transport to measure others by.
 #![forbid(unsafe_code)]
 
 mod address_vector;
-mod alarm;
-mod arrivals;
-mod backlog;
+mod calls;
 mod completion;
-mod completion_queue;
-mod core;
-mod counter;
 mod domain;
 mod endpoint;
+mod endpoints;
 pub mod error;
 pub mod flags;
-mod foreign;
-mod foreign_arrivals;
-mod foreign_calls;
 mod ids;
 pub mod in_process;
 pub mod joined;
-mod later;
-mod multi_buffer;
-mod multi_receive;
 mod one_sided;
-mod opening;
-mod peek;
-mod progress;
 mod receive;
 mod remotes;
 mod send;
 mod settings;
-mod sleep;
-mod slots;
+mod shared_objects;
 mod statistics;
-mod unexpected;
-mod watch;
 
-pub use completion_queue::{Completion, ErrorCompletion};
+pub use calls::counter::CounterCalls;
+pub use calls::endpoint::EndpointCalls;
+pub use calls::open::OpenCalls;
+pub use calls::queue::QueueCalls;
+pub use calls::region::RegionCalls;
+pub use calls::vector::VectorCalls;
+pub use calls::wait::{WaitCalls, Waitable};
+pub use completion::queue::{Completion, ErrorCompletion};
 pub use domain::Domain;
 pub use error::Error;
-pub use foreign::{ForeignMessage, ForeignReceive, ForeignReceives, Found};
 pub use ids::{CounterId, EndpointId, FiAddr, QueueId, VectorId};
-pub use one_sided::{ATOMIC_LIMIT_BYTES, Access, Atomic, KeyChoice, RANGE_LIMIT, RegionSettings};
+pub use one_sided::access::{ATOMIC_LIMIT_BYTES, Access, Atomic};
+pub use one_sided::region::{KeyChoice, RegionSettings};
+pub use one_sided::request::RANGE_LIMIT;
+pub use receive::shared::{Found, SharedContext, SharedMessage, SharedReceive};
 pub use settings::{
     DEFAULT_INJECT_LIMIT_BYTES, DEFAULT_MIN_MULTI_RECEIVE_BYTES, DomainSettings, EndpointSettings,
     Inject, QueueBinding, QueueSettings, Receive, SEND_DEPTH, Send, VectorKind,
 };
-pub use sleep::Waitable;
 pub use statistics::{Counts, Statistics, Waiting};
 pub use weft_contract::{Class, MESSAGE_LIMIT_BYTES, Range, TransferError};
 pub use weft_memory::{Element, IOV_LIMIT, Operator, UserBuffer};

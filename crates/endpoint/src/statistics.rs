@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint counts, for reports. Counted in send.rs and completion.rs, read through the domain.
+//! What an endpoint counts, for reports. Counted in send.rs and completion.rs, read through the
+//! domain.
 
 /// Counts since the endpoint was opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Sleeping on a queue's descriptor over shared memory: a message wakes the sleeper, and none is slept over.
+//! Sleeping on a queue's descriptor over shared memory: a message wakes the sleeper, and none is
+//! slept over.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -23,26 +24,30 @@ fn pair() -> [Side; 2] {
     let mut sides = [0, 1].map(|_| {
         let mut domain = Domain::new(DomainSettings::default());
         let (vector, sends) = (
-            domain.open_vector(VectorKind::Map),
-            domain.open_queue(QueueSettings::default()),
+            domain.vectors().open(VectorKind::Map),
+            domain.queues().open(QueueSettings::default()),
         );
-        let receives = domain.open_queue(QueueSettings::default());
+        let receives = domain.queues().open(QueueSettings::default());
         let address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let endpoint = domain.open_endpoint(EndpointSettings {
+        let endpoint = domain.endpoints().open(EndpointSettings {
             address,
             ..EndpointSettings::default()
         });
-        domain.bind_vector(endpoint, vector).unwrap();
+        domain.endpoints().bind_vector(endpoint, vector).unwrap();
         let binding = |transmit| QueueBinding {
             transmit,
             receive: !transmit,
             selective: false,
         };
-        domain.bind_queue(endpoint, sends, binding(true)).unwrap();
         domain
+            .endpoints()
+            .bind_queue(endpoint, sends, binding(true))
+            .unwrap();
+        domain
+            .endpoints()
             .bind_queue(endpoint, receives, binding(false))
             .unwrap();
-        domain.enable(endpoint).unwrap();
+        domain.endpoints().enable(endpoint).unwrap();
         (
             Side {
                 domain,
@@ -58,12 +63,17 @@ fn pair() -> [Side; 2] {
         sides[index]
             .0
             .domain
+            .endpoints()
             .local_address(sides[index].0.endpoint)
             .unwrap()
     });
     for index in [0, 1] {
         let (side, vector) = &mut sides[index];
-        side.other = side.domain.insert(*vector, addresses[1 - index]).unwrap();
+        side.other = side
+            .domain
+            .vectors()
+            .insert(*vector, addresses[1 - index])
+            .unwrap();
     }
     sides.map(|(side, _)| side)
 }
@@ -80,7 +90,9 @@ impl Side {
             context: 5,
         };
         self.domain
-            .receive(self.endpoint, &receive, UserBuffer::leaked(&[8]))
+            .endpoint(self.endpoint)
+            .unwrap()
+            .receive(&receive, || UserBuffer::leaked(&[8]))
             .unwrap();
     }
 
@@ -93,22 +105,27 @@ impl Side {
         let payload = UserBuffer::leaked(&[8]);
         while self
             .domain
-            .inject(self.endpoint, self.other, &inject, &payload)
+            .endpoint(self.endpoint)
+            .unwrap()
+            .inject(self.other, &inject, &payload)
             == Err(Error::Again)
         {
-            self.domain.progress(self.endpoint).unwrap();
+            self.domain.endpoint(self.endpoint).unwrap().progress();
         }
     }
 
     /// Reads until it may sleep.
     fn fall_asleep(&mut self, queue: QueueId) {
         let start = Instant::now();
-        while !self.domain.before_sleep(queue) {
+        while !self.domain.waiting(queue).before_sleep() {
             assert!(
                 start.elapsed() < Duration::from_secs(100),
                 "there is always something to do"
             );
-            assert_eq!(self.domain.read_queue(queue, 1, |_| ()), Err(Error::Again));
+            assert_eq!(
+                self.domain.queues().read(queue, 1, |_| ()),
+                Err(Error::Again)
+            );
         }
     }
 }
@@ -121,10 +138,15 @@ fn acquainted() -> [Side; 2] {
         sides[from].inject();
         while sides[1 - from]
             .domain
-            .read_queue(sides[1 - from].receives, 1, |_| ())
+            .queues()
+            .read(sides[1 - from].receives, 1, |_| ())
             .is_err()
         {
-            sides[from].domain.progress(sides[from].endpoint).unwrap();
+            sides[from]
+                .domain
+                .endpoint(sides[from].endpoint)
+                .unwrap()
+                .progress();
         }
     }
     sides
@@ -133,18 +155,19 @@ fn acquainted() -> [Side; 2] {
 #[test]
 fn a_message_wakes_the_sleeper() {
     let [mut sender, mut sleeper] = acquainted();
-    let descriptor = sleeper.domain.wait_fd(sleeper.receives).unwrap();
+    let descriptor = sleeper.domain.waiting(sleeper.receives).fd().unwrap();
     for _ in 0..20 {
         sleeper.post();
         sleeper.fall_asleep(sleeper.receives);
         assert!(!wait_readable(descriptor, 0), "nothing has happened yet");
         sender.inject();
         assert!(wait_readable(descriptor, 5000), "the message rings");
-        sleeper.domain.after_sleep(sleeper.receives);
+        sleeper.domain.waiting(sleeper.receives).after_sleep();
         assert_eq!(
             sleeper
                 .domain
-                .read_queue(sleeper.receives, 1, |entry| assert_eq!(entry.context, 5)),
+                .queues()
+                .read(sleeper.receives, 1, |entry| assert_eq!(entry.context, 5)),
             Ok(1)
         );
     }
@@ -156,16 +179,20 @@ fn nobody_may_sleep_over_a_message() {
     sleeper.post();
     sender.inject();
     assert!(
-        !sleeper.domain.before_sleep(sleeper.receives),
+        !sleeper.domain.waiting(sleeper.receives).before_sleep(),
         "the message waits in the transport"
     );
-    sleeper.domain.progress(sleeper.endpoint).unwrap();
+    sleeper
+        .domain
+        .endpoint(sleeper.endpoint)
+        .unwrap()
+        .progress();
     assert!(
-        !sleeper.domain.before_sleep(sleeper.receives),
+        !sleeper.domain.waiting(sleeper.receives).before_sleep(),
         "the message waits in the queue"
     );
     assert_eq!(
-        sleeper.domain.read_queue(sleeper.receives, 1, |_| ()),
+        sleeper.domain.queues().read(sleeper.receives, 1, |_| ()),
         Ok(1)
     );
     sleeper.fall_asleep(sleeper.receives);
@@ -174,16 +201,16 @@ fn nobody_may_sleep_over_a_message() {
 #[test]
 fn two_queues_sleep_on_one_transport_and_the_first_to_wake_leaves_the_other_asleep() {
     let [mut sender, mut sleeper] = acquainted();
-    let descriptor = sleeper.domain.wait_fd(sleeper.receives).unwrap();
+    let descriptor = sleeper.domain.waiting(sleeper.receives).fd().unwrap();
     assert_eq!(
-        sleeper.domain.wait_fd(sleeper.sends),
+        sleeper.domain.waiting(sleeper.sends).fd(),
         Ok(descriptor),
         "one endpoint, one descriptor"
     );
     sleeper.post();
     sleeper.fall_asleep(sleeper.receives);
     sleeper.fall_asleep(sleeper.sends);
-    sleeper.domain.after_sleep(sleeper.sends);
+    sleeper.domain.waiting(sleeper.sends).after_sleep();
     assert!(!wait_readable(descriptor, 0));
     sender.inject();
     assert!(
@@ -191,12 +218,12 @@ fn two_queues_sleep_on_one_transport_and_the_first_to_wake_leaves_the_other_asle
         "the other sleeper is still rung for"
     );
     assert!(
-        !sleeper.domain.before_sleep(sleeper.receives),
+        !sleeper.domain.waiting(sleeper.receives).before_sleep(),
         "what came meanwhile is received, not slept over"
     );
-    sleeper.domain.after_sleep(sleeper.receives);
+    sleeper.domain.waiting(sleeper.receives).after_sleep();
     assert_eq!(
-        sleeper.domain.read_queue(sleeper.receives, 1, |_| ()),
+        sleeper.domain.queues().read(sleeper.receives, 1, |_| ()),
         Ok(1)
     );
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two endpoints that run at the same time, each on a thread of its own, over shared memory: what the laws of
-//! messages, tested by one thread that serves both sides in turn, cannot show.
+//! Two endpoints that run at the same time, each on a thread of its own, over shared memory: what
+//! the laws of messages, tested by one thread that serves both sides in turn, cannot show.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -50,23 +50,30 @@ fn open(single_copy: SingleCopy, tell: &Sender<SocketAddr>, told: &Receiver<Sock
         ..Settings::default()
     };
     let mut domain = Domain::with_local_settings(DomainSettings::default(), settings);
-    let vector = domain.open_vector(VectorKind::Map);
-    let queue = domain.open_queue(QueueSettings::default());
+    let vector = domain.vectors().open(VectorKind::Map);
+    let queue = domain.queues().open(QueueSettings::default());
     let address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let endpoint = domain.open_endpoint(EndpointSettings {
+    let endpoint = domain.endpoints().open(EndpointSettings {
         address,
         ..EndpointSettings::default()
     });
-    domain.bind_vector(endpoint, vector).unwrap();
+    domain.endpoints().bind_vector(endpoint, vector).unwrap();
     let binding = QueueBinding {
         transmit: true,
         receive: true,
         selective: false,
     };
-    domain.bind_queue(endpoint, queue, binding).unwrap();
-    domain.enable(endpoint).unwrap();
-    tell.send(domain.local_address(endpoint).unwrap()).unwrap();
-    let other = domain.insert(vector, told.recv().unwrap()).unwrap();
+    domain
+        .endpoints()
+        .bind_queue(endpoint, queue, binding)
+        .unwrap();
+    domain.endpoints().enable(endpoint).unwrap();
+    tell.send(domain.endpoints().local_address(endpoint).unwrap())
+        .unwrap();
+    let other = domain
+        .vectors()
+        .insert(vector, told.recv().unwrap())
+        .unwrap();
     Side {
         domain,
         endpoint,
@@ -75,8 +82,8 @@ fn open(single_copy: SingleCopy, tell: &Sender<SocketAddr>, told: &Receiver<Sock
     }
 }
 
-/// One side of the conversation, and how far it is. A long message may end after shorter ones that followed it,
-/// so each buffer is counted for itself.
+/// One side of the conversation, and how far it is. A long message may end after shorter ones that
+/// followed it, so each buffer is counted for itself.
 struct Talk {
     side: Side,
     start: Instant,
@@ -114,7 +121,8 @@ impl Talk {
         }
     }
 
-    /// Sends and receives `MESSAGES` messages, all with one tag, so that every one of them must be in order.
+    /// Sends and receives `MESSAGES` messages, all with one tag, so that every one of them must be
+    /// in order.
     fn run(&mut self) {
         while self.received < MESSAGES || self.sends_ended < MESSAGES {
             self.post();
@@ -139,7 +147,9 @@ impl Talk {
             };
             self.side
                 .domain
-                .receive(self.side.endpoint, &receive, target.clone())
+                .endpoint(self.side.endpoint)
+                .unwrap()
+                .receive(&receive, || target.clone())
                 .unwrap();
             self.posted += 1;
         }
@@ -162,11 +172,11 @@ impl Talk {
             flags: None,
             context: number,
         };
-        match self
-            .side
-            .domain
-            .send(self.side.endpoint, self.side.other, &send, &source)
-        {
+        match self.side.domain.endpoint(self.side.endpoint).unwrap().send(
+            self.side.other,
+            &send,
+            &source,
+        ) {
             Ok(()) => {
                 *is_free = false;
                 self.sent += 1;
@@ -184,12 +194,12 @@ impl Talk {
         let mut ended = [None; 16];
         let mut count = 0;
         let side = &mut self.side;
-        let read = side.domain.read_queue(side.queue, ended.len(), |entry| {
+        let read = side.domain.queues().read(side.queue, ended.len(), |entry| {
             ended[count] = Some(*entry);
             count += 1;
         });
         if read == Err(Error::ErrorAvailable) {
-            panic!("{:?}", side.domain.read_error(side.queue));
+            panic!("{:?}", side.domain.queues().read_error(side.queue));
         }
         ended
             .into_iter()
@@ -223,14 +233,13 @@ impl Talk {
     /// A last word each way, since the other may still need our progress to end its sends.
     fn part(&mut self) {
         let side = &mut self.side;
-        while let Err(error) = side.domain.send(
-            side.endpoint,
+        while let Err(error) = side.domain.endpoint(side.endpoint).unwrap().send(
             side.other,
             &last_word(),
             &UserBuffer::empty(),
         ) {
             assert_eq!(error, Error::Again);
-            side.domain.progress(side.endpoint).unwrap();
+            side.domain.endpoint(side.endpoint).unwrap().progress();
         }
         let (class, source) = (Class::Message, side.other);
         let receive = Receive {
@@ -242,12 +251,18 @@ impl Talk {
             context: 0,
         };
         side.domain
-            .receive(side.endpoint, &receive, UserBuffer::empty())
+            .endpoint(side.endpoint)
+            .unwrap()
+            .receive(&receive, UserBuffer::empty)
             .unwrap();
         let mut heard = 0;
         while heard < 2 {
             assert!(self.start.elapsed() < PATIENCE, "the last word is missing");
-            heard += side.domain.read_queue(side.queue, 2, |_| ()).unwrap_or(0);
+            heard += side
+                .domain
+                .queues()
+                .read(side.queue, 2, |_| ())
+                .unwrap_or(0);
         }
     }
 }
@@ -301,13 +316,15 @@ fn what_was_sent_before_a_close_arrives_though_it_waited_for_room() {
                 context: number,
             };
             side.domain
-                .receive(side.endpoint, &receive, room.clone())
+                .endpoint(side.endpoint)
+                .unwrap()
+                .receive(&receive, || room.clone())
                 .unwrap();
         }
         let (start, mut came) = (Instant::now(), 0);
         while came < COUNT {
             assert!(start.elapsed() < PATIENCE, "{came} of {COUNT} came");
-            match side.domain.read_queue(side.queue, 16, |_| came += 1) {
+            match side.domain.queues().read(side.queue, 16, |_| came += 1) {
                 Ok(_) | Err(Error::Again) => {}
                 Err(error) => panic!("after {came} messages: {error}"),
             }
@@ -322,9 +339,11 @@ fn what_was_sent_before_a_close_arrives_though_it_waited_for_room() {
             cq_data: None,
         };
         side.domain
-            .inject(side.endpoint, side.other, &inject, &payload)
+            .endpoint(side.endpoint)
+            .unwrap()
+            .inject(side.other, &inject, &payload)
             .unwrap();
     }
-    side.domain.close_endpoint(side.endpoint).unwrap();
+    side.domain.endpoints().close(side.endpoint).unwrap();
     receiver.join().unwrap();
 }

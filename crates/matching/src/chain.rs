@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Circular doubly linked lists whose links lie in someone else's storage: first-in first-out, with removal anywhere, all in constant time.
+//! Circular doubly linked lists whose links lie in someone else's storage: first-in first-out, with
+//! removal anywhere, all in constant time.
 //!
-//! Used by `posted` and `unexpected` for entries of equal keys and for the order of arrival; `table` keeps the heads. The head's `previous`
-//! is the tail, so a list is named by its head alone.
+//! Used by `posted` and `unexpected` for entries of equal keys and for the order of arrival;
+//! `table` keeps the heads. The head's `previous` is the tail, so a list is named by its head
+//! alone.
 
 /// No entry: the end of a slab's index range.
 pub(crate) const NONE: u32 = u32::MAX;

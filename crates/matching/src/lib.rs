@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Matching: which receive takes which message.
 //!
-//! A message that arrives takes the earliest posted receive that matches it; if there is none it is kept as unexpected. A receive that is
-//! posted takes the earliest unexpected message that satisfies it; if there is none it is kept as posted. "Earliest" runs over exact and
-//! wildcard receives together, and over all sources: these are the rules of MPI (MPI-4.1, section 3.5) and of libfabric's tagged messages
-//! (fi_tagged(3)), and the only place where Weft keeps messages in order.
+//! A message that arrives takes the earliest posted receive that matches it; if there is none it is
+//! kept as unexpected. A receive that is posted takes the earliest unexpected message that
+//! satisfies it; if there is none it is kept as posted. "Earliest" runs over exact and wildcard
+//! receives together, and over all sources: these are the rules of MPI (MPI-4.1, section 3.5) and
+//! of libfabric's tagged messages (fi_tagged(3)), and the only place where Weft keeps messages in
+//! order.
 //!
-//! Pure: no input or output, no clock, no thread, no lock. The endpoint owns one [`Matcher`] and says what happened:
+//! Pure: no input or output, no clock, no thread, no lock. The endpoint owns one [`Matcher`] and
+//! says what happened:
 //!
 //! ```
 //! use weft_contract::RemoteId;
@@ -22,9 +25,11 @@
 //! assert_eq!(matched, Some("buffer"));
 //! ```
 //!
-//! Cost: real programs post thousands of receives, and MPI libraries post every one with some ignored bits, so a match must not depend on
-//! how many wait. Receives of one mask (ignored bits, and whether the source is given) match by equality of what the mask leaves over, so
-//! a hash table finds the list of equal ones, oldest first; with several masks in use one lookup is made for each.
+//! Cost: real programs post thousands of receives, and MPI libraries post every one with some
+//! ignored bits, so a match must not depend on how many wait. Receives of one mask (ignored bits,
+//! and whether the source is given) match by equality of what the mask leaves over, so a hash table
+//! finds the list of equal ones, oldest first; with several masks in use one lookup is made for
+//! each.
 //!
 //! Modules as a message flows: `matcher` the two sides; `posted` receives, `recent` the latest of
 //! them, `hashed` all others; `unexpected` messages; below them `want` masks, keys and hashes;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The matcher: posted receives on one side, unexpected messages on the other.
 //!
-//! Called by the endpoint when a message arrives and when a receive is posted; calls `posted` and `unexpected`. The two sides are
-//! independent: the endpoint looks at one before it adds to the other.
+//! Called by the endpoint when a message arrives and when a receive is posted; calls `posted` and
+//! `unexpected`. The two sides are independent: the endpoint looks at one before it adds to the
+//! other.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -34,8 +35,8 @@ pub struct UnexpectedId(Id);
 
 /// Posted receives, each with an `R` of the owner, and unexpected messages, each with a `U`.
 ///
-/// Not synchronised; no method blocks. Nothing is allocated while the number of entries, of different tags and of different masks stays
-/// below what it was before.
+/// Not synchronised; no method blocks. Nothing is allocated while the number of entries, of
+/// different tags and of different masks stays below what it was before.
 pub struct Matcher<R, U> {
     posted: Posted<R>,
     unexpected: Unexpected<U>,
@@ -50,9 +51,11 @@ impl<R, U> Matcher<R, U> {
         }
     }
 
-    /// The earliest posted receive that a message from `source` with `tag` matches; it stays posted until `take`n.
+    /// The earliest posted receive that a message from `source` with `tag` matches; it stays posted
+    /// until `take`n.
     ///
-    /// Fast path: constant time for each mask (ignore bits, and source given or not) with which receives are posted now.
+    /// Fast path: constant time for each mask (ignore bits, and source given or not) with which
+    /// receives are posted now.
     #[inline(always)]
     pub fn find_posted(&mut self, source: RemoteId, tag: u64) -> Option<PostedMut<'_, R, U>> {
         let found = self.posted.find(Key {
@@ -66,8 +69,8 @@ impl<R, U> Matcher<R, U> {
         })
     }
 
-    /// The same for most messages, in fewer steps: those that match the earliest receive of all. `None` says only that
-    /// `find_posted` must be asked. Fast path.
+    /// The same for most messages, in fewer steps: those that match the earliest receive of all.
+    /// `None` says only that `find_posted` must be asked. Fast path.
     #[inline(always)]
     pub fn find_first_posted(&mut self, source: RemoteId, tag: u64) -> Option<FirstPosted<'_, R>> {
         let key = Key {
@@ -92,8 +95,8 @@ impl<R, U> Matcher<R, U> {
 
     /// The earliest arrived unexpected message that satisfies `want`.
     ///
-    /// Fast path: constant time, except that the first call with a mask may be linear in the messages that wait, and that masks in turn
-    /// beyond eight are linear.
+    /// Fast path: constant time, except that the first call with a mask may be linear in the
+    /// messages that wait, and that masks in turn beyond eight are linear.
     #[inline(always)]
     pub fn find_unexpected(&mut self, want: Want) -> Option<UnexpectedId> {
         self.unexpected.find(want).map(UnexpectedId)
@@ -118,36 +121,41 @@ impl<R, U> Matcher<R, U> {
         self.unexpected.remove(id.0)
     }
 
-    /// Removes an unexpected message, which must not be stale, and drops it where it lies. Fast path.
+    /// Removes an unexpected message, which must not be stale, and drops it where it lies. Fast
+    /// path.
     #[inline(always)]
     pub fn discard_unexpected(&mut self, id: UnexpectedId) {
         self.unexpected.discard(id.0);
     }
 
-    /// Posts a receive after all earlier ones. The caller has found no unexpected message that satisfies `want`. Fast path.
+    /// Posts a receive after all earlier ones. The caller has found no unexpected message that
+    /// satisfies `want`. Fast path.
     #[inline(always)]
     pub fn post(&mut self, want: Want, receive: R) -> PostedId {
         PostedId(self.posted.push(want, receive))
     }
 
-    /// Removes a posted receive; `None` when `id` is stale. Slow path: linear if it is not among the latest and was named while it was.
+    /// Removes a posted receive; `None` when `id` is stale. Slow path: linear if it is not among
+    /// the latest and was named while it was.
     #[inline(always)]
     pub fn remove_posted(&mut self, id: PostedId) -> Option<R> {
         self.posted.remove(id.0)
     }
 
-    /// Removes the earliest posted receive that `select`s; `select` sees receives in no particular order. Slow path: linear.
+    /// Removes the earliest posted receive that `select`s; `select` sees receives in no particular
+    /// order. Slow path: linear.
     pub fn cancel(&mut self, select: impl FnMut(&R) -> bool) -> Option<R> {
         self.posted.cancel(select)
     }
 
-    /// Removes the earliest posted receive that names `source`; call until `None` when a remote is lost. Slow path: one linear sweep
-    /// serves the calls that follow it.
+    /// Removes the earliest posted receive that names `source`; call until `None` when a remote is
+    /// lost. Slow path: one linear sweep serves the calls that follow it.
     pub fn remove_posted_from(&mut self, source: RemoteId) -> Option<R> {
         self.posted.remove_from(source.0)
     }
 
-    /// Removes the earliest unexpected message from `source` that `select`s; `select` sees messages in order of arrival. Slow path: linear.
+    /// Removes the earliest unexpected message from `source` that `select`s; `select` sees messages
+    /// in order of arrival. Slow path: linear.
     pub fn remove_unexpected_from(
         &mut self,
         source: RemoteId,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The latest posted receives in order of posting: a ring of fixed length that holds them whole.
 //!
-//! Used by `posted`, which looks at its front before anything is hashed; calls nothing. A ring of its own instead of a `VecDeque`, since
-//! its length is known: no place needs a check. A receive is written here once, and a message that matches the front touches this place
-//! and none elsewhere.
+//! Used by `posted`, which looks at its front before anything is hashed; calls nothing. A ring of
+//! its own instead of a `VecDeque`, since its length is known: no place needs a check. A receive is
+//! written here once, and a message that matches the front touches this place and none elsewhere.
 
 use crate::want::{Key, Mask};
 
@@ -110,7 +110,8 @@ impl<R> Queue<R> {
     #[inline(always)]
     pub fn push(&mut self, mask: Mask, key: Key, sequence: u64, body: R) {
         debug_assert!(!self.is_full(), "the caller empties it first");
-        // Field by field: an entry built elsewhere and copied would be read back in other widths than it was written.
+        // Field by field: an entry built elsewhere and copied would be read back in other widths
+        // than it was written.
         let place = self.place(self.pushed);
         place.tag = key.tag;
         place.compared_tag_bits = mask.compared_tag_bits;
@@ -134,7 +135,8 @@ impl<R> Queue<R> {
         })
     }
 
-    /// Takes the earliest receive out, if there is one: what it asks for, its order and its content.
+    /// Takes the earliest receive out, if there is one: what it asks for, its order and its
+    /// content.
     pub fn pop_front(&mut self) -> Option<(Mask, Key, u64, R)> {
         let Front { recent, popped } = self.front()?;
         let (mask, key, sequence) = (recent.mask(), recent.key(), recent.sequence);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Storage for entries that are reused, each stamped with a sequence number that is never reused.
 //!
-//! Used by `posted` and `unexpected`; calls nothing. The sequence number is both the order of posting (or arrival) and the generation of
-//! an id: 64 bits do not wrap in the life of a process, so a stale id never names a later entry. Memory is kept at its highest use and
-//! reused; when the slab runs empty the cells are handed out from the first again, so that the next burst lies in order.
+//! Used by `posted` and `unexpected`; calls nothing. The sequence number is both the order of
+//! posting (or arrival) and the generation of an id: 64 bits do not wrap in the life of a process,
+//! so a stale id never names a later entry. Memory is kept at its highest use and reused; when the
+//! slab runs empty the cells are handed out from the first again, so that the next burst lies in
+//! order.
 
 use crate::chain::{HasLink, Link, Links, NONE};
 
@@ -72,7 +74,8 @@ impl<H: Default, T> Slab<H, T> {
         if self.cells.len() <= index as usize {
             self.grow();
         }
-        // Field by field: a cell built elsewhere and copied would be read back in other widths than it was written.
+        // Field by field: a cell built elsewhere and copied would be read back in other widths than
+        // it was written.
         let cell = &mut self.cells[index as usize];
         cell.sequence = sequence;
         cell.head = head;
@@ -103,7 +106,8 @@ impl<H: Default, T> Slab<H, T> {
         Some(body)
     }
 
-    /// Drops the entry at `index`, which must be present, where it lies: what [`Slab::remove`] does, less the move.
+    /// Drops the entry at `index`, which must be present, where it lies: what [`Slab::remove`]
+    /// does, less the move.
     #[inline(always)]
     pub fn discard(&mut self, index: u32) {
         self.cells[index as usize].body = None;
@@ -160,7 +164,8 @@ impl<H: Default, T> Slab<H, T> {
         self.cells[index as usize].body.as_mut()
     }
 
-    /// All entries in storage order: index, sequence, head and body. Linear in the highest use since the slab was last empty.
+    /// All entries in storage order: index, sequence, head and body. Linear in the highest use
+    /// since the slab was last empty.
     pub fn iter(&self) -> impl Iterator<Item = (u32, u64, &H, &T)> {
         let touched = self.cells.iter().take(self.untouched as usize);
         (0..).zip(touched).filter_map(|(index, cell)| {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How many posted receives name each source.
 //!
-//! Used by `posted` at every directed post and match; calls nothing. Remote ids are small dense numbers in practice, so the counts lie in
-//! an array; ids too large for that are counted in a map, slower but bounded by the receives posted.
+//! Used by `posted` at every directed post and match; calls nothing. Remote ids are small dense
+//! numbers in practice, so the counts lie in an array; ids too large for that are counted in a map,
+//! slower but bounded by the receives posted.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! An open-addressed hash table from a key to the head of the list of entries that have this key.
 //!
-//! Used by `posted` (one table for all its classes) and `unexpected` (one per index); calls `chain`. Linear probing over eight-byte slots
-//! that carry the hash, so that probing, growing and deleting read no entry but those of equal hash; deletion moves later slots back
-//! (Knuth, The Art of Computer Programming 3, algorithm 6.4R), so there are no tombstones and lookups do not age. Capacity is kept.
+//! Used by `posted` (one table for all its classes) and `unexpected` (one per index); calls
+//! `chain`. Linear probing over eight-byte slots that carry the hash, so that probing, growing and
+//! deleting read no entry but those of equal hash; deletion moves later slots back (Knuth, The Art
+//! of Computer Programming 3, algorithm 6.4R), so there are no tombstones and lookups do not age.
+//! Capacity is kept.
 
 use crate::chain::{self, Links, NONE};
 
@@ -146,7 +148,8 @@ impl Table {
             if candidate.head == NONE {
                 break;
             }
-            // It may move into the hole unless its home lies after the hole, on the way to where it is now.
+            // It may move into the hole unless its home lies after the hole, on the way to where it
+            // is now.
             let pushed = next.wrapping_sub(self.home(candidate.hash)) & wrap;
             if pushed >= next.wrapping_sub(hole) & wrap {
                 self.slots[hole] = candidate;
@@ -165,7 +168,8 @@ mod tests {
     use crate::want::{Key, Mask, Want};
     use weft_contract::RemoteId;
 
-    /// Enters the hashes as entries 0, 1, 2 ..., each a key of its own even where the hashes are equal.
+    /// Enters the hashes as entries 0, 1, 2 ..., each a key of its own even where the hashes are
+    /// equal.
     fn filled(hashes: &[u32]) -> (Table, Vec<Link>) {
         let mut table = Table::new();
         let mut links = vec![Link::default(); hashes.len()];
@@ -223,7 +227,8 @@ mod tests {
 
     #[test]
     fn keys_as_programs_make_them_lie_close_to_their_homes() {
-        // Random hashes in a table of this size, half full, have a longest probe of about this length.
+        // Random hashes in a table of this size, half full, have a longest probe of about this
+        // length.
         const LIMIT: usize = 60;
         for shift in 0..51 {
             let longest = longest_probe((0..8192).map(|n| (0, n << shift)));

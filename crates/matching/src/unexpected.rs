@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Unexpected messages: the earliest arrived that satisfies a receive being posted.
 //!
-//! Called by `matcher`; calls `slab` (the messages), `chain` (their order of arrival), `table` (through an index per mask). While few
-//! messages wait they are looked through in order. When more wait, the first receive of a mask has an index built for the mask, which
-//! later messages enter as they arrive; an index that no receive has asked for a long time is dropped, so that messages are not entered
-//! in vain. Indexes are bounded in number; a receive whose mask finds no room looks through the messages in order. What was just looked
-//! for in vain is remembered until a message arrives.
+//! Called by `matcher`; calls `slab` (the messages), `chain` (their order of arrival), `table`
+//! (through an index per mask). While few messages wait they are looked through in order. When more
+//! wait, the first receive of a mask has an index built for the mask, which later messages enter as
+//! they arrive; an index that no receive has asked for a long time is dropped, so that messages are
+//! not entered in vain. Indexes are bounded in number; a receive whose mask finds no room looks
+//! through the messages in order. What was just looked for in vain is remembered until a message
+//! arrives.
 
 use weft_contract::RemoteId;
 
@@ -20,12 +22,14 @@ const SCANNED_COUNT: usize = 4;
 /// Indexes at the same time; chosen: twice what programs use.
 const INDEXES: usize = 8;
 
-/// An index gives way to another mask only when it was not asked in this many lookups; chosen, twice the indexes, so that more masks than
-/// indexes used in turn do not rebuild an index each time.
+/// An index gives way to another mask only when it was not asked in this many lookups; chosen,
+/// twice the indexes, so that more masks than indexes used in turn do not rebuild an index each
+/// time.
 const PATIENCE_LOOKUPS: u64 = 2 * INDEXES as u64;
 
-/// An index is dropped when this many messages, or as many as wait if that is more, have entered it since it was last asked; chosen: the
-/// cost of building it again is then a small part of what was saved.
+/// An index is dropped when this many messages, or as many as wait if that is more, have entered it
+/// since it was last asked; chosen: the cost of building it again is then a small part of what was
+/// saved.
 const IDLE_MESSAGES: usize = 1024;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -91,11 +95,13 @@ impl Index {
     }
 }
 
-/// Misses remembered; chosen: what one exchange with all neighbours in three dimensions posts. A power of two.
+/// Misses remembered; chosen: what one exchange with all neighbours in three dimensions posts. A
+/// power of two.
 const MISSES: usize = 32;
 
-/// What was looked for in vain since the last message arrived: while many messages wait for receives that are posted later, others
-/// go on, and each of their receives would ask an index that no longer fits the cache.
+/// What was looked for in vain since the last message arrived: while many messages wait for
+/// receives that are posted later, others go on, and each of their receives would ask an index that
+/// no longer fits the cache.
 #[derive(Debug, Default)]
 struct Misses(Box<[Miss; MISSES]>);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a receive asks for, and the mask and hash that make asking cheap.
 //!
-//! Used by `posted` and `unexpected`; calls nothing. The rule of comparison is libfabric's (fi_tagged(3)): a tag matches when it equals
-//! the wanted tag in every bit that `ignore` leaves clear. MPI libraries post all receives with one or a few constant ignore masks, so
-//! the mask names a class, and inside a class matching is equality of what the mask leaves: a hash lookup.
+//! Used by `posted` and `unexpected`; calls nothing. The rule of comparison is libfabric's
+//! (fi_tagged(3)): a tag matches when it equals the wanted tag in every bit that `ignore` leaves
+//! clear. MPI libraries post all receives with one or a few constant ignore masks, so the mask
+//! names a class, and inside a class matching is equality of what the mask leaves: a hash lookup.
 
 use weft_contract::RemoteId;
 
@@ -33,7 +34,8 @@ impl Want {
     }
 }
 
-/// A source and a tag side by side; the source is without meaning where the mask does not compare it.
+/// A source and a tag side by side; the source is without meaning where the mask does not compare
+/// it.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Key {
     pub source: u32,
@@ -47,8 +49,9 @@ pub(crate) struct Mask {
     pub compared_source_bits: u32,
 }
 
-// Chosen by search: of eight million random triples of odd numbers the one whose worst mean probe (2.0 slots, in tables at most half full)
-// over tags of every power of two as stride, many sources of one tag, and grids of sources and tags is shortest.
+// Chosen by search: of eight million random triples of odd numbers the one whose worst mean probe
+// (2.0 slots, in tables at most half full) over tags of every power of two as stride, many sources
+// of one tag, and grids of sources and tags is shortest.
 const TAG_LOW_MULTIPLIER: u64 = 0xfa22_8872_28c4_e1cf;
 const TAG_HIGH_MULTIPLIER: u64 = 0x1acd_9103_8449_8cc7;
 const SOURCE_MULTIPLIER: u64 = 0x58be_3c01_2d88_33b9;
@@ -96,11 +99,12 @@ impl Mask {
         tags | u64::from(sources) == 0
     }
 
-    /// The hash of a key under this mask, its best bits highest. Keys that are the `same` hash the same; `salt` tells the masks of one table
-    /// apart.
+    /// The hash of a key under this mask, its best bits highest. Keys that are the `same` hash the
+    /// same; `salt` tells the masks of one table apart.
     ///
-    /// A sum of products has no mixing beyond one multiplication, and that is meant: keys in sequence then lie in a few evenly moving
-    /// streams, which share cache lines, where a better mixed hash would miss the cache each time.
+    /// A sum of products has no mixing beyond one multiplication, and that is meant: keys in
+    /// sequence then lie in a few evenly moving streams, which share cache lines, where a better
+    /// mixed hash would miss the cache each time.
     #[inline]
     pub fn hash(self, key: Key, salt: u64) -> u32 {
         let tag = key.tag & self.compared_tag_bits;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The matcher against a plain model that looks through lists in order: whatever the sequence of calls, both give the same answers.
+//! The matcher against a plain model that looks through lists in order: whatever the sequence of
+//! calls, both give the same answers.
 
 use proptest::prelude::*;
 use weft_contract::RemoteId;

@@ -195,7 +195,7 @@ unsafe fn try_post<L: Lock>(
     };
     // SAFETY: the contract.
     let endpoint = unsafe { opened::<Endpoint<L>>(endpoint) };
-    endpoint.with(|domain, id| domain.atomic(id, &access, &atomic, result))
+    endpoint.with(|domain, id| domain.endpoint(id)?.atomic(&access, &atomic, result))
 }
 
 /// One piece of local memory.

@@ -79,7 +79,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         ),
         ops: L::vector(),
     };
-    let id = domain.with(|guarded| guarded.open_vector(kind));
+    let id = domain.with(|guarded| guarded.vectors().open(kind));
     let events = attr.flags & FI_COMPLETION != 0;
     let opened = AddressVector {
         fid,
@@ -146,7 +146,7 @@ impl<L: Lock> AddressVector<L> {
             };
             let name = usable.and_then(|address| {
                 self.domain()
-                    .with(|guarded| guarded.insert_as(self.id, address, source))
+                    .with(|guarded| guarded.vectors().insert_as(self.id, address, source))
                     .ok()
             });
             inserted += c_int::from(name.is_some());
@@ -291,7 +291,7 @@ pub(crate) unsafe extern "C" fn remove<L: Lock>(
     for &name in names {
         let removed = vector
             .domain()
-            .with(|guarded| guarded.remove(vector.id, FiAddr(name)));
+            .with(|guarded| guarded.vectors().remove(vector.id, FiAddr(name)));
         if removed.is_err() {
             answer = -FI_EINVAL;
         }
@@ -312,7 +312,7 @@ pub(crate) unsafe extern "C" fn lookup<L: Lock>(
     let vector = unsafe { opened::<AddressVector<L>>(vector) };
     match vector
         .domain()
-        .with(|guarded| guarded.lookup(vector.id, FiAddr(name)))
+        .with(|guarded| guarded.vectors().lookup(vector.id, FiAddr(name)))
     {
         Ok(address) => {
             // SAFETY: the application's buffer is writable for the length it says (fi_av(3)).
@@ -355,7 +355,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let closed = errno::code(
         vector
             .domain()
-            .with(|guarded| guarded.close_vector(vector.id)),
+            .with(|guarded| guarded.vectors().close(vector.id)),
     );
     if closed == FI_SUCCESS {
         if let Some(queue) = vector.event_queue() {

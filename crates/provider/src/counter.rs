@@ -91,7 +91,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         ),
         ops: L::counter(),
     };
-    let id = domain.with(Guarded::open_counter);
+    let id = domain.with(|guarded| guarded.counters().open());
     waiter.set_alarm(&domain, id.into());
     let opened = Counter {
         fid,
@@ -137,15 +137,15 @@ impl<L: Lock> Counter<L> {
 
     fn wait(&self, threshold: u64, deadline: Deadline) -> c_int {
         self.wake_up();
-        let errors_before = self.with(Guarded::read_counter_errors);
+        let errors_before = self.with(|guarded, id| guarded.counters().read_errors(id));
         let mut pace = Pace::default();
         loop {
-            match self.with(Guarded::read_counter) {
+            match self.with(|guarded, id| guarded.counters().read(id)) {
                 Ok(value) if value >= threshold => return FI_SUCCESS,
                 Ok(_) => {}
                 Err(error) => return -errno::number(error),
             }
-            if self.with(Guarded::read_counter_errors) != errors_before {
+            if self.with(|guarded, id| guarded.counters().read_errors(id)) != errors_before {
                 return -FI_EAVAIL;
             }
             if deadline.is_over() {
@@ -197,13 +197,15 @@ pub(crate) unsafe extern "C" fn read<L: Lock>(counter: *mut FidCntr) -> u64 {
     // SAFETY: this table belongs to counters of this kind of lock only.
     let counter = unsafe { opened::<Counter<L>>(counter) };
     counter.wake_up();
-    counter.with(Guarded::read_counter).unwrap_or(0)
+    counter
+        .with(|guarded, id| guarded.counters().read(id))
+        .unwrap_or(0)
 }
 
 pub(crate) unsafe extern "C" fn read_errors<L: Lock>(counter: *mut FidCntr) -> u64 {
     // SAFETY: this table belongs to counters of this kind of lock only.
     unsafe { opened::<Counter<L>>(counter) }
-        .with(Guarded::read_counter_errors)
+        .with(|guarded, id| guarded.counters().read_errors(id))
         .unwrap_or(0)
 }
 
@@ -219,22 +221,26 @@ unsafe fn change<L: Lock>(
 
 pub(crate) unsafe extern "C" fn add<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
-    unsafe { change::<L>(counter, |guarded, id| guarded.add_to_counter(id, value, 0)) }
+    unsafe { change::<L>(counter, |guarded, id| guarded.counters().add(id, value, 0)) }
 }
 
 pub(crate) unsafe extern "C" fn add_errors<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
-    unsafe { change::<L>(counter, |guarded, id| guarded.add_to_counter(id, 0, value)) }
+    unsafe { change::<L>(counter, |guarded, id| guarded.counters().add(id, 0, value)) }
 }
 
 pub(crate) unsafe extern "C" fn set<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
-    unsafe { change::<L>(counter, |guarded, id| guarded.set_counter(id, value)) }
+    unsafe { change::<L>(counter, |guarded, id| guarded.counters().set(id, value)) }
 }
 
 pub(crate) unsafe extern "C" fn set_errors<L: Lock>(counter: *mut FidCntr, value: u64) -> c_int {
     // SAFETY: this table belongs to counters of this kind of lock only.
-    unsafe { change::<L>(counter, |guarded, id| guarded.set_counter_errors(id, value)) }
+    unsafe {
+        change::<L>(counter, |guarded, id| {
+            guarded.counters().set_errors(id, value)
+        })
+    }
 }
 
 pub(crate) unsafe extern "C" fn wait<L: Lock>(
@@ -262,7 +268,7 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     if counter.polls.exist() {
         return -FI_EBUSY;
     }
-    let closed = errno::code(counter.with(Guarded::close_counter));
+    let closed = errno::code(counter.with(|guarded, id| guarded.counters().close(id)));
     if closed == FI_SUCCESS {
         counter.set.end(fid);
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.

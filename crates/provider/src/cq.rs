@@ -94,7 +94,7 @@ pub unsafe extern "C" fn open<L: Lock>(
         Ok(set) => set,
         Err(code) => return -code,
     };
-    let id = domain.with(|guarded| guarded.open_queue(QueueSettings { size_hint }));
+    let id = domain.with(|guarded| guarded.queues().open(QueueSettings { size_hint }));
     waiter.set_alarm(&domain, id.into());
     let fid = FidCq {
         fid: head(
@@ -178,7 +178,7 @@ impl<L: Lock> Queue<L> {
         let mut domain = unsafe { self.domain().enter() };
         // SAFETY: the contract; the endpoint crate uses one at a time.
         let buffer = || unsafe { CqBuffer::over(entries.cast(), E::WORDS, sources, count) };
-        domain.read_queue_into(self.id, count, buffer)
+        domain.queues().read_into(self.id, count, buffer)
     }
 }
 
@@ -217,7 +217,10 @@ pub(crate) unsafe extern "C" fn read_error<L: Lock>(
     }
     // SAFETY: this table belongs to queues of this kind of lock only.
     let queue = unsafe { opened::<Queue<L>>(queue) };
-    match queue.domain().with(|guarded| guarded.read_error(queue.id)) {
+    match queue
+        .domain()
+        .with(|guarded| guarded.queues().read_error(queue.id))
+    {
         Ok(error) => {
             // SAFETY: the application's entry has the layout of its interface version.
             unsafe { write_error(&error, entry, queue.api_version) };
@@ -309,7 +312,11 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     if queue.polls.exist() {
         return -FI_EBUSY;
     }
-    let closed = errno::code(queue.domain().with(|guarded| guarded.close_queue(queue.id)));
+    let closed = errno::code(
+        queue
+            .domain()
+            .with(|guarded| guarded.queues().close(queue.id)),
+    );
     if closed == FI_SUCCESS {
         queue.set.end(fid);
         // SAFETY: it came from `hand_out`, and nothing refers to it any more.

@@ -67,7 +67,7 @@ pub unsafe extern "C" fn open<L: Lock>(
     };
     // SAFETY: the contract.
     let domain = unsafe { Held::new(domain.cast::<Domain<L>>()) };
-    let id = domain.with(|guarded| guarded.open_endpoint(settings));
+    let id = domain.with(|guarded| guarded.endpoints().open(settings));
     let opened = Endpoint {
         fid: fid::<L>(context),
         domain,
@@ -189,7 +189,7 @@ impl<L: Lock> Endpoint<L> {
         if !self.is_sibling(vector.domain()) {
             return -FI_EDOMAIN;
         }
-        errno::code(self.with(|guarded, id| guarded.bind_vector(id, vector.id())))
+        errno::code(self.with(|guarded, id| guarded.endpoints().bind_vector(id, vector.id())))
     }
 
     fn bind_queue(&self, queue: &Queue<L>, flags: u64) -> c_int {
@@ -204,8 +204,9 @@ impl<L: Lock> Endpoint<L> {
             receive: flags & FI_RECV != 0,
             selective: flags & FI_SELECTIVE_COMPLETION != 0,
         };
-        let bound =
-            errno::code(self.with(|guarded, id| guarded.bind_queue(id, queue.id(), binding)));
+        let bound = errno::code(
+            self.with(|guarded, id| guarded.endpoints().bind_queue(id, queue.id(), binding)),
+        );
         if bound == FI_SUCCESS {
             self.queues
                 .lock()
@@ -219,8 +220,9 @@ impl<L: Lock> Endpoint<L> {
         if !self.is_sibling(counter.domain()) {
             return -FI_EDOMAIN;
         }
-        let bound =
-            errno::code(self.with(|guarded, id| guarded.bind_counter(id, counter.id(), flags)));
+        let bound = errno::code(
+            self.with(|guarded, id| guarded.endpoints().bind_counter(id, counter.id(), flags)),
+        );
         if bound == FI_SUCCESS {
             self.counters
                 .lock()
@@ -234,10 +236,11 @@ impl<L: Lock> Endpoint<L> {
         if !self.is_sibling(receives.domain()) {
             return -FI_EDOMAIN;
         }
-        let bound =
-            errno::code(self.with(|guarded, id| {
-                guarded.set_foreign_receives(id, Box::new(receives.import(id)))
-            }));
+        let bound = errno::code(self.with(|guarded, id| {
+            guarded
+                .endpoints()
+                .bind_shared_context(id, Box::new(receives.import(id)))
+        }));
         if bound == FI_SUCCESS {
             self.owner.set(receives.owner()).ok();
             self.domain().owners().push(receives.owner());
@@ -250,7 +253,7 @@ impl<L: Lock> Endpoint<L> {
     }
 
     fn enable(&self) -> c_int {
-        let enabled = self.with(|guarded, id| guarded.enable(id));
+        let enabled = self.with(|guarded, id| guarded.endpoints().enable(id));
         match enabled {
             Ok(()) => {}
             Err(Error::NotBound) => return -FI_ENOAV,
@@ -295,7 +298,7 @@ impl<L: Lock> Endpoint<L> {
     /// The flags of the side that `sides` names.
     fn flags_of(&self, sides: u64) -> Result<u64, c_int> {
         let (transmit, receive) = self
-            .with(|guarded, id| guarded.operation_flags(id))
+            .with(|guarded, id| guarded.endpoints().operation_flags(id))
             .map_err(errno::number)?;
         match sides & (FI_TRANSMIT | FI_RECV) {
             FI_TRANSMIT => Ok(transmit),
@@ -317,11 +320,11 @@ impl<L: Lock> Endpoint<L> {
             return Err(FI_EBADFLAGS);
         }
         let set = self.with(|guarded, id| {
-            let (transmit, receive) = guarded.operation_flags(id)?;
+            let (transmit, receive) = guarded.endpoints().operation_flags(id)?;
             if transmits {
-                guarded.set_operation_flags(id, flags, receive)
+                guarded.endpoints().set_operation_flags(id, flags, receive)
             } else {
-                guarded.set_operation_flags(id, transmit, flags)
+                guarded.endpoints().set_operation_flags(id, transmit, flags)
             }
         });
         set.map_err(errno::number)
@@ -366,10 +369,10 @@ unsafe extern "C" fn close<L: Lock>(fid: *mut Fid) -> c_int {
     let endpoint = unsafe { opened::<Endpoint<L>>(fid) };
     // Told first: what is owed to remotes may keep the endpoint open for a while, and a launcher
     // may not wait.
-    if let Ok(carried) = endpoint.with(|guarded, id| guarded.statistics(id)) {
+    if let Ok(carried) = endpoint.with(|guarded, id| guarded.endpoints().statistics(id)) {
         usage::closed(&carried);
     }
-    let closed = errno::code(endpoint.with(|guarded, id| guarded.close_endpoint(id)));
+    let closed = errno::code(endpoint.with(|guarded, id| guarded.endpoints().close(id)));
     if closed == FI_SUCCESS {
         if let Some(owner) = endpoint.owner.get() {
             let mut owners = endpoint.domain().owners();
@@ -393,7 +396,7 @@ pub(crate) unsafe extern "C" fn getname<L: Lock>(
     }
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { opened::<Endpoint<L>>(fid) };
-    match endpoint.with(|guarded, id| guarded.local_address(id)) {
+    match endpoint.with(|guarded, id| guarded.endpoints().local_address(id)) {
         // SAFETY: the application's buffer is writable for the length it says (fi_cm(3)).
         Ok(address) if unsafe { copy_out(&address, buffer, length) } => FI_SUCCESS,
         Ok(_) => -FI_ETOOSMALL,
@@ -418,5 +421,5 @@ pub(crate) unsafe extern "C" fn setname<L: Lock>(
     };
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { opened::<Endpoint<L>>(fid) };
-    errno::code(endpoint.with(|guarded, id| guarded.set_address(id, address)))
+    errno::code(endpoint.with(|guarded, id| guarded.endpoints().set_address(id, address)))
 }

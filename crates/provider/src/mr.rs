@@ -164,7 +164,7 @@ unsafe fn register<L: Lock>(domain: *mut Fid, wish: &Wish, place: *mut *mut FidM
             KeyChoice::Theirs(wish.key)
         },
     };
-    let key = match domain.with(|guarded| guarded.register(settings)) {
+    let key = match domain.with(|guarded| guarded.regions().register(settings)) {
         Ok(key) => key,
         Err(error) => return -errno::number(error),
     };
@@ -208,7 +208,7 @@ fn withdraw<L: Lock>(domain: &Domain<L>, key: u64) -> Result<(), Error> {
     let mut moved_ns = begin_ns;
     loop {
         let (closed, event_count) = domain.with(|guarded| {
-            let closed = guarded.deregister(key);
+            let closed = guarded.regions().deregister(key);
             let event_count = match closed {
                 // The refusals of what was announced go now, not at some later call.
                 Ok(()) | Err(Error::Busy) => guarded.progress_all(),
@@ -251,7 +251,7 @@ unsafe extern "C" fn bind<L: Lock>(fid: *mut Fid, other: *mut Fid, flags: u64) -
             errno::code(
                 region
                     .domain
-                    .with(|guarded| guarded.bind_region_counter(key, counter)),
+                    .with(|guarded| guarded.regions().bind_counter(key, counter)),
             )
         }
         _ => -FI_EINVAL,

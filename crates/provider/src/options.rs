@@ -18,14 +18,14 @@ use crate::{errno, offer};
 pub(crate) unsafe extern "C" fn cancel<L: Lock>(fid: *mut Fid, context: *mut c_void) -> isize {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { opened::<Endpoint<L>>(fid) };
-    errno::long_code(endpoint.with(|guarded, id| guarded.cancel(id, context as usize)))
+    errno::long_code(endpoint.with(|guarded, id| guarded.endpoint(id)?.cancel(context as usize)))
 }
 
 impl<L: Lock> Endpoint<L> {
     fn option(&self, name: c_int) -> Result<usize, c_int> {
         match name {
             FI_OPT_MIN_MULTI_RECV => self
-                .with(|guarded, id| guarded.min_multi_receive_bytes(id))
+                .with(|guarded, id| guarded.endpoints().min_multi_receive_bytes(id))
                 .map_err(errno::number),
             FI_OPT_CM_DATA_SIZE => Ok(0),
             FI_OPT_TX_SIZE | FI_OPT_RX_SIZE => Ok(offer::DEPTH),
@@ -39,9 +39,9 @@ impl<L: Lock> Endpoint<L> {
 
     fn set_option(&self, name: c_int, value: usize) -> c_int {
         match name {
-            FI_OPT_MIN_MULTI_RECV => {
-                errno::code(self.with(|guarded, id| guarded.set_min_multi_receive_bytes(id, value)))
-            }
+            FI_OPT_MIN_MULTI_RECV => errno::code(
+                self.with(|guarded, id| guarded.endpoints().set_min_multi_receive_bytes(id, value)),
+            ),
             FI_OPT_MAX_MSG_SIZE | FI_OPT_MAX_TAGGED_SIZE if value <= offer::MESSAGE_SIZE_BYTES => {
                 FI_SUCCESS
             }
@@ -135,7 +135,7 @@ unsafe fn permit_shared_memory(value: *const c_void, length: usize) -> c_int {
 pub(crate) unsafe extern "C" fn size_left<L: Lock>(endpoint: *mut FidEp) -> isize {
     // SAFETY: this table belongs to endpoints of this kind of lock only.
     let endpoint = unsafe { opened::<Endpoint<L>>(endpoint) };
-    let enabled = endpoint.with(|guarded: &mut Guarded, id| guarded.local_address(id));
+    let enabled = endpoint.with(|guarded: &mut Guarded, id| guarded.endpoints().local_address(id));
     match enabled {
         Ok(_) => offer::DEPTH as isize,
         Err(error) => -(errno::number(error) as isize),

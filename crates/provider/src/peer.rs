@@ -13,7 +13,7 @@ use std::slice;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use weft_endpoint::UserBuffer;
-use weft_endpoint::{Class, EndpointId, ForeignMessage, ForeignReceive, ForeignReceives, Found};
+use weft_endpoint::{Class, EndpointId, Found, SharedContext, SharedMessage, SharedReceive};
 use weft_fabric_sys::endpoint::EndpointObject;
 use weft_fabric_sys::errno::{FI_EINVAL, FI_ENOENT, FI_ENOSYS, FI_EOPBADSTATE, FI_SUCCESS};
 use weft_fabric_sys::fid::FidDomain;
@@ -237,7 +237,7 @@ impl Imported {
 ///
 /// # Safety
 /// `entry` must be an owner's entry of a posted receive.
-unsafe fn take(entry: *mut FiPeerRxEntry) -> Option<ForeignReceive> {
+unsafe fn take(entry: *mut FiPeerRxEntry) -> Option<SharedReceive> {
     // SAFETY: the contract: the entry is valid, and so are its pieces, until the completion.
     unsafe {
         let entry = &*entry;
@@ -252,7 +252,7 @@ unsafe fn take(entry: *mut FiPeerRxEntry) -> Option<ForeignReceive> {
         let pieces = pieces
             .iter()
             .map(|piece| (piece.iov_base.cast(), piece.iov_len));
-        Some(ForeignReceive {
+        Some(SharedReceive {
             buffer: UserBuffer::from_pieces(pieces),
             context: entry.context as usize,
             flags: entry.flags,
@@ -260,8 +260,8 @@ unsafe fn take(entry: *mut FiPeerRxEntry) -> Option<ForeignReceive> {
     }
 }
 
-impl ForeignReceives for Imported {
-    fn offer(&mut self, message: &ForeignMessage, number: u32) -> Found {
+impl SharedContext for Imported {
+    fn offer(&mut self, message: &SharedMessage, number: u32) -> Found {
         let mut attr = FiPeerMatchAttr {
             addr: message.source.0,
             msg_size: message.length_bytes as usize,
@@ -328,8 +328,11 @@ unsafe extern "C" fn start<L: Lock>(entry: *mut FiPeerRxEntry) -> c_int {
         };
         let domain = &*kept.domain.cast::<Domain<L>>();
         let free = (*(*kept.owner).owner_ops).free_entry;
-        let started =
-            domain.with(|guarded| guarded.start_foreign(kept.endpoint, kept.number, receive));
+        let started = domain.with(|guarded| {
+            guarded
+                .endpoint(kept.endpoint)?
+                .start_kept(kept.number, receive)
+        });
         if started.is_ok() {
             free(entry);
         }
@@ -343,7 +346,9 @@ unsafe extern "C" fn discard<L: Lock>(entry: *mut FiPeerRxEntry) -> c_int {
     unsafe {
         let kept = &*(*entry).peer_context.cast::<Kept>();
         let domain = &*kept.domain.cast::<Domain<L>>();
-        errno::code(domain.with(|guarded| guarded.discard_foreign(kept.endpoint, kept.number)))
+        errno::code(
+            domain.with(|guarded| guarded.endpoint(kept.endpoint)?.discard_kept(kept.number)),
+        )
     }
 }
 
@@ -367,7 +372,8 @@ unsafe extern "C" fn source_of<L: Lock>(entry: *mut FiPeerRxEntry) -> RawFiAddr 
         }
         let kept = &*kept;
         let domain = &*kept.domain.cast::<Domain<L>>();
-        let source = domain.with(|guarded| guarded.foreign_source(kept.endpoint, kept.number));
+        let source =
+            domain.with(|guarded| guarded.endpoint(kept.endpoint)?.source_of_kept(kept.number));
         source.map_or(FI_ADDR_UNSPEC, |source| source.0)
     }
 }

@@ -34,7 +34,7 @@ pub(crate) unsafe extern "C" fn progress<L: Lock>(
         let mut batch: [Option<Completion>; BATCH] = [None; BATCH];
         let mut count = 0;
         let answer = queue.domain().with(|guarded| {
-            guarded.read_queue(id, BATCH, |completion| {
+            guarded.queues().read(id, BATCH, |completion| {
                 batch[count] = Some(*completion);
                 count += 1;
             })
@@ -71,7 +71,7 @@ fn write(owner: *mut FidPeerCq, completion: &Completion) {
 fn write_error<L: Lock>(queue: &Queue<L>) {
     let Ok(error) = queue
         .domain()
-        .with(|guarded| guarded.read_error(queue.id()))
+        .with(|guarded| guarded.queues().read_error(queue.id()))
     else {
         return;
     };

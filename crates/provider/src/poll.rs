@@ -110,7 +110,10 @@ pub(crate) unsafe extern "C" fn poll<L: Lock>(
     let set = unsafe { opened::<PollSet<L>>(set) };
     let mut found = 0;
     for member in set.members().iter() {
-        match set.domain().with(|guarded| guarded.has_event(member.on)) {
+        match set
+            .domain()
+            .with(|guarded| guarded.waiting(member.on).has_event())
+        {
             Ok(true) if found < room => {
                 // SAFETY: the application's array has room for `count` entries, and the member is
                 // open: it cannot be closed while it is in a set.

@@ -43,7 +43,10 @@ pub unsafe fn send<L: Lock>(
     // SAFETY: the contract; the endpoint crate does not call back into the domain.
     let ((mut domain, id), payload) =
         unsafe { (opened::<Endpoint<L>>(endpoint).enter(), one(piece)) };
-    long_code(domain.send(id, FiAddr(to), &send, &payload))
+    long_code(match domain.endpoint(id) {
+        Ok(endpoint) => endpoint.send(FiAddr(to), &send, &payload),
+        Err(error) => Err(error),
+    })
 }
 
 /// Sends one short piece that is free again on return. Fast path.
@@ -60,7 +63,10 @@ pub unsafe fn inject<L: Lock>(
     // SAFETY: the contract; the endpoint crate does not call back into the domain.
     let ((mut domain, id), payload) =
         unsafe { (opened::<Endpoint<L>>(endpoint).enter(), one(piece)) };
-    long_code(domain.inject(id, FiAddr(to), &inject, &payload))
+    long_code(match domain.endpoint(id) {
+        Ok(endpoint) => endpoint.inject(FiAddr(to), &inject, &payload),
+        Err(error) => Err(error),
+    })
 }
 
 /// Receives into one piece. Fast path.
@@ -71,8 +77,11 @@ pub unsafe fn inject<L: Lock>(
 pub unsafe fn receive<L: Lock>(endpoint: *mut FidEp, piece: Piece, receive: Receive) -> isize {
     // SAFETY: the contract; the endpoint crate does not call back into the domain.
     let (mut domain, id) = unsafe { opened::<Endpoint<L>>(endpoint).enter() };
-    // SAFETY: the contract.
-    long_code(domain.receive_into(id, &receive, || unsafe { one(piece) }))
+    long_code(match domain.endpoint(id) {
+        // SAFETY: the contract.
+        Ok(endpoint) => endpoint.receive(&receive, || unsafe { one(piece) }),
+        Err(error) => Err(error),
+    })
 }
 
 /// Sends several pieces as one message.
@@ -100,7 +109,7 @@ fn send_payload<L: Lock>(
     send: &Send,
     payload: &UserBuffer,
 ) -> Result<(), Error> {
-    endpoint.with(|domain, id| domain.send(id, FiAddr(to), send, payload))
+    endpoint.with(|domain, id| domain.endpoint(id)?.send(FiAddr(to), send, payload))
 }
 
 /// Receives one message into several pieces.
@@ -126,7 +135,7 @@ fn receive_buffer<L: Lock>(
     receive: &Receive,
     buffer: UserBuffer,
 ) -> Result<(), Error> {
-    endpoint.with(|domain, id| domain.receive(id, receive, buffer))
+    endpoint.with(|domain, id| domain.endpoint(id)?.receive(receive, || buffer))
 }
 
 /// The data of a message, if its flags say that it carries any.

@@ -74,7 +74,7 @@ impl Watched {
     fn wake_up(&mut self) -> bool {
         let was_asleep = std::mem::take(&mut self.asleep);
         if was_asleep {
-            self.guarded.after_sleep(Waitable::Everything);
+            self.guarded.waiting(Waitable::Everything).after_sleep();
         }
         was_asleep
     }
@@ -148,11 +148,12 @@ impl Lock for WithProgressThread {
     }
 
     fn learn_transports(&self) {
-        let watched = lock(&self.shared.domain);
+        let mut watched = lock(&self.shared.domain);
         // A transport without a descriptor is looked after whenever the thread wakes by itself.
         let _ = watched
             .guarded
-            .wait_fds(Waitable::Everything, |descriptor| {
+            .waiting(Waitable::Everything)
+            .fds(|descriptor| {
                 // SAFETY: the transport keeps its descriptor open while its endpoint is; the lock
                 // keeps it open here.
                 let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
@@ -206,7 +207,7 @@ impl Shared {
             if watched.guarded.progress_all() > 0 {
                 idle_rounds = 0;
             } else if !watched.guarded.is_busy()
-                && watched.guarded.before_sleep(Waitable::Everything)
+                && watched.guarded.waiting(Waitable::Everything).before_sleep()
             {
                 watched.asleep = true;
                 drop(watched);

@@ -49,7 +49,7 @@ unsafe fn post_write<L: Lock>(
 ) -> isize {
     // SAFETY: the contract.
     let endpoint = unsafe { opened::<Endpoint<L>>(endpoint) };
-    long_code(endpoint.with(|domain, id| domain.write(id, access, payload)))
+    long_code(endpoint.with(|domain, id| domain.endpoint(id)?.write(access, payload)))
 }
 
 /// # Safety
@@ -62,7 +62,7 @@ unsafe fn post_read<L: Lock>(
 ) -> isize {
     // SAFETY: the contract.
     let endpoint = unsafe { opened::<Endpoint<L>>(endpoint) };
-    long_code(endpoint.with(|domain, id| domain.read(id, access, target)))
+    long_code(endpoint.with(|domain, id| domain.endpoint(id)?.read(access, target)))
 }
 
 /// The ranges of a call with all its parts, and its flags checked.

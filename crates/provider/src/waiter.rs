@@ -75,7 +75,11 @@ impl Waiter {
         if let Some(sleeping) = &self.sleeping {
             let bell = Arc::clone(&sleeping.bell);
             // It fails only for an object that is not there.
-            let _ = domain.with(|guarded| guarded.set_alarm(on, Box::new(move || bell.raise())));
+            let _ = domain.with(|guarded| {
+                guarded
+                    .waiting(on)
+                    .set_alarm(Box::new(move || bell.raise()))
+            });
         }
     }
 
@@ -123,7 +127,7 @@ impl Waiter {
 
     /// Whether there is something to read, or somebody signalled. Makes progress first.
     pub fn has_event<L: Lock>(&self, domain: &Domain<L>, on: Waitable) -> bool {
-        self.take_signal() || domain.with(|guarded| guarded.has_event(on)) == Ok(true)
+        self.take_signal() || domain.with(|guarded| guarded.waiting(on).has_event()) == Ok(true)
     }
 
     /// Takes the transports of a newly enabled endpoint into the set.
@@ -131,8 +135,11 @@ impl Waiter {
         let Some(sleeping) = &self.sleeping else {
             return;
         };
-        let all =
-            domain.with(|guarded| guarded.wait_fds(on, |descriptor| sleeping.add(descriptor)));
+        let all = domain.with(|guarded| {
+            guarded
+                .waiting(on)
+                .fds(|descriptor| sleeping.add(descriptor))
+        });
         // A transport without a descriptor cannot wake a sleeper, so nobody may sleep.
         self.state().all_wake = all.is_ok();
     }
@@ -162,7 +169,7 @@ impl Waiter {
             return -FI_ENOSYS;
         }
         self.end_announced(domain, on, |_| true);
-        if self.take_signal() || !domain.with(|guarded| guarded.before_sleep(on)) {
+        if self.take_signal() || !domain.with(|guarded| guarded.waiting(on).before_sleep()) {
             return -FI_EAGAIN;
         }
         self.state().announced = Some(thread::current().id());
@@ -180,7 +187,7 @@ impl Waiter {
     ) {
         match &self.sleeping {
             Some(sleeping) if pace.is_exhausted() && self.state().all_wake => {
-                if domain.with(|guarded| guarded.before_sleep(on)) {
+                if domain.with(|guarded| guarded.waiting(on).before_sleep()) {
                     wait_readable(
                         sleeping.set.descriptor(),
                         deadline.left_ms(LONGEST_SLEEP_MS),
@@ -195,7 +202,7 @@ impl Waiter {
     fn end_sleep<L: Lock>(&self, domain: &Domain<L>, on: Waitable) {
         domain.with(|guarded| {
             // Under the lock: a ring for the next sleeper cannot be taken for one of the last.
-            if let (true, Some(sleeping)) = (guarded.after_sleep(on), &self.sleeping) {
+            if let (true, Some(sleeping)) = (guarded.waiting(on).after_sleep(), &self.sleeping) {
                 sleeping.bell.lower();
             }
         });

@@ -1,142 +1,224 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Posting one-sided operations. Called by the provider; calls the route to the remote. Their ends
-//! are in answer.rs.
+//! Posting one-sided operations. Made by the calls on an endpoint, for one call each; calls the
+//! route to the remote. How operations end: operations.rs.
 
-use weft_contract::{MESSAGE_LIMIT_BYTES, PostError, Posted, Range, RemoteId, Route, SendOp};
+use weft_contract::CompletionLevel::{Delivery, Inject};
+use weft_contract::{MESSAGE_LIMIT_BYTES, PostError, RemoteId, Route, SendOp};
 use weft_memory::{Scratch, UserBuffer};
 
-use super::answer::{NOBODY, tell};
-use super::outbox::Parcel;
-use super::parcel::service;
+use super::access::{Access, Atomic, REQUEST_LIMIT_BYTES};
+use super::operations::{NOBODY, Operation};
+use super::outbox::{OutboxEntry, service};
 use super::request::{
-    FETCHES, HEAD_LIMIT_BYTES, Kind, RANGE_LIMIT, Tag, WANTS_ANSWER, write_ranges,
+    FETCHES, HEAD_LIMIT_BYTES, Kind, RANGE_BYTES, RANGE_LIMIT, Tag, WANTS_ANSWER, write_ranges,
 };
-use super::{
-    ATOMIC_LIMIT_BYTES, Access, AccessKind, Atomic, Ending, OURS, OUTSTANDING_LIMIT, OneSided,
-    Operation, REQUEST_LIMIT_BYTES,
-};
-use crate::backlog::{Ending as QueuedEnding, Payload, Queued};
-use crate::completion::{Reporter, Sinks};
-use crate::domain::Domain;
+use super::state::OneSided;
+use crate::completion::completions::{AccessKind, Completions};
+use crate::completion::transmit::Ending;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, refused};
 use crate::flags::{self, level};
-use crate::ids::EndpointId;
+use crate::send::backlog::{Payload, Queued};
+
+/// Operations of one endpoint that wait for the answer of one remote, at most; more are told to
+/// come again. Chosen: bounds what the target may have to keep for answers that find no room, to 2
+/// MiB for each initiator.
+const OUTSTANDING_LIMIT: u32 = 256;
 
 /// What follows the ranges in a request: at most two buffers.
 type Trailers<'a> = [&'a UserBuffer; 2];
 
-/// A checked call.
-pub(super) struct Plan<'a> {
+/// One call, checked.
+pub(crate) struct Initiator<'a, P> {
+    pub(super) endpoint: &'a mut Endpoint<P>,
+    pub(super) completions: &'a mut Completions,
     pub(super) access: &'a Access<'a>,
     pub(super) remote: RemoteId,
     /// Nothing is left to be done for the user once the request is sent.
     ends_when_sent: bool,
-    pub(super) ending: Ending,
+    ending: Ending,
     /// The payload must be taken before the call returns.
     inject: bool,
 }
 
-impl Plan<'_> {
-    /// Tells the user that the operation is over.
+impl<'a, P: Route> Initiator<'a, P> {
+    /// Checks what all operations have in common; the local memory has `length_bytes`.
+    ///
+    /// # Errors
+    /// As for [`crate::EndpointCalls::write`].
     #[inline]
-    pub(super) fn tell(&self, report: &mut Reporter, sinks: &mut Sinks, kind: AccessKind) {
-        tell(report, sinks, kind, self.access.context, self.ending);
-    }
-}
-
-impl<P: Route> Endpoint<P> {
-    /// Checks what all operations have in common.
-    #[inline]
-    fn plan<'a>(&mut self, access: &'a Access<'a>, length_bytes: usize) -> Result<Plan<'a>, Error> {
-        if self.local.is_none() {
+    pub(crate) fn new(
+        endpoint: &'a mut Endpoint<P>,
+        completions: &'a mut Completions,
+        access: &'a Access<'a>,
+        length_bytes: usize,
+    ) -> Result<Self, Error> {
+        if endpoint.route.is_none() {
             return Err(Error::BadState);
         }
-        let remote = self.core.remotes.named(access.to).ok_or(Error::Invalid)?;
+        let core = &mut endpoint.core;
+        let remote = core.remotes.named(access.to).ok_or(Error::Invalid)?;
         if access.ranges.len() > RANGE_LIMIT {
             return Err(Error::Invalid);
         }
-        let remote_bytes = access
-            .ranges
-            .iter()
-            .try_fold(0_u64, |sum, range| sum.checked_add(range.length_bytes));
+        let mut lengths = access.ranges.iter().map(|range| range.length_bytes);
+        let remote_bytes = lengths.try_fold(0_u64, u64::checked_add);
         if remote_bytes != Some(length_bytes as u64) {
             return Err(Error::Invalid);
         }
         if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
             return Err(Error::TooLong);
         }
-        let default_flags = self.settings.transmit_flags;
-        let flags = access.flags.unwrap_or(default_flags);
-        if flags & flags::FENCE != 0 && self.core.is_under_way(remote) {
+        let flags = access.flags.unwrap_or(endpoint.settings.transmit_flags);
+        if flags & flags::FENCE != 0 && core.is_under_way(remote) {
             return Err(Error::Again);
         }
-        self.core.has_chores = true;
-        let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
-        if one_sided.outstanding(remote) >= OUTSTANDING_LIMIT {
+        let operations = &core.begin_one_sided().operations;
+        if operations.outstanding(remote) >= OUTSTANDING_LIMIT {
             return Err(Error::Again);
         }
-        use weft_contract::CompletionLevel::{Delivery, Inject};
         let wanted = level(flags);
-        Ok(Plan {
+        let inject = access.inject;
+        Ok(Self {
+            endpoint,
+            completions,
             access,
             remote,
             // An inject ends as soon as it is sent, unless the endpoint was opened for more than
             // that.
-            ends_when_sent: if access.inject {
+            ends_when_sent: if inject {
                 wanted != Delivery
             } else {
                 wanted == Inject
             },
-            ending: if access.inject {
+            ending: if inject {
                 Ending::Silent
             } else {
                 Ending::Entry(flags)
             },
-            inject: access.inject || flags & flags::INJECT != 0,
+            inject: inject || flags & flags::INJECT != 0,
         })
     }
 
-    /// Notes an operation that waits for its answer.
+    /// Writes to the remote's memory. Fast path for short payload.
+    ///
+    /// # Errors
+    /// As for [`crate::EndpointCalls::write`].
+    pub(crate) fn write(
+        mut self,
+        payload: &UserBuffer,
+        inject_limit_bytes: usize,
+    ) -> Result<(), Error> {
+        if self.inject && payload.length_bytes() > inject_limit_bytes {
+            return Err(Error::TooLong);
+        }
+        if self.write_directly(payload) {
+            return Ok(());
+        }
+        let head_bytes = self.access.ranges.len() * RANGE_BYTES;
+        if head_bytes + payload.length_bytes() > REQUEST_LIMIT_BYTES {
+            return self.write_long(payload);
+        }
+        let tag = Tag::new(Kind::Write, NOBODY);
+        let trailers = [payload, &UserBuffer::empty()];
+        self.request_change(AccessKind::Write, tag, trailers)
+    }
+
+    /// Reads the remote's memory into `target`.
+    ///
+    /// # Errors
+    /// As for [`crate::EndpointCalls::write`].
+    pub(crate) fn read(mut self, target: UserBuffer) -> Result<(), Error> {
+        if self.read_directly(&target) {
+            return Ok(());
+        }
+        let tag = Tag::new(Kind::Read, NOBODY);
+        let nothing = UserBuffer::empty();
+        self.request_result(AccessKind::Read, tag, [&nothing; 2], target)
+    }
+
+    /// Changes elements of the remote's memory; with `result`, stores there what they were before.
+    ///
+    /// # Errors
+    /// As for [`crate::EndpointCalls::write`].
+    pub(crate) fn atomic(
+        mut self,
+        atomic: &Atomic<'_>,
+        result: Option<UserBuffer>,
+    ) -> Result<(), Error> {
+        if self.change_directly(atomic, result.as_ref()) {
+            return Ok(());
+        }
+        let trailers = [atomic.operands, atomic.comparands];
+        let mut tag = Tag {
+            code: atomic.operator as u8,
+            element: atomic.element as u8,
+            ..Tag::new(Kind::Atomic, NOBODY)
+        };
+        match result {
+            Some(result) => {
+                tag.flags = FETCHES;
+                self.request_result(AccessKind::AtomicFetch, tag, trailers, result)
+            }
+            None => self.request_change(AccessKind::AtomicWrite, tag, trailers),
+        }
+    }
+
+    /// The state of one-sided operations.
     #[inline]
-    fn note(&mut self, mut operation: Operation) -> u32 {
-        let remote = operation.remote;
-        let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
-        one_sided.count_outstanding(remote, 1);
-        operation.serial = one_sided.next_serial();
-        let id = one_sided.operations.insert(operation);
-        self.watch(remote);
+    fn one_sided(&mut self) -> &mut OneSided {
+        self.endpoint.core.begin_one_sided()
+    }
+
+    /// Tells the user that the operation is over.
+    #[inline]
+    pub(super) fn tell(&mut self, kind: AccessKind) {
+        let reports = &self.endpoint.core.sending.reports;
+        reports.accessed(self.completions, kind, self.access.context, self.ending);
+    }
+
+    /// An operation whose request was just sent.
+    fn waiting(&self, kind: AccessKind, buffer: UserBuffer) -> Operation {
+        Operation::new(self.remote, kind, self.access.context, self.ending, buffer)
+    }
+
+    /// Notes an operation that waits for its answer; answers its name.
+    #[inline]
+    fn note(&mut self, operation: Operation) -> u32 {
+        let id = self.one_sided().operations.insert(operation);
+        self.endpoint.watch(self.remote);
         id
     }
 
     /// Sends a request; all of it travels in one message.
     #[inline]
-    fn request(&mut self, plan: &Plan<'_>, tag: Tag, trailers: Trailers<'_>) -> Result<(), Error> {
-        let &Plan { access, remote, .. } = plan;
-        let local = self.local.as_mut().ok_or(Error::BadState)?;
-        let core = &mut self.core;
-        let one_sided = core.one_sided.get_or_insert_with(OneSided::new);
-        if one_sided.outbox.waits_for(remote) {
+    fn request(&mut self, tag: Tag, trailers: Trailers<'_>) -> Result<(), Error> {
+        let (access, remote) = (self.access, self.remote);
+        let Endpoint { route, core, .. } = &mut *self.endpoint;
+        let route = route.as_mut().ok_or(Error::BadState)?;
+        let holds = core.sending.holds(remote);
+        let outbox = &mut core.begin_one_sided().outbox;
+        if outbox.count(remote) > 0 {
             // What waits for room comes first.
             return Err(Error::Again);
         }
         let mut head = [0; HEAD_LIMIT_BYTES];
         let mut length = write_ranges(access.ranges, &mut head);
-        one_sided.scratch.write(0, &head[..length]);
+        outbox.scratch.write(0, &head[..length]);
         for trailer in trailers {
-            length += one_sided.scratch.copy_in(length, trailer);
+            length += outbox.scratch.copy_in(length, trailer);
         }
         let tag = Tag {
             range_count: access.ranges.len() as u8,
             ..tag
         };
-        let mut op = service(remote, tag, one_sided.nameless_token(), true);
+        let mut op = service(remote, tag, outbox.nameless_token(), true);
         op.cq_data = access.cq_data;
-        let payload = one_sided.scratch.payload(length);
-        let posted = if core.backlog.holds(remote) {
+        let payload = outbox.scratch.payload(length);
+        let posted = if holds {
             Err(PostError::Busy)
         } else {
-            local.post_send(&op, &payload)
+            route.post_send(&op, &payload)
         };
         match posted {
             // Its payload must come after it, and is not queued.
@@ -150,269 +232,115 @@ impl<P: Route> Endpoint<P> {
     /// Queues a request behind what waits already.
     #[cold]
     fn request_later(&mut self, op: SendOp, payload: UserBuffer) -> Result<(), Error> {
-        let core = &mut self.core;
-        if !core.backlog.has_room(op.remote, payload.length_bytes()) {
+        let core = &mut self.endpoint.core;
+        if !core.sending.has_room(op.remote, payload.length_bytes()) {
             return Err(Error::Again);
         }
-        core.queue(Queued {
+        let queued = Queued {
             op,
             payload: Payload::copy_of(&payload),
-            ending: QueuedEnding::Told,
-        });
-        self.watch(op.remote);
+            ending: Ending::Told,
+            context: 0,
+        };
+        core.sending.push(&mut core.remotes, queued);
+        self.endpoint.watch(self.remote);
         Ok(())
     }
-}
 
-fn waiting(plan: &Plan<'_>, kind: AccessKind, buffer: UserBuffer) -> Operation {
-    Operation {
-        remote: plan.remote,
-        serial: 0,
-        kind,
-        context: plan.access.context,
-        ending: plan.ending,
-        buffer,
-        _copy: None,
-        awaits_answer: true,
-        awaits_sent: false,
-        lands: false,
-        failed: None,
-    }
-}
-
-fn head_bytes(ranges: &[Range]) -> usize {
-    ranges.len() * super::request::RANGE_BYTES
-}
-
-impl<P: Route> Domain<P> {
-    /// Writes to a remote's registered memory (fi_write and its forms). The payload stays ours
-    /// until the completion, unless the access is an inject. Fast path for short payload.
-    ///
-    /// # Errors
-    /// [`Error::Again`] when there is no room now, or FI_FENCE must wait: nothing was sent; make
-    /// progress and call again. [`Error::Invalid`] if `to` names no remote or the ranges are not as
-    /// long as the payload, [`Error::BadState`] before the endpoint is enabled, [`Error::TooLong`]
-    /// beyond the inject limit, [`Error::Transfer`] if the remote is gone or cannot be reached.
-    /// What the target refuses is told in the completion.
-    pub fn write(
-        &mut self,
-        endpoint: EndpointId,
-        access: &Access<'_>,
-        payload: &UserBuffer,
-    ) -> Result<(), Error> {
-        let inject_limit_bytes = self.settings.inject_limit_bytes;
-        let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
-        let plan = endpoint.plan(access, payload.length_bytes())?;
-        if plan.inject && payload.length_bytes() > inject_limit_bytes {
-            return Err(Error::TooLong);
-        }
-        if endpoint.write_directly(&mut self.sinks, &plan, payload) {
-            return Ok(());
-        }
-        if head_bytes(access.ranges) + payload.length_bytes() > REQUEST_LIMIT_BYTES {
-            return endpoint.write_long(&mut self.sinks, &plan, payload);
-        }
-        let tag = Tag::new(Kind::Write, NOBODY);
-        let trailers = [payload, &UserBuffer::empty()];
-        let sinks = &mut self.sinks;
-        endpoint.request_change(sinks, &plan, AccessKind::Write, tag, trailers)
-    }
-
-    /// Reads a remote's registered memory (fi_read and its forms) into `target`.
-    ///
-    /// # Errors
-    /// As [`Domain::write`].
-    pub fn read(
-        &mut self,
-        endpoint: EndpointId,
-        access: &Access<'_>,
-        target: UserBuffer,
-    ) -> Result<(), Error> {
-        let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
-        let plan = endpoint.plan(access, target.length_bytes())?;
-        if endpoint.read_directly(&mut self.sinks, &plan, &target) {
-            return Ok(());
-        }
-        let nothing = UserBuffer::empty();
-        endpoint.request_result(&plan, AccessKind::Read, |id| {
-            (Tag::new(Kind::Read, id), [&nothing; 2], target)
-        })
-    }
-
-    /// Changes elements of a remote's registered memory (fi_atomic); with `result`, stores there
-    /// what they were before (fi_fetch_atomic, fi_compare_atomic).
-    ///
-    /// # Errors
-    /// As [`Domain::write`]; and [`Error::Unsupported`] if the operation has no meaning for the
-    /// type or takes a result or comparands that are not given, [`Error::Invalid`] if buffers
-    /// differ in length, [`Error::TooLong`] beyond [`ATOMIC_LIMIT_BYTES`].
-    pub fn atomic(
-        &mut self,
-        endpoint: EndpointId,
-        access: &Access<'_>,
-        atomic: &Atomic<'_>,
-        result: Option<UserBuffer>,
-    ) -> Result<(), Error> {
-        let length_bytes = check(atomic, access, result.as_ref())?;
-        let endpoint = self.endpoints.get_mut(endpoint.0).ok_or(Error::NoSuch)?;
-        let plan = endpoint.plan(access, length_bytes)?;
-        if endpoint.change_directly(&mut self.sinks, &plan, atomic, result.as_ref()) {
-            return Ok(());
-        }
-        let trailers = [atomic.operands, atomic.comparands];
-        let tag = |id, flags| Tag {
-            flags,
-            code: atomic.operator as u8,
-            element: atomic.element as u8,
-            ..Tag::new(Kind::Atomic, id)
-        };
-        match result {
-            Some(result) => endpoint.request_result(&plan, AccessKind::AtomicFetch, |id| {
-                (tag(id, FETCHES), trailers, result)
-            }),
-            None => {
-                let kind = AccessKind::AtomicWrite;
-                endpoint.request_change(&mut self.sinks, &plan, kind, tag(NOBODY, 0), trailers)
-            }
-        }
-    }
-}
-
-/// Whether an atomic operation holds together; answers the length of its target.
-fn check(
-    atomic: &Atomic<'_>,
-    access: &Access<'_>,
-    result: Option<&UserBuffer>,
-) -> Result<usize, Error> {
-    let size = atomic.element.size_bytes() as u64;
-    let operator = atomic.operator;
-    let fetches_only = operator.only_reads() || operator.compares();
-    if !atomic.element.allows(operator) || (fetches_only && result.is_none()) {
-        return Err(Error::Unsupported);
-    }
-    if access
-        .ranges
-        .iter()
-        .any(|range| range.length_bytes % size != 0)
-    {
-        return Err(Error::Invalid);
-    }
-    let total = access.ranges.iter().map(|range| range.length_bytes);
-    let length_bytes = total.fold(0, u64::saturating_add);
-    let (operands, comparands) = (
-        atomic.operands.length_bytes() as u64,
-        atomic.comparands.length_bytes() as u64,
-    );
-    let fits = |given, taken: bool| given == if taken { length_bytes } else { 0 };
-    if !fits(operands, !operator.only_reads())
-        || !fits(comparands, operator.compares())
-        || result.is_some_and(|result| result.length_bytes() as u64 != length_bytes)
-    {
-        return Err(Error::Invalid);
-    }
-    if length_bytes.max(operands + comparands) > ATOMIC_LIMIT_BYTES as u64 {
-        return Err(Error::TooLong);
-    }
-    Ok(length_bytes as usize)
-}
-
-impl<P: Route> Endpoint<P> {
     /// A request that changes memory and whose operands travel with it.
     #[inline]
     fn request_change(
-        &mut self,
-        sinks: &mut Sinks,
-        plan: &Plan<'_>,
+        mut self,
         kind: AccessKind,
         tag: Tag,
         trailers: Trailers<'_>,
     ) -> Result<(), Error> {
-        if plan.ends_when_sent && !self.wants_confirmation(plan.remote) {
-            self.request(plan, tag, trailers)?;
-            self.note_unconfirmed(plan.remote);
-            plan.tell(&mut self.core.report, sinks, kind);
+        let remote = self.remote;
+        let ends_when_sent = self.ends_when_sent;
+        let operations = &self.one_sided().operations;
+        // One that needs no answer asks for one all the same where another waits to be confirmed:
+        // once it has come, operations can be direct again.
+        let confirms = || operations.is_unconfirmed(remote) && operations.outstanding(remote) == 0;
+        if ends_when_sent && !confirms() {
+            self.request(tag, trailers)?;
+            self.one_sided().operations.note_unconfirmed(remote);
+            self.tell(kind);
             return Ok(());
         }
-        let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
         let tag = Tag {
             flags: tag.flags | WANTS_ANSWER,
-            id: one_sided.operations.next(),
+            id: operations.next_id(),
             ..tag
         };
-        self.request(plan, tag, trailers)?;
-        let mut operation = waiting(plan, kind, UserBuffer::empty());
-        if plan.ends_when_sent {
-            plan.tell(&mut self.core.report, sinks, kind);
+        self.request(tag, trailers)?;
+        let mut operation = self.waiting(kind, UserBuffer::empty());
+        if ends_when_sent {
+            self.tell(kind);
             operation.ending = Ending::Told;
         }
         self.note(operation);
         Ok(())
     }
 
-    /// A request whose answer brings a result. `make` says, for the operation's name, what to send
-    /// and where the result goes.
+    /// A request whose answer brings a result.
     #[inline]
-    fn request_result<'a>(
-        &mut self,
-        plan: &Plan<'_>,
+    fn request_result(
+        mut self,
         kind: AccessKind,
-        make: impl FnOnce(u32) -> (Tag, Trailers<'a>, UserBuffer),
+        tag: Tag,
+        trailers: Trailers<'_>,
+        result: UserBuffer,
     ) -> Result<(), Error> {
-        let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
-        let (tag, trailers, result) = make(one_sided.operations.next());
-        self.request(plan, tag, trailers)?;
-        self.note(waiting(plan, kind, result));
+        let id = self.one_sided().operations.next_id();
+        self.request(Tag { id, ..tag }, trailers)?;
+        let operation = self.waiting(kind, result);
+        self.note(operation);
         Ok(())
     }
 
     /// A write whose payload does not fit its request.
     #[inline(never)]
-    fn write_long(
-        &mut self,
-        sinks: &mut Sinks,
-        plan: &Plan<'_>,
-        payload: &UserBuffer,
-    ) -> Result<(), Error> {
-        let one_sided = self.core.one_sided.get_or_insert_with(OneSided::new);
+    fn write_long(mut self, payload: &UserBuffer) -> Result<(), Error> {
         let tag = Tag {
             flags: WANTS_ANSWER,
-            ..Tag::new(Kind::LongWrite, one_sided.operations.next())
+            ..Tag::new(Kind::LongWrite, self.one_sided().operations.next_id())
         };
-        self.request(plan, tag, [&UserBuffer::empty(); 2])?;
-        let mut operation = waiting(plan, AccessKind::Write, payload.clone());
+        self.request(tag, [&UserBuffer::empty(); 2])?;
+        let mut operation = self.waiting(AccessKind::Write, payload.clone());
         operation.awaits_sent = true;
-        if plan.inject {
+        if self.inject {
             // Not longer than the inject limit, which a scratch holds.
             let copy = Scratch::take();
             let length = copy.copy_in(0, payload);
             operation.buffer = copy.payload(length);
-            operation._copy = Some(copy);
-            if plan.ends_when_sent {
-                plan.tell(&mut self.core.report, sinks, AccessKind::Write);
+            operation.copy = Some(copy);
+            if self.ends_when_sent {
+                self.tell(AccessKind::Write);
                 operation.ending = Ending::Told;
             }
         }
         let id = self.note(operation);
-        self.send_payload(plan.remote, id);
+        self.send_payload(id);
         Ok(())
     }
 
     /// Sends the payload of a long write, now or when there is room.
-    fn send_payload(&mut self, remote: RemoteId, id: u32) {
-        let (Some(local), Some(one_sided)) = (&mut self.local, &mut self.core.one_sided) else {
+    fn send_payload(&mut self, id: u32) {
+        let remote = self.remote;
+        let Endpoint { route, core, .. } = &mut *self.endpoint;
+        let (Some(route), Some(one_sided)) = (route, &mut core.one_sided) else {
             return;
         };
-        let Some(operation) = one_sided.operations.get_mut(id) else {
-            return;
-        };
-        let tag = Tag::new(Kind::Payload, id);
-        let op = service(remote, tag, OURS | u64::from(id), false);
-        match local.post_send(&op, &operation.buffer) {
-            Ok(Posted::Complete) => operation.awaits_sent = false,
-            Ok(Posted::Pending) => {}
+        let operations = &mut one_sided.operations;
+        match operations.send_payload(route, remote, id) {
+            Ok(true) => {
+                let reports = &mut core.sending.reports;
+                operations.payload_sent(reports, self.completions, id, Ok(()));
+            }
+            Ok(false) => {}
             // A failure is met again by the next progress, where it can be told.
             Err(PostError::Busy | PostError::Failed(_)) => {
-                one_sided.outbox.push(remote, Parcel::Payload(id));
+                one_sided.outbox.push(remote, OutboxEntry::Payload(id));
             }
         }
     }

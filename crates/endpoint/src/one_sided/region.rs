@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Registered memory: what remotes may touch, by key. Filled by the provider through the domain;
-//! asked by target.rs for every request. fi_mr(3).
+//! Registered memory: what remotes may access, by key. Filled by the calls on regions; asked by
+//! target.rs for every request. fi_mr(3).
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -84,7 +84,7 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    pub(super) fn insert(&mut self, settings: RegionSettings) -> Result<u64, Error> {
+    pub(crate) fn insert(&mut self, settings: RegionSettings) -> Result<u64, Error> {
         let is_closing = |key| self.closing.iter().any(|&(closing, _)| closing == key);
         let key = match settings.key {
             KeyChoice::Theirs(key) if self.by_key.contains_key(&key) || is_closing(key) => {
@@ -110,7 +110,7 @@ impl Regions {
 
     /// What remotes of this host may be shown of the region of a key: one piece of memory, the
     /// writes to which nobody counts.
-    pub(super) fn shown(&self, key: u64) -> Option<Registration> {
+    pub(crate) fn shown(&self, key: u64) -> Option<Registration> {
         let region = self.by_key.get(&key)?;
         let memory = &region.settings.memory;
         (memory.is_contiguous() && region.counter.is_none()).then(|| Registration {
@@ -124,8 +124,8 @@ impl Regions {
     }
 
     /// Shows all regions through an endpoint's route, if remotes can access them there. Setup.
-    pub(crate) fn publish_all<P: Route>(&self, local: &mut P) {
-        let Some(direct) = local.direct() else { return };
+    pub(crate) fn publish_all<P: Route>(&self, route: &mut P) {
+        let Some(direct) = route.direct() else { return };
         let shown = self.by_key.keys().filter_map(|&key| self.shown(key));
         shown.for_each(|registration| direct.publish_registration(&registration));
     }
@@ -134,7 +134,7 @@ impl Regions {
     ///
     /// # Errors
     /// [`Error::NoSuch`] if the key names no region, nor one that is being closed.
-    pub(super) fn begin_close(&mut self, key: u64) -> Result<(), Error> {
+    pub(crate) fn begin_close(&mut self, key: u64) -> Result<(), Error> {
         match self.by_key.remove(&key) {
             Some(region) => self.closing.push((key, region)),
             None if self.closing.iter().any(|&(of, _)| of == key) => {}
@@ -144,7 +144,7 @@ impl Regions {
     }
 
     /// Nobody is at the memory of a region that was being closed any more.
-    pub(super) fn forget(&mut self, key: u64) {
+    pub(crate) fn forget(&mut self, key: u64) {
         self.closing.retain(|&(of, _)| of != key);
     }
 
@@ -153,7 +153,7 @@ impl Regions {
     /// # Errors
     /// [`Error::NoSuch`] if the key names no region, [`Error::Busy`] if it has another counter, or
     /// a remote is at it.
-    pub(super) fn bind_counter(
+    pub(crate) fn bind_counter(
         &mut self,
         key: u64,
         counter: CounterId,
@@ -171,7 +171,7 @@ impl Regions {
         self.by_key.is_empty() && self.closing.is_empty()
     }
 
-    /// The memory that a range names, if it may be touched so. Nothing is asked about an empty
+    /// The memory that a range names, if it may be accessed so. Nothing is asked about an empty
     /// range. Fast path.
     pub(crate) fn resolve(&self, range: &Range, wish: Wish) -> Result<UserBuffer, Error> {
         if range.length_bytes == 0 {

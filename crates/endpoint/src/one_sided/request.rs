@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The bytes of requests and answers: docs/one-sided.md, clauses 2 and 3. Written by initiator.rs
-//! and parcel.rs, read by target.rs; what comes in is checked here, field by field.
+//! The bytes of requests and answers: docs/one-sided.md, clauses 2 and 3. Written by initiator.rs,
+//! outbox.rs and target.rs, read by service.rs; what comes in is checked here, field by field.
 
-use weft_contract::Range;
+use weft_contract::{Range, TransferError};
 use weft_memory::{BytesView, Element, Operator};
+
+use crate::error::Error;
 
 /// Ranges of one request, at most. Specified: clause 3.
 pub const RANGE_LIMIT: usize = weft_facts::limit::RANGES;
@@ -67,6 +69,20 @@ impl Tag {
         }
     }
 
+    /// Of the answer that an operation was refused.
+    pub(crate) fn refusal(id: u32, reason: u8) -> Self {
+        Self {
+            code: reason,
+            ..Self::new(Kind::Refused, id)
+        }
+    }
+
+    /// Whether an atomic operation answers what was there before.
+    #[inline(always)]
+    pub(crate) fn fetches(self) -> bool {
+        self.flags & FETCHES != 0
+    }
+
     /// Fast path.
     #[inline(always)]
     pub(crate) fn pack(self) -> u64 {
@@ -111,14 +127,34 @@ impl Tag {
     }
 }
 
+/// Reasons of a refusal, as docs/one-sided.md numbers them.
+const REASONS: [Error; 4] = [
+    Error::Transfer(TransferError::Corrupt),
+    Error::KeyRejected,
+    Error::AccessDenied,
+    Error::OutOfRange,
+];
+
+/// The number of a reason.
+pub(crate) fn reason(error: Error) -> u8 {
+    let known = REASONS.iter().position(|&known| known == error);
+    known.unwrap_or(0) as u8
+}
+
+/// The reason of a number; 0 is a message that makes no sense.
+pub(crate) fn error_of(reason: u8) -> Error {
+    let known = REASONS.get(usize::from(reason));
+    known.copied().unwrap_or(REASONS[0])
+}
+
 /// The ranges at the head of a request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Head {
+pub(crate) struct RequestHead {
     ranges: [Range; RANGE_LIMIT],
     count: usize,
 }
 
-impl Head {
+impl RequestHead {
     /// Splits a request into its ranges and what follows them; `None` if it is too short. Fast
     /// path.
     #[inline(always)]
@@ -232,10 +268,18 @@ mod tests {
         };
         let mut request = bytes.to_vec();
         request.extend([1, 2, 3]);
-        let (head, rest) = Head::parse(tag, BytesView::from_slice(&request)).unwrap();
+        let (head, rest) = RequestHead::parse(tag, BytesView::from_slice(&request)).unwrap();
         assert_eq!(head.ranges(), ranges);
         assert_eq!(rest.to_vec(), [1, 2, 3]);
-        assert!(Head::parse(tag, BytesView::from_slice(&bytes[1..])).is_none());
+        assert!(RequestHead::parse(tag, BytesView::from_slice(&bytes[1..])).is_none());
+    }
+
+    #[test]
+    fn reasons_lead_back_to_their_errors() {
+        for error in REASONS {
+            assert_eq!(error_of(reason(error)), error);
+        }
+        assert_eq!(error_of(200), REASONS[0]);
     }
 
     #[test]

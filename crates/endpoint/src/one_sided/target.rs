@@ -1,53 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Serving: what remotes ask of our memory, carried out as it arrives, and what they answer to us.
+//! The target of one-sided operations: what remotes ask of our memory, carried out as it arrives.
 //!
-//! Called by progress.rs for every service message. What a remote wrote is checked in request.rs
-//! and region.rs before anything is touched; answers are left in parcel.rs, since a transport must
-//! not be called from its own callback.
+//! Called by service.rs for each request, by state.rs for long results that are sent; leaves
+//! answers in the outbox.
 
-use weft_contract::{Envelope, Landing, LandingToken, RemoteId, TransferError};
+use std::collections::HashMap;
+
+use slab::Slab;
+use weft_contract::{Envelope, Peer, PostError, Posted, RemoteId};
 use weft_memory::atomic::{Change, apply};
 use weft_memory::{BytesView, UserBuffer};
 
-use super::outbox::Parcel;
-use super::parcel::each_id;
-use super::region::Wish;
-use super::request::{FETCHES, Head, Kind, Tag, WANTS_ANSWER};
-use super::{
-    AccessKind, Incoming, NAMELESS, OURS, OneSided, Outgoing, REQUEST_LIMIT_BYTES, RESULT,
-};
-use crate::completion::Sinks;
-use crate::core::Core;
+use super::access::REQUEST_LIMIT_BYTES;
+use super::outbox::{Outbox, OutboxEntry, service};
+use super::region::{Regions, Wish};
+use super::request::{Keys, Kind, RequestHead, Tag, error_of, reason};
+use super::token;
+use crate::completion::completions::AccessKind;
 use crate::error::Error;
-
-/// Refusals that may wait for one remote. Chosen: more than the operations that can wait for an
-/// answer; what a remote did not want answered is refused in silence beyond.
-const REFUSALS_LIMIT: usize = 1024;
-
-/// A landing that names nothing: what lands there is dropped.
-const DROPPED: u64 = OURS | NAMELESS | u32::MAX as u64;
-
-/// Reasons of a refusal, as docs/one-sided.md numbers them.
-const REASONS: [Error; 4] = [
-    Error::Transfer(TransferError::Corrupt),
-    Error::KeyRejected,
-    Error::AccessDenied,
-    Error::OutOfRange,
-];
-
-pub(super) fn reason(error: Error) -> u8 {
-    REASONS
-        .iter()
-        .position(|&known| known == error)
-        .unwrap_or(0) as u8
-}
-
-fn error_of(reason: u8) -> Error {
-    REASONS
-        .get(usize::from(reason))
-        .copied()
-        .unwrap_or(REASONS[0])
-}
 
 /// What a request does to memory, for its rights.
 const READS: Wish = Wish {
@@ -59,199 +29,31 @@ const WRITES: Wish = Wish {
     write: true,
 };
 
-impl Core {
-    /// A service message is at hand.
-    #[inline(never)]
-    pub(crate) fn serve(&mut self, sinks: &mut Sinks, envelope: &Envelope, payload: BytesView<'_>) {
-        self.has_chores = true;
-        let one_sided = self.one_sided.get_or_insert_with(OneSided::new);
-        let Some(tag) = Tag::parse(envelope.tag) else {
-            return;
-        };
-        let source = (envelope.remote, tag.id);
-        let report = &mut self.report;
-        match tag.kind {
-            Kind::Done => {
-                let _ = each_id(payload, |id| {
-                    one_sided.answered(envelope.remote, id, Ok(()), report, sinks);
-                });
-            }
-            Kind::Refused => {
-                let refused = Err(error_of(tag.code));
-                one_sided.answered(envelope.remote, tag.id, refused, report, sinks);
-            }
-            Kind::Result => {
-                let length = envelope.length_bytes;
-                let outcome = match one_sided.place_of_result(source.0, source.1, length, false) {
-                    Some(buffer) => {
-                        buffer.fill(0, payload);
-                        Ok(())
-                    }
-                    None => Err(REASONS[0]),
-                };
-                one_sided.answered(envelope.remote, tag.id, outcome, report, sinks);
-            }
-            Kind::Payload => {
-                if let Some(slot) = one_sided.incoming_by_id.remove(&source) {
-                    if let Some(incoming) = one_sided.incoming.get_mut(slot) {
-                        incoming.target.fill(0, payload);
-                    }
-                    self.end_long_write(sinks, slot, Ok(()));
-                }
-            }
-            Kind::Write | Kind::LongWrite | Kind::Read | Kind::Atomic => {
-                self.carry_out(sinks, envelope, tag, payload);
-            }
-        }
-    }
+/// A long write of a remote, whose payload comes in a message of its own.
+#[derive(Debug)]
+struct Incoming {
+    remote: RemoteId,
+    id: u32,
+    target: UserBuffer,
+    cq_data: Option<u64>,
+    keys: Keys,
+    /// The route has its memory, and may write there.
+    lands: bool,
+}
 
-    /// A service message is announced.
-    #[inline(never)]
-    pub(crate) fn serve_offer(&mut self, envelope: &Envelope) -> Landing {
-        let one_sided = self.begin_one_sided();
-        let found = Tag::parse(envelope.tag).and_then(|tag| match tag.kind {
-            Kind::Result => {
-                let length = envelope.length_bytes;
-                let buffer = one_sided.place_of_result(envelope.remote, tag.id, length, true)?;
-                Some((OURS | u64::from(tag.id), buffer))
-            }
-            Kind::Payload => {
-                let slot = one_sided
-                    .incoming_by_id
-                    .remove(&(envelope.remote, tag.id))?;
-                let incoming = one_sided.incoming.get_mut(slot)?;
-                incoming.lands = true;
-                Some((OURS | NAMELESS | u64::from(slot), incoming.target.clone()))
-            }
-            _ => None,
-        });
-        let (token, buffer) = found.unwrap_or((DROPPED, UserBuffer::empty()));
-        Landing {
-            token: LandingToken(token),
-            buffer,
-        }
-    }
-
-    /// A landing of ours ended.
-    #[inline(never)]
-    pub(crate) fn service_landed(
-        &mut self,
-        sinks: &mut Sinks,
-        token: u64,
-        outcome: Result<(), TransferError>,
-    ) {
-        if token & NAMELESS != 0 {
-            return self.end_long_write(sinks, token as u32, outcome);
-        }
-        if let Some(one_sided) = &mut self.one_sided {
-            one_sided.landed(token as u32, outcome, &mut self.report, sinks);
-        }
-    }
-
-    /// A send of ours ended.
-    #[inline(never)]
-    pub(crate) fn service_sent(
-        &mut self,
-        sinks: &mut Sinks,
-        token: u64,
-        outcome: Result<(), TransferError>,
-    ) {
-        let Some(one_sided) = &mut self.one_sided else {
-            return;
-        };
-        if token & NAMELESS == 0 {
-            let outcome = outcome.map_err(Error::Transfer);
-            one_sided.payload_sent(token as u32, outcome, &mut self.report, sinks);
-        } else if token & RESULT != 0 {
-            one_sided.outgoing.remove(token as u32);
-        }
-    }
-
-    fn end_long_write(&mut self, sinks: &mut Sinks, slot: u32, outcome: Result<(), TransferError>) {
-        let Some(one_sided) = &mut self.one_sided else {
-            return;
-        };
-        let Some(incoming) = one_sided.incoming.remove(slot) else {
-            return;
-        };
-        if outcome.is_err() {
-            return;
-        }
-        one_sided
-            .outbox
-            .push(incoming.remote, Parcel::Done(incoming.id));
-        let written = Written {
-            remote: incoming.remote,
-            key: incoming.keys[0],
-            length_bytes: incoming.target.length_bytes(),
-            cq_data: incoming.cq_data,
-        };
-        self.tell_written(sinks, &written, AccessKind::Write);
-    }
-
-    fn carry_out(
-        &mut self,
-        sinks: &mut Sinks,
-        envelope: &Envelope,
-        tag: Tag,
-        request: BytesView<'_>,
-    ) {
-        let Some(one_sided) = &mut self.one_sided else {
-            return;
-        };
-        let done = match Head::parse(tag, request) {
-            None => Err(REASONS[0]),
-            Some((head, rest)) => match tag.kind {
-                Kind::Write => one_sided.write(sinks, envelope, &head, rest),
-                Kind::LongWrite => one_sided.expect_payload(sinks, envelope, tag, &head),
-                Kind::Read => one_sided.read(sinks, envelope.remote, tag, &head),
-                _ => one_sided.change(sinks, envelope, tag, &head, rest),
-            },
-        };
-        match done {
-            Ok(Touched::Written(kind, written)) => {
-                if tag.flags & WANTS_ANSWER != 0 {
-                    one_sided.outbox.push(envelope.remote, Parcel::Done(tag.id));
-                }
-                self.tell_written(sinks, &written, kind);
-            }
-            Ok(Touched::Fetched(written)) => {
-                self.report.touched(sinks, AccessKind::AtomicFetch);
-                if let Some(written) = written {
-                    self.tell_written(sinks, &written, AccessKind::AtomicWrite);
-                }
-            }
-            Ok(Touched::Read) => self.report.touched(sinks, AccessKind::Read),
-            Ok(Touched::NotYet) => {}
-            Err(error) => {
-                let wanted = tag.kind != Kind::Write && tag.kind != Kind::Atomic
-                    || tag.flags & (WANTS_ANSWER | FETCHES) != 0;
-                if wanted || one_sided.outbox.count(envelope.remote) < REFUSALS_LIMIT {
-                    let refused = Parcel::Refused(tag.id, reason(error));
-                    one_sided.outbox.push(envelope.remote, refused);
-                }
-            }
-        }
-    }
-
-    /// Tells the user that a remote wrote, as far as that was asked for.
-    #[inline]
-    fn tell_written(&mut self, sinks: &mut Sinks, written: &Written, kind: AccessKind) {
-        self.report.touched(sinks, kind);
-        if written.length_bytes > 0 {
-            let counter = sinks.regions.counter_of(written.key);
-            sinks.count(counter);
-        }
-        if let Some(cq_data) = written.cq_data {
-            let source = self.remotes.name_of(written.remote);
-            self.report
-                .written_with_data(sinks, source, written.length_bytes, cq_data);
-        }
-    }
+/// What a remote's read asked for, too long to be copied: it is sent from where it lies.
+#[derive(Debug)]
+struct Outgoing {
+    id: u32,
+    keys: Keys,
+    /// `None` once its region was closed.
+    buffer: Option<UserBuffer>,
+    /// The route has it, and may read there.
+    is_sent: bool,
 }
 
 /// What a request did to our memory.
-enum Touched {
+pub(super) enum CarriedOut {
     Read,
     Written(AccessKind, Written),
     /// Read, and changed if so.
@@ -261,131 +63,151 @@ enum Touched {
 }
 
 /// A change of our memory by a remote.
-struct Written {
-    remote: RemoteId,
+pub(super) struct Written {
+    pub(super) remote: RemoteId,
     /// Of its first range.
-    key: u64,
-    length_bytes: usize,
-    cq_data: Option<u64>,
-}
-
-impl Written {
-    fn of(envelope: &Envelope, head: &Head, target: &UserBuffer) -> Self {
-        Self {
-            remote: envelope.remote,
-            key: head.first_key(),
-            length_bytes: target.length_bytes(),
-            cq_data: envelope.cq_data,
-        }
-    }
+    pub(super) key: u64,
+    pub(super) length_bytes: usize,
+    pub(super) cq_data: Option<u64>,
 }
 
 /// The memory that a request names, in one buffer. Fast path for one range.
 #[inline]
-fn resolve(sinks: &Sinks, head: &Head, wish: Wish) -> Result<UserBuffer, Error> {
+fn resolve(regions: &Regions, head: &RequestHead, wish: Wish) -> Result<UserBuffer, Error> {
     match head.ranges() {
-        [only] => sinks.regions.resolve(only, wish),
+        [only] => regions.resolve(only, wish),
         ranges => {
-            let parts: Result<Vec<UserBuffer>, Error> = ranges
-                .iter()
-                .map(|range| sinks.regions.resolve(range, wish))
-                .collect();
+            let parts = ranges.iter().map(|range| regions.resolve(range, wish));
+            let parts: Result<Vec<UserBuffer>, Error> = parts.collect();
             Ok(UserBuffer::joined(parts?.iter()))
         }
     }
 }
 
-impl OneSided {
-    #[inline]
-    fn write(
-        &mut self,
-        sinks: &Sinks,
-        envelope: &Envelope,
-        head: &Head,
-        payload: BytesView<'_>,
-    ) -> Result<Touched, Error> {
-        let target = resolve(sinks, head, WRITES)?;
-        if target.length_bytes() != payload.length_bytes() {
-            return Err(REASONS[0]);
+/// The target's side of one endpoint.
+pub(super) struct Target {
+    incoming: Slab<Incoming>,
+    incoming_by_id: HashMap<(RemoteId, u32), u32>,
+    outgoing: Slab<Outgoing>,
+    /// Room for operands and results while an atomic operation is carried out.
+    workspace: Box<[u8]>,
+}
+
+impl Target {
+    pub(super) fn new() -> Self {
+        Self {
+            incoming: Slab::new(),
+            incoming_by_id: HashMap::new(),
+            outgoing: Slab::new(),
+            workspace: vec![0; 2 * REQUEST_LIMIT_BYTES].into(),
         }
-        target.fill(0, payload);
-        let written = Written::of(envelope, head, &target);
-        Ok(Touched::Written(AccessKind::Write, written))
+    }
+
+    /// Carries out a request.
+    ///
+    /// # Errors
+    /// Why the remote is refused.
+    pub(super) fn carry_out(
+        &mut self,
+        regions: &Regions,
+        outbox: &mut Outbox,
+        envelope: &Envelope,
+        tag: Tag,
+        request: BytesView<'_>,
+    ) -> Result<CarriedOut, Error> {
+        let (head, rest) = RequestHead::parse(tag, request).ok_or(error_of(0))?;
+        let wish = match tag.kind {
+            Kind::Read => READS,
+            Kind::Atomic => Wish {
+                read: tag.fetches(),
+                write: !tag.atomic().ok_or(error_of(0))?.0.only_reads(),
+            },
+            _ => WRITES,
+        };
+        let target = resolve(regions, &head, wish)?;
+        let written = Written {
+            remote: envelope.remote,
+            key: head.first_key(),
+            length_bytes: target.length_bytes(),
+            cq_data: envelope.cq_data,
+        };
+        match tag.kind {
+            Kind::Write => {
+                if target.length_bytes() != rest.length_bytes() {
+                    return Err(error_of(0));
+                }
+                target.fill(0, rest);
+                Ok(CarriedOut::Written(AccessKind::Write, written))
+            }
+            Kind::Atomic => {
+                let before = self.change(&target, tag, rest)?;
+                if !tag.fetches() {
+                    return Ok(CarriedOut::Written(AccessKind::AtomicWrite, written));
+                }
+                let result = OutboxEntry::Result(tag.id, outbox.keep_slice(before));
+                outbox.push(envelope.remote, result);
+                Ok(CarriedOut::Fetched(wish.write.then_some(written)))
+            }
+            Kind::Read => {
+                let result = if target.length_bytes() <= REQUEST_LIMIT_BYTES {
+                    OutboxEntry::Result(tag.id, outbox.keep(&target))
+                } else {
+                    let number = self.outgoing.insert(Outgoing {
+                        id: tag.id,
+                        keys: head.keys(),
+                        buffer: Some(target),
+                        is_sent: false,
+                    });
+                    OutboxEntry::LongResult(number as u32)
+                };
+                outbox.push(envelope.remote, result);
+                Ok(CarriedOut::Read)
+            }
+            _ => self.expect_payload(envelope, tag.id, head.keys(), target),
+        }
     }
 
     fn expect_payload(
         &mut self,
-        sinks: &Sinks,
         envelope: &Envelope,
-        tag: Tag,
-        head: &Head,
-    ) -> Result<Touched, Error> {
-        let target = resolve(sinks, head, WRITES)?;
-        let name = (envelope.remote, tag.id);
-        if self.incoming_by_id.contains_key(&name) {
-            return Err(REASONS[0]);
+        id: u32,
+        keys: Keys,
+        target: UserBuffer,
+    ) -> Result<CarriedOut, Error> {
+        let remote = envelope.remote;
+        if self.incoming_by_id.contains_key(&(remote, id)) {
+            return Err(error_of(0));
         }
-        let slot = self.incoming.insert(Incoming {
-            remote: envelope.remote,
-            id: tag.id,
+        let number = self.incoming.insert(Incoming {
+            remote,
+            id,
             target,
             cq_data: envelope.cq_data,
-            keys: head.keys(),
+            keys,
             lands: false,
         });
-        self.incoming_by_id.insert(name, slot);
-        Ok(Touched::NotYet)
+        self.incoming_by_id.insert((remote, id), number as u32);
+        Ok(CarriedOut::NotYet)
     }
 
-    #[inline]
-    fn read(
-        &mut self,
-        sinks: &Sinks,
-        remote: RemoteId,
-        tag: Tag,
-        head: &Head,
-    ) -> Result<Touched, Error> {
-        let source = resolve(sinks, head, READS)?;
-        let parcel = if source.length_bytes() <= REQUEST_LIMIT_BYTES {
-            Parcel::Result(tag.id, self.outbox.keep(&source))
-        } else {
-            Parcel::LongResult(self.outgoing.insert(Outgoing {
-                id: tag.id,
-                keys: head.keys(),
-                buffer: Some(source),
-                is_sent: false,
-            }))
-        };
-        self.outbox.push(remote, parcel);
-        Ok(Touched::Read)
-    }
-
+    /// Changes the elements of memory one by one; answers what they were, if the remote wants that.
     #[inline]
     fn change(
         &mut self,
-        sinks: &Sinks,
-        envelope: &Envelope,
+        target: &UserBuffer,
         tag: Tag,
-        head: &Head,
         rest: BytesView<'_>,
-    ) -> Result<Touched, Error> {
-        let (operator, element) = tag.atomic().ok_or(REASONS[0])?;
-        let fetches = tag.flags & FETCHES != 0;
-        let wish = Wish {
-            read: fetches,
-            write: !operator.only_reads(),
-        };
-        let target = resolve(sinks, head, wish)?;
+    ) -> Result<&[u8], Error> {
+        let (operator, element) = tag.atomic().ok_or(error_of(0))?;
         let length = target.length_bytes();
         let takes = |takes: bool| if takes { length } else { 0 };
-        let (operand_bytes, comparand_bytes) =
-            (takes(!operator.only_reads()), takes(operator.compares()));
-        let given_bytes = operand_bytes + comparand_bytes;
+        let operand_bytes = takes(!operator.only_reads());
+        let given_bytes = operand_bytes + takes(operator.compares());
         if rest.length_bytes() != given_bytes
             || length % element.size_bytes() != 0
             || length.max(given_bytes) > REQUEST_LIMIT_BYTES
         {
-            return Err(REASONS[0]);
+            return Err(error_of(0));
         }
         let (given, before) = self.workspace.split_at_mut(REQUEST_LIMIT_BYTES);
         let given = &mut given[..given_bytes];
@@ -397,42 +219,110 @@ impl OneSided {
             operands,
             comparands,
         };
-        let before = &mut before[..takes(fetches)];
-        apply(&change, &target, before);
-        let written = Written::of(envelope, head, &target);
-        if !fetches {
-            return Ok(Touched::Written(AccessKind::AtomicWrite, written));
+        let before = &mut before[..takes(tag.fetches())];
+        apply(&change, target, before);
+        Ok(before)
+    }
+
+    /// Where the payload of a remote's long write goes, and its number; [`Self::end_payload`]
+    /// follows. `comes_later` says that the route writes there until then.
+    pub(super) fn place_of_payload(
+        &mut self,
+        remote: RemoteId,
+        id: u32,
+        comes_later: bool,
+    ) -> Option<(u32, UserBuffer)> {
+        let number = self.incoming_by_id.remove(&(remote, id))?;
+        let incoming = self.incoming.get_mut(number as usize)?;
+        incoming.lands = comes_later;
+        Some((number, incoming.target.clone()))
+    }
+
+    /// The payload of a long write is in its place, or is not: answers the initiator's name for it,
+    /// and what was written.
+    pub(super) fn end_payload(&mut self, number: u32) -> Option<(u32, Written)> {
+        let incoming = self.incoming.try_remove(number as usize)?;
+        let written = Written {
+            remote: incoming.remote,
+            key: incoming.keys[0],
+            length_bytes: incoming.target.length_bytes(),
+            cq_data: incoming.cq_data,
+        };
+        Some((incoming.id, written))
+    }
+
+    /// Sends what a remote's read asked for, from where it lies; or a refusal, if the region was
+    /// closed meanwhile.
+    pub(super) fn send_result<P: Peer>(
+        &mut self,
+        route: &mut P,
+        remote: RemoteId,
+        number: u32,
+        nameless: u64,
+    ) -> Result<(), PostError> {
+        let Some(outgoing) = self.outgoing.get_mut(number as usize) else {
+            return Ok(());
+        };
+        let Some(buffer) = &outgoing.buffer else {
+            let tag = Tag::refusal(outgoing.id, reason(Error::KeyRejected));
+            let op = service(remote, tag, nameless, true);
+            route.post_send(&op, &UserBuffer::empty())?;
+            self.end_result(number);
+            return Ok(());
+        };
+        let tag = Tag::new(Kind::Result, outgoing.id);
+        let op = service(remote, tag, token::of_result(number), false);
+        match route.post_send(&op, buffer)? {
+            Posted::Complete => self.end_result(number),
+            Posted::Pending => outgoing.is_sent = true,
         }
-        let bytes = self.outbox.keep_slice(before);
-        self.outbox
-            .push(envelope.remote, Parcel::Result(tag.id, bytes));
-        Ok(Touched::Fetched(
-            (!operator.only_reads()).then_some(written),
-        ))
+        Ok(())
+    }
+
+    /// A long result is sent, or never will be.
+    pub(super) fn end_result(&mut self, number: u32) {
+        self.outgoing.try_remove(number as usize);
+    }
+
+    /// Refuses whatever was announced for a region and has not begun to move; what moves at this
+    /// moment is waited for (docs/one-sided.md, clause 8). Whether nothing moves there now. Setup.
+    pub(super) fn leave(&mut self, key: u64, outbox: &mut Outbox) -> bool {
+        let mut is_left = true;
+        let by_id = &mut self.incoming_by_id;
+        self.incoming.retain(|_, incoming| {
+            if !incoming.keys.contains(&key) {
+                return true;
+            }
+            if incoming.lands {
+                is_left = false;
+                return true;
+            }
+            // Its payload finds no operation of that name when it comes, and is dropped.
+            by_id.remove(&(incoming.remote, incoming.id));
+            let refused = OutboxEntry::Refused(incoming.id, reason(Error::KeyRejected));
+            outbox.push(incoming.remote, refused);
+            false
+        });
+        for (_, outgoing) in &mut self.outgoing {
+            if outgoing.keys.contains(&key) {
+                is_left &= !outgoing.is_sent;
+                if !outgoing.is_sent {
+                    outgoing.buffer = None;
+                }
+            }
+        }
+        is_left
     }
 
     /// A remote is gone: payload of its long writes that has not begun to land never will.
-    pub(super) fn forget_incoming(&mut self, remote: RemoteId) {
+    pub(super) fn remote_lost(&mut self, remote: RemoteId) {
         let incoming = &mut self.incoming;
-        self.incoming_by_id.retain(|&(of, _), &mut slot| {
+        self.incoming_by_id.retain(|&(of, _), &mut number| {
             let keep = of != remote;
             if !keep {
-                incoming.remove(slot);
+                incoming.try_remove(number as usize);
             }
             keep
         });
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_lead_back_to_their_errors() {
-        for error in REASONS {
-            assert_eq!(error_of(reason(error)), error);
-        }
-        assert_eq!(error_of(200), REASONS[0]);
     }
 }

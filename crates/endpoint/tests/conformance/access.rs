@@ -31,7 +31,11 @@ pub fn register_for<F: Fabric>(
         writable,
         key: KeyChoice::Ours,
     };
-    pair.sides[side].domain.register(settings).unwrap()
+    pair.sides[side]
+        .domain
+        .regions()
+        .register(settings)
+        .unwrap()
 }
 
 pub fn range(key: u64, address: usize, length: usize) -> Range {
@@ -56,14 +60,20 @@ pub fn access<'a>(to: FiAddr, ranges: &'a [Range], context: usize) -> Access<'a>
 pub fn write<F: Fabric>(pair: &mut Pair<F>, side: usize, access: &Access<'_>, bytes: &UserBuffer) {
     pair.insist(|pair| {
         let side = &mut pair.sides[side];
-        side.domain.write(side.endpoint, access, bytes)
+        side.domain
+            .endpoint(side.endpoint)
+            .unwrap()
+            .write(access, bytes)
     });
 }
 
 pub fn read<F: Fabric>(pair: &mut Pair<F>, side: usize, access: &Access<'_>, target: &UserBuffer) {
     pair.insist(|pair| {
         let side = &mut pair.sides[side];
-        side.domain.read(side.endpoint, access, target.clone())
+        side.domain
+            .endpoint(side.endpoint)
+            .unwrap()
+            .read(access, target.clone())
     });
 }
 
@@ -169,16 +179,17 @@ pub fn what_may_not_be_touched_is_refused_and_stays_as_it_is<F: Fabric>() {
 /// Closes a region of side B, with both sides driven while messages are at it.
 fn close<F: Fabric>(pair: &mut Pair<F>, key: u64) {
     let start = Instant::now();
-    while let Err(error) = pair.sides[B].domain.deregister(key) {
+    while let Err(error) = pair.sides[B].domain.regions().deregister(key) {
         assert_eq!(error, Error::Busy);
         assert!(start.elapsed() < PATIENCE, "the region stays busy");
         pair.poll();
     }
-    let again = pair.sides[B].domain.deregister(key);
+    let again = pair.sides[B].domain.regions().deregister(key);
     assert_eq!(again, Err(Error::NoSuch));
 }
 
-/// A long write and a long read are posted, move for some rounds, and then their target closes the region.
+/// A long write and a long read are posted, move for some rounds, and then their target closes the
+/// region.
 pub fn nothing_moves_to_or_from_a_region_after_it_was_closed<F: Fabric>() {
     let (untouched, length) = (0xEE, 300_000);
     for rounds in [0, 1, 2, 3, 5, 8, 13] {
@@ -194,7 +205,7 @@ pub fn nothing_moves_to_or_from_a_region_after_it_was_closed<F: Fabric>() {
         read(&mut pair, A, &access(to, &ranges[1], 2), &target);
         for side in [B, A].repeat(rounds) {
             let side = &mut pair.sides[side];
-            side.domain.progress(side.endpoint).unwrap();
+            side.domain.endpoint(side.endpoint).unwrap().progress();
         }
         for key in keys {
             close(&mut pair, key);
@@ -223,7 +234,9 @@ pub fn calls_that_contradict_themselves_are_refused_at_once<F: Fabric>() {
     let side = &mut pair.sides[A];
     let mut try_write = |ranges: &[Range], to, length| {
         side.domain
-            .write(side.endpoint, &access(to, ranges, 0), &room(length))
+            .endpoint(side.endpoint)
+            .unwrap()
+            .write(&access(to, ranges, 0), &room(length))
     };
     assert_eq!(try_write(&[range(key, 0, 8)], to, 9), Err(Error::Invalid));
     assert_eq!(
@@ -291,7 +304,11 @@ pub fn an_injected_write_needs_its_buffer_no_longer_and_has_no_entry<F: Fabric>(
         inject: true,
         ..access(to, &ranges, 0)
     };
-    let long = side.domain.write(side.endpoint, &call, &room(8193));
+    let long = side
+        .domain
+        .endpoint(side.endpoint)
+        .unwrap()
+        .write(&call, &room(8193));
     assert_eq!(long, Err(Error::TooLong));
 }
 
@@ -336,10 +353,11 @@ pub fn a_fenced_operation_waits_for_all_before_it<F: Fabric>() {
     let source = buffer_of(&second);
     let refused = side
         .domain
-        .write(side.endpoint, &fenced(flags::FENCE), &source);
+        .endpoint(side.endpoint)
+        .unwrap()
+        .write(&fenced(flags::FENCE), &source);
     assert_eq!(refused, Err(Error::Again));
-    let refused = side.domain.send(
-        side.endpoint,
+    let refused = side.domain.endpoint(side.endpoint).unwrap().send(
         to,
         &weft_endpoint::Send {
             flags: Some(flags::FENCE),
@@ -395,8 +413,20 @@ pub fn operations_on_the_dead_end<F: Fabric>() {
         let length = ranges[0].length_bytes as usize;
         let call = access(to, ranges, 1);
         let buffers = (source.part(0, length), target.part(0, length));
-        posted += usize::from(side.domain.write(side.endpoint, &call, &buffers.0).is_ok());
-        posted += usize::from(side.domain.read(side.endpoint, &call, buffers.1).is_ok());
+        posted += usize::from(
+            side.domain
+                .endpoint(side.endpoint)
+                .unwrap()
+                .write(&call, &buffers.0)
+                .is_ok(),
+        );
+        posted += usize::from(
+            side.domain
+                .endpoint(side.endpoint)
+                .unwrap()
+                .read(&call, buffers.1)
+                .is_ok(),
+        );
     }
     assert!(posted > 0);
     if F::IS_DIRECT {
@@ -407,7 +437,7 @@ pub fn operations_on_the_dead_end<F: Fabric>() {
         posted = 1;
     }
     let endpoint = pair.sides[B].endpoint;
-    pair.sides[B].domain.close_endpoint(endpoint).unwrap();
+    pair.sides[B].domain.endpoints().close(endpoint).unwrap();
     if F::IS_DIRECT {
         write(&mut pair, A, &access(to, &short, 0), &room(8));
     }

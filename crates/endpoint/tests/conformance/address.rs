@@ -54,8 +54,8 @@ pub fn an_address_known_twice_is_one_remote_reported_by_its_first_name<F: Fabric
     pair.send(A, tagged(1, 1), &[1]);
     assert_eq!(pair.success(B).source, first);
     let (domain, vector) = (&mut pair.sides[B].domain, pair.sides[B].vector);
-    domain.remove(vector, first).unwrap();
-    assert_eq!(domain.lookup(vector, second), Ok(of_a));
+    domain.vectors().remove(vector, first).unwrap();
+    assert_eq!(domain.vectors().lookup(vector, second), Ok(of_a));
     pair.receive(B, want_tag(1, 1), &room(1));
     pair.send(A, tagged(1, 1), &[1]);
     assert_eq!(pair.success(B).source, second, "the name that is left");
@@ -65,16 +65,27 @@ pub fn a_removed_address_is_sent_to_no_more_but_heard_still<F: Fabric>() {
     let mut pair = Pair::<F>::open();
     let (name, of_a) = (pair.sides[B].other, pair.sides[A].address());
     let side = &mut pair.sides[B];
-    side.domain.remove(side.vector, name).unwrap();
-    assert_eq!(side.domain.remove(side.vector, name), Err(Error::NoSuch));
-    assert_eq!(side.domain.lookup(side.vector, name), Err(Error::NoSuch));
+    side.domain.vectors().remove(side.vector, name).unwrap();
     assert_eq!(
-        side.domain.send(side.endpoint, name, &plain(1), &room(1)),
+        side.domain.vectors().remove(side.vector, name),
+        Err(Error::NoSuch)
+    );
+    assert_eq!(
+        side.domain.vectors().lookup(side.vector, name),
+        Err(Error::NoSuch)
+    );
+    assert_eq!(
+        side.domain
+            .endpoint(side.endpoint)
+            .unwrap()
+            .send(name, &plain(1), &room(1)),
         Err(Error::Invalid)
     );
     assert_eq!(
         side.domain
-            .send(side.endpoint, FiAddr(99), &plain(1), &room(1)),
+            .endpoint(side.endpoint)
+            .unwrap()
+            .send(FiAddr(99), &plain(1), &room(1)),
         Err(Error::Invalid)
     );
     let directed = Receive {
@@ -94,58 +105,57 @@ pub fn objects_in_use_cannot_be_closed<F: Fabric>() {
     let mut pair = Pair::<F>::open();
     let side = &mut pair.sides[A];
     let (domain, endpoint) = (&mut side.domain, side.endpoint);
-    assert_eq!(domain.close_vector(side.vector), Err(Error::Busy));
-    assert_eq!(domain.close_queue(side.queue), Err(Error::Busy));
-    assert_eq!(domain.close_counter(side.sent), Err(Error::Busy));
+    assert_eq!(domain.vectors().close(side.vector), Err(Error::Busy));
+    assert_eq!(domain.queues().close(side.queue), Err(Error::Busy));
+    assert_eq!(domain.counters().close(side.sent), Err(Error::Busy));
     let both = QueueBinding {
         transmit: true,
         receive: true,
         selective: false,
     };
     assert_eq!(
-        domain.bind_queue(endpoint, side.queue, both),
+        domain.endpoints().bind_queue(endpoint, side.queue, both),
         Err(Error::BadState),
         "it is enabled"
     );
-    assert_eq!(domain.enable(endpoint), Err(Error::BadState));
+    assert_eq!(domain.endpoints().enable(endpoint), Err(Error::BadState));
 
-    let young = domain.open_endpoint(EndpointSettings::default());
+    let young = domain.endpoints().open(EndpointSettings::default());
+    let enabled = domain.endpoints().enable(young);
+    assert_eq!(enabled, Err(Error::NotBound), "it has no address vector");
+    let address = domain.endpoints().local_address(young);
+    assert_eq!(address, Err(Error::BadState));
+    let calls = domain.endpoint(young).unwrap();
+    let sent = calls.send(FiAddr(0), &plain(1), &room(1));
+    assert_eq!(sent, Err(Error::BadState));
+    let calls = domain.endpoint(young).unwrap();
+    let received = calls.receive(&want_plain(1), || room(1));
+    assert_eq!(received, Err(Error::BadState));
+    let first = domain.endpoints().bind_queue(young, side.queue, both);
+    let second = domain.endpoints().bind_queue(young, side.queue, both);
+    assert_eq!((first, second), (Ok(()), Err(Error::Busy)));
+    let events = flags::MULTI_RECV;
+    let bound = domain.endpoints().bind_counter(young, side.sent, events);
+    assert_eq!(bound, Err(Error::Invalid));
+    let vector = domain.vectors().open(VectorKind::Map);
+    domain.endpoints().bind_vector(young, vector).unwrap();
     assert_eq!(
-        domain.enable(young),
-        Err(Error::NotBound),
-        "it has no address vector"
+        domain.endpoints().bind_vector(young, side.vector),
+        Err(Error::Busy)
     );
-    assert_eq!(domain.local_address(young), Err(Error::BadState));
-    assert_eq!(
-        domain.send(young, FiAddr(0), &plain(1), &room(1)),
-        Err(Error::BadState)
-    );
-    assert_eq!(
-        domain.receive(young, &want_plain(1), room(1)),
-        Err(Error::BadState)
-    );
-    domain.bind_queue(young, side.queue, both).unwrap();
-    assert_eq!(domain.bind_queue(young, side.queue, both), Err(Error::Busy));
-    assert_eq!(
-        domain.bind_counter(young, side.sent, flags::MULTI_RECV),
-        Err(Error::Invalid)
-    );
-    let vector = domain.open_vector(VectorKind::Map);
-    domain.bind_vector(young, vector).unwrap();
-    assert_eq!(domain.bind_vector(young, side.vector), Err(Error::Busy));
-    assert_eq!(domain.close_vector(vector), Err(Error::Busy));
+    assert_eq!(domain.vectors().close(vector), Err(Error::Busy));
 
     assert!(!domain.is_empty());
-    domain.close_endpoint(young).unwrap();
-    domain.close_endpoint(endpoint).unwrap();
-    assert_eq!(domain.close_endpoint(endpoint), Err(Error::NoSuch));
-    domain.close_vector(vector).unwrap();
-    domain.close_vector(side.vector).unwrap();
-    domain.close_queue(side.queue).unwrap();
-    domain.close_counter(side.sent).unwrap();
-    domain.close_counter(side.received).unwrap();
+    domain.endpoints().close(young).unwrap();
+    domain.endpoints().close(endpoint).unwrap();
+    assert_eq!(domain.endpoints().close(endpoint), Err(Error::NoSuch));
+    domain.vectors().close(vector).unwrap();
+    domain.vectors().close(side.vector).unwrap();
+    domain.queues().close(side.queue).unwrap();
+    domain.counters().close(side.sent).unwrap();
+    domain.counters().close(side.received).unwrap();
     for counter in side.accesses {
-        domain.close_counter(counter).unwrap();
+        domain.counters().close(counter).unwrap();
     }
     assert!(domain.is_empty());
 }

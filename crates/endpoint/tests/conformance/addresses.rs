@@ -103,7 +103,11 @@ impl Messages {
             .collect();
         for (number, room) in rooms.iter().enumerate() {
             let receive = want_plain(MESSAGES + number);
-            let posted = side.domain.receive(side.endpoint, &receive, room.clone());
+            let posted = side
+                .domain
+                .endpoint(side.endpoint)
+                .unwrap()
+                .receive(&receive, || room.clone());
             posted.expect("a receive");
         }
         Self {
@@ -119,10 +123,11 @@ impl Messages {
     /// Posts the next send, if there is one and room for it.
     fn post(&mut self, side: &mut Side<Route>, to: FiAddr) {
         if let Some(buffer) = self.sends.get(self.posted) {
-            match side
-                .domain
-                .send(side.endpoint, to, &send_of(self.posted), buffer)
-            {
+            match side.domain.endpoint(side.endpoint).unwrap().send(
+                to,
+                &send_of(self.posted),
+                buffer,
+            ) {
                 Ok(()) => self.posted += 1,
                 Err(error) => assert_eq!(error, Error::Again),
             }
@@ -200,7 +205,12 @@ fn limited_role() {
 /// How a send to somebody who cannot be reached ends.
 fn failure(side: &mut Side<Route>, to: FiAddr, buffer: &UserBuffer) -> Error {
     let start = Instant::now();
-    if let Err(error) = side.domain.send(side.endpoint, to, &plain(0), buffer) {
+    if let Err(error) = side
+        .domain
+        .endpoint(side.endpoint)
+        .unwrap()
+        .send(to, &plain(0), buffer)
+    {
         return error;
     }
     loop {
@@ -271,7 +281,11 @@ fn exchange_after(count: usize) {
     }
     other.say("go");
     messages.exchange(&mut side, to, LIMITEDS);
-    let statistics = side.domain.statistics(side.endpoint).expect("open");
+    let statistics = side
+        .domain
+        .endpoints()
+        .statistics(side.endpoint)
+        .expect("open");
     let both = statistics.local.expect("enabled");
     let network = both.network.expect("open");
     assert!(network.sent_messages > MESSAGES as u64 / 2, "{network:?}");

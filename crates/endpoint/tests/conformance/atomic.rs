@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of atomic operations on a remote's memory. fi_atomic(3). What each operation makes of each type is tested
-//! where it is calculated, in weft-memory.
+//! Laws of atomic operations on a remote's memory. fi_atomic(3). What each operation makes of each
+//! type is tested where it is calculated, in weft-memory.
 
 use weft_endpoint::{Access, Atomic, Element, Error, Operator, UserBuffer, flags};
 
@@ -50,7 +50,10 @@ fn change<F: Fabric>(pair: &mut Pair<F>, side: usize, access: &Access<'_>, step:
     pair.insist(|pair| {
         let side = &mut pair.sides[side];
         let result = step.result.clone();
-        side.domain.atomic(side.endpoint, access, &atomic, result)
+        side.domain
+            .endpoint(side.endpoint)
+            .unwrap()
+            .atomic(access, &atomic, result)
     });
 }
 
@@ -181,7 +184,9 @@ pub fn additions_of_eight_initiators_are_all_counted<F: Fabric>() {
                     results[number].part(8 * index, 8),
                 );
                 side.domain
-                    .atomic(side.endpoint, &call, &atomic, Some(result))
+                    .endpoint(side.endpoint)
+                    .unwrap()
+                    .atomic(&call, &atomic, Some(result))
             });
         }
     }
@@ -244,7 +249,9 @@ pub fn what_has_no_meaning_is_refused_at_once_and_bad_keys_in_the_end<F: Fabric>
                 comparands,
             };
             side.domain
-                .atomic(side.endpoint, &call, &atomic, result)
+                .endpoint(side.endpoint)
+                .unwrap()
+                .atomic(&call, &atomic, result)
                 .unwrap_err()
         };
     let (double, word) = (Element::F64, Element::U64);

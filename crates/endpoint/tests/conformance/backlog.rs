@@ -38,9 +38,11 @@ fn post_bytes<F: Fabric>(
             tag,
             cq_data: Some(number as u64),
         };
-        let injected = sender
-            .domain
-            .inject(sender.endpoint, sender.other, &inject, &payload);
+        let injected = sender.domain.endpoint(sender.endpoint).unwrap().inject(
+            sender.other,
+            &inject,
+            &payload,
+        );
         // The buffer is ours again.
         payload.fill(
             0,
@@ -54,7 +56,9 @@ fn post_bytes<F: Fabric>(
     };
     sender
         .domain
-        .send(sender.endpoint, sender.other, &send, &payload)
+        .endpoint(sender.endpoint)
+        .unwrap()
+        .send(sender.other, &send, &payload)
 }
 
 /// Receives message `number`.
@@ -147,7 +151,11 @@ pub fn a_write_among_sends_that_wait_keeps_its_place<F: Fabric>() {
                 ..crate::access::access(side.other, &ranges, all)
             };
             let payload = buffer_of(&[1; 8]);
-            let written = side.domain.write(side.endpoint, &access, &payload);
+            let written = side
+                .domain
+                .endpoint(side.endpoint)
+                .unwrap()
+                .write(&access, &payload);
             assert_eq!(written, Ok(()), "a write waits with the sends before it");
         }
         let posted = post_bytes(&mut pair, A, number, 8);
@@ -175,13 +183,15 @@ pub fn sends_that_wait_for_the_dead_end_in_errors<F: Fabric>() {
     let payload = room(64);
     for context in 0..MANY {
         let side = &mut pair.sides[A];
-        let posted = side
-            .domain
-            .send(side.endpoint, side.other, &delivery(context), &payload);
+        let posted = side.domain.endpoint(side.endpoint).unwrap().send(
+            side.other,
+            &delivery(context),
+            &payload,
+        );
         assert_eq!(posted, Ok(()), "send {context}");
     }
     let endpoint = pair.sides[B].endpoint;
-    pair.sides[B].domain.close_endpoint(endpoint).unwrap();
+    pair.sides[B].domain.endpoints().close(endpoint).unwrap();
     let mut ended = vec![false; MANY];
     for _ in 0..MANY {
         let failed = pair.failure(A);
@@ -207,8 +217,14 @@ pub fn a_send_that_waits_can_be_canceled_and_only_it_is_missing<F: Fabric>() {
     let (endpoint, other) = (pair.sides[A].endpoint, pair.sides[A].other);
     let payload = room(8);
     let domain = &mut pair.sides[A].domain;
-    assert_eq!(domain.send(endpoint, other, &receipt, &payload), Ok(()));
-    match domain.cancel(endpoint, MANY) {
+    assert_eq!(
+        domain
+            .endpoint(endpoint)
+            .unwrap()
+            .send(other, &receipt, &payload),
+        Ok(())
+    );
+    match domain.endpoint(endpoint).unwrap().cancel(MANY) {
         Ok(()) => {}
         // It found room at once, and is under way.
         Err(error) => {
@@ -216,9 +232,12 @@ pub fn a_send_that_waits_can_be_canceled_and_only_it_is_missing<F: Fabric>() {
             return;
         }
     }
-    assert_eq!(domain.cancel(endpoint, MANY), Err(Error::NoSuch));
     assert_eq!(
-        domain.cancel(endpoint, 1),
+        domain.endpoint(endpoint).unwrap().cancel(MANY),
+        Err(Error::NoSuch)
+    );
+    assert_eq!(
+        domain.endpoint(endpoint).unwrap().cancel(1),
         Err(Error::NoSuch),
         "it is complete"
     );

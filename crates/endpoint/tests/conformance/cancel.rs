@@ -14,7 +14,12 @@ pub fn a_canceled_receive_ends_in_an_error_and_matches_nothing<F: Fabric>() {
     pair.receive(B, want_plain(3), &room(4));
     let endpoint = pair.sides[B].endpoint;
     for (context, kind) in [(0, flags::TAGGED), (3, flags::MSG)] {
-        pair.sides[B].domain.cancel(endpoint, context).unwrap();
+        pair.sides[B]
+            .domain
+            .endpoint(endpoint)
+            .unwrap()
+            .cancel(context)
+            .unwrap();
         let failed = pair.failure(B);
         assert_eq!(
             (failed.error, failed.completion.context),
@@ -32,13 +37,16 @@ pub fn a_canceled_receive_ends_in_an_error_and_matches_nothing<F: Fabric>() {
 pub fn what_is_not_posted_cannot_be_canceled<F: Fabric>() {
     let mut pair = Pair::<F>::open();
     let endpoint = pair.sides[B].endpoint;
-    assert_eq!(pair.sides[B].domain.cancel(endpoint, 1), Err(Error::NoSuch));
+    assert_eq!(
+        pair.sides[B].domain.endpoint(endpoint).unwrap().cancel(1),
+        Err(Error::NoSuch)
+    );
     pair.receive(B, want_tag(6, 1), &room(4));
     pair.send(A, tagged(6, 2), &[1]);
     pair.success(B);
     pair.success(A);
     assert_eq!(
-        pair.sides[B].domain.cancel(endpoint, 1),
+        pair.sides[B].domain.endpoint(endpoint).unwrap().cancel(1),
         Err(Error::NoSuch),
         "it was matched"
     );

@@ -126,15 +126,15 @@ pub fn counters_count_messages_whether_or_not_they_have_entries<F: Fabric>() {
         );
     }
     let side = &mut pair.sides[A];
-    side.domain.add_to_counter(side.sent, 10, 2).unwrap();
-    assert_eq!(side.domain.read_counter(side.sent), Ok(expected + 10));
-    assert_eq!(side.domain.read_counter_errors(side.sent), Ok(2));
-    side.domain.set_counter(side.sent, 1).unwrap();
-    side.domain.set_counter_errors(side.sent, 0).unwrap();
+    side.domain.counters().add(side.sent, 10, 2).unwrap();
+    assert_eq!(side.domain.counters().read(side.sent), Ok(expected + 10));
+    assert_eq!(side.domain.counters().read_errors(side.sent), Ok(2));
+    side.domain.counters().set(side.sent, 1).unwrap();
+    side.domain.counters().set_errors(side.sent, 0).unwrap();
     assert_eq!(
         (
-            side.domain.read_counter(side.sent),
-            side.domain.read_counter_errors(side.sent)
+            side.domain.counters().read(side.sent),
+            side.domain.counters().read_errors(side.sent)
         ),
         (Ok(1), Ok(0))
     );
@@ -147,13 +147,19 @@ pub fn errors_are_counted_apart<F: Fabric>() {
     assert_eq!(pair.failure(B).error, Error::Truncated);
     pair.receive(B, want_tag(1, 2), &room(1));
     let (endpoint, received) = (pair.sides[B].endpoint, pair.sides[B].received);
-    pair.sides[B].domain.cancel(endpoint, 2).unwrap();
+    pair.sides[B]
+        .domain
+        .endpoint(endpoint)
+        .unwrap()
+        .cancel(2)
+        .unwrap();
     assert_eq!(pair.failure(B).error, Error::Canceled);
     assert_eq!(pair.counts(B), (0, 0));
-    assert_eq!(pair.sides[B].domain.read_counter_errors(received), Ok(2));
+    assert_eq!(pair.sides[B].domain.counters().read_errors(received), Ok(2));
     assert_eq!(
         pair.sides[B]
             .domain
+            .endpoints()
             .statistics(endpoint)
             .unwrap()
             .counts

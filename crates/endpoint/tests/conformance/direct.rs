@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of one-sided operations that are carried out without their target (docs/one-sided.md, clause 8): by load and store in
-//! shared files, by single copy elsewhere. The other laws run on such a fabric too (`SharedMemoryDirect`).
+//! Laws of one-sided operations that are carried out without their target (docs/one-sided.md,
+//! clause 8): by load and store in shared files, by single copy elsewhere. The other laws run on
+//! such a fabric too (`SharedMemoryDirect`).
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,9 +34,9 @@ fn alone<F: Fabric>(pair: &mut Pair<F>) -> Option<Outcome> {
 }
 
 /// How many accesses of side A needed no message: by load and store, and by single copy.
-fn direct_counts(pair: &Pair<impl Fabric<Local = weft_shm::Transport>>) -> (u64, u64) {
-    let side = &pair.sides[A];
-    let statistics = side.domain.statistics(side.endpoint).unwrap();
+fn direct_counts(pair: &mut Pair<impl Fabric<Local = weft_shm::Transport>>) -> (u64, u64) {
+    let side = &mut pair.sides[A];
+    let statistics = side.domain.endpoints().statistics(side.endpoint).unwrap();
     let local = statistics.local.unwrap();
     (local.mapped.messages, local.copied.messages)
 }
@@ -80,7 +81,7 @@ fn every_length_without_the_target<F: Fabric>(pair: &mut Pair<F>, memory: &UserB
 fn shared_files_are_read_and_written_while_their_owner_is_away() {
     let mut pair = uncounted::<SharedMemoryConfined>();
     every_length_without_the_target(&mut pair, &shared(400_000));
-    assert_eq!(direct_counts(&pair), (13, 0));
+    assert_eq!(direct_counts(&mut pair), (13, 0));
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn private_memory_is_read_and_written_while_its_owner_is_away() {
         let mut pair = uncounted::<SharedMemory>();
         std::thread::sleep(std::time::Duration::from_millis(20));
         every_length_without_the_target(&mut pair, &room(400_000));
-        assert_eq!(direct_counts(&pair), (0, 13));
+        assert_eq!(direct_counts(&mut pair), (0, 13));
     }
 }
 
@@ -103,7 +104,7 @@ fn where_single_copy_is_refused_private_memory_is_accessed_by_message() {
     assert!(alone(&mut pair).is_none(), "it takes the target");
     assert_eq!(pair.success(A).context, 1);
     assert_eq!(bytes_in(&memory), [7; 8]);
-    assert_eq!(direct_counts(&pair), (0, 0));
+    assert_eq!(direct_counts(&mut pair), (0, 0));
 }
 
 #[test]
@@ -125,14 +126,14 @@ fn what_the_target_is_to_hear_of_goes_by_message() {
     write(&mut pair, A, &told, &room(8));
     assert_eq!(pair.success(B).cq_data, 9);
     pair.success(A);
-    let counter = pair.sides[B].domain.open_counter();
+    let counter = pair.sides[B].domain.counters().open();
     let domain = &mut pair.sides[B].domain;
-    domain.bind_region_counter(key, counter).unwrap();
+    domain.regions().bind_counter(key, counter).unwrap();
     let to = pair.sides[A].other;
     write(&mut pair, A, &access(to, &ranges, 1), &room(8));
     pair.success(A);
-    let counted = pair.sides[B].domain.read_counter(counter).unwrap();
-    assert_eq!((counted, direct_counts(&pair)), (1, (0, 0)));
+    let counted = pair.sides[B].domain.counters().read(counter).unwrap();
+    assert_eq!((counted, direct_counts(&mut pair)), (1, (0, 0)));
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn what_is_not_in_order_is_refused_by_the_target_and_touched_by_nobody() {
         let nothing = [range(closed, 0, 100)];
         write(&mut pair, A, &access(to, &nothing, 0), &room(100));
         pair.success(A);
-        pair.sides[B].domain.deregister(closed).unwrap();
+        pair.sides[B].domain.regions().deregister(closed).unwrap();
         for (ranges, expected) in [
             ([range(closed, 0, 8)], Error::KeyRejected),
             ([range(readable, 0, 8)], Error::AccessDenied),
@@ -204,7 +205,9 @@ fn add_one(pair: &mut Pair<SharedMemoryConfined>, key: u64, result: Option<UserB
         let ranges = [range(key, 8, 8)];
         let call = access(to, &ranges, 1);
         side.domain
-            .atomic(side.endpoint, &call, &atomic, result.clone())
+            .endpoint(side.endpoint)
+            .unwrap()
+            .atomic(&call, &atomic, result.clone())
     });
 }
 
@@ -221,10 +224,11 @@ fn elements_in_shared_files_are_changed_while_their_owner_is_away() {
     assert_eq!(fetched.flags, flags::ATOMIC | flags::READ);
     assert_eq!(bytes_in(&result), 1_u64.to_le_bytes());
     assert_eq!(bytes_in(&memory)[8..16], 2_u64.to_le_bytes());
-    assert_eq!(direct_counts(&pair), (2, 0));
+    assert_eq!(direct_counts(&mut pair), (2, 0));
 }
 
-/// Bytes of each write; with its request they fit one message, which is carried out or refused when it arrives.
+/// Bytes of each write; with its request they fit one message, which is carried out or refused when
+/// it arrives.
 const LENGTH: usize = 4096;
 
 /// Writes all the time to whatever key it is told, until there is none.
@@ -239,7 +243,9 @@ fn write_until_zero(mut side: Side<weft_shm::Transport>, key: &AtomicU64) {
         // What was closed meanwhile goes by message, and there may be no room for more of them.
         let _ = side
             .domain
-            .write(side.endpoint, &access(to, &ranges, 1), &source);
+            .endpoint(side.endpoint)
+            .unwrap()
+            .write(&access(to, &ranges, 1), &source);
         side.poll();
         while side.heard().is_some() {}
     }
@@ -274,7 +280,7 @@ fn nothing_lands_after_a_registration_is_closed() {
                     b.poll();
                 }
                 let last = key.load(Ordering::Relaxed);
-                b.domain.deregister(last).unwrap();
+                b.domain.regions().deregister(last).unwrap();
                 written_count += u32::from(bytes_in(&memory)[LENGTH - 1] == 7);
                 clear.copy_to(&memory, 0);
                 for _ in 0..3 {
@@ -292,7 +298,10 @@ fn nothing_lands_after_a_registration_is_closed() {
                     writable: true,
                     key: KeyChoice::Ours,
                 };
-                key.store(b.domain.register(settings).unwrap(), Ordering::Relaxed);
+                key.store(
+                    b.domain.regions().register(settings).unwrap(),
+                    Ordering::Relaxed,
+                );
             }
             key.store(0, Ordering::Relaxed);
             assert!(written_count > 0, "the other side wrote meanwhile");

@@ -109,6 +109,7 @@ pub fn every_length_arrives_whole_when_it_was_unexpected<F: Fabric>() {
     }
     let counts = pair.sides[B]
         .domain
+        .endpoints()
         .statistics(pair.sides[B].endpoint)
         .unwrap()
         .counts;
@@ -213,7 +214,9 @@ pub fn an_injected_message_needs_its_buffer_no_longer_and_has_no_entry<F: Fabric
         pair.insist(|pair| {
             let side = &mut pair.sides[A];
             side.domain
-                .inject(side.endpoint, side.other, &inject, &payload)
+                .endpoint(side.endpoint)
+                .unwrap()
+                .inject(side.other, &inject, &payload)
         });
         payload.fill(0, BytesView::from_slice(&vec![0xEE; length]));
         pair.receive(B, want_tag(11, 1), &target);
@@ -234,7 +237,9 @@ pub fn an_injected_message_needs_its_buffer_no_longer_and_has_no_entry<F: Fabric
     };
     assert_eq!(
         side.domain
-            .inject(side.endpoint, side.other, &inject, &long),
+            .endpoint(side.endpoint)
+            .unwrap()
+            .inject(side.other, &inject, &long),
         Err(Error::TooLong)
     );
     let send = weft_endpoint::Send {
@@ -242,7 +247,10 @@ pub fn an_injected_message_needs_its_buffer_no_longer_and_has_no_entry<F: Fabric
         ..plain(1)
     };
     assert_eq!(
-        side.domain.send(side.endpoint, side.other, &send, &long),
+        side.domain
+            .endpoint(side.endpoint)
+            .unwrap()
+            .send(side.other, &send, &long),
         Err(Error::TooLong)
     );
     let payload = pair.send(A, send, &[1, 2, 3]);

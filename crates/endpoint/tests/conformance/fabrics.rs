@@ -112,12 +112,14 @@ impl Fabric for SharedMemoryDirect {
     }
 }
 
-/// Whether two endpoints are on one host, as far as the joined fabrics are concerned: a third one is not.
+/// Whether two endpoints are on one host, as far as the joined fabrics are concerned: a third one
+/// is not.
 fn same_parity(own: SocketAddr, other: SocketAddr) -> bool {
     (own.port() ^ other.port()) & 1 == 0
 }
 
-/// Defines a fabric of two transports joined in each endpoint: shared memory, and the one within this process.
+/// Defines a fabric of two transports joined in each endpoint: shared memory, and the one within
+/// this process.
 macro_rules! joined {
     ($(#[$about:meta])* $name:ident, $manner:expr, $rule:expr) => {
         $(#[$about])*

@@ -60,10 +60,11 @@ fn a_receive_from_anyone_takes_from_both_ways_each_message_once_and_in_its_sende
             let (side, tag) = (&mut sides[index], *sent as u64);
             let payload = buffer_of(&pattern(*sent + index, length_of(*sent)));
             if *sent < EACH {
-                match side
-                    .domain
-                    .send(side.endpoint, name_of(0), &tagged(tag, 0), &payload)
-                {
+                match side.domain.endpoint(side.endpoint).unwrap().send(
+                    name_of(0),
+                    &tagged(tag, 0),
+                    &payload,
+                ) {
                     Ok(()) => *sent += 1,
                     Err(error) => assert_eq!(error, Error::Again),
                 }
@@ -76,7 +77,9 @@ fn a_receive_from_anyone_takes_from_both_ways_each_message_once_and_in_its_sende
             };
             let side = &mut sides[0];
             side.domain
-                .receive(side.endpoint, &anything, room.clone())
+                .endpoint(side.endpoint)
+                .unwrap()
+                .receive(&anything, || room.clone())
                 .unwrap();
             posted = true;
         }
@@ -94,7 +97,11 @@ fn a_receive_from_anyone_takes_from_both_ways_each_message_once_and_in_its_sende
             posted = false;
         }
     }
-    let statistics = sides[0].domain.statistics(sides[0].endpoint).unwrap();
+    let statistics = sides[0]
+        .domain
+        .endpoints()
+        .statistics(sides[0].endpoint)
+        .unwrap();
     let local = statistics.local.expect("it is open").local;
     assert_eq!(
         local.remotes, 1,
@@ -124,7 +131,9 @@ fn without_a_network_a_remote_on_another_host_is_unreachable_and_the_user_is_tol
     for _ in 0..2 {
         assert_eq!(
             side.domain
-                .send(side.endpoint, far, &tagged(1, 1), &payload),
+                .endpoint(side.endpoint)
+                .unwrap()
+                .send(far, &tagged(1, 1), &payload),
             Err(Error::Transfer(TransferError::Unreachable))
         );
     }

@@ -11,7 +11,7 @@ const LOST: Error = Error::Transfer(TransferError::RemoteLost);
 
 fn kill<F: Fabric>(pair: &mut Pair<F>, side: usize) {
     let endpoint = pair.sides[side].endpoint;
-    pair.sides[side].domain.close_endpoint(endpoint).unwrap();
+    pair.sides[side].domain.endpoints().close(endpoint).unwrap();
 }
 
 /// Both have exchanged a message, so both are in contact.
@@ -188,7 +188,12 @@ pub fn a_send_to_the_dead_ends<F: Fabric>() {
     let payload = buffer_of(&[1]);
     loop {
         assert!(start.elapsed() < PATIENCE, "sends to the dead go on and on");
-        match pair.sides[A].domain.send(endpoint, other, &waits, &payload) {
+        match pair.sides[A]
+            .domain
+            .endpoint(endpoint)
+            .unwrap()
+            .send(other, &waits, &payload)
+        {
             Err(Error::Again) => pair.poll(),
             Err(error) => return assert!(matches!(error, Error::Transfer(_)), "{error}"),
             Ok(()) => return assert!(matches!(pair.failure(A).error, Error::Transfer(_))),

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The laws of messages and of one-sided operations, written once and tested on every transport and every manner of it.
+//! The laws of messages and of one-sided operations, written once and tested on every transport and
+//! every manner of it.
 //!
-//! A [`pair::Fabric`] opens two endpoints that reach each other; each law is a function over any fabric, named in
-//! the list below, and becomes one test for each fabric. Sources: fi_msg(3), fi_tagged(3), fi_rma(3), fi_atomic(3), fi_cq(3), fi_cntr(3),
-//! fi_av(3), and MPI-4.1 section 3.5 for order.
+//! A [`pair::Fabric`] opens two endpoints that reach each other; each law is a function over any
+//! fabric, named in the list below, and becomes one test for each fabric. Sources: fi_msg(3),
+//! fi_tagged(3), fi_rma(3), fi_atomic(3), fi_cq(3), fi_cntr(3), fi_av(3), and MPI-4.1 section 3.5
+//! for order.
 
 mod access;
 mod address;

@@ -17,16 +17,20 @@ fn set_minimum<F: Fabric>(pair: &mut Pair<F>, bytes: usize) {
     let endpoint = pair.sides[B].endpoint;
     pair.sides[B]
         .domain
+        .endpoints()
         .set_min_multi_receive_bytes(endpoint, bytes)
         .unwrap();
     assert_eq!(
-        pair.sides[B].domain.min_multi_receive_bytes(endpoint),
+        pair.sides[B]
+            .domain
+            .endpoints()
+            .min_multi_receive_bytes(endpoint),
         Ok(bytes)
     );
 }
 
-/// Receives `count` messages in a multi-receive and checks each where its entry says it is. They may end in
-/// any order; the last entry, and no other, releases the buffer if `released`.
+/// Receives `count` messages in a multi-receive and checks each where its entry says it is. They
+/// may end in any order; the last entry, and no other, releases the buffer if `released`.
 fn check<F: Fabric>(pair: &mut Pair<F>, buffer: &UserBuffer, lengths: &[usize], released: bool) {
     let mut seen = vec![false; lengths.len()];
     for index in 0..lengths.len() {
@@ -171,7 +175,12 @@ pub fn a_canceled_multi_receive_is_released<F: Fabric>() {
     send_all(&mut pair, &[20, 9000]);
     assert_eq!(pair.success(B).length_bytes, 20);
     let endpoint = pair.sides[B].endpoint;
-    pair.sides[B].domain.cancel(endpoint, 5).unwrap();
+    pair.sides[B]
+        .domain
+        .endpoint(endpoint)
+        .unwrap()
+        .cancel(5)
+        .unwrap();
     let mut outcome = pair.next(B);
     if let Ok(message) = outcome {
         assert_eq!(
@@ -187,5 +196,8 @@ pub fn a_canceled_multi_receive_is_released<F: Fabric>() {
         (Error::Canceled, 5)
     );
     assert_ne!(failed.completion.flags & flags::MULTI_RECV, 0);
-    assert_eq!(pair.sides[B].domain.cancel(endpoint, 5), Err(Error::NoSuch));
+    assert_eq!(
+        pair.sides[B].domain.endpoint(endpoint).unwrap().cancel(5),
+        Err(Error::NoSuch)
+    );
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two endpoints in two domains that know each other, driven by one thread, and short ways to say what they do.
+//! Two endpoints in two domains that know each other, driven by one thread, and short ways to say
+//! what they do.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -20,12 +21,13 @@ pub const PATIENCE: Duration = Duration::from_secs(100);
 pub trait Fabric {
     /// Their transport.
     type Local: Route;
-    /// Whether what was sent may need its sender again: to prove its address at first contact, to send
-    /// it once more, or because there was no room.
+    /// Whether what was sent may need its sender again: to prove its address at first contact, to
+    /// send it once more, or because there was no room.
     const NEEDS_SENDER: bool = false;
     /// Rounds in which everything arrives that can.
     const SETTLING_ROUNDS: usize = 60;
-    /// Whether one-sided operations may be carried out without their target, which then cannot count them.
+    /// Whether one-sided operations may be carried out without their target, which then cannot
+    /// count them.
     const IS_DIRECT: bool = false;
     /// Whether it takes any number of messages at once.
     const HAS_ROOM_FOR_ALL: bool = false;
@@ -161,34 +163,44 @@ pub fn want_plain(context: usize) -> Receive {
 impl<P: Route> Side<P> {
     pub fn open(address: Option<SocketAddr>, settings: P::Settings, options: Options) -> Self {
         let mut domain = Domain::with_local_settings(DomainSettings::default(), settings);
-        let vector = domain.open_vector(VectorKind::Table);
-        let queue = domain.open_queue(QueueSettings::default());
-        let (sent, received) = (domain.open_counter(), domain.open_counter());
-        let endpoint = domain.open_endpoint(EndpointSettings {
+        let vector = domain.vectors().open(VectorKind::Table);
+        let queue = domain.queues().open(QueueSettings::default());
+        let (sent, received) = (domain.counters().open(), domain.counters().open());
+        let endpoint = domain.endpoints().open(EndpointSettings {
             address,
             transmit_flags: options.transmit_flags,
             ..EndpointSettings::default()
         });
-        domain.bind_vector(endpoint, vector).unwrap();
+        domain.endpoints().bind_vector(endpoint, vector).unwrap();
         let binding = QueueBinding {
             transmit: true,
             receive: true,
             selective: options.selective,
         };
-        domain.bind_queue(endpoint, queue, binding).unwrap();
-        domain.bind_counter(endpoint, sent, flags::SEND).unwrap();
         domain
+            .endpoints()
+            .bind_queue(endpoint, queue, binding)
+            .unwrap();
+        domain
+            .endpoints()
+            .bind_counter(endpoint, sent, flags::SEND)
+            .unwrap();
+        domain
+            .endpoints()
             .bind_counter(endpoint, received, flags::RECV)
             .unwrap();
         let accesses = ACCESSES.map(|event| {
-            let counter = domain.open_counter();
+            let counter = domain.counters().open();
             let is_others = event & (flags::REMOTE_READ | flags::REMOTE_WRITE) != 0;
             if !(is_others && options.uncounted) {
-                domain.bind_counter(endpoint, counter, event).unwrap();
+                domain
+                    .endpoints()
+                    .bind_counter(endpoint, counter, event)
+                    .unwrap();
             }
             counter
         });
-        if let Err(error) = domain.enable(endpoint) {
+        if let Err(error) = domain.endpoints().enable(endpoint) {
             panic!(
                 "cannot enable an endpoint: {error}: {:?}",
                 domain.last_failure()
@@ -209,12 +221,15 @@ impl<P: Route> Side<P> {
         }
     }
 
-    pub fn address(&self) -> SocketAddr {
-        self.domain.local_address(self.endpoint).unwrap()
+    pub fn address(&mut self) -> SocketAddr {
+        self.domain
+            .endpoints()
+            .local_address(self.endpoint)
+            .unwrap()
     }
 
     pub fn insert(&mut self, address: SocketAddr) -> FiAddr {
-        self.domain.insert(self.vector, address).unwrap()
+        self.domain.vectors().insert(self.vector, address).unwrap()
     }
 
     /// The next end of an operation that was heard already.
@@ -224,7 +239,7 @@ impl<P: Route> Side<P> {
 
     /// Reads and fetches of others' memory that succeeded.
     pub fn reads(&mut self) -> u64 {
-        self.domain.read_counter(self.accesses[0]).unwrap()
+        self.domain.counters().read(self.accesses[0]).unwrap()
     }
 
     /// Reads all that there is to read.
@@ -233,12 +248,13 @@ impl<P: Route> Side<P> {
             let heard = &mut self.heard;
             match self
                 .domain
-                .read_queue(self.queue, 16, |entry| heard.push_back(Ok(*entry)))
+                .queues()
+                .read(self.queue, 16, |entry| heard.push_back(Ok(*entry)))
             {
                 Ok(_) => {}
                 Err(Error::Again) => return,
                 Err(Error::ErrorAvailable) => {
-                    let error = self.domain.read_error(self.queue).unwrap();
+                    let error = self.domain.queues().read_error(self.queue).unwrap();
                     self.heard.push_back(Err(error));
                 }
                 Err(other) => panic!("reading the queue: {other}"),
@@ -304,7 +320,11 @@ impl<F: Fabric> Pair<F> {
     pub fn send_buffer(&mut self, side: usize, to: FiAddr, send: Send, buffer: &UserBuffer) {
         self.insist(|pair| {
             let sender = &mut pair.sides[side];
-            sender.domain.send(sender.endpoint, to, &send, buffer)
+            sender
+                .domain
+                .endpoint(sender.endpoint)
+                .unwrap()
+                .send(to, &send, buffer)
         });
     }
 
@@ -333,7 +353,9 @@ impl<F: Fabric> Pair<F> {
         let receiver = &mut self.sides[side];
         receiver
             .domain
-            .receive(receiver.endpoint, &receive, buffer.clone())
+            .endpoint(receiver.endpoint)
+            .unwrap()
+            .receive(&receive, || buffer.clone())
     }
 
     /// The next end of an operation on one side that was heard already.
@@ -397,8 +419,8 @@ impl<F: Fabric> Pair<F> {
             ..
         } = &mut self.sides[side];
         (
-            domain.read_counter(*sent).unwrap(),
-            domain.read_counter(*received).unwrap(),
+            domain.counters().read(*sent).unwrap(),
+            domain.counters().read(*received).unwrap(),
         )
     }
 
@@ -407,6 +429,6 @@ impl<F: Fabric> Pair<F> {
         let Side {
             domain, accesses, ..
         } = &mut self.sides[side];
-        accesses.map(|counter| domain.read_counter(counter).unwrap())
+        accesses.map(|counter| domain.counters().read(counter).unwrap())
     }
 }

@@ -26,7 +26,8 @@ fn peek_until_found<F: Fabric>(pair: &mut Pair<F>, receive: Receive) -> Completi
         let mut found = None;
         match side
             .domain
-            .read_queue(side.queue, 1, |entry| found = Some(*entry))
+            .queues()
+            .read(side.queue, 1, |entry| found = Some(*entry))
         {
             Ok(_) => return found.unwrap(),
             Err(error) => assert_eq!(
@@ -35,7 +36,7 @@ fn peek_until_found<F: Fabric>(pair: &mut Pair<F>, receive: Receive) -> Completi
                 "the answer to a peek is there at once"
             ),
         }
-        let error = side.domain.read_error(side.queue).unwrap();
+        let error = side.domain.queues().read_error(side.queue).unwrap();
         assert_eq!(
             (error.error, error.completion.context),
             (Error::NoMessage, receive.context)

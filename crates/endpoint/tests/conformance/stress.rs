@@ -224,7 +224,11 @@ impl<F: Fabric> Traffic<F> {
         let context = waiting[self.random.usize(..waiting.len())];
         let endpoint = self.pair.sides[side].endpoint;
         // It may be canceled already, or matched by a message that is still on its way.
-        let _ = self.pair.sides[side].domain.cancel(endpoint, context);
+        let _ = self.pair.sides[side]
+            .domain
+            .endpoint(endpoint)
+            .unwrap()
+            .cancel(context);
     }
 
     /// A peek changes nothing, whatever it finds.

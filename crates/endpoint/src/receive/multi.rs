@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the multi-receives of an endpoint keep: each one's buffer, the room left in it, and the
-//! messages on their way into it. Opened by multi_receive.rs, filled by arrivals.rs, ended by
-//! receive.rs.
+//! Multi-receives: one buffer that takes message after message until little room is left
+//! (FI_MULTI_RECV).
+//!
+//! Opened and filled by receiving.rs, ended by delivery.rs. Specified in fi_msg(3): messages are
+//! packed one behind the other; the buffer is released when less than FI_OPT_MIN_MULTI_RECV bytes
+//! are left, and the completion that releases it carries FI_MULTI_RECV and is always written.
+//! Several messages may be on their way into one buffer at once, so the one that ends last releases
+//! it.
 
+use slab::Slab;
 use weft_memory::UserBuffer;
 
-use crate::completion::ReceiveEnd;
+use crate::completion::receive::ReceiveEnd;
 use crate::error::Error;
 use crate::settings::DEFAULT_MIN_MULTI_RECEIVE_BYTES;
-use crate::slots::Slots;
 
 /// A multi-receive of one endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,7 +73,7 @@ impl MultiReceive {
 
 /// The multi-receives of one endpoint.
 pub(crate) struct MultiReceives {
-    open: Slots<MultiReceive>,
+    open: Slab<MultiReceive>,
     /// Room below which one is released.
     pub(crate) minimum_bytes: usize,
 }
@@ -77,7 +82,7 @@ impl MultiReceives {
     /// None is open.
     pub(crate) fn new() -> Self {
         Self {
-            open: Slots::new(),
+            open: Slab::new(),
             minimum_bytes: DEFAULT_MIN_MULTI_RECEIVE_BYTES,
         }
     }
@@ -85,21 +90,22 @@ impl MultiReceives {
     /// Opens a multi-receive; it is not posted yet.
     pub(crate) fn open(&mut self, buffer: UserBuffer, context: usize, flags: u64) -> MultiId {
         let state = State::Open;
-        MultiId(self.open.insert(MultiReceive {
+        let number = self.open.insert(MultiReceive {
             buffer,
             used_bytes: 0,
             context,
             flags,
             filling_count: 0,
             state,
-        }))
+        });
+        MultiId(number as u32)
     }
 
     /// Takes room for a message of `length_bytes` in an open multi-receive: all the room there is,
     /// if that is less. [`Self::end_part`] must follow.
     pub(crate) fn begin_part(&mut self, multi: MultiId, length_bytes: u64) -> Option<Part> {
         let minimum_bytes = self.minimum_bytes.max(1);
-        let multi = self.open.get_mut(multi.0)?;
+        let multi = self.open.get_mut(multi.0 as usize)?;
         let offset_bytes = multi.used_bytes;
         let room_bytes = multi.buffer.length_bytes() - offset_bytes;
         let capacity_bytes =
@@ -127,7 +133,7 @@ impl MultiReceives {
 
     /// The memory of a part.
     pub(crate) fn part_buffer(&mut self, multi: MultiId, part: &Part) -> UserBuffer {
-        match self.open.get_mut(multi.0) {
+        match self.open.get_mut(multi.0 as usize) {
             Some(multi) => multi
                 .buffer
                 .part(part.offset_bytes, part.end.capacity_bytes),
@@ -137,12 +143,12 @@ impl MultiReceives {
 
     /// The whole buffer.
     pub(crate) fn buffer(&mut self, multi: MultiId) -> Option<&UserBuffer> {
-        Some(&self.open.get_mut(multi.0)?.buffer)
+        Some(&self.open.get_mut(multi.0 as usize)?.buffer)
     }
 
     /// Ends a message in a multi-receive, and the multi-receive with it if it was the last.
     pub(crate) fn end_part(&mut self, number: MultiId) -> Release {
-        let Some(multi) = self.open.get_mut(number.0) else {
+        let Some(multi) = self.open.get_mut(number.0 as usize) else {
             return Release::Not;
         };
         multi.filling_count -= 1;
@@ -152,19 +158,19 @@ impl MultiReceives {
             State::Full => Release::Now,
             State::Failed(error) => Release::Failed(error),
         };
-        self.open.remove(number.0);
+        self.open.try_remove(number.0 as usize);
         release
     }
 
     /// Ends a multi-receive that was taken out of matching; false if messages are still under way
     /// into it.
     pub(crate) fn fail(&mut self, number: MultiId, error: Error) -> bool {
-        match self.open.get_mut(number.0) {
+        match self.open.get_mut(number.0 as usize) {
             Some(multi) if multi.filling_count > 0 => {
                 multi.state = State::Failed(error);
                 false
             }
-            _ => self.open.remove(number.0).is_some(),
+            _ => self.open.try_remove(number.0 as usize).is_some(),
         }
     }
 }

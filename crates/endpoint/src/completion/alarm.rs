@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Wakes who sleeps on a queue or a counter when another thread's call brings what it sleeps for.
 //!
-//! The transports' descriptors wake a sleeper for what other processes send; but the message may be received, or the
-//! send be completed, by a thread that is awake. Armed by sleep.rs, sounded by completion_queue.rs and completion.rs.
+//! The transports' descriptors wake a sleeper for what other processes send; but the message may be
+//! received, or the send be completed, by a thread that is awake. Armed by the calls on sleepers,
+//! sounded by `queue` and `counter`.
 
 use std::fmt;
 

@@ -1,63 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whose death matters: the remotes that a waiting receive names. Others may come and go unnoticed.
+//! Whose death matters: the remotes that something waits for. Others may come and go unnoticed.
 //!
-//! Asked by receive.rs before a receive waits, and by progress.rs now and then. To watch a remote costs the
-//! transport a look at it several times a second, so a watch ends when nobody waits for the remote; but not at
-//! once, since most receives that are matched are followed by another one from the same remote.
+//! Asked by endpoint.rs before a receive waits, and now and then. To watch a remote costs the
+//! transport a look at it several times a second, so a watch ends when nobody waits for the remote;
+//! but not at once, since most receives that are matched are followed by another one from the same
+//! remote.
 
 use weft_contract::{RemoteId, Route};
 
-use crate::endpoint::Endpoint;
+use crate::remotes::Remotes;
 
 /// Rounds of progress without an event between reviews. Chosen: some milliseconds of waiting.
 const IDLE_ROUNDS_PER_REVIEW: u32 = 1 << 16;
 
-impl<P: Route> Endpoint<P> {
-    /// Has the source of a receive watched, so that it does not wait for the dead. Fast path.
-    #[inline(always)]
-    pub(crate) fn watch(&mut self, source: RemoteId) {
-        if self.core.remotes.start_watching(source) {
-            self.start_watch(source);
-        }
-    }
+/// The watches of one endpoint.
+#[derive(Default)]
+pub(super) struct Watches {
+    /// Remotes whose death the transport was asked to notice, and some that were before.
+    watched: Vec<RemoteId>,
+    /// Rounds of progress without an event.
+    idle_rounds_count: u32,
+}
 
+impl Watches {
+    /// Has the death of a remote noticed.
     #[cold]
-    fn start_watch(&mut self, source: RemoteId) {
-        if let Some(local) = &mut self.local {
-            self.watched.push(source);
-            local.watch(source, true);
-        }
+    pub(super) fn start<P: Route>(&mut self, route: &mut P, remote: RemoteId) {
+        self.watched.push(remote);
+        route.watch(remote, true);
     }
 
-    /// Counts a round of progress without an event. Fast path.
+    /// Counts a round of progress without an event; says whether a review is due. Fast path.
     #[inline(always)]
-    pub(crate) fn count_idle_round(&mut self) {
+    pub(super) fn count_idle_round(&mut self) -> bool {
         self.idle_rounds_count = self.idle_rounds_count.wrapping_add(1);
-        if self.idle_rounds_count % IDLE_ROUNDS_PER_REVIEW == 0 {
-            self.review_watches();
-        }
+        self.idle_rounds_count % IDLE_ROUNDS_PER_REVIEW == 0
     }
 
-    /// Ends the watches that no receive waits behind, and forgets those that ended by a loss.
-    #[cold]
-    fn review_watches(&mut self) {
-        let Some(local) = &mut self.local else { return };
-        let core = &mut self.core;
+    /// Ends the watches of remotes that are not `awaited`, and forgets those that ended by a loss.
+    pub(super) fn review<P: Route>(
+        &mut self,
+        route: &mut P,
+        remotes: &mut Remotes,
+        awaited: impl Fn(RemoteId) -> bool,
+    ) {
         self.watched.sort_unstable();
         self.watched.dedup();
         self.watched.retain(|&remote| {
-            if !core.remotes.is_watched(remote) {
+            if !remotes.is_watched(remote) {
                 return false;
             }
-            let one_sided = core.one_sided.as_ref();
-            let is_named = core.matching.names(remote)
-                || core.backlog.holds(remote)
-                || one_sided.is_some_and(|one_sided| one_sided.outstanding(remote) > 0);
-            if !is_named {
-                core.remotes.stop_watching(remote);
-                local.watch(remote, false);
+            let is_awaited = awaited(remote);
+            if !is_awaited {
+                remotes.stop_watching(remote);
+                route.watch(remote, false);
             }
-            is_named
+            is_awaited
         });
     }
 }
@@ -152,26 +150,28 @@ mod tests {
             (Some(told), Arc::clone(&dies)),
         );
         let (vector, endpoint) = (
-            domain.open_vector(VectorKind::Table),
-            domain.open_endpoint(EndpointSettings::default()),
+            domain.vectors().open(VectorKind::Table),
+            domain.endpoints().open(EndpointSettings::default()),
         );
-        domain.bind_vector(endpoint, vector).unwrap();
-        domain.enable(endpoint).unwrap();
+        domain.endpoints().bind_vector(endpoint, vector).unwrap();
+        domain.endpoints().enable(endpoint).unwrap();
         for port in [7, 8] {
             domain
+                .vectors()
                 .insert(vector, SocketAddr::from(([127, 0, 0, 1], port)))
                 .unwrap();
         }
-        let receive = |source, context| {
-            let (class, tag, ignore) = (Class::Tagged, 0, 0);
-            Receive {
-                class,
+        let receive = |domain: &mut Domain<Watcher>, source, context| {
+            let receive = Receive {
+                class: Class::Tagged,
                 source,
-                tag,
-                ignore,
+                tag: 0,
+                ignore: 0,
                 flags: None,
                 context,
-            }
+            };
+            let calls = domain.endpoint(endpoint).unwrap();
+            calls.receive(&receive, UserBuffer::empty).unwrap();
         };
         for (source, context) in [
             (FiAddr::UNSPEC, 1),
@@ -179,34 +179,29 @@ mod tests {
             (FiAddr(0), 3),
             (FiAddr(1), 4),
         ] {
-            domain
-                .receive(endpoint, &receive(source, context), UserBuffer::empty())
-                .unwrap();
+            receive(&mut domain, source, context);
         }
         assert_eq!(heard(&ears), [(0, true), (1, true)], "once for each remote");
 
-        domain.cancel(endpoint, 4).unwrap();
+        domain.endpoint(endpoint).unwrap().cancel(4).unwrap();
         let idle = |domain: &mut Domain<Watcher>| {
-            (0..=IDLE_ROUNDS_PER_REVIEW).for_each(|_| assert_eq!(domain.progress(endpoint), Ok(0)));
+            (0..=IDLE_ROUNDS_PER_REVIEW)
+                .for_each(|_| assert_eq!(domain.endpoint(endpoint).unwrap().progress(), 0));
         };
         idle(&mut domain);
         assert_eq!(heard(&ears), [(1, false)], "nobody waits for it any more");
-        domain
-            .receive(endpoint, &receive(FiAddr(1), 5), UserBuffer::empty())
-            .unwrap();
+        receive(&mut domain, FiAddr(1), 5);
         assert_eq!(heard(&ears), [(1, true)]);
 
         *dies.lock().unwrap() = Some(RemoteId(0));
         idle(&mut domain);
         assert_eq!(
-            domain.cancel(endpoint, 2),
+            domain.endpoint(endpoint).unwrap().cancel(2),
             Err(Error::NoSuch),
             "it failed with its source"
         );
         assert_eq!(heard(&ears), [], "the loss ended the watch");
-        domain
-            .receive(endpoint, &receive(FiAddr(0), 6), UserBuffer::empty())
-            .unwrap();
+        receive(&mut domain, FiAddr(0), 6);
         idle(&mut domain);
         assert_eq!(
             heard(&ears),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages that arrived before their receive: what is kept of them, and the memory that keeps it.
 //!
-//! Filled by progress.rs; emptied by receive.rs and peek.rs. Offers keep nothing but their name:
-//! their payload stays with the sender.
+//! Filled and emptied by receiving.rs and shared.rs. Offers keep nothing but their name: their
+//! payload stays with the sender.
 
 use weft_contract::{AckToken, Class, Envelope, OfferId, RemoteId, TransferError};
 use weft_memory::{BytesView, UserBuffer};
@@ -67,6 +67,24 @@ pub(crate) struct Unexpected {
     /// The receipt to send when it is delivered, if the sender waits for one.
     pub(crate) ack: Option<AckToken>,
     pub(crate) body: Body,
+}
+
+impl Unexpected {
+    /// A message whose payload is still with its sender.
+    pub(crate) fn offered(envelope: &Envelope, offer: OfferId) -> Self {
+        Self {
+            kept: Kept::of(envelope),
+            ack: None,
+            body: Body::Offer(offer),
+        }
+    }
+
+    /// Notes that `remote` is gone, and with it the payload that it has still.
+    pub(crate) fn lose(&mut self, remote: RemoteId, why: TransferError) {
+        if self.kept.remote == remote && matches!(self.body, Body::Offer(_)) {
+            self.body = Body::Void(why);
+        }
+    }
 }
 
 impl Body {
@@ -154,12 +172,6 @@ impl PayloadPool {
             .next_power_of_two()
             .trailing_zeros() as usize
     }
-}
-
-/// A message that was claimed and not received yet.
-pub(crate) struct Claimed {
-    pub(crate) context: usize,
-    pub(crate) message: Unexpected,
 }
 
 #[cfg(test)]

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A completion queue: a ring that grows and never drops, with errors beside it in their places.
 //!
-//! Written by send.rs, receive.rs and progress.rs; read through [`crate::Domain::read_queue`]. fi_cq(3).
+//! Written where operations end; read by the calls on queues. fi_cq(3).
 
 use std::collections::VecDeque;
 
 use weft_memory::{CqBuffer, ENTRY_WORDS};
 
-use crate::alarm::Alarm;
+use super::alarm::Alarm;
 use crate::error::Error;
 use crate::ids::{EndpointId, FiAddr};
 use crate::settings::QueueSettings;
 
-/// Chosen: entries that fit before the ring grows, if the user has no wish. One page and a half each KiB.
+/// Chosen: entries that fit before the ring grows, if the user has no wish.
 const DEFAULT_SIZE: usize = 256;
 /// Chosen: a larger wish is met by growing, not by reserving.
 const LARGEST_RESERVED: usize = 1 << 16;
 
 /// An operation is complete.
 ///
-/// No two fields are neighbours here that are neighbours in C's entries: the compiler then copies them one by one, as they
-/// were written. Two at a time they would be read in another width than they were written, which stalls.
+/// No two fields are neighbours here that are neighbours in C's entries: the compiler then copies
+/// them one by one, as they were written. Two at a time they would be read in another width than
+/// they were written, which stalls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Completion {
@@ -54,16 +55,18 @@ impl Completion {
         ]
     }
 
-    /// What a place holds before it is used.
-    const EMPTY: Self = Self {
-        context: 0,
-        flags: 0,
-        length_bytes: 0,
-        address: 0,
-        cq_data: 0,
-        tag: 0,
-        source: FiAddr::UNSPEC,
-    };
+    /// An entry that says nothing but what it is for.
+    pub(super) const fn bare(context: usize, flags: u64) -> Self {
+        Self {
+            context,
+            flags,
+            length_bytes: 0,
+            address: 0,
+            cq_data: 0,
+            tag: 0,
+            source: FiAddr::UNSPEC,
+        }
+    }
 }
 
 /// An operation failed.
@@ -77,8 +80,20 @@ pub struct ErrorCompletion {
     pub error: Error,
 }
 
-/// Completions in order, by the number of successes before them, in a ring whose places are written and read where they lie: what `VecDeque` does, less the
-/// copies of an entry that its `Option`s cost on the fast path.
+impl ErrorCompletion {
+    /// One of which no byte was cut.
+    pub(super) fn whole(completion: Completion, error: Error) -> Self {
+        Self {
+            completion,
+            overflow_bytes: 0,
+            error,
+        }
+    }
+}
+
+/// Completions in order, by the number of successes before them, in a ring whose places are written
+/// and read where they lie: what `VecDeque` does, less the copies of an entry that its `Option`s
+/// cost on the fast path.
 #[derive(Debug)]
 struct Ring {
     /// A power of two of places.
@@ -90,7 +105,7 @@ struct Ring {
 impl Ring {
     fn new(size: usize) -> Self {
         Self {
-            places: vec![Completion::EMPTY; size.next_power_of_two()].into(),
+            places: vec![Completion::bare(0, 0); size.next_power_of_two()].into(),
             pushed: 0,
             popped: 0,
         }
@@ -139,8 +154,8 @@ impl Ring {
 #[derive(Debug)]
 pub(crate) struct CompletionQueue {
     ready: Ring,
-    /// The array of the read that makes progress now: what it brings goes there, and not into the ring. It has room only while
-    /// nothing is in the ring.
+    /// The array of the read that makes progress now: what it brings goes there, and not into the
+    /// ring. It has room only while nothing is in the ring.
     buffer: CqBuffer,
     /// Errors, each with the place of the success that follows it.
     errors: VecDeque<(u64, ErrorCompletion)>,
@@ -223,7 +238,8 @@ impl CompletionQueue {
     /// Hands up to `max` successes to `take`, up to the next error.
     ///
     /// # Errors
-    /// [`Error::Again`] if the queue is empty, [`Error::ErrorAvailable`] if its next entry is an error.
+    /// [`Error::Again`] if the queue is empty, [`Error::ErrorAvailable`] if its next entry is an
+    /// error.
     #[inline(always)]
     pub(crate) fn read(
         &mut self,
@@ -326,23 +342,11 @@ mod tests {
     }
 
     fn numbered(context: usize) -> Completion {
-        Completion {
-            context,
-            flags: 0,
-            length_bytes: 0,
-            address: 0,
-            cq_data: 0,
-            tag: 0,
-            source: FiAddr::UNSPEC,
-        }
+        Completion::bare(context, 0)
     }
 
     fn failed(context: usize) -> ErrorCompletion {
-        ErrorCompletion {
-            completion: numbered(context),
-            overflow_bytes: 0,
-            error: Error::Canceled,
-        }
+        ErrorCompletion::whole(numbered(context), Error::Canceled)
     }
 
     #[test]

@@ -3,14 +3,15 @@
 //! queue above every route, so that a send never waits for its remote (MPI-4.1 section 3.7:
 //! nonblocking calls are local).
 //!
-//! Filled by later.rs when a transport answers that it is busy, emptied by it whenever there may be
-//! room again.
+//! Filled by sending.rs when a transport answers that it is busy, emptied by it whenever there may
+//! be room again.
 
 use std::collections::VecDeque;
 
 use weft_contract::{RemoteId, SendOp};
 use weft_memory::{BytesViewMut, UserBuffer};
 
+use crate::completion::transmit::Ending;
 use crate::settings::{DEFAULT_INJECT_LIMIT_BYTES, SEND_DEPTH};
 
 /// Payload up to here is copied, so that its buffer is free at once. Chosen: what routes take as
@@ -19,15 +20,6 @@ pub(crate) const COPY_LIMIT_BYTES: usize = DEFAULT_INJECT_LIMIT_BYTES;
 
 /// Memory of all queues of an endpoint, copies and entries.
 const LIMIT_BYTES: usize = weft_facts::limit::WAITING_BYTES;
-
-/// What the user hears when a queued send is over.
-#[derive(Debug)]
-pub(crate) enum Ending {
-    /// Nothing: it was told when its payload was copied, or nobody waits.
-    Told,
-    /// A completion, if these flags ask for one.
-    Entry { context: usize, flags: u64 },
-}
 
 /// The bytes of a queued send.
 #[derive(Debug)]
@@ -60,7 +52,9 @@ pub(crate) struct Queued {
     /// As it will be posted.
     pub(crate) op: SendOp,
     pub(crate) payload: Payload,
+    /// [`Ending::Told`] if it was told when its payload was copied, or if nobody waits.
     pub(crate) ending: Ending,
+    pub(crate) context: usize,
 }
 
 impl Queued {
@@ -142,10 +136,7 @@ impl Backlog {
 
     /// Takes out the earliest send that ends with an entry for `context`.
     pub(crate) fn cancel(&mut self, context: usize) -> Option<Queued> {
-        let is_it = |queued: &Queued| match queued.ending {
-            Ending::Entry { context: known, .. } => known == context,
-            Ending::Told => false,
-        };
+        let is_it = |queued: &Queued| queued.ending != Ending::Told && queued.context == context;
         for index in 0..self.active.len() {
             let remote = self.active[index];
             let queue = &mut self.queues[remote.index()];
@@ -185,7 +176,7 @@ mod tests {
 
     use super::*;
 
-    fn queued(remote: u32, payload: Payload, ending: Ending) -> Queued {
+    fn queued(remote: u32, payload: Payload, context: Option<usize>) -> Queued {
         let op = SendOp {
             remote: RemoteId(remote),
             class: Class::Tagged,
@@ -198,7 +189,8 @@ mod tests {
         Queued {
             op,
             payload,
-            ending,
+            ending: context.map_or(Ending::Told, |_| Ending::Entry(0)),
+            context: context.unwrap_or(0),
         }
     }
 
@@ -212,13 +204,13 @@ mod tests {
         let remote = RemoteId(3);
         for number in 0..SEND_DEPTH {
             assert!(backlog.has_room(remote, COPY_LIMIT_BYTES), "send {number}");
-            backlog.push(queued(3, copied(COPY_LIMIT_BYTES), Ending::Told));
+            backlog.push(queued(3, copied(COPY_LIMIT_BYTES), None));
         }
         assert!(!backlog.has_room(remote, 0), "one more than the depth");
         assert!(backlog.has_room(RemoteId(4), COPY_LIMIT_BYTES));
         let mut to_others = 0;
         while backlog.has_room(RemoteId(4), COPY_LIMIT_BYTES) {
-            backlog.push(queued(4, copied(COPY_LIMIT_BYTES), Ending::Told));
+            backlog.push(queued(4, copied(COPY_LIMIT_BYTES), None));
             to_others += 1;
         }
         assert!(to_others < SEND_DEPTH, "memory is bounded");
@@ -233,10 +225,9 @@ mod tests {
     #[test]
     fn what_is_canceled_is_the_earliest_of_its_context_and_nothing_that_was_told() {
         let mut backlog = Backlog::default();
-        let entry = |context| Ending::Entry { context, flags: 0 };
-        backlog.push(queued(1, copied(8), Ending::Told));
+        backlog.push(queued(1, copied(8), None));
         for length in [16, 24] {
-            backlog.push(queued(1, copied(length), entry(7)));
+            backlog.push(queued(1, copied(length), Some(7)));
         }
         let first = backlog.cancel(7).expect("it waits");
         assert_eq!(first.payload.held_bytes(), 16);

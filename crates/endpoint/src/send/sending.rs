@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The sending side of an endpoint: posts sends, queues those that their route cannot take now, and
+//! tells how they end.
+//!
+//! Called by the endpoint's core; calls the transport, and keeps what waits in backlog.rs.
+
+use slab::Slab;
+use weft_contract::{
+    Class, CompletionLevel, MESSAGE_LIMIT_BYTES, Peer, PostError, Posted, RemoteId, Route, SendOp,
+    SendToken, TransferError,
+};
+use weft_memory::{Scratch, UserBuffer};
+
+use super::backlog::{Backlog, COPY_LIMIT_BYTES, Payload, Queued};
+use crate::completion::completions::Completions;
+use crate::completion::transmit::{Ending, TransmitReports};
+use crate::error::Error;
+use crate::flags::{self, level};
+use crate::remotes::Remotes;
+
+/// A send or an inject, as it was asked for.
+pub(crate) struct Posting {
+    pub(crate) class: Class,
+    pub(crate) tag: u64,
+    pub(crate) cq_data: Option<u64>,
+    /// The flags that count; of fi_inject, [`flags::INJECT`].
+    pub(crate) flags: u64,
+    pub(crate) context: usize,
+    /// No entry is written if it succeeds (fi_inject).
+    pub(crate) silent: bool,
+}
+
+impl Posting {
+    /// When it is complete.
+    #[inline(always)]
+    fn level(&self) -> CompletionLevel {
+        if self.silent {
+            CompletionLevel::Inject
+        } else {
+            level(self.flags)
+        }
+    }
+
+    /// What the user hears.
+    #[inline(always)]
+    fn ending(&self) -> Ending {
+        if self.silent {
+            Ending::Silent
+        } else {
+            Ending::Entry(self.flags)
+        }
+    }
+
+    /// Whether its buffer is the user's again when the call returns.
+    #[inline(always)]
+    fn injects(&self) -> bool {
+        self.silent || self.flags & flags::INJECT != 0
+    }
+
+    /// Whether it is complete as soon as its payload is copied: nothing was said of when, or that
+    /// its buffer counts.
+    fn ends_when_copied(&self) -> bool {
+        match self.level() {
+            CompletionLevel::Inject => true,
+            CompletionLevel::Transmit => self.flags & flags::TRANSMIT_COMPLETE == 0,
+            CompletionLevel::Delivery => false,
+        }
+    }
+}
+
+/// A send that its transport has not finished.
+struct PendingSend {
+    remote: RemoteId,
+    class: Class,
+    context: usize,
+    ending: Ending,
+}
+
+/// The sending side.
+pub(crate) struct Sending {
+    pub(crate) reports: TransmitReports,
+    /// By the number in the transport's token.
+    pending: Slab<PendingSend>,
+    /// Sends that found no room.
+    backlog: Backlog,
+    /// Where their copies lie while they are posted; taken at the first one.
+    scratch: Option<Scratch>,
+}
+
+impl Sending {
+    pub(crate) fn new() -> Self {
+        Self {
+            reports: TransmitReports::new(),
+            pending: Slab::new(),
+            backlog: Backlog::default(),
+            scratch: None,
+        }
+    }
+
+    /// Posts a send to a remote for which none waits. Fast path.
+    ///
+    /// # Errors
+    /// What the transport says; [`PostError::Busy`] if it has no room now.
+    #[inline(always)]
+    pub(crate) fn post<P: Peer>(
+        &mut self,
+        route: &mut P,
+        completions: &mut Completions,
+        remote: RemoteId,
+        posting: &Posting,
+        payload: &UserBuffer,
+    ) -> Result<(), PostError> {
+        let op = SendOp {
+            remote,
+            class: posting.class,
+            tag: posting.tag,
+            cq_data: posting.cq_data,
+            level: posting.level(),
+            token: SendToken(self.pending.vacant_key() as u64),
+            inject: posting.injects(),
+        };
+        let posted = route.post_send(&op, payload)?;
+        self.reports.count_sent(payload.length_bytes());
+        let (class, context, ending) = (posting.class, posting.context, posting.ending());
+        match posted {
+            Posted::Complete => self.reports.sent(completions, class, context, ending),
+            Posted::Pending => {
+                self.pending.insert(PendingSend {
+                    remote,
+                    class,
+                    context,
+                    ending,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Queues a send whose route has no room, or for whose remote others wait. Slow path.
+    ///
+    /// # Errors
+    /// [`Error::Again`] when as many wait as may: make progress and call again; [`Error::TooLong`]
+    /// beyond the limit of messages.
+    pub(crate) fn queue(
+        &mut self,
+        remotes: &mut Remotes,
+        completions: &mut Completions,
+        remote: RemoteId,
+        posting: &Posting,
+        payload: &UserBuffer,
+    ) -> Result<(), Error> {
+        let length_bytes = payload.length_bytes();
+        if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
+            return Err(Error::TooLong);
+        }
+        let ends = posting.ends_when_copied() && length_bytes <= COPY_LIMIT_BYTES;
+        let copies = posting.injects() || ends;
+        if !self.has_room(remote, if copies { length_bytes } else { 0 }) {
+            return Err(Error::Again);
+        }
+        let op = SendOp {
+            remote,
+            class: posting.class,
+            tag: posting.tag,
+            cq_data: posting.cq_data,
+            level: if ends {
+                CompletionLevel::Inject
+            } else {
+                posting.level()
+            },
+            token: SendToken::NOBODY,
+            inject: copies,
+        };
+        let payload = if copies {
+            Payload::copy_of(payload)
+        } else {
+            Payload::Lent(payload.clone())
+        };
+        self.reports.count_sent(length_bytes);
+        let (context, mut ending) = (posting.context, posting.ending());
+        if ends {
+            self.reports.sent(completions, op.class, context, ending);
+            ending = Ending::Told;
+        }
+        let queued = Queued {
+            op,
+            payload,
+            ending,
+            context,
+        };
+        self.push(remotes, queued);
+        Ok(())
+    }
+
+    /// Whether one more send of so many bytes to be copied may wait.
+    pub(crate) fn has_room(&self, remote: RemoteId, copied_bytes: usize) -> bool {
+        self.backlog.has_room(remote, copied_bytes)
+    }
+
+    /// Queues what was found to have room.
+    pub(crate) fn push(&mut self, remotes: &mut Remotes, queued: Queued) {
+        let remote = queued.op.remote;
+        if !self.backlog.holds(remote) {
+            remotes.hold(remote);
+        }
+        self.backlog.push(queued);
+    }
+
+    /// Posts what waits, for every remote, as far as there is room; answers how many sends went.
+    pub(crate) fn post_queued<P: Peer>(
+        &mut self,
+        route: &mut P,
+        remotes: &mut Remotes,
+        completions: &mut Completions,
+    ) -> usize {
+        let mut sent_count = 0;
+        let mut index = 0;
+        while let Some(&remote) = self.backlog.active().get(index) {
+            sent_count += self.post_queued_to(route, remotes, completions, remote);
+            // A remote without any more has left the list.
+            index += usize::from(self.backlog.holds(remote));
+        }
+        sent_count
+    }
+
+    /// The same for one remote.
+    pub(crate) fn post_queued_to<P: Peer>(
+        &mut self,
+        route: &mut P,
+        remotes: &mut Remotes,
+        completions: &mut Completions,
+        remote: RemoteId,
+    ) -> usize {
+        let mut sent_count = 0;
+        while let Some(first) = self.backlog.first(remote) {
+            let mut op = first.op;
+            if first.ending != Ending::Told {
+                op.token = SendToken(self.pending.vacant_key() as u64);
+            }
+            let posted = match &first.payload {
+                Payload::Lent(buffer) => route.post_send(&op, buffer),
+                Payload::Copied(bytes) => {
+                    let scratch = self.scratch.get_or_insert_with(Scratch::take);
+                    let length = scratch.write(0, bytes);
+                    route.post_send(&op, &scratch.payload(length))
+                }
+            };
+            if posted == Err(PostError::Busy) {
+                return sent_count;
+            }
+            let Some(queued) = self.backlog.pop(remote) else {
+                return sent_count;
+            };
+            sent_count += 1;
+            self.end_queued(completions, &queued, posted);
+        }
+        if sent_count > 0 {
+            remotes.release(remote);
+        }
+        sent_count
+    }
+
+    /// A queued send was posted, or never will be.
+    fn end_queued(
+        &mut self,
+        completions: &mut Completions,
+        queued: &Queued,
+        posted: Result<Posted, PostError>,
+    ) {
+        let (remote, class) = (queued.op.remote, queued.op.class);
+        let (context, ending) = (queued.context, queued.ending);
+        match posted {
+            _ if ending == Ending::Told => {}
+            Ok(Posted::Complete) => self.reports.sent(completions, class, context, ending),
+            Ok(Posted::Pending) => {
+                self.pending.insert(PendingSend {
+                    remote,
+                    class,
+                    context,
+                    ending,
+                });
+            }
+            Err(PostError::Busy) => {}
+            Err(PostError::Failed(why)) => self.fail(completions, queued, Error::Transfer(why)),
+        }
+    }
+
+    /// Tells that a queued send failed, if somebody waits to hear of it.
+    #[cold]
+    fn fail(&mut self, completions: &mut Completions, queued: &Queued, error: Error) {
+        if queued.ending != Ending::Told {
+            let (class, context) = (queued.op.class, queued.context);
+            self.reports.send_failed(completions, class, context, error);
+        }
+    }
+
+    /// A pending send is complete, or failed.
+    #[inline]
+    pub(crate) fn sent(
+        &mut self,
+        completions: &mut Completions,
+        token: SendToken,
+        outcome: Result<(), TransferError>,
+    ) {
+        let Some(send) = self.pending.try_remove(token.0 as usize) else {
+            return;
+        };
+        let (class, context) = (send.class, send.context);
+        match outcome {
+            Ok(()) => self.reports.sent(completions, class, context, send.ending),
+            Err(why) => {
+                let error = Error::Transfer(why);
+                self.reports.send_failed(completions, class, context, error);
+            }
+        }
+    }
+
+    /// A remote is gone, and with it all that waits for it. What was told to be complete is
+    /// dropped, as on its way.
+    #[cold]
+    pub(crate) fn remote_lost(
+        &mut self,
+        remotes: &mut Remotes,
+        completions: &mut Completions,
+        remote: RemoteId,
+        why: TransferError,
+    ) {
+        for queued in self.backlog.clear(remote) {
+            self.fail(completions, &queued, Error::Transfer(why));
+        }
+        remotes.release(remote);
+    }
+
+    /// Takes back the earliest queued send of this context; false if there is none. An error entry
+    /// follows.
+    #[cold]
+    pub(crate) fn cancel(
+        &mut self,
+        remotes: &mut Remotes,
+        completions: &mut Completions,
+        context: usize,
+    ) -> bool {
+        let Some(queued) = self.backlog.cancel(context) else {
+            return false;
+        };
+        let remote = queued.op.remote;
+        if !self.backlog.holds(remote) {
+            remotes.release(remote);
+        }
+        self.fail(completions, &queued, Error::Canceled);
+        true
+    }
+
+    /// Whether a send to `remote` has not ended yet. Slow path.
+    #[cold]
+    pub(crate) fn is_under_way(&self, remote: RemoteId) -> bool {
+        let mut pending = self.pending.iter();
+        pending.any(|(_, send)| send.remote == remote) || self.holds(remote)
+    }
+
+    /// Whether sends to `remote` wait for room.
+    pub(crate) fn holds(&self, remote: RemoteId) -> bool {
+        self.backlog.holds(remote)
+    }
+
+    /// How many sends wait for room.
+    pub(crate) fn queued_count(&self) -> usize {
+        self.backlog.count()
+    }
+
+    /// Whether any send waits for room. Fast path.
+    #[inline(always)]
+    pub(crate) fn has_queued(&self) -> bool {
+        !self.backlog.is_empty()
+    }
+
+    /// Whether a sleeper on the transport's descriptor is woken when what waits has room.
+    pub(crate) fn wakes_for_room<P: Route>(&self, route: &P) -> bool {
+        let mut waiting = self.backlog.active().iter();
+        waiting.all(|&remote| route.wakes_for_room(remote))
+    }
+}
