@@ -11,9 +11,9 @@
 
 use weft_contract::RemoteId;
 
-use crate::choice::{Lesson, Method, Open, Traffic, class_of};
-use crate::remote::Link;
-use crate::transport::Transport;
+use crate::choice::{Choice, Lesson, Method, Open, Traffic, class_of};
+use crate::contact::contacts::Contacts;
+use crate::send::sends::Sends;
 
 /// Sends under way that are looked at for one of the same size. Chosen: the window of the usual
 /// bandwidth tests.
@@ -42,79 +42,99 @@ pub(crate) fn way_of(word: u64, class: usize) -> Option<Method> {
     Method::numbered(word & 0xFF).filter(|_| word >> 8 == class as u64)
 }
 
-impl Transport {
-    /// The way for a message of `bytes` from this remote, and what it will teach.
-    pub(crate) fn choose(&mut self, remote: RemoteId, bytes: u64, open: Open) -> (Method, Lesson) {
+/// What goes both ways, and when the last transfer ended.
+#[derive(Debug, Default)]
+pub(crate) struct Exchanges {
+    /// By remote, the size class that goes both ways, and for how many more messages that is taken
+    /// for granted.
+    both_ways: Vec<Option<(usize, u32)>>,
+    /// When the last transfer ended.
+    last_ns: u64,
+}
+
+/// A message that comes from a remote.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coming {
+    pub(crate) remote: RemoteId,
+    pub(crate) bytes: u64,
+    /// How many of its messages are under way, if they go both ways.
+    pub(crate) depth: Option<usize>,
+}
+
+impl Exchanges {
+    /// The way for a message, and what it will teach.
+    pub(crate) fn choose(
+        &self,
+        choice: &mut Choice,
+        contacts: &mut Contacts,
+        coming: Coming,
+        open: Open,
+    ) -> (Method, Lesson) {
+        let Coming {
+            remote,
+            bytes,
+            depth,
+        } = coming;
         let class = class_of(bytes);
-        let goes_both_ways = self.goes_both_ways(remote, class);
-        let leads = self.who_is(remote).map(|theirs| theirs.incarnation);
-        let entry = &mut self.remotes[remote.index()];
-        let leads = leads.is_some_and(|theirs| self.own.identity.incarnation < theirs);
-        if goes_both_ways && !leads {
-            let word = match &entry.link {
-                Link::Ready(attached) => attached.producer.both_ways(),
-                _ => 0,
-            };
+        let own = contacts.own.identity().incarnation;
+        let theirs = contacts.who_is(remote).map(|theirs| theirs.incarnation);
+        let leads = theirs.is_some_and(|theirs| own < theirs);
+        if depth.is_some() && !leads {
+            let attached = contacts.remote(remote).attached();
+            let word = attached.map_or(0, |attached| attached.lane().producer().both_ways());
             if let Some(way) = way_of(word, class).filter(|&way| open.holds(way)) {
-                self.choice.follow(bytes, way);
+                choice.follow(bytes, way);
                 return (way, Lesson::Nothing);
             }
         }
-        let inbound = &self.inbound;
-        let lane = entry
-            .inbound
-            .filter(|&slot| leads && inbound[slot].is_some());
-        let (traffic, lesson) = if goes_both_ways && lane.is_some() {
-            (self.depth(remote), Lesson::BothWays)
-        } else {
-            (Traffic::OneWay, Lesson::OneWay)
+        let lane = contacts.lane_of(remote).filter(|_| leads);
+        let (traffic, lesson) = match depth {
+            Some(depth) if lane.is_some() && depth < DEEP => (Traffic::BothWays, Lesson::BothWays),
+            Some(_) if lane.is_some() => (Traffic::BothWaysDeep, Lesson::BothWays),
+            _ => (Traffic::OneWay, Lesson::OneWay),
         };
-        let way = self.choice.next(bytes, open, traffic);
-        let word = match lesson {
-            Lesson::BothWays => word_of(class, way),
-            _ => 0,
-        };
-        if let Some(lane) = lane.and_then(|slot| self.inbound[slot].as_mut())
-            && lane.both_ways != word
-        {
-            lane.both_ways = word;
-            lane.consumer.set_both_ways(word);
+        let way = choice.next(bytes, open, traffic);
+        if let Some(lane) = lane {
+            lane.advise(match lesson {
+                Lesson::BothWays => word_of(class, way),
+                _ => 0,
+            });
         }
         (way, lesson)
     }
 
-    /// How many of a remote's messages are under way, where they go both ways.
-    fn depth(&self, remote: RemoteId) -> Traffic {
-        let fetches = self.transfers.fetches.iter();
-        let its = fetches.filter(|fetch| fetch.offer.remote == remote);
-        if its.take(DEEP).count() < DEEP {
-            Traffic::BothWays
-        } else {
-            Traffic::BothWaysDeep
-        }
-    }
-
-    /// Whether messages of this class go to the remote, too: one is on its way, or went since the
+    /// Whether messages of this length go to the remote, too: one is on its way, or went since the
     /// last one came, or it was so lately.
-    fn goes_both_ways(&mut self, remote: RemoteId, class: usize) -> bool {
-        let entry = &mut self.remotes[remote.index()];
-        let went = entry.announced.take() == Some(class);
-        let mut sends = self.transfers.outgoing.iter().take(SENDS_SEEN);
+    pub(crate) fn goes_both_ways(
+        &mut self,
+        sends: &mut Sends,
+        remote: RemoteId,
+        bytes: u64,
+    ) -> bool {
+        let class = class_of(bytes);
+        let went = sends.take_described(remote).map(class_of) == Some(class);
+        let mut under_way = sends.iter().take(SENDS_SEEN);
         let goes = went
-            || sends.any(|(_, send)| send.remote == remote && class_of(send.length_bytes) == class);
-        entry.both_ways = match entry.both_ways {
+            || under_way
+                .any(|send| send.remote() == remote && class_of(send.length_bytes()) == class);
+        let index = remote.index();
+        if self.both_ways.len() <= index {
+            self.both_ways.resize(index + 1, None);
+        }
+        let known = &mut self.both_ways[index];
+        *known = match *known {
             _ if goes => Some((class, BOTH_WAYS_FOR)),
             Some((of, left)) if of == class && left > 1 => Some((class, left - 1)),
             _ => None,
         };
-        entry.both_ways.is_some()
+        known.is_some()
     }
 
     /// What a transfer that began then and ends now is charged: the time since the last one ended.
     pub(crate) fn charge(&mut self, started_ns: u64, now_ns: u64) -> u64 {
-        let since_last_ns = now_ns.saturating_sub(self.last_fetch_ns);
-        let own_ns = now_ns.saturating_sub(started_ns.max(self.last_fetch_ns));
-        self.last_fetch_ns = now_ns;
+        let since_last_ns = now_ns.saturating_sub(self.last_ns);
+        let own_ns = now_ns.saturating_sub(started_ns.max(self.last_ns));
+        self.last_ns = now_ns;
         since_last_ns.min(own_ns.saturating_mul(CHARGE_LIMIT))
     }
 }

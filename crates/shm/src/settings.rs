@@ -25,15 +25,16 @@ pub enum SingleCopy {
 pub struct Settings {
     /// The address to be known by; port 0 means any free one. None: the machine's default address.
     pub address: Option<SocketAddr>,
-    /// Whether the endpoint holds the UDP port of `address` already; else the transport does, so that no other
-    /// endpoint chooses the same address.
+    /// Whether the endpoint holds the UDP port of `address` already; else the transport does, so
+    /// that no other endpoint chooses the same address.
     pub port_is_held: bool,
     /// Whether the owner has another way to remotes whose region finds no addresses here; else what
     /// is sent to them fails.
     pub has_other_way: bool,
     /// Single copy or not.
     pub single_copy: SingleCopy,
-    /// A directory for the region's file, where memfd_create is not wanted; the file has no name in it.
+    /// A directory for the region's file, where memfd_create is not wanted; the file has no name in
+    /// it.
     pub directory: Option<PathBuf>,
     /// Our memory that others may map, if there is any.
     pub heap: Option<OwnHeap>,

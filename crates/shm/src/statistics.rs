@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What this route has sent, by protocol. Counted where a protocol is chosen; read by the endpoint's report.
+//! What this route has sent, by protocol. Counted where a protocol is chosen; read by the
+//! endpoint's report.
 
 /// A way to send, as users see it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,10 +61,21 @@ impl Count {
     }
 }
 
+/// What was sent, by protocol.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Sent([Count; 6]);
+
+impl Sent {
+    #[inline(always)]
+    pub(crate) fn count(&mut self, protocol: Protocol, bytes: u64) {
+        self.0[protocol as usize].add(bytes);
+    }
+}
+
 /// What was sent so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Statistics {
-    sent: [Count; 6],
+    pub(crate) sent: Sent,
     /// Messages and bytes received up to the last tick.
     pub(crate) received: [u64; 2],
     /// Accesses of remotes' registered memory by load and store, without their help.
@@ -79,18 +91,6 @@ pub struct Statistics {
 impl Statistics {
     /// What one protocol carried.
     pub fn sent(&self, protocol: Protocol) -> Count {
-        self.sent[protocol as usize]
-    }
-
-    /// With the messages that their receivers fetched by themselves, which are counted where their ends are seen.
-    pub(crate) fn with_fetched(mut self, pulled: Count, mapped: Count) -> Self {
-        self.sent[Protocol::SingleCopy as usize] = pulled;
-        self.sent[Protocol::Mapped as usize] = mapped;
-        self
-    }
-
-    #[inline(always)]
-    pub(crate) fn count(&mut self, protocol: Protocol, bytes: u64) {
-        self.sent[protocol as usize].add(bytes);
+        self.sent.0[protocol as usize]
     }
 }

@@ -304,6 +304,14 @@ impl Carrier {
 }
 
 impl Control {
+    /// A FIN for a message that was not copied out of what its sender shares.
+    pub(crate) fn fin(send_id: u64) -> Self {
+        Self::Fin(Fin {
+            send_id,
+            is_mapped: false,
+        })
+    }
+
     /// Head and words.
     pub(crate) fn encode(&self) -> (Head, Words) {
         let (kind, flags, words) = match self {

@@ -4,7 +4,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
 
-use weft_contract::{RemoteId, TransferError};
+use weft_contract::{RemoteId, Sleep, TransferError};
 use weft_os::sleep::wait_readable;
 use weft_shm::{Settings, SingleCopy, Transport};
 
@@ -278,7 +278,7 @@ impl Patience {
     ) -> Result<(), TransferError> {
         while !is_done(side) {
             if side.progress() == 0 && self.sleeps && side.transport.before_sleep() {
-                wait_readable(side.transport.wait_fd(), 20);
+                wait_readable(side.transport.wait_fd().expect("a descriptor"), 20);
                 side.transport.after_sleep();
             }
             // The last word and the goodbye may come together.

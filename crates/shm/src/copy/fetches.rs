@@ -1,0 +1,471 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Accepted messages on their way in: each is decided when it is its turn, lent what it needs, and
+//! moved on in every round of progress until all of it is here.
+
+use weft_contract::{Landing, Owner, RemoteId, TransferError};
+use weft_os::{clock, crash_point};
+use weft_ring::layout::{CHUNK_BYTES, PIPE_CHUNKS};
+
+use crate::choice::Method;
+use crate::contact::contacts::Contacts;
+use crate::copy::cooperative::{Cooperation, Turn};
+use crate::copy::fetch::{Fetch, Stage};
+use crate::copy::laps::{Laps, PIPE_LAP_BYTES};
+use crate::copy::pipes::{Pipe, Pipes};
+use crate::copy::single::PULL_BYTES;
+use crate::protocol::cell::{Control, Cts, Fin, Transfer};
+use crate::send::sends::Sends;
+use crate::ways::{Wanted, Ways};
+
+/// Chunks taken out of pipes in one call of progress. Chosen: as [`PULL_BYTES`].
+const CHUNKS_PER_ROUND: u32 = (PULL_BYTES / CHUNK_BYTES) as u32;
+
+/// The same while we send through a pipe, too; and most that are then filled in one call. Chosen:
+/// longer turns leave the other direction waiting for some hundred microseconds.
+pub(super) const CHUNKS_BIDIRECTIONAL: u32 = 16;
+
+/// Messages of one remote that a pipe is lent for at a time; it has one pipe, so that its messages
+/// go round no more memory than the caches hold. Chosen: its sender goes on with the next ones
+/// while we take the last chunks of one.
+const TRANSFERS_PER_PIPE: u32 = 4;
+
+/// Boards lent to one remote at a time. Chosen: its sender goes on with the next message while the
+/// last chunk of one is copied.
+const BOARDS_PER_REMOTE: u32 = 2;
+
+/// What is lent to one remote.
+#[derive(Clone, Copy, Default, Debug)]
+struct Lent {
+    /// Messages that have a pipe of ours, or share one.
+    pipes: u32,
+    /// The round in which a fetch from it could not begin, so that those after it do not either.
+    held_round: u64,
+    /// What has come from it through pipes.
+    laps: Laps,
+}
+
+/// A remote whose message cannot be fetched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Broken {
+    pub(crate) remote: RemoteId,
+    pub(crate) why: TransferError,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Fetches {
+    fetches: Vec<Fetch>,
+    /// By remote.
+    lent: Vec<Lent>,
+    pipes: Pipes,
+    /// Chunks that may still be taken in this round.
+    chunks_left: u32,
+    /// Rounds in which fetches were moved on.
+    rounds: u64,
+    /// Boards lent so far.
+    tickets: u64,
+}
+
+/// What is under way.
+impl Fetches {
+    #[inline(always)]
+    pub(crate) fn count(&self) -> usize {
+        self.fetches.len()
+    }
+
+    /// Whose messages these are.
+    pub(crate) fn remotes(&self) -> impl Iterator<Item = RemoteId> {
+        self.fetches.iter().map(|fetch| fetch.offer.remote)
+    }
+
+    pub(crate) fn start(&mut self, fetch: Fetch) {
+        self.fetches.push(fetch);
+    }
+
+    /// The pages of pipes for this remote were made before they are needed.
+    pub(crate) fn skip_first_lap(&mut self, remote: RemoteId) {
+        self.lent(remote).laps.skip_first();
+    }
+
+    fn lent(&mut self, remote: RemoteId) -> &mut Lent {
+        let index = remote.index();
+        if self.lent.len() <= index {
+            self.lent.resize(index + 1, Lent::default());
+        }
+        &mut self.lent[index]
+    }
+}
+
+/// What senders are lent.
+impl Fetches {
+    /// Decides on fetches whose turn it is, those of one remote in order, and lends their senders
+    /// what they need; answers to how many.
+    fn lend(&mut self, contacts: &mut Contacts, sends: &mut Sends, ways: &mut Ways) -> usize {
+        let mut lent_count = 0;
+        self.rounds += 1;
+        let round = self.rounds;
+        for index in 0..self.fetches.len() {
+            let fetch = &self.fetches[index];
+            let (remote, is_lent) = (fetch.offer.remote, fetch.is_lent());
+            let waits =
+                matches!(fetch.stage, Stage::Undecided | Stage::AwaitPipe) && !fetch.is_complete();
+            let lent = self.lent(remote);
+            let is_next = lent.held_round != round;
+            if !is_lent {
+                lent.held_round = round;
+            }
+            // Of what is dropped nothing is wanted, and its sender is only told that it is over.
+            if !is_next || !waits || contacts.remote(remote).failed().is_some() {
+                continue;
+            }
+            let depth = self.remotes().filter(|&other| other == remote).count();
+            let fetch = &mut self.fetches[index];
+            if matches!(fetch.stage, Stage::Undecided) {
+                let wanted = Wanted::of(fetch.wanted_bytes, &fetch.landing.buffer, depth);
+                let (method, lesson) = ways.choose(contacts, sends, &fetch.offer, &wanted);
+                fetch.decide(method, lesson);
+            }
+            let is_lent = match (&fetch.stage, fetch.method) {
+                (Stage::AwaitPipe, Method::Shared) => self.lend_board(contacts, index),
+                (Stage::AwaitPipe, _) => self.lend_pipe(contacts, index),
+                _ => false,
+            };
+            if is_lent {
+                lent_count += 1;
+                self.lent(remote).held_round = 0;
+            }
+        }
+        lent_count
+    }
+
+    /// Lends a pipe to the sender of a fetch, if one is free; or the one that the fetch before it
+    /// uses.
+    fn lend_pipe(&mut self, contacts: &mut Contacts, index: usize) -> bool {
+        let remote = self.fetches[index].offer.remote;
+        let (stage, number, first_chunk) = match self.lent(remote).pipes {
+            0 => {
+                let Some(pipe) = self.pipes.take(&contacts.own) else {
+                    return false;
+                };
+                let (number, first_chunk) = (pipe.number, pipe.reader.next_chunk());
+                (Stage::Piped(pipe), number, first_chunk)
+            }
+            lent if lent < TRANSFERS_PER_PIPE => match self.end_of_pipe(remote) {
+                Some((number, first_chunk)) => (Stage::Follows, number, first_chunk),
+                None => return false,
+            },
+            _ => return false,
+        };
+        let fetch = &mut self.fetches[index];
+        if matches!(stage, Stage::Piped(_)) {
+            fetch.started_ns = clock::monotonic_ns();
+        }
+        fetch.stage = stage;
+        let by = Transfer::Pipe {
+            pipe: number,
+            first_chunk,
+            is_non_temporal: fetch.method == Method::PastCache,
+        };
+        crash_point!(33, "pipe: lent, its borrower not told");
+        self.tell(contacts, index, by);
+        true
+    }
+
+    /// The pipe in which messages of this remote's come in, and the chunk that will follow the last
+    /// one of them.
+    fn end_of_pipe(&self, remote: RemoteId) -> Option<(usize, usize)> {
+        let mut end = None;
+        let fetches = self.fetches.iter();
+        for fetch in fetches.filter(|fetch| fetch.offer.remote == remote) {
+            let left_chunks = (fetch.wanted_bytes - fetch.done_bytes).div_ceil(CHUNK_BYTES);
+            end = match (&fetch.stage, end) {
+                (Stage::Piped(pipe), None) => {
+                    Some((pipe.number, pipe.reader.next_chunk() + left_chunks))
+                }
+                (Stage::Follows, Some((number, chunk))) => Some((number, chunk + left_chunks)),
+                _ => end,
+            };
+        }
+        end.map(|(number, chunk)| (number, chunk % PIPE_CHUNKS))
+    }
+
+    /// Lends a board to the sender of a fetch that both are to copy, if one is free.
+    fn lend_board(&mut self, contacts: &mut Contacts, index: usize) -> bool {
+        let remote = self.fetches[index].offer.remote;
+        if self.lent(remote).pipes >= BOARDS_PER_REMOTE {
+            return false;
+        }
+        let Some(pipe) = self.pipes.take_for_states(&contacts.own) else {
+            return false;
+        };
+        self.tickets += 1;
+        let fetch = &mut self.fetches[index];
+        let bytes = fetch.done_bytes..fetch.wanted_bytes;
+        let cooperation = match Cooperation::open(contacts, pipe, self.tickets, bytes) {
+            Ok(cooperation) => cooperation,
+            Err(pipe) => {
+                self.pipes.give_back(pipe);
+                return false;
+            }
+        };
+        let by = cooperation.transfer(fetch.landing.buffer.address() as u64);
+        fetch.stage = Stage::Cooperative(cooperation);
+        crash_point!(56, "board: lent, its borrower not told");
+        self.tell(contacts, index, by);
+        true
+    }
+
+    /// Tells the sender of a fetch what it is lent.
+    fn tell(&mut self, contacts: &mut Contacts, index: usize, by: Transfer) {
+        let fetch = &self.fetches[index];
+        let remote = fetch.offer.remote;
+        let cts = Cts {
+            send_id: fetch.offer.send_id,
+            bytes: fetch.done_bytes as u64..fetch.wanted_bytes as u64,
+            by,
+        };
+        self.lent(remote).pipes += 1;
+        contacts.answer(remote, Control::Cts(cts));
+    }
+
+    /// A message has come through a pipe: the one that follows it is next, or the pipe is free.
+    fn pass_on(&mut self, remote: RemoteId, pipe: Pipe, now_ns: u64) {
+        let follows = |fetch: &&mut Fetch| {
+            fetch.offer.remote == remote && matches!(fetch.stage, Stage::Follows)
+        };
+        match self.fetches.iter_mut().find(follows) {
+            Some(next) => {
+                next.stage = Stage::Piped(pipe);
+                next.started_ns = now_ns;
+            }
+            None => self.pipes.give_back(pipe),
+        }
+    }
+
+    /// A fetch from this remote ends before all of it is here: what was lent for it is ours again,
+    /// and the remote writes no more of it.
+    fn abandon(&mut self, contacts: &Contacts, stage: Stage, remote: RemoteId) {
+        let number = match stage {
+            Stage::Piped(pipe) => Some(pipe.number),
+            Stage::Cooperative(cooperation) => Some(cooperation.abandon(contacts, remote)),
+            Stage::Follows => None,
+            Stage::Undecided
+            | Stage::SingleCopy
+            | Stage::Mapped
+            | Stage::Own
+            | Stage::AwaitPipe => return,
+        };
+        if let Some(number) = number {
+            self.pipes.recover(number, &contacts.own);
+        }
+        self.lent(remote).pipes -= 1;
+    }
+}
+
+/// One round.
+impl Fetches {
+    /// Moves every fetch on; answers how many moved. Takes fewer chunks out of pipes while we send
+    /// through some.
+    ///
+    /// # Errors
+    /// A remote is to be lost: the list will have changed then, so begin again with the next round.
+    pub(crate) fn advance<O: Owner>(
+        &mut self,
+        contacts: &mut Contacts,
+        sends: &mut Sends,
+        ways: &mut Ways,
+        is_feeding: bool,
+        owner: &mut O,
+    ) -> Result<usize, Broken> {
+        let mut events = self.lend(contacts, sends, ways);
+        self.chunks_left = if is_feeding {
+            CHUNKS_BIDIRECTIONAL
+        } else {
+            CHUNKS_PER_ROUND
+        };
+        let mut index = 0;
+        let mut has_copied = false;
+        while index < self.fetches.len() {
+            // One at a time of those that this processor copies.
+            let is_ours = self.fetches[index].is_ours_to_copy();
+            if is_ours && has_copied {
+                index += 1;
+                continue;
+            }
+            let before = events;
+            let outcome = self.advance_one(contacts, sends, index, &mut events);
+            has_copied |= is_ours && events > before;
+            match outcome {
+                Ok(()) if self.fetches[index].is_complete() => {
+                    self.end(contacts, ways, index, owner);
+                    // Its sender is not to wait until what is here of the next one is taken.
+                    events += self.lend(contacts, sends, ways);
+                }
+                Ok(()) => index += 1,
+                Err(why) => {
+                    let remote = self.fetches[index].offer.remote;
+                    if contacts.remote(remote).failed().is_none() {
+                        return Err(Broken { remote, why });
+                    }
+                    // We cannot reach it, though it reaches us.
+                    let fetch = self.fetches.remove(index);
+                    self.abandon(contacts, fetch.stage, remote);
+                    owner.on_landed(fetch.landing.token, Err(why));
+                }
+            }
+        }
+        Ok(events)
+    }
+
+    /// Moves one fetch on.
+    fn advance_one(
+        &mut self,
+        contacts: &mut Contacts,
+        sends: &Sends,
+        index: usize,
+        events: &mut usize,
+    ) -> Result<(), TransferError> {
+        let looks = contacts.own.node().patience();
+        let fetch = &mut self.fetches[index];
+        if fetch.is_complete() {
+            return Ok(());
+        }
+        let remote = contacts.remote_mut(fetch.offer.remote);
+        // Where we cannot reach its sender it is never told to begin.
+        if let Some(why) = remote.failed() {
+            return Err(why);
+        }
+        let attached = remote.attached_mut();
+        match &fetch.stage {
+            Stage::Undecided | Stage::AwaitPipe | Stage::Follows => return Ok(()),
+            Stage::SingleCopy => fetch.pull(attached)?,
+            Stage::Mapped => fetch.copy_mapped(attached),
+            Stage::Own => {
+                let (send_id, remote) = (fetch.offer.send_id as usize, fetch.offer.remote);
+                fetch.copy_own(sends.payload(send_id, remote))?;
+            }
+            Stage::Piped(_) => {
+                let taken = fetch.empty(self.chunks_left, looks)?;
+                self.chunks_left -= taken;
+                *events += usize::from(taken > 0);
+                return Ok(());
+            }
+            Stage::Cooperative(_) => match fetch.cooperate(attached.as_deref(), looks)? {
+                Turn::Waits => return Ok(()),
+                Turn::Moved | Turn::Over => {}
+                Turn::Refused => {
+                    if let Some(attached) = attached {
+                        attached.must_not_be_read();
+                    }
+                    self.refuse(contacts, index);
+                }
+            },
+        }
+        *events += 1;
+        Ok(())
+    }
+
+    /// Reading the sender's memory is refused: the message comes through a pipe, once its sender
+    /// writes no more of it.
+    #[cold]
+    fn refuse(&mut self, contacts: &Contacts, index: usize) {
+        let fetch = &mut self.fetches[index];
+        let remote = fetch.offer.remote;
+        fetch.done_bytes = fetch.begun_bytes;
+        let stage = fetch.fall_back();
+        self.abandon(contacts, stage, remote);
+    }
+
+    /// All that is wanted of a message is in its receive.
+    fn end<O: Owner>(
+        &mut self,
+        contacts: &mut Contacts,
+        ways: &mut Ways,
+        index: usize,
+        owner: &mut O,
+    ) {
+        let fetch = self.fetches.remove(index);
+        let remote = fetch.offer.remote;
+        let bytes = fetch.wanted_bytes - fetch.begun_bytes;
+        let now_ns = clock::monotonic_ns();
+        let charged_ns = ways.charge(fetch.started_ns, now_ns);
+        // Where nothing was wanted no pipe was lent, and there is nothing to learn.
+        let by_pipe = matches!(fetch.stage, Stage::Piped(_));
+        let is_mapped = matches!(fetch.stage, Stage::Mapped);
+        let was_warm = !by_pipe || self.lent(remote).laps.note(bytes, PIPE_LAP_BYTES);
+        if bytes > 0 && self.was_alone(fetch.method) && was_warm {
+            let whole_bytes = fetch.wanted_bytes as u64;
+            ways.learn(fetch.method, whole_bytes, charged_ns, fetch.lesson);
+        }
+        match fetch.stage {
+            Stage::Piped(pipe) => {
+                self.lent(remote).pipes -= 1;
+                self.pass_on(remote, pipe, now_ns);
+            }
+            Stage::Cooperative(cooperation) => {
+                self.lent(remote).pipes -= 1;
+                self.pipes.give_back_states(cooperation.close());
+            }
+            _ => {}
+        }
+        crash_point!(31, "fetch: complete, its sender not told");
+        if let Some(lane) = contacts.lane_of(remote) {
+            lane.note_fetched(bytes as u64);
+        }
+        owner.on_landed(fetch.landing.token, Ok(()));
+        // After its last chunk a piped send is over for its sender, unless it waits for the
+        // receipt.
+        if !by_pipe || fetch.offer.wants_receipt {
+            let fin = Fin {
+                send_id: fetch.offer.send_id,
+                is_mapped,
+            };
+            contacts.answer(remote, Control::Fin(fin));
+        }
+    }
+
+    /// Whether no other fetch was moving: of several that went side by side nothing can be learned.
+    /// Cooperative ones follow each other closely: what one is charged too much the next is charged
+    /// too little.
+    fn was_alone(&self, method: Method) -> bool {
+        !self.fetches.iter().any(|other| {
+            other.started_ns != 0 && (other.method, method) != (Method::Shared, Method::Shared)
+        })
+    }
+
+    /// Ends what comes from a remote; answers the receives that it was to fill.
+    pub(crate) fn lose(&mut self, contacts: &Contacts, remote: RemoteId) -> Vec<Landing> {
+        let mut landings = Vec::new();
+        let mut index = 0;
+        while index < self.fetches.len() {
+            if self.fetches[index].offer.remote != remote {
+                index += 1;
+                continue;
+            }
+            // The others keep their order: what follows in a pipe goes by it.
+            let fetch = self.fetches.remove(index);
+            self.abandon(contacts, fetch.stage, remote);
+            landings.push(fetch.landing);
+        }
+        landings
+    }
+
+    /// No sender writes into memory of ours any more, when this endpoint is closed.
+    pub(crate) fn close(&mut self, contacts: &Contacts) {
+        for fetch in std::mem::take(&mut self.fetches) {
+            self.abandon(contacts, fetch.stage, fetch.offer.remote);
+        }
+    }
+}
+
+#[cfg(test)]
+impl Fetches {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Fetch> {
+        self.fetches.iter_mut()
+    }
+
+    /// Messages of a remote that have a pipe of ours.
+    pub(crate) fn pipes_lent(&mut self, remote: RemoteId) -> u32 {
+        self.lent(remote).pipes
+    }
+}

@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Sending: one protocol by size, one lane, in order. Called by the transport's `post_send`, and in
+//! each round for what waits; calls ring's producer.
+
+use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp, TransferError};
+use weft_memory::{OwnHeap, UserBuffer};
+use weft_os::{clock, crash_point};
+
+use crate::contact::contacts::Contacts;
+use crate::contact::outbound::{MEDIUM_BYTES, WIDE_LANES};
+use crate::contact::remote::{Remote, Waiting};
+use crate::manner::{Manner, Manners};
+use crate::protocol::cell::{Carrier, Eager, MatchHeader, inline_head};
+use crate::protocol::{
+    CELL_BYTES, EAGER_BYTES, EARLY_BYTES, FIRST_PIECE_BYTES, MAPPED_BYTES, PIECE_BYTES,
+    STREAM_BYTES,
+};
+use crate::send::sends::Sends;
+use crate::settings::{Settings, SingleCopy};
+use crate::statistics::Protocol;
+
+/// Sends to one remote that may wait for room before callers are told to come back. Chosen: the
+/// window of the usual bandwidth tests, twice.
+const WAITING_LIMIT: usize = 128;
+
+/// Longest piece at some place of a streamed message: the first ones are short, so that the
+/// receiver begins soon.
+#[inline(always)]
+fn piece_limit(sent_bytes: usize) -> usize {
+    match sent_bytes {
+        0 => FIRST_PIECE_BYTES,
+        sent => sent.next_power_of_two().min(PIECE_BYTES),
+    }
+}
+
+/// What it is decided by how a message leaves.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(super) manners: Manners,
+    /// Our memory that others may map.
+    pub(super) heap: Option<OwnHeap>,
+    pub(super) single_copy: SingleCopy,
+    /// Lanes of ours that use their whole data area.
+    wide_lanes: u32,
+}
+
+/// Sends a message that fits one cell, if nothing waits before it and a cell is known to be free.
+/// `None` if it must be looked at more closely. Fast path.
+#[inline(always)]
+pub(crate) fn send_inline(
+    remote: &mut Remote,
+    op: &SendOp,
+    payload: &UserBuffer,
+) -> Option<Result<(), PostError>> {
+    let length_bytes = payload.length_bytes();
+    let is_idle = remote.waiting().is_empty();
+    let attached = remote.attached_mut()?;
+    if length_bytes > CELL_BYTES
+        || op.level == CompletionLevel::Delivery
+        || !is_idle
+        || !attached.lane().producer().knows_of_room()
+    {
+        return None;
+    }
+    let head = inline_head(op.class, op.cq_data.is_some(), length_bytes);
+    let data = op.cq_data.unwrap_or(0);
+    let producer = attached.lane_mut().producer_mut();
+    let pushed = producer.push_inline(head, op.tag, data, payload);
+    Some(pushed.map_err(|_| PostError::Busy))
+}
+
+/// Sends a message that takes several cells, or one of which it is not known whether it is free, if
+/// it is of the kind that most are; false if not.
+#[inline(always)]
+pub(crate) fn send_run(remote: &mut Remote, op: &SendOp, payload: &UserBuffer) -> bool {
+    let is_idle = remote.waiting().is_empty();
+    let Some(attached) = remote.attached_mut() else {
+        return false;
+    };
+    if op.level == CompletionLevel::Delivery || !is_idle {
+        return false;
+    }
+    let length_bytes = payload.length_bytes();
+    let head = inline_head(op.class, op.cq_data.is_some(), length_bytes);
+    let data = op.cq_data.unwrap_or(0);
+    let producer = attached.lane_mut().producer_mut();
+    // If it fails, one cell may be free, and room in the data area.
+    if length_bytes <= CELL_BYTES {
+        producer.push_inline(head, op.tag, data, payload)
+    } else {
+        producer.push_run(head, op.tag, data, payload)
+    }
+    .is_ok()
+}
+
+impl Sender {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        Self {
+            manners: Manners::new(),
+            heap: settings.heap.clone(),
+            single_copy: settings.single_copy,
+            wide_lanes: 0,
+        }
+    }
+
+    /// Lanes of ours that use their whole data area.
+    pub(crate) fn wide_lanes(&self) -> u32 {
+        self.wide_lanes
+    }
+
+    /// A lane of ours is no more.
+    pub(crate) fn forget_lane(&mut self, was_wide: bool) {
+        self.wide_lanes -= u32::from(was_wide).min(self.wide_lanes);
+    }
+
+    /// Sends to a remote in contact what does not go inline.
+    pub(crate) fn post(
+        &mut self,
+        contacts: &mut Contacts,
+        sends: &mut Sends,
+        op: &SendOp,
+        payload: &UserBuffer,
+    ) -> Result<Posted, PostError> {
+        let length_bytes = payload.length_bytes();
+        let waiting = contacts.remote_mut(op.remote).waiting();
+        if !waiting.is_empty() {
+            // A short one is complete as soon as its owner has copied it.
+            if length_bytes <= EAGER_BYTES || waiting.len() >= WAITING_LIMIT {
+                return Err(PostError::Busy);
+            }
+            let send = self.begin_send(contacts, op, payload);
+            contacts.remote_mut(op.remote).waiting().push_back(send);
+            return Ok(Posted::Pending);
+        }
+        if length_bytes <= EAGER_BYTES {
+            self.post_eager(contacts, sends, op, payload)
+        } else {
+            self.post_long(contacts, sends, op, payload)
+        }
+    }
+
+    /// One cell and its data. Also for short messages that ask for a receipt, whose id needs a
+    /// word.
+    fn post_eager(
+        &mut self,
+        contacts: &mut Contacts,
+        sends: &mut Sends,
+        op: &SendOp,
+        payload: &UserBuffer,
+    ) -> Result<Posted, PostError> {
+        let is_receipt = op.level == CompletionLevel::Delivery;
+        let receipt = is_receipt.then(|| sends.await_receipt(op));
+        let length_bytes = payload.length_bytes();
+        let carrier = Carrier::Eager(Eager {
+            header: MatchHeader::of(op),
+            length_bytes: length_bytes as u32,
+            receipt: receipt.map(|id| id as u64),
+        });
+        let Some((attached, back)) = contacts.way_to(op.remote) else {
+            return Err(PostError::Busy);
+        };
+        if attached
+            .lane_mut()
+            .push(back, carrier, payload, 0..length_bytes)
+            .is_err()
+        {
+            if let Some(id) = receipt {
+                sends.end(id);
+            }
+            return Err(PostError::Busy);
+        }
+        contacts.ring(op.remote);
+        self.note_long(contacts, op.remote, length_bytes);
+        sends.count(Protocol::Eager, length_bytes);
+        Ok(if is_receipt {
+            Posted::Pending
+        } else {
+            Posted::Complete
+        })
+    }
+
+    /// Counts long payload towards a wide lane. The first remotes to get much of it have theirs
+    /// widened.
+    #[inline]
+    pub(crate) fn note_long(
+        &mut self,
+        contacts: &mut Contacts,
+        remote: RemoteId,
+        length_bytes: usize,
+    ) {
+        if length_bytes < MEDIUM_BYTES {
+            return;
+        }
+        let shares_cores = contacts.own.node().shares_cores;
+        let Some(attached) = contacts.remote_mut(remote).attached_mut() else {
+            return;
+        };
+        if attached.lane_mut().note_long(length_bytes)
+            && self.wide_lanes < WIDE_LANES
+            && !shares_cores
+        {
+            attached.lane_mut().widen();
+            self.wide_lanes += 1;
+        }
+    }
+
+    /// A send of which nothing has gone yet. To be made once for each.
+    fn begin_send(
+        &mut self,
+        contacts: &mut Contacts,
+        op: &SendOp,
+        payload: &UserBuffer,
+    ) -> Waiting {
+        let is_shown =
+            payload.length_bytes() >= MAPPED_BYTES && self.shows(contacts, op.remote, payload);
+        Waiting {
+            op: *op,
+            payload: payload.clone(),
+            sent_bytes: 0,
+            outgoing: None,
+            is_offered: self.is_offered(contacts, op.remote, payload.length_bytes(), is_shown),
+            is_shown,
+            is_streamed_on: false,
+        }
+    }
+
+    /// Whether a message is described, for its receiver to fetch: what is too long to be streamed,
+    /// and what the receiver can copy out of our heap, if it is one of a row, or that has been
+    /// found to be faster.
+    fn is_offered(
+        &mut self,
+        contacts: &mut Contacts,
+        remote: RemoteId,
+        length_bytes: usize,
+        is_shown: bool,
+    ) -> bool {
+        if length_bytes > STREAM_BYTES {
+            return true;
+        }
+        if !is_shown {
+            return false;
+        }
+        let heard_bytes = contacts
+            .lane_of(remote)
+            .map_or(0, |lane| lane.heard_bytes());
+        let attached = contacts.remote_mut(remote).attached_mut();
+        if attached.is_some_and(|attached| attached.is_in_a_row(heard_bytes)) {
+            self.manners.disturb(length_bytes);
+            return true;
+        }
+        // Where ranks share cores one copy is worth more, unless it is found otherwise.
+        let shares_cores = contacts.own.node().shares_cores;
+        let default = if shares_cores {
+            Manner::Offered
+        } else {
+            Manner::Streamed
+        };
+        let clock = clock::monotonic_ns;
+        self.manners
+            .next(length_bytes, default, shares_cores, clock)
+            == Manner::Offered
+    }
+
+    /// Whether a remote can copy a message of ours out of what we share, as far as we can tell: it
+    /// lies there, and we can map what the remote shares. To be asked once for each message, since
+    /// memory is shared when it was offered often enough. Fast path after the first call, but for
+    /// that one.
+    pub(crate) fn shows(
+        &self,
+        contacts: &mut Contacts,
+        remote: RemoteId,
+        payload: &UserBuffer,
+    ) -> bool {
+        let is_own = contacts.own.is_at(contacts.remote(remote).address());
+        let attached = contacts.remote_mut(remote).attached_mut();
+        let (Some(heap), Some(attached)) = (&self.heap, attached) else {
+            return false;
+        };
+        if self.single_copy == SingleCopy::Always || !payload.is_contiguous() {
+            return false;
+        }
+        // What we send to ourselves is copied from one buffer to the other.
+        is_own || (attached.heap().is_some() && heap.offers(payload))
+    }
+
+    /// Messages longer than one stretch: streamed, or described.
+    fn post_long(
+        &mut self,
+        contacts: &mut Contacts,
+        sends: &mut Sends,
+        op: &SendOp,
+        payload: &UserBuffer,
+    ) -> Result<Posted, PostError> {
+        if op.inject {
+            // Longer than the provider's inject size; it has refused such a call already.
+            return Err(PostError::Failed(TransferError::TooLong));
+        }
+        let mut waiting = self.begin_send(contacts, op, payload);
+        if self.advance(contacts, sends, &mut waiting) {
+            let complete = !waiting.is_offered && op.level != CompletionLevel::Delivery;
+            return Ok(if complete {
+                Posted::Complete
+            } else {
+                Posted::Pending
+            });
+        }
+        contacts.remote_mut(op.remote).waiting().push_back(waiting);
+        contacts.agenda.note_sending(op.remote);
+        Ok(Posted::Pending)
+    }
+
+    /// Pushes as much of a send as there is room for; true when all of it is in the lane.
+    fn advance(
+        &mut self,
+        contacts: &mut Contacts,
+        sends: &mut Sends,
+        waiting: &mut Waiting,
+    ) -> bool {
+        if waiting.is_offered {
+            return self.announce(contacts, sends, waiting);
+        }
+        let (remote, length_bytes) = (waiting.op.remote, waiting.payload.length_bytes());
+        let is_receipt = waiting.op.level == CompletionLevel::Delivery;
+        if is_receipt && waiting.outgoing.is_none() {
+            waiting.outgoing = Some(sends.await_receipt(&waiting.op));
+        }
+        let eager = Eager {
+            header: MatchHeader::of(&waiting.op),
+            length_bytes: length_bytes as u32,
+            receipt: waiting.outgoing.map(|id| id as u64),
+        };
+        let first = if length_bytes <= piece_limit(0) {
+            Carrier::Eager(eager)
+        } else {
+            Carrier::Stream(eager)
+        };
+        let pushed = push_pieces(contacts, waiting, first);
+        if pushed {
+            contacts.ring(remote);
+        }
+        let done = pushed && waiting.sent_bytes == length_bytes;
+        if done {
+            self.note_long(contacts, remote, length_bytes);
+            let protocol = if length_bytes <= EAGER_BYTES {
+                Protocol::Eager
+            } else {
+                Protocol::Streamed
+            };
+            sends.count(protocol, length_bytes);
+        }
+        done
+    }
+
+    /// Sends what waited, for every remote that has something; answers how many sends ended or
+    /// moved.
+    pub(crate) fn send_waiting<O: Owner>(
+        &mut self,
+        contacts: &mut Contacts,
+        sends: &mut Sends,
+        owner: &mut O,
+    ) -> usize {
+        let mut events = 0;
+        let mut index = 0;
+        while let Some(remote) = contacts.agenda.sending(index) {
+            events += self.send_waiting_to(remote, contacts, sends, owner);
+            if contacts.remote(remote).waiting_count() > 0 {
+                index += 1;
+            } else {
+                contacts.agenda.end_sending(index);
+            }
+        }
+        events
+    }
+
+    fn send_waiting_to<O: Owner>(
+        &mut self,
+        remote: RemoteId,
+        contacts: &mut Contacts,
+        sends: &mut Sends,
+        owner: &mut O,
+    ) -> usize {
+        let mut events = 0;
+        if contacts.remote_mut(remote).flush_controls() {
+            contacts.ring(remote);
+            events += 1;
+        }
+        while let Some(mut waiting) = contacts.remote_mut(remote).waiting().pop_front() {
+            let before = waiting.sent_bytes;
+            if !self.advance(contacts, sends, &mut waiting) {
+                events += usize::from(waiting.sent_bytes != before);
+                contacts.remote_mut(remote).waiting().push_front(waiting);
+                return events;
+            }
+            events += 1;
+            if !waiting.is_offered && waiting.op.level != CompletionLevel::Delivery {
+                owner.on_sent(waiting.op.token, Ok(()));
+            }
+        }
+        events
+    }
+}
+
+/// Pushes pieces, of which `first` names the first one, until the lane is full or all has gone that
+/// may go unasked; true if anything went.
+pub(super) fn push_pieces(contacts: &mut Contacts, waiting: &mut Waiting, first: Carrier) -> bool {
+    let length_bytes = match first {
+        Carrier::EarlyRts(..) => EARLY_BYTES,
+        _ => waiting.payload.length_bytes(),
+    };
+    let Some((attached, mut back)) = contacts.way_to(waiting.op.remote) else {
+        return false;
+    };
+    let mut pushed = false;
+    loop {
+        let start = waiting.sent_bytes;
+        let end = length_bytes.min(start + piece_limit(start));
+        let carrier = match start {
+            0 => first,
+            _ => Carrier::Piece((end - start) as u32),
+        };
+        if attached
+            .lane_mut()
+            .push(back.as_deref_mut(), carrier, &waiting.payload, start..end)
+            .is_err()
+        {
+            return pushed;
+        }
+        pushed = true;
+        waiting.sent_bytes = end;
+        crash_point!(24, "stream: a piece is sent");
+        if end == length_bytes {
+            return true;
+        }
+        // The receiver can begin with the first piece while we copy the next.
+        if start == 0 && !attached.lane().producer().is_polled() {
+            attached.knock();
+        }
+    }
+}
+
+#[cfg(test)]
+impl Sender {
+    /// As if this had been found out.
+    pub(crate) fn set_manners(&mut self, manners: Manners) {
+        self.manners = manners;
+    }
+}
