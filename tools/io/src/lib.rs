@@ -3,9 +3,9 @@
 //!
 //! - [`ior`]: parallel reading and writing of files, with the options and output of IOR
 //! - [`mdtest`]: many files and directories, with the options and output of mdtest
-//! - `words`: the command line as both spell it
+//! - `command_line`: options as both spell them
 #![forbid(unsafe_code)]
 
+mod command_line;
 pub mod ior;
 pub mod mdtest;
-mod words;

@@ -13,6 +13,7 @@
 //! and what differs.
 
 pub mod figures;
+pub mod finished;
 pub mod items;
 pub mod json;
 pub mod options;

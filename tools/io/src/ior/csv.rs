@@ -2,14 +2,15 @@
 //! IOR's CSV output: one line for each row. Called by report.
 
 use crate::ior::figures::{Access, Row};
-use crate::ior::report::MIB;
+use crate::ior::finished::MIB;
 use crate::ior::test::Test;
 
 /// The first line.
-pub const HEAD: &str = "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),open(s),wr/rd(s),close(s),total(s),numTasks,iter\n";
+pub const HEAD: &str = "access,bw(MiB/s),IOPS,Latency,block(KiB),xfer(KiB),\
+                        open(s),wr/rd(s),close(s),total(s),numTasks,iter\n";
 
 /// One row.
-pub fn row(test: &Test, access: Access, row: &Row, place: (usize, u32)) -> String {
+pub fn row(test: &Test, access: Access, row: &Row, tasks: usize, repetition: u32) -> String {
     format!(
         "{},{:.4},{:.4},{:.6},{:.2},{:.2},{:.6},{:.6},{:.6},{:.6},{},{}\n",
         access.name(),
@@ -22,8 +23,8 @@ pub fn row(test: &Test, access: Access, row: &Row, place: (usize, u32)) -> Strin
         row.move_s,
         row.close_s,
         row.total_s,
-        place.0,
-        place.1
+        tasks,
+        repetition
     )
 }
 
@@ -33,7 +34,7 @@ mod tests {
 
     #[test]
     fn a_row_has_as_many_fields_as_the_head() {
-        let line = row(&Test::default(), Access::Read, &Row::default(), (4, 2));
+        let line = row(&Test::default(), Access::Read, &Row::default(), 4, 2);
         assert_eq!(line.matches(',').count(), HEAD.matches(',').count());
         assert!(line.starts_with("read,") && line.ends_with(",4,2\n"));
     }

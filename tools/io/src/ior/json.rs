@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::ior::figures::{Access, Row};
-use crate::ior::report::{Finished, MIB};
+use crate::ior::finished::{Finished, MIB};
 use crate::ior::size;
 
 /// What all tests have in common: version, begin, command line, machine, end.

@@ -169,7 +169,7 @@ impl<'a> Phase<'a> {
         times.open_s.1 = since();
         self.between()?;
         times.move_s.0 = since();
-        self.move_all(&target, access, (&offsets, content), &mut times)?;
+        self.move_all(&target, access, &offsets, content, &mut times)?;
         if access == Access::Write && self.test.through.sync_at_end {
             target.sync()?;
         }
@@ -195,7 +195,8 @@ impl<'a> Phase<'a> {
         &self,
         target: &Target,
         access: Access,
-        (offsets, content): (&[u64], Content),
+        offsets: &[u64],
+        content: Content,
         times: &mut Times,
     ) -> Result<(), Failed> {
         let mut buffer = self.buffer.borrow_mut();

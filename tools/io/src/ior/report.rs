@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where results go: rank 0 writes them as they come, as text or CSV, or as one JSON object at the end.
 //!
-//! Called by ior; calls text, csv and json. Text and CSV are flushed line by line, so that what was measured stays when a rank dies.
+//! Called by ior; calls text, csv and json. Text and CSV are flushed line by line, so that what was
+//! measured stays when a rank dies.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,75 +11,15 @@ use weft_ranks::say;
 use nix::sys::statvfs::statvfs;
 use weft_mpi::Communicator;
 
-use crate::ior::figures::{Access, Row, Spread};
+use crate::ior::figures::{Access, Row};
+use crate::ior::finished::{Finished, MIB};
 use crate::ior::plan::Place;
 use crate::ior::test::{Form, Test};
 use crate::ior::{csv, json, text, when};
 use weft_ranks::refusal::Failed;
 
-/// Bytes in a MiB, for rates.
-pub const MIB: f64 = 1_048_576.0;
 /// What parsers of IOR's first line find: the version whose output this is, and whose program.
 const VERSION: &str = concat!("4.1.0+weft.", env!("CARGO_PKG_VERSION"));
-
-/// All repetitions of one kind of access.
-#[derive(Clone, Copy, Debug)]
-pub struct Summary {
-    /// Bytes per second.
-    pub bandwidth: Spread,
-    /// Transfers per second of the whole time.
-    pub transfers: Spread,
-    /// Mean of the whole times.
-    pub mean_s: f64,
-    /// Mean of the bytes moved.
-    pub moved_bytes: f64,
-}
-
-/// A test with what it brought.
-#[derive(Clone, Debug)]
-pub struct Finished {
-    /// The test.
-    pub test: Test,
-    /// Where it ran.
-    pub place: Place,
-    /// When it began.
-    pub started: String,
-    /// Rank 0's file.
-    pub path: String,
-    /// Rows with their repetition.
-    pub rows: Vec<(Access, Row, u32)>,
-}
-
-impl Finished {
-    /// Which accesses were measured, in order; checks are none.
-    pub fn accesses(&self) -> Vec<Access> {
-        let measured = [Access::Write, Access::Read];
-        let has = |access: &Access| self.rows.iter().any(|row| row.0 == *access);
-        measured.into_iter().filter(has).collect()
-    }
-
-    /// All repetitions of an access; `None` without any.
-    pub fn summary(&self, access: Access) -> Option<Summary> {
-        let rows: Vec<&Row> = self
-            .rows
-            .iter()
-            .filter(|row| row.0 == access)
-            .map(|row| &row.1)
-            .collect();
-        if rows.is_empty() {
-            return None;
-        }
-        let transfer_bytes = self.test.sizes.transfer_bytes as f64;
-        let mean =
-            |of: fn(&Row) -> f64| rows.iter().map(|row| of(row)).sum::<f64>() / rows.len() as f64;
-        Some(Summary {
-            bandwidth: Spread::of(rows.iter().map(|row| row.bytes_per_s)),
-            transfers: Spread::of(rows.iter().map(|row| row.bytes_per_s / transfer_bytes)),
-            mean_s: mean(|row| row.total_s),
-            moved_bytes: mean(|row| row.moved_bytes),
-        })
-    }
-}
 
 /// The output of one run. On other ranks than 0 it does nothing.
 pub struct Report {
@@ -236,7 +177,7 @@ impl Report {
         finished.rows.push((access, row, repetition));
         let line = match self.form {
             Form::Text => text::row(test, access, &row, repetition),
-            Form::Csv => csv::row(test, access, &row, (finished.place.tasks, repetition)),
+            Form::Csv => csv::row(test, access, &row, finished.place.tasks, repetition),
             Form::Json => return Ok(()),
         };
         self.write(&line)

@@ -3,10 +3,10 @@
 //!
 //! Called by options. Settings stay for the tests that follow. Names are IOR's, in any case; # begins a comment.
 
-use crate::ior::options::apply;
-use crate::ior::table::{TABLE, Takes};
+use crate::command_line::{Takes, bad};
+use crate::ior::settings::apply;
+use crate::ior::table::TABLE;
 use crate::ior::test::Test;
-use crate::words::bad;
 use weft_ranks::refusal::Refusal;
 
 /// The tests of a script, on top of what the command line says.
@@ -63,7 +63,7 @@ fn set(test: &mut Test, pair: &str) -> Result<(), Refusal> {
         .find(|(_, known, ..)| !known.is_empty() && known.eq_ignore_ascii_case(name));
     match entry {
         Some((_, _, Takes::Refused(why), _)) => Err(bad(format!("{name} is not offered: {why}"))),
-        Some((letter, ..)) => apply(test, *letter, value),
+        Some((letter, ..)) => apply(test, letter, value),
         None if name.eq_ignore_ascii_case("posix.odirect")
             || name.eq_ignore_ascii_case("useO_DIRECT") =>
         {

@@ -6,8 +6,8 @@
 use std::fmt::Write;
 
 use crate::ior::figures::{Access, Row};
+use crate::ior::finished::{Finished, MIB};
 use crate::ior::plan::Place;
-use crate::ior::report::{Finished, MIB};
 use crate::ior::size;
 use crate::ior::test::Test;
 

@@ -64,23 +64,32 @@ fn failed(what: &str, path: &str, error: &io::Error, test: &Test) -> Failed {
     Failed::new(format!("ERROR: cannot {what} {path}: {error}{hint}"))
 }
 
+/// One file among all.
+#[derive(Clone, Copy, Debug)]
+pub struct Name {
+    /// The task whose file it is.
+    pub owner: usize,
+    /// Its number among that task's.
+    pub item: u64,
+}
+
 /// One of the content's words; which depends on the file and on its place.
-fn word(signature: u64, (owner, item): (usize, u64), place: usize) -> u64 {
-    let file = ((owner as u64) << 40) ^ item;
+fn word(signature: u64, file: Name, place: usize) -> u64 {
+    let file = ((file.owner as u64) << 40) ^ file.item;
     signature
         .wrapping_add(file.wrapping_mul(0x9E37_79B9_7F4A_7C15))
         .wrapping_add(place as u64)
 }
 
 /// Fills a file's content.
-pub fn fill(bytes: &mut [u8], signature: u64, file: (usize, u64)) {
+pub fn fill(bytes: &mut [u8], signature: u64, file: Name) {
     for (place, chunk) in bytes.chunks_mut(8).enumerate() {
         chunk.copy_from_slice(&word(signature, file, place).to_le_bytes()[..chunk.len()]);
     }
 }
 
 /// Where a file's content differs first from what was filled in, in bytes.
-pub fn first_difference(bytes: &[u8], signature: u64, file: (usize, u64)) -> Option<usize> {
+pub fn first_difference(bytes: &[u8], signature: u64, file: Name) -> Option<usize> {
     bytes.chunks(8).enumerate().find_map(|(place, chunk)| {
         let expected = word(signature, file, place).to_le_bytes();
         let differs = chunk
@@ -152,8 +161,8 @@ impl<'a> Worker<'a> {
         done.map_err(|error| failed(what, &path, &error, self.test))
     }
 
-    /// Does one step with those items of a batch that have these places in an order, until `goes_on` says no, which is asked before each;
-    /// answers how many.
+    /// Does one step with those items of a batch that have these places in an order, until
+    /// `goes_on` says no, which is asked before each; answers how many.
     ///
     /// # Errors
     /// As [`Worker::tree`].
@@ -161,7 +170,8 @@ impl<'a> Worker<'a> {
         &self,
         batch: Batch,
         step: Step,
-        (order, places): (&Order, Range<u64>),
+        order: &Order,
+        places: Range<u64>,
         goes_on: impl Fn() -> bool,
     ) -> Result<u64, Failed> {
         let base = plan::test_folder(self.test, batch.owner, batch.iteration);
@@ -180,10 +190,14 @@ impl<'a> Worker<'a> {
             }
             path.truncate(folder_length);
             path += &plan::item_name(batch.kind, batch.owner, item);
+            let name = Name {
+                owner: batch.owner,
+                item,
+            };
             match (step, batch.kind) {
                 (Step::Rename, _) => self.rename(&path, batch, item, items)?,
                 (_, Kind::Folder) => self.one_folder(&path, step)?,
-                (_, Kind::File) => self.one_file(&path, step, (batch.owner, item))?,
+                (_, Kind::File) => self.one_file(&path, step, name)?,
             }
             done += 1;
         }
@@ -200,7 +214,7 @@ impl<'a> Worker<'a> {
         done.map_err(|error| failed(what, path, &error, self.test))
     }
 
-    fn one_file(&self, path: &str, step: Step, file: (usize, u64)) -> Result<(), Failed> {
+    fn one_file(&self, path: &str, step: Step, file: Name) -> Result<(), Failed> {
         let (done, what) = match step {
             Step::Create => (self.create(path, file), "make the file"),
             Step::Stat => (fs::symlink_metadata(path).map(drop), "stat"),
@@ -211,7 +225,7 @@ impl<'a> Worker<'a> {
         done.map_err(|error| failed(what, path, &error, self.test))
     }
 
-    fn create(&self, path: &str, file: (usize, u64)) -> io::Result<()> {
+    fn create(&self, path: &str, file: Name) -> io::Result<()> {
         let moves = self.test.moves;
         if moves.by_mknod {
             mknod(path, SFlag::S_IFREG, Mode::from_bits_truncate(0o664), 0)?;
@@ -245,7 +259,7 @@ impl<'a> Worker<'a> {
         Ok(())
     }
 
-    fn read(&self, path: &str, file: (usize, u64), verifies: bool) -> io::Result<()> {
+    fn read(&self, path: &str, file: Name, verifies: bool) -> io::Result<()> {
         let moves = self.test.moves;
         let mut options = OpenOptions::new();
         options.read(true);
@@ -318,14 +332,15 @@ mod tests {
 
     #[test]
     fn content_depends_on_file_and_place_and_a_wrong_byte_is_found_where_it_is() {
+        let name = |owner, item| Name { owner, item };
         let mut bytes = [0; 29];
-        fill(&mut bytes, 5, (3, 7));
-        assert_eq!(first_difference(&bytes, 5, (3, 7)), None);
-        assert!(first_difference(&bytes, 5, (3, 8)).is_some());
-        assert!(first_difference(&bytes, 5, (4, 7)).is_some());
-        assert!(first_difference(&bytes, 6, (3, 7)).is_some());
+        fill(&mut bytes, 5, name(3, 7));
+        assert_eq!(first_difference(&bytes, 5, name(3, 7)), None);
+        assert!(first_difference(&bytes, 5, name(3, 8)).is_some());
+        assert!(first_difference(&bytes, 5, name(4, 7)).is_some());
+        assert!(first_difference(&bytes, 6, name(3, 7)).is_some());
         bytes[27] ^= 1;
-        assert_eq!(first_difference(&bytes, 5, (3, 7)), Some(27));
+        assert_eq!(first_difference(&bytes, 5, name(3, 7)), Some(27));
     }
 
     #[test]
@@ -349,7 +364,7 @@ mod tests {
         for step in [Step::Create, Step::Rename, Step::Stat, Step::Remove] {
             assert_eq!(
                 worker
-                    .work(batch, step, (&Order::InTurn, 0..6), || true)
+                    .work(batch, step, &Order::InTurn, 0..6, || true)
                     .unwrap(),
                 6
             );

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::mdtest::figures::{Row, Subject};
-use crate::mdtest::report::Finished;
+use crate::mdtest::finished::Finished;
 
 /// What all tests have in common: version, begin, command line, machine, end.
 pub struct Frame<'a> {

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! mdtest's command line. Flags combine (`-FCT`), values follow in any of the forms `-n 10`, `-n10` and `-n=10`.
+//! mdtest's command line: the options that were written, set one after the other on a test, which is
+//! then checked as a whole.
 //!
 //! Called by mdtest. What is not offered is refused with a sentence, never ignored.
 
+use crate::command_line::{self, Entry, Takes, bad, spelled, whole};
 use crate::ior::size;
-use crate::mdtest::plan::Layout;
-use crate::mdtest::table::{TABLE, Takes};
+use crate::mdtest::plan::{Layout, MOST_ITEMS};
+use crate::mdtest::table::TABLE;
 use crate::mdtest::test::{Does, Test};
-use crate::words::{bad, split_long, value_of, whole};
 use weft_ranks::refusal::Refusal;
-
-/// Most items of one task, and of folders of a tree. Chosen: far above what a file system takes in a day, and sums stay in 64 bits.
-pub const MOST_ITEMS: u64 = 1 << 40;
 
 /// Reads the arguments after `mdtest`.
 ///
@@ -19,108 +17,54 @@ pub const MOST_ITEMS: u64 = 1 << 40;
 /// See [`Refusal`].
 pub fn parse(arguments: &[String]) -> Result<Test, Refusal> {
     let mut test = Test::default();
-    let mut rest = arguments.iter();
-    while let Some(word) = rest.next() {
-        if let Some(long) = word.strip_prefix("--") {
-            apply_long(&mut test, long, &mut rest)?;
-        } else if let Some(letters) = word.strip_prefix('-').filter(|letters| !letters.is_empty()) {
-            apply_letters(&mut test, letters, &mut rest)?;
-        } else {
-            return Err(bad(format!(
-                "'{word}' is no option; options begin with -, see -h"
-            )));
+    for (option, value) in command_line::read(TABLE, arguments)? {
+        let takes = TABLE.iter().find(|(name, ..)| *name == option);
+        match (option, takes.map(|entry| entry.1)) {
+            ("R" | "random-seed", _) => {
+                let seed = if value.is_empty() { "0" } else { &value };
+                test.sharing.random_seed = Some(whole(seed, &spelled(option), 0..=u64::MAX)?);
+            }
+            (_, Some(Takes::Value)) => apply_value(&mut test, option, &value)?,
+            _ => apply_flag(&mut test, option, value.trim() != "0")?,
         }
     }
     finish(test)
 }
 
-fn apply_letters<'a>(
-    test: &mut Test,
-    letters: &str,
-    rest: &mut impl Iterator<Item = &'a String>,
-) -> Result<(), Refusal> {
-    for (place, letter) in letters.char_indices() {
-        let Some((_, takes, _)) = TABLE.iter().find(|(known, ..)| *known == letter) else {
-            return Err(bad(format!("there is no option -{letter}; see -h for all")));
-        };
-        let after = &letters[place + letter.len_utf8()..];
-        match takes {
-            Takes::Refused(why) => return Err(bad(format!("-{letter} is not offered: {why}"))),
-            Takes::Flag => match after {
-                "=0" | "=1" => return apply_flag(test, letter, after == "=1"),
-                _ => apply_flag(test, letter, true)?,
-            },
-            Takes::Joined => {
-                let digits = after.strip_prefix('=').unwrap_or(after);
-                let is_number = digits.starts_with(|first: char| first.is_ascii_digit());
-                if is_number || after.starts_with('=') {
-                    test.sharing.random_seed = Some(whole(digits, "-R", 0..=u64::MAX)?);
-                    return Ok(());
-                }
-                test.sharing.random_seed = Some(0);
-            }
-            Takes::Value => {
-                let value = value_of(letter, after, rest)?;
-                return apply_value(test, letter, &value);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn apply_long<'a>(
-    test: &mut Test,
-    long: &str,
-    rest: &mut impl Iterator<Item = &'a String>,
-) -> Result<(), Refusal> {
-    let (name, joined) = split_long(long);
-    match name {
-        "json" => test.output.json = true,
-        "posix.odirect" => test.moves.direct = true,
-        "verify-read" => test.moves.verify_read = true,
-        "verify-write" => test.moves.verify_write = true,
-        "random-seed" => {
-            let value = joined.or_else(|| rest.next().cloned()).unwrap_or_default();
-            test.sharing.random_seed = Some(whole(&value, "--random-seed", 0..=u64::MAX)?);
-        }
-        // An error always ends the run here.
-        "warningAsErrors" => {}
-        "help" => return Err(Refusal::Answer(help())),
-        other => return Err(bad(format!("there is no option --{other}; see -h for all"))),
-    }
-    Ok(())
-}
-
-fn apply_flag(test: &mut Test, letter: char, on: bool) -> Result<(), Refusal> {
+fn apply_flag(test: &mut Test, letter: &str, on: bool) -> Result<(), Refusal> {
     match letter {
         // mdtest's own -B=0 says the same as -B.
-        'B' => test.run.barriers = false,
-        'c' => test.sharing.by_first_task = on,
-        'C' => test.does.create = on,
-        'T' => test.does.stat = on,
-        'E' => test.does.read = on,
-        'U' => test.does.rename = on,
-        'r' => test.does.remove = on,
-        'D' => test.shape.files = !on,
-        'F' => test.shape.folders = !on,
-        'L' => test.shape.leaves_only = on,
-        'k' => test.moves.by_mknod = on,
-        'X' => test.moves.verify_read = on,
-        'y' => test.moves.sync_file = on,
-        'Y' => test.run.sync_phases = on,
-        'S' => test.sharing.same_files = on,
-        't' => test.sharing.tree_in_time = on,
-        'u' => test.sharing.own_tree = on,
-        'P' => test.output.times = on,
-        'Z' => (test.output.rates, test.output.times) = (!on, on),
-        'v' => test.output.verbose += u32::from(on),
-        'h' => return Err(Refusal::Answer(help())),
+        "B" => test.run.barriers = false,
+        "c" => test.sharing.by_first_task = on,
+        "C" => test.does.create = on,
+        "T" => test.does.stat = on,
+        "E" => test.does.read = on,
+        "U" => test.does.rename = on,
+        "r" => test.does.remove = on,
+        "D" => test.shape.files = !on,
+        "F" => test.shape.folders = !on,
+        "L" => test.shape.leaves_only = on,
+        "k" => test.moves.by_mknod = on,
+        "X" | "verify-read" => test.moves.verify_read = on,
+        "y" => test.moves.sync_file = on,
+        "Y" => test.run.sync_phases = on,
+        "S" => test.sharing.same_files = on,
+        "t" => test.sharing.tree_in_time = on,
+        "u" => test.sharing.own_tree = on,
+        "P" => test.output.times = on,
+        "Z" => (test.output.rates, test.output.times) = (!on, on),
+        "v" => test.output.verbose += u32::from(on),
+        "h" | "help" => return Err(Refusal::Answer(help())),
+        "json" => test.output.json = on,
+        "posix.odirect" => test.moves.direct = on,
+        "verify-write" => test.moves.verify_write = on,
+        "warningAsErrors" => {}
         other => return Err(bad(format!("-{other} cannot be used here"))),
     }
     Ok(())
 }
 
-fn apply_value(test: &mut Test, letter: char, value: &str) -> Result<(), Refusal> {
+fn apply_value(test: &mut Test, letter: &str, value: &str) -> Result<(), Refusal> {
     let option = format!("-{letter}");
     let number = |range| whole(value, &option, range);
     let bytes = || {
@@ -133,25 +77,25 @@ fn apply_value(test: &mut Test, letter: char, value: &str) -> Result<(), Refusal
         })
     };
     match letter {
-        'a' if value.eq_ignore_ascii_case("posix") => {}
-        'a' => return Err(bad(format!("-a is '{value}'; POSIX alone is offered"))),
-        'b' => test.shape.branching = number(0..=1_000_000)?,
-        'z' => test.shape.depth = number(0..=1000)? as u32,
-        'n' => test.shape.items = number(0..=MOST_ITEMS)?,
-        'I' => test.shape.per_folder = number(0..=MOST_ITEMS)?,
-        'd' => test.roots = value.split('@').map(str::to_owned).collect(),
-        'e' => test.moves.read_bytes = bytes()?,
-        'w' => test.moves.write_bytes = bytes()?,
-        'G' => test.moves.signature = number(0..=u64::MAX)?,
-        'i' => test.run.iterations = number(1..=1_000_000)? as u32,
-        'p' => test.run.delay_s = number(0..=86_400)?,
-        'f' => test.run.tasks.0 = number(1..=1 << 20)? as usize,
-        'l' => test.run.tasks.1 = number(0..=1 << 20)? as usize,
-        's' => test.run.tasks.2 = number(1..=1 << 20)? as usize,
-        'N' => test.sharing.stride = number(0..=1 << 20)? as usize,
-        'V' => test.output.verbose = number(0..=100)? as u32,
-        'W' => test.run.deadline_s = number(0..=86_400 * 7)?,
-        'x' => test.run.deadline_file = Some(value.to_owned()),
+        "a" if value.eq_ignore_ascii_case("posix") => {}
+        "a" => return Err(bad(format!("-a is '{value}'; POSIX alone is offered"))),
+        "b" => test.shape.branching = number(0..=1_000_000)?,
+        "z" => test.shape.depth = number(0..=1000)? as u32,
+        "n" => test.shape.items = number(0..=MOST_ITEMS)?,
+        "I" => test.shape.per_folder = number(0..=MOST_ITEMS)?,
+        "d" => test.roots = value.split('@').map(str::to_owned).collect(),
+        "e" => test.moves.read_bytes = bytes()?,
+        "w" => test.moves.write_bytes = bytes()?,
+        "G" => test.moves.signature = number(0..=u64::MAX)?,
+        "i" => test.run.iterations = number(1..=1_000_000)? as u32,
+        "p" => test.run.delay_s = number(0..=86_400)?,
+        "f" => test.run.tasks.0 = number(1..=1 << 20)? as usize,
+        "l" => test.run.tasks.1 = number(0..=1 << 20)? as usize,
+        "s" => test.run.tasks.2 = number(1..=1 << 20)? as usize,
+        "N" => test.sharing.stride = number(0..=1 << 20)? as usize,
+        "V" => test.output.verbose = number(0..=100)? as u32,
+        "W" => test.run.deadline_s = number(0..=86_400 * 7)?,
+        "x" => test.run.deadline_file = Some(value.to_owned()),
         other => return Err(bad(format!("-{other} cannot be used here"))),
     }
     Ok(())
@@ -168,7 +112,7 @@ fn finish(mut test: Test) -> Result<Test, Refusal> {
             return Err(bad(why.to_owned()));
         }
     }
-    Layout::of(&test.shape).map_err(bad)?;
+    Layout::of(&test.shape).map_err(|why| bad(why.to_string()))?;
     Ok(test)
 }
 
@@ -248,22 +192,12 @@ fn of_tasks(test: &Test) -> Vec<(bool, &'static str)> {
 }
 
 fn help() -> String {
-    let mut text = String::from(
-        "weft bench mdtest: makes, stats, reads and removes files and directories, with mdtest's options and output\n\n",
-    );
-    for (letter, takes, meaning) in TABLE {
-        let value = match takes {
-            Takes::Flag => "",
-            Takes::Value => " V",
-            Takes::Joined => "[V]",
-            Takes::Refused(_) => continue,
-        };
-        let option = format!("-{letter}{value}");
-        text += &format!("  {option:<6} {meaning}\n");
-    }
-    text + "  --json           one JSON object instead of text\n  --random-seed N  as -R with a seed\n  --verify-read    as -X\n  \
-            --verify-write   read back and verify after writing a file\n  --posix.odirect  past the page cache\n\
-            Without -C, -T, -E, -U or -r, all phases are done.\n"
+    let line = |(name, takes, meaning): &Entry| command_line::help(name, *takes, meaning);
+    let options: String = TABLE.iter().map(line).collect();
+    format!(
+        "weft bench mdtest: makes, stats, reads and removes files and directories, with mdtest's \
+         options and output\n\n{options}Without -C, -T, -E, -U or -r, all phases are done.\n"
+    )
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl<'a> Phase<'a> {
     /// # Errors
     /// What MPI reports.
     pub fn prepare(group: &'a Communicator<'a>, test: &'a Test) -> Result<Self, Failed> {
-        let layout = Layout::of(&test.shape).map_err(Failed::new)?;
+        let layout = Layout::of(&test.shape).map_err(|why| Failed::new(why.to_string()))?;
         let kept = test
             .run
             .deadline_file
@@ -190,7 +190,7 @@ impl<'a> Phase<'a> {
         } else {
             let owners = self.owners(step, kind).into_iter();
             owners
-                .map(|owner| self.attempt(batch(owner), step, (&order, 0..limit.get()), &|| true))
+                .map(|owner| self.attempt(batch(owner), step, &order, 0..limit.get(), &|| true))
                 .sum()
         };
         if self.test.run.sync_phases {
@@ -208,13 +208,14 @@ impl<'a> Phase<'a> {
         &self,
         batch: Batch,
         step: Step,
-        places: (&Order, Range<u64>),
+        order: &Order,
+        places: Range<u64>,
         goes_on: &dyn Fn() -> bool,
     ) -> u64 {
         if self.has_failed.get() {
             return 0;
         }
-        let result = self.worker.work(batch, step, places, goes_on);
+        let result = self.worker.work(batch, step, order, places, goes_on);
         self.told(result).unwrap_or(0)
     }
 
@@ -223,7 +224,7 @@ impl<'a> Phase<'a> {
         let deadline = Duration::from_secs(self.test.run.deadline_s);
         let start = Instant::now();
         let create = |places, goes_on: &dyn Fn() -> bool| {
-            self.attempt(batch, Step::Create, (&Order::InTurn, places), goes_on)
+            self.attempt(batch, Step::Create, &Order::InTurn, places, goes_on)
         };
         let in_time = create(0..self.layout.items, &|| start.elapsed() < deadline);
         let most = agree::over_ranks(self.group, in_time as f64, Operation::Max)? as u64;

@@ -4,9 +4,46 @@
 //! Called by options (is it possible), phase and report. Pure. Folders are numbered level by level from 0; the children of folder f are
 //! f*b+1 to f*b+b, as in a heap with b children.
 
-use crate::mdtest::options::MOST_ITEMS;
 use crate::mdtest::test::{Shape, Sharing, Test};
 use fastrand::Rng;
+
+/// Most items of one task, and of folders of a tree. Chosen: far above what a file system takes
+/// in a day, and sums stay in 64 bits.
+pub const MOST_ITEMS: u64 = 1 << 40;
+
+/// Why there can be no such tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadShape {
+    /// The tree is too large.
+    #[error("-b {branching} and -z {depth} make more than {MOST_ITEMS} folders; make one smaller")]
+    Folders {
+        /// Folders in a folder.
+        branching: u64,
+        /// Levels below the first.
+        depth: u32,
+    },
+    /// Not every folder would have an item.
+    #[error(
+        "-n is {items}, but the tree has {holding} folders to hold items; make -n at least as many"
+    )]
+    FewItems {
+        /// Items of a task.
+        items: u64,
+        /// Folders that hold items.
+        holding: u64,
+    },
+    /// The tree would hold too much.
+    #[error(
+        "-I {per_folder} in each of {holding} folders is more than {MOST_ITEMS} items; make it \
+         smaller"
+    )]
+    ManyItems {
+        /// Items of a task in a folder.
+        per_folder: u64,
+        /// Folders that hold items.
+        holding: u64,
+    },
+}
 
 /// A kind of item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,17 +87,17 @@ impl Layout {
     /// Of a shape.
     ///
     /// # Errors
-    /// A sentence, when it cannot be: fewer items than folders, or too much of either.
-    pub fn of(shape: &Shape) -> Result<Self, String> {
+    /// Fewer items than folders, or too much of either.
+    pub fn of(shape: &Shape) -> Result<Self, BadShape> {
         let (mut folders, mut level) = (1_u64, 1_u64);
         for _ in 0..shape.depth {
             level = level.saturating_mul(shape.branching);
             folders = folders.saturating_add(level);
             if folders > MOST_ITEMS {
-                return Err(format!(
-                    "-b {} and -z {} make more than {MOST_ITEMS} folders; make one of them smaller",
-                    shape.branching, shape.depth
-                ));
+                return Err(BadShape::Folders {
+                    branching: shape.branching,
+                    depth: shape.depth,
+                });
             }
         }
         let holding = if shape.leaves_only { level } else { folders };
@@ -70,16 +107,17 @@ impl Layout {
             shape.items / holding
         };
         if per_folder == 0 {
-            return Err(format!(
-                "-n is {}, but the tree has {holding} folders to hold items; make -n at least as many",
-                shape.items
-            ));
+            return Err(BadShape::FewItems {
+                items: shape.items,
+                holding,
+            });
         }
         let items = per_folder.saturating_mul(holding);
         if items > MOST_ITEMS {
-            return Err(format!(
-                "-I {per_folder} in each of {holding} folders is more than {MOST_ITEMS} items; make it smaller"
-            ));
+            return Err(BadShape::ManyItems {
+                per_folder,
+                holding,
+            });
         }
         Ok(Self {
             folders,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Where results go: rank 0 writes them as they come, as text, or as one JSON object at the end.
 //!
-//! Called by mdtest; calls text and json. Text is flushed line by line, so that what was measured stays when a rank dies.
+//! Called by mdtest; calls text and json. Text is flushed line by line, so that what was measured
+//! stays when a rank dies.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -12,7 +13,8 @@ use weft_mpi::Communicator;
 
 use crate::ior::plan::Place;
 use crate::ior::report::file_system;
-use crate::mdtest::figures::{Row, Spread, Subject};
+use crate::mdtest::figures::Row;
+use crate::mdtest::finished::Finished;
 use crate::mdtest::test::Test;
 use crate::mdtest::{json, text};
 use weft_ranks::calendar::Moment;
@@ -20,34 +22,6 @@ use weft_ranks::refusal::Failed;
 
 /// What parsers of mdtest's first line find: the version whose output this is, and whose program.
 const VERSION: &str = concat!("4.0.0+weft.", env!("CARGO_PKG_VERSION"));
-
-/// A test with what it brought.
-#[derive(Clone, Debug)]
-pub struct Finished {
-    /// The test.
-    pub test: Test,
-    /// Where it ran.
-    pub place: Place,
-    /// Items of all tasks, of one kind.
-    pub items: u64,
-    /// Phases with their iteration.
-    pub rows: Vec<(u32, Row)>,
-    /// Files that did not hold what was written.
-    pub wrong_files: u64,
-}
-
-impl Finished {
-    /// How many iterations brought something.
-    pub fn iterations(&self) -> u32 {
-        self.rows.last().map_or(0, |(last, _)| last + 1)
-    }
-
-    /// A figure of a subject over the iterations.
-    pub fn spread(&self, subject: Subject, of: fn(&Row) -> f64) -> Spread {
-        let own = self.rows.iter().filter(|(_, row)| row.subject == subject);
-        Spread::of(&own.map(|(_, row)| of(row)).collect::<Vec<_>>())
-    }
-}
 
 /// The output of one run. On other ranks than 0 it does nothing.
 pub struct Report {
@@ -94,7 +68,8 @@ impl Report {
             VERSION,
             &report.began,
             words,
-            (world.size(), nodes),
+            world.size(),
+            nodes,
         ))?;
         Ok(report)
     }
@@ -211,6 +186,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mdtest::figures::Subject;
     use crate::mdtest::plan::{Kind, Step};
 
     #[test]

@@ -1,105 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The list of mdtest's short options: which are offered, and why others are not.
+//! The list of mdtest's options: which are offered, and why others are not.
 //!
 //! Used by options, for the command line and the help.
 
-/// What an option takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Takes {
-    /// Nothing, or `=0` and `=1`.
-    Flag,
-    /// A value.
-    Value,
-    /// A number that follows without a blank, or nothing.
-    Joined,
-    /// It is mdtest's, and not offered; why.
-    Refused(&'static str),
-}
+use crate::command_line::{Entry, Takes};
 
-/// One option: its letter, what it takes, what it does.
-pub type Entry = (char, Takes, &'static str);
-
-/// All of mdtest's short options.
+/// All of mdtest's options.
 pub const TABLE: &[Entry] = &[
-    ('a', Takes::Value, "interface to files: POSIX"),
-    ('b', Takes::Value, "subfolders of a folder of the tree"),
-    ('B', Takes::Flag, "no barriers between phases"),
-    ('c', Takes::Flag, "task 0 makes and removes all items"),
-    ('C', Takes::Flag, "create only"),
+    ("a", Takes::Value, "interface to files: POSIX"),
+    ("b", Takes::Value, "subfolders of a folder of the tree"),
+    ("B", Takes::Flag, "no barriers between phases"),
+    ("c", Takes::Flag, "task 0 makes and removes all items"),
+    ("C", Takes::Flag, "create only"),
     (
-        'd',
+        "d",
         Takes::Value,
         "folder to work in, or several separated by @ of which task r takes number r",
     ),
-    ('D', Takes::Flag, "directories only"),
-    ('e', Takes::Value, "bytes read from each file"),
-    ('E', Takes::Flag, "read only"),
+    ("D", Takes::Flag, "directories only"),
+    ("e", Takes::Value, "bytes read from each file"),
+    ("E", Takes::Flag, "read only"),
     (
-        'f',
+        "f",
         Takes::Value,
         "first number of tasks that a run is made with",
     ),
-    ('F', Takes::Flag, "files only"),
+    ("F", Takes::Flag, "files only"),
     (
-        'g',
+        "g",
         Takes::Refused("striping belongs to Lustre, and POSIX alone is offered"),
         "",
     ),
-    ('G', Takes::Value, "seed of the content"),
-    ('h', Takes::Flag, "this text"),
-    ('i', Takes::Value, "iterations"),
-    ('I', Takes::Value, "items of a task in each folder"),
-    ('k', Takes::Flag, "make files by mknod"),
+    ("G", Takes::Value, "seed of the content"),
+    ("h", Takes::Flag, "this text"),
+    ("i", Takes::Value, "iterations"),
+    ("I", Takes::Value, "items of a task in each folder"),
+    ("k", Takes::Flag, "make files by mknod"),
     (
-        'l',
+        "l",
         Takes::Value,
         "last number of tasks that a run is made with",
     ),
-    ('L', Takes::Flag, "items in the deepest folders alone"),
-    ('n', Takes::Value, "items of a task in all"),
+    ("L", Takes::Flag, "items in the deepest folders alone"),
+    ("n", Takes::Value, "items of a task in all"),
     (
-        'N',
+        "N",
         Takes::Value,
         "tasks further: whose items one stats; reads twice, removes three times as far",
     ),
-    ('p', Takes::Value, "seconds before each iteration"),
-    ('P', Takes::Flag, "print rates and times"),
-    ('r', Takes::Flag, "remove only"),
+    ("p", Takes::Value, "seconds before each iteration"),
+    ("P", Takes::Flag, "print rates and times"),
+    ("r", Takes::Flag, "remove only"),
     (
-        'R',
+        "R",
         Takes::Joined,
         "stat in random order; -R7 sets the seed",
     ),
-    ('s', Takes::Value, "step between numbers of tasks"),
-    ('S', Takes::Flag, "all tasks use the same files"),
-    ('t', Takes::Flag, "count the trees of -u as work on items"),
-    ('T', Takes::Flag, "stat only"),
-    ('u', Takes::Flag, "a tree for each task"),
-    ('U', Takes::Flag, "rename directories only"),
-    ('v', Takes::Flag, "tell more; may be repeated"),
-    ('V', Takes::Value, "how much to tell"),
-    ('w', Takes::Value, "bytes written to each file"),
+    ("s", Takes::Value, "step between numbers of tasks"),
+    ("S", Takes::Flag, "all tasks use the same files"),
+    ("t", Takes::Flag, "count the trees of -u as work on items"),
+    ("T", Takes::Flag, "stat only"),
+    ("u", Takes::Flag, "a tree for each task"),
+    ("U", Takes::Flag, "rename directories only"),
+    ("v", Takes::Flag, "tell more; may be repeated"),
+    ("V", Takes::Value, "how much to tell"),
+    ("w", Takes::Value, "bytes written to each file"),
     (
-        'W',
+        "W",
         Takes::Value,
         "seconds after which creation stops, all tasks having made as much as the fastest",
     ),
     (
-        'x',
+        "x",
         Takes::Value,
         "file that keeps how many items -W allowed",
     ),
-    ('X', Takes::Flag, "verify what is read"),
-    ('y', Takes::Flag, "fsync each file"),
+    ("X", Takes::Flag, "verify what is read"),
+    ("y", Takes::Flag, "fsync each file"),
     (
-        'Y',
+        "Y",
         Takes::Flag,
         "sync(2) at the end of each phase, in its time",
     ),
     (
-        'z',
+        "z",
         Takes::Value,
         "levels of the tree below its first folder",
     ),
-    ('Z', Takes::Flag, "print times instead of rates"),
+    ("Z", Takes::Flag, "print times instead of rates"),
+    ("json", Takes::Flag, "one JSON object instead of text"),
+    ("random-seed", Takes::Value, "as -R with a seed"),
+    ("verify-read", Takes::Flag, "as -X"),
+    (
+        "verify-write",
+        Takes::Flag,
+        "read back and verify after writing a file",
+    ),
+    ("posix.odirect", Takes::Flag, "past the page cache"),
+    ("help", Takes::Flag, ""),
+    // An error always ends the run here.
+    ("warningAsErrors", Takes::Flag, ""),
 ];

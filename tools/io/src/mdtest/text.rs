@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! mdtest's text output, line by line.
 //!
-//! Called by report. Pure; the layouts are specified by what mdtest 4.0 prints, so that its parsers read them.
+//! Called by report. Pure; the layouts are specified by what mdtest 4.0 prints, so that its parsers
+//! read them.
 
 use crate::ior::text::entry;
 use crate::mdtest::figures::{Row, Spread, Subject};
-use crate::mdtest::report::Finished;
+use crate::mdtest::finished::Finished;
 
 /// The first lines.
-pub fn head(
-    version: &str,
-    started: &str,
-    words: &[String],
-    (tasks, nodes): (usize, usize),
-) -> String {
+pub fn head(version: &str, started: &str, words: &[String], tasks: usize, nodes: usize) -> String {
     let quoted: String = words.iter().map(|word| format!(" '{word}'")).collect();
     format!(
         "-- started at {started} --\n\nmdtest-{version} was launched with {tasks} total task(s) on {nodes} node(s)\n\
