@@ -8,23 +8,25 @@
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line
-//! - [`program`]: what a program needs, its input, its command line and what it reports: [`hpcc`],
-//!   [`lammps`], [`gromacs`],
-//!   [`openfoam`]
+//! - [`list`]: the programs ([`hpcc`], [`lammps`], [`gromacs`], [`openfoam`]); [`program`]: what
+//!   each needs, its input, its command line and what it reports
 //! - [`job`]: one run in a folder of its own
 //! - [`rounds`]: all runs, and whether their results agree
 //! - [`table`]: the figures as text or JSON lines
 
 pub mod arguments;
+mod folder;
 pub mod gromacs;
 pub mod hpcc;
 pub mod job;
 pub mod lammps;
+pub mod list;
 pub mod openfoam;
 pub mod program;
 pub mod rounds;
 pub mod table;
 
+use crate::error::Error;
 use crate::exit::refuse;
 use arguments::Settings;
 use std::ffi::OsString;
@@ -65,28 +67,29 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 /// # Errors
 /// Why nothing could be measured: the program is missing, its input cannot be made, no transport
 /// can carry it.
-pub fn measure(settings: &Settings) -> Result<rounds::Record, String> {
-    let program = program::named(&settings.program, settings.case.as_deref());
+pub fn measure(settings: &Settings) -> Result<rounds::Record, Error> {
+    let program = list::named(&settings.program, settings.case.as_deref());
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let missing = program::missing(program, &path);
+    let missing = list::missing(program, &path);
     if !missing.is_empty() {
-        return Err(program::explained(program, &missing));
+        return Err(Error::Missing(list::explained(program, &missing)));
     }
     let folder = tempfile::Builder::new()
         .prefix("weft-app-")
         .tempdir()
-        .map_err(|error| {
-            format!("cannot make a folder for the runs: {error}; TMPDIR names where")
-        })?;
+        .map_err(Error::file_with(
+            "make a folder in",
+            &std::env::temp_dir(),
+            "; TMPDIR names where",
+        ))?;
     let input = folder.path().join("input");
-    std::fs::create_dir(&input)
-        .map_err(|error| format!("cannot make {}: {error}", input.display()))?;
+    std::fs::create_dir(&input).map_err(Error::file("make", &input))?;
     program
         .prepare(&input, settings.size())
-        .map_err(|reason| format!("the input for {} cannot be made: {reason}", program.title()))?;
+        .map_err(|error| error.about(format!("the input for {}", program.title())))?;
     let record = rounds::all(settings, program, folder.path());
     if let Some(place) = &settings.keep {
-        program::copy(folder.path(), place)?;
+        folder::copy(folder.path(), place)?;
     }
     record
 }

@@ -43,6 +43,7 @@ pub mod run;
 pub mod table;
 pub mod thresholds;
 
+use crate::error::Error;
 use crate::exit::refuse;
 use analysis::Analysis;
 use arguments::Settings;
@@ -59,9 +60,9 @@ const EXIT_INTERRUPTED: u8 = 130;
 /// Why there is no result.
 enum Fault {
     /// Something in the command line or in a file that it names.
-    Usage(String),
+    Usage(Error),
     /// Anything else.
-    Failed(String),
+    Failed(Error),
 }
 
 /// Runs a comparison with the arguments after `compare`; returns the exit code: 1 when nothing
@@ -144,8 +145,9 @@ fn compare(settings: &Settings) -> Result<u8, Fault> {
 fn planned(settings: &Settings) -> Result<Plan, Fault> {
     let program = match &settings.weft {
         Some(path) => path.clone(),
-        None => std::env::current_exe()
-            .map_err(|error| Fault::Failed(format!("cannot find its own executable: {error}")))?,
+        None => {
+            std::env::current_exe().map_err(|error| Fault::Failed(Error::start("weft")(error)))?
+        }
     };
     let plan = Plan::make(settings, &program);
     for reason in &plan.matrix.left_out {
@@ -153,7 +155,7 @@ fn planned(settings: &Settings) -> Result<Plan, Fault> {
     }
     if plan.runs.is_empty() {
         let reason = "no MPI and transport could be started; `weft doctor` says what is missing";
-        return Err(Fault::Failed(reason.to_owned()));
+        return Err(Fault::Failed(Error::Missing(reason.to_owned())));
     }
     Ok(plan)
 }
@@ -173,7 +175,7 @@ fn show_plan(settings: &Settings) -> Result<u8, Fault> {
 }
 
 /// Plans and measures; what was measured, and what ended it early.
-fn measured(settings: &Settings, interrupt: &Interrupt) -> Result<(Record, Option<String>), Fault> {
+fn measured(settings: &Settings, interrupt: &Interrupt) -> Result<(Record, Option<Error>), Fault> {
     let plan = planned(settings)?;
     let (mut journal, mut record) = if settings.resume {
         journal::Journal::resume(&settings.out, &plan.matrix).map_err(Fault::Failed)?

@@ -20,62 +20,24 @@ pub mod hosts;
 pub mod kernel;
 pub mod list;
 pub mod measured;
+pub mod settings;
 pub mod simulated;
 pub mod study;
 pub mod whole;
 
 use crate::compare::measure::Interrupt;
+use crate::error::Error;
 use crate::exit::refuse;
 use clap::Parser;
 use list::STUDIES;
+use settings::Settings;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use study::{Study, Subject};
 use weft_chart::draw;
 use weft_chart::figure::Figure;
 use weft_chart::page::{Block, Page, Section};
 use weft_ranks::{EXIT_FAILED, EXIT_OK};
-
-/// Lines of a failed command's complaint that are shown (chosen).
-const TALK_LINES: usize = 8;
-
-/// The options.
-#[derive(Parser, Clone, Debug)]
-#[command(
-    name = "weft bench figures",
-    about = "Show published effects again on this machine, as one page and SVG files"
-)]
-pub struct Settings {
-    /// Which figures; all without a name
-    #[arg(value_name = "NAME", value_parser = known)]
-    pub names: Vec<String>,
-    /// Folder to write to; made when it is not there
-    #[arg(long, value_name = "DIR")]
-    pub out: PathBuf,
-    /// Folder of the files that IOR writes; the output folder without it
-    #[arg(long, value_name = "DIR")]
-    pub files: Option<PathBuf>,
-    /// Fewer rounds and sizes: seconds a figure
-    #[arg(long)]
-    pub quick: bool,
-    /// The MPI of the measured figures, as `weft run --mpi` knows it
-    #[arg(long, value_name = "MPI", default_value = "auto")]
-    pub mpi: String,
-    /// End a run after SECONDS and call it failed
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86400))]
-    pub timeout: u64,
-}
-
-fn known(name: &str) -> Result<String, String> {
-    let names: Vec<&str> = STUDIES.iter().map(|study| study.id).collect();
-    if names.contains(&name) {
-        return Ok(name.to_owned());
-    }
-    Err(format!(
-        "'{name}' is none of the figures {}",
-        names.join(", ")
-    ))
-}
 
 /// Makes the figures with the arguments after `figures`; returns the exit code: 1 when a figure
 /// could not be made.
@@ -96,11 +58,10 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 }
 
 /// Makes and writes all; how many could not be made.
-fn make(settings: &Settings) -> Result<usize, String> {
-    let weft = std::env::current_exe().map_err(|error| format!("cannot find myself: {error}"))?;
+fn make(settings: &Settings) -> Result<usize, Error> {
+    let weft = std::env::current_exe().map_err(Error::start("weft"))?;
     // A folder that cannot be written should be known before measuring.
-    std::fs::create_dir_all(&settings.out)
-        .map_err(|error| format!("cannot make {}: {error}", settings.out.display()))?;
+    std::fs::create_dir_all(&settings.out).map_err(Error::file("make", &settings.out))?;
     let interrupt = Interrupt::catch();
     let wanted = |study: &&Study| {
         settings.names.is_empty() || settings.names.iter().any(|name| name == study.id)
@@ -110,7 +71,7 @@ fn make(settings: &Settings) -> Result<usize, String> {
     for study in STUDIES.iter().filter(wanted) {
         eprintln!("weft bench figures: {}", study.id);
         let figure = if interrupt.came() {
-            Err("the run was interrupted".to_owned())
+            Err(Error::Missing("the run was interrupted".to_owned()))
         } else {
             one(settings, study, &weft)
         };
@@ -132,7 +93,7 @@ fn make(settings: &Settings) -> Result<usize, String> {
     Ok(lost)
 }
 
-fn one(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, String> {
+fn one(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, Error> {
     match &study.subject {
         Subject::Measured(measured) => measured::figure(settings, study, measured, weft),
         Subject::Whole(whole) => whole::figure(settings, study, whole, weft),
@@ -150,15 +111,7 @@ fn one(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, String
     }
 }
 
-/// How a command that failed ended, and the last that it said.
-fn talk(stderr: &[u8], status: std::process::ExitStatus) -> String {
-    let said = String::from_utf8_lossy(stderr).into_owned();
-    let lines: Vec<&str> = said.trim().lines().rev().take(TALK_LINES).collect();
-    let last: Vec<&str> = lines.into_iter().rev().collect();
-    format!("{status}; it said: {}", last.join(" / "))
-}
-
-fn section(study: &Study, figure: Result<Figure, String>) -> Section {
+fn section(study: &Study, figure: Result<Figure, Error>) -> Section {
     let mut blocks = vec![Block::Paragraph(format!(
         "Source: {}. {}",
         study.source, study.shown
@@ -201,8 +154,8 @@ fn page(sections: Vec<Section>) -> Page {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), String> {
-    std::fs::write(path, text).map_err(|error| format!("cannot write {}: {error}", path.display()))
+fn write(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text).map_err(Error::file("write", path))
 }
 
 #[cfg(test)]
@@ -213,7 +166,7 @@ mod tests {
     fn figure_that_cannot_be_made_says_why_in_its_place() {
         let sections = STUDIES
             .iter()
-            .map(|study| section(study, Err("no MPI is here".into())))
+            .map(|study| section(study, Err(Error::Missing("no MPI is here".into()))))
             .collect();
         let html = page(sections).html();
         assert_eq!(

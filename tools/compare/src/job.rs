@@ -3,6 +3,7 @@
 //!
 //! Called by `compare/run.rs` and `app/job.rs`, which differ in where the job's output goes.
 
+use crate::error::Error;
 use std::process::{Child, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -13,7 +14,7 @@ const POLL: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 /// That it took too long, or why it cannot be waited for.
-pub fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
+pub fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, Error> {
     let start = Instant::now();
     loop {
         match child.try_wait() {
@@ -22,9 +23,9 @@ pub fn wait(child: &mut Child, limit: Duration) -> Result<ExitStatus, String> {
             Ok(None) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("it did not end within {} s", limit.as_secs()));
+                return Err(Error::TooLong(limit));
             }
-            Err(error) => return Err(format!("cannot wait for it: {error}")),
+            Err(error) => return Err(Error::Wait(error)),
         }
     }
 }
@@ -48,7 +49,7 @@ mod tests {
     fn job_that_takes_too_long_is_ended() {
         let mut child = Command::new("sleep").arg("60").spawn().expect("sleep");
         let reason = wait(&mut child, Duration::from_millis(50)).expect_err("ended");
-        assert_eq!(reason, "it did not end within 0 s");
+        assert_eq!(reason.to_string(), "it did not end within 0 s");
         assert!(child.try_wait().expect("waited for").is_some());
     }
 

@@ -5,12 +5,14 @@
 //! - [`compare`]: the benchmarks of weft-osu
 //! - [`app`]: whole programs: HPC Challenge, LAMMPS, GROMACS, OpenFOAM
 //! - [`figures`]: published effects, shown again on one page
+//! - [`error`]: why something cannot be measured, read or written
 //! - `exit`: what ends them before anything runs
 //! - `job`: a job of `weft run` that `compare` or `app` waits for
 #![forbid(unsafe_code)]
 
 pub mod app;
 pub mod compare;
+pub mod error;
 mod exit;
 pub mod figures;
 mod job;

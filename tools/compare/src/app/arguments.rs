@@ -3,7 +3,8 @@
 //!
 //! Called by app; read by rounds and table.
 
-use super::program::{self, Size};
+use super::list;
+use super::program::Size;
 use clap::Parser;
 use clap::error::ErrorKind;
 use std::ffi::OsString;
@@ -103,12 +104,12 @@ impl Settings {
 }
 
 fn known(name: &str) -> Result<String, String> {
-    if program::names().contains(&name) {
+    if list::names().contains(&name) {
         return Ok(name.to_owned());
     }
     Err(format!(
         "'{name}' is none of the programs {}",
-        program::names().join(", ")
+        list::names().join(", ")
     ))
 }
 

@@ -4,7 +4,9 @@
 //! Called through program. With -reprod the energies are deterministic for a number of ranks, so all digits must be the same; it keeps
 //! the domains from being balanced while running. Source: the GROMACS manual, "gmx solvate", "gmx grompp", "gmx mdrun", "gmx energy".
 
-use super::program::{Measured, Outcome, Program, Size, helper, left, write};
+use super::folder::{helper, left, write};
+use super::program::{Measured, Outcome, Program, Size};
+use crate::error::Error;
 use std::path::Path;
 use weft_statistics::interval::Better;
 
@@ -46,7 +48,7 @@ impl Program for Gromacs {
         )
     }
 
-    fn prepare(&self, folder: &Path, size: Size) -> Result<(), String> {
+    fn prepare(&self, folder: &Path, size: Size) -> Result<(), Error> {
         write(&folder.join("topol.top"), include_str!("input/water.top"))?;
         write(&folder.join("water.mdp"), include_str!("input/water.mdp"))?;
         write(&folder.join("terms"), TERMS)?;
@@ -61,7 +63,7 @@ impl Program for Gromacs {
         Ok(())
     }
 
-    fn command(&self, _: &Path, _: u16, size: Size) -> Result<Vec<String>, String> {
+    fn command(&self, _: &Path, _: u16, size: Size) -> Result<Vec<String>, Error> {
         let line = format!(
             "gmx_mpi -quiet mdrun -s water.tpr -deffnm run -reprod -ntomp 1 -nb cpu -pin off -nsteps {}",
             extent(size).1
@@ -69,14 +71,14 @@ impl Program for Gromacs {
         Ok(line.split(' ').map(str::to_owned).collect())
     }
 
-    fn read(&self, folder: &Path) -> Result<Outcome, String> {
+    fn read(&self, folder: &Path) -> Result<Outcome, Error> {
         let speed = speed(&left(&folder.join("run.log"))?)
-            .ok_or("GROMACS reported no ns/day; did it run to its end?")?;
+            .ok_or_else(|| Error::result("GROMACS reported no ns/day; did it run to its end?"))?;
         let words = ["gmx", "-quiet", "energy", "-f", "run.edr", "-o", "run.xvg"];
         helper(folder, &words, Some(&folder.join("terms")))?;
         let result = numbers(&left(&folder.join("run.xvg"))?);
         if result.is_empty() {
-            return Err("GROMACS stored no energies".into());
+            return Err(Error::result("GROMACS stored no energies"));
         }
         Ok(Outcome {
             figures: vec![Measured {

@@ -4,7 +4,9 @@
 //! Called through program. It measures times inside, so no digits are compared; every check that it makes must hold in every run.
 //! Source of the input's lines: the package's own example and README.
 
-use super::program::{Measured, Outcome, Program, Size, left, write};
+use super::folder::{left, write};
+use super::program::{Measured, Outcome, Program, Size};
+use crate::error::Error;
 use std::path::Path;
 use weft_statistics::interval::Better;
 
@@ -101,11 +103,11 @@ impl Program for Hpcc {
         format!("matrices of order {}", order(size))
     }
 
-    fn prepare(&self, _: &Path, _: Size) -> Result<(), String> {
+    fn prepare(&self, _: &Path, _: Size) -> Result<(), Error> {
         Ok(())
     }
 
-    fn command(&self, folder: &Path, ranks: u16, size: Size) -> Result<Vec<String>, String> {
+    fn command(&self, folder: &Path, ranks: u16, size: Size) -> Result<Vec<String>, Error> {
         let (rows, columns) = grid(ranks);
         let text = include_str!("input/hpccinf.txt")
             .replace("@ORDER@", &order(size).to_string())
@@ -115,7 +117,7 @@ impl Program for Hpcc {
         Ok(vec!["hpcc".into()])
     }
 
-    fn read(&self, folder: &Path) -> Result<Outcome, String> {
+    fn read(&self, folder: &Path) -> Result<Outcome, Error> {
         parse(&left(&folder.join(OUTPUT))?)
     }
 
@@ -133,20 +135,23 @@ fn number(text: &str, key: &str) -> Option<f64> {
     value.trim().parse().ok()
 }
 
-fn parse(text: &str) -> Result<Outcome, String> {
+fn parse(text: &str) -> Result<Outcome, Error> {
     for check in CHECKS {
         if !text.lines().any(|line| line.trim() == check) {
-            return Err(format!("a check of HPC Challenge failed: no line {check}"));
+            let problem = format!("a check of HPC Challenge failed: no line {check}");
+            return Err(Error::Result(problem));
         }
     }
     if text.contains("FAILED") || !text.contains("PASSED") {
-        return Err("a residual of HPC Challenge's linear solver is too large".into());
-    }
-    let error = number(text, "MPIFFT_maxErr").ok_or("HPC Challenge checked no FFT")?;
-    if error.is_nan() || error > FFT_ERROR {
-        return Err(format!(
-            "the FFT is wrong by {error}, allowed is {FFT_ERROR}"
+        return Err(Error::result(
+            "a residual of HPC Challenge's linear solver is too large",
         ));
+    }
+    let error = number(text, "MPIFFT_maxErr");
+    let error = error.ok_or_else(|| Error::result("HPC Challenge checked no FFT"))?;
+    if error.is_nan() || error > FFT_ERROR {
+        let problem = format!("the FFT is wrong by {error}, allowed is {FFT_ERROR}");
+        return Err(Error::Result(problem));
     }
     let mut figures = Vec::new();
     for (key, name, unit, better, factor) in FIGURES {
@@ -197,7 +202,12 @@ mod tests {
             assert!(parse(&bad).is_err());
         }
         let lost = output("1e-15", "PASSED").replace("PTRANS_residual=0", "PTRANS_residual=3");
-        assert!(parse(&lost).unwrap_err().contains("PTRANS_residual=0"));
+        assert!(
+            parse(&lost)
+                .unwrap_err()
+                .to_string()
+                .contains("PTRANS_residual=0")
+        );
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //!
 //! Called by rounds; starts `weft run`, which starts the MPI job and ends it when it takes too long.
 
-use super::program::write;
+use super::folder::write;
+use crate::error::Error;
 use crate::job;
 use std::ffi::OsString;
 use std::fs::File;
@@ -17,18 +18,16 @@ pub const OUTPUT: &str = "run.stdout";
 pub const COMPLAINTS: &str = "run.stderr";
 /// How long it took by the wall clock, start and end of the job included, in seconds, within its folder.
 pub const SECONDS: &str = "run.seconds";
-/// Lines of a failed run's complaint that are shown (chosen).
-const LINES: usize = 8;
 
 /// Runs a command line to its end; an Err when it fails or takes longer than `limit`.
 ///
 /// # Errors
 /// Why it could not be started, or its last words.
-pub fn run(command: &[OsString], folder: &Path, limit: Duration) -> Result<(), String> {
-    let (program, arguments) = command.split_first().ok_or("an empty command line")?;
+pub fn run(command: &[OsString], folder: &Path, limit: Duration) -> Result<(), Error> {
+    let (program, arguments) = command.split_first().expect("a command line has a program");
     let file = |name: &str| {
         let path = folder.join(name);
-        File::create(&path).map_err(|error| format!("cannot write {}: {error}", path.display()))
+        File::create(&path).map_err(Error::file("write", &path))
     };
     let start = Instant::now();
     let mut child = Command::new(program)
@@ -38,38 +37,30 @@ pub fn run(command: &[OsString], folder: &Path, limit: Duration) -> Result<(), S
         .stdout(file(OUTPUT)?)
         .stderr(file(COMPLAINTS)?)
         .spawn()
-        .map_err(|error| format!("cannot start {}: {error}", program.to_string_lossy()))?;
+        .map_err(Error::start(program.to_string_lossy()))?;
     let status = job::wait(&mut child, limit)?;
     if status.success() {
         let seconds = start.elapsed().as_secs_f64();
         return write(&folder.join(SECONDS), &format!("{seconds:.3}\n"));
     }
-    Err(format!("{}{}", job::why(status), last_words(folder)))
+    Err(Error::failed(job::why(status), &last_words(folder)))
 }
 
-/// The end of what it complained of, or else of what it printed.
-fn last_words(folder: &Path) -> String {
-    for name in [COMPLAINTS, OUTPUT] {
-        let bytes = std::fs::read(folder.join(name)).unwrap_or_default();
-        let text = String::from_utf8_lossy(&bytes).into_owned();
-        let lines: Vec<&str> = text
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .collect();
-        if !lines.is_empty() {
-            let shown = &lines[lines.len().saturating_sub(LINES)..];
-            return format!("; it said: {}", shown.join(" / "));
-        }
+/// What it complained of, or else what it printed.
+fn last_words(folder: &Path) -> Vec<u8> {
+    let read = |name| std::fs::read(folder.join(name)).unwrap_or_default();
+    let complaints = read(COMPLAINTS);
+    match complaints.trim_ascii().is_empty() {
+        true => read(OUTPUT),
+        false => complaints,
     }
-    String::new()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shell(script: &str, limit: Duration) -> (tempfile::TempDir, Result<(), String>) {
+    fn shell(script: &str, limit: Duration) -> (tempfile::TempDir, Result<(), Error>) {
         let folder = tempfile::tempdir().expect("folder");
         let words = ["sh", "-c", script].map(OsString::from);
         let result = run(&words, folder.path(), limit);
@@ -79,7 +70,7 @@ mod tests {
     #[test]
     fn run_happens_in_its_folder_and_its_words_are_kept() {
         let (folder, result) = shell("echo here; touch made", Duration::from_secs(30));
-        assert_eq!(result, Ok(()));
+        result.expect("it ends well");
         assert!(folder.path().join("made").exists());
         assert_eq!(
             std::fs::read_to_string(folder.path().join(OUTPUT)).expect("kept"),
@@ -91,7 +82,8 @@ mod tests {
     fn failed_run_is_reported_in_its_own_words() {
         let reason = shell("echo no fabric >&2; exit 1", Duration::from_secs(30))
             .1
-            .unwrap_err();
+            .unwrap_err()
+            .to_string();
         assert!(reason.contains("no fabric"), "{reason}");
     }
 
@@ -99,7 +91,8 @@ mod tests {
     fn endless_run_is_ended() {
         let reason = shell("exec sleep 60", Duration::from_millis(50))
             .1
-            .unwrap_err();
+            .unwrap_err()
+            .to_string();
         assert!(reason.contains("did not end"), "{reason}");
     }
 }

@@ -4,7 +4,9 @@
 //! Called through program. The trajectory is deterministic for a number of ranks, so all printed digits must be the same. Source of the
 //! input's words and the log's form: the LAMMPS documentation, "Commands" and "Screen and logfile output".
 
-use super::program::{Measured, Outcome, Program, Size, left, write};
+use super::folder::{left, write};
+use super::program::{Measured, Outcome, Program, Size};
+use crate::error::Error;
 use std::path::Path;
 use weft_statistics::interval::Better;
 
@@ -40,11 +42,11 @@ impl Program for Lammps {
         )
     }
 
-    fn prepare(&self, folder: &Path, _: Size) -> Result<(), String> {
+    fn prepare(&self, folder: &Path, _: Size) -> Result<(), Error> {
         write(&folder.join("melt.lmp"), include_str!("input/melt.lmp"))
     }
 
-    fn command(&self, _: &Path, _: u16, size: Size) -> Result<Vec<String>, String> {
+    fn command(&self, _: &Path, _: u16, size: Size) -> Result<Vec<String>, Error> {
         let (cells, steps) = extent(size);
         let line = format!(
             "lmp -in melt.lmp -var cells {cells} -var steps {steps} -log log.melt -screen none"
@@ -52,7 +54,7 @@ impl Program for Lammps {
         Ok(line.split(' ').map(str::to_owned).collect())
     }
 
-    fn read(&self, folder: &Path) -> Result<Outcome, String> {
+    fn read(&self, folder: &Path) -> Result<Outcome, Error> {
         parse(&left(&folder.join("log.melt"))?)
     }
 
@@ -61,7 +63,7 @@ impl Program for Lammps {
     }
 }
 
-fn parse(log: &str) -> Result<Outcome, String> {
+fn parse(log: &str) -> Result<Outcome, Error> {
     let result: Vec<String> = log
         .lines()
         .map(str::trim)
@@ -76,9 +78,9 @@ fn parse(log: &str) -> Result<Outcome, String> {
         .find_map(|part| part.trim().strip_suffix(" timesteps/s"));
     let speed: f64 = speed
         .and_then(|text| text.trim().parse().ok())
-        .ok_or("LAMMPS reported no timesteps/s")?;
+        .ok_or_else(|| Error::result("LAMMPS reported no timesteps/s"))?;
     if result.len() < 3 {
-        return Err("LAMMPS printed no thermodynamic output".into());
+        return Err(Error::result("LAMMPS printed no thermodynamic output"));
     }
     Ok(Outcome {
         figures: vec![Measured {

@@ -9,8 +9,10 @@
 pub mod cavity;
 pub mod examples;
 
+use super::folder::{helper, left, write};
 use super::job::{OUTPUT, SECONDS};
-use super::program::{Measured, Outcome, helper, left, write};
+use super::program::{Measured, Outcome};
+use crate::error::Error;
 use std::path::Path;
 use weft_statistics::interval::Better;
 
@@ -18,7 +20,7 @@ use weft_statistics::interval::Better;
 const DAY_SECONDS: f64 = 86400.0;
 
 /// The solver for a number of ranks; the mesh is decomposed into slabs before.
-fn solve(folder: &Path, ranks: u16, solver: &str) -> Result<Vec<String>, String> {
+fn solve(folder: &Path, ranks: u16, solver: &str) -> Result<Vec<String>, Error> {
     if ranks == 1 {
         return Ok(words(solver));
     }
@@ -32,7 +34,7 @@ fn solve(folder: &Path, ranks: u16, solver: &str) -> Result<Vec<String>, String>
 }
 
 /// What a run left: its speed and its residuals.
-fn read(folder: &Path) -> Result<Outcome, String> {
+fn read(folder: &Path) -> Result<Outcome, Error> {
     parse(&left(&folder.join(OUTPUT))?, &left(&folder.join(SECONDS))?)
 }
 
@@ -46,18 +48,17 @@ fn words(line: &str) -> Vec<String> {
 }
 
 /// Runs one of OpenFOAM's tools to its end.
-fn tool(folder: &Path, line: &str) -> Result<(), String> {
+fn tool(folder: &Path, line: &str) -> Result<(), Error> {
     let words = words(line);
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     helper(folder, &words, None)
 }
 
 /// Writes a file in OpenFOAM's form.
-fn dictionary(folder: &Path, place: &str, class: &str, body: &str) -> Result<(), String> {
+fn dictionary(folder: &Path, place: &str, class: &str, body: &str) -> Result<(), Error> {
     let path = folder.join(place);
     let parent = path.parent().unwrap_or(folder);
-    std::fs::create_dir_all(parent)
-        .map_err(|error| format!("cannot make {}: {error}", parent.display()))?;
+    std::fs::create_dir_all(parent).map_err(Error::file("make", parent))?;
     let object = place.rsplit('/').next().unwrap_or(place);
     let head =
         format!("FoamFile {{ version 2.0; format ascii; class {class}; object {object}; }}\n");
@@ -66,7 +67,7 @@ fn dictionary(folder: &Path, place: &str, class: &str, body: &str) -> Result<(),
 
 /// Runs that fit in a day by the wall clock, the job's start included (the solver itself tells processor time, which waiting may not take),
 /// and every residual.
-fn parse(text: &str, seconds: &str) -> Result<Outcome, String> {
+fn parse(text: &str, seconds: &str) -> Result<Outcome, Error> {
     let result: Vec<String> = text
         .lines()
         .filter(|line| {
@@ -79,9 +80,9 @@ fn parse(text: &str, seconds: &str) -> Result<Outcome, String> {
         .parse::<f64>()
         .ok()
         .filter(|seconds| *seconds > 0.0)
-        .ok_or("the run's duration was not kept")?;
+        .ok_or_else(|| Error::result("the run's duration was not kept"))?;
     if result.is_empty() || !text.lines().any(|line| line.trim() == "End") {
-        return Err("OpenFOAM did not run to its end".into());
+        return Err(Error::result("OpenFOAM did not run to its end"));
     }
     Ok(Outcome {
         figures: vec![Measured {

@@ -5,11 +5,13 @@
 //! is left alone.
 
 use super::arguments::{Entrant, Settings};
+use super::folder::copy;
 use super::job;
-use super::program::{Measured, Outcome, Program, copy};
+use super::program::{Measured, Outcome, Program};
 use crate::compare::configuration::Configuration;
 use crate::compare::launches::dry_run;
 use crate::compare::measure::Interrupt;
+use crate::error::Error;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -88,8 +90,8 @@ impl Record {
 ///
 /// # Errors
 /// When no transport can run here, or this program cannot be found.
-pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<Record, String> {
-    let weft = std::env::current_exe().map_err(|error| format!("cannot find myself: {error}"))?;
+pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<Record, Error> {
+    let weft = std::env::current_exe().map_err(Error::start("weft"))?;
     let mut record = Record {
         title: format!("{}, {}", program.title(), program.input(settings.size())),
         result_name: program.result_name().to_owned(),
@@ -112,10 +114,8 @@ pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<
         can.is_ok()
     });
     if record.transports.is_empty() {
-        return Err(format!(
-            "nothing can run here. {}",
-            record.left_out.join("; ")
-        ));
+        let reasons = record.left_out.join("; ");
+        return Err(Error::Missing(format!("nothing can run here. {reasons}")));
     }
     let mut rounds = Rounds {
         settings,
@@ -205,7 +205,7 @@ impl Rounds<'_> {
         });
     }
 
-    fn one(&self, record: &mut Record, entrant: &Entrant, round: usize) -> Result<Outcome, String> {
+    fn one(&self, record: &mut Record, entrant: &Entrant, round: usize) -> Result<Outcome, Error> {
         // Names may hold a colon or a slash, as ofi:PROVIDER.
         let plain: String = entrant
             .name

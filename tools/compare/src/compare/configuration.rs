@@ -8,7 +8,9 @@
 //! try whether intervals hold as often as they say, and `weft+before` is Weft of another build.
 
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::fmt;
+use std::time::Duration;
 
 /// Stands between a transport and its variant.
 const BETWEEN: char = '+';
@@ -144,6 +146,25 @@ impl fmt::Display for Workload {
         } else {
             write!(formatter, " on {}", self.hosts)
         }
+    }
+}
+
+/// One run: who runs what, and how it is started.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Who runs.
+    pub configuration: Configuration,
+    /// What runs.
+    pub workload: Workload,
+    /// The whole command line.
+    pub command: Vec<OsString>,
+    /// When to end it.
+    pub limit: Duration,
+}
+
+impl fmt::Display for Run {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.configuration, self.workload)
     }
 }
 

@@ -12,6 +12,7 @@ use super::reach;
 use super::record::{Entrant, Turn, unit};
 use super::thresholds::Outcome;
 use super::{caveats, journal, pages};
+use crate::error::Error;
 use serde_json::{Value, json};
 use std::fmt::Write;
 use std::fs;
@@ -48,7 +49,7 @@ pub fn write(
     settings: &Settings,
     analysis: &Analysis<'_>,
     outcomes: &[Outcome],
-) -> Result<Files, String> {
+) -> Result<Files, Error> {
     let at = |name: &str| settings.out.join(name);
     let summary = serde_json::to_string_pretty(&summary(analysis, outcomes)).unwrap_or_default();
     let files = Files {
@@ -75,16 +76,16 @@ pub fn write(
 }
 
 /// By a new file and a rename, so that a full disk leaves the older one whole.
-fn save(path: &Path, text: &str) -> Result<(), String> {
+fn save(path: &Path, text: &str) -> Result<(), Error> {
     let new = path.with_extension("new");
     let written = fs::write(&new, text).and_then(|()| fs::rename(&new, path));
     written.map_err(|error| {
         let _ = fs::remove_file(&new);
-        format!(
-            "cannot write {}: {error}. Finished runs are kept in {}; make room, then write the reports with --render",
-            path.display(),
-            journal::NAME
-        )
+        Error::file_with(
+            "write",
+            path,
+            ". Finished runs are kept in runs.jsonl; make room, then write the reports with --render",
+        )(error)
     })
 }
 
@@ -285,13 +286,13 @@ fn junit(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> String {
         let seconds: f64 = mine().map(|turn| turn.wall_seconds).sum();
         let reasons: Vec<&str> = mine().filter_map(|turn| turn.failure.as_deref()).collect();
         let name = format!("{}: {}", command.configuration, command.workload);
-        runs.push(test(("weft.compare.runs", &name), seconds, &reasons));
+        runs.push(test("weft.compare.runs", &name, seconds, &reasons));
     }
     let rules: Vec<(bool, String)> = outcomes
         .iter()
         .map(|outcome| {
             let reasons: Vec<&str> = outcome.crossed.iter().map(String::as_str).collect();
-            test(("weft.compare.thresholds", &outcome.rule), 0.0, &reasons)
+            test("weft.compare.thresholds", &outcome.rule, 0.0, &reasons)
         })
         .collect();
     format!(
@@ -301,7 +302,7 @@ fn junit(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> String {
     )
 }
 
-fn test((class, name): (&str, &str), seconds: f64, reasons: &[&str]) -> (bool, String) {
+fn test(class: &str, name: &str, seconds: f64, reasons: &[&str]) -> (bool, String) {
     let mut text = format!(
         "<testcase classname=\"{class}\" name=\"{}\" time=\"{seconds:.3}\"",
         escaped(name)

@@ -7,6 +7,7 @@
 use super::arguments::MOST_ROUNDS;
 use super::environment::Environment;
 use super::record::{Matrix, Record, Turn};
+use crate::error::Error;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
@@ -39,26 +40,15 @@ impl Journal {
     ///
     /// # Errors
     /// A sentence with the path and what to do.
-    pub fn begin(
-        folder: &Path,
-        environment: &Environment,
-        matrix: &Matrix,
-    ) -> Result<Self, String> {
-        std::fs::create_dir_all(folder)
-            .map_err(|error| format!("cannot make {}: {error}", folder.display()))?;
+    pub fn begin(folder: &Path, environment: &Environment, matrix: &Matrix) -> Result<Self, Error> {
+        std::fs::create_dir_all(folder).map_err(Error::file("make", folder))?;
         let path = folder.join(NAME);
         if path.exists() {
             let old = folder.join(OLD_NAME);
-            std::fs::rename(&path, &old).map_err(|error| {
-                format!(
-                    "cannot move {} to {}: {error}",
-                    path.display(),
-                    old.display()
-                )
-            })?;
+            std::fs::rename(&path, &old)
+                .map_err(Error::file("move an older comparison to", &old))?;
         }
-        let file = File::create(&path)
-            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        let file = File::create(&path).map_err(Error::file("write", &path))?;
         let mut journal = Self { file, path };
         journal.append(&Line::Environment(Box::new(environment.clone())))?;
         journal.append(&Line::Matrix(Box::new(matrix.clone())))?;
@@ -69,23 +59,24 @@ impl Journal {
     ///
     /// # Errors
     /// A sentence with the path; also when the earlier comparison was another one.
-    pub fn resume(folder: &Path, matrix: &Matrix) -> Result<(Self, Record), String> {
+    pub fn resume(folder: &Path, matrix: &Matrix) -> Result<(Self, Record), Error> {
         let path = folder.join(NAME);
         let text = text_of(&path)?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         let record = parsed(&text[..whole], &path)?;
         if let Some(difference) = difference(&record.matrix, matrix) {
-            return Err(format!(
-                "cannot resume {}: {difference}. Use the same options, or leave --resume out to begin anew",
-                path.display()
-            ));
+            let problem = format!(
+                "cannot be resumed: {difference}. Use the same options, or leave --resume out to \
+                 begin anew"
+            );
+            return Err(Error::content(&path, "", problem));
         }
         let open = || -> std::io::Result<File> {
             let file = OpenOptions::new().append(true).open(&path)?;
             file.set_len(whole as u64)?;
             Ok(file)
         };
-        let file = open().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        let file = open().map_err(Error::file("write", &path))?;
         let mut journal = Self { file, path };
         // Anew, since the number of rounds may have grown.
         journal.append(&Line::Matrix(Box::new(matrix.clone())))?;
@@ -100,23 +91,22 @@ impl Journal {
     ///
     /// # Errors
     /// A sentence that says what is kept and how to go on, as when the disk is full.
-    pub fn add(&mut self, turn: &Turn) -> Result<(), String> {
+    pub fn add(&mut self, turn: &Turn) -> Result<(), Error> {
         self.append(&Line::Turn(Box::new(turn.clone())))
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), String> {
-        let mut text = serde_json::to_string(line)
-            .map_err(|error| format!("cannot write {}: {error}", self.path.display()))?;
-        text.push('\n');
-        self.file.write_all(text.as_bytes()).map_err(|error| {
-            let why = match error.kind() {
-                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => format!("no space left on its disk ({error})"),
-                _ => error.to_string(),
+    fn append(&mut self, line: &Line) -> Result<(), Error> {
+        let text = serde_json::to_string(line).map_err(std::io::Error::from);
+        let written = text.and_then(|text| self.file.write_all((text + "\n").as_bytes()));
+        written.map_err(|error| {
+            let hint = match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+                    "; no space left on its disk. Finished runs are kept in it; make room, then go \
+                     on with --resume"
+                }
+                _ => ". Finished runs are kept in it; make room, then go on with --resume",
             };
-            format!(
-                "cannot write {}: {why}. Finished runs are kept in it; make room, then go on with --resume",
-                self.path.display()
-            )
+            Error::file_with("write", &self.path, hint)(error)
         })
     }
 }
@@ -125,7 +115,7 @@ impl Journal {
 ///
 /// # Errors
 /// A sentence with the path and the line.
-pub fn read(path: &Path) -> Result<Record, String> {
+pub fn read(path: &Path) -> Result<Record, Error> {
     let path = if path.is_dir() {
         path.join(NAME)
     } else {
@@ -135,37 +125,30 @@ pub fn read(path: &Path) -> Result<Record, String> {
     parsed(&text[..text.rfind('\n').map_or(0, |end| end + 1)], &path)
 }
 
-fn text_of(path: &Path) -> Result<String, String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))
+fn text_of(path: &Path) -> Result<String, Error> {
+    std::fs::read_to_string(path).map_err(Error::file("read", path))
 }
 
-fn parsed(text: &str, path: &Path) -> Result<Record, String> {
+fn parsed(text: &str, path: &Path) -> Result<Record, Error> {
     let (mut record, mut described) = (Record::default(), false);
     for (number, line) in text
         .lines()
         .enumerate()
         .filter(|(_, line)| !line.trim().is_empty())
     {
-        let line = serde_json::from_str(line).map_err(|error| {
-            format!(
-                "{}, line {}: not a line of a comparison: {error}",
-                path.display(),
-                number + 1
-            )
-        })?;
+        let bad = |problem| Error::content(path, &format!(", line {}", number + 1), problem);
+        let line = serde_json::from_str(line)
+            .map_err(|error| bad(format!("not a line of a comparison: {error}")))?;
         match line {
             Line::Environment(environment) => record.environment = *environment,
             Line::Matrix(matrix) => (record.matrix, described) = (*matrix, true),
             // Figures have a place for each round: a wild number would ask for all memory.
             Line::Turn(turn) if turn.round >= MOST_ROUNDS => {
-                return Err(format!(
-                    "{}, line {}: round {}; rounds go from 0 to {}",
-                    path.display(),
-                    number + 1,
-                    turn.round,
-                    MOST_ROUNDS - 1
-                ));
+                let most = MOST_ROUNDS - 1;
+                return Err(bad(format!(
+                    "round {}; rounds go from 0 to {most}",
+                    turn.round
+                )));
             }
             Line::Turn(turn) => record.turns.push(*turn),
         }
@@ -173,10 +156,8 @@ fn parsed(text: &str, path: &Path) -> Result<Record, String> {
     if described {
         Ok(record)
     } else {
-        Err(format!(
-            "{}: no line says what was compared",
-            path.display()
-        ))
+        let problem = "no line says what was compared".to_owned();
+        Err(Error::content(path, "", problem))
     }
 }
 
@@ -263,8 +244,10 @@ mod tests {
             .err()
             .expect("refused");
         assert!(
-            reason.contains("--repeat-scale 0, now it is 0.5")
-                && reason.contains("leave --resume out"),
+            reason
+                .to_string()
+                .contains("--repeat-scale 0, now it is 0.5")
+                && reason.to_string().contains("leave --resume out"),
             "{reason}"
         );
         let mut more = record.matrix.clone();
@@ -278,7 +261,9 @@ mod tests {
             .err()
             .expect("refused");
         assert!(
-            reason.contains("intel over weft: bw, 2 ranks takes no part in it"),
+            reason
+                .to_string()
+                .contains("intel over weft: bw, 2 ranks takes no part in it"),
             "{reason}"
         );
         let mut longer = record.matrix;
@@ -315,7 +300,7 @@ mod tests {
         };
         let reason = journal.add(&filled().turns[0]).expect_err("no room");
         for words in ["/dev/full", "no space left", "--resume"] {
-            assert!(reason.contains(words), "{words}: {reason}");
+            assert!(reason.to_string().contains(words), "{words}: {reason}");
         }
     }
 
@@ -328,7 +313,7 @@ mod tests {
         journal.add(&record.turns[0]).expect("added");
         let reason = read(folder.path()).expect_err("too many rounds");
         assert!(
-            reason.contains("line 3") && reason.contains("0 to 999"),
+            reason.to_string().contains("line 3") && reason.to_string().contains("0 to 999"),
             "{reason}"
         );
     }
@@ -339,8 +324,13 @@ mod tests {
         let path = folder.path().join("x.jsonl");
         std::fs::write(&path, "{\"type\":\"turn\"}\n").expect("written");
         let reason = read(&path).expect_err("no run");
-        assert!(reason.contains("x.jsonl, line 1"), "{reason}");
+        assert!(reason.to_string().contains("x.jsonl, line 1"), "{reason}");
         std::fs::write(&path, "\n").expect("written");
-        assert!(read(&path).expect_err("empty").contains("no line says"));
+        assert!(
+            read(&path)
+                .expect_err("empty")
+                .to_string()
+                .contains("no line says")
+        );
     }
 }

@@ -6,6 +6,7 @@
 
 use super::builds::Builds;
 use super::configuration::{Configuration, PLAIN, Workload};
+use crate::error::Error;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -69,7 +70,7 @@ pub fn dry_run(
     configuration: &Configuration,
     hosts: &str,
     ranks: usize,
-) -> Result<String, String> {
+) -> Result<String, Error> {
     let output = Command::new(program)
         .arg("run")
         .args(run_options(configuration, hosts, ranks))
@@ -77,7 +78,7 @@ pub fn dry_run(
         .arg(program)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        .map_err(Error::start(program.display().to_string()))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
@@ -87,11 +88,12 @@ pub fn dry_run(
         .map(str::trim)
         .find(|line| !line.is_empty())
     {
-        Some(line) => Err(line
-            .trim_start_matches("weft run: ")
-            .trim_start_matches("error: ")
-            .to_owned()),
-        None => Err(format!("weft run: {}", output.status)),
+        Some(line) => Err(Error::Missing(
+            line.trim_start_matches("weft run: ")
+                .trim_start_matches("error: ")
+                .to_owned(),
+        )),
+        None => Err(Error::failed(output.status, b"").about("weft run")),
     }
 }
 

@@ -4,11 +4,13 @@
 //! Called by compare; calls run. What fails is recorded with its message and does not end the rest.
 // structure: allow atomics because a signal handler may only set a flag
 
+use super::configuration::Run;
 use super::cores::Calibration;
 use super::journal::Journal;
-use super::plan::{Plan, Run};
+use super::plan::Plan;
 use super::record::{Record, Turn};
 use super::{environment, run};
+use crate::error::Error;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -52,7 +54,7 @@ pub fn all(
     journal: &mut Journal,
     record: &mut Record,
     interrupt: &Interrupt,
-) -> Result<(), String> {
+) -> Result<(), Error> {
     let mut rounds = Rounds {
         plan,
         journal,
@@ -74,7 +76,7 @@ struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    fn run(&mut self, record: &mut Record) -> Result<(), String> {
+    fn run(&mut self, record: &mut Record) -> Result<(), Error> {
         let count = self.plan.matrix.rounds;
         let begin = Instant::now();
         for round in 0..count {
@@ -111,7 +113,7 @@ impl Rounds<'_> {
         run: &Run,
         round: usize,
         attempt: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), Error> {
         let before = self.calibration.measure();
         let unix_seconds = environment::now();
         let start = Instant::now();
@@ -121,20 +123,31 @@ impl Rounds<'_> {
         if self.interrupt.came() && result.is_err() {
             return Ok(());
         }
-        let after = self.calibration.measure();
-        let turn = made(
-            (run, round, attempt),
-            (unix_seconds, wall_seconds),
-            (before, after),
-            result,
-        );
+        let (outcome, failure) = match result {
+            Ok(outcome) => (outcome, None),
+            Err(error) => (run::Outcome::default(), Some(error.to_string())),
+        };
+        let turn = Turn {
+            configuration: run.configuration.clone(),
+            workload: run.workload.clone(),
+            round,
+            attempt,
+            unix_seconds,
+            wall_seconds,
+            before,
+            after: self.calibration.measure(),
+            mpi_version: outcome.mpi,
+            library: outcome.library,
+            rows: outcome.rows,
+            failure,
+        };
         let kept = self.journal.add(&turn);
         record.turns.push(turn);
         kept
     }
 
     /// Runs again what ran while the machine had another speed, once.
-    fn repeat(&mut self, record: &mut Record, round: usize) -> Result<(), String> {
+    fn repeat(&mut self, record: &mut Record, round: usize) -> Result<(), Error> {
         let again = to_repeat(record, round);
         let most = self.plan.runs.len().div_ceil(REPEATED_PART);
         let runs: Vec<&Run> = self
@@ -195,32 +208,6 @@ fn to_repeat(record: &Record, round: usize) -> Vec<Who> {
         .filter(|turn| turn.attempt == 0 && usual.differs(&turn.speed()) && !repeated(turn))
         .map(|turn| (turn.configuration.clone(), turn.workload.clone()))
         .collect()
-}
-
-fn made(
-    (run, round, attempt): (&Run, usize, usize),
-    (unix_seconds, wall_seconds): (u64, f64),
-    (before, after): (Speed, Speed),
-    result: Result<run::Outcome, String>,
-) -> Turn {
-    let (outcome, failure) = match result {
-        Ok(outcome) => (outcome, None),
-        Err(reason) => (run::Outcome::default(), Some(reason)),
-    };
-    Turn {
-        configuration: run.configuration.clone(),
-        workload: run.workload.clone(),
-        round,
-        attempt,
-        unix_seconds,
-        wall_seconds,
-        before,
-        after,
-        mpi_version: outcome.mpi,
-        library: outcome.library,
-        rows: outcome.rows,
-        failure,
-    }
 }
 
 fn bar(steps: u64) -> ProgressBar {

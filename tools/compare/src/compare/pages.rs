@@ -191,14 +191,6 @@ fn short(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Section {
     }
 }
 
-fn tone(verdict: Verdict) -> Tone {
-    match verdict {
-        Verdict::Met => Tone::Good,
-        Verdict::LikelyMet | Verdict::LikelyMissed => Tone::Unsure,
-        Verdict::Missed => Tone::Bad,
-    }
-}
-
 /// The means and the limits, and for collectives how many sizes are met.
 fn tiles(analysis: &Analysis<'_>) -> Vec<Tile> {
     let mut tiles = Vec::new();
@@ -238,7 +230,7 @@ fn tile(check: &Check) -> Tile {
             check.goal,
             check.verdict.words()
         ),
-        tone: tone(check.verdict),
+        tone: tables::tone(check.verdict),
     }
 }
 

@@ -6,11 +6,10 @@
 
 use super::arguments::Settings;
 use super::builds::Builds;
-use super::configuration::{Configuration, PLAIN, Workload};
+use super::configuration::{Configuration, PLAIN, Run, Workload};
 use super::launches::{Launches, dry_run, run_options};
 use super::record::{Command as Written, Entrant, Matrix};
 use std::ffi::OsString;
-use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 use weft_osu::catalogue;
@@ -19,31 +18,12 @@ use weft_osu::description::{Description, Ranks};
 /// Ranks of the smallest job, with which it is tried whether an MPI can be started at all.
 const FEWEST_RANKS: usize = 2;
 
-/// One run.
-#[derive(Clone, Debug)]
-pub struct Run {
-    /// Who runs.
-    pub configuration: Configuration,
-    /// What runs.
-    pub workload: Workload,
-    /// The whole command line.
-    pub command: Vec<OsString>,
-    /// When to end it.
-    pub limit: Duration,
-}
-
 /// All runs of a round, and what cannot run here.
 pub struct Plan {
     /// What takes part, as it is written down.
     pub matrix: Matrix,
     /// The runs of one round.
     pub runs: Vec<Run>,
-}
-
-impl fmt::Display for Run {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.configuration, self.workload)
-    }
 }
 
 impl Plan {

@@ -3,9 +3,8 @@
 //!
 //! Filled by compare, kept by journal, read by analysis and by everything that is written. docs/report.md describes the fields.
 
-use super::configuration::{Configuration, Workload};
+use super::configuration::{Configuration, Run, Workload};
 use super::environment::Environment;
-use super::plan::Run;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_osu::catalogue;

@@ -3,12 +3,13 @@
 //!
 //! Called by compare; starts `weft run`, which starts the MPI job.
 
-use super::plan::Run;
+use super::configuration::Run;
 use super::record::Row;
+use crate::error::Error;
 use crate::job;
 use serde::Deserialize;
 use std::io::Read;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 /// What a run measured.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,22 +30,23 @@ enum Line {
     Row(Row),
 }
 
-/// Characters of a failed run's complaint to keep (chosen).
-const COMPLAINT_LIMIT: usize = 600;
-
 /// Runs it to its end.
 ///
-/// # Errors Why it could not be started, its complaint when it failed or printed no row, or that it
-/// took too long.
-pub fn run(run: &Run) -> Result<Outcome, String> {
-    let (program, arguments) = run.command.split_first().ok_or("an empty command line")?;
+/// # Errors
+/// Why it could not be started, its complaint when it failed or printed no row, or that it took too
+/// long.
+pub fn run(run: &Run) -> Result<Outcome, Error> {
+    let (program, arguments) = run
+        .command
+        .split_first()
+        .expect("a command line has a program");
     let mut child = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("cannot start {}: {error}", program.to_string_lossy()))?;
+        .map_err(Error::start(program.to_string_lossy()))?;
     let stdout = child.stdout.take().map(reader);
     let stderr = child.stderr.take().map(reader);
     let status = job::wait(&mut child, run.limit)?;
@@ -55,11 +57,11 @@ pub fn run(run: &Run) -> Result<Outcome, String> {
     };
     let (stdout, stderr) = (text(stdout), text(stderr));
     if !status.success() {
-        return Err(complaint(status, &stderr));
+        return Err(Error::failed(job::why(status), stderr.as_bytes()));
     }
     let outcome = parse(&stdout);
     if outcome.rows.is_empty() {
-        return Err(format!("it printed no row. {}", complaint(status, &stderr)));
+        return Err(Error::failed("it printed no row", stderr.as_bytes()));
     }
     Ok(outcome)
 }
@@ -71,21 +73,6 @@ fn reader(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Strin
         let _ = pipe.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     })
-}
-
-fn complaint(status: ExitStatus, stderr: &str) -> String {
-    let why = job::why(status);
-    let said = stderr.trim();
-    let start = said
-        .char_indices()
-        .rev()
-        .nth(COMPLAINT_LIMIT)
-        .map_or(0, |(index, _)| index);
-    if said.is_empty() {
-        why
-    } else {
-        format!("{why}; it said: {}", &said[start..])
-    }
 }
 
 /// Reads the rows; other lines (some MPIs greet) are passed over.
@@ -132,14 +119,16 @@ mod tests {
             mpi: "M".into(),
             library: "/l".into(),
         };
-        assert_eq!(run(&scripted(script, PATIENT)), Ok(expected));
+        assert_eq!(run(&scripted(script, PATIENT)).expect("rows"), expected);
     }
 
     #[test]
     fn failed_run_is_reported_in_its_own_words() {
-        let reason = run(&scripted("echo no fabric >&2; exit 1", PATIENT)).unwrap_err();
+        let reason = run(&scripted("echo no fabric >&2; exit 1", PATIENT))
+            .unwrap_err()
+            .to_string();
         assert!(reason.contains("no fabric"), "{reason}");
-        let reason = run(&scripted("exit 3", PATIENT)).unwrap_err();
+        let reason = run(&scripted("exit 3", PATIENT)).unwrap_err().to_string();
         assert!(reason.contains("did not go through Weft"), "{reason}");
     }
 
@@ -148,13 +137,16 @@ mod tests {
         assert!(
             run(&scripted("echo hello", PATIENT))
                 .unwrap_err()
+                .to_string()
                 .contains("no row")
         );
     }
 
     #[test]
     fn endless_run_is_ended() {
-        let reason = run(&scripted("exec sleep 60", Duration::from_millis(50))).unwrap_err();
+        let reason = run(&scripted("exec sleep 60", Duration::from_millis(50)))
+            .unwrap_err()
+            .to_string();
         assert!(reason.contains("did not end"), "{reason}");
     }
 }

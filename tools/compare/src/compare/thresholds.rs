@@ -7,6 +7,7 @@
 use super::analysis::Analysis;
 use super::configuration::{Configuration, Workload};
 use super::record::{Record, unit};
+use crate::error::Error;
 use serde::Deserialize;
 use std::path::Path;
 use weft_chart::axis::{bytes, figure};
@@ -84,26 +85,18 @@ pub struct Outcome {
 ///
 /// # Errors
 /// A sentence with the path, the rule and what is wrong with it.
-pub fn read(path: &Path) -> Result<Thresholds, String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let thresholds: Thresholds = serde_json::from_str(&text).map_err(|error| {
-        format!(
-            "{}: {error}; docs/report.md describes the file",
-            path.display()
-        )
-    })?;
+pub fn read(path: &Path) -> Result<Thresholds, Error> {
+    let text = std::fs::read_to_string(path).map_err(Error::file("read", path))?;
+    let bad = |place: &str, problem: String| Err(Error::content(path, place, problem));
+    let thresholds: Thresholds = match serde_json::from_str(&text) {
+        Ok(thresholds) => thresholds,
+        Err(error) => return bad("", format!("{error}; docs/report.md describes the file")),
+    };
     if thresholds.thresholds.is_empty() {
-        return Err(format!("{}: holds no threshold", path.display()));
+        return bad("", "holds no threshold".to_owned());
     }
     for (place, rule) in thresholds.thresholds.iter().enumerate() {
-        let complaint = |text: &str| {
-            Err(format!(
-                "{}, threshold {}: {text}",
-                path.display(),
-                place + 1
-            ))
-        };
+        let complaint = |text: &str| bad(&format!(", threshold {}", place + 1), text.to_owned());
         let limits: Vec<f64> = [rule.at_most, rule.at_least]
             .into_iter()
             .flatten()
@@ -136,7 +129,7 @@ pub fn check(
     thresholds: &Thresholds,
     analysis: &Analysis<'_>,
     previous: Option<&Record>,
-) -> Result<Vec<Outcome>, String> {
+) -> Result<Vec<Outcome>, Error> {
     let earlier = previous.map(Analysis::of);
     if earlier.is_none()
         && thresholds
@@ -144,10 +137,10 @@ pub fn check(
             .iter()
             .any(|rule| rule.against.as_deref() == Some("previous"))
     {
-        return Err(
+        return Err(Error::Missing(
             "a threshold is against `previous`; name the earlier comparison with --previous"
                 .to_owned(),
-        );
+        ));
     }
     let outcomes = thresholds
         .thresholds

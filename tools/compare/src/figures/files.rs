@@ -4,8 +4,9 @@
 //! Called by figures; starts `weft run -- weft bench ior`, several times with each number of processes, in turn.
 
 use super::measured::order;
+use super::settings::Settings;
 use super::study::Study;
-use super::{Settings, talk};
+use crate::error::Error;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -31,28 +32,27 @@ type Speeds = [f64; 2];
 ///
 /// # Errors
 /// What a run said when it failed.
-pub fn figure(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, String> {
+pub fn figure(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, Error> {
+    let folder = settings.files.as_deref().unwrap_or(&settings.out);
     let place = tempfile::Builder::new()
         .prefix("weft-ior-")
-        .tempdir_in(settings.files.as_deref().unwrap_or(&settings.out))
-        .map_err(|error| {
-            format!("cannot make a folder for the files: {error}; --files names where")
-        })?;
+        .tempdir_in(folder)
+        .map_err(Error::file_with(
+            "make a folder in",
+            folder,
+            "; --files names where",
+        ))?;
     // Some file systems know no O_DIRECT; the page says which way it went.
-    let direct = one(settings, weft, place.path(), (1, true)).is_ok();
+    let run = |processes, direct| one(weft, &words(settings, processes, direct), place.path());
+    let direct = run(1, true).is_ok();
     let rounds = if settings.quick { QUICK_ROUNDS } else { ROUNDS };
     let mut columns = vec![Vec::<Speeds>::new(); PROCESSES.len()];
     for round in 0..rounds {
         for which in order(PROCESSES.len(), round) {
-            columns[which].push(one(
-                settings,
-                weft,
-                place.path(),
-                (PROCESSES[which], direct),
-            )?);
+            columns[which].push(run(PROCESSES[which], direct)?);
         }
     }
-    let command = words(settings, (PROCESSES[0], direct)).join(" ");
+    let command = words(settings, PROCESSES[0], direct).join(" ");
     Ok(Figure {
         commands: vec![format!(
             "cd FOLDER; weft {command}    with -n {PROCESSES:?}"
@@ -61,7 +61,7 @@ pub fn figure(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure,
     })
 }
 
-fn words(settings: &Settings, (processes, direct): (usize, bool)) -> Vec<String> {
+fn words(settings: &Settings, processes: usize, direct: bool) -> Vec<String> {
     let block = if settings.quick { QUICK_BLOCK } else { BLOCK };
     let line = format!(
         "run --mpi {} -n {processes} --quiet --timeout {} -- WEFT bench ior -r -w -F -o=S@S@S -b={block} -i=1 -t={TRANSFER} -a=POSIX -O summaryFormat=JSON",
@@ -74,14 +74,9 @@ fn words(settings: &Settings, (processes, direct): (usize, bool)) -> Vec<String>
     words
 }
 
-fn one(
-    settings: &Settings,
-    weft: &Path,
-    place: &Path,
-    how: (usize, bool),
-) -> Result<Speeds, String> {
+fn one(weft: &Path, words: &[String], place: &Path) -> Result<Speeds, Error> {
     let mut command = Command::new(weft);
-    for word in words(settings, how) {
+    for word in words {
         if word == "WEFT" {
             command.arg(weft);
         } else {
@@ -92,23 +87,23 @@ fn one(
         .current_dir(place)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("cannot start {}: {error}", weft.display()))?;
+        .map_err(Error::start(weft.display().to_string()))?;
     if !output.status.success() {
-        return Err(talk(&output.stderr, output.status));
+        return Err(Error::failed(output.status, &output.stderr));
     }
     speeds(&String::from_utf8_lossy(&output.stdout))
 }
 
-fn speeds(text: &str) -> Result<Speeds, String> {
+fn speeds(text: &str) -> Result<Speeds, Error> {
     // Some MPIs greet before.
     let json = text.find('{').map_or(text, |at| &text[at..]);
-    let document: Value = serde_json::from_str(json.trim())
-        .map_err(|error| format!("weft bench ior printed something else: {error}"))?;
+    let document: Value =
+        serde_json::from_str(json.trim()).map_err(Error::printed("weft bench ior"))?;
     let most = &document["tests"][0]["max"];
     let number = |key: &str| {
         most[key]
             .as_f64()
-            .ok_or(format!("weft bench ior reported no {key}"))
+            .ok_or_else(|| Error::Result(format!("weft bench ior reported no {key}")))
     };
     Ok([number("writeMiB")?, number("readMiB")?])
 }
@@ -163,8 +158,8 @@ mod tests {
     #[test]
     fn points_are_medians_by_processes() {
         let text = r#"hello {"tests":[{"max":{"writeMiB":10.0,"readMiB":20.0}}]}"#;
-        assert_eq!(speeds(text), Ok([10.0, 20.0]));
-        assert!(speeds("{}").unwrap_err().contains("writeMiB"));
+        assert_eq!(speeds(text).expect("both"), [10.0, 20.0]);
+        assert!(speeds("{}").unwrap_err().to_string().contains("writeMiB"));
         let columns = vec![vec![[1.0, 2.0], [3.0, 4.0], [2.0, 9.0]]; 4];
         let figure = filled(&STUDIES[4], &columns, true);
         assert_eq!(figure.series[0].points[3].x, 8.0);

@@ -6,8 +6,9 @@
 //! removes what they made. Each configuration has a run per round, in turn.
 
 use super::measured::order;
+use super::settings::Settings;
 use super::study::{Fault, Study};
-use super::{Settings, talk};
+use crate::error::Error;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +48,7 @@ const EXCHANGES: &str = "latency -m 8:8 -i 30000 -x 100 -z50,100 --json";
 pub fn missing() -> Option<String> {
     let scripts = match Scripts::new() {
         Ok(scripts) => scripts,
-        Err(reason) => return Some(reason),
+        Err(error) => return Some(error.to_string()),
     };
     let output = scripts.command(&["check"]).output();
     match output {
@@ -66,7 +67,7 @@ pub fn figure(
     study: &Study,
     fault: Fault,
     weft: &Path,
-) -> Result<Figure, String> {
+) -> Result<Figure, Error> {
     let bed = Bed::new()?;
     let rounds = if settings.quick { QUICK_ROUNDS } else { ROUNDS };
     let places: &[f64] = match fault {
@@ -85,88 +86,88 @@ pub fn figure(
                 };
                 match one {
                     Ok(value) => found[who][at].push(value),
-                    Err(reason) => lost.push(format!("{}: {reason}", CONFIGURATIONS[who].0)),
+                    Err(error) => lost.push((who, error)),
                 }
             }
         }
     }
     for (who, runs) in found.iter().enumerate() {
         if runs.iter().all(Vec::is_empty) {
-            let reason = lost
-                .iter()
-                .find(|line| line.starts_with(CONFIGURATIONS[who].0));
-            return Err(reason.cloned().unwrap_or_default());
+            let own = lost.iter().position(|(lost, _)| *lost == who);
+            let error = own.map(|at| lost.swap_remove(at).1);
+            let error = error.unwrap_or_else(|| Error::result("it was never run"));
+            return Err(error.about(CONFIGURATIONS[who].0));
         }
     }
-    Ok(filled(study, fault, &found, (rounds, lost.len())))
+    Ok(filled(study, fault, &found, rounds, lost.len()))
 }
 
 /// Bandwidth in MB/s.
-fn stream(settings: &Settings, bed: &Bed, weft: &Path, who: usize) -> Result<f64, String> {
+fn stream(settings: &Settings, bed: &Bed, weft: &Path, who: usize) -> Result<f64, Error> {
     let output = bed
-        .job(settings, weft, (who, STREAM))
+        .job(settings, weft, who, STREAM)
         .output()
-        .map_err(|error| format!("cannot start: {error}"))?;
+        .map_err(Error::start("weft run"))?;
     if !output.status.success() {
-        return Err(talk(&output.stderr, output.status));
+        return Err(Error::failed(output.status, &output.stderr));
     }
     figure_of(&output.stdout, "value")
 }
 
 /// The longest exchange in milliseconds, while the path that carries most swallows everything for a second.
-fn pause(settings: &Settings, bed: &Bed, weft: &Path, who: usize) -> Result<f64, String> {
+fn pause(settings: &Settings, bed: &Bed, weft: &Path, who: usize) -> Result<f64, Error> {
     let before = bed.counts()?;
     let mut job = bed
-        .job(settings, weft, (who, EXCHANGES))
+        .job(settings, weft, who, EXCHANGES)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|error| format!("cannot start: {error}"))?;
+        .map_err(Error::start("weft run"))?;
     let broken = bed.busiest(&before, &mut job);
     if let Some(path) = &broken {
         bed.tell(&["blackhole", path])?;
         std::thread::sleep(BROKEN);
         bed.tell(&["loss", path, "0"])?;
     }
-    let output = job
-        .wait_with_output()
-        .map_err(|error| format!("cannot wait: {error}"))?;
+    let output = job.wait_with_output().map_err(Error::Wait)?;
     if !output.status.success() {
-        return Err(talk(&output.stderr, output.status));
+        return Err(Error::failed(output.status, &output.stderr));
     }
     if broken.is_none() {
-        return Err("the exchanges ended before a path could be broken".into());
+        return Err(Error::result(
+            "the exchanges ended before a path could be broken",
+        ));
     }
     // The benchmark reports half of an exchange, in microseconds.
     figure_of(&output.stdout, "p100").map(|half_us| half_us * 2.0 / 1000.0)
 }
 
-fn figure_of(stdout: &[u8], key: &str) -> Result<f64, String> {
+fn figure_of(stdout: &[u8], key: &str) -> Result<f64, Error> {
     let text = String::from_utf8_lossy(stdout);
     let rows = text
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let last = rows.into_iter().rfind(|row| row["type"] == "row");
     last.and_then(|row| row[key].as_f64())
-        .ok_or_else(|| "it printed no row".into())
+        .ok_or_else(|| Error::result("it printed no row"))
 }
 
 /// The scripts in a folder of their own, which ends with them.
 struct Scripts(tempfile::TempDir);
 
 impl Scripts {
-    fn new() -> Result<Self, String> {
+    fn new() -> Result<Self, Error> {
         let folder = tempfile::Builder::new()
             .prefix("weft-testbed-")
             .tempdir()
-            .map_err(|error| format!("cannot make a folder for scripts: {error}"))?;
+            .map_err(Error::file("make a folder in", &std::env::temp_dir()))?;
         for (name, text) in SCRIPTS {
             let path = folder.path().join(name);
             fs::write(&path, text)
                 .and_then(|()| {
                     fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
                 })
-                .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+                .map_err(Error::file("write", &path))?;
         }
         Ok(Self(folder))
     }
@@ -190,7 +191,7 @@ struct Bed {
 }
 
 impl Bed {
-    fn new() -> Result<Self, String> {
+    fn new() -> Result<Self, Error> {
         let mut bed = Self {
             scripts: Scripts::new()?,
             name: String::new(),
@@ -202,14 +203,14 @@ impl Bed {
         Ok(bed)
     }
 
-    fn tell(&self, words: &[&str]) -> Result<String, String> {
+    fn tell(&self, words: &[&str]) -> Result<String, Error> {
         let mut all = vec![self.name.as_str()];
         all.extend(words);
         said(&mut self.scripts.command(&all))
     }
 
     /// `weft run` on the first host, for both.
-    fn job(&self, settings: &Settings, weft: &Path, (who, program): (usize, &str)) -> Command {
+    fn job(&self, settings: &Settings, weft: &Path, who: usize, program: &str) -> Command {
         let mut command = self.scripts.command(&[&self.name, "host", "0"]);
         command.arg(weft);
         // The hosts keep their ranks to their own processors; an MPI that bound them would count those of the whole machine.
@@ -226,7 +227,7 @@ impl Bed {
     }
 
     /// Packets that left on each path, both ways together.
-    fn counts(&self) -> Result<Vec<(String, u64)>, String> {
+    fn counts(&self) -> Result<Vec<(String, u64)>, Error> {
         let text = self.tell(&["counts"])?;
         let path = |line: &str| {
             let mut words = line.split(' ');
@@ -265,24 +266,20 @@ impl Drop for Bed {
     }
 }
 
-fn said(command: &mut Command) -> Result<String, String> {
-    let output = command
-        .output()
-        .map_err(|error| format!("cannot start the testbed: {error}"))?;
+fn said(command: &mut Command) -> Result<String, Error> {
+    let output = command.output().map_err(Error::start("the testbed"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
-    Err(format!(
-        "the testbed: {}",
-        talk(&output.stderr, output.status)
-    ))
+    Err(Error::failed(output.status, &output.stderr).about("the testbed"))
 }
 
 fn filled(
     study: &Study,
     fault: Fault,
     found: &[Vec<Vec<f64>>],
-    (rounds, lost): (usize, usize),
+    rounds: usize,
+    lost: usize,
 ) -> Figure {
     let roles = [Role::Ours, Role::Peer];
     let series = found
@@ -357,7 +354,7 @@ mod tests {
             vec![vec![100.0], vec![90.0, 80.0, 85.0], vec![70.0]],
             vec![vec![60.0], vec![], vec![5.0]],
         ];
-        let figure = filled(&STUDIES[6], Fault::Loss, &found, (3, 2));
+        let figure = filled(&STUDIES[6], Fault::Loss, &found, 3, 2);
         assert_eq!(figure.series[0].points[1].y, 85.0);
         assert_eq!(figure.series[1].points.len(), 2);
         assert!(
@@ -370,7 +367,7 @@ mod tests {
     #[test]
     fn last_row_is_read_among_other_lines() {
         let text = "hello\n{\"type\":\"header\"}\n{\"type\":\"row\",\"p100\":4.0}\n";
-        assert_eq!(figure_of(text.as_bytes(), "p100"), Ok(4.0));
+        assert_eq!(figure_of(text.as_bytes(), "p100").expect("there"), 4.0);
         assert!(figure_of(text.as_bytes(), "value").is_err());
     }
 }

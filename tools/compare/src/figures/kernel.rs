@@ -4,11 +4,12 @@
 //! Called by figures; starts runs through compare's run, each of which repeats the kernel in one
 //! job, and leaves the bars to whole.
 
+use super::settings::Settings;
 use super::study::{Study, Variant, Whole};
-use super::{Settings, measured, whole};
-use crate::compare::configuration::{Configuration, Workload};
-use crate::compare::plan::Run;
+use super::{measured, whole};
+use crate::compare::configuration::{Configuration, Run, Workload};
 use crate::compare::run;
+use crate::error::Error;
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::Path;
@@ -33,19 +34,19 @@ pub fn figure(
     study: &Study,
     kernel: &Whole,
     weft: &Path,
-) -> Result<Figure, String> {
+) -> Result<Figure, Error> {
     let (rounds, class) = if settings.quick {
         (QUICK_ROUNDS, "S")
     } else {
         (ROUNDS, kernel.case)
     };
-    let run = |variant| run_of(settings, (kernel.program, class), variant, weft);
+    let run = |variant| run_of(settings, kernel.program, class, variant, weft);
     let runs: Vec<Run> = kernel.variants.iter().map(run).collect();
     let mut columns = vec![Vec::new(); runs.len()];
     for round in 0..rounds {
         for which in measured::order(runs.len(), round) {
-            let outcome = run::run(&runs[which])
-                .map_err(|reason| format!("{}: {reason}", kernel.variants[which].name))?;
+            let outcome =
+                run::run(&runs[which]).map_err(|error| error.about(kernel.variants[which].name))?;
             let rates: Vec<f64> = outcome.rows.iter().map(|row| row.median).collect();
             columns[which].push(Summary::of(&rates).map(|summary| summary.median));
         }
@@ -67,12 +68,7 @@ pub fn figure(
     })
 }
 
-fn run_of(
-    settings: &Settings,
-    (program, class): (&str, &str),
-    variant: &Variant,
-    weft: &Path,
-) -> Run {
+fn run_of(settings: &Settings, program: &str, class: &str, variant: &Variant, weft: &Path) -> Run {
     let seconds = settings.timeout.to_string();
     let mut command: Vec<OsString> = vec![weft.into(), "run".into()];
     let options = ["--mpi", &settings.mpi, "--transport", variant.transport];
@@ -121,7 +117,8 @@ mod tests {
             Settings::try_parse_from(["x", "--out", "/tmp", "--mpi", "mpich"]).expect("good");
         let run = run_of(
             &settings,
-            (kernel.program, "A"),
+            kernel.program,
+            "A",
             &kernel.variants[0],
             Path::new("weft"),
         );

@@ -4,11 +4,11 @@
 //! Called by figures; starts runs through compare's run. Curves are medians over the rounds with
 //! tenth and ninetieth percentile, ratios are paired by round with their interval.
 
-use super::Settings;
+use super::settings::Settings;
 use super::study::{Measured, Study, Variant};
-use crate::compare::configuration::{Configuration, Workload};
-use crate::compare::plan::Run;
+use crate::compare::configuration::{Configuration, Run, Workload};
 use crate::compare::run;
+use crate::error::Error;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -39,7 +39,7 @@ pub fn figure(
     study: &Study,
     measured: &Measured,
     weft: &Path,
-) -> Result<Figure, String> {
+) -> Result<Figure, Error> {
     let rounds = if settings.quick { QUICK_ROUNDS } else { ROUNDS };
     let runs: Vec<Run> = measured
         .variants
@@ -50,7 +50,7 @@ pub fn figure(
     for round in 0..rounds {
         for which in order(runs.len(), round) {
             let outcome = run::run(&runs[which])
-                .map_err(|reason| format!("{}: {reason}", measured.variants[which].name))?;
+                .map_err(|error| error.about(measured.variants[which].name))?;
             for row in outcome.rows {
                 let column = columns[which]
                     .entry(row.size_bytes)

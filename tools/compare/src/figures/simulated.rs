@@ -4,6 +4,7 @@
 //! Called by figures; starts `weft sim --json` and draws when the last message was there, as bars.
 
 use super::study::{Simulated, Study};
+use crate::error::Error;
 use serde::Deserialize;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -36,7 +37,7 @@ pub fn figure(
     simulated: &Simulated,
     quick: bool,
     weft: &Path,
-) -> Result<Figure, String> {
+) -> Result<Figure, Error> {
     let mut words = vec!["sim"];
     words.extend(simulated.0);
     words.push("--json");
@@ -47,13 +48,12 @@ pub fn figure(
         .args(&words)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("cannot start {}: {error}", weft.display()))?;
+        .map_err(Error::start(weft.display().to_string()))?;
     if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        return Err(format!("weft sim: {}; it said: {said}", output.status));
+        return Err(Error::failed(output.status, &output.stderr).about("weft sim"));
     }
-    let report: Report = serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("weft sim printed something else: {error}"))?;
+    let report: Report =
+        serde_json::from_slice(&output.stdout).map_err(Error::printed("weft sim"))?;
     Ok(Figure {
         commands: vec![format!("weft {}", words.join(" "))],
         ..filled(study, &report)

@@ -3,8 +3,9 @@
 //!
 //! Called by figures; starts `weft bench app --json`, which prepares the input once, runs the turns and sees that the results agree.
 
+use super::settings::Settings;
 use super::study::{Study, Variant, Whole};
-use super::{Settings, talk};
+use crate::error::Error;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -26,15 +27,15 @@ pub fn figure(
     study: &Study,
     whole: &Whole,
     weft: &Path,
-) -> Result<Figure, String> {
+) -> Result<Figure, Error> {
     let words = words(settings, whole);
     let output = Command::new(weft)
         .args(&words)
         .stdin(Stdio::null())
         .output()
-        .map_err(|error| format!("cannot start {}: {error}", weft.display()))?;
+        .map_err(Error::start(weft.display().to_string()))?;
     if !output.status.success() {
-        return Err(talk(&output.stderr, output.status));
+        return Err(Error::failed(output.status, &output.stderr));
     }
     let rows = parse(&String::from_utf8_lossy(&output.stdout))?;
     let figure = filled(study, whole, &rows)?;
@@ -79,13 +80,14 @@ fn quoted(word: &str) -> String {
     }
 }
 
-fn parse(text: &str) -> Result<Vec<Value>, String> {
+fn parse(text: &str) -> Result<Vec<Value>, Error> {
     let rows: Result<Vec<Value>, _> = text.lines().map(serde_json::from_str).collect();
-    rows.map_err(|error| format!("weft bench app printed something else: {error}"))
+    rows.map_err(Error::printed("weft bench app"))
 }
 
-pub(super) fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Figure, String> {
-    let header = rows.first().ok_or("weft bench app printed nothing")?;
+pub(super) fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Figure, Error> {
+    let header = rows.first();
+    let header = header.ok_or_else(|| Error::result("weft bench app printed nothing"))?;
     let column = |name: &str| -> Vec<Option<f64>> {
         let row = rows
             .iter()
@@ -99,7 +101,8 @@ pub(super) fn filled(study: &Study, whole: &Whole, rows: &[Value]) -> Result<Fig
     for (at, variant) in whole.variants.iter().enumerate() {
         let values: Vec<f64> = column(variant.name).into_iter().flatten().collect();
         let summary = Summary::of(&values)
-            .ok_or_else(|| format!("{}: no {} was reported", variant.name, whole.unit))?;
+            .ok_or_else(|| Error::Result(format!("no {} was reported", whole.unit)))
+            .map_err(|error| error.about(variant.name))?;
         series.push(Series {
             name: variant.name.into(),
             role: if at == 0 { Role::Ours } else { Role::Peer },
@@ -184,6 +187,6 @@ mod tests {
         let lost = text.lines().take(2).collect::<Vec<_>>().join("\n");
         let reason =
             filled(study, whole, &parse(&lost).expect("JSON")).expect_err("one is missing");
-        assert!(reason.contains("network path"), "{reason}");
+        assert!(reason.to_string().contains("network path"), "{reason}");
     }
 }

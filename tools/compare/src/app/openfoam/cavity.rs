@@ -5,6 +5,7 @@
 
 use super::super::program::{Outcome, Program, Size};
 use super::{dictionary, solve, tool};
+use crate::error::Error;
 use std::path::Path;
 
 /// The lid-driven cavity.
@@ -44,7 +45,7 @@ impl Program for Cavity {
         format!("lid-driven cavity of {cells} x {cells} cells, {steps} time steps")
     }
 
-    fn prepare(&self, folder: &Path, size: Size) -> Result<(), String> {
+    fn prepare(&self, folder: &Path, size: Size) -> Result<(), Error> {
         let (cells, steps) = extent(size);
         // The Courant number stays at 0.5 whatever the cells.
         let step_seconds = 0.05 / cells as f64;
@@ -86,11 +87,11 @@ impl Program for Cavity {
         tool(folder, "blockMesh")
     }
 
-    fn command(&self, folder: &Path, ranks: u16, _: Size) -> Result<Vec<String>, String> {
+    fn command(&self, folder: &Path, ranks: u16, _: Size) -> Result<Vec<String>, Error> {
         solve(folder, ranks, "icoFoam")
     }
 
-    fn read(&self, folder: &Path) -> Result<Outcome, String> {
+    fn read(&self, folder: &Path) -> Result<Outcome, Error> {
         super::read(folder)
     }
 

@@ -5,8 +5,10 @@
 //! of iterations and what is written are changed. The surface of the motorcycle is not in the example that uses it; that of the example on
 //! finding leaks is taken. Source: the OpenFOAM user guide, "snappyHexMesh", "foamDictionary", "Numerical schemes".
 
-use super::super::program::{Outcome, Program, Size, copy, helper};
+use super::super::folder::{copy, helper};
+use super::super::program::{Outcome, Program, Size};
 use super::{dictionary, solve, tool};
+use crate::error::Error;
 use std::path::{Path, PathBuf};
 
 /// Where Debian puts them.
@@ -62,17 +64,17 @@ impl Program for PitzDaily {
         format!("pitzDaily, {} iterations", step_iterations(size))
     }
 
-    fn prepare(&self, folder: &Path, size: Size) -> Result<(), String> {
+    fn prepare(&self, folder: &Path, size: Size) -> Result<(), Error> {
         copied("incompressible/simpleFoam/pitzDaily", folder)?;
         control(folder, step_iterations(size))?;
         tool(folder, "blockMesh")
     }
 
-    fn command(&self, folder: &Path, ranks: u16, _: Size) -> Result<Vec<String>, String> {
+    fn command(&self, folder: &Path, ranks: u16, _: Size) -> Result<Vec<String>, Error> {
         solve(folder, ranks, "simpleFoam")
     }
 
-    fn read(&self, folder: &Path) -> Result<Outcome, String> {
+    fn read(&self, folder: &Path) -> Result<Outcome, Error> {
         super::read(folder)
     }
 
@@ -111,13 +113,13 @@ impl Program for MotorBike {
         )
     }
 
-    fn prepare(&self, folder: &Path, size: Size) -> Result<(), String> {
+    fn prepare(&self, folder: &Path, size: Size) -> Result<(), Error> {
         let (level, iterations) = bike_extent(size);
         copied("incompressible/simpleFoam/motorBike", folder)?;
         copy(&folder.join("0.orig"), &folder.join("0"))?;
         let surface = folder.join("constant/triSurface/motorBike.obj.gz");
         std::fs::copy(examples()?.join(SURFACE), &surface)
-            .map_err(|error| format!("cannot copy {SURFACE}: {error}"))?;
+            .map_err(Error::file("copy", Path::new(SURFACE)))?;
         control(folder, iterations)?;
         for (entry, value) in [
             ("addLayers", "false".to_owned()),
@@ -149,11 +151,11 @@ impl Program for MotorBike {
         Ok(())
     }
 
-    fn command(&self, folder: &Path, ranks: u16, _: Size) -> Result<Vec<String>, String> {
+    fn command(&self, folder: &Path, ranks: u16, _: Size) -> Result<Vec<String>, Error> {
         solve(folder, ranks, "simpleFoam")
     }
 
-    fn read(&self, folder: &Path) -> Result<Outcome, String> {
+    fn read(&self, folder: &Path) -> Result<Outcome, Error> {
         super::read(folder)
     }
 
@@ -163,21 +165,22 @@ impl Program for MotorBike {
 }
 
 /// Where the examples are.
-fn examples() -> Result<PathBuf, String> {
+fn examples() -> Result<PathBuf, Error> {
     let place = PathBuf::from(PLACE);
     if place.is_dir() {
         return Ok(place);
     }
-    Err(format!(
-        "{PLACE} is not there. On Debian and Ubuntu: apt install openfoam-examples; --case cavity does without"
-    ))
+    Err(Error::Missing(format!(
+        "{PLACE} is not there. On Debian and Ubuntu: apt install openfoam-examples; --case cavity \
+         does without"
+    )))
 }
 
 /// A case's own copy, with what Debian's packages compress unpacked.
-fn copied(case: &str, folder: &Path) -> Result<(), String> {
+fn copied(case: &str, folder: &Path) -> Result<(), Error> {
     copy(&examples()?.join(case), folder)?;
-    let listing = std::fs::read_dir(folder.join("system"))
-        .map_err(|error| format!("{case} has no folder system: {error}"))?;
+    let system = folder.join("system");
+    let listing = std::fs::read_dir(&system).map_err(Error::file("read", &system))?;
     for entry in listing.flatten() {
         let path = entry.path();
         if path.extension().is_some_and(|end| end == "gz") {
@@ -188,7 +191,7 @@ fn copied(case: &str, folder: &Path) -> Result<(), String> {
 }
 
 /// Iterations, and nothing written on the way: what a run writes would be timed, and is not the solver's.
-fn control(folder: &Path, iterations: usize) -> Result<(), String> {
+fn control(folder: &Path, iterations: usize) -> Result<(), Error> {
     let body = format!(
         "application simpleFoam;\nstartFrom startTime;\nstartTime 0;\nstopAt endTime;\nendTime {iterations};\ndeltaT 1;\n\
          writeControl timeStep;\nwriteInterval 1000000;\nrunTimeModifiable false;\n"
@@ -197,7 +200,7 @@ fn control(folder: &Path, iterations: usize) -> Result<(), String> {
 }
 
 /// Changes an entry of a dictionary.
-fn set(folder: &Path, file: &str, entry: &str, value: &str) -> Result<(), String> {
+fn set(folder: &Path, file: &str, entry: &str, value: &str) -> Result<(), Error> {
     let mut words = super::words("foamDictionary");
     words.extend([file, "-entry", entry, "-set", value].map(str::to_owned));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();

@@ -9,7 +9,7 @@ use crate::compare::configuration::{self, Configuration, Workload};
 use crate::compare::reach::{Check, Verdict};
 use crate::compare::record::unit;
 use weft_chart::axis::figure;
-use weft_chart::table::{Cell, Table};
+use weft_chart::table::{Cell, Table, Tone};
 use weft_statistics::interval::{Interval, percent};
 
 /// A message size with its unit: 8 B, 64 KiB, 4 MiB.
@@ -143,7 +143,7 @@ pub fn goals(checks: &[Check]) -> Table {
                 None => Cell::number("all", f64::MAX),
             };
             let (ratio, means) = (check.ratio, check.ratio_of_means);
-            let stands = |verdict: Verdict| Cell::text(verdict.words()).toned(super::tone(verdict));
+            let stands = |verdict: Verdict| Cell::text(verdict.words()).toned(tone(verdict));
             vec![
                 Cell::text(&check.group),
                 size,
@@ -166,6 +166,14 @@ pub fn goals(checks: &[Check]) -> Table {
         caption: "Goals and how they stand".into(),
         columns: columns.map(str::to_owned).to_vec(),
         rows,
+    }
+}
+
+pub fn tone(verdict: Verdict) -> Tone {
+    match verdict {
+        Verdict::Met => Tone::Good,
+        Verdict::LikelyMet | Verdict::LikelyMissed => Tone::Unsure,
+        Verdict::Missed => Tone::Bad,
     }
 }
 

@@ -4,7 +4,7 @@
 use super::*;
 use crate::compare::record::tests::filled;
 
-fn rules(text: &str) -> Result<Thresholds, String> {
+fn rules(text: &str) -> Result<Thresholds, Error> {
     let folder = tempfile::tempdir().expect("temporary folder");
     let path = folder.path().join("limits.json");
     std::fs::write(&path, text).expect("written");
@@ -79,7 +79,7 @@ fn earlier_comparison_is_a_yardstick() {
     let record = filled();
     let thresholds = rules(&format!("{{\"thresholds\":[{rule}]}}")).expect("good rule");
     let reason = check(&thresholds, &Analysis::of(&record), None).expect_err("no yardstick");
-    assert!(reason.contains("--previous"), "{reason}");
+    assert!(reason.to_string().contains("--previous"), "{reason}");
 }
 
 #[test]
@@ -115,7 +115,7 @@ fn unclear_files_are_refused() {
     ] {
         let reason = rules(text).expect_err(text);
         assert!(
-            reason.contains("limits.json") && reason.contains(words),
+            reason.to_string().contains("limits.json") && reason.to_string().contains(words),
             "{reason}"
         );
     }
