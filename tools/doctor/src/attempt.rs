@@ -16,6 +16,31 @@ use crate::check::Check;
 /// How many bytes are fetched. Chosen: enough not to be right by chance.
 pub const PROBE_BYTES: usize = 32;
 
+/// Why the other process could not do its part.
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    /// It was not told where to look.
+    #[error("`{0}` is not of the form PID:ADDRESS")]
+    Target(String),
+    /// Another process cannot map memory that lies in no file.
+    #[error("the shared memory of process {0} is in no file that another process can open")]
+    NoFile(u32),
+    /// What the process has mapped cannot be read.
+    #[error("/proc/{pid}/maps cannot be read by another process: {source}")]
+    Maps {
+        /// The process.
+        pid: u32,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The kernel does not copy from the process.
+    #[error("process_vm_readv: {}", .0.desc())]
+    Read(nix::errno::Errno),
+    /// The bytes cannot be handed over, or the two cannot meet.
+    #[error(transparent)]
+    System(#[from] io::Error),
+}
+
 /// A check for which nobody else can be started, as this executable cannot be found.
 #[must_use]
 pub fn alone(name: &str, why: &str) -> Check {
@@ -67,10 +92,10 @@ pub fn fetch(
 ///
 /// # Errors
 /// That it is not of this form.
-pub fn target(text: &str) -> Result<(i32, usize), String> {
+pub fn target(text: &str) -> Result<(i32, usize), FetchError> {
     let parsed = text.split_once(':').and_then(|(pid, address)| {
         let pid = pid.parse::<i32>().ok().filter(|pid| *pid >= 0)?;
         Some((pid, address.parse().ok()?))
     });
-    parsed.ok_or_else(|| format!("`{text}` is not of the form PID:ADDRESS"))
+    parsed.ok_or_else(|| FetchError::Target(text.to_owned()))
 }

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use weft_memory::{BytesViewMut, ForeignMemory, Mapping};
 
-use crate::attempt::{self, PROBE_BYTES};
+use crate::attempt::{self, FetchError, PROBE_BYTES};
 use crate::check::{Check, Status};
 
 const NAME: &str = "direct access";
@@ -81,25 +81,20 @@ fn attempt(executable: &Path) -> io::Result<()> {
 /// (`PID:ADDRESS`) and writes what is there to standard output.
 ///
 /// # Errors
-/// When the target is malformed or the memory cannot be mapped; the text says which.
-pub fn map_memory(target: &str) -> Result<(), String> {
+/// When the target is malformed or the memory cannot be mapped.
+pub fn map_memory(target: &str) -> Result<(), FetchError> {
     let (pid, address) = attempt::target(target)?;
     let pid = pid.unsigned_abs();
-    let memory = ForeignMemory::map(pid, address as u64, PROBE_BYTES as u64).map_err(|why| {
-        match why.kind() {
-            io::ErrorKind::NotFound => format!(
-                "the shared memory of process {pid} is in no file that another process can open"
-            ),
-            _ => format!("/proc/{pid}/maps cannot be read by another process: {why}"),
-        }
+    let memory = ForeignMemory::map(pid, address as u64, PROBE_BYTES as u64);
+    let memory = memory.map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => FetchError::NoFile(pid),
+        _ => FetchError::Maps { pid, source },
     })?;
     let mut bytes = [0; PROBE_BYTES];
     memory.with(0, PROBE_BYTES, |there| {
         there.drain(0, &mut BytesViewMut::from_slice(&mut bytes))
     });
-    io::stdout()
-        .write_all(&bytes)
-        .map_err(|error| error.to_string())
+    Ok(io::stdout().write_all(&bytes)?)
 }
 
 #[cfg(test)]
@@ -119,7 +114,7 @@ mod tests {
     #[test]
     fn a_target_that_is_none_is_named() {
         for target in ["", "7", "7:x", "x:7", "-7:7"] {
-            let why = map_memory(target).unwrap_err();
+            let why = map_memory(target).unwrap_err().to_string();
             assert!(why.contains("PID:ADDRESS"), "{why}");
         }
     }
@@ -128,7 +123,7 @@ mod tests {
     fn memory_in_no_shared_file_is_said_to_be_so() {
         let word = 7_u64;
         let target = format!("{}:{}", std::process::id(), &raw const word as usize);
-        let why = map_memory(&target).unwrap_err();
+        let why = map_memory(&target).unwrap_err().to_string();
         assert!(why.contains("no file"), "{why}");
     }
 }

@@ -59,6 +59,7 @@ use clap::Parser;
 use serde::Serialize;
 
 use arguments::{DoctorArguments, InfoArguments};
+use attempt::FetchError;
 use check::Check;
 use examination::Examination;
 use launcher::Trial;
@@ -96,7 +97,7 @@ pub fn doctor(arguments: Vec<OsString>) -> u8 {
 }
 
 /// Where this is the other process of a check: what came of its part.
-fn other_side(arguments: &DoctorArguments) -> Option<Result<(), String>> {
+fn other_side(arguments: &DoctorArguments) -> Option<Result<(), FetchError>> {
     let DoctorArguments {
         read_memory,
         map_memory,
@@ -106,7 +107,7 @@ fn other_side(arguments: &DoctorArguments) -> Option<Result<(), String>> {
     match (read_memory, map_memory, visit) {
         (Some(target), ..) => Some(single_copy::read_memory(target)),
         (_, Some(target), _) => Some(direct::map_memory(target)),
-        (.., Some(name)) => Some(meeting::visit(name).map_err(|error| error.to_string())),
+        (.., Some(name)) => Some(meeting::visit(name).map_err(FetchError::from)),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use nix::sys::uio::{RemoteIoVec, process_vm_readv};
 use nix::unistd::Pid;
 
-use crate::attempt::{self, PROBE_BYTES};
+use crate::attempt::{self, FetchError, PROBE_BYTES};
 use crate::check::{Check, Status};
 use crate::tree::Tree;
 
@@ -128,8 +128,8 @@ fn attempt(executable: &Path) -> io::Result<()> {
 /// and writes the bytes to standard output.
 ///
 /// # Errors
-/// When the target is malformed or the kernel refuses; the text says which.
-pub fn read_memory(target: &str) -> Result<(), String> {
+/// When the target is malformed or the kernel refuses.
+pub fn read_memory(target: &str) -> Result<(), FetchError> {
     let (pid, address) = attempt::target(target)?;
     let mut bytes = [0_u8; PROBE_BYTES];
     let remote = [RemoteIoVec {
@@ -141,10 +141,8 @@ pub fn read_memory(target: &str) -> Result<(), String> {
         &mut [IoSliceMut::new(&mut bytes)],
         &remote,
     )
-    .map_err(|error| format!("process_vm_readv: {}", error.desc()))?;
-    std::io::stdout()
-        .write_all(&bytes[..count])
-        .map_err(|error| error.to_string())
+    .map_err(FetchError::Read)?;
+    Ok(io::stdout().write_all(&bytes[..count])?)
 }
 
 #[cfg(test)]
@@ -226,7 +224,10 @@ mod tests {
     fn a_malformed_target_is_refused() {
         for bad in ["", "1", "1:", "x:1", "1:x", "99999999999:1"] {
             assert!(
-                read_memory(bad).unwrap_err().contains("PID:ADDRESS"),
+                read_memory(bad)
+                    .unwrap_err()
+                    .to_string()
+                    .contains("PID:ADDRESS"),
                 "{bad}"
             );
         }

@@ -56,7 +56,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 
 /// All tests of the command line or of its script, one after the other.
 fn run_all(session: &Session, tests: &[Test], command: &[String]) -> Result<u8, Failed> {
-    let world = session.world()?;
+    let world = Communicator::world(session)?;
     let mut report = Report::begin(&world, tests, command)?;
     let mut wrong_words = 0;
     for (number, test) in tests.iter().enumerate() {

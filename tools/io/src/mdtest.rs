@@ -42,7 +42,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
 
 /// The test with each number of tasks that -f, -l and -s ask for.
 fn run_all(session: &Session, test: &Test, words: &[String]) -> Result<u8, Failed> {
-    let world = session.world()?;
+    let world = Communicator::world(session)?;
     let (first, last, step) = match test.run.tasks {
         (_, 0, _) => (world.size(), world.size(), 1),
         given => given,

@@ -42,6 +42,17 @@ pub struct Installation {
     pub origin: String,
 }
 
+/// An MPI that can use no libfabric provider.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{mpi} was built with the network module {netmods} alone, without ofi (libfabric), so it \
+     cannot use Weft or any libfabric provider; the MPICH wheel can: pip install mpich"
+)]
+pub struct NoLibfabric {
+    mpi: String,
+    netmods: String,
+}
+
 impl Installation {
     /// Family, version and launcher in one line.
     #[must_use]
@@ -54,22 +65,19 @@ impl Installation {
         )
     }
 
-    /// Whether it can be told to use a libfabric provider at all; else the reason.
+    /// Whether it can be told to use a libfabric provider at all.
     ///
     /// # Errors
-    /// The reason in words.
-    pub fn can_use_libfabric(&self) -> Result<(), String> {
+    /// It was built without libfabric.
+    pub fn can_use_libfabric(&self) -> Result<(), NoLibfabric> {
         if self.family == Family::Mpich
             && !self.netmods.is_empty()
             && !self.netmods.iter().any(|name| name == "ofi")
         {
-            return Err(format!(
-                "{} was built with the network module {} alone, without ofi (libfabric), so it \
-                 cannot use Weft or any libfabric provider; \
-                 the MPICH wheel can: pip install mpich",
-                self.describe(),
-                self.netmods.join(", ")
-            ));
+            return Err(NoLibfabric {
+                mpi: self.describe(),
+                netmods: self.netmods.join(", "),
+            });
         }
         Ok(())
     }
@@ -375,7 +383,13 @@ mod tests {
             netmods: vec!["ucx".into()],
             origin: String::new(),
         };
-        assert!(mpich.can_use_libfabric().unwrap_err().contains("ucx alone"));
+        assert!(
+            mpich
+                .can_use_libfabric()
+                .unwrap_err()
+                .to_string()
+                .contains("ucx alone")
+        );
         mpich.netmods.push("ofi".into());
         assert!(mpich.can_use_libfabric().is_ok());
     }

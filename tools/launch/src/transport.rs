@@ -28,7 +28,8 @@ pub fn settings(
     shape: &Shape,
 ) -> Result<Settings, Fault> {
     if transport.provider().is_some() {
-        mpi.can_use_libfabric().map_err(Fault::Mismatch)?;
+        mpi.can_use_libfabric()
+            .map_err(|why| Fault::Mismatch(why.to_string()))?;
     }
     Ok(match mpi.family {
         Family::OpenMpi => openmpi::settings(mpi, transport, shape),

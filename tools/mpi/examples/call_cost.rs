@@ -7,14 +7,14 @@
 //! median over blocks in nanoseconds per pair of calls.
 
 use std::time::Instant;
-use weft_mpi::{Datatype, Result, Session};
+use weft_mpi::{Communicator, Datatype, Result, Session};
 
 const BLOCKS: usize = 201;
 const PAIRS: usize = 20_000;
 
 fn main() -> Result<()> {
     let session = Session::init()?;
-    let world = session.world()?;
+    let world = Communicator::world(&session)?;
     let nobody = session.library().abi().null_process();
     let (given, mut taken) = ([1u8; 8], [0u8; 8]);
     let mut blocks: Vec<f64> = Vec::with_capacity(BLOCKS);

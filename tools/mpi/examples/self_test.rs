@@ -15,7 +15,7 @@ fn main() -> Result<()> {
     let (session, level) = Session::init_thread(ThreadLevel::Funneled)?;
     assert!(level >= ThreadLevel::Single);
     {
-        let world = session.world()?;
+        let world = Communicator::world(&session)?;
         assert!(world.size() >= 2, "needs 2 ranks or more");
         ring(&world)?;
         wildcard_tells_the_source(&world)?;
@@ -90,19 +90,20 @@ fn in_flight(world: &Communicator<'_>) -> Result<()> {
     let (mut given, taken) = (Buffer::new(LENGTH), Buffer::new(COUNT * LENGTH));
     given.bytes().fill(world.rank() as u8 + 1);
     let mut requests = Requests::new(2 * COUNT);
-    world.scope(&mut requests, |scope| {
+    requests.scope(world, |scope| {
         for index in 0..COUNT {
             scope.irecv(
-                (&taken, index * LENGTH..(index + 1) * LENGTH),
+                &taken,
+                index * LENGTH..(index + 1) * LENGTH,
                 Datatype::Char,
                 other as i32,
                 9,
             )?;
         }
         for _ in 0..COUNT {
-            scope.isend((&given, 0..LENGTH), Datatype::Char, other as i32, 9)?;
+            scope.isend(&given, 0..LENGTH, Datatype::Char, other as i32, 9)?;
         }
-        let refused: Result<()> = scope.isend((&given, 0..1), Datatype::Char, other as i32, 9);
+        let refused: Result<()> = scope.isend(&given, 0..1, Datatype::Char, other as i32, 9);
         assert!(refused.is_err(), "one message more than there is room for");
         while !scope.test_all()? {}
         Ok(())
@@ -270,7 +271,7 @@ fn window(world: &Communicator<'_>) -> Result<()> {
             rank: ((rank + 1) % size) as i32,
             place: 8,
         };
-        window.write_own(0, &[0; 16]);
+        window.own().write(0, &[0; 16]);
         window.outgoing()[..8].copy_from_slice(&(rank as i64).to_ne_bytes());
         window.fence()?;
         window.put(0..8, Datatype::Long, there)?;
@@ -282,7 +283,7 @@ fn window(world: &Communicator<'_>) -> Result<()> {
         );
         window.fence()?;
         let mut own = [0; 8];
-        window.read_own(8, &mut own);
+        window.own().read(8, &mut own);
         assert_eq!(i64::from_ne_bytes(own) as usize, (rank + size - 1) % size);
         window.get(0..8, Datatype::Long, there)?;
         window.fence()?;

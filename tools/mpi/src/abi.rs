@@ -215,15 +215,20 @@ impl Abi {
     }
 }
 
+/// A library with another binary interface; the first line of its version.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its binary interface is neither Open MPI's nor MPICH's (it calls itself \"{0}\")")]
+pub(crate) struct UnknownAbi(String);
+
 /// Which interface a library has, from whether it exports `ompi_mpi_comm_world` and from what
 /// `MPI_Get_library_version` says.
 ///
 /// # Errors
-/// A sentence that says why neither interface fits.
+/// Neither interface fits.
 pub(crate) fn recognise(
     exports_open_mpi_objects: bool,
     version: &str,
-) -> std::result::Result<Abi, String> {
+) -> std::result::Result<Abi, UnknownAbi> {
     const MPICH_FAMILY: [&str; 5] = [
         "MPICH",
         "Intel(R) MPI",
@@ -238,9 +243,7 @@ pub(crate) fn recognise(
         return Ok(Abi::Mpich);
     }
     let first_line = version.lines().next().unwrap_or("");
-    Err(format!(
-        "its binary interface is neither Open MPI's nor MPICH's (it calls itself \"{first_line}\")"
-    ))
+    Err(UnknownAbi(first_line.to_owned()))
 }
 
 #[cfg(test)]
@@ -265,7 +268,9 @@ mod tests {
 
     #[test]
     fn strange_library_is_refused_with_its_own_words() {
-        let reason = recognise(false, "Fancy MPI 1\nmore").unwrap_err();
+        let reason = recognise(false, "Fancy MPI 1\nmore")
+            .unwrap_err()
+            .to_string();
         assert!(reason.contains("\"Fancy MPI 1\""), "{reason}");
     }
 

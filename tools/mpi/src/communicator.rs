@@ -33,6 +33,14 @@ pub struct Status {
 }
 
 impl<'session> Communicator<'session> {
+    /// The communicator of all ranks. Setup.
+    ///
+    /// # Errors
+    /// `Call` when MPI refuses.
+    pub fn world(session: &'session Session) -> Result<Self> {
+        Self::of_handle(session, session.world, false)
+    }
+
     pub(crate) fn of_handle(
         session: &'session Session,
         handle: Handle,
@@ -107,7 +115,7 @@ impl<'session> Communicator<'session> {
     pub fn recv(&self, room: &mut [u8], kind: Datatype, source: i32, tag: i32) -> Result<()> {
         let ignore = self.session.abi.status_ignore() as Target;
         // SAFETY: MPI_STATUS_IGNORE is always allowed.
-        unsafe { self.recv_into(room, kind, (source, tag), ignore) }
+        unsafe { self.recv_into(room, kind, source, tag, ignore) }
     }
 
     /// `MPI_Recv` that also tells who sent what.
@@ -123,7 +131,7 @@ impl<'session> Communicator<'session> {
     ) -> Result<Status> {
         let mut status = RawStatus::default();
         // SAFETY: the status is writable and has room for either interface's layout.
-        unsafe { self.recv_into(room, kind, (source, tag), (&raw mut status).cast()) }?;
+        unsafe { self.recv_into(room, kind, source, tag, (&raw mut status).cast()) }?;
         let mut count: c_int = 0;
         // SAFETY: the status was filled in by a successful receive.
         let code = unsafe {
@@ -149,7 +157,8 @@ impl<'session> Communicator<'session> {
         &self,
         room: &mut [u8],
         kind: Datatype,
-        from: (i32, i32),
+        source: i32,
+        tag: i32,
         status: Target,
     ) -> Result<()> {
         let count = element_count(room.len(), kind)?;
@@ -161,8 +170,8 @@ impl<'session> Communicator<'session> {
                 room.as_mut_ptr().cast(),
                 count,
                 self.type_handle(kind),
-                from.0,
-                from.1,
+                source,
+                tag,
                 self.handle,
                 status,
             )

@@ -68,7 +68,7 @@ impl Library {
         library.abi =
             abi::recognise(objects, &library.version).map_err(|reason| Problem::Unusable {
                 path: library.path.display().to_string(),
-                reason,
+                reason: reason.to_string(),
             })?;
         Ok(library)
     }

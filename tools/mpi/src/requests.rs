@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Messages in flight: started inside a scope that does not end before all of them have.
 //!
-//! Called by programs through [`Communicator::scope`]; calls isend, irecv, waitall and testall. The
+//! Called by programs through [`Requests::scope`]; calls isend, irecv, waitall and testall. The
 //! scope borrows every buffer it uses until it ends, and it always ends with a wait, so MPI never
 //! touches memory that Rust has given away. Nothing is allocated inside: [`Requests`] is made once.
 
@@ -36,6 +36,33 @@ impl Requests {
             limit,
         }
     }
+
+    /// Runs `body`, which starts messages, and waits for all of them before it returns, also when
+    /// `body` fails. Fast path.
+    ///
+    /// # Errors
+    /// What `body` returns, or `Call` when waiting fails.
+    ///
+    /// # Panics
+    /// A panic of `body` ends the process: its messages could neither be waited for nor taken back.
+    #[inline]
+    pub fn scope<'env>(
+        &mut self,
+        communicator: &Communicator<'_>,
+        body: impl FnOnce(&mut Scope<'_, 'env>) -> Result<()>,
+    ) -> Result<()> {
+        let guard = EndOfProcess;
+        let mut scope = Scope {
+            communicator,
+            requests: self,
+            started: 0,
+            _borrows: PhantomData,
+        };
+        let result = body(&mut scope);
+        let waited = scope.wait_all();
+        std::mem::forget(guard);
+        result.and(waited)
+    }
 }
 
 /// Messages started and not yet waited for.
@@ -47,35 +74,6 @@ pub struct Scope<'scope, 'env> {
     _borrows: PhantomData<&'env mut &'env Buffer>,
 }
 
-impl Communicator<'_> {
-    /// Runs `body`, which starts messages, and waits for all of them before it returns, also when
-    /// `body` fails. Fast path.
-    ///
-    /// # Errors
-    /// What `body` returns, or `Call` when waiting fails.
-    ///
-    /// # Panics
-    /// A panic of `body` ends the process: its messages could neither be waited for nor taken back.
-    #[inline]
-    pub fn scope<'env>(
-        &self,
-        requests: &mut Requests,
-        body: impl FnOnce(&mut Scope<'_, 'env>) -> Result<()>,
-    ) -> Result<()> {
-        let guard = EndOfProcess;
-        let mut scope = Scope {
-            communicator: self,
-            requests,
-            started: 0,
-            _borrows: PhantomData,
-        };
-        let result = body(&mut scope);
-        let waited = scope.wait_all();
-        std::mem::forget(guard);
-        result.and(waited)
-    }
-}
-
 impl<'env> Scope<'_, 'env> {
     /// `MPI_Isend` of a range of `buffer`.
     ///
@@ -84,12 +82,13 @@ impl<'env> Scope<'_, 'env> {
     #[inline]
     pub fn isend(
         &mut self,
-        part: (&'env Buffer, Range<usize>),
+        buffer: &'env Buffer,
+        range: Range<usize>,
         kind: Datatype,
         target: i32,
         tag: i32,
     ) -> Result<()> {
-        let (start, count) = checked(&part, kind)?;
+        let (start, count) = checked(buffer, &range, kind)?;
         let slot = self.slot()?;
         let (communicator, isend) = (
             self.communicator,
@@ -120,12 +119,13 @@ impl<'env> Scope<'_, 'env> {
     #[inline]
     pub fn irecv(
         &mut self,
-        part: (&'env Buffer, Range<usize>),
+        buffer: &'env Buffer,
+        range: Range<usize>,
         kind: Datatype,
         source: i32,
         tag: i32,
     ) -> Result<()> {
-        let (start, count) = checked(&part, kind)?;
+        let (start, count) = checked(buffer, &range, kind)?;
         let slot = self.slot()?;
         let (communicator, irecv) = (
             self.communicator,
@@ -231,7 +231,7 @@ fn too_many(limit: usize) -> Error {
 }
 
 #[inline]
-fn checked((buffer, range): &(&Buffer, Range<usize>), kind: Datatype) -> Result<(*mut u8, c_int)> {
+fn checked(buffer: &Buffer, range: &Range<usize>, kind: Datatype) -> Result<(*mut u8, c_int)> {
     if range.start > range.end || range.end > buffer.len() {
         return Err(outside(range, buffer.len()));
     }
@@ -256,8 +256,8 @@ mod tests {
     #[test]
     fn range_outside_the_buffer_is_refused() {
         let buffer = Buffer::new(16);
-        assert!(checked(&(&buffer, 0..16), Datatype::Int).is_ok());
-        let text = checked(&(&buffer, 8..17), Datatype::Char)
+        assert!(checked(&buffer, &(0..16), Datatype::Int).is_ok());
+        let text = checked(&buffer, &(8..17), Datatype::Char)
             .unwrap_err()
             .to_string();
         assert!(
@@ -265,7 +265,7 @@ mod tests {
             "{text}"
         );
         #[expect(clippy::reversed_empty_ranges, reason = "the case under test")]
-        let reversed = checked(&(&buffer, 9..8), Datatype::Char);
+        let reversed = checked(&buffer, &(9..8), Datatype::Char);
         assert!(reversed.is_err());
     }
 }

@@ -6,7 +6,6 @@
 //! function table.
 
 use crate::abi::{self, Abi, Datatype, Operation};
-use crate::communicator::Communicator;
 use crate::error::{Error, Problem, Result};
 use crate::library::{Library, read_string};
 use crate::locate::{self, Surroundings};
@@ -37,7 +36,7 @@ pub struct Session {
     pub(crate) operations: [Handle; Operation::ALL.len()],
     pub(crate) abi: Abi,
     pub(crate) no_info: Handle,
-    world: Handle,
+    pub(crate) world: Handle,
     library: Library,
     granted: ThreadLevel,
     init_duration: Duration,
@@ -153,14 +152,6 @@ impl Session {
     /// How many threads MPI allows to call it.
     pub fn granted(&self) -> ThreadLevel {
         self.granted
-    }
-
-    /// The communicator of all ranks. Setup.
-    ///
-    /// # Errors
-    /// `Call` when MPI refuses.
-    pub fn world(&self) -> Result<Communicator<'_>> {
-        Communicator::of_handle(self, self.world, false)
     }
 
     /// `MPI_Finalize`. Blocks until all ranks are done with each other.

@@ -12,17 +12,17 @@ use std::ops::Deref;
 pub struct Shared<'a>(&'a Communicator<'a>);
 
 // SAFETY: MPI_THREAD_MULTIPLE allows any thread to call MPI at any time (checked in
-// `Communicator::shared`); the communicator and its session are only read after they were made, and
+// `Shared::of`); the communicator and its session are only read after they were made, and
 // the borrow keeps both alive.
 unsafe impl Send for Shared<'_> {}
 // SAFETY: the communicator and its session are only read, and MPI may be called by any thread.
 unsafe impl Sync for Shared<'_> {}
 
-impl<'a> Communicator<'a> {
-    /// This communicator for use by several threads; `None` when MPI allows less than
+impl<'a> Shared<'a> {
+    /// A communicator for use by several threads; `None` when MPI allows less than
     /// [`ThreadLevel::Multiple`].
-    pub fn shared(&'a self) -> Option<Shared<'a>> {
-        (self.session.granted() == ThreadLevel::Multiple).then_some(Shared(self))
+    pub fn of(communicator: &'a Communicator<'a>) -> Option<Self> {
+        (communicator.session.granted() == ThreadLevel::Multiple).then_some(Self(communicator))
     }
 }
 

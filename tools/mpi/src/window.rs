@@ -9,7 +9,8 @@
 
 use crate::buffer::Buffer;
 use crate::communicator::Communicator;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::exposed::Exposed;
 use crate::table::{Handle, Target};
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -29,13 +30,8 @@ pub enum Origin {
 pub struct Window<'a> {
     pub(crate) communicator: &'a Communicator<'a>,
     pub(crate) handle: Handle,
-    /// The memory of created and dynamic windows.
-    memory: Option<Buffer>,
-    start: NonNull<u8>,
-    length: usize,
+    pub(crate) exposed: Exposed,
     is_attached: bool,
-    /// What to add to a place in each rank's window.
-    bases: Vec<isize>,
     /// What goes out.
     pub(crate) outgoing: Buffer,
     /// What comes in.
@@ -57,20 +53,14 @@ impl<'a> Window<'a> {
         let mut window = Self {
             communicator,
             handle: 0,
-            memory: (origin != Origin::Allocate).then(|| Buffer::new(length)),
-            start: NonNull::dangling(),
-            length,
+            exposed: Exposed::new(length, communicator.size(), origin != Origin::Allocate),
             is_attached: false,
-            bases: vec![0; communicator.size()],
             outgoing: Buffer::new(length),
             incoming: Buffer::new(length),
             compared: Buffer::new(length.min(8)),
             open: None,
             group: 0,
         };
-        if let Some(memory) = &window.memory {
-            window.start = memory.start();
-        }
         window.make(origin)?;
         let session = communicator.session;
         let handler = session.errors_return()?;
@@ -83,9 +73,9 @@ impl<'a> Window<'a> {
 
     fn make(&mut self, origin: Origin) -> Result<()> {
         let session = self.communicator.session;
-        let (calls, length) = (&session.functions.window, self.length as isize);
+        let (calls, length) = (&session.functions.window, self.exposed.length as isize);
         let (no_info, world) = (session.no_info, self.communicator.handle);
-        let start: Target = self.start.as_ptr().cast();
+        let start: Target = self.exposed.start.as_ptr().cast();
         match origin {
             Origin::Create => {
                 // SAFETY: the memory is `length` bytes long and lives until after MPI_Win_free.
@@ -100,7 +90,7 @@ impl<'a> Window<'a> {
                     (calls.allocate)(length, 1, no_info, world, &mut found, &mut self.handle)
                 };
                 session.check("MPI_Win_allocate", code)?;
-                self.start = NonNull::new(found.cast()).unwrap_or(NonNull::dangling());
+                self.exposed.start = NonNull::new(found.cast()).unwrap_or(NonNull::dangling());
                 Ok(())
             }
             Origin::Dynamic => {
@@ -118,24 +108,24 @@ impl<'a> Window<'a> {
 
     /// Tells every rank where each one's dynamic memory lies.
     fn exchange_bases(&mut self) -> Result<()> {
-        let own = (self.start.as_ptr() as isize).to_ne_bytes();
+        let own = (self.exposed.start.as_ptr() as isize).to_ne_bytes();
         let mut all = vec![0; own.len() * self.communicator.size()];
         self.communicator
             .allgather(&own, &mut all, crate::abi::Datatype::Byte)?;
-        for (base, bytes) in self.bases.iter_mut().zip(all.chunks_exact(own.len())) {
+        for (base, bytes) in self
+            .exposed
+            .bases
+            .iter_mut()
+            .zip(all.chunks_exact(own.len()))
+        {
             *base = isize::from_ne_bytes(bytes.try_into().expect("chunks of this length"));
         }
         Ok(())
     }
 
-    /// Length of each rank's window in bytes.
-    pub fn len(&self) -> usize {
-        self.length
-    }
-
-    /// Whether it has no bytes.
-    pub fn is_empty(&self) -> bool {
-        self.length == 0
+    /// This rank's own bytes, which the others access.
+    pub fn own(&mut self) -> &mut Exposed {
+        &mut self.exposed
     }
 
     /// What goes out.
@@ -164,72 +154,6 @@ impl<'a> Window<'a> {
             self.open.is_none(),
             "the buffers of a window are not touched while an access is open"
         );
-    }
-
-    /// Copies from this rank's own window. The accesses of others must have ended, as after a flush
-    /// there and a barrier.
-    ///
-    /// # Panics
-    /// When the place lies outside.
-    pub fn read_own(&self, place: usize, bytes: &mut [u8]) {
-        self.assert_inside(place, bytes.len());
-        // SAFETY: inside the window, as asserted; a plain copy of bytes that others may write,
-        // which the caller has ordered before this by MPI's calls. `bytes` is Rust's and cannot
-        // overlap.
-        unsafe {
-            self.start
-                .as_ptr()
-                .add(place)
-                .copy_to(bytes.as_mut_ptr(), bytes.len())
-        };
-    }
-
-    /// Copies into this rank's own window. No other rank may have an access open.
-    ///
-    /// # Panics
-    /// When the place lies outside.
-    pub fn write_own(&mut self, place: usize, bytes: &[u8]) {
-        self.assert_inside(place, bytes.len());
-        // SAFETY: as in read_own.
-        unsafe {
-            self.start
-                .as_ptr()
-                .add(place)
-                .copy_from(bytes.as_ptr(), bytes.len())
-        };
-    }
-
-    fn assert_inside(&self, place: usize, length: usize) {
-        let end = place.checked_add(length);
-        assert!(
-            end.is_some_and(|end| end <= self.length),
-            "byte {place} and {length} more lie outside a window of {} bytes",
-            self.length
-        );
-    }
-
-    /// A place in another rank's window as MPI wants it.
-    #[inline]
-    pub(crate) fn displacement(&self, rank: i32, place: usize, length: usize) -> Result<isize> {
-        let base = usize::try_from(rank)
-            .ok()
-            .and_then(|rank| self.bases.get(rank));
-        let end = place.checked_add(length);
-        match (base, end) {
-            (Some(base), Some(end)) if end <= self.length => Ok(base.wrapping_add(place as isize)),
-            _ => Err(self.outside(rank, place, length)),
-        }
-    }
-
-    #[cold]
-    fn outside(&self, rank: i32, place: usize, length: usize) -> Error {
-        let got = format!("{length} bytes at byte {place} of rank {rank}");
-        let limit = format!(
-            "each of {} ranks has {} bytes",
-            self.bases.len(),
-            self.length
-        );
-        Error::argument("place in a window", got, limit)
     }
 
     /// Names the other rank for [`Window::post`] and [`Window::start`]. Setup.
@@ -288,7 +212,7 @@ impl Drop for Window<'_> {
         if self.is_attached {
             // SAFETY: attached in make; no access of this rank is open any more, and others' have
             // ended by contract.
-            unsafe { (calls.detach)(self.handle, self.start.as_ptr().cast_const().cast()) };
+            unsafe { (calls.detach)(self.handle, self.exposed.start.as_ptr().cast_const().cast()) };
         }
         // SAFETY: made once, freed once; the memory is freed after this.
         unsafe { (calls.free)(&mut self.handle) };

@@ -24,6 +24,7 @@ pub mod hash;
 pub mod host;
 pub mod options;
 pub mod plot;
+pub mod problem;
 pub mod report;
 pub mod scenario;
 pub mod simulator;
@@ -63,7 +64,7 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-fn simulate(options: &Options) -> Result<(), String> {
+fn simulate(options: &Options) -> Result<(), problem::Problem> {
     // A long run that cannot be drawn in the end would be for nothing.
     if let Some(path) = &options.plot {
         plot::check(path)?;

@@ -12,6 +12,7 @@ use weft_chart::draw::alone;
 use weft_chart::figure::{Axis, Figure, Point, Role, Series};
 
 use crate::options::{Options, Scenario};
+use crate::problem::Problem;
 use crate::scenario::{Report, Row};
 use crate::stream::{Seen, Stream, WARM_NS};
 
@@ -21,27 +22,22 @@ const SLICE_NS: u64 = 10_000_000;
 /// Whether the file can be written; makes it.
 ///
 /// # Errors
-/// A sentence, when it cannot.
-pub fn check(path: &Path) -> Result<(), String> {
+/// When it cannot.
+pub fn check(path: &Path) -> Result<(), Problem> {
     let mut file = OpenOptions::new();
     file.write(true)
         .create(true)
         .truncate(false)
         .open(path)
-        .map_err(|error| {
-            format!(
-                "--plot {} cannot be written: {error}; name a file in a folder that exists",
-                path.display()
-            )
-        })?;
+        .map_err(Problem::plot(path))?;
     Ok(())
 }
 
 /// Draws streams into a file: MB/s over time, and when the fault begins and ends.
 ///
 /// # Errors
-/// A sentence, when the file cannot be written.
-pub fn draw_streams(path: &Path, options: &Options, seen: &[Seen]) -> Result<(), String> {
+/// When the file cannot be written.
+pub fn draw_streams(path: &Path, options: &Options, seen: &[Seen]) -> Result<(), Problem> {
     let curves = seen
         .iter()
         .map(|seen| (seen.name(), seen.rates(SLICE_NS)))
@@ -81,8 +77,8 @@ pub fn draw_streams(path: &Path, options: &Options, seen: &[Seen]) -> Result<(),
 /// Draws the distribution of slowdowns into a file.
 ///
 /// # Errors
-/// A sentence, when the file cannot be written.
-pub fn draw(path: &Path, report: &Report) -> Result<(), String> {
+/// When the file cannot be written.
+pub fn draw(path: &Path, report: &Report) -> Result<(), Problem> {
     let counts = report.rows.iter().map(|row| row.slowdowns.len());
     let floor = (0.8 / counts.max().unwrap_or(1) as f64).min(0.5);
     let curves = report.rows.iter();
@@ -111,9 +107,8 @@ fn series(curves: impl Iterator<Item = (String, Vec<(f64, f64)>)>) -> Vec<Series
         .collect()
 }
 
-fn write(path: &Path, figure: &Figure) -> Result<(), String> {
-    fs::write(path, alone(figure))
-        .map_err(|error| format!("cannot draw {}: {error}", path.display()))
+fn write(path: &Path, figure: &Figure) -> Result<(), Problem> {
+    fs::write(path, alone(figure)).map_err(Problem::plot(path))
 }
 
 fn caption(report: &Report) -> String {

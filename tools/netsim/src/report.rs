@@ -5,17 +5,16 @@ use std::fmt::Write;
 
 use crate::options::Options;
 use crate::plot;
+use crate::problem::Problem;
 use crate::scenario::{Report, Row};
 
 /// Prints the report, and draws it if asked to.
 ///
 /// # Errors
 /// A sentence, when the plot cannot be written.
-pub fn show(options: &Options, report: &Report) -> Result<(), String> {
+pub fn show(options: &Options, report: &Report) -> Result<(), Problem> {
     if options.json {
-        let json = serde_json::to_string_pretty(report)
-            .map_err(|error| format!("cannot write JSON: {error}"))?;
-        println!("{json}");
+        println!("{}", serde_json::to_string_pretty(report)?);
     } else {
         print!("{}", table(report));
     }

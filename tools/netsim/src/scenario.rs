@@ -10,6 +10,7 @@ use weft_srd::{Config, Nanos};
 use crate::fabric::Fabric;
 use crate::host::{Desk, Host, Progress, SrdHost, TCP_HEADER_BYTES, TcpHost};
 use crate::options::{Options, Scenario};
+use crate::problem::Problem;
 use crate::simulator::{Outcome, Simulator};
 use crate::topology::Topology;
 use crate::workload::{Cut, Workload};
@@ -101,15 +102,14 @@ pub struct Report {
 ///
 /// # Errors
 /// A sentence, when the scenario cannot be run with so few hosts.
-pub fn run(options: &Options) -> Result<Report, String> {
+pub fn run(options: &Options) -> Result<Report, Problem> {
     let failure = options.scenario == Scenario::SpineFailure;
     let spines = Topology::new(options.host_count(), &mut Random::new(options.seed)).spine_count();
     if failure && options.host_count() <= spines {
-        return Err(format!(
-            "{} hosts hang on one leaf; a spine needs at least {}",
-            options.host_count(),
-            spines + 1
-        ));
+        return Err(Problem::OneLeaf {
+            hosts: options.host_count(),
+            least: spines + 1,
+        });
     }
     let mut variants = vec![Variant::Srd(options.paths)];
     if !options.alone {

@@ -77,7 +77,7 @@ pub fn run(kernel: Kernel, arguments: Vec<OsString>) -> u8 {
 }
 
 fn run_all(session: &Session, kernel: Kernel, settings: &Settings) -> Result<u8, Failed> {
-    let world = session.world()?;
+    let world = Communicator::world(session)?;
     let (ranks, most) = (world.size(), kernel.most_ranks(settings.class));
     if !ranks.is_power_of_two() || ranks > most {
         if world.rank() == 0 {

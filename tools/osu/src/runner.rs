@@ -68,7 +68,7 @@ fn give_up(session: &Session, description: &Description, reason: &dyn Display) -
 }
 
 fn measure_all(session: &Session, description: &Description, settings: &Settings) -> Result<u8> {
-    let world = session.world()?;
+    let world = Communicator::world(session)?;
     if let Some(reason) = misfit(description, settings, world.size()) {
         refuse_ranks(session, description, &world, &reason);
         return Ok(EXIT_USAGE);
@@ -89,7 +89,7 @@ fn measure_all(session: &Session, description: &Description, settings: &Settings
     let world = if description.is_between_neighbours() {
         let grid = settings.special.neighbours;
         let neighbours = grid.of(world.rank(), world.size());
-        world.graph(&neighbours, &neighbours)?
+        weft_mpi::graph(&world, &neighbours, &neighbours)?
     } else {
         world
     };

@@ -109,7 +109,7 @@ impl Contents {
                     Access::Get => pattern::fill(&mut bytes, own),
                     _ => sum.fill(&mut bytes, 0, |element| sum.term(element, 0)),
                 }
-                window.write_own(place.start, &bytes);
+                window.own().write(place.start, &bytes);
             }
         }
         if accesses && self.access == Access::CompareAndSwap {
@@ -143,7 +143,7 @@ impl Contents {
             }
             if is_accessed {
                 let mut bytes = vec![0; self.size_bytes];
-                window.read_own(place.start, &mut bytes);
+                window.own().read(place.start, &mut bytes);
                 wrong += match self.access {
                     Access::Put => pattern::mismatches(&bytes, others),
                     Access::Get => 0,

@@ -50,7 +50,7 @@ impl<'a> Threads<'a> {
     /// # Errors
     /// `Argument` when MPI does not allow threads.
     pub(super) fn new(world: &'a Communicator<'a>, settings: &'a Settings) -> Result<Self> {
-        let shared = world.shared().ok_or_else(|| {
+        let shared = Shared::of(world).ok_or_else(|| {
             weft_mpi::Error::refused(
                 "thread level",
                 format!("{:?}", world.session().granted()),

@@ -76,13 +76,13 @@ impl<'a> Window<'a> {
         let other = self.partner.other_as_target();
         let layout = self.layout();
         if self.partner.leads {
-            self.world.scope(&mut self.requests, |scope| {
+            self.requests.scope(self.world, |scope| {
                 layout.send_all(scope, &self.outgoing, other)
             })?;
             self.world
                 .recv(self.answer.bytes(), Datatype::Char, other, ANSWER_TAG)
         } else {
-            self.world.scope(&mut self.requests, |scope| {
+            self.requests.scope(self.world, |scope| {
                 layout.receive_all(scope, &self.incoming, other)
             })?;
             self.world
@@ -94,7 +94,7 @@ impl<'a> Window<'a> {
     fn both_ways(&mut self) -> Result<()> {
         let other = self.partner.other_as_target();
         let layout = self.layout();
-        self.world.scope(&mut self.requests, |scope| {
+        self.requests.scope(self.world, |scope| {
             layout.receive_all(scope, &self.incoming, other)?;
             layout.send_all(scope, &self.outgoing, other)
         })
@@ -138,7 +138,7 @@ impl Layout {
         to: i32,
     ) -> Result<()> {
         (0..self.messages)
-            .try_for_each(|slot| scope.isend((buffer, self.place(slot)), self.kind, to, DATA_TAG))
+            .try_for_each(|slot| scope.isend(buffer, self.place(slot), self.kind, to, DATA_TAG))
     }
 
     #[inline]
@@ -149,7 +149,7 @@ impl Layout {
         from: i32,
     ) -> Result<()> {
         (0..self.messages)
-            .try_for_each(|slot| scope.irecv((buffer, self.place(slot)), self.kind, from, DATA_TAG))
+            .try_for_each(|slot| scope.irecv(buffer, self.place(slot), self.kind, from, DATA_TAG))
     }
 }
 
