@@ -63,7 +63,8 @@ pub(crate) fn read(
         .collect())
 }
 
-fn argument((name, takes, _): &Entry) -> Arg {
+fn argument(entry: &Entry) -> Arg {
+    let (name, takes, _) = entry;
     let argument = Arg::new(*name).action(ArgAction::Append);
     let mut letters = name.chars();
     let argument = match (letters.next(), letters.next()) {

@@ -54,7 +54,8 @@ impl Exposed {
     /// When the place lies outside.
     pub fn write(&mut self, place: usize, bytes: &[u8]) {
         self.assert_inside(place, bytes.len());
-        // SAFETY: as in read.
+        // SAFETY: inside the window, as asserted; no other rank has an access open, as the caller
+        // promises by MPI's rules. `bytes` is Rust's and cannot overlap.
         unsafe {
             self.start
                 .as_ptr()

@@ -132,8 +132,9 @@ impl<'env> Scope<'_, 'env> {
             self.communicator.session.functions.point.irecv,
         );
         let handle = communicator.type_handle(kind);
-        // SAFETY: as in isend; nobody reads or writes the bytes from Rust while the shared borrow
-        // lasts.
+        // SAFETY: the range lies in the buffer, which the scope borrows until it has waited, and
+        // nobody reads or writes the bytes from Rust while that borrow lasts; the slot has room for
+        // a request.
         let code = unsafe {
             irecv(
                 start.cast(),
@@ -175,7 +176,8 @@ impl<'env> Scope<'_, 'env> {
         let session = self.communicator.session;
         let ignore = session.abi.status_ignore() as Target;
         let (requests, mut ended) = (self.requests.room.as_mut_ptr().cast(), 0);
-        // SAFETY: as in wait_all; MPI sets ended requests to null only when all have ended.
+        // SAFETY: `started` requests lie in the room; MPI sets them to null only when all have
+        // ended.
         let code = unsafe {
             (session.functions.point.testall)(self.started as c_int, requests, &mut ended, ignore)
         };

@@ -82,7 +82,7 @@ pub enum Order {
 
 /// How far a worker is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beat {
+pub struct Progress {
     /// Messages posted.
     pub sent: u64,
     /// Messages received.
@@ -107,7 +107,7 @@ pub enum Word {
     /// The answer to `Begin`.
     Begun,
     /// Each fifth of a second.
-    Beat(Beat),
+    Progress(Progress),
     /// The answer to `Stop`: messages posted on each stream.
     Posted(Vec<(Stream, u32)>),
     /// The answer to `Drain` and `Abandon`: the ledger of the round is written.

@@ -2,24 +2,26 @@
 //! libfabric for the workers of a soak, without unsafe for its users: buffers belong to the library from the post to the
 //! completion, and are handed back with it.
 //!
-//! `library` binds, `node` opens one endpoint with all that hangs on it, `post` starts operations,
-//! `completion` reads their ends, `arriving` looks at what has none yet. Called by the worker.
-//! Everything here is for one thread.
+//! `library` binds, `node` opens one endpoint with all that hangs on it, `post` and `remote` start
+//! operations, `in_flight` holds their buffers, `completion` reads their ends. Called by the
+//! worker. Everything here is for one thread.
 
-mod arriving;
 mod completion;
+mod in_flight;
 mod library;
 mod node;
 mod post;
 mod remote;
+mod window;
 
 use std::path::PathBuf;
 
 pub use completion::{Completion, Ended};
+pub use in_flight::Posted;
 pub use library::Library;
 pub use node::{Node, Wishes};
-pub use post::{Manner, Outgoing, Posted, Wanted};
-pub use remote::Remote;
+pub use post::{Outgoing, SendKind, Wanted};
+pub use remote::RemotePart;
 
 /// Why libfabric cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -3,26 +3,30 @@
 //! and has the checker
 //! judge each round.
 //!
-//! Called by the run. `crew` owns the processes; `events` carries out the schedule.
+//! Called by the run. `crew` owns the processes, which `starter` starts; `events` carries out the
+//! schedule.
 
 mod crew;
 mod events;
+mod process;
+mod setting;
+mod starter;
 
 use std::collections::HashMap;
 use std::io;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use crate::checker::{Checker, Round};
-use crate::control::{Beat, Order, Role};
-use crate::fault::FaultSet;
+use crate::control::{Order, Progress, Role};
 use crate::finding::{Finding, Kind};
 use crate::ledger::{self, Ledger};
 use crate::network::{Counts, Host, Relay, Weather};
-use crate::plan::{Life, Stream};
+use crate::plan::Stream;
 use crate::schedule::{self, DEAD_AFTER_S};
 use crew::Crew;
 use events::Events;
+use process::Process;
+pub use setting::Setting;
 
 /// A round ends when all is sent, and after this time anyhow. Chosen.
 const ROUND_MOST: Duration = Duration::from_secs(10);
@@ -32,23 +36,6 @@ const PATIENCE: Duration = Duration::from_secs(30 + 2 * DEAD_AFTER_S);
 /// that does much else.
 const PATIENCE_MOST: Duration = Duration::from_secs(900);
 
-/// What every job needs to know.
-#[derive(Clone, Debug)]
-pub struct Setting {
-    /// Folder of the provider.
-    pub provider_dir: PathBuf,
-    /// libfabric, if not the one that the loader finds.
-    pub libfabric: Option<PathBuf>,
-    /// Processes.
-    pub ranks: u8,
-    /// Faults that may come.
-    pub faults: FaultSet,
-    /// Where ledgers go.
-    pub folder: PathBuf,
-    /// Hosts can be made here.
-    pub is_divided: bool,
-}
-
 /// What a job did.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
@@ -57,7 +44,7 @@ pub struct Outcome {
     /// Rounds that ended.
     pub rounds: u64,
     /// What its processes did, together.
-    pub beat: Beat,
+    pub progress: Progress,
     /// What was done to packets.
     pub packets: Counts,
     /// How often each fault of processes was injected, by its word.
@@ -82,7 +69,10 @@ pub fn run(setting: &Setting, job: &schedule::Job) -> io::Result<Outcome> {
     for number in job.rounds() {
         let ended = run_round(&mut crew, relay.as_ref(), number, &mut outcome)?;
         let round = read_round(&crew, number, ended.posted)?;
-        let found = checker.check(&round).into_iter().chain(crew.complaints());
+        let found = checker
+            .check(&round)
+            .into_iter()
+            .chain(std::mem::take(&mut crew.said.found));
         outcome.findings.extend(found.map(|one| (number, one)));
         outcome.rounds += 1;
         if ended.is_hung || !outcome.findings.is_empty() {
@@ -91,12 +81,12 @@ pub fn run(setting: &Setting, job: &schedule::Job) -> io::Result<Outcome> {
     }
     crew.quit();
     let last = job.rounds().end;
-    let found = crew.complaints().into_iter();
+    let found = std::mem::take(&mut crew.said.found).into_iter();
     outcome.findings.extend(found.map(|one| (last, one)));
-    outcome.beat = crew.total();
+    outcome.progress = crew.total();
     outcome.packets = relay.map(|relay| relay.counts()).unwrap_or_default();
     if !outcome.findings.is_empty() {
-        outcome.talk = crew.talk();
+        outcome.talk = crew.starter.talk();
     }
     Ok(outcome)
 }
@@ -128,18 +118,26 @@ fn run_round(
     number: u16,
     outcome: &mut Outcome,
 ) -> io::Result<Ended> {
-    let list = schedule::round(&crew.job, number, crew.setting.ranks, &crew.setting.faults);
+    let list = schedule::round(
+        &crew.starter.job,
+        number,
+        crew.starter.setting.ranks,
+        &crew.starter.setting.faults,
+    );
     let mut events = Events::new(list, relay);
     crew.begin(number);
-    let mut stopped = settle(crew, Crew::all_begun).err();
+    // What comes before a process is prepared would go to the ledger of the round before.
+    let mut stopped = settle(crew, |process| process.has_begun).err();
     crew.send_all(&Order::Go);
     let begin = Instant::now();
     // Traffic, until all is sent and all events are over.
     loop {
         crew.listen(events.pause());
         events.fire(crew, begin.elapsed())?;
-        let is_over = crew.all_idle() || begin.elapsed() > ROUND_MOST;
-        if (is_over && events.are_over() && crew.all_alive()) || crew.has_failed() {
+        let is_over = crew.all(|process| process.progress.is_idle) || begin.elapsed() > ROUND_MOST;
+        if (is_over && events.are_over() && crew.all(|process| process.is_ready))
+            || crew.said.has_failed
+        {
             break;
         }
         if begin.elapsed() > ROUND_MOST + PATIENCE {
@@ -158,12 +156,12 @@ fn run_round(
         relay.set(calm);
     }
     crew.send_all(&Order::Stop);
-    let posting = settle(crew, Crew::all_have_posted);
+    let posting = settle(crew, |process| process.posted.is_some());
     stopped = stopped.or(posting.err());
     let posted = crew.posted();
     if stopped.is_none() {
         crew.drain(&posted);
-        stopped = settle(crew, Crew::all_quiet).err();
+        stopped = settle(crew, |process| process.is_quiet).err();
     }
     let is_hung = stopped.is_some();
     if let Some(why) = stopped {
@@ -172,12 +170,12 @@ fn run_round(
     Ok(Ended { posted, is_hung })
 }
 
-/// Waits until something is reached; answers why not when nothing has moved for too long, or it
-/// takes too long in all.
-fn settle(crew: &mut Crew, is_reached: impl Fn(&Crew) -> bool) -> Result<(), String> {
+/// Waits until something is so of all processes; answers why not when nothing has moved for too
+/// long, or it takes too long in all.
+fn settle(crew: &mut Crew, is_so: impl Fn(&Process) -> bool) -> Result<(), String> {
     let begin = Instant::now();
     let (mut moved, mut steps) = (begin, 0);
-    while !is_reached(crew) && !crew.has_failed() {
+    while !crew.all(&is_so) && !crew.said.has_failed {
         crew.listen(Duration::from_millis(20));
         if crew.steps() != steps {
             steps = crew.steps();
@@ -203,7 +201,7 @@ fn give_up(crew: &mut Crew, number: u16, why: &str, outcome: &mut Outcome) {
     while Instant::now() < until {
         crew.listen(Duration::from_millis(50));
     }
-    let states = crew.states();
+    let states = &crew.said.states;
     let silent = if states.is_empty() {
         "no process answers".to_owned()
     } else {
@@ -215,7 +213,7 @@ fn give_up(crew: &mut Crew, number: u16, why: &str, outcome: &mut Outcome) {
         .push((number, Finding::new(Kind::Hung, text)));
     crew.send_all(&Order::Abandon);
     let until = Instant::now() + Duration::from_secs(5);
-    while Instant::now() < until && !crew.all_quiet() {
+    while Instant::now() < until && !crew.all(|process| process.is_quiet) {
         crew.listen(Duration::from_millis(50));
     }
 }
@@ -223,7 +221,7 @@ fn give_up(crew: &mut Crew, number: u16, why: &str, outcome: &mut Outcome) {
 fn read_round(crew: &Crew, number: u16, posted: HashMap<Stream, u32>) -> io::Result<Round> {
     let mut ledgers = Vec::new();
     for (life, is_cut_short) in crew.lives_of_round() {
-        let path = Role::ledger(&crew.setting.folder, life, number);
+        let path = Role::ledger(&crew.starter.setting.folder, life, number);
         // One that was killed before it began has none.
         let entries = match ledger::read(&path) {
             Ok(entries) => entries,
@@ -242,12 +240,4 @@ fn read_round(crew: &Crew, number: u16, posted: HashMap<Stream, u32>) -> io::Res
         ledgers,
         posted,
     })
-}
-
-/// A process by its rank and start.
-pub(crate) fn first(rank: u8) -> Life {
-    Life {
-        rank,
-        generation: 0,
-    }
 }

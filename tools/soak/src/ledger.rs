@@ -92,6 +92,24 @@ pub struct Ledger {
     pub entries: Vec<Entry>,
 }
 
+impl Ledger {
+    /// Messages that came.
+    pub fn received(&self) -> impl Iterator<Item = &Received> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Received(received) => Some(received),
+            Entry::Sent(_) => None,
+        })
+    }
+
+    /// Sends that were posted.
+    pub fn sent(&self) -> impl Iterator<Item = &Sent> {
+        self.entries.iter().filter_map(|entry| match entry {
+            Entry::Sent(sent) => Some(sent),
+            Entry::Received(_) => None,
+        })
+    }
+}
+
 /// Words of an entry in a file.
 const WORDS: usize = 5;
 const ENTRY_BYTES: usize = WORDS * 8;

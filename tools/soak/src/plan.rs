@@ -34,6 +34,16 @@ pub struct Life {
     pub generation: u8,
 }
 
+impl Life {
+    /// The first process of a rank.
+    pub fn first(rank: u8) -> Self {
+        Self {
+            rank,
+            generation: 0,
+        }
+    }
+}
+
 impl std::fmt::Display for Life {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "rank {}", self.rank)?;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use serde::Serialize;
 
-use crate::control::Beat;
+use crate::control::Progress;
 use crate::fault::FaultSet;
 use crate::finding::{Finding, Kind};
 use crate::job::Outcome;
@@ -40,7 +40,7 @@ pub struct Report {
     seconds: f64,
     jobs: u64,
     rounds: u64,
-    done: Beat,
+    done: Progress,
     packets: Counts,
     injected: BTreeMap<&'static str, u64>,
     counts: BTreeMap<&'static str, u64>,
@@ -58,7 +58,7 @@ impl Report {
             seconds: 0.0,
             jobs: 0,
             rounds: 0,
-            done: Beat::default(),
+            done: Progress::default(),
             packets: Counts::default(),
             injected: BTreeMap::new(),
             counts: Kind::ALL.iter().map(|kind| (kind.word(), 0)).collect(),
@@ -79,7 +79,7 @@ impl Report {
     pub fn add(&mut self, job: &Job, outcome: &Outcome) {
         self.jobs += 1;
         self.rounds += outcome.rounds;
-        let (to, from) = (&mut self.done, &outcome.beat);
+        let (to, from) = (&mut self.done, &outcome.progress);
         to.sent += from.sent;
         to.received += from.received;
         to.bytes += from.bytes;
@@ -120,7 +120,7 @@ impl Report {
             job.route,
             job.hosts,
             job.longest_bytes,
-            outcome.beat.received,
+            outcome.progress.received,
             outcome.packets.carried,
             outcome.findings.len()
         );

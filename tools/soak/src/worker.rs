@@ -15,7 +15,7 @@ use std::io::{BufRead, Write};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use crate::control::{Beat, Order, Peer, Role, Word};
+use crate::control::{Order, Peer, Progress, Role, Word};
 use crate::fabric::{Completion, Ended, Failure, Library, Node, Wishes};
 use crate::finding::{Finding, Kind};
 use crate::ledger::Writer;
@@ -27,7 +27,7 @@ use receives::{Receives, Taken};
 use sends::Sends;
 
 /// Between two words about how far it is. Chosen.
-const BEAT: Duration = Duration::from_millis(200);
+const PROGRESS: Duration = Duration::from_millis(200);
 /// Messages posted in one turn, at most. Chosen.
 const SENDS_A_TURN: usize = 4;
 /// A turn in this many looks for a message before it receives one. Chosen.
@@ -37,7 +37,7 @@ const CANCEL_TURNS: u32 = 40;
 
 /// Until when it misbehaves.
 #[derive(Debug)]
-struct Manners {
+struct SendKinds {
     deaf_until: Instant,
     lazy_until: Instant,
 }
@@ -60,10 +60,10 @@ struct Worker {
     one_sided: OneSided,
     ledger: Writer,
     got: HashMap<Stream, u32>,
-    manners: Manners,
+    manners: SendKinds,
     phase: Phase,
-    beat: Beat,
-    /// Steps and bytes under way at the last beat.
+    progress: Progress,
+    /// Steps and bytes under way at the last progress.
     before: (u64, u64),
     /// Failures that are findings unless somebody was killed.
     suspicions: Vec<Finding>,
@@ -136,12 +136,12 @@ impl Worker {
             one_sided: OneSided::new(role.life),
             ledger,
             got: HashMap::new(),
-            manners: Manners {
+            manners: SendKinds {
                 deaf_until: now,
                 lazy_until: now,
             },
             phase: Phase::Idle,
-            beat: Beat::default(),
+            progress: Progress::default(),
             before: (0, 0),
             suspicions: Vec::new(),
             someone_died: false,
@@ -160,14 +160,14 @@ impl Worker {
                 Err(TryRecvError::Empty) => {}
                 Err(TryRecvError::Disconnected) => break,
             }
-            let before = self.beat.steps;
+            let before = self.progress.steps;
             self.turn()?;
-            if told.elapsed() >= BEAT {
+            if told.elapsed() >= PROGRESS {
                 told = Instant::now();
                 fork::reap();
                 self.say_beat();
             }
-            if self.beat.steps == before {
+            if self.progress.steps == before {
                 std::thread::yield_now();
             }
         }
@@ -178,15 +178,15 @@ impl Worker {
     /// Says how far it is. Where nothing has ended since the last time, bytes may have arrived.
     fn say_beat(&mut self) {
         let (steps, arriving) = self.before;
-        if self.beat.steps == steps {
+        if self.progress.steps == steps {
             let now = self.node.arriving();
-            self.beat.steps += u64::from(now != arriving);
+            self.progress.steps += u64::from(now != arriving);
             self.before.1 = now;
         }
-        self.before.0 = self.beat.steps;
-        self.beat.one_sided = self.one_sided.ended_count;
-        self.beat.is_idle = self.sends.is_idle();
-        say(&Word::Beat(self.beat));
+        self.before.0 = self.progress.steps;
+        self.progress.one_sided = self.one_sided.ended_count;
+        self.progress.is_idle = self.sends.is_idle();
+        say(&Word::Progress(self.progress));
     }
 
     fn close(mut self) -> Result<(), Box<dyn std::error::Error>> {
@@ -294,10 +294,10 @@ impl Worker {
             let (node, random) = (&mut self.node, &mut self.random);
             if !drains && random.u32(..PEEK_TURNS) == 0 {
                 self.receives.peek(node, random, &self.names);
-                self.beat.other += 1;
+                self.progress.other += 1;
             } else if !drains && random.u32(..CANCEL_TURNS) == 0 {
                 self.receives.cancel(node, 1);
-                self.beat.other += 1;
+                self.progress.other += 1;
             }
             self.receives.fill(node, random, &self.names, drains);
         }
@@ -306,10 +306,10 @@ impl Worker {
             let count = self
                 .sends
                 .advance(node, random, SENDS_A_TURN, &mut self.ledger);
-            self.beat.sent += count;
-            self.beat.steps += count;
+            self.progress.sent += count;
+            self.progress.steps += count;
             if !drains && self.one_sided.advance(node, random, &self.names) {
-                self.beat.steps += 1;
+                self.progress.steps += 1;
             }
         }
         let most = if now < self.manners.lazy_until {
@@ -319,7 +319,7 @@ impl Worker {
             self.random.usize(1..=16)
         };
         let many = self.receives.many().to_vec();
-        match self.node.completions(most, &many) {
+        match Completion::read(&mut self.node, most, &many) {
             Ok(all) => all.into_iter().for_each(|one| self.take(one)),
             Err(error) => {
                 let text = format!(
@@ -338,7 +338,7 @@ impl Worker {
     }
 
     fn take(&mut self, completion: Completion) {
-        self.beat.steps += 1;
+        self.progress.steps += 1;
         let number = completion.number;
         if self.sends.has(number) {
             self.sends.take(&completion, &mut self.ledger);
@@ -353,8 +353,8 @@ impl Worker {
                 .take(node, completion, names, &mut self.ledger)
             {
                 Taken::Message(identity, length) => {
-                    self.beat.received += 1;
-                    self.beat.bytes += length as u64;
+                    self.progress.received += 1;
+                    self.progress.bytes += length as u64;
                     if !identity.is_hello() {
                         *self.got.entry(identity.stream).or_default() += 1;
                     }
@@ -397,7 +397,7 @@ impl Worker {
         }
         self.ledger.flush()?;
         self.phase = Phase::Idle;
-        say(&Word::Beat(self.beat));
+        say(&Word::Progress(self.progress));
         say(&Word::Quiet);
         Ok(())
     }

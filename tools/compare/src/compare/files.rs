@@ -84,7 +84,8 @@ fn save(path: &Path, text: &str) -> Result<(), Error> {
         Error::file_with(
             "write",
             path,
-            ". Finished runs are kept in runs.jsonl; make room, then write the reports with --render",
+            ". Finished runs are kept in runs.jsonl; make room, then write the reports with \
+             --render",
         )(error)
     })
 }

@@ -30,7 +30,12 @@ pub struct Settings {
     #[arg(long, value_name = "MPI", default_value = "auto")]
     pub mpi: String,
     /// End a run after SECONDS and call it failed
-    #[arg(long, value_name = "SECONDS", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 120,
+        value_parser = clap::value_parser!(u64).range(1..=86400)
+    )]
     pub timeout: u64,
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! mdtest's command line: the options that were written, set one after the other on a test, which is
-//! then checked as a whole.
+//! mdtest's command line: the options that were written, set one after the other on a test, which
+//! is then checked as a whole.
 //!
 //! Called by mdtest. What is not offered is refused with a sentence, never ignored.
 

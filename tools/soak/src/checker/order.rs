@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::Books;
+use super::books::Books;
 use crate::finding::{Finding, Kind};
 use crate::ledger::{Ledger, Received};
 use crate::plan::Stream;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Shows that the checker sees faults: a transport made up here delivers by the rules of matching and then loses, doubles,
-//! reorders, changes or forgets as a test asks it to.
+//! Shows that the checker sees faults: a transport made up here delivers by the rules of matching
+//! and then loses, doubles, reorders, changes or forgets as a test asks it to.
 
 use super::*;
 use crate::ledger::Asked;
+use crate::ledger::{Entry, Flaw, Ledger, SendEnd, Sent};
+use crate::plan::Form;
 use crate::plan::TAG_NUMBER_BITS;
 
 const RANKS: u8 = 3;

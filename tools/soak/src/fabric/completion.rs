@@ -9,6 +9,7 @@ use weft_fabric_sys::cq::{FiCqErrEntry, FiCqTaggedEntry};
 use weft_fabric_sys::errno::{FI_EAGAIN, FI_EAVAIL};
 use weft_fabric_sys::flags::{FI_MULTI_RECV, FI_REMOTE_CQ_DATA};
 
+use super::in_flight::InFlight;
 use super::node::Node;
 
 /// How an operation ended.
@@ -55,19 +56,19 @@ fn nothing() -> FiCqTaggedEntry {
     }
 }
 
-impl Node {
+impl Completion {
     /// Makes progress and takes up to `most` completions.
     ///
     /// # Errors
     /// What fi_cq_read answered, positive, when it is neither FI_EAGAIN nor an error entry.
-    pub fn completions(&mut self, most: usize, many: &[u64]) -> Result<Vec<Completion>, i32> {
+    pub fn read(node: &mut Node, most: usize, many: &[u64]) -> Result<Vec<Self>, i32> {
         let mut entries = vec![nothing(); most];
         let mut sources = vec![u64::MAX; most];
         // SAFETY: the queue is open, and there is room for `most` entries of its format and as many sources.
         let count = unsafe {
-            let ops = &*(*self.queue).ops;
+            let ops = &*(*node.queue).ops;
             (ops.readfrom)(
-                self.queue,
+                node.queue,
                 entries.as_mut_ptr().cast(),
                 most,
                 sources.as_mut_ptr(),
@@ -77,26 +78,30 @@ impl Node {
             return Ok(Vec::new());
         }
         if count == -(FI_EAVAIL as isize) {
-            return self.failure().map(|one| vec![one]);
+            return Self::failure(node).map(|one| vec![one]);
         }
         let Ok(count) = usize::try_from(count) else {
             return Err(i32::try_from(-count).unwrap_or(i32::MAX));
         };
         let found = entries.into_iter().zip(sources).take(count);
         Ok(found
-            .map(|(entry, source)| self.completion(&entry, source, many))
+            .map(|(entry, source)| Self::of(&mut node.in_flight, &entry, source, many))
             .collect())
     }
 
-    fn completion(&mut self, entry: &FiCqTaggedEntry, source: u64, many: &[u64]) -> Completion {
+    fn of(in_flight: &mut InFlight, entry: &FiCqTaggedEntry, source: u64, many: &[u64]) -> Self {
         let number = entry.op_context as u64;
         let is_many = many.contains(&number);
         let is_last = !is_many || entry.flags & FI_MULTI_RECV != 0;
-        let (bytes, offset) = self.bytes(number, (is_many, is_last), entry);
-        Completion {
+        let (part, offset) = match in_flight.buffer(number) {
+            Some(buffer) if is_many => part_of(buffer, entry),
+            _ => (None, 0),
+        };
+        let whole = is_last.then(|| in_flight.end(number)).flatten();
+        Self {
             number,
             ended: Ended::Well,
-            bytes,
+            bytes: if is_many { part } else { whole },
             length_bytes: entry.len,
             tag: entry.tag,
             data: (entry.flags & FI_REMOTE_CQ_DATA != 0).then_some(entry.data),
@@ -106,49 +111,19 @@ impl Node {
         }
     }
 
-    /// The bytes of a completion, and where in a multi-receive buffer they were.
-    fn bytes(
-        &mut self,
-        number: u64,
-        (is_many, is_last): (bool, bool),
-        entry: &FiCqTaggedEntry,
-    ) -> (Option<Vec<u8>>, usize) {
-        if !is_many {
-            let held = self.held.remove(&number);
-            return (held.map(|held| held.buffer), 0);
-        }
-        let Some(held) = self.held.get(&number) else {
-            return (None, 0);
-        };
-        let base = held.buffer.as_ptr() as usize;
-        let offset = (entry.buf as usize).wrapping_sub(base);
-        // A buffer's release may come without a message.
-        let part = if entry.len == 0 && entry.buf.is_null() {
-            Some(Vec::new())
-        } else {
-            let end = offset.checked_add(entry.len);
-            end.and_then(|end| held.buffer.get(offset..end))
-                .map(<[u8]>::to_vec)
-        };
-        if is_last {
-            self.held.remove(&number);
-        }
-        (part, offset)
-    }
-
-    fn failure(&mut self) -> Result<Completion, i32> {
+    fn failure(node: &mut Node) -> Result<Self, i32> {
         // SAFETY: an error entry is plain data, for which zero is valid.
         let mut entry: FiCqErrEntry = unsafe { std::mem::zeroed() };
         // SAFETY: the queue is open, the entry is ours.
-        let count = unsafe { ((*(*self.queue).ops).readerr)(self.queue, &raw mut entry, 0) };
+        let count = unsafe { ((*(*node.queue).ops).readerr)(node.queue, &raw mut entry, 0) };
         if count != 1 {
             return Err(i32::try_from(-count).unwrap_or(i32::MAX));
         }
         let number = entry.op_context as u64;
-        Ok(Completion {
+        Ok(Self {
             number,
             ended: Ended::Failed(entry.err),
-            bytes: self.held.remove(&number).map(|held| held.buffer),
+            bytes: node.in_flight.end(number),
             length_bytes: entry.len,
             tag: entry.tag,
             data: None,
@@ -157,4 +132,16 @@ impl Node {
             is_last: true,
         })
     }
+}
+
+/// What a message brought into a multi-receive buffer, and where.
+fn part_of(buffer: &[u8], entry: &FiCqTaggedEntry) -> (Option<Vec<u8>>, usize) {
+    let offset = (entry.buf as usize).wrapping_sub(buffer.as_ptr() as usize);
+    // A buffer's release may come without a message.
+    if entry.len == 0 && entry.buf.is_null() {
+        return (Some(Vec::new()), offset);
+    }
+    let end = offset.checked_add(entry.len);
+    let part = end.and_then(|end| buffer.get(offset..end));
+    (part.map(<[u8]>::to_vec), offset)
 }

@@ -54,7 +54,8 @@ impl Library {
         if handle.is_null() {
             // SAFETY: dlerror gives null or a C string that is valid until the next call in this thread.
             let reason = unsafe { libc::dlerror() };
-            // SAFETY: as above; null was ruled out.
+            // SAFETY: dlerror's C string, which is copied before the next call of this thread; null
+            // is ruled out first.
             let reason = (!reason.is_null()).then(|| unsafe { CStr::from_ptr(reason) });
             return Err(failed(reason.map_or_else(String::new, |text| {
                 text.to_string_lossy().into_owned()
@@ -83,7 +84,7 @@ impl Library {
         if text.is_null() {
             return format!("error {error}");
         }
-        // SAFETY: as above.
+        // SAFETY: a C string that is never freed; null is ruled out.
         unsafe { CStr::from_ptr(text) }
             .to_string_lossy()
             .into_owned()

@@ -3,7 +3,6 @@
 //!
 //! Opened and closed by the worker; post and completion act on it. Source: fi_endpoint(3), fi_domain(3), fi_mr(3).
 
-use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::net::SocketAddr;
 use std::ptr;
@@ -19,7 +18,8 @@ use weft_fabric_sys::info::{FI_AV_TABLE, FI_EP_RDM, FiInfo};
 use weft_fabric_sys::mr::FidMr;
 use weft_fabric_sys::version::fi_version;
 
-use super::remote::{WINDOW_KEY, Window};
+use super::in_flight::InFlight;
+use super::window::{WINDOW_KEY, Window};
 use super::{Failure, Library};
 
 /// How to open an endpoint.
@@ -33,12 +33,6 @@ pub struct Wishes {
     pub window_bytes: usize,
     /// Bytes that must be left in a multi-receive buffer.
     pub least_left_bytes: usize,
-}
-
-/// What the library holds for one operation under way.
-pub(super) struct Held {
-    /// The user's bytes; empty for a peek.
-    pub buffer: Vec<u8>,
 }
 
 /// An endpoint with its tables of functions.
@@ -57,9 +51,7 @@ pub struct Node {
     fabric: *mut FidFabric,
     info: *mut FiInfo,
     pub(super) window: Window,
-    /// Operations under way, by the number that is their context.
-    pub(super) held: HashMap<u64, Held>,
-    pub(super) next_number: u64,
+    pub(super) in_flight: InFlight,
 }
 
 impl Node {
@@ -79,8 +71,7 @@ impl Node {
             fabric: ptr::null_mut(),
             info,
             window: Window::new(wishes.window_bytes),
-            held: HashMap::new(),
-            next_number: 1,
+            in_flight: InFlight::default(),
         };
         node.open_all(wishes)?;
         Ok(node)
@@ -228,6 +219,11 @@ impl Node {
         Ok(())
     }
 
+    /// A number that changes when something arrives in a buffer under way, as good as surely.
+    pub fn arriving(&self) -> u64 {
+        self.in_flight.arriving()
+    }
+
     /// What libfabric calls an error number; positive.
     pub fn error_text(&self, error: i32) -> String {
         self.library.error_text(error)
@@ -242,7 +238,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         if self.close_all().is_err() {
             // Something may still write there: better never freed than freed too early.
-            std::mem::forget(std::mem::take(&mut self.held));
+            std::mem::forget(std::mem::take(&mut self.in_flight));
             self.window.forget();
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Starts operations: sends in every manner, receives, multi-receives, peeks, claims, cancels.
+//! Starts operations: sends of every kind, receives, multi-receives, peeks, claims, cancels.
 //!
 //! Called by the worker. Source: fi_msg(3), fi_tagged(3), fi_cancel in fi_endpoint(3).
 
@@ -7,16 +7,17 @@ use std::ffi::c_void;
 use std::ptr;
 
 use weft_fabric_sys::FI_ADDR_UNSPEC;
-use weft_fabric_sys::errno::FI_EAGAIN;
+use weft_fabric_sys::fid::FidEp;
 use weft_fabric_sys::flags::*;
 use weft_fabric_sys::message::FiMsg;
 use weft_fabric_sys::tagged::FiMsgTagged;
 
-use super::node::{Held, Node, object};
+use super::in_flight::{Posted, refused};
+use super::node::{Node, object};
 
 /// How a message is handed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum SendKind {
     /// fi_send, fi_senddata and their tagged kin.
     Usual,
     /// fi_inject and its kin: no completion.
@@ -35,7 +36,7 @@ pub struct Outgoing {
     /// Data for the receiver's completion.
     pub data: Option<u64>,
     /// How.
-    pub manner: Manner,
+    pub kind: SendKind,
 }
 
 /// From whom a receive takes messages.
@@ -52,29 +53,16 @@ pub struct Wanted {
     pub ignore: u64,
 }
 
-/// What became of a post.
-#[derive(Debug)]
-pub enum Posted {
-    /// Under way; the number comes back with the completion.
-    Started(u64),
-    /// Done, without a completion.
-    Done,
-    /// Not taken now: FI_EAGAIN.
-    Again,
-    /// Refused, with libfabric's error number, positive.
-    Refused(i32),
-}
-
 impl Node {
     /// Starts a send. The bytes are gone when it is not taken: they are made anew from their plan.
     pub fn send(&mut self, out: &Outgoing, bytes: Vec<u8>) -> Posted {
-        if out.manner == Manner::Inject {
+        if out.kind == SendKind::Inject {
             return self.inject(out, &bytes);
         }
-        let out = *out;
-        self.start(bytes, move |node, base, length, context| {
+        let endpoint = self.endpoint;
+        self.in_flight.start(bytes, |base, length, context| {
             // SAFETY: the endpoint is open; the buffer is held until the operation ends.
-            unsafe { send(node, &out, (base, length), context) }
+            unsafe { send(endpoint, out, base, length, context) }
         })
     }
 
@@ -83,8 +71,7 @@ impl Node {
         // SAFETY: the endpoint is open; an injected buffer is read during the call alone.
         let code = unsafe {
             let endpoint = self.endpoint;
-            let tables = object(self.endpoint);
-            let (tagged, plain) = (&*(*tables).tagged, &*(*tables).msg);
+            let (tagged, plain) = (&*(*object(endpoint)).tagged, &*(*object(endpoint)).msg);
             match (out.tag, out.data) {
                 (Some(tag), Some(data)) => {
                     (tagged.injectdata)(endpoint, base, length, data, out.to, tag)
@@ -102,12 +89,12 @@ impl Node {
 
     /// Posts a receive for tagged messages.
     pub fn receive_tagged(&mut self, wanted: &Wanted, buffer: Vec<u8>) -> Posted {
-        let wanted = *wanted;
-        self.start(buffer, move |node, base, length, context| {
+        let endpoint = self.endpoint;
+        self.in_flight.start(buffer, |base, length, context| {
             // SAFETY: the endpoint is open; the buffer is held until the operation ends.
             unsafe {
-                ((*(*object(node.endpoint)).tagged).recv)(
-                    node.endpoint,
+                ((*(*object(endpoint)).tagged).recv)(
+                    endpoint,
                     base,
                     length,
                     ptr::null_mut(),
@@ -122,13 +109,14 @@ impl Node {
 
     /// Posts a receive for untagged messages; one of many messages if `many`.
     pub fn receive_plain(&mut self, source: Source, many: bool, buffer: Vec<u8>) -> Posted {
-        self.start(buffer, move |node, base, length, context| {
-            let piece = libc::iovec {
+        let endpoint = self.endpoint;
+        self.in_flight.start(buffer, |base, length, context| {
+            let part = libc::iovec {
                 iov_base: base,
                 iov_len: length,
             };
             let message = FiMsg {
-                msg_iov: &raw const piece,
+                msg_iov: &raw const part,
                 desc: ptr::null_mut(),
                 iov_count: 1,
                 addr: source.unwrap_or(FI_ADDR_UNSPEC),
@@ -136,18 +124,16 @@ impl Node {
                 data: 0,
             };
             let flags = FI_COMPLETION | if many { FI_MULTI_RECV } else { 0 };
-            // SAFETY: as for `receive_tagged`; the message is read during the call.
-            unsafe {
-                ((*(*object(node.endpoint)).msg).recvmsg)(node.endpoint, &raw const message, flags)
-            }
+            // SAFETY: the endpoint is open; the message is read during the call, and the buffer is
+            // held until the operation ends.
+            unsafe { ((*(*object(endpoint)).msg).recvmsg)(endpoint, &raw const message, flags) }
         })
     }
 
     /// Asks for a tagged message that is here already, and claims it if there is one.
     pub fn peek(&mut self, wanted: &Wanted, claim: bool) -> Posted {
         let flags = FI_PEEK | if claim { FI_CLAIM } else { 0 };
-        let number = self.next_number;
-        self.next_number += 1;
+        let number = self.in_flight.number();
         self.ask(wanted, number, flags, Vec::new())
     }
 
@@ -156,32 +142,31 @@ impl Node {
         self.ask(wanted, number, FI_CLAIM, buffer)
     }
 
-    fn ask(&mut self, wanted: &Wanted, number: u64, flags: u64, mut buffer: Vec<u8>) -> Posted {
-        let piece = libc::iovec {
-            iov_base: buffer.as_mut_ptr().cast(),
-            iov_len: buffer.len(),
-        };
-        let message = FiMsgTagged {
-            msg_iov: &raw const piece,
-            desc: ptr::null_mut(),
-            iov_count: 1,
-            addr: wanted.source.unwrap_or(FI_ADDR_UNSPEC),
-            tag: wanted.tag,
-            ignore: wanted.ignore,
-            context: number as *mut c_void,
-            data: 0,
-        };
-        self.held.insert(number, Held { buffer });
-        // SAFETY: the endpoint is open; the message is read during the call, and the buffer is held until the end.
-        let code = unsafe {
-            let ops = &*(*object(self.endpoint)).tagged;
-            (ops.recvmsg)(self.endpoint, &raw const message, flags | FI_COMPLETION)
-        };
-        if code == 0 {
-            return Posted::Started(number);
-        }
-        self.held.remove(&number);
-        refused(code)
+    fn ask(&mut self, wanted: &Wanted, number: u64, flags: u64, buffer: Vec<u8>) -> Posted {
+        let endpoint = self.endpoint;
+        self.in_flight
+            .start_as(number, buffer, |base, length, context| {
+                let part = libc::iovec {
+                    iov_base: base,
+                    iov_len: length,
+                };
+                let message = FiMsgTagged {
+                    msg_iov: &raw const part,
+                    desc: ptr::null_mut(),
+                    iov_count: 1,
+                    addr: wanted.source.unwrap_or(FI_ADDR_UNSPEC),
+                    tag: wanted.tag,
+                    ignore: wanted.ignore,
+                    context,
+                    data: 0,
+                };
+                // SAFETY: the endpoint is open; the message is read during the call, and the buffer
+                // is held until the operation ends.
+                unsafe {
+                    let ops = &*(*object(endpoint)).tagged;
+                    (ops.recvmsg)(endpoint, &raw const message, flags | FI_COMPLETION)
+                }
+            })
     }
 
     /// Asks that an operation end now; it still has a completion.
@@ -192,43 +177,24 @@ impl Node {
             cancel(self.endpoint.cast(), number as *mut c_void);
         }
     }
-
-    /// Runs `call` with a buffer that is held until the completion.
-    pub(super) fn start(
-        &mut self,
-        mut buffer: Vec<u8>,
-        call: impl FnOnce(&Self, *mut c_void, usize, *mut c_void) -> isize,
-    ) -> Posted {
-        let number = self.next_number;
-        self.next_number += 1;
-        let (base, length) = (buffer.as_mut_ptr().cast(), buffer.len());
-        self.held.insert(number, Held { buffer });
-        let code = call(self, base, length, number as *mut c_void);
-        if code == 0 {
-            return Posted::Started(number);
-        }
-        self.held.remove(&number);
-        refused(code)
-    }
 }
 
 /// # Safety
 /// The endpoint is open, and the buffer lives until the operation ends.
 unsafe fn send(
-    node: &Node,
+    endpoint: *mut FidEp,
     out: &Outgoing,
-    (base, length): (*mut c_void, usize),
+    base: *mut c_void,
+    length: usize,
     context: *mut c_void,
 ) -> isize {
-    let endpoint = node.endpoint;
     let bytes = base.cast_const();
     let none = ptr::null_mut();
     // SAFETY: the caller's promise.
     unsafe {
-        let tables = object(node.endpoint);
-        let (tagged, plain) = (&*(*tables).tagged, &*(*tables).msg);
-        match (out.manner, out.tag, out.data) {
-            (Manner::Delivered, ..) => deliver(node, out, (base, length), context),
+        let (tagged, plain) = (&*(*object(endpoint)).tagged, &*(*object(endpoint)).msg);
+        match (out.kind, out.tag, out.data) {
+            (SendKind::Delivered, ..) => deliver(endpoint, out, base, length, context),
             (_, Some(tag), Some(data)) => {
                 (tagged.senddata)(endpoint, bytes, length, none, data, out.to, tag, context)
             }
@@ -244,14 +210,15 @@ unsafe fn send(
 }
 
 /// # Safety
-/// As `send`.
+/// The endpoint is open, and the buffer lives until the operation ends.
 unsafe fn deliver(
-    node: &Node,
+    endpoint: *mut FidEp,
     out: &Outgoing,
-    (base, length): (*mut c_void, usize),
+    base: *mut c_void,
+    length: usize,
     context: *mut c_void,
 ) -> isize {
-    let piece = libc::iovec {
+    let part = libc::iovec {
         iov_base: base,
         iov_len: length,
     };
@@ -260,7 +227,7 @@ unsafe fn deliver(
     let (desc, data) = (ptr::null_mut(), out.data.unwrap_or(0));
     if let Some(tag) = out.tag {
         let message = FiMsgTagged {
-            msg_iov: &raw const piece,
+            msg_iov: &raw const part,
             desc,
             iov_count: 1,
             addr: out.to,
@@ -271,12 +238,12 @@ unsafe fn deliver(
         };
         // SAFETY: the caller's promise; the message is read during the call.
         return unsafe {
-            let ops = &*(*object(node.endpoint)).tagged;
-            (ops.sendmsg)(node.endpoint, &raw const message, flags)
+            let ops = &*(*object(endpoint)).tagged;
+            (ops.sendmsg)(endpoint, &raw const message, flags)
         };
     }
     let message = FiMsg {
-        msg_iov: &raw const piece,
+        msg_iov: &raw const part,
         desc,
         iov_count: 1,
         addr: out.to,
@@ -284,12 +251,5 @@ unsafe fn deliver(
         data,
     };
     // SAFETY: the caller's promise; the message is read during the call.
-    unsafe { ((*(*object(node.endpoint)).msg).sendmsg)(node.endpoint, &raw const message, flags) }
-}
-
-fn refused(code: isize) -> Posted {
-    if code == -(FI_EAGAIN as isize) {
-        return Posted::Again;
-    }
-    Posted::Refused(i32::try_from(-code).unwrap_or(i32::MAX))
+    unsafe { ((*(*object(endpoint)).msg).sendmsg)(endpoint, &raw const message, flags) }
 }

@@ -4,218 +4,95 @@
 //! Owned by the job.
 
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
-use std::net::SocketAddr;
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::io;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-use super::Setting;
-use crate::control::{Beat, Order, Peer, Role, Word};
+use super::process::Process;
+use super::setting::Setting;
+use super::starter::{Heard, Starter};
+use crate::control::{Order, Peer, Progress, Word};
 use crate::finding::{Finding, Kind};
 use crate::network::Host;
 use crate::plan::{Life, Stream};
-use crate::random::seed_of;
-use crate::schedule::{self, DEAD_AFTER_S};
+use crate::schedule;
 
-/// Ports of a rank. Chosen: more than an endpoint opens.
-const PORTS: u16 = 64;
 /// How long a process may take to open its endpoint, or to close it. Chosen for a busy machine.
 const START_MOST: Duration = Duration::from_secs(60);
 
-/// What a worker says; `None` when its output has ended.
-type Heard = (Life, Option<Word>);
-
-struct Process {
-    life: Life,
-    child: Child,
-    input: Option<ChildStdin>,
-    is_ready: bool,
-    has_begun: bool,
-    is_alive: bool,
-    beat: Beat,
-    posted: Option<Vec<(Stream, u32)>>,
-    is_quiet: bool,
-}
-
 /// All processes of a job.
 pub(super) struct Crew {
-    pub(super) setting: Setting,
-    pub(super) job: schedule::Job,
-    hosts: Vec<Host>,
-    base_port: u16,
+    pub(super) starter: Starter,
     now: HashMap<u8, Process>,
     /// Lives that were killed in this round.
     killed: Vec<Life>,
     /// What killed processes had done.
-    past: Beat,
+    past: Progress,
     round: u16,
     words: Receiver<Heard>,
     speaker: Sender<Heard>,
-    found: Vec<Finding>,
-    states: Vec<String>,
-    has_failed: bool,
+    pub(super) said: Said,
+}
+
+/// What the processes said that was not awaited.
+#[derive(Default)]
+pub(super) struct Said {
+    /// Faults that they found themselves, or that their ends are.
+    pub(super) found: Vec<Finding>,
+    /// What each waits for.
+    pub(super) states: Vec<String>,
+    /// A process has ended that should not have.
+    pub(super) has_failed: bool,
 }
 
 impl Crew {
     pub(super) fn new(setting: Setting, job: schedule::Job, hosts: Vec<Host>) -> Self {
         let (speaker, words) = channel();
-        // On this machine's loopback others have ports too.
-        let spread = if setting.is_divided {
-            0
-        } else {
-            std::process::id() as u16 % 300
-        };
         Self {
-            setting,
-            job,
-            hosts,
-            base_port: 11_000 + spread * 32,
+            starter: Starter::new(setting, job, hosts),
             now: HashMap::new(),
             killed: Vec::new(),
-            past: Beat::default(),
+            past: Progress::default(),
             round: 0,
             words,
             speaker,
-            found: Vec::new(),
-            states: Vec::new(),
-            has_failed: false,
+            said: Said::default(),
         }
     }
 
-    fn host(&self, rank: u8) -> &Host {
-        &self.hosts[usize::from(rank) % self.hosts.len()]
-    }
-
-    fn address(&self, rank: u8) -> SocketAddr {
-        let port = self.base_port + u16::from(rank) * PORTS;
-        (self.host(rank).address, port).into()
-    }
-
-    fn talk_file(&self) -> PathBuf {
-        self.setting.folder.join("talk")
+    fn start(&mut self, life: Life) -> io::Result<()> {
+        let process = self.starter.start(life, self.speaker.clone())?;
+        self.now.insert(life.rank, process);
+        Ok(())
     }
 
     /// Starts one process for each rank, and waits until their endpoints are open.
     pub(super) fn start_all(&mut self) -> io::Result<()> {
-        for rank in 0..self.setting.ranks {
-            self.start(super::first(rank))?;
+        for rank in 0..self.starter.setting.ranks {
+            self.start(Life::first(rank))?;
         }
         let until = Instant::now() + START_MOST;
         while !self.now.values().all(|process| process.is_ready) {
             self.listen(Duration::from_millis(20));
-            if self.has_failed || Instant::now() > until {
-                let text = format!("the workers do not start: {}", self.talk());
+            if self.said.has_failed || Instant::now() > until {
+                let text = format!("the workers do not start: {}", self.starter.talk());
                 return Err(io::Error::other(text));
             }
         }
         Ok(())
     }
 
-    fn start(&mut self, life: Life) -> io::Result<()> {
-        let role = Role {
-            life,
-            address: self.address(life.rank),
-            libfabric: self.setting.libfabric.clone(),
-            folder: self.setting.folder.clone(),
-            traffic: self.job.traffic(),
-            queue_entries: self.job.queue_entries,
-            receives: self.job.receives,
-            window: self.job.window,
-            ranks: self.setting.ranks,
-        };
-        let talk = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.talk_file())?;
-        let mut command = self.command(&role, talk)?;
-        // Started by the host's thread, it lives in the host's namespace.
-        let mut child = self.host(life.rank).run(move || command.spawn())??;
-        let (input, output) = (child.stdin.take(), child.stdout.take());
-        let speaker = self.speaker.clone();
-        let output = output.ok_or_else(|| io::Error::other("a worker without an output"))?;
-        std::thread::spawn(move || {
-            for line in BufReader::new(output).lines().map_while(Result::ok) {
-                if let Ok(word) = serde_json::from_str(&line) {
-                    let _ = speaker.send((life, Some(word)));
-                }
-            }
-            let _ = speaker.send((life, None));
-        });
-        let process = Process {
-            life,
-            child,
-            input,
-            is_ready: false,
-            has_begun: false,
-            is_alive: true,
-            beat: Beat::default(),
-            posted: None,
-            is_quiet: false,
-        };
-        self.now.insert(life.rank, process);
-        Ok(())
-    }
-
-    fn command(&self, role: &Role, talk: File) -> io::Result<Command> {
-        let mut command = Command::new(std::env::current_exe()?);
-        let role = serde_json::to_string(role)?;
-        command.args(["soak", "--worker"]).arg(role);
-        for (name, _) in std::env::vars_os() {
-            let is_libfabrics = name.to_str().is_some_and(|name| name.starts_with("FI_"));
-            if is_libfabrics {
-                command.env_remove(name);
-            }
-        }
-        let folder = &self.setting.provider_dir;
-        command
-            .env("FI_PROVIDER_PATH", folder)
-            .env("FI_PROVIDER", "weft")
-            .env("FI_WEFT_ROUTE", self.job.route)
-            .env("FI_WEFT_SINGLE_COPY", self.job.single_copy)
-            .env("FI_WEFT_DEAD_AFTER", DEAD_AFTER_S.to_string())
-            .env("RUST_BACKTRACE", "1");
-        if self.job.has_key {
-            let part = |number| seed_of(self.job.seed, &[2, number]);
-            let key: String = (0..4)
-                .map(|number| format!("{:016x}", part(number)))
-                .collect();
-            command.env("FI_WEFT_JOB_KEY", key);
-            command.env("FI_WEFT_ENCRYPT", if self.job.encrypts { "1" } else { "0" });
-        } else {
-            command.env("FI_WEFT_TRUST_NETWORK", "1");
-        }
-        let heap = folder.join("libweft-heap.so");
-        if self.job.has_heap && heap.exists() {
-            command.env("LD_PRELOAD", heap);
-        }
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(talk)
-            .process_group(0);
-        Ok(command)
-    }
-
     /// Prepares a round with everybody who is there.
     pub(super) fn begin(&mut self, round: u16) {
         self.round = round;
         self.killed.clear();
-        self.states.clear();
-        for rank in 0..self.setting.ranks {
+        self.said.states.clear();
+        for rank in 0..self.starter.setting.ranks {
             self.begin_one(rank);
         }
-    }
-
-    /// Whether all are prepared: what comes before a process is would go to the ledger of the round before.
-    pub(super) fn all_begun(&self) -> bool {
-        self.all(|process| process.has_begun)
     }
 
     fn begin_one(&mut self, rank: u8) {
@@ -224,44 +101,28 @@ impl Crew {
             .values()
             .filter(|other| other.is_alive && other.is_ready);
         let others = others.filter(|other| other.life.rank != rank);
-        let mut peers: Vec<Peer> = others.map(|other| self.peer(other.life)).collect();
+        let mut peers: Vec<Peer> = others.map(|other| self.starter.peer(other.life)).collect();
         peers.sort_by_key(|peer| peer.life);
         let order = Order::Begin {
             round: self.round,
             peers,
-            budget: self.job.budget,
+            budget: self.starter.job.budget,
         };
         if let Some(process) = self.now.get_mut(&rank) {
-            process.has_begun = false;
-            process.posted = None;
-            process.is_quiet = false;
-            process.beat.is_idle = false;
+            process.begin();
         }
         self.send(rank, &order);
     }
 
-    fn peer(&self, life: Life) -> Peer {
-        Peer {
-            life,
-            address: self.address(life.rank),
-        }
-    }
-
     /// Gives one process an order. One that is gone does not hear it.
     pub(super) fn send(&mut self, rank: u8, order: &Order) {
-        let Some(process) = self.now.get_mut(&rank).filter(|process| process.is_alive) else {
-            return;
-        };
-        let mut line = serde_json::to_string(order).unwrap_or_default();
-        line.push('\n');
-        if let Some(input) = &mut process.input {
-            // Its end is heard on its output.
-            let _ = input.write_all(line.as_bytes());
+        if let Some(process) = self.now.get_mut(&rank) {
+            process.send(order);
         }
     }
 
     pub(super) fn send_all(&mut self, order: &Order) {
-        for rank in 0..self.setting.ranks {
+        for rank in 0..self.starter.setting.ranks {
             self.send(rank, order);
         }
     }
@@ -277,7 +138,8 @@ impl Crew {
         }
     }
 
-    fn hear(&mut self, (life, word): Heard) {
+    fn hear(&mut self, heard: Heard) {
+        let Heard { life, word } = heard;
         let Some(process) = self.now.get_mut(&life.rank).filter(|one| one.life == life) else {
             return;
         };
@@ -289,11 +151,11 @@ impl Crew {
                 }
             }
             Some(Word::Begun) => process.has_begun = true,
-            Some(Word::Beat(beat)) => process.beat = beat,
+            Some(Word::Progress(progress)) => process.progress = progress,
             Some(Word::Posted(posted)) => process.posted = Some(posted),
             Some(Word::Quiet) => process.is_quiet = true,
-            Some(Word::Complaint(finding)) => self.found.push(finding),
-            Some(Word::State(state)) => self.states.push(state),
+            Some(Word::Complaint(finding)) => self.said.found.push(finding),
+            Some(Word::State(state)) => self.said.states.push(state),
             None if process.is_alive => {
                 process.is_alive = false;
                 let status = process.child.wait();
@@ -301,8 +163,8 @@ impl Crew {
                     Ok(status) => format!("{life} ended by itself: {status}"),
                     Err(error) => format!("{life} ended by itself: {error}"),
                 };
-                self.found.push(Finding::new(Kind::Failed, text));
-                self.has_failed = true;
+                self.said.found.push(Finding::new(Kind::Failed, text));
+                self.said.has_failed = true;
             }
             None => {}
         }
@@ -312,15 +174,15 @@ impl Crew {
     fn meet_again(&mut self, life: Life) {
         self.begin_one(life.rank);
         self.send(life.rank, &Order::Go);
-        let peer = self.peer(life);
-        for rank in (0..self.setting.ranks).filter(|rank| *rank != life.rank) {
+        let peer = self.starter.peer(life);
+        for rank in (0..self.starter.setting.ranks).filter(|rank| *rank != life.rank) {
             self.send(rank, &Order::Back(peer));
         }
     }
 
     pub(super) fn signal(&mut self, rank: u8, signal: Signal) {
-        if let Some(process) = self.now.get(&rank).filter(|process| process.is_alive) {
-            let _ = kill(Pid::from_raw(process.child.id() as i32), signal);
+        if let Some(process) = self.now.get(&rank) {
+            process.signal(signal);
         }
     }
 
@@ -334,8 +196,8 @@ impl Crew {
         let _ = process.child.kill();
         let _ = process.child.wait();
         self.killed.push(process.life);
-        add(&mut self.past, &process.beat);
-        for other in (0..self.setting.ranks).filter(|other| *other != rank) {
+        add(&mut self.past, &process.progress);
+        for other in (0..self.starter.setting.ranks).filter(|other| *other != rank) {
             self.send(other, &Order::Gone(rank));
         }
     }
@@ -378,43 +240,26 @@ impl Crew {
             .collect()
     }
 
-    fn all(&self, is_so: impl Fn(&Process) -> bool) -> bool {
+    /// Whether all live, and something is so of each.
+    pub(super) fn all(&self, is_so: impl Fn(&Process) -> bool) -> bool {
         self.now
             .values()
             .all(|process| process.is_alive && is_so(process))
     }
 
-    pub(super) fn all_alive(&self) -> bool {
-        self.all(|process| process.is_ready)
-    }
-
-    pub(super) fn all_idle(&self) -> bool {
-        self.all(|process| process.beat.is_idle)
-    }
-
-    pub(super) fn all_have_posted(&self) -> bool {
-        self.all(|process| process.posted.is_some())
-    }
-
-    pub(super) fn all_quiet(&self) -> bool {
-        self.all(|process| process.is_quiet)
-    }
-
-    /// A process has ended that should not have.
-    pub(super) fn has_failed(&self) -> bool {
-        self.has_failed
-    }
-
     /// Everything that moved.
     pub(super) fn steps(&self) -> u64 {
-        self.now.values().map(|process| process.beat.steps).sum()
+        self.now
+            .values()
+            .map(|process| process.progress.steps)
+            .sum()
     }
 
-    pub(super) fn total(&self) -> Beat {
+    pub(super) fn total(&self) -> Progress {
         let mut total = self.past;
         self.now
             .values()
-            .for_each(|process| add(&mut total, &process.beat));
+            .for_each(|process| add(&mut total, &process.progress));
         total
     }
 
@@ -431,21 +276,6 @@ impl Crew {
         all
     }
 
-    pub(super) fn complaints(&mut self) -> Vec<Finding> {
-        std::mem::take(&mut self.found)
-    }
-
-    pub(super) fn states(&self) -> Vec<String> {
-        self.states.clone()
-    }
-
-    /// The end of what the workers said on standard error.
-    pub(super) fn talk(&self) -> String {
-        let text = std::fs::read(self.talk_file()).unwrap_or_default();
-        let from = text.len().saturating_sub(4_000);
-        String::from_utf8_lossy(&text[from..]).into_owned()
-    }
-
     /// Ends all processes: they are asked to, and have a while for it.
     pub(super) fn quit(&mut self) {
         self.send_all(&Order::Quit);
@@ -453,17 +283,17 @@ impl Crew {
         for process in self.now.values_mut().filter(|process| process.is_alive) {
             loop {
                 match process.child.try_wait() {
-                    Ok(None) if Instant::now() < until && !self.has_failed => {
+                    Ok(None) if Instant::now() < until && !self.said.has_failed => {
                         std::thread::sleep(Duration::from_millis(5));
                         continue;
                     }
                     Ok(Some(status)) if !status.success() => {
                         let text = format!("{} did not close well: {status}", process.life);
-                        self.found.push(Finding::new(Kind::Failed, text));
+                        self.said.found.push(Finding::new(Kind::Failed, text));
                     }
-                    Ok(None) if !self.has_failed => {
+                    Ok(None) if !self.said.has_failed => {
                         let text = format!("{} did not close its endpoint", process.life);
-                        self.found.push(Finding::new(Kind::Hung, text));
+                        self.said.found.push(Finding::new(Kind::Hung, text));
                     }
                     _ => {}
                 }
@@ -485,10 +315,10 @@ impl Drop for Crew {
     }
 }
 
-fn add(total: &mut Beat, beat: &Beat) {
-    total.sent += beat.sent;
-    total.received += beat.received;
-    total.bytes += beat.bytes;
-    total.one_sided += beat.one_sided;
-    total.other += beat.other;
+fn add(total: &mut Progress, progress: &Progress) {
+    total.sent += progress.sent;
+    total.received += progress.received;
+    total.bytes += progress.bytes;
+    total.one_sided += progress.one_sided;
+    total.other += progress.other;
 }

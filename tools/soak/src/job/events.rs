@@ -91,7 +91,7 @@ impl<'a> Events<'a> {
                 "pause"
             }
             What::Suspend(length) => {
-                for rank in 0..crew.setting.ranks {
+                for rank in 0..crew.starter.setting.ranks {
                     crew.signal(rank, Signal::SIGSTOP);
                     self.left.push((later(length), Act::Continue(rank)));
                 }

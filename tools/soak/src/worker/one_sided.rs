@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::fabric::{Completion, Ended, Node, Posted, Remote};
+use crate::fabric::{Completion, Ended, Node, Posted, RemotePart};
 use crate::finding::{Finding, Kind};
 use crate::plan::Life;
 use crate::random::mixed;
@@ -97,13 +97,13 @@ impl OneSided {
             sum: 0,
         });
         let part = (PARTS_FROM + usize::from(self.me.rank) * PART_BYTES) as u64;
-        let remote = |offset| Remote { address, offset };
+        let remote = |offset| RemotePart { address, offset };
         let key = u64::from(self.me.rank) << 8 | u64::from(rank);
         let (posted, step) = match target.step {
             Step::Idle if random.u32(..3) == 0 => {
                 let word = 8 * u64::from(self.me.rank);
                 (
-                    node.fetch_and_add(remote(word), target.sum + 1),
+                    remote(word).fetch_and_add(node, target.sum + 1),
                     Step::Adding,
                 )
             }
@@ -112,12 +112,12 @@ impl OneSided {
                 let number = target.patterns + 1;
                 let bytes = pattern(key, number, length);
                 (
-                    node.write(remote(part), bytes),
+                    remote(part).write(node, bytes),
                     Step::Writing(number, length),
                 )
             }
             Step::Written(number, length) => (
-                node.read(remote(part), vec![0; length]),
+                remote(part).read(node, vec![0; length]),
                 Step::Reading(number, length),
             ),
             Step::Writing(..) | Step::Reading(..) | Step::Adding => return false,

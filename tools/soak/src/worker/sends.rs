@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use crate::control::Peer;
-use crate::fabric::{Completion, Ended, Manner, Node, Outgoing, Posted};
+use crate::fabric::{Completion, Ended, Node, Outgoing, Posted, SendKind};
 use crate::ledger::{Entry, SendEnd, Sent, Writer};
 use crate::plan::{Form, Identity, Life, Message, Stream, Traffic};
 
@@ -279,10 +279,10 @@ fn outgoing(message: &Message, to: u64) -> Outgoing {
         to,
         tag: message.tag,
         data: message.has_data.then(|| message.identity.packed()),
-        manner: match message.form {
-            Form::Usual => Manner::Usual,
-            Form::Injected => Manner::Inject,
-            Form::Delivered => Manner::Delivered,
+        kind: match message.form {
+            Form::Usual => SendKind::Usual,
+            Form::Injected => SendKind::Inject,
+            Form::Delivered => SendKind::Delivered,
         },
     }
 }
