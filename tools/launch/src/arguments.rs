@@ -34,9 +34,6 @@ pub struct Arguments {
     /// Ranks on each host; without hosts, N ranks or more on this machine
     #[arg(long, value_name = "N")]
     pub ppn: Option<u32>,
-    /// The hosts and the way to them.
-    #[command(flatten)]
-    pub hosts: HostArguments,
     /// Which MPI: auto, openmpi, mpich, intel, debian-openmpi, debian-mpich, or the path of an
     /// mpiexec
     #[arg(long, value_name = "MPI", default_value = "auto")]
@@ -84,8 +81,12 @@ pub struct Arguments {
     /// Set a variable for the ranks, also one that weft run would set
     #[arg(long = "env", value_name = "K=V")]
     pub variables: Vec<Variable>,
+    /// The hosts and the way to them.
+    #[command(flatten)]
+    pub hosts: HostArguments,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
+    #[arg(help_heading = "Arguments")]
     pub program: Vec<OsString>,
 }
 
