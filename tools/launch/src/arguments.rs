@@ -45,8 +45,7 @@ pub struct Arguments {
     /// When to bind each rank to a core of its own
     #[arg(long, value_enum, default_value_t = CoreBinding::Auto, value_name = "HOW")]
     pub bind: CoreBinding,
-    /// Which buffers a rank shares with receivers on its host, so that they copy straight out of
-    /// them
+    /// Which buffers a rank shares with receivers on its host, which copy straight out of them
     #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
     pub heap: Heap,
     /// Set only what makes the MPI use the transport, as you would with mpirun: no shared heap, no
