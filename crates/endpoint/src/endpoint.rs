@@ -49,7 +49,7 @@ pub(crate) struct Endpoint<P> {
     pub(crate) shared: Option<Box<SharedReceives>>,
     watches: Watches,
     /// Queues that sleep on the transport.
-    sleepers_count: u32,
+    pub(crate) sleepers_count: u32,
     /// The process that opened it.
     process: u32,
 }
@@ -391,11 +391,6 @@ impl<P: Route> Endpoint<P> {
         self.route
             .as_ref()
             .is_some_and(|route| route.is_busy() || !self.core.sending.wakes_for_room(route))
-    }
-
-    /// Whether somebody sleeps on the transport.
-    pub(crate) fn is_slept_on(&self) -> bool {
-        self.sleepers_count > 0
     }
 
     /// Counts one more sleeper; false, and none is counted, if the transport has something to do

@@ -180,7 +180,7 @@ impl<P: Route> WaitCalls<'_, P> {
     fn progress_shared(&mut self, concerned: &[EndpointId]) {
         for &endpoint in concerned {
             if let Ok(endpoint) = self.endpoints.get_mut(endpoint)
-                && endpoint.is_slept_on()
+                && endpoint.sleepers_count > 0
             {
                 endpoint.progress(self.objects);
             }

@@ -60,20 +60,14 @@ pub fn access<'a>(to: FiAddr, ranges: &'a [Range], context: usize) -> Access<'a>
 pub fn write<F: Fabric>(pair: &mut Pair<F>, side: usize, access: &Access<'_>, bytes: &UserBuffer) {
     pair.insist(|pair| {
         let side = &mut pair.sides[side];
-        side.domain
-            .endpoint(side.endpoint)
-            .unwrap()
-            .write(access, bytes)
+        side.calls().write(access, bytes)
     });
 }
 
 pub fn read<F: Fabric>(pair: &mut Pair<F>, side: usize, access: &Access<'_>, target: &UserBuffer) {
     pair.insist(|pair| {
         let side = &mut pair.sides[side];
-        side.domain
-            .endpoint(side.endpoint)
-            .unwrap()
-            .read(access, target.clone())
+        side.calls().read(access, target.clone())
     });
 }
 
@@ -205,7 +199,7 @@ pub fn nothing_moves_to_or_from_a_region_after_it_was_closed<F: Fabric>() {
         read(&mut pair, A, &access(to, &ranges[1], 2), &target);
         for side in [B, A].repeat(rounds) {
             let side = &mut pair.sides[side];
-            side.domain.endpoint(side.endpoint).unwrap().progress();
+            side.calls().progress();
         }
         for key in keys {
             close(&mut pair, key);
@@ -232,12 +226,8 @@ pub fn calls_that_contradict_themselves_are_refused_at_once<F: Fabric>() {
     let to = pair.sides[A].other;
     let key = register(&mut pair, B, &room(100));
     let side = &mut pair.sides[A];
-    let mut try_write = |ranges: &[Range], to, length| {
-        side.domain
-            .endpoint(side.endpoint)
-            .unwrap()
-            .write(&access(to, ranges, 0), &room(length))
-    };
+    let mut try_write =
+        |ranges: &[Range], to, length| side.calls().write(&access(to, ranges, 0), &room(length));
     assert_eq!(try_write(&[range(key, 0, 8)], to, 9), Err(Error::Invalid));
     assert_eq!(
         try_write(&[range(key, 0, 1); 9], to, 9),
@@ -304,11 +294,7 @@ pub fn an_injected_write_needs_its_buffer_no_longer_and_has_no_entry<F: Fabric>(
         inject: true,
         ..access(to, &ranges, 0)
     };
-    let long = side
-        .domain
-        .endpoint(side.endpoint)
-        .unwrap()
-        .write(&call, &room(8193));
+    let long = side.calls().write(&call, &room(8193));
     assert_eq!(long, Err(Error::TooLong));
 }
 
@@ -351,13 +337,9 @@ pub fn a_fenced_operation_waits_for_all_before_it<F: Fabric>() {
     write(&mut pair, A, &access(to, &ranges, 1), &buffer_of(&first));
     let side = &mut pair.sides[A];
     let source = buffer_of(&second);
-    let refused = side
-        .domain
-        .endpoint(side.endpoint)
-        .unwrap()
-        .write(&fenced(flags::FENCE), &source);
+    let refused = side.calls().write(&fenced(flags::FENCE), &source);
     assert_eq!(refused, Err(Error::Again));
-    let refused = side.domain.endpoint(side.endpoint).unwrap().send(
+    let refused = side.calls().send(
         to,
         &weft_endpoint::Send {
             flags: Some(flags::FENCE),
@@ -413,20 +395,8 @@ pub fn operations_on_the_dead_end<F: Fabric>() {
         let length = ranges[0].length_bytes as usize;
         let call = access(to, ranges, 1);
         let buffers = (source.part(0, length), target.part(0, length));
-        posted += usize::from(
-            side.domain
-                .endpoint(side.endpoint)
-                .unwrap()
-                .write(&call, &buffers.0)
-                .is_ok(),
-        );
-        posted += usize::from(
-            side.domain
-                .endpoint(side.endpoint)
-                .unwrap()
-                .read(&call, buffers.1)
-                .is_ok(),
-        );
+        posted += usize::from(side.calls().write(&call, &buffers.0).is_ok());
+        posted += usize::from(side.calls().read(&call, buffers.1).is_ok());
     }
     assert!(posted > 0);
     if F::IS_DIRECT {

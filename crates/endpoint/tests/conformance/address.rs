@@ -75,17 +75,11 @@ pub fn a_removed_address_is_sent_to_no_more_but_heard_still<F: Fabric>() {
         Err(Error::NoSuch)
     );
     assert_eq!(
-        side.domain
-            .endpoint(side.endpoint)
-            .unwrap()
-            .send(name, &plain(1), &room(1)),
+        side.calls().send(name, &plain(1), &room(1)),
         Err(Error::Invalid)
     );
     assert_eq!(
-        side.domain
-            .endpoint(side.endpoint)
-            .unwrap()
-            .send(FiAddr(99), &plain(1), &room(1)),
+        side.calls().send(FiAddr(99), &plain(1), &room(1)),
         Err(Error::Invalid)
     );
     let directed = Receive {

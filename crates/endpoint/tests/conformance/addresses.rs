@@ -103,11 +103,7 @@ impl Messages {
             .collect();
         for (number, room) in rooms.iter().enumerate() {
             let receive = want_plain(MESSAGES + number);
-            let posted = side
-                .domain
-                .endpoint(side.endpoint)
-                .unwrap()
-                .receive(&receive, || room.clone());
+            let posted = side.calls().receive(&receive, || room.clone());
             posted.expect("a receive");
         }
         Self {
@@ -123,11 +119,7 @@ impl Messages {
     /// Posts the next send, if there is one and room for it.
     fn post(&mut self, side: &mut Side<Route>, to: FiAddr) {
         if let Some(buffer) = self.sends.get(self.posted) {
-            match side.domain.endpoint(side.endpoint).unwrap().send(
-                to,
-                &send_of(self.posted),
-                buffer,
-            ) {
+            match side.calls().send(to, &send_of(self.posted), buffer) {
                 Ok(()) => self.posted += 1,
                 Err(error) => assert_eq!(error, Error::Again),
             }
@@ -205,12 +197,7 @@ fn limited_role() {
 /// How a send to somebody who cannot be reached ends.
 fn failure(side: &mut Side<Route>, to: FiAddr, buffer: &UserBuffer) -> Error {
     let start = Instant::now();
-    if let Err(error) = side
-        .domain
-        .endpoint(side.endpoint)
-        .unwrap()
-        .send(to, &plain(0), buffer)
-    {
+    if let Err(error) = side.calls().send(to, &plain(0), buffer) {
         return error;
     }
     loop {

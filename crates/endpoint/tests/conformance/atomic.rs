@@ -50,10 +50,7 @@ fn change<F: Fabric>(pair: &mut Pair<F>, side: usize, access: &Access<'_>, step:
     pair.insist(|pair| {
         let side = &mut pair.sides[side];
         let result = step.result.clone();
-        side.domain
-            .endpoint(side.endpoint)
-            .unwrap()
-            .atomic(access, &atomic, result)
+        side.calls().atomic(access, &atomic, result)
     });
 }
 
@@ -183,10 +180,7 @@ pub fn additions_of_eight_initiators_are_all_counted<F: Fabric>() {
                     access(side.other, &ranges, index),
                     results[number].part(8 * index, 8),
                 );
-                side.domain
-                    .endpoint(side.endpoint)
-                    .unwrap()
-                    .atomic(&call, &atomic, Some(result))
+                side.calls().atomic(&call, &atomic, Some(result))
             });
         }
     }
@@ -248,11 +242,7 @@ pub fn what_has_no_meaning_is_refused_at_once_and_bad_keys_in_the_end<F: Fabric>
                 operands,
                 comparands,
             };
-            side.domain
-                .endpoint(side.endpoint)
-                .unwrap()
-                .atomic(&call, &atomic, result)
-                .unwrap_err()
+            side.calls().atomic(&call, &atomic, result).unwrap_err()
         };
     let (double, word) = (Element::F64, Element::U64);
     let xor = refused(Operator::BitXor, double, &one, &nothing, None);

@@ -151,11 +151,7 @@ pub fn a_write_among_sends_that_wait_keeps_its_place<F: Fabric>() {
                 ..crate::access::access(side.other, &ranges, all)
             };
             let payload = buffer_of(&[1; 8]);
-            let written = side
-                .domain
-                .endpoint(side.endpoint)
-                .unwrap()
-                .write(&access, &payload);
+            let written = side.calls().write(&access, &payload);
             assert_eq!(written, Ok(()), "a write waits with the sends before it");
         }
         let posted = post_bytes(&mut pair, A, number, 8);

@@ -204,10 +204,7 @@ fn add_one(pair: &mut Pair<SharedMemoryConfined>, key: u64, result: Option<UserB
         let side = &mut pair.sides[A];
         let ranges = [range(key, 8, 8)];
         let call = access(to, &ranges, 1);
-        side.domain
-            .endpoint(side.endpoint)
-            .unwrap()
-            .atomic(&call, &atomic, result.clone())
+        side.calls().atomic(&call, &atomic, result.clone())
     });
 }
 
@@ -241,11 +238,7 @@ fn write_until_zero(mut side: Side<weft_shm::Transport>, key: &AtomicU64) {
         }
         let ranges = [range(key, 0, LENGTH)];
         // What was closed meanwhile goes by message, and there may be no room for more of them.
-        let _ = side
-            .domain
-            .endpoint(side.endpoint)
-            .unwrap()
-            .write(&access(to, &ranges, 1), &source);
+        let _ = side.calls().write(&access(to, &ranges, 1), &source);
         side.poll();
         while side.heard().is_some() {}
     }

@@ -60,11 +60,7 @@ fn a_receive_from_anyone_takes_from_both_ways_each_message_once_and_in_its_sende
             let (side, tag) = (&mut sides[index], *sent as u64);
             let payload = buffer_of(&pattern(*sent + index, length_of(*sent)));
             if *sent < EACH {
-                match side.domain.endpoint(side.endpoint).unwrap().send(
-                    name_of(0),
-                    &tagged(tag, 0),
-                    &payload,
-                ) {
+                match side.calls().send(name_of(0), &tagged(tag, 0), &payload) {
                     Ok(()) => *sent += 1,
                     Err(error) => assert_eq!(error, Error::Again),
                 }
@@ -76,11 +72,7 @@ fn a_receive_from_anyone_takes_from_both_ways_each_message_once_and_in_its_sende
                 ..want_tag(0, 1)
             };
             let side = &mut sides[0];
-            side.domain
-                .endpoint(side.endpoint)
-                .unwrap()
-                .receive(&anything, || room.clone())
-                .unwrap();
+            side.calls().receive(&anything, || room.clone()).unwrap();
             posted = true;
         }
         sides.iter_mut().for_each(Side::poll);
@@ -130,10 +122,7 @@ fn without_a_network_a_remote_on_another_host_is_unreachable_and_the_user_is_tol
     let payload = buffer_of(&[1]);
     for _ in 0..2 {
         assert_eq!(
-            side.domain
-                .endpoint(side.endpoint)
-                .unwrap()
-                .send(far, &tagged(1, 1), &payload),
+            side.calls().send(far, &tagged(1, 1), &payload),
             Err(Error::Transfer(TransferError::Unreachable))
         );
     }

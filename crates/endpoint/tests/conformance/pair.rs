@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use weft_contract::Route;
 use weft_endpoint::{
-    Class, Completion, CounterId, Domain, DomainSettings, EndpointId, EndpointSettings, Error,
-    ErrorCompletion, FiAddr, QueueBinding, QueueId, QueueSettings, Receive, Send, UserBuffer,
-    VectorId, VectorKind, flags,
+    Class, Completion, CounterId, Domain, DomainSettings, EndpointCalls, EndpointId,
+    EndpointSettings, Error, ErrorCompletion, FiAddr, QueueBinding, QueueId, QueueSettings,
+    Receive, Send, UserBuffer, VectorId, VectorKind, flags,
 };
 use weft_memory::{BytesView, BytesViewMut};
 
@@ -228,6 +228,11 @@ impl<P: Route> Side<P> {
             .unwrap()
     }
 
+    /// Its endpoint, for one call.
+    pub fn calls(&mut self) -> EndpointCalls<'_, P> {
+        self.domain.endpoint(self.endpoint).unwrap()
+    }
+
     pub fn insert(&mut self, address: SocketAddr) -> FiAddr {
         self.domain.vectors().insert(self.vector, address).unwrap()
     }
@@ -320,11 +325,7 @@ impl<F: Fabric> Pair<F> {
     pub fn send_buffer(&mut self, side: usize, to: FiAddr, send: Send, buffer: &UserBuffer) {
         self.insist(|pair| {
             let sender = &mut pair.sides[side];
-            sender
-                .domain
-                .endpoint(sender.endpoint)
-                .unwrap()
-                .send(to, &send, buffer)
+            sender.calls().send(to, &send, buffer)
         });
     }
 
@@ -351,11 +352,7 @@ impl<F: Fabric> Pair<F> {
         buffer: &UserBuffer,
     ) -> Result<(), Error> {
         let receiver = &mut self.sides[side];
-        receiver
-            .domain
-            .endpoint(receiver.endpoint)
-            .unwrap()
-            .receive(&receive, || buffer.clone())
+        receiver.calls().receive(&receive, || buffer.clone())
     }
 
     /// The next end of an operation on one side that was heard already.
