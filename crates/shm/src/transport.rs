@@ -203,8 +203,9 @@ impl Peer for Transport {
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
         let contacts = &mut self.traffic.contacts;
         if let Some(sent) = post::send_inline(contacts.remote_mut(op.remote), op, payload) {
-            sent?;
-            contacts.ring(op.remote);
+            if sent? {
+                contacts.ring(op.remote);
+            }
             self.traffic
                 .sends
                 .count(Protocol::Inline, payload.length_bytes());

@@ -44,14 +44,15 @@ pub(crate) struct Sender {
     wide_lanes: u32,
 }
 
-/// Sends a message that fits one cell, if nothing waits before it and a cell is known to be free.
-/// `None` if it must be looked at more closely. Fast path.
+/// Sends a message that fits one cell, if nothing waits before it and a cell is known to be free;
+/// answers whether its receiver is to be rung for it. `None` if it must be looked at more closely.
+/// Fast path.
 #[inline(always)]
 pub(crate) fn send_inline(
     remote: &mut Remote,
     op: &SendOp,
     payload: &UserBuffer,
-) -> Option<Result<(), PostError>> {
+) -> Option<Result<bool, PostError>> {
     let length_bytes = payload.length_bytes();
     let is_idle = remote.waiting().is_empty();
     let attached = remote.attached_mut()?;
@@ -65,8 +66,10 @@ pub(crate) fn send_inline(
     let head = inline_head(op.class, op.cq_data.is_some(), length_bytes);
     let data = op.cq_data.unwrap_or(0);
     let producer = attached.lane_mut().producer_mut();
-    let pushed = producer.push_inline(head, op.tag, data, payload);
-    Some(pushed.map_err(|_| PostError::Busy))
+    if producer.push_inline(head, op.tag, data, payload).is_err() {
+        return Some(Err(PostError::Busy));
+    }
+    Some(Ok(!producer.is_polled()))
 }
 
 /// Sends a message that takes several cells, or one of which it is not known whether it is free, if
