@@ -128,7 +128,7 @@ unsafe fn copy_ends<T: Copy>(source: *const u8, target: *mut u8, length_bytes: u
 /// # Safety
 /// As [`copy`].
 #[inline]
-pub unsafe fn copy_past_cache(source: *const u8, target: *mut u8, length_bytes: usize) {
+pub unsafe fn copy_non_temporal(source: *const u8, target: *mut u8, length_bytes: usize) {
     #[cfg(target_arch = "x86_64")]
     if target as usize % LINE_BYTES == 0 && std::arch::is_x86_feature_detected!("avx2") {
         let lines_bytes = length_bytes / LINE_BYTES * LINE_BYTES;
@@ -178,7 +178,7 @@ unsafe fn stream_lines(source: *const u8, target: *mut u8, length_bytes: usize) 
 
 #[cfg(test)]
 mod tests {
-    use super::{copy, copy_past_cache};
+    use super::{copy, copy_non_temporal};
 
     #[test]
     fn copying_past_the_cache_copies_exactly_its_bytes() {
@@ -198,7 +198,7 @@ mod tests {
             let target = &mut room[aligned + skew..];
             target.fill(0xEE);
             // SAFETY: source and target hold more than `length` bytes and do not overlap.
-            unsafe { copy_past_cache(source.as_ptr().add(3), target.as_mut_ptr(), length) };
+            unsafe { copy_non_temporal(source.as_ptr().add(3), target.as_mut_ptr(), length) };
             assert_eq!(target[..length], source[3..3 + length]);
             assert!(
                 target[length..].iter().all(|&b| b == 0xEE),

@@ -146,7 +146,7 @@ impl ForeignHeap {
         message: &Lying,
         target: &UserBuffer,
         bytes: Range<usize>,
-        past_cache: bool,
+        non_temporal: bool,
     ) -> usize {
         let mut done = 0;
         while done < bytes.len() {
@@ -158,8 +158,8 @@ impl ForeignHeap {
             // SAFETY: the stretch was just found in a mapping that lives while self does; its file
             // cannot become shorter.
             let view = unsafe { BytesView::from_raw(base, count) };
-            let copied = if past_cache {
-                target.fill_past_cache(offset, view)
+            let copied = if non_temporal {
+                target.fill_non_temporal(offset, view)
             } else {
                 target.fill(offset, view)
             };
@@ -215,7 +215,7 @@ mod tests {
         let bytes: Vec<u8> = (0..65536_u32).map(|i| (i * 7 + i / 256) as u8).collect();
         whole.fill(0, BytesView::from_slice(&bytes));
         let mut foreign = ForeignHeap::map(std::process::id(), &own.shown()).expect("it is ours");
-        for (place, past_cache, begin, length) in [
+        for (place, non_temporal, begin, length) in [
             (0, false, 16, 20000),
             (255, true, 4095, 40000),
             (7, true, 4096, 8192),
@@ -227,7 +227,7 @@ mod tests {
             let (there, third) = (lying(&message, place as u64), length / 3);
             // In pieces, as it comes.
             for piece in [0..third, third..2 * third, 2 * third..length] {
-                let copied = foreign.pull(&there, &target, piece.clone(), past_cache);
+                let copied = foreign.pull(&there, &target, piece.clone(), non_temporal);
                 assert_eq!(copied, piece.len());
             }
             let read = bytes_of(&target);

@@ -4,7 +4,7 @@
 //!
 //! Made in the provider; filled and drained by transports and by the endpoint.
 
-use crate::copy::{copy, copy_past_cache};
+use crate::copy::{copy, copy_non_temporal};
 use crate::view::{BytesView, BytesViewMut};
 
 /// How many pieces a buffer may have (the provider's iov_limit). Chosen: what MPIs and fabtests
@@ -149,7 +149,7 @@ impl UserBuffer {
     /// longer than the cache, of which each line of the target would otherwise be read before it is
     /// written.
     #[inline]
-    pub fn fill_past_cache(&self, offset_bytes: usize, payload: BytesView<'_>) -> usize {
+    pub fn fill_non_temporal(&self, offset_bytes: usize, payload: BytesView<'_>) -> usize {
         if self.pieces.is_some() {
             return self.fill(offset_bytes, payload);
         }
@@ -163,7 +163,7 @@ impl UserBuffer {
         let room = self.length_bytes.saturating_sub(offset_bytes);
         let count = rest.length_bytes().min(room);
         // SAFETY: as in `fill`.
-        unsafe { copy_past_cache(rest.base(), self.base.wrapping_add(offset_bytes), count) };
+        unsafe { copy_non_temporal(rest.base(), self.base.wrapping_add(offset_bytes), count) };
         head_bytes + count
     }
 
@@ -198,14 +198,14 @@ impl UserBuffer {
     /// As [`Self::drain`], with stores that go past this processor's cache: for long payload that
     /// another processor reads next.
     #[inline]
-    pub fn drain_past_cache(&self, offset_bytes: usize, target: &mut BytesViewMut<'_>) -> usize {
+    pub fn drain_non_temporal(&self, offset_bytes: usize, target: &mut BytesViewMut<'_>) -> usize {
         let left = self.length_bytes.saturating_sub(offset_bytes);
         let count = target.length_bytes().min(left);
         if self.pieces.is_some() {
             return self.drain(offset_bytes, target);
         }
         // SAFETY: as in `drain`.
-        unsafe { copy_past_cache(self.base.wrapping_add(offset_bytes), target.base(), count) };
+        unsafe { copy_non_temporal(self.base.wrapping_add(offset_bytes), target.base(), count) };
         count
     }
 

@@ -34,10 +34,11 @@ pub struct LaneControl {
     polled: AtomicU64,
     #[cfg(not(loom))]
     reserved_too: [AtomicU64; 13],
-    /// How the consumer takes long messages now while some go both ways; 0 if it does not say.
-    both_ways: AtomicU64,
+    /// How both processes are to copy long messages while traffic is bidirectional; 0 if the
+    /// consumer does not say.
+    advice: AtomicU64,
     /// 1 if the consumer reads long payload faster when it was stored past the producer's cache.
-    past_cache: AtomicU64,
+    non_temporal: AtomicU64,
 }
 
 #[cfg(not(loom))]
@@ -124,8 +125,8 @@ impl Lane {
             self.cell(index).mark.store(0, Ordering::Relaxed);
         }
         self.control().polled.store(0, Ordering::Relaxed);
-        self.control().past_cache.store(0, Ordering::Relaxed);
-        self.control().both_ways.store(0, Ordering::Relaxed);
+        self.control().non_temporal.store(0, Ordering::Relaxed);
+        self.control().advice.store(0, Ordering::Relaxed);
         // Without release: the slot is freed with it, after this, and claimed with acquire.
         self.control().consumed.store(0, Ordering::Relaxed);
     }

@@ -7,12 +7,14 @@
 //!   lends them, [`feeds`] fills those of others), by both processes ([`cooperative`], and
 //!   [`helps`] for the side that sends)
 
+pub(crate) mod bidirectional;
 pub(crate) mod cooperative;
 pub(crate) mod feeds;
 pub(crate) mod fetch;
 pub(crate) mod fetches;
 pub(crate) mod helps;
 pub(crate) mod laps;
+pub(crate) mod methods;
 pub(crate) mod offer;
 pub(crate) mod pipes;
 mod single;

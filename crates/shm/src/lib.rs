@@ -19,26 +19,21 @@
 //! - [`transport`] alone sees all of them: opening, the face of the route, rounds of progress, the
 //!   end of a remote
 //! - [`receive`]: cells, and messages until their receives have them
-//! - [`copy`]: how the payload of described messages moves; [`ways`], [`both_ways`] and [`choice`]
-//!   say how
-//! - [`send`]: one protocol by size, and what waits; [`manner`] (streamed or described)
+//! - [`copy`]: how the payload of described messages moves
+//! - [`send`]: one protocol by size, and what waits
 //! - [`direct`]: registered memory that is accessed without its owner's help
 //! - [`wait`]: rounds that find nothing, and sleep
 //! - [`contact`]: everybody we know, how they are found, whether they live, and their lanes
-//! - [`protocol`]: cells, and the sizes at which protocols change; [`stores`] (through the cache or
-//!   past it), [`statistics`], [`settings`]; what is learned is learned by the [`tuner`]
+//! - [`tuner`]: which protocol, copy method or kind of stores is fastest
+//! - [`protocol`]: cells; the tables by which a protocol and a copy method are selected
+//! - [`statistics`], [`settings`]
 //!
 //! The formats are specified in docs/shm-layout.md.
 #![forbid(unsafe_code)]
 
-mod both_ways;
-mod choice;
 mod contact;
 mod copy;
 mod direct;
-mod manner;
-#[cfg(test)]
-mod manner_tests;
 pub mod protocol;
 mod receive;
 mod send;
@@ -46,11 +41,9 @@ mod settings;
 #[cfg(test)]
 mod sink;
 mod statistics;
-mod stores;
 mod transport;
 mod tuner;
 mod wait;
-mod ways;
 
 pub use settings::{OpenError, Settings, SingleCopy};
 pub use statistics::{Count, Protocol, Statistics};

@@ -6,6 +6,8 @@ use weft_ring::layout::{POOL_CHUNK_BYTES, POOL_CHUNKS};
 use weft_ring::{CELL_PAYLOAD_BYTES, INLINE_PAYLOAD_BYTES};
 
 pub(crate) mod cell;
+pub(crate) mod copy_method;
+pub(crate) mod send_protocol;
 
 /// Longest message in one cell. Specified by the cell's layout.
 pub const CELL_BYTES: usize = CELL_PAYLOAD_BYTES;

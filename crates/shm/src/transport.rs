@@ -33,7 +33,7 @@ use crate::wait::pace::{Due, Pace};
 use crate::wait::sleeper::Sleeper;
 
 #[cfg(test)]
-mod both_ways_tests;
+mod bidirectional_tests;
 #[cfg(test)]
 mod cooperative_tests;
 #[cfg(test)]

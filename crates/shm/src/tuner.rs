@@ -9,6 +9,10 @@
 //! nothing, since they pay for what the alternative before them left in the caches: they are
 //! *settling*. What is tried, when, and what it takes to win are the [`Rules`] of each port.
 
+pub(crate) mod copies;
+pub(crate) mod protocols;
+pub(crate) mod stores;
+
 /// Most samples that say what an alternative costs.
 const MOST_RECENT: usize = 3;
 

@@ -138,7 +138,7 @@ fn pipe(
                     let count = chunk.length_bytes().min(bytes - sent);
                     let (mut part, _) = chunk.split_at(count);
                     if is_non_temporal {
-                        payload.drain_past_cache(sent, &mut part);
+                        payload.drain_non_temporal(sent, &mut part);
                     } else {
                         payload.drain(sent, &mut part);
                     }

@@ -224,16 +224,16 @@ impl Consumer {
     }
 
     /// Asks the producer to store long payload past its cache, or not to.
-    pub fn set_past_cache(&mut self, past_cache: bool) {
+    pub fn set_non_temporal(&mut self, non_temporal: bool) {
         self.lane
             .control()
-            .past_cache
-            .store(u64::from(past_cache), Ordering::Relaxed);
+            .non_temporal
+            .store(u64::from(non_temporal), Ordering::Relaxed);
     }
 
-    /// Tells the producer how we take long messages while some go both ways.
-    pub fn set_both_ways(&mut self, word: u64) {
-        self.lane.control().both_ways.store(word, Ordering::Relaxed);
+    /// Tells the producer how both are to copy long messages while traffic is bidirectional.
+    pub fn set_advice(&mut self, word: u64) {
+        self.lane.control().advice.store(word, Ordering::Relaxed);
     }
 
     /// Publishes a count of cells that this end did not consume, as a receiver that is not ours might.

@@ -23,7 +23,7 @@ pub(super) const REWIND_BYTES: usize = PAGE_BYTES;
 /// Payload from here on is stored past the sender's cache if the receiver says that it reads it
 /// faster so. Chosen: below, the payload is in the reader's cache before the fence of such stores
 /// is done.
-const PAST_CACHE_BYTES: usize = 6 * 1024;
+const NON_TEMPORAL_BYTES: usize = 6 * 1024;
 
 /// The writing end, in the sender's process.
 #[derive(Debug)]
@@ -213,8 +213,8 @@ impl Producer {
         let start = self.make_data_room(length_bytes)?;
         // SAFETY: make_data_room gave a stretch inside the area that no cell in flight refers to.
         let mut target = unsafe { BytesViewMut::from_raw(self.lane.data.add(start), length_bytes) };
-        let copied = if length_bytes >= PAST_CACHE_BYTES && self.wants_past_cache() {
-            payload.drain_past_cache(offset_bytes, &mut target)
+        let copied = if length_bytes >= NON_TEMPORAL_BYTES && self.wants_non_temporal() {
+            payload.drain_non_temporal(offset_bytes, &mut target)
         } else {
             payload.drain(offset_bytes, &mut target)
         };
@@ -290,14 +290,14 @@ impl Producer {
 
     /// What the receiver has found out about long payload. Fast path.
     #[inline(always)]
-    fn wants_past_cache(&self) -> bool {
-        self.lane.control().past_cache.load(Ordering::Relaxed) != 0
+    fn wants_non_temporal(&self) -> bool {
+        self.lane.control().non_temporal.load(Ordering::Relaxed) != 0
     }
 
-    /// What the receiver told with [`Consumer::set_both_ways`](super::Consumer::set_both_ways).
+    /// What the receiver told with [`Consumer::set_advice`](super::Consumer::set_advice).
     /// Reads a shared line: slow path.
-    pub fn both_ways(&self) -> u64 {
-        self.lane.control().both_ways.load(Ordering::Relaxed)
+    pub fn advice(&self) -> u64 {
+        self.lane.control().advice.load(Ordering::Relaxed)
     }
 
     #[inline(always)]

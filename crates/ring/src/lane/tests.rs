@@ -25,8 +25,8 @@ impl HeapLane {
                 polled: AtomicU64::new(0),
                 #[cfg(not(loom))]
                 reserved_too: [const { AtomicU64::new(0) }; 13],
-                both_ways: AtomicU64::new(0),
-                past_cache: AtomicU64::new(0),
+                advice: AtomicU64::new(0),
+                non_temporal: AtomicU64::new(0),
             },
             cells: (0..LANE_CELLS).map(|_| cell()).collect(),
             data: vec![0; LANE_DATA_BYTES],

@@ -7,7 +7,7 @@ use weft_os::{clock, crash_point};
 use weft_ring::{Consumer, Identity, Pool, Way};
 
 use crate::protocol::cell::{self, Cell, Malformed, MatchHeader, needs_answer};
-use crate::stores::{StoreTrial, TIMED_BYTES};
+use crate::tuner::stores::{StoreTuner, TIMED_BYTES};
 
 /// Ticks without a message after which a lane is no longer polled, if many are. Chosen.
 const QUIET_TICKS: u32 = 8;
@@ -28,10 +28,10 @@ pub(crate) struct Inbound {
     quiet_ticks: u32,
     /// What it has sent.
     counts: Received,
-    /// What its sender was told of bidirectional messages.
+    /// What its sender was told of bidirectional traffic.
     advice: u64,
     /// How its sender should store long payload.
-    stores: StoreTrial,
+    stores: StoreTuner,
 }
 
 /// What was begun in a lane, and is to go on there.
@@ -117,7 +117,7 @@ impl Inbound {
             counts: Received::default(),
             quiet_ticks: 0,
             advice: 0,
-            stores: StoreTrial::default(),
+            stores: StoreTuner::default(),
         })
     }
 
@@ -245,8 +245,8 @@ impl Inbound {
         self.counts.bytes += u64::from(bytes);
         if let Some(start) = start.filter(|_| bytes >= TIMED_BYTES) {
             let wish = self.stores.learn(bytes, clock::ticks().wrapping_sub(start));
-            if let Some(past_cache) = wish {
-                self.consumer.set_past_cache(past_cache);
+            if let Some(non_temporal) = wish {
+                self.consumer.set_non_temporal(non_temporal);
             }
         }
         Ok(match (chunk, pool) {
@@ -269,11 +269,11 @@ impl Inbound {
         self.consumer.reset();
     }
 
-    /// Tells its sender which way was chosen for bidirectional messages.
+    /// Tells its sender which copy method was chosen for bidirectional traffic.
     pub(crate) fn advise(&mut self, advice: u64) {
         if self.advice != advice {
             self.advice = advice;
-            self.consumer.set_both_ways(advice);
+            self.consumer.set_advice(advice);
         }
     }
 
@@ -383,14 +383,14 @@ fn step_handed_over() {
 
 #[cfg(test)]
 impl Inbound {
-    /// What its sender was told of bidirectional messages.
+    /// What its sender was told of bidirectional traffic.
     pub(crate) fn advice(&self) -> u64 {
         self.advice
     }
 
     /// As if that were something else, unknown to us.
     pub(crate) fn forge_advice(&mut self, advice: u64) {
-        self.consumer.set_both_ways(advice);
+        self.consumer.set_advice(advice);
     }
 
     /// Cells since the last tick.

@@ -12,6 +12,7 @@ use weft_ring::{Full, Identity};
 
 use crate::contact::attached::Attached;
 use crate::protocol::cell::Control;
+use crate::protocol::send_protocol::SendProtocol;
 
 /// How far we are with a remote.
 #[derive(Debug)]
@@ -42,19 +43,24 @@ pub(crate) struct Waiting {
     pub(crate) sent_bytes: usize,
     /// The receipt it asks for, if any.
     pub(crate) outgoing: Option<usize>,
-    /// It is announced, and the receiver fetches it or its rest; else it is streamed.
-    pub(crate) is_offered: bool,
+    /// By which protocol it leaves.
+    pub(crate) protocol: SendProtocol,
     /// Its receiver can copy it out of our shared memory.
     pub(crate) is_shown: bool,
-    /// It is announced as if it lay where its receiver cannot copy it: it begins at once, and its
-    /// rest goes through the lane or a pipe.
-    pub(crate) is_streamed_on: bool,
 }
 
 impl Waiting {
+    /// Whether it is described, and its receiver fetches it or its rest.
+    pub(crate) fn is_described(&self) -> bool {
+        use SendProtocol::{EarlyRendezvous, Rendezvous};
+        matches!(self.protocol, EarlyRendezvous | Rendezvous)
+    }
+
     /// Where the message lies in our memory, if in one stretch that is to be copied from there.
     pub(crate) fn address(&self) -> Option<u64> {
-        let is_told = self.payload.is_contiguous() && !self.is_streamed_on;
+        // With early data it is to come through the lane or a pipe, if it might be copied.
+        let is_hidden = self.is_shown && self.protocol == SendProtocol::EarlyRendezvous;
+        let is_told = self.payload.is_contiguous() && !is_hidden;
         is_told.then(|| self.payload.address() as u64)
     }
 }

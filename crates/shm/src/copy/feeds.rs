@@ -121,7 +121,7 @@ impl Feed {
                 count = chunk.length_bytes().min(bytes.len());
                 let (mut part, _) = chunk.split_at(count);
                 if self.is_non_temporal {
-                    payload.drain_past_cache(bytes.start, &mut part)
+                    payload.drain_non_temporal(bytes.start, &mut part)
                 } else {
                     payload.drain(bytes.start, &mut part)
                 }

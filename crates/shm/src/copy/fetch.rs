@@ -12,12 +12,13 @@ use weft_memory::foreign_heap::Lying;
 use weft_memory::{UserBuffer, single_copy};
 use weft_os::{clock, crash_point};
 
-use crate::choice::{Lesson, Method};
 use crate::contact::attached::Attached;
 use crate::copy::cooperative::{Cooperation, Source, Turn};
 use crate::copy::offer::RemoteOffer;
 use crate::copy::pipes::Pipe;
 use crate::copy::single::{Fault, PULL_BYTES, outcome};
+use crate::protocol::copy_method::CopyMethod;
+use crate::tuner::copies::Lesson;
 
 /// How an accepted message comes in.
 #[derive(Debug)]
@@ -53,7 +54,7 @@ pub(crate) struct Fetch {
     pub(super) begun_bytes: usize,
     pub(super) stage: Stage,
     /// How it was meant to come.
-    pub(super) method: Method,
+    pub(super) method: CopyMethod,
     /// What its time teaches.
     pub(super) lesson: Lesson,
     /// When its bytes began to move; 0 before.
@@ -62,11 +63,13 @@ pub(crate) struct Fetch {
 
 impl Stage {
     /// Where a fetch by this way begins.
-    fn of(method: Method) -> Self {
+    fn of(method: CopyMethod) -> Self {
         match method {
-            Method::SingleCopy => Self::SingleCopy,
-            Method::Mapped | Method::MappedPastCache => Self::Mapped,
-            Method::Pipelined | Method::PastCache | Method::Shared => Self::AwaitPipe,
+            CopyMethod::SingleCopy => Self::SingleCopy,
+            CopyMethod::Mapped | CopyMethod::MappedNonTemporal => Self::Mapped,
+            CopyMethod::Pipelined | CopyMethod::PipelinedNonTemporal | CopyMethod::Cooperative => {
+                Self::AwaitPipe
+            }
         }
     }
 }
@@ -81,14 +84,14 @@ impl Fetch {
             done_bytes: begun_bytes,
             begun_bytes,
             stage: Stage::Undecided,
-            method: Method::Pipelined,
+            method: CopyMethod::Pipelined,
             lesson: Lesson::Nothing,
             started_ns: 0,
         }
     }
 
     /// How it comes; until this is called that is decided when it is its turn.
-    pub(crate) fn by(mut self, method: Method, lesson: Lesson) -> Self {
+    pub(crate) fn by(mut self, method: CopyMethod, lesson: Lesson) -> Self {
         self.decide(method, lesson);
         self
     }
@@ -99,7 +102,7 @@ impl Fetch {
         self
     }
 
-    pub(super) fn decide(&mut self, method: Method, lesson: Lesson) {
+    pub(super) fn decide(&mut self, method: CopyMethod, lesson: Lesson) {
         (self.method, self.lesson, self.stage) = (method, lesson, Stage::of(method));
     }
 
@@ -132,7 +135,7 @@ impl Fetch {
 
     /// The way that it was meant to come is not open: it comes through a pipe.
     pub(super) fn fall_back(&mut self) -> Stage {
-        self.method = Method::Pipelined;
+        self.method = CopyMethod::Pipelined;
         std::mem::replace(&mut self.stage, Stage::AwaitPipe)
     }
 
@@ -160,7 +163,7 @@ impl Fetch {
                     length_bytes: self.offer.length_bytes,
                     place: self.offer.send_id,
                 };
-                let is_non_temporal = self.method == Method::MappedPastCache;
+                let is_non_temporal = self.method == CopyMethod::MappedNonTemporal;
                 let stretch = self.done_bytes..self.done_bytes + count;
                 heap.pull(&message, &self.landing.buffer, stretch, is_non_temporal)
             }

@@ -6,16 +6,16 @@ use weft_contract::{Landing, Owner, RemoteId, TransferError};
 use weft_os::{clock, crash_point};
 use weft_ring::layout::{CHUNK_BYTES, PIPE_CHUNKS};
 
-use crate::choice::Method;
 use crate::contact::contacts::Contacts;
 use crate::copy::cooperative::{Cooperation, Turn};
 use crate::copy::fetch::{Fetch, Stage};
 use crate::copy::laps::{Laps, PIPE_LAP_BYTES};
+use crate::copy::methods::{CopyMethods, Wanted};
 use crate::copy::pipes::{Pipe, Pipes};
 use crate::copy::single::PULL_BYTES;
 use crate::protocol::cell::{Control, Cts, Fin, Transfer};
+use crate::protocol::copy_method::CopyMethod;
 use crate::send::sends::Sends;
-use crate::ways::{Wanted, Ways};
 
 /// Chunks taken out of pipes in one call of progress. Chosen: as [`PULL_BYTES`].
 const CHUNKS_PER_ROUND: u32 = (PULL_BYTES / CHUNK_BYTES) as u32;
@@ -100,7 +100,12 @@ impl Fetches {
 impl Fetches {
     /// Decides on fetches whose turn it is, those of one remote in order, and lends their senders
     /// what they need; answers to how many.
-    fn lend(&mut self, contacts: &mut Contacts, sends: &mut Sends, ways: &mut Ways) -> usize {
+    fn lend(
+        &mut self,
+        contacts: &mut Contacts,
+        sends: &mut Sends,
+        methods: &mut CopyMethods,
+    ) -> usize {
         let mut lent_count = 0;
         self.rounds += 1;
         let round = self.rounds;
@@ -122,11 +127,11 @@ impl Fetches {
             let fetch = &mut self.fetches[index];
             if matches!(fetch.stage, Stage::Undecided) {
                 let wanted = Wanted::of(fetch.wanted_bytes, &fetch.landing.buffer, depth);
-                let (method, lesson) = ways.choose(contacts, sends, &fetch.offer, &wanted);
+                let (method, lesson) = methods.choose(contacts, sends, &fetch.offer, &wanted);
                 fetch.decide(method, lesson);
             }
             let is_lent = match (&fetch.stage, fetch.method) {
-                (Stage::AwaitPipe, Method::Shared) => self.lend_board(contacts, index),
+                (Stage::AwaitPipe, CopyMethod::Cooperative) => self.lend_board(contacts, index),
                 (Stage::AwaitPipe, _) => self.lend_pipe(contacts, index),
                 _ => false,
             };
@@ -164,7 +169,7 @@ impl Fetches {
         let by = Transfer::Pipe {
             pipe: number,
             first_chunk,
-            is_non_temporal: fetch.method == Method::PastCache,
+            is_non_temporal: fetch.method == CopyMethod::PipelinedNonTemporal,
         };
         crash_point!(33, "pipe: lent, its borrower not told");
         self.tell(contacts, index, by);
@@ -273,11 +278,11 @@ impl Fetches {
         &mut self,
         contacts: &mut Contacts,
         sends: &mut Sends,
-        ways: &mut Ways,
+        methods: &mut CopyMethods,
         is_feeding: bool,
         owner: &mut O,
     ) -> Result<usize, Broken> {
-        let mut events = self.lend(contacts, sends, ways);
+        let mut events = self.lend(contacts, sends, methods);
         self.chunks_left = if is_feeding {
             CHUNKS_BIDIRECTIONAL
         } else {
@@ -297,9 +302,9 @@ impl Fetches {
             has_copied |= is_ours && events > before;
             match outcome {
                 Ok(()) if self.fetches[index].is_complete() => {
-                    self.end(contacts, ways, index, owner);
+                    self.end(contacts, methods, index, owner);
                     // Its sender is not to wait until what is here of the next one is taken.
-                    events += self.lend(contacts, sends, ways);
+                    events += self.lend(contacts, sends, methods);
                 }
                 Ok(()) => index += 1,
                 Err(why) => {
@@ -380,7 +385,7 @@ impl Fetches {
     fn end<O: Owner>(
         &mut self,
         contacts: &mut Contacts,
-        ways: &mut Ways,
+        methods: &mut CopyMethods,
         index: usize,
         owner: &mut O,
     ) {
@@ -388,14 +393,14 @@ impl Fetches {
         let remote = fetch.offer.remote;
         let bytes = fetch.wanted_bytes - fetch.begun_bytes;
         let now_ns = clock::monotonic_ns();
-        let charged_ns = ways.charge(fetch.started_ns, now_ns);
+        let charged_ns = methods.charge(fetch.started_ns, now_ns);
         // Where nothing was wanted no pipe was lent, and there is nothing to learn.
         let by_pipe = matches!(fetch.stage, Stage::Piped(_));
         let is_mapped = matches!(fetch.stage, Stage::Mapped);
         let was_warm = !by_pipe || self.lent(remote).laps.note(bytes, PIPE_LAP_BYTES);
         if bytes > 0 && self.was_alone(fetch.method) && was_warm {
             let whole_bytes = fetch.wanted_bytes as u64;
-            ways.learn(fetch.method, whole_bytes, charged_ns, fetch.lesson);
+            methods.learn(fetch.method, whole_bytes, charged_ns, fetch.lesson);
         }
         match fetch.stage {
             Stage::Piped(pipe) => {
@@ -427,9 +432,10 @@ impl Fetches {
     /// Whether no other fetch was moving: of several that went side by side nothing can be learned.
     /// Cooperative ones follow each other closely: what one is charged too much the next is charged
     /// too little.
-    fn was_alone(&self, method: Method) -> bool {
+    fn was_alone(&self, method: CopyMethod) -> bool {
         !self.fetches.iter().any(|other| {
-            other.started_ns != 0 && (other.method, method) != (Method::Shared, Method::Shared)
+            other.started_ns != 0
+                && (other.method, method) != (CopyMethod::Cooperative, CopyMethod::Cooperative)
         })
     }
 

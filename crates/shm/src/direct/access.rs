@@ -12,9 +12,9 @@ use weft_memory::{ForeignMemory, single_copy};
 use weft_os::clock;
 use weft_ring::Lease;
 
-use crate::choice::prefers_single_copy;
 use crate::contact::attached::Attached;
 use crate::contact::contacts::Contacts;
+use crate::protocol::copy_method::prefers_single_copy;
 use crate::settings::SingleCopy;
 use crate::statistics::Count;
 

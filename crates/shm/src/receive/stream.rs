@@ -6,10 +6,11 @@
 use weft_contract::{Landing, LandingToken, RemoteId};
 use weft_memory::BytesView;
 
-use crate::choice::{Lesson, Method};
 use crate::copy::offer::RemoteOffer;
 use crate::protocol::cell::{Eager, MatchHeader, Rts};
+use crate::protocol::copy_method::CopyMethod;
 use crate::receive::receipts::Due;
+use crate::tuner::copies::Lesson;
 
 /// Where the pieces go.
 #[derive(Debug)]
@@ -24,8 +25,8 @@ pub(super) enum Target {
 
 /// How the rest of a message is to come.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Way {
-    pub(super) method: Method,
+pub(super) struct Decision {
+    pub(super) method: CopyMethod,
     pub(super) lesson: Lesson,
     /// When that was decided.
     pub(super) started_ns: u64,
@@ -36,7 +37,7 @@ pub(super) struct Way {
 pub(super) struct Rest {
     pub(super) offer: RemoteOffer,
     /// How it is to come, once that is decided.
-    pub(super) way: Option<Way>,
+    pub(super) decision: Option<Decision>,
 }
 
 /// What the first cell of a message in pieces says.
@@ -70,7 +71,10 @@ impl Beginning {
             header: rts.header,
             length_bytes: rts.length_bytes,
             unasked_bytes: early_bytes as usize,
-            rest: Some(Rest { offer, way: None }),
+            rest: Some(Rest {
+                offer,
+                decision: None,
+            }),
             receipt: None,
         }
     }

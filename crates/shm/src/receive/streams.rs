@@ -9,17 +9,18 @@ use weft_contract::{Landing, Owner, RemoteId};
 use weft_memory::{BytesView, UserBuffer};
 use weft_os::{clock, crash_point};
 
-use crate::choice::{Lesson, Method};
 use crate::contact::contacts::Contacts;
 use crate::contact::lane::Piece;
 use crate::copy::fetch::Fetch;
 use crate::copy::laps::{LANE_LAP_BYTES, Laps};
 use crate::copy::offer::RemoteOffer;
 use crate::protocol::cell::{Control, Cts, Transfer};
+use crate::protocol::copy_method::CopyMethod;
 use crate::receive::offers::{Offer, Offers};
 use crate::receive::receipts::Due;
 use crate::receive::request::{Request, Taken};
-use crate::receive::stream::{Beginning, Stream, StreamEnd, Target, Way};
+use crate::receive::stream::{Beginning, Decision, Stream, StreamEnd, Target};
+use crate::tuner::copies::Lesson;
 
 /// All of them.
 #[derive(Debug, Default)]
@@ -228,7 +229,7 @@ impl Streams {
             return None;
         };
         let wanted_bytes = rest.offer.wanted_bytes(landing.buffer.length_bytes());
-        (rest.way.is_none() && wanted_bytes > stream.unasked_bytes).then(|| Undecided {
+        (rest.decision.is_none() && wanted_bytes > stream.unasked_bytes).then(|| Undecided {
             offer: rest.offer,
             buffer: landing.buffer.clone(),
             wanted_bytes,
@@ -240,7 +241,7 @@ impl Streams {
         &mut self,
         contacts: &mut Contacts,
         index: usize,
-        method: Method,
+        method: CopyMethod,
         lesson: Lesson,
     ) {
         let stream = &mut self.streams[index];
@@ -250,10 +251,10 @@ impl Streams {
         let offer = rest.offer;
         let is_reached = contacts.remote(offer.remote).attached().is_some();
         // A pipe is lent as soon as its sender can be told, and the fetch fails if that cannot be.
-        let by_lane = method == Method::Pipelined && is_reached;
-        rest.way = Some(Way {
+        let by_lane = method == CopyMethod::Pipelined && is_reached;
+        rest.decision = Some(Decision {
             method: match method {
-                Method::Pipelined if !is_reached => Method::PastCache,
+                CopyMethod::Pipelined if !is_reached => CopyMethod::PipelinedNonTemporal,
                 method => method,
             },
             lesson,
@@ -286,8 +287,8 @@ impl Streams {
         let Some(rest) = &stream.rest else {
             return Step::Nothing;
         };
-        let (offer, way, has_begun) = (rest.offer, rest.way, stream.has_begun());
-        match (&stream.target, way) {
+        let (offer, decision, has_begun) = (rest.offer, rest.decision, stream.has_begun());
+        match (&stream.target, decision) {
             (Target::Heap(_), _) => Step::Nothing,
             (Target::Nowhere, _) | (Target::Landing(_), None) => {
                 // Nothing is wanted beyond what comes unasked.
@@ -297,7 +298,7 @@ impl Streams {
                     Step::Nothing
                 }
             }
-            (Target::Landing(_), Some(way)) if way.method == Method::Pipelined => {
+            (Target::Landing(_), Some(decision)) if decision.method == CopyMethod::Pipelined => {
                 if !stream.is_complete() {
                     return Step::Nothing;
                 }
@@ -305,13 +306,13 @@ impl Streams {
                 let timed = Timed {
                     remote: stream.remote,
                     bytes: stream.expected_bytes,
-                    started_ns: way.started_ns,
-                    lesson: way.lesson,
+                    started_ns: decision.started_ns,
+                    lesson: decision.lesson,
                 };
                 let receipt = offer.wants_receipt.then_some(offer.send_id);
                 Step::Landed(stream.end_with(receipt), timed)
             }
-            (Target::Landing(_), Some(way)) => {
+            (Target::Landing(_), Some(decision)) => {
                 if !has_begun {
                     return Step::Nothing;
                 }
@@ -320,7 +321,7 @@ impl Streams {
                     return Step::Nothing;
                 };
                 let fetch = Fetch::new(offer, landing, stream.unasked_bytes);
-                Step::Fetch(fetch.by(way.method, way.lesson))
+                Step::Fetch(fetch.by(decision.method, decision.lesson))
             }
         }
     }

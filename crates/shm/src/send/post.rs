@@ -9,8 +9,8 @@ use weft_os::{clock, crash_point};
 use crate::contact::contacts::Contacts;
 use crate::contact::outbound::{MEDIUM_BYTES, WIDE_LANES};
 use crate::contact::remote::{Remote, Waiting};
-use crate::manner::{Manner, Manners};
 use crate::protocol::cell::{Carrier, Eager, MatchHeader, inline_head};
+use crate::protocol::send_protocol::{Facts, Selection, SendProtocol, select};
 use crate::protocol::{
     CELL_BYTES, EAGER_BYTES, EARLY_BYTES, FIRST_PIECE_BYTES, MAPPED_BYTES, PIECE_BYTES,
     STREAM_BYTES,
@@ -18,6 +18,7 @@ use crate::protocol::{
 use crate::send::sends::Sends;
 use crate::settings::{Settings, SingleCopy};
 use crate::statistics::Protocol;
+use crate::tuner::protocols::SendTuner;
 
 /// Sends to one remote that may wait for room before callers are told to come back. Chosen: the
 /// window of the usual bandwidth tests, twice.
@@ -36,7 +37,7 @@ fn piece_limit(sent_bytes: usize) -> usize {
 /// What it is decided by how a message leaves.
 #[derive(Debug)]
 pub(crate) struct Sender {
-    pub(super) manners: Manners,
+    tuner: SendTuner,
     /// Our memory that others may map.
     pub(super) heap: Option<OwnHeap>,
     pub(super) single_copy: SingleCopy,
@@ -99,7 +100,7 @@ pub(crate) fn send_run(remote: &mut Remote, op: &SendOp, payload: &UserBuffer) -
 impl Sender {
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
-            manners: Manners::new(),
+            tuner: SendTuner::new(),
             heap: settings.heap.clone(),
             single_copy: settings.single_copy,
             wide_lanes: 0,
@@ -135,10 +136,17 @@ impl Sender {
             contacts.remote_mut(op.remote).waiting().push_back(send);
             return Ok(Posted::Pending);
         }
-        if length_bytes <= EAGER_BYTES {
-            self.post_eager(contacts, sends, op, payload)
-        } else {
-            self.post_long(contacts, sends, op, payload)
+        let facts = Facts {
+            length_bytes,
+            wants_receipt: op.level == CompletionLevel::Delivery,
+            ..Facts::default()
+        };
+        match select(&facts) {
+            // One that found no run of cells may find one cell, and room in the data area.
+            Selection::Fixed(SendProtocol::Inline | SendProtocol::Eager) => {
+                self.post_eager(contacts, sends, op, payload)
+            }
+            _ => self.post_long(contacts, sends, op, payload),
         }
     }
 
@@ -221,47 +229,52 @@ impl Sender {
             payload: payload.clone(),
             sent_bytes: 0,
             outgoing: None,
-            is_offered: self.is_offered(contacts, op.remote, payload.length_bytes(), is_shown),
+            protocol: self.protocol_at_once(contacts, op.remote, payload.length_bytes(), is_shown),
             is_shown,
-            is_streamed_on: false,
         }
     }
 
-    /// Whether a message is described, for its receiver to fetch: what is too long to be streamed,
-    /// and what the receiver can copy out of our heap, if it is one of a row, or that has been
-    /// found to be faster.
-    fn is_offered(
+    /// By which protocol a message leaves, as far as that is known before it does: whether early
+    /// data comes along is decided when a longer one is announced.
+    fn protocol_at_once(
         &mut self,
         contacts: &mut Contacts,
         remote: RemoteId,
         length_bytes: usize,
-        is_shown: bool,
-    ) -> bool {
+        is_shared: bool,
+    ) -> SendProtocol {
         if length_bytes > STREAM_BYTES {
-            return true;
+            return SendProtocol::Rendezvous;
         }
-        if !is_shown {
-            return false;
-        }
-        let heard_bytes = contacts
-            .lane_of(remote)
-            .map_or(0, |lane| lane.heard_bytes());
-        let attached = contacts.remote_mut(remote).attached_mut();
-        if attached.is_some_and(|attached| attached.is_in_a_row(heard_bytes)) {
-            self.manners.disturb(length_bytes);
-            return true;
-        }
-        // Where ranks share cores one copy is worth more, unless it is found otherwise.
-        let shares_cores = contacts.own.node().shares_cores;
-        let default = if shares_cores {
-            Manner::Offered
-        } else {
-            Manner::Streamed
+        let is_in_a_row = is_shared && {
+            let lane = contacts.lane_of(remote);
+            let heard_bytes = lane.map_or(0, |lane| lane.heard_bytes());
+            let attached = contacts.remote_mut(remote).attached_mut();
+            attached.is_some_and(|attached| attached.is_in_a_row(heard_bytes))
         };
-        let clock = clock::monotonic_ns;
-        self.manners
-            .next(length_bytes, default, shares_cores, clock)
-            == Manner::Offered
+        self.protocol_by(&Facts {
+            length_bytes,
+            is_shared,
+            is_in_a_row,
+            shares_cores: contacts.own.node().shares_cores,
+            ..Facts::default()
+        })
+    }
+
+    /// By which protocol a message leaves. To be asked once for each.
+    pub(super) fn protocol_by(&mut self, facts: &Facts) -> SendProtocol {
+        if facts.is_in_a_row {
+            self.tuner.disturb(facts.length_bytes);
+        }
+        match select(facts) {
+            Selection::Fixed(protocol) => protocol,
+            Selection::Tuned(protocols) => {
+                let (length_bytes, clock) = (facts.length_bytes, clock::monotonic_ns);
+                let shares_cores = facts.shares_cores;
+                self.tuner
+                    .next(length_bytes, protocols, shares_cores, clock)
+            }
+        }
     }
 
     /// Whether a remote can copy a message of ours out of what we share, as far as we can tell: it
@@ -300,7 +313,7 @@ impl Sender {
         }
         let mut waiting = self.begin_send(contacts, op, payload);
         if self.advance(contacts, sends, &mut waiting) {
-            let complete = !waiting.is_offered && op.level != CompletionLevel::Delivery;
+            let complete = !waiting.is_described() && op.level != CompletionLevel::Delivery;
             return Ok(if complete {
                 Posted::Complete
             } else {
@@ -319,7 +332,7 @@ impl Sender {
         sends: &mut Sends,
         waiting: &mut Waiting,
     ) -> bool {
-        if waiting.is_offered {
+        if waiting.is_described() {
             return self.announce(contacts, sends, waiting);
         }
         let (remote, length_bytes) = (waiting.op.remote, waiting.payload.length_bytes());
@@ -395,7 +408,7 @@ impl Sender {
                 return events;
             }
             events += 1;
-            if !waiting.is_offered && waiting.op.level != CompletionLevel::Delivery {
+            if !waiting.is_described() && waiting.op.level != CompletionLevel::Delivery {
                 owner.on_sent(waiting.op.token, Ok(()));
             }
         }
@@ -444,7 +457,7 @@ pub(super) fn push_pieces(contacts: &mut Contacts, waiting: &mut Waiting, first:
 #[cfg(test)]
 impl Sender {
     /// As if this had been found out.
-    pub(crate) fn set_manners(&mut self, manners: Manners) {
-        self.manners = manners;
+    pub(crate) fn set_tuner(&mut self, tuner: SendTuner) {
+        self.tuner = tuner;
     }
 }

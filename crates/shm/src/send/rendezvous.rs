@@ -7,12 +7,12 @@
 //! pipes keep long messages out of the way of short ones.
 
 use weft_contract::{CompletionLevel, RemoteId};
-use weft_os::{clock, crash_point};
+use weft_os::crash_point;
 
 use crate::contact::contacts::Contacts;
 use crate::contact::remote::Waiting;
-use crate::manner::Manner;
 use crate::protocol::cell::{Carrier, Control, MatchHeader, Rts};
+use crate::protocol::send_protocol::{Facts, SendProtocol};
 use crate::protocol::{EARLY_BYTES, EARLY_CELLS, EARLY_LIMIT_BYTES, STREAM_BYTES};
 use crate::send::post::{Sender, push_pieces};
 use crate::send::sends::Sends;
@@ -28,22 +28,22 @@ impl Sender {
         waiting: &mut Waiting,
     ) -> bool {
         let length_bytes = waiting.payload.length_bytes();
-        let is_middle = (STREAM_BYTES + 1..=EARLY_LIMIT_BYTES).contains(&length_bytes);
-        let may_begin = is_middle && self.may_begin(contacts, sends, waiting.op.remote);
-        waiting.is_streamed_on =
-            may_begin && waiting.is_shown && self.is_faster_streamed(length_bytes);
-        if may_begin && (!waiting.is_shown || waiting.is_streamed_on) {
+        if length_bytes > STREAM_BYTES {
+            let may_bring_early_data = length_bytes <= EARLY_LIMIT_BYTES
+                && self.may_begin(contacts, sends, waiting.op.remote);
+            waiting.protocol = self.protocol_by(&Facts {
+                length_bytes,
+                is_shared: waiting.is_shown,
+                may_bring_early_data,
+                shares_cores: contacts.own.node().shares_cores,
+                ..Facts::default()
+            });
+        }
+        if waiting.protocol == SendProtocol::EarlyRendezvous {
             self.begin_early(contacts, sends, waiting)
         } else {
             self.describe(contacts, sends, waiting)
         }
-    }
-
-    /// Whether a message that is too long to be streamed as a whole, and that might bring early
-    /// data, leaves faster in that manner than by an RTS alone. To be asked once for each.
-    fn is_faster_streamed(&mut self, length_bytes: usize) -> bool {
-        let (default, clock) = (Manner::Offered, clock::monotonic_ns);
-        self.manners.next(length_bytes, default, false, clock) == Manner::Streamed
     }
 
     fn may_begin(&self, contacts: &mut Contacts, sends: &Sends, remote: RemoteId) -> bool {

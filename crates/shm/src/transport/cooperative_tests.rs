@@ -7,7 +7,8 @@ use std::net::SocketAddr;
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
-use crate::choice::{Lesson, Method};
+use crate::protocol::copy_method::CopyMethod;
+use crate::tuner::copies::Lesson;
 use crate::{Settings, Transport};
 
 /// Not a multiple of a share, nor of a page.
@@ -77,17 +78,17 @@ impl Pair {
         receiver.set_shares_cores(false);
         sender.add_remote(RemoteId(0), receiver.local_address());
         receiver.add_remote(RemoteId(0), sender.local_address());
-        let ways = [
-            (Method::SingleCopy, 9),
-            (Method::Pipelined, 9),
-            (Method::PastCache, 9),
-            (Method::Shared, 1),
+        let methods = [
+            (CopyMethod::SingleCopy, 9),
+            (CopyMethod::Pipelined, 9),
+            (CopyMethod::PipelinedNonTemporal, 9),
+            (CopyMethod::Cooperative, 1),
         ];
-        for (way, cost) in ways.into_iter().chain(ways).chain(ways) {
+        for (way, cost) in methods.into_iter().chain(methods).chain(methods) {
             let bytes = LENGTH as u64;
-            let lesson = Lesson::OneWay;
-            let ways = &mut receiver.traffic.ways;
-            ways.learn(way, bytes, cost * 100_000, lesson);
+            let lesson = Lesson::Unidirectional;
+            let methods = &mut receiver.traffic.methods;
+            methods.learn(way, bytes, cost * 100_000, lesson);
         }
         Self {
             sender: (sender, Book::default()),

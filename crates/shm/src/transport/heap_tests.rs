@@ -4,11 +4,12 @@
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, OwnHeap, UserBuffer, own_heap};
 
-use crate::manner::{Manner, Manners};
 use crate::protocol::STREAM_BYTES;
+use crate::protocol::send_protocol::SendProtocol;
 use crate::settings::SingleCopy;
 use crate::sink::{Basin, Sink};
 use crate::transport::traffic::Traffic;
+use crate::tuner::protocols::SendTuner;
 use crate::{Protocol, Settings, Transport};
 
 const LONG: usize = 32 << 10;
@@ -102,7 +103,7 @@ fn what_is_shown_lies_in_our_heap_and_goes_to_one_that_has_a_heap_too() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
-fn the_third_message_in_a_row_is_offered_and_an_answer_ends_the_row() {
+fn the_third_message_in_a_row_is_described_and_an_answer_ends_the_row() {
     let (heap, inside) = own_heap::leaked(LONG).expect("a heap");
     let mut pair = pair([Some(heap.clone()), Some(heap.clone())], SingleCopy::Auto);
     for _ in 0..2 {
@@ -127,7 +128,7 @@ fn the_third_message_in_a_row_is_offered_and_an_answer_ends_the_row() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
-fn where_ranks_share_cores_a_lone_message_is_offered_too() {
+fn where_ranks_share_cores_a_lone_message_is_described_too() {
     let (heap, inside) = own_heap::leaked(LONG).expect("a heap");
     let mut pair = pair([Some(heap.clone()), Some(heap.clone())], SingleCopy::Auto);
     for (shares_cores, expected) in [(false, Posted::Complete), (true, Posted::Pending)] {
@@ -182,9 +183,9 @@ fn send_alone(pair: &mut [Transport; 2], payload: &UserBuffer, mark: u8) -> bool
 #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
 fn a_lone_message_leaves_as_its_sender_has_found_to_be_faster() {
     for (length_bytes, shares_cores, default) in [
-        (LONG, false, Manner::Streamed),
-        (LONG, true, Manner::Offered),
-        (4 * LONG, false, Manner::Offered),
+        (LONG, false, SendProtocol::Streamed),
+        (LONG, true, SendProtocol::Rendezvous),
+        (4 * LONG, false, SendProtocol::Rendezvous),
     ] {
         let (heap, inside) = own_heap::leaked(length_bytes).expect("a heap");
         let mut pair = pair([Some(heap.clone()), Some(heap.clone())], SingleCopy::Never);
@@ -195,11 +196,11 @@ fn a_lone_message_leaves_as_its_sender_has_found_to_be_faster() {
         });
         send(&mut pair, 1, &UserBuffer::leaked(&[100]));
         for other in [false, true, false] {
-            pair[0].traffic.sender.set_manners(Manners::found(other));
-            let is_offered = (default == Manner::Offered) != other;
+            pair[0].traffic.sender.set_tuner(SendTuner::found(other));
+            let is_described = (default == SendProtocol::Rendezvous) != other;
             for mark in 0..40 {
                 let mapped = send_alone(&mut pair, &inside, mark);
-                assert_eq!(mapped, is_offered, "{length_bytes} bytes, {shares_cores}");
+                assert_eq!(mapped, is_described, "{length_bytes} bytes, {shares_cores}");
             }
         }
     }

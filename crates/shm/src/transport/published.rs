@@ -18,7 +18,7 @@ pub(super) fn counters(traffic: &Traffic, statistics: &Statistics, now_ns: u64) 
     let mut choices = [0; CLASS_COUNT];
     let first_class = STREAM_BYTES.ilog2() as usize;
     for (class, choice) in choices.iter_mut().enumerate().skip(first_class) {
-        *choice = traffic.ways.published(class);
+        *choice = traffic.methods.published(class);
     }
     let moving_count = traffic.fetches.count() + traffic.feeds.count() + traffic.data.count();
     Counters {

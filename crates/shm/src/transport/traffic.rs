@@ -7,7 +7,6 @@
 use weft_contract::{Owner, RemoteId, TransferError};
 use weft_os::clock;
 
-use crate::choice::Method;
 use crate::contact::contacts::Contacts;
 use crate::contact::lives::{self, Lives, Newcomer};
 use crate::contact::own::Own;
@@ -15,7 +14,9 @@ use crate::copy::feeds::Feeds;
 use crate::copy::fetch::Fetch;
 use crate::copy::fetches::Fetches;
 use crate::copy::helps::Helps;
+use crate::copy::methods::{CopyMethods, Wanted};
 use crate::protocol::cell::{Control, Malformed, Transfer};
+use crate::protocol::copy_method::CopyMethod;
 use crate::receive::offers::{Accepted, Offer};
 use crate::receive::receives::Receives;
 use crate::receive::request::Request;
@@ -26,7 +27,6 @@ use crate::send::data::DataSends;
 use crate::send::post::Sender;
 use crate::send::sends::Sends;
 use crate::settings::Settings;
-use crate::ways::{Wanted, Ways};
 
 /// Messages taken from one lane before the next one's turn. Chosen: bounds the time of one call,
 /// while the cost of changing lanes is spread over many messages.
@@ -46,7 +46,7 @@ pub(super) struct Traffic {
     /// What we receive, and how it is fetched.
     pub(super) receives: Receives,
     pub(super) fetches: Fetches,
-    pub(super) ways: Ways,
+    pub(super) methods: CopyMethods,
     /// Remotes that died or broke the protocol.
     pub(super) lost: u64,
 }
@@ -63,7 +63,7 @@ impl Traffic {
             helps: Helps::new(settings.single_copy),
             receives: Receives::default(),
             fetches: Fetches::default(),
-            ways: Ways::new(settings.single_copy),
+            methods: CopyMethods::new(settings.single_copy),
             lost: 0,
         }
     }
@@ -262,7 +262,7 @@ impl Traffic {
         let is_feeding = self.feeds.count() > 0;
         let fetched = self
             .fetches
-            .advance(contacts, sends, &mut self.ways, is_feeding, owner);
+            .advance(contacts, sends, &mut self.methods, is_feeding, owner);
         match fetched {
             Ok(moved) => events + moved,
             Err(broken) => {
@@ -306,7 +306,9 @@ impl Traffic {
                 .remotes()
                 .filter(|&remote| remote == offer.remote);
             let wanted = Wanted::of(undecided.wanted_bytes, &undecided.buffer, of_its.count());
-            let (method, lesson) = self.ways.choose(contacts, &mut self.sends, offer, &wanted);
+            let (method, lesson) = self
+                .methods
+                .choose(contacts, &mut self.sends, offer, &wanted);
             streams.decide(contacts, index, method, lesson);
         }
         match streams.go_on(index) {
@@ -319,12 +321,12 @@ impl Traffic {
                 }
                 let was_warm = streams.note_lap(timed.remote, timed.bytes);
                 let now_ns = clock::monotonic_ns();
-                let charged_ns = self.ways.charge(timed.started_ns, now_ns);
+                let charged_ns = self.methods.charge(timed.started_ns, now_ns);
                 // Nothing is learned if something else came meanwhile.
                 if was_warm && self.fetches.count() == 0 && streams.count() == 0 {
                     let bytes = timed.bytes as u64;
-                    self.ways
-                        .learn(Method::Pipelined, bytes, charged_ns, timed.lesson);
+                    self.methods
+                        .learn(CopyMethod::Pipelined, bytes, charged_ns, timed.lesson);
                 }
                 end_stream(contacts, end, owner);
             }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The choice between ways where long messages go both ways at once (docs/shm-layout.md, clause
-//! 7b): one of the two processes makes it for both, so that each way is judged with both directions
-//! taking it. Judged alone, a pipe that is tried while the other direction goes by single copy
-//! waits for a sender that is in a system call, and looks several times as slow as it is. Called by
-//! ways and by what ends a transfer; calls choice.
+//! The copy method for bidirectional traffic (docs/shm-layout.md, clause 7b): one of the two
+//! processes chooses it for both, so that each method is judged with both directions taking it.
+//! Judged alone, a pipe that is tried while the other direction goes by single copy waits for a
+//! sender that is in a system call, and looks several times as slow as it is. Called by methods;
+//! calls the tuner.
 //!
-//! The other process's word is a claim: it names a way, which is taken only if it is open to us,
-//! and only while we see for ourselves that messages of this size go both ways. One that lies, or
+//! The other process's advice is a claim: it names a method, which is taken only if it is open to
+//! us, and only while we see for ourselves that messages of this size go, too. One that lies, or
 //! says nothing any more, makes its own messages slow.
 
 use weft_contract::RemoteId;
 
-use crate::choice::{Choice, Lesson, Method, Open, Traffic, class_of};
 use crate::contact::contacts::Contacts;
+use crate::protocol::copy_method::{CopyMethod, Open};
 use crate::send::sends::Sends;
+use crate::tuner::copies::{CopyTuner, Direction, Lesson, class_of};
 
 /// Sends under way that are looked at for one of the same size. Chosen: the window of the usual
 /// bandwidth tests.
@@ -23,9 +24,9 @@ const SENDS_SEEN: usize = 64;
 /// one that begins.
 const DEEP: usize = 3;
 
-/// Messages that come after the last sign that some go, too, and still count as going both ways.
+/// Messages that come after the last sign that some go, too, and still count as bidirectional.
 /// Chosen: one of the two processes is ahead of the other now and then.
-const BOTH_WAYS_FOR: u32 = 32;
+const BIDIRECTIONAL_FOR: u32 = 32;
 
 /// What a transfer is charged at most, in its own times: more than that between two ends was the
 /// application's. Chosen: buffers that lie in another processor's cache cost the application up to
@@ -33,21 +34,20 @@ const BOTH_WAYS_FOR: u32 = 32;
 const CHARGE_LIMIT: u64 = 4;
 
 /// The word of clause 7b.
-pub(crate) fn word_of(class: usize, way: Method) -> u64 {
-    (class as u64) << 8 | (way as u64 + 1)
+pub(crate) fn advice_of(class: usize, method: CopyMethod) -> u64 {
+    (class as u64) << 8 | u64::from(method.number())
 }
 
-/// The way in such a word, if it is about this class.
-pub(crate) fn way_of(word: u64, class: usize) -> Option<Method> {
-    Method::numbered(word & 0xFF).filter(|_| word >> 8 == class as u64)
+/// The method in such a word, if it is about this class.
+pub(crate) fn advised(word: u64, class: usize) -> Option<CopyMethod> {
+    CopyMethod::numbered(word & 0xFF).filter(|_| word >> 8 == class as u64)
 }
 
-/// What goes both ways, and when the last transfer ended.
+/// Which traffic is bidirectional, and when the last transfer ended.
 #[derive(Debug, Default)]
 pub(crate) struct Exchanges {
-    /// By remote, the size class that goes both ways, and for how many more messages that is taken
-    /// for granted.
-    both_ways: Vec<Option<(usize, u32)>>,
+    /// By remote, the size class that is, and for how many more messages that is taken for granted.
+    bidirectional: Vec<Option<(usize, u32)>>,
     /// When the last transfer ended.
     last_ns: u64,
 }
@@ -57,19 +57,19 @@ pub(crate) struct Exchanges {
 pub(crate) struct Coming {
     pub(crate) remote: RemoteId,
     pub(crate) bytes: u64,
-    /// How many of its messages are under way, if they go both ways.
+    /// How many of its messages are under way, if some go, too.
     pub(crate) depth: Option<usize>,
 }
 
 impl Exchanges {
-    /// The way for a message, and what it will teach.
+    /// The method for a message, and what it will teach.
     pub(crate) fn choose(
         &self,
-        choice: &mut Choice,
+        tuner: &mut CopyTuner,
         contacts: &mut Contacts,
         coming: Coming,
         open: Open,
-    ) -> (Method, Lesson) {
+    ) -> (CopyMethod, Lesson) {
         let Coming {
             remote,
             bytes,
@@ -81,31 +81,34 @@ impl Exchanges {
         let leads = theirs.is_some_and(|theirs| own < theirs);
         if depth.is_some() && !leads {
             let attached = contacts.remote(remote).attached();
-            let word = attached.map_or(0, |attached| attached.lane().producer().both_ways());
-            if let Some(way) = way_of(word, class).filter(|&way| open.holds(way)) {
-                choice.follow(bytes, way);
-                return (way, Lesson::Nothing);
+            let word = attached.map_or(0, |attached| attached.lane().producer().advice());
+            let method = advised(word, class).filter(|&method| open.holds(method));
+            if let Some(method) = method {
+                tuner.follow(bytes, method);
+                return (method, Lesson::Nothing);
             }
         }
         let lane = contacts.lane_of(remote).filter(|_| leads);
-        let (traffic, lesson) = match depth {
-            Some(depth) if lane.is_some() && depth < DEEP => (Traffic::BothWays, Lesson::BothWays),
-            Some(_) if lane.is_some() => (Traffic::BothWaysDeep, Lesson::BothWays),
-            _ => (Traffic::OneWay, Lesson::OneWay),
+        let (direction, lesson) = match depth {
+            Some(depth) if lane.is_some() && depth < DEEP => {
+                (Direction::Bidirectional, Lesson::Bidirectional)
+            }
+            Some(_) if lane.is_some() => (Direction::BidirectionalDeep, Lesson::Bidirectional),
+            _ => (Direction::Unidirectional, Lesson::Unidirectional),
         };
-        let way = choice.next(bytes, open, traffic);
+        let method = tuner.next(bytes, open, direction);
         if let Some(lane) = lane {
             lane.advise(match lesson {
-                Lesson::BothWays => word_of(class, way),
+                Lesson::Bidirectional => advice_of(class, method),
                 _ => 0,
             });
         }
-        (way, lesson)
+        (method, lesson)
     }
 
     /// Whether messages of this length go to the remote, too: one is on its way, or went since the
     /// last one came, or it was so lately.
-    pub(crate) fn goes_both_ways(
+    pub(crate) fn is_bidirectional(
         &mut self,
         sends: &mut Sends,
         remote: RemoteId,
@@ -118,12 +121,12 @@ impl Exchanges {
             || under_way
                 .any(|send| send.remote() == remote && class_of(send.length_bytes()) == class);
         let index = remote.index();
-        if self.both_ways.len() <= index {
-            self.both_ways.resize(index + 1, None);
+        if self.bidirectional.len() <= index {
+            self.bidirectional.resize(index + 1, None);
         }
-        let known = &mut self.both_ways[index];
+        let known = &mut self.bidirectional[index];
         *known = match *known {
-            _ if goes => Some((class, BOTH_WAYS_FOR)),
+            _ if goes => Some((class, BIDIRECTIONAL_FOR)),
             Some((of, left)) if of == class && left > 1 => Some((class, left - 1)),
             _ => None,
         };

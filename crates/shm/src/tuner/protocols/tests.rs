@@ -1,19 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which manner is found, in simulated time.
+//! Which protocol is found, in simulated time.
 
-use crate::manner::{Manner, Manners};
+use super::SendTuner;
+use crate::protocol::send_protocol::SendProtocol;
 
-/// Sends so many messages, of which each manner takes its own time; answers how many were offered.
+/// Sends so many messages, of which each protocol takes its own time; answers how many were offered.
 struct Simulated {
-    manners: Manners,
+    tuner: SendTuner,
     now_ns: u64,
-    default: Manner,
+    default: SendProtocol,
+}
+
+/// The default first.
+fn pair(default: SendProtocol) -> [SendProtocol; 2] {
+    let all = [SendProtocol::Streamed, SendProtocol::Rendezvous];
+    let other = all.into_iter().find(|&one| one != default);
+    [default, other.expect("there are two")]
 }
 
 impl Simulated {
-    fn new(default: Manner) -> Self {
+    fn new(default: SendProtocol) -> Self {
         Self {
-            manners: Manners::new(),
+            tuner: SendTuner::new(),
             now_ns: 1,
             default,
         }
@@ -23,23 +31,23 @@ impl Simulated {
         &mut self,
         count: usize,
         bytes: usize,
-        mut took_ns: impl FnMut(Manner) -> u64,
+        mut took_ns: impl FnMut(SendProtocol) -> u64,
     ) -> usize {
         let mut offered = 0;
         for _ in 0..count {
             let now_ns = self.now_ns;
-            let manner = self.manners.next(bytes, self.default, false, || now_ns);
-            offered += usize::from(manner == Manner::Offered);
-            self.now_ns += took_ns(manner);
+            let protocol = self.tuner.next(bytes, pair(self.default), false, || now_ns);
+            offered += usize::from(protocol == SendProtocol::Rendezvous);
+            self.now_ns += took_ns(protocol);
         }
         offered
     }
 }
 
-fn by(streamed_ns: u64, offered_ns: u64) -> impl FnMut(Manner) -> u64 {
-    move |manner| match manner {
-        Manner::Streamed => streamed_ns,
-        Manner::Offered => offered_ns,
+fn by(streamed_ns: u64, offered_ns: u64) -> impl FnMut(SendProtocol) -> u64 {
+    move |protocol| match protocol {
+        SendProtocol::Streamed => streamed_ns,
+        _ => offered_ns,
     }
 }
 
@@ -47,8 +55,8 @@ fn by(streamed_ns: u64, offered_ns: u64) -> impl FnMut(Manner) -> u64 {
 const LEARNED: usize = 80;
 
 #[test]
-fn the_faster_manner_is_found_from_either_default() {
-    for default in [Manner::Streamed, Manner::Offered] {
+fn the_faster_protocol_is_found_from_either_default() {
+    for default in [SendProtocol::Streamed, SendProtocol::Rendezvous] {
         let mut sends = Simulated::new(default);
         sends.send(LEARNED, 32 << 10, by(2000, 1000));
         assert_eq!(
@@ -64,7 +72,7 @@ fn the_faster_manner_is_found_from_either_default() {
 
 #[test]
 fn what_takes_the_same_stays_at_the_default() {
-    let mut sends = Simulated::new(Manner::Streamed);
+    let mut sends = Simulated::new(SendProtocol::Streamed);
     sends.send(LEARNED, 32 << 10, by(1000, 980));
     assert_eq!(sends.send(400, 32 << 10, by(1000, 980)), 0);
 }
@@ -72,12 +80,12 @@ fn what_takes_the_same_stays_at_the_default() {
 #[test]
 fn one_interruption_in_a_window_decides_nothing() {
     for interrupted in 0..LEARNED {
-        let mut sends = Simulated::new(Manner::Streamed);
+        let mut sends = Simulated::new(SendProtocol::Streamed);
         let mut sent = 0;
         let mut usual = by(2000, 1000);
-        sends.send(LEARNED, 32 << 10, |manner| {
+        sends.send(LEARNED, 32 << 10, |protocol| {
             sent += 1;
-            usual(manner) + if sent == interrupted { 10_000 } else { 0 }
+            usual(protocol) + if sent == interrupted { 10_000 } else { 0 }
         });
         let offered = sends.send(400, 32 << 10, by(2000, 1000));
         assert_eq!(offered, 400, "message {interrupted} was interrupted");
@@ -86,7 +94,7 @@ fn one_interruption_in_a_window_decides_nothing() {
 
 #[test]
 fn trials_cost_little_and_become_rare() {
-    let mut sends = Simulated::new(Manner::Streamed);
+    let mut sends = Simulated::new(SendProtocol::Streamed);
     sends.send(LEARNED, 32 << 10, by(1000, 1500));
     let (first, later) = (
         sends.send(5000, 32 << 10, by(1000, 1500)),
@@ -98,7 +106,7 @@ fn trials_cost_little_and_become_rare() {
 
 #[test]
 fn a_change_of_the_pattern_is_followed() {
-    let mut sends = Simulated::new(Manner::Streamed);
+    let mut sends = Simulated::new(SendProtocol::Streamed);
     sends.send(LEARNED, 32 << 10, by(2000, 1000));
     sends.send(1000, 32 << 10, by(2000, 1000));
     sends.send(150, 32 << 10, by(2000, 5000));
@@ -107,7 +115,7 @@ fn a_change_of_the_pattern_is_followed() {
 
 #[test]
 fn classes_are_learned_one_at_a_time_and_by_themselves() {
-    let mut sends = Simulated::new(Manner::Streamed);
+    let mut sends = Simulated::new(SendProtocol::Streamed);
     for _ in 0..3 * LEARNED {
         sends.send(1, 32 << 10, by(2000, 1000));
         sends.send(1, 64 << 10, by(3000, 7000));
@@ -120,7 +128,7 @@ fn classes_are_learned_one_at_a_time_and_by_themselves() {
 
 #[test]
 fn a_class_without_messages_does_not_keep_others_from_trials() {
-    let mut sends = Simulated::new(Manner::Streamed);
+    let mut sends = Simulated::new(SendProtocol::Streamed);
     // Until it is in the middle of its trial.
     while sends.send(1, 32 << 10, by(2000, 1000)) == 0 {}
     sends.send(600, 64 << 10, by(3000, 1000));
@@ -128,22 +136,25 @@ fn a_class_without_messages_does_not_keep_others_from_trials() {
 }
 
 #[test]
-fn what_leaves_in_no_chosen_manner_is_not_learned_from() {
-    let mut sends = Simulated::new(Manner::Streamed);
+fn what_leaves_by_no_chosen_protocol_is_not_learned_from() {
+    let mut sends = Simulated::new(SendProtocol::Streamed);
     for _ in 0..LEARNED {
         sends.send(1, 32 << 10, by(2000, 1000));
-        sends.manners.disturb(32 << 10);
+        sends.tuner.disturb(32 << 10);
     }
     assert_eq!(sends.send(5, 32 << 10, by(2000, 1000)), 0);
 }
 
 #[test]
 fn other_lengths_leave_by_default() {
-    for default in [Manner::Streamed, Manner::Offered] {
+    for default in [SendProtocol::Streamed, SendProtocol::Rendezvous] {
         for bytes in [0, 1, 8 << 10, (1 << 20) + 1] {
             let mut sends = Simulated::new(default);
             let offered = sends.send(500, bytes, by(2000, 1000));
-            assert_eq!(offered, 500 * usize::from(default == Manner::Offered));
+            assert_eq!(
+                offered,
+                500 * usize::from(default == SendProtocol::Rendezvous)
+            );
         }
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether long payload is read faster when its sender stored it past its own cache: found out by
-//! trying.
+//! Whether long payload is read faster when its sender wrote it by non-temporal stores: found out
+//! by trying.
 //!
 //! Where two processors share a cache, payload is best left in it. Where they do not (a virtual
 //! machine may place its processors anywhere, and move them), fetching dirty lines out of another
@@ -40,28 +40,28 @@ const RULES: Rules = Rules {
 
 /// What one lane's receiver has found out.
 #[derive(Debug)]
-pub(crate) struct StoreTrial {
-    /// Through the cache, and past it.
+pub(crate) struct StoreTuner {
+    /// By ordinary and by non-temporal stores.
     tuner: Tuner<2>,
-    /// Whether senders are asked to store past their cache.
-    past_cache: bool,
+    /// Whether senders are asked for non-temporal stores.
+    non_temporal: bool,
     /// Copies since the last change or window, and the least time of a window's.
     copies: u32,
     least: Option<u64>,
 }
 
-impl Default for StoreTrial {
+impl Default for StoreTuner {
     fn default() -> Self {
         Self {
             tuner: Tuner::new(&RULES),
-            past_cache: false,
+            non_temporal: false,
             copies: 0,
             least: None,
         }
     }
 }
 
-impl StoreTrial {
+impl StoreTuner {
     /// Learns that copying `bytes` took `ticks`; answers a new wish, if there is one.
     pub(crate) fn learn(&mut self, bytes: u32, ticks: u64) -> Option<bool> {
         self.copies += 1;
@@ -75,17 +75,17 @@ impl StoreTrial {
             return None;
         }
         (self.copies, self.least) = (UNSURE_COPIES, None);
-        self.tuner.learn(&RULES, self.past_cache.into(), least);
+        self.tuner.learn(&RULES, self.non_temporal.into(), least);
         let open = Open {
             alternatives: [true; 2],
             default: 0,
             may_try: true,
         };
         let wish = self.tuner.next(&RULES, &open) == 1;
-        if wish == self.past_cache {
+        if wish == self.non_temporal {
             return None;
         }
-        (self.past_cache, self.copies) = (wish, 0);
+        (self.non_temporal, self.copies) = (wish, 0);
         Some(wish)
     }
 }
@@ -95,36 +95,36 @@ mod tests {
     use super::*;
 
     /// Feeds copies that take the given ticks by kind; answers how many were past the cache.
-    fn feed(trial: &mut StoreTrial, wish: &mut bool, copies: u32, ticks: [u64; 2]) -> u32 {
-        let mut past_cache = 0;
+    fn feed(trial: &mut StoreTuner, wish: &mut bool, copies: u32, ticks: [u64; 2]) -> u32 {
+        let mut non_temporal = 0;
         for _ in 0..copies {
-            past_cache += u32::from(*wish);
+            non_temporal += u32::from(*wish);
             if let Some(new) = trial.learn(8192, ticks[usize::from(*wish)]) {
                 *wish = new;
             }
         }
-        past_cache
+        non_temporal
     }
 
     #[test]
     fn the_kind_that_is_read_faster_is_asked_for() {
         for (ticks, expected) in [([1000, 4000], 0..400), ([4000, 1000], 9_600..10_001)] {
-            let (mut trial, mut wish) = (StoreTrial::default(), false);
-            let past_cache = feed(&mut trial, &mut wish, 10_000, ticks);
+            let (mut trial, mut wish) = (StoreTuner::default(), false);
+            let non_temporal = feed(&mut trial, &mut wish, 10_000, ticks);
             assert!(
-                expected.contains(&past_cache),
-                "{past_cache} of 10,000 past the cache at {ticks:?}"
+                expected.contains(&non_temporal),
+                "{non_temporal} of 10,000 past the cache at {ticks:?}"
             );
         }
     }
 
     #[test]
     fn a_processor_that_moves_changes_the_wish() {
-        let (mut trial, mut wish) = (StoreTrial::default(), false);
+        let (mut trial, mut wish) = (StoreTuner::default(), false);
         feed(&mut trial, &mut wish, 5000, [1000, 2000]);
-        let past_cache = feed(&mut trial, &mut wish, 5000, [8000, 2000]);
-        assert!(past_cache > 3500, "{past_cache} of 5000");
-        let past_cache = feed(&mut trial, &mut wish, 5000, [1000, 2000]);
-        assert!(past_cache < 1500, "{past_cache} of 5000");
+        let non_temporal = feed(&mut trial, &mut wish, 5000, [8000, 2000]);
+        assert!(non_temporal > 3500, "{non_temporal} of 5000");
+        let non_temporal = feed(&mut trial, &mut wish, 5000, [1000, 2000]);
+        assert!(non_temporal < 1500, "{non_temporal} of 5000");
     }
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Long messages both ways between two transports of this process: one of them chooses the way for
+//! Long messages in both directions between two transports of this process: one of them chooses the method for
 //! both, and what it says binds to nothing.
 
 use weft_contract::*;
 use weft_memory::UserBuffer;
 
-use crate::both_ways::{way_of, word_of};
-use crate::choice::{Method, class_of};
+use crate::copy::bidirectional::{advice_of, advised};
+use crate::protocol::copy_method::CopyMethod;
 use crate::sink::Basin;
+use crate::tuner::copies::class_of;
 use crate::{Settings, Transport};
 
 const LENGTH: usize = 300_001;
@@ -77,7 +78,7 @@ impl Pair {
         let byte = self.0[end]
             .0
             .traffic
-            .ways
+            .methods
             .published(class_of(LENGTH as u64));
         (byte & 15, byte >> 4)
     }
@@ -90,15 +91,15 @@ impl Pair {
 }
 
 #[test]
-fn where_messages_go_both_ways_one_process_chooses_for_both() {
+fn of_bidirectional_traffic_one_process_chooses_for_both() {
     let mut pair = Pair::new();
     for _ in 0..60 {
         pair.exchange(&[0, 1]);
     }
     let (chosen, followed) = (pair.published(0), pair.published(1));
-    assert!(chosen.1 != 0, "it has tried all ways: {chosen:?}");
+    assert!(chosen.1 != 0, "it has tried all methods: {chosen:?}");
     assert!(followed.1 != 0 && followed.0 == 0, "{followed:?}");
-    assert!(way_of(pair.word(), class_of(LENGTH as u64)).is_some());
+    assert!(advised(pair.word(), class_of(LENGTH as u64)).is_some());
     // Once it only receives, it chooses for itself and says so.
     for _ in 0..60 {
         pair.exchange(&[1]);
@@ -125,8 +126,8 @@ fn a_claim_that_cannot_be_heeded_is_not() {
     pair.exchange(&[0, 1]);
     let class = class_of(LENGTH as u64);
     let claims = [
-        word_of(class, Method::Mapped),
-        word_of(class, Method::Shared) + 1,
+        advice_of(class, CopyMethod::Mapped),
+        advice_of(class, CopyMethod::Cooperative) + 1,
         u64::MAX,
         (class as u64) << 8,
     ];
@@ -141,9 +142,9 @@ fn a_claim_that_cannot_be_heeded_is_not() {
 
 #[test]
 fn a_word_names_a_way_of_one_class() {
-    let word = word_of(18, Method::Shared);
-    assert_eq!(way_of(word, 18), Some(Method::Shared));
-    assert_eq!(way_of(word, 17), None);
-    assert_eq!(way_of(0, 0), None);
-    assert_eq!(way_of(18 << 8 | 7, 18), None);
+    let word = advice_of(18, CopyMethod::Cooperative);
+    assert_eq!(advised(word, 18), Some(CopyMethod::Cooperative));
+    assert_eq!(advised(word, 17), None);
+    assert_eq!(advised(0, 0), None);
+    assert_eq!(advised(18 << 8 | 7, 18), None);
 }

@@ -1,32 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How a message of middle length leaves that lies in our heap: streamed through the lane, or
-//! offered for its receiver to copy. The sender learns it, for each size class, from the time
-//! between one send and the next. Called by send; knows nothing of memory or of lanes.
+//! Which of two send protocols is faster for a message of middle length that its receiver can copy
+//! out of memory that we share: to send it through the lane, or to describe it. Learned for each
+//! size class from the time between one send and the next. Called by send; knows nothing of memory
+//! or of lanes.
 //!
-//! Neither is right everywhere, and no time of a single transfer tells. An offer costs one copy
+//! Neither is right everywhere, and no time of a single transfer tells. A rendezvous costs one copy
 //! instead of two; but its receiver's copy leaves the lines of our buffer in the receiver's cache,
 //! and who writes there next, the application, takes them back one by one, at several times what
 //! the second copy costs (docs/lab/2026-11-22-what-a-copy-leaves-behind.md). From send to send all
 //! of that is counted, whatever the application does in between.
 //!
-//! So runs of messages, *windows*, are timed whole. Now and then the other manner has two of them,
-//! with one of the usual in between, and becomes the usual one if the faster of its two beats the
-//! faster of theirs. One class at a time does so: messages of several classes take turns in most
-//! collectives.
+//! So runs of messages, *windows*, are timed whole. Now and then the other protocol has two of
+//! them, with one of the usual in between, and becomes the usual one if the faster of its two beats
+//! the faster of theirs. One class at a time does so: messages of several classes take turns in
+//! most collectives.
 
 use std::ops::Range;
 
+use crate::protocol::send_protocol::SendProtocol;
 use crate::tuner::{Costs, Estimate, Open, Rules, Tuner};
-
-/// How a message leaves.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) enum Manner {
-    /// In pieces, through the lane; or it begins so.
-    #[default]
-    Streamed,
-    /// Described, for its receiver to copy out of our heap.
-    Offered,
-}
 
 /// The classes that are learned: a message of class n has more than 2^n bytes and at most twice
 /// that. From 16 KiB to 1 MiB.
@@ -39,8 +31,8 @@ const WINDOW: u32 = 8;
 /// The same where ranks share processors. Chosen: who runs next counts more there than who copies.
 const WINDOW_SHARED: u32 = 16;
 
-/// Messages after a change of manner that are not timed. Chosen: what the manner before it has left
-/// in the caches.
+/// Messages after a change of protocol that are not timed. Chosen: what the protocol before it has
+/// left in the caches.
 const SETTLING: u32 = 2;
 
 /// The first messages of a class, likewise. Chosen: they find cold pages.
@@ -79,11 +71,11 @@ const RULES_SHARED: Rules = Rules {
 /// Chosen.
 const SILENT: u32 = 256;
 
-/// What is known of a class. The first alternative is the default manner, whichever that is.
+/// What is known of a class. The first alternative is the default protocol, whichever that is.
 #[derive(Clone, Copy, Debug)]
 struct Known {
     tuner: Tuner<2>,
-    /// Whether the manner that is taken now is not the default.
+    /// Whether the protocol that is taken now is not the default.
     takes_other: bool,
     /// Messages to go before the window begins, and messages of it so far.
     settling: u32,
@@ -131,14 +123,14 @@ impl Known {
 
 /// What is known of all classes.
 #[derive(Debug)]
-pub(crate) struct Manners {
+pub(crate) struct SendTuner {
     classes: [Known; CLASSES.end - CLASSES.start],
     /// The class that has a trial, and messages of others since its last one.
     trying: Option<usize>,
     others: u32,
 }
 
-impl Manners {
+impl SendTuner {
     pub(crate) fn new() -> Self {
         Self {
             classes: [Known::new(); CLASSES.end - CLASSES.start],
@@ -147,8 +139,8 @@ impl Manners {
         }
     }
 
-    /// As if the default, or the `other` manner, had been found to be the faster one long ago, and
-    /// were not to be tried again soon.
+    /// As if the default, or the `other` protocol, had been found to be the faster one long ago, and
+    /// the one that was not were not to be tried soon.
     #[cfg(test)]
     pub(crate) fn found(other: bool) -> Self {
         let mut found = Self::new();
@@ -159,18 +151,19 @@ impl Manners {
         found
     }
 
-    /// How the next message of `bytes` leaves, where both manners are open to it. To be asked once
-    /// for each, as it is sent. The clock, in ns, is asked at the ends of windows only.
+    /// By which of two protocols the next message of `bytes` leaves, of which the first one is the
+    /// default. To be asked once for each, as it is sent. The clock, in ns, is asked at the ends of
+    /// windows only.
     pub(crate) fn next(
         &mut self,
         bytes: usize,
-        default: Manner,
+        protocols: [SendProtocol; 2],
         shares_cores: bool,
         clock: impl FnOnce() -> u64,
-    ) -> Manner {
+    ) -> SendProtocol {
         let class = (bytes.max(2) - 1).ilog2() as usize;
         if !CLASSES.contains(&class) {
-            return default;
+            return protocols[0];
         }
         let index = class - CLASSES.start;
         self.yield_to(index);
@@ -202,14 +195,10 @@ impl Manners {
                 known.counted += 1;
             }
         }
-        match (known.takes_other, default) {
-            (false, default) => default,
-            (true, Manner::Streamed) => Manner::Offered,
-            (true, Manner::Offered) => Manner::Streamed,
-        }
+        protocols[usize::from(known.takes_other)]
     }
 
-    /// A message of this class left in a manner that was not chosen here: the window that it falls
+    /// A message of this class left by a protocol that was not chosen here: the window that it falls
     /// into says nothing.
     pub(crate) fn disturb(&mut self, bytes: usize) {
         let class = (bytes.max(2) - 1).ilog2() as usize;
@@ -232,3 +221,6 @@ impl Manners {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! By which method a described message is copied: one table, asked once for each message when it is
+//! its turn. Called by the receiving side, which gathers the facts; where several methods are open,
+//! a tuner finds the fastest one.
+
+use crate::settings::SingleCopy;
+
+/// Longest message that is copied out of a mapped heap by ordinary stores, without measuring
+/// non-temporal ones. Measured: docs/lab/2026-11-22-mapped-copy.md; the receiver's time alone,
+/// which is what can be measured here, is in favour of the slower ones up to there.
+const MAPPED_PLAIN_BYTES: u64 = 2 << 20;
+
+/// A method. Names and numbers are those of facts::copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum CopyMethod {
+    /// The receiver reads the sender's memory.
+    SingleCopy = 0,
+    /// Through a pipe.
+    Pipelined = 1,
+    /// Through a pipe, by non-temporal stores of the sender.
+    PipelinedNonTemporal = 2,
+    /// The receiver copies out of the sender's heap, which it has mapped.
+    Mapped = 3,
+    /// The same by non-temporal stores.
+    MappedNonTemporal = 4,
+    /// The receiver reads the sender's memory, and the sender writes the receiver's.
+    Cooperative = 5,
+}
+
+impl CopyMethod {
+    /// All methods, as they are numbered.
+    pub(crate) const ALL: [Self; 6] = [
+        Self::SingleCopy,
+        Self::Pipelined,
+        Self::PipelinedNonTemporal,
+        Self::Mapped,
+        Self::MappedNonTemporal,
+        Self::Cooperative,
+    ];
+
+    /// The number by which it is published, from 1 on.
+    pub(crate) fn number(self) -> u8 {
+        self as u8 + 1
+    }
+
+    /// The method that is published by this number.
+    pub(crate) fn numbered(number: u64) -> Option<Self> {
+        let index = usize::try_from(number).ok()?.checked_sub(1)?;
+        Self::ALL.get(index).copied()
+    }
+}
+
+/// What the choice is made by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Facts {
+    /// Length of what is to be copied.
+    pub(crate) bytes: u64,
+    /// It lies where we have mapped it.
+    pub(crate) is_mapped: bool,
+    /// Where it goes is one stretch.
+    pub(crate) is_contiguous: bool,
+    /// What the user asks for.
+    pub(crate) asked: SingleCopy,
+    /// Ranks share processors.
+    pub(crate) shares_cores: bool,
+}
+
+/// Which methods are open to a message, beside pipes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Open {
+    /// We may read its sender's memory.
+    pub(crate) single_copy: bool,
+    /// And its sender may write where it goes.
+    pub(crate) cooperative: bool,
+    /// It lies where we have mapped it.
+    pub(crate) mapped: bool,
+}
+
+impl Open {
+    pub(crate) fn holds(self, method: CopyMethod) -> bool {
+        match method {
+            // One copy in user space is the least there is, and trials cost
+            // (docs/lab/2026-11-22-mapped-copy.md).
+            CopyMethod::Mapped | CopyMethod::MappedNonTemporal => self.mapped,
+            _ if self.mapped => false,
+            CopyMethod::Pipelined | CopyMethod::PipelinedNonTemporal => true,
+            CopyMethod::SingleCopy => self.single_copy,
+            CopyMethod::Cooperative => self.cooperative,
+        }
+    }
+
+    /// The one that is taken while nothing is known.
+    pub(crate) fn default(self) -> CopyMethod {
+        if self.mapped {
+            CopyMethod::Mapped
+        } else {
+            CopyMethod::Pipelined
+        }
+    }
+}
+
+/// What the facts say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Selection {
+    /// It is this one.
+    Fixed(CopyMethod),
+    /// The fastest one of these is to be found.
+    Tuned(Open),
+}
+
+/// How a described message is copied. Whether its sender's memory may be read is asked last, since
+/// that takes a try.
+pub(crate) fn select(facts: &Facts, may_read: impl FnOnce() -> bool) -> Selection {
+    let mapped = facts.is_mapped && facts.asked != SingleCopy::Always;
+    // As single copy is taken without measuring where ranks share processors.
+    if mapped && (facts.bytes <= MAPPED_PLAIN_BYTES || facts.shares_cores) {
+        return Selection::Fixed(CopyMethod::Mapped);
+    }
+    let single_copy = facts.asked != SingleCopy::Never && may_read();
+    if single_copy && prefers_single_copy(facts.asked, facts.shares_cores) {
+        return Selection::Fixed(CopyMethod::SingleCopy);
+    }
+    Selection::Tuned(Open {
+        single_copy,
+        cooperative: single_copy && facts.is_contiguous,
+        mapped,
+    })
+}
+
+/// Whether single copy is taken wherever the kernel permits it, without measuring. Ranks that share
+/// processors do so unless told otherwise: a pipe needs both of its ends to run in turns, and every
+/// turn is a switch between processes, which no time of a single transfer shows
+/// (docs/lab/2026-11-21-long-messages-on-shared-cores.md).
+pub(crate) fn prefers_single_copy(asked: SingleCopy, shares_cores: bool) -> bool {
+    match asked {
+        SingleCopy::Always => true,
+        SingleCopy::Auto => shares_cores,
+        SingleCopy::Never => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHORT: Facts = Facts {
+        bytes: 128 << 10,
+        is_mapped: false,
+        is_contiguous: true,
+        asked: SingleCopy::Auto,
+        shares_cores: false,
+    };
+
+    fn tuned(single_copy: bool, cooperative: bool, mapped: bool) -> Selection {
+        Selection::Tuned(Open {
+            single_copy,
+            cooperative,
+            mapped,
+        })
+    }
+
+    fn is_not_asked() -> bool {
+        panic!("reading the sender's memory is not tried where the answer does not count")
+    }
+
+    #[test]
+    fn what_may_be_read_is_tuned() {
+        assert_eq!(select(&SHORT, || true), tuned(true, true, false));
+        assert_eq!(select(&SHORT, || false), tuned(false, false, false));
+        let scattered = Facts {
+            is_contiguous: false,
+            ..SHORT
+        };
+        assert_eq!(select(&scattered, || true), tuned(true, false, false));
+    }
+
+    #[test]
+    fn mapped_messages_are_copied_there_and_only_stores_are_tuned_beyond_two_mebibytes() {
+        let mapped = Facts {
+            is_mapped: true,
+            bytes: 2 << 20,
+            ..SHORT
+        };
+        let fixed = Selection::Fixed(CopyMethod::Mapped);
+        assert_eq!(select(&mapped, is_not_asked), fixed);
+        let long = Facts {
+            bytes: (2 << 20) + 1,
+            ..mapped
+        };
+        assert_eq!(select(&long, || true), tuned(true, true, true));
+        let shared = Facts {
+            shares_cores: true,
+            ..long
+        };
+        assert_eq!(select(&shared, is_not_asked), fixed);
+    }
+
+    #[test]
+    fn single_copy_is_fixed_by_the_user_or_where_ranks_share_processors() {
+        let fixed = Selection::Fixed(CopyMethod::SingleCopy);
+        let always = Facts {
+            asked: SingleCopy::Always,
+            is_mapped: true,
+            ..SHORT
+        };
+        assert_eq!(select(&always, || true), fixed);
+        assert_eq!(select(&always, || false), tuned(false, false, false));
+        let shared = Facts {
+            shares_cores: true,
+            ..SHORT
+        };
+        assert_eq!(select(&shared, || true), fixed);
+        assert_eq!(select(&shared, || false), tuned(false, false, false));
+        let never = Facts {
+            asked: SingleCopy::Never,
+            ..shared
+        };
+        assert_eq!(select(&never, is_not_asked), tuned(false, false, false));
+    }
+
+    #[test]
+    fn a_mapped_heap_leaves_only_how_to_store() {
+        let open = |mapped| Open {
+            single_copy: true,
+            cooperative: false,
+            mapped,
+        };
+        let held = |open: Open| CopyMethod::ALL.map(|method| open.holds(method));
+        assert_eq!(held(open(true)), [false, false, false, true, true, false]);
+        assert_eq!(held(open(false)), [true, true, true, false, false, false]);
+        assert!(held(open(true))[open(true).default() as usize]);
+        assert!(held(open(false))[open(false).default() as usize]);
+    }
+
+    #[test]
+    fn numbers_name_methods() {
+        for method in CopyMethod::ALL {
+            assert_eq!(CopyMethod::numbered(method.number().into()), Some(method));
+        }
+        assert_eq!(
+            (CopyMethod::numbered(0), CopyMethod::numbered(7)),
+            (None, None)
+        );
+    }
+
+    #[test]
+    fn ranks_that_share_processors_take_single_copy_unless_told_otherwise() {
+        assert!(prefers_single_copy(SingleCopy::Auto, true));
+        assert!(!prefers_single_copy(SingleCopy::Auto, false));
+        assert!(!prefers_single_copy(SingleCopy::Never, true));
+        assert!(prefers_single_copy(SingleCopy::Always, false));
+    }
+}
