@@ -9,6 +9,8 @@
 //! us, and only while we see for ourselves that messages of this size go, too. One that lies, or
 //! says nothing any more, makes its own messages slow.
 
+use std::time::{Duration, Instant};
+
 use weft_contract::RemoteId;
 
 use crate::contact::contacts::Contacts;
@@ -31,7 +33,7 @@ const BIDIRECTIONAL_FOR: u32 = 32;
 /// What a transfer is charged at most, in its own times: more than that between two ends was the
 /// application's. Chosen: buffers that lie in another processor's cache cost the application up to
 /// three times as much as the transfer took (docs/lab/2026-11-22-choice-of-copies.md).
-const CHARGE_LIMIT: u64 = 4;
+const CHARGE_LIMIT: u32 = 4;
 
 /// The word of clause 7b.
 pub(crate) fn advice_of(class: usize, method: CopyMethod) -> u64 {
@@ -49,7 +51,7 @@ pub(crate) struct Exchanges {
     /// By remote, the size class that is, and for how many more messages that is taken for granted.
     bidirectional: Vec<Option<(usize, u32)>>,
     /// When the last transfer ended.
-    last_ns: u64,
+    last: Option<Instant>,
 }
 
 /// A message that comes from a remote.
@@ -134,10 +136,12 @@ impl Exchanges {
     }
 
     /// What a transfer that began then and ends now is charged: the time since the last one ended.
-    pub(crate) fn charge(&mut self, started_ns: u64, now_ns: u64) -> u64 {
-        let since_last_ns = now_ns.saturating_sub(self.last_ns);
-        let own_ns = now_ns.saturating_sub(started_ns.max(self.last_ns));
-        self.last_ns = now_ns;
-        since_last_ns.min(own_ns.saturating_mul(CHARGE_LIMIT))
+    pub(crate) fn charge(&mut self, started: Option<Instant>, now: Instant) -> Duration {
+        let since = |then: Option<Instant>| {
+            then.map_or(Duration::MAX, |then| now.saturating_duration_since(then))
+        };
+        let (since_last, own) = (since(self.last), since(started.max(self.last)));
+        self.last = Some(now);
+        since_last.min(own.saturating_mul(CHARGE_LIMIT))
     }
 }

@@ -7,10 +7,12 @@
 //! each stretch before it is copied. The worst that a liar gains is that its own message holds
 //! other bytes that it shares.
 
+use std::time::Instant;
+
 use weft_contract::{Landing, TransferError};
 use weft_memory::foreign_heap::Lying;
 use weft_memory::{UserBuffer, single_copy};
-use weft_os::{clock, crash_point};
+use weft_os::crash_point;
 
 use crate::contact::attached::Attached;
 use crate::copy::cooperative::{Cooperation, Source, Turn};
@@ -57,8 +59,8 @@ pub(crate) struct Fetch {
     pub(super) method: CopyMethod,
     /// What its time teaches.
     pub(super) lesson: Lesson,
-    /// When its bytes began to move; 0 before.
-    pub(super) started_ns: u64,
+    /// When its bytes began to move.
+    pub(super) started: Option<Instant>,
 }
 
 impl Stage {
@@ -86,7 +88,7 @@ impl Fetch {
             stage: Stage::Undecided,
             method: CopyMethod::Pipelined,
             lesson: Lesson::Nothing,
-            started_ns: 0,
+            started: None,
         }
     }
 
@@ -128,9 +130,7 @@ impl Fetch {
 
     /// Its bytes begin to move, if they have not yet.
     fn start(&mut self) {
-        if self.started_ns == 0 {
-            self.started_ns = clock::monotonic_ns();
-        }
+        self.started.get_or_insert_with(Instant::now);
     }
 
     /// The way that it was meant to come is not open: it comes through a pipe.

@@ -2,8 +2,10 @@
 //! Accepted messages on their way in: each is decided when it is its turn, lent what it needs, and
 //! moved on in every round of progress until all of it is here.
 
+use std::time::Instant;
+
 use weft_contract::{Landing, Owner, RemoteId, TransferError};
-use weft_os::{clock, crash_point};
+use weft_os::crash_point;
 use weft_ring::layout::{CHUNK_BYTES, PIPE_CHUNKS};
 
 use crate::contact::contacts::Contacts;
@@ -163,7 +165,7 @@ impl Fetches {
         };
         let fetch = &mut self.fetches[index];
         if matches!(stage, Stage::Piped(_)) {
-            fetch.started_ns = clock::monotonic_ns();
+            fetch.started = Some(Instant::now());
         }
         fetch.stage = stage;
         let by = Transfer::Pipe {
@@ -234,14 +236,14 @@ impl Fetches {
     }
 
     /// A message has come through a pipe: the one that follows it is next, or the pipe is free.
-    fn pass_on(&mut self, remote: RemoteId, pipe: Pipe, now_ns: u64) {
+    fn pass_on(&mut self, remote: RemoteId, pipe: Pipe, now: Instant) {
         let follows = |fetch: &&mut Fetch| {
             fetch.offer.remote == remote && matches!(fetch.stage, Stage::Follows)
         };
         match self.fetches.iter_mut().find(follows) {
             Some(next) => {
                 next.stage = Stage::Piped(pipe);
-                next.started_ns = now_ns;
+                next.started = Some(now);
             }
             None => self.pipes.give_back(pipe),
         }
@@ -392,20 +394,20 @@ impl Fetches {
         let fetch = self.fetches.remove(index);
         let remote = fetch.offer.remote;
         let bytes = fetch.wanted_bytes - fetch.begun_bytes;
-        let now_ns = clock::monotonic_ns();
-        let charged_ns = methods.charge(fetch.started_ns, now_ns);
+        let now = Instant::now();
+        let charged = methods.charge(fetch.started, now);
         // Where nothing was wanted no pipe was lent, and there is nothing to learn.
         let by_pipe = matches!(fetch.stage, Stage::Piped(_));
         let is_mapped = matches!(fetch.stage, Stage::Mapped);
         let was_warm = !by_pipe || self.lent(remote).laps.note(bytes, PIPE_LAP_BYTES);
         if bytes > 0 && self.was_alone(fetch.method) && was_warm {
             let whole_bytes = fetch.wanted_bytes as u64;
-            methods.learn(fetch.method, whole_bytes, charged_ns, fetch.lesson);
+            methods.learn(fetch.method, whole_bytes, charged, fetch.lesson);
         }
         match fetch.stage {
             Stage::Piped(pipe) => {
                 self.lent(remote).pipes -= 1;
-                self.pass_on(remote, pipe, now_ns);
+                self.pass_on(remote, pipe, now);
             }
             Stage::Cooperative(cooperation) => {
                 self.lent(remote).pipes -= 1;
@@ -434,7 +436,7 @@ impl Fetches {
     /// too little.
     fn was_alone(&self, method: CopyMethod) -> bool {
         !self.fetches.iter().any(|other| {
-            other.started_ns != 0
+            other.started.is_some()
                 && (other.method, method) != (CopyMethod::Cooperative, CopyMethod::Cooperative)
         })
     }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! By which method each described message is copied: gathers the facts, has the table select, and
-//! has the fastest one found where several are open. Called by fetches and by what asks for the rest
-//! of a message with early data.
+//! has the fastest one found where several are open. Called by fetches and by what asks for the
+//! rest of a message with early data.
+
+use std::time::{Duration, Instant};
 
 use weft_memory::UserBuffer;
 
@@ -89,15 +91,15 @@ impl CopyMethods {
         &mut self,
         method: CopyMethod,
         bytes: u64,
-        elapsed_ns: u64,
+        elapsed: Duration,
         lesson: Lesson,
     ) {
-        self.tuner.learn(method, bytes, elapsed_ns, lesson);
+        self.tuner.learn(method, bytes, elapsed, lesson);
     }
 
     /// What a transfer that began then and ends now is charged: the time since the last one ended.
-    pub(crate) fn charge(&mut self, started_ns: u64, now_ns: u64) -> u64 {
-        self.exchanges.charge(started_ns, now_ns)
+    pub(crate) fn charge(&mut self, started: Option<Instant>, now: Instant) -> Duration {
+        self.exchanges.charge(started, now)
     }
 
     /// What tools are shown of a size class.

@@ -3,6 +3,8 @@
 //! is one. All of it comes unasked, or its first bytes (early data), and its receiver asks for the
 //! rest while they are copied (docs/shm-layout.md, clause 5).
 
+use std::time::Instant;
+
 use weft_contract::{Landing, LandingToken, RemoteId};
 use weft_memory::BytesView;
 
@@ -29,7 +31,7 @@ pub(super) struct Decision {
     pub(super) method: CopyMethod,
     pub(super) lesson: Lesson,
     /// When that was decided.
-    pub(super) started_ns: u64,
+    pub(super) started: Instant,
 }
 
 /// What there is of a message beyond its early data.

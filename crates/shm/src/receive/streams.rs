@@ -4,10 +4,12 @@
 //! that answer each other go to and fro in the same memory; or as any described message does, where
 //! that has lately been faster.
 
+use std::time::Instant;
+
 use slab::Slab;
 use weft_contract::{Landing, Owner, RemoteId};
 use weft_memory::{BytesView, UserBuffer};
-use weft_os::{clock, crash_point};
+use weft_os::crash_point;
 
 use crate::contact::contacts::Contacts;
 use crate::contact::lane::Piece;
@@ -55,7 +57,7 @@ pub(crate) enum Step {
 pub(crate) struct Timed {
     pub(crate) remote: RemoteId,
     pub(crate) bytes: usize,
-    pub(crate) started_ns: u64,
+    pub(crate) started: Instant,
     pub(crate) lesson: Lesson,
 }
 
@@ -258,7 +260,7 @@ impl Streams {
                 method => method,
             },
             lesson,
-            started_ns: clock::monotonic_ns(),
+            started: Instant::now(),
         });
         if !by_lane {
             return;
@@ -306,7 +308,7 @@ impl Streams {
                 let timed = Timed {
                     remote: stream.remote,
                     bytes: stream.expected_bytes,
-                    started_ns: decision.started_ns,
+                    started: decision.started,
                     lesson: decision.lesson,
                 };
                 let receipt = offer.wants_receipt.then_some(offer.send_id);

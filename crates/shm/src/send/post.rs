@@ -2,9 +2,11 @@
 //! Sending: one protocol by size, one lane, in order. Called by the transport's `post_send`, and in
 //! each round for what waits; calls ring's producer.
 
+use std::time::Instant;
+
 use weft_contract::{CompletionLevel, Owner, PostError, Posted, RemoteId, SendOp, TransferError};
 use weft_memory::{OwnHeap, UserBuffer};
-use weft_os::{clock, crash_point};
+use weft_os::crash_point;
 
 use crate::contact::contacts::Contacts;
 use crate::contact::outbound::{MEDIUM_BYTES, WIDE_LANES};
@@ -269,7 +271,7 @@ impl Sender {
         match select(facts) {
             Selection::Fixed(protocol) => protocol,
             Selection::Tuned(protocols) => {
-                let (length_bytes, clock) = (facts.length_bytes, clock::monotonic_ns);
+                let (length_bytes, clock) = (facts.length_bytes, Instant::now);
                 let shares_cores = facts.shares_cores;
                 self.tuner
                     .next(length_bytes, protocols, shares_cores, clock)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Long messages in both directions between two transports of this process: one of them chooses the method for
-//! both, and what it says binds to nothing.
+//! Long messages in both directions between two transports of this process: one of them chooses the
+//! method for both, and what it says binds to nothing.
 
 use weft_contract::*;
 use weft_memory::UserBuffer;

@@ -3,6 +3,7 @@
 //! which share, all of it arrives, and nothing is written into memory whose owner is done with it.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
@@ -88,7 +89,7 @@ impl Pair {
             let bytes = LENGTH as u64;
             let lesson = Lesson::Unidirectional;
             let methods = &mut receiver.traffic.methods;
-            methods.learn(way, bytes, cost * 100_000, lesson);
+            methods.learn(way, bytes, Duration::from_micros(cost * 100), lesson);
         }
         Self {
             sender: (sender, Book::default()),

@@ -4,8 +4,9 @@
 //!
 //! The cost of an empty call is one load for each polled lane and one for all bells together.
 
+use std::time::Instant;
+
 use weft_contract::{Owner, RemoteId, TransferError};
-use weft_os::clock;
 
 use crate::contact::contacts::Contacts;
 use crate::contact::lives::{self, Lives, Newcomer};
@@ -320,13 +321,12 @@ impl Traffic {
                     lane.begun().end_data();
                 }
                 let was_warm = streams.note_lap(timed.remote, timed.bytes);
-                let now_ns = clock::monotonic_ns();
-                let charged_ns = self.methods.charge(timed.started_ns, now_ns);
+                let charged = self.methods.charge(Some(timed.started), Instant::now());
                 // Nothing is learned if something else came meanwhile.
                 if was_warm && self.fetches.count() == 0 && streams.count() == 0 {
                     let bytes = timed.bytes as u64;
                     self.methods
-                        .learn(CopyMethod::Pipelined, bytes, charged_ns, timed.lesson);
+                        .learn(CopyMethod::Pipelined, bytes, charged, timed.lesson);
                 }
                 end_stream(contacts, end, owner);
             }

@@ -2,8 +2,8 @@
 //! Which copy method is fastest: learned from what this machine did lately, for each size class.
 //!
 //! On bare metal single copy wins for large messages (Vienne 2014); on virtual machines it can be
-//! three times slower. A pipelined copy is best made by ordinary stores where both processors
-//! share a cache and by non-temporal ones where they do not, and a virtual processor that moves can
+//! three times slower. A pipelined copy is best made by ordinary stores where both processors share
+//! a cache and by non-temporal ones where they do not, and a virtual processor that moves can
 //! change the answer within one run. So all methods are timed as they are used, and the slower ones
 //! are tried again now and then, the more seldom the slower they are. What a method costs shows in
 //! the time from one message's end to the next one's, not in its own time alone: where it leaves
@@ -11,6 +11,8 @@
 //! several transfers in a row, the first of which tell of the method before it. Bidirectional
 //! traffic is another case than messages that only come, and is learned by itself. Called by copy's
 //! methods.
+
+use std::time::Duration;
 
 use crate::protocol::copy_method::{CopyMethod, Open};
 use crate::tuner::{self, Costs, Estimate, Rules, Tuner};
@@ -42,10 +44,10 @@ const WARM_UP_BYTES: u64 = 1 << 20;
 const WARM_UP_LIMIT: u64 = 4;
 
 /// What is gone by; a sample is one transfer's time for each KiB. All of it is chosen: two
-/// transfers of each method before the first choice see past one interruption; of three that tell, one
-/// that was interrupted, or helped by what came before it, says nothing, and a processor that moves
-/// is noticed after two; with these periods trials of each method cost one or two percent of the time;
-/// and methods that were once interrupted come back.
+/// transfers of each method before the first choice see past one interruption; of three that tell,
+/// one that was interrupted, or helped by what came before it, says nothing, and a processor that
+/// moves is noticed after two; with these periods trials of each method cost one or two percent of
+/// the time; and methods that were once interrupted come back.
 const RULES: Rules = Rules {
     recent: 3,
     estimate: Estimate::Median,
@@ -196,12 +198,12 @@ impl CopyTuner {
         number(self.unidirectional[class].settled()) | number(both) << 4
     }
 
-    /// Learns that a transfer of `bytes` took `elapsed_ns`.
+    /// Learns that a transfer of `bytes` took so long.
     pub(crate) fn learn(
         &mut self,
         method: CopyMethod,
         bytes: u64,
-        elapsed_ns: u64,
+        elapsed: Duration,
         lesson: Lesson,
     ) {
         let classes = match lesson {
@@ -214,6 +216,7 @@ impl CopyTuner {
             class.warm_up -= 1;
             return;
         }
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let cost = elapsed_ns.saturating_mul(1024) / (bytes / 1024).max(1);
         class.methods.learn(&RULES, method as usize, cost);
     }

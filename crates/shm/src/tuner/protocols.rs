@@ -16,6 +16,7 @@
 //! most collectives.
 
 use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use crate::protocol::send_protocol::SendProtocol;
 use crate::tuner::{Costs, Estimate, Open, Rules, Tuner};
@@ -80,7 +81,7 @@ struct Known {
     /// Messages to go before the window begins, and messages of it so far.
     settling: u32,
     counted: u32,
-    began_ns: u64,
+    began: Option<Instant>,
 }
 
 impl Known {
@@ -90,12 +91,13 @@ impl Known {
             takes_other: false,
             settling: WARM_UP,
             counted: 0,
-            began_ns: 0,
+            began: None,
         }
     }
 
     /// A window is over; `may_try` if no other class has a trial.
-    fn end_window(&mut self, rules: &Rules, took_ns: u64, may_try: bool) {
+    fn end_window(&mut self, rules: &Rules, took: Duration, may_try: bool) {
+        let took_ns = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         self.tuner.learn(rules, self.takes_other.into(), took_ns);
         let before = self.takes_other;
         self.take_next(rules, may_try);
@@ -139,8 +141,8 @@ impl SendTuner {
         }
     }
 
-    /// As if the default, or the `other` protocol, had been found to be the faster one long ago, and
-    /// the one that was not were not to be tried soon.
+    /// As if the default, or the `other` protocol, had been found to be the faster one long ago,
+    /// and the one that was not were not to be tried soon.
     #[cfg(test)]
     pub(crate) fn found(other: bool) -> Self {
         let mut found = Self::new();
@@ -152,14 +154,14 @@ impl SendTuner {
     }
 
     /// By which of two protocols the next message of `bytes` leaves, of which the first one is the
-    /// default. To be asked once for each, as it is sent. The clock, in ns, is asked at the ends of
+    /// default. To be asked once for each, as it is sent. The clock is asked at the ends of
     /// windows only.
     pub(crate) fn next(
         &mut self,
         bytes: usize,
         protocols: [SendProtocol; 2],
         shares_cores: bool,
-        clock: impl FnOnce() -> u64,
+        clock: impl FnOnce() -> Instant,
     ) -> SendProtocol {
         let class = (bytes.max(2) - 1).ilog2() as usize;
         if !CLASSES.contains(&class) {
@@ -178,11 +180,13 @@ impl SendTuner {
             known.settling -= 1;
         } else {
             if known.counted == 0 {
-                known.began_ns = clock();
+                known.began = Some(clock());
             } else if known.counted == window {
-                let now_ns = clock();
-                known.end_window(rules, now_ns.saturating_sub(known.began_ns), may_try);
-                (known.counted, known.began_ns) = (0, now_ns);
+                let now = clock();
+                if let Some(began) = known.began.replace(now) {
+                    known.end_window(rules, now.saturating_duration_since(began), may_try);
+                }
+                known.counted = 0;
                 if known.tuner.is_trying() {
                     self.trying = Some(index);
                 } else if self.trying == Some(index) {
@@ -198,8 +202,8 @@ impl SendTuner {
         protocols[usize::from(known.takes_other)]
     }
 
-    /// A message of this class left by a protocol that was not chosen here: the window that it falls
-    /// into says nothing.
+    /// A message of this class left by a protocol that was not chosen here: the window that it
+    /// falls into says nothing.
     pub(crate) fn disturb(&mut self, bytes: usize) {
         let class = (bytes.max(2) - 1).ilog2() as usize;
         if CLASSES.contains(&class) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The choice against made-up machines: each way takes the time that a test says.
 
+use std::time::Duration;
+
 use super::*;
 
 fn open(single_copy: bool, mapped: bool) -> Open {
@@ -29,7 +31,7 @@ fn run(
         choice.learn(
             method,
             1 << 20,
-            elapsed_ns[method as usize],
+            Duration::from_nanos(elapsed_ns[method as usize]),
             Lesson::Unidirectional,
         );
     }
@@ -76,7 +78,7 @@ fn a_mapped_heap_leaves_only_how_to_store() {
             choice.learn(
                 method,
                 1 << 20,
-                elapsed_ns[method as usize],
+                Duration::from_nanos(elapsed_ns[method as usize]),
                 Lesson::Unidirectional,
             );
         }
@@ -94,19 +96,19 @@ fn size_classes_do_not_disturb_each_other() {
         choice.learn(
             CopyMethod::SingleCopy,
             1 << 26,
-            1_000_000,
+            Duration::from_millis(1),
             Lesson::Unidirectional,
         );
         choice.learn(
             CopyMethod::Pipelined,
             1 << 26,
-            9_000_000,
+            Duration::from_millis(9),
             Lesson::Unidirectional,
         );
         choice.learn(
             CopyMethod::PipelinedNonTemporal,
             1 << 26,
-            9_000_000,
+            Duration::from_millis(9),
             Lesson::Unidirectional,
         );
     }
@@ -133,8 +135,8 @@ fn what_the_way_before_has_left_is_not_charged_to_the_one_that_follows() {
             let method = choice.next(1 << 20, open(true, false), direction);
             taken += u32::from(method == CopyMethod::Pipelined);
             // Each is paid for by the message after it.
-            let elapsed_ns = [100_000, 40_000, 100_000][before as usize];
-            choice.learn(method, 1 << 20, elapsed_ns, lesson);
+            let elapsed = Duration::from_nanos([100_000, 40_000, 100_000][before as usize]);
+            choice.learn(method, 1 << 20, elapsed, lesson);
             before = method;
         }
         assert!(taken > 920, "{taken} of {direction:?}");
@@ -147,8 +149,8 @@ fn what_goes_both_ways_is_known_apart() {
     run(&mut choice, 500, true, [100_000, 40_000, 60_000]);
     for _ in 0..500 {
         let method = choice.next(1 << 20, open(true, false), Direction::Bidirectional);
-        let elapsed_ns = [10_000, 40_000, 60_000][method as usize];
-        choice.learn(method, 1 << 20, elapsed_ns, Lesson::Bidirectional);
+        let elapsed = Duration::from_nanos([10_000, 40_000, 60_000][method as usize]);
+        choice.learn(method, 1 << 20, elapsed, Lesson::Bidirectional);
     }
     assert_eq!(choice.published(20), 2 | 1 << 4);
     choice.follow(1 << 21, CopyMethod::Cooperative);
@@ -163,7 +165,12 @@ fn a_way_that_is_hopeless_in_the_next_class_is_not_tried_first() {
     for _ in 0..30 {
         let method = choice.next(1 << 19, open(true, false), Direction::Unidirectional);
         taken[method as usize] += 1;
-        choice.learn(method, 1 << 19, 20_000, Lesson::Unidirectional);
+        choice.learn(
+            method,
+            1 << 19,
+            Duration::from_micros(20),
+            Lesson::Unidirectional,
+        );
     }
     assert!(taken[0] == 0 && taken[2] > 0, "{taken:?}");
 }

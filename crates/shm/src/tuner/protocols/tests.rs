@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which protocol is found, in simulated time.
 
+use std::time::{Duration, Instant};
+
 use super::SendTuner;
 use crate::protocol::send_protocol::SendProtocol;
 
-/// Sends so many messages, of which each protocol takes its own time; answers how many were offered.
+/// Sends so many messages, of which each protocol takes its own time; answers how many were
+/// offered.
 struct Simulated {
     tuner: SendTuner,
-    now_ns: u64,
+    now: Instant,
     default: SendProtocol,
 }
 
@@ -22,7 +25,7 @@ impl Simulated {
     fn new(default: SendProtocol) -> Self {
         Self {
             tuner: SendTuner::new(),
-            now_ns: 1,
+            now: Instant::now(),
             default,
         }
     }
@@ -35,10 +38,10 @@ impl Simulated {
     ) -> usize {
         let mut offered = 0;
         for _ in 0..count {
-            let now_ns = self.now_ns;
-            let protocol = self.tuner.next(bytes, pair(self.default), false, || now_ns);
+            let now = self.now;
+            let protocol = self.tuner.next(bytes, pair(self.default), false, || now);
             offered += usize::from(protocol == SendProtocol::Rendezvous);
-            self.now_ns += took_ns(protocol);
+            self.now += Duration::from_nanos(took_ns(protocol));
         }
         offered
     }
