@@ -16,11 +16,18 @@ pub enum Posted {
     Pending,
 }
 
-/// A transport's name for a message that was announced but whose payload is not at hand yet.
+/// Bits of an [`OfferId`] or [`AckToken`] that are the route's own, from the lowest on. The
+/// endpoint keeps in the others which of its routes it came from. Chosen: more than any table has
+/// entries.
+pub const ROUTE_ID_BITS: u32 = 56;
+
+/// A route's name for a message that was announced but whose payload is not at hand yet, of
+/// [`ROUTE_ID_BITS`] bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct OfferId(pub u64);
 
-/// A transport's name for a delivery receipt that the sender waits for (FI_DELIVERY_COMPLETE).
+/// A route's name for a delivery receipt that the sender waits for (FI_DELIVERY_COMPLETE), of
+/// [`ROUTE_ID_BITS`] bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AckToken(pub u64);
 

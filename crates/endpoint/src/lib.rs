@@ -22,9 +22,8 @@
 //! - `one_sided`: reads, writes and atomics of registered memory, carried by messages between the
 //!   endpoints: initiator and target;
 //! - `shared_objects`, `completion`: completion queues, counters, and what the user hears where;
-//! - `remotes`, `address_vector`: the user's names for remotes; [`joined`]: two routes as one;
-//! - `settings`, `statistics`, `ids`, [`error`], [`flags`]: the words for it; [`in_process`]: a
-//!   transport to measure others by.
+//! - `remotes`, `address_vector`: the user's names for remotes; [`routes`]: all routes as one;
+//! - `settings`, `statistics`, `ids`, [`error`], [`flags`]: the words for it.
 #![forbid(unsafe_code)]
 
 mod address_vector;
@@ -36,11 +35,10 @@ mod endpoints;
 pub mod error;
 pub mod flags;
 mod ids;
-pub mod in_process;
-pub mod joined;
 mod one_sided;
 mod receive;
 mod remotes;
+pub mod routes;
 mod send;
 mod settings;
 mod shared_objects;

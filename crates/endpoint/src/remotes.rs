@@ -2,7 +2,7 @@
 //! The remotes of an endpoint: the user's names for them turned into ours and back.
 //!
 //! Asked by send.rs and receive.rs for every call; changed by address_vector.rs and by first
-//! contacts. Which route leads to a remote: joined.rs.
+//! contacts. Which route leads to a remote: routes.rs.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -37,11 +37,7 @@ fn length_of(number: usize) -> usize {
 
 /// The first bytes of a message; the rest follows from its number.
 fn fill(bytes: &mut [u8], number: usize) {
-    let mut state = number as u64 ^ 0x9E37_79B9_7F4A_7C15;
-    for word in bytes.chunks_mut(8) {
-        state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(1);
-        word.copy_from_slice(&state.to_le_bytes()[..word.len()]);
-    }
+    fastrand::Rng::with_seed(number as u64).fill(bytes);
 }
 
 fn open(single_copy: SingleCopy, tell: &Sender<SocketAddr>, told: &Receiver<SocketAddr>) -> Side {

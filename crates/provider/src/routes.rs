@@ -1,51 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which transports a domain's endpoints get, and how they are set: shared memory always, datagrams
-//! where the network may be used.
+//! The list of routes of this provider's endpoints, and how each is set: shared memory always,
+//! datagrams where the network may be used.
 //!
 //! Called by domain when it opens; reads parameters.
 
 use weft_endpoint::Domain;
-use weft_endpoint::joined::{self, Joined, Locality};
+use weft_endpoint::routes::{self, RouteSettings, Routes, Scope};
 use {weft_shm as shm, weft_udp as srd};
 
 use crate::address::default_address;
 use crate::parameters::{RouteWish, Settings};
 use crate::report;
 
-/// What an endpoint sends through.
-pub type Route = Joined<shm::Transport, srd::Transport>;
-/// What it counts.
+/// The routes of an endpoint, in order of preference. One more is a crate that implements
+/// [`weft_contract::Route`] and its type here (two others are an [`Either`](routes::Either)).
+pub type Route = Routes<shm::Transport, srd::Transport>;
+/// What they count.
 pub type Statistics = weft_endpoint::Statistics<<Route as weft_contract::Route>::Statistics>;
 /// The endpoint crate's domain with such endpoints.
 pub type Guarded = Domain<Route>;
 
 /// How the endpoints of a domain are opened. Setup.
 pub fn settings(settings: &Settings) -> <Route as weft_contract::Route>::Settings {
-    let local = shm::Settings {
-        single_copy: settings.single_copy,
-        directory: settings.region_directory.clone(),
-        heap: weft_memory::OwnHeap::find(),
+    routes::Settings {
+        first: shared_memory(settings),
+        others: datagrams(settings).into_iter().collect(),
         report: report::line,
-        ..shm::Settings::default()
-    };
-    let network = settings.trust.reaches_hosts().then(|| srd::Settings {
-        together: settings.interfaces.together(
-            [libc::AF_INET, libc::AF_INET6].map(|family| default_address(family, settings)),
-        ),
-        trust: Some(settings.trust.clone()),
-        dead_after: settings.dead_after,
-        report: report::line,
-        ..srd::Settings::default()
-    });
-    joined::Settings {
-        local,
-        network,
-        locality: match settings.route {
-            RouteWish::Auto => Locality::ByInterface,
-            RouteWish::SharedMemory => Locality::Everybody,
-            RouteWish::Datagrams => Locality::Nobody,
-        },
-        report: report::line,
-        without_network: srd::seal::trust::WAYS_OUT,
+        way_out: srd::seal::trust::WAYS_OUT,
     }
+}
+
+fn shared_memory(settings: &Settings) -> RouteSettings<shm::Settings> {
+    RouteSettings {
+        settings: shm::Settings {
+            single_copy: settings.single_copy,
+            directory: settings.region_directory.clone(),
+            heap: weft_memory::OwnHeap::find(),
+            report: report::line,
+            ..shm::Settings::default()
+        },
+        scope: match settings.route {
+            RouteWish::Auto => Scope::Host,
+            RouteWish::SharedMemory => Scope::Everybody,
+            RouteWish::Datagrams => Scope::Nobody,
+        },
+    }
+}
+
+fn datagrams(settings: &Settings) -> Option<RouteSettings<srd::Settings>> {
+    settings.trust.reaches_hosts().then(|| RouteSettings {
+        settings: srd::Settings {
+            together: settings.interfaces.together(
+                [libc::AF_INET, libc::AF_INET6].map(|family| default_address(family, settings)),
+            ),
+            trust: Some(settings.trust.clone()),
+            dead_after: settings.dead_after,
+            report: report::line,
+            ..srd::Settings::default()
+        },
+        scope: Scope::Everybody,
+    })
 }

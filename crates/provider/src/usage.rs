@@ -58,10 +58,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 fn describe(statistics: &Statistics, pid: u32) -> String {
     let counts = &statistics.counts;
     let carried = statistics.local.as_ref();
-    let local = carried.map_or(shm::Statistics::default(), |carried| carried.local);
-    let network = carried
-        .and_then(|carried| carried.network)
-        .unwrap_or_default();
+    let local = carried.map_or(shm::Statistics::default(), |carried| carried.first);
+    let network = carried.and_then(|carried| carried.others.first().copied());
+    let network = network.unwrap_or_default();
     let mut sent = String::new();
     for protocol in shm::Protocol::ALL {
         let count = local.sent(protocol);
@@ -103,6 +102,8 @@ fn describe(statistics: &Statistics, pid: u32) -> String {
 
 #[cfg(test)]
 mod tests {
+    use weft_udp as srd;
+
     use super::*;
 
     #[test]
@@ -130,8 +131,11 @@ mod tests {
     fn remotes_of_both_routes_are_counted() {
         let mut statistics = Statistics::default();
         let carried = statistics.local.insert(Default::default());
-        carried.local.remotes = 2;
-        carried.network.insert(Default::default()).remotes = 3;
+        carried.first.remotes = 2;
+        carried.others.push(srd::Statistics {
+            remotes: 3,
+            ..Default::default()
+        });
         let text = describe(&statistics, 7);
         assert!(text.contains(r#""remotes":5,"#), "{text}");
     }

@@ -14,9 +14,8 @@
 //! buffer, pieces of offered ones straight into their landing. Only when nothing waits are the
 //! machine's timers asked: an answer in a socket is no silence.
 //!
-//! [`Ports`] is a trait: [`SocketPorts`] are the kernel's; [`SimulatedPorts`] are a wire within
-//! this process that loses, repeats and reorders datagrams by a seed, under its own clock, for
-//! tests.
+//! [`Ports`] is a trait: [`SocketPorts`] are the kernel's; tests put a wire within their process in
+//! the sockets' place (tests/routes/simulated-wire).
 //!
 //! What can go wrong and what is made of it: a full socket keeps the datagrams for the next call; a
 //! network that is down loses them, and the machine sends again until `dead_after`; a host that
@@ -31,9 +30,8 @@
 //! - [`sockets`]: the kernel's ports; in it the sockets themselves and who reads them; `gso_batch`:
 //!   what one call sends; `polling`, `connected`, `connected_polling`: which socket is looked into,
 //!   and how; `authentication`: what leaves and what is let in; `heartbeats`; `local_addresses`
-//! - [`simulated`]: ports for tests
-//! - [`ports`]: what both are; `sends`, `arrivals`, `own`, `remotes`: payloads, landings, messages
-//!   to ourselves, numbers of remotes; [`settings`], [`statistics`]
+//! - [`ports`]: what the driver asks of them; `sends`, `arrivals`, `own`, `remotes`: payloads,
+//!   landings, messages to ourselves, numbers of remotes; [`settings`], [`statistics`]
 #![forbid(unsafe_code)]
 
 mod arrivals;
@@ -54,15 +52,14 @@ mod remotes;
 mod route;
 mod sends;
 pub mod settings;
-pub mod simulated;
 pub mod sockets;
 pub mod statistics;
 pub mod transport;
 
 pub use heartbeats::end_all as end_heartbeats;
 pub use ports::Ports;
+pub use sends::Sends;
 pub use settings::{OpenError, Settings};
-pub use simulated::SimulatedPorts;
 pub use sockets::SocketPorts;
 pub use statistics::Statistics;
 pub use transport::Transport;

@@ -7,13 +7,14 @@ use std::collections::VecDeque;
 
 use slab::Slab;
 use weft_contract::{
-    AckToken, CompletionLevel, Envelope, Landing, OfferId, Owner, PostError, Posted, SendOp,
-    SendToken,
+    AckToken, CompletionLevel, Envelope, Landing, OfferId, Owner, PostError, Posted, ROUTE_ID_BITS,
+    SendOp, SendToken,
 };
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
-/// Set in our own offers and receipts, to tell them from the machine's, which are numbered from 0.
-const OWN: u64 = 1 << 62;
+/// Set in our own offers and receipts, to tell them from the machine's, which are numbered from 0:
+/// the highest bit that is the route's.
+const OWN: u64 = 1 << (ROUTE_ID_BITS - 1);
 /// Up to here a message is copied when it is posted. Chosen: as other messages are.
 const SHORT_BYTES: usize = 16 << 10;
 /// Messages that may wait for progress. Chosen: as many as one remote may have under way, twice.

@@ -10,8 +10,8 @@ use weft_contract::{
     RemoteId, SendOp, SendToken, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
-use weft_udp::simulated::{Manner, Wire};
-use weft_udp::{Settings, SimulatedPorts, Transport};
+use weft_simulated_wire::{Conditions, SimulatedPorts, Wire};
+use weft_udp::{Settings, Transport};
 
 /// Steps of both sides after which nothing more is to come; a protection against hanging.
 const STEPS_MOST: usize = 100_000;
@@ -83,7 +83,7 @@ fn run(one: Side<'_>, other: Side<'_>, until: impl Fn(&Keeper, &Keeper) -> bool)
 
 #[test]
 fn a_receipt_for_a_process_that_is_gone_completes_nothing_of_the_next_one_at_its_address() {
-    let wire = Wire::open(Manner {
+    let wire = Wire::open(Conditions {
         seed: 11,
         lost_per_mille: 0,
         repeated_per_mille: 0,

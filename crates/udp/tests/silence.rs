@@ -10,9 +10,9 @@ use weft_contract::{
     RemoteId, SendOp, SendToken, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
+use weft_simulated_wire::{Conditions, SimulatedPorts, Wire};
 use weft_udp::seal::{JobKey, Trust};
-use weft_udp::simulated::{Manner, Wire};
-use weft_udp::{Ports, Settings, SimulatedPorts, SocketPorts, Transport};
+use weft_udp::{Ports, Settings, SocketPorts, Transport};
 
 const DEAD_AFTER: Duration = Duration::from_millis(100);
 
@@ -163,7 +163,7 @@ fn two_that_were_stopped_together_for_longer_than_dead_after_lose_nothing() {
 
 #[test]
 fn a_remote_whose_host_is_silent_too_is_given_up_after_dead_after() {
-    let wire = Wire::open(Manner {
+    let wire = Wire::open(Conditions {
         seed: 5,
         lost_per_mille: 0,
         repeated_per_mille: 0,

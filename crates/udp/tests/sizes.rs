@@ -10,8 +10,8 @@ use weft_contract::{
     RemoteId, SendOp, SendToken, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
-use weft_udp::simulated::{Manner, Wire};
-use weft_udp::{Ports, Settings, SimulatedPorts, SocketPorts, Transport};
+use weft_simulated_wire::{Conditions, SimulatedPorts, Wire};
+use weft_udp::{Ports, Settings, SocketPorts, Transport};
 
 /// Keeps the lengths of what came.
 #[derive(Default)]
@@ -112,7 +112,7 @@ fn what_the_user_allows_holds_on_one_host_too() {
 
 #[test]
 fn jumbo_frames_that_the_network_swallows_cost_no_message_and_a_size_that_it_carries_is_found() {
-    let wire = Wire::open(Manner {
+    let wire = Wire::open(Conditions {
         seed: 9,
         lost_per_mille: 0,
         repeated_per_mille: 0,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use weft_contract::TransferError;
-use weft_endpoint::joined::{self, Joined};
+use weft_endpoint::routes::{self, RouteSettings, Routes, Scope};
 use weft_endpoint::{Error, FiAddr, Send, UserBuffer, flags};
 
 use weft_memory::BytesViewMut;
@@ -19,7 +19,7 @@ use {weft_shm as shm, weft_udp as srd};
 
 use crate::pair::*;
 
-type Route = Joined<shm::Transport, srd::Transport>;
+type BothRoutes = Routes<shm::Transport, srd::Transport>;
 
 const ROLE_VARIABLE: &str = "WEFT_TEST_ADDRESSES";
 const MESSAGES: usize = 120;
@@ -43,21 +43,30 @@ fn send_of(number: usize) -> Send {
 /// Whether our side was told that a remote cannot be reached through shared memory.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
-fn open(has_network: bool) -> Side<Route> {
+fn network() -> RouteSettings<srd::Settings> {
+    RouteSettings {
+        settings: srd::Settings::default(),
+        scope: Scope::Everybody,
+    }
+}
+
+fn open(has_network: bool) -> Side<BothRoutes> {
     let report = |what: &str| {
         let names_the_limit = what.contains("no shared memory with") && what.contains("ulimit -v");
         TOLD.fetch_or(names_the_limit, Ordering::Relaxed);
         eprintln!("{what}");
     };
-    let settings = joined::Settings {
-        local: shm::Settings {
-            report,
-            ..shm::Settings::default()
+    let settings = routes::Settings {
+        first: RouteSettings {
+            settings: shm::Settings {
+                report,
+                ..shm::Settings::default()
+            },
+            scope: Scope::Host,
         },
-        network: has_network.then(srd::Settings::default),
+        others: has_network.then(network).into_iter().collect(),
         report,
-        without_network: "Permit it.",
-        ..joined::Settings::default()
+        way_out: "Permit it.",
     };
     let address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
     Side::open(address, settings, Options::default())
@@ -95,7 +104,7 @@ const PARENTS: usize = 0;
 const LIMITEDS: usize = 1000;
 
 impl Messages {
-    fn new(side: &mut Side<Route>, seed: usize) -> Self {
+    fn new(side: &mut Side<BothRoutes>, seed: usize) -> Self {
         let sends =
             (0..MESSAGES).map(|number| buffer_of(&pattern(seed + number, length_of(number))));
         let rooms: Vec<UserBuffer> = (0..MESSAGES)
@@ -117,7 +126,7 @@ impl Messages {
     }
 
     /// Posts the next send, if there is one and room for it.
-    fn post(&mut self, side: &mut Side<Route>, to: FiAddr) {
+    fn post(&mut self, side: &mut Side<BothRoutes>, to: FiAddr) {
         if let Some(buffer) = self.sends.get(self.posted) {
             match side.calls().send(to, &send_of(self.posted), buffer) {
                 Ok(()) => self.posted += 1,
@@ -127,7 +136,7 @@ impl Messages {
     }
 
     /// Sends all, and hears of all that was sent and received.
-    fn exchange(&mut self, side: &mut Side<Route>, to: FiAddr, other_seed: usize) {
+    fn exchange(&mut self, side: &mut Side<BothRoutes>, to: FiAddr, other_seed: usize) {
         let start = Instant::now();
         while self.sent + self.received < 2 * MESSAGES {
             self.post(side, to);
@@ -169,15 +178,15 @@ fn limited_role() {
     let Ok(words) = std::env::var(ROLE_VARIABLE) else {
         return;
     };
-    let (manner, parent) = words.split_once(' ').expect("a manner and an address");
-    let mut side = open(manner != "alone");
+    let (role, parent) = words.split_once(' ').expect("a role and an address");
+    let mut side = open(role != "alone");
     let other = side.insert(parent.parse().expect("an address"));
     let mut messages = Messages::new(&mut side, LIMITEDS);
     println!("\nat {}", side.address());
     let mut lines = std::io::stdin().lines().map_while(Result::ok);
     lines.next().expect("go");
     limit_addresses();
-    if manner == "alone" {
+    if role == "alone" {
         println!(
             "\nfailed {:?}",
             failure(&mut side, other, &messages.sends[1])
@@ -195,7 +204,7 @@ fn limited_role() {
 }
 
 /// How a send to somebody who cannot be reached ends.
-fn failure(side: &mut Side<Route>, to: FiAddr, buffer: &UserBuffer) -> Error {
+fn failure(side: &mut Side<BothRoutes>, to: FiAddr, buffer: &UserBuffer) -> Error {
     let start = Instant::now();
     if let Err(error) = side.calls().send(to, &plain(0), buffer) {
         return error;
@@ -217,11 +226,11 @@ struct Limited {
 }
 
 impl Limited {
-    fn start(manner: &str, parent: SocketAddr) -> Self {
+    fn start(name: &str, parent: SocketAddr) -> Self {
         let role = "addresses::limited_role";
         let mut child = Command::new(std::env::current_exe().expect("own path"))
             .args([role, "--exact", "--nocapture", "--test-threads=1"])
-            .env(ROLE_VARIABLE, format!("{manner} {parent}"))
+            .env(ROLE_VARIABLE, format!("{name} {parent}"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -274,7 +283,7 @@ fn exchange_after(count: usize) {
         .statistics(side.endpoint)
         .expect("open");
     let both = statistics.local.expect("enabled");
-    let network = both.network.expect("open");
+    let network = both.others[0];
     assert!(network.sent_messages > MESSAGES as u64 / 2, "{network:?}");
     assert_eq!(network.received_messages, MESSAGES as u64);
     other.hear("done");

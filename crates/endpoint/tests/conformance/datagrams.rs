@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The srd route as a fabric: over loopback, and over a simulated wire in several manners.
+//! The srd route as a fabric: over loopback, and over a simulated wire under several conditions.
 
 use std::net::SocketAddr;
 
-use weft_udp::simulated::{Manner, Wire};
-use weft_udp::{Settings, SimulatedPorts, SocketPorts, Transport};
+use weft_simulated_wire::{Conditions, SimulatedPorts, Wire};
+use weft_udp::{Settings, SocketPorts, Transport};
 
 use crate::pair::Fabric;
 
@@ -35,7 +35,7 @@ impl Fabric for Loopback {
 
 /// Defines a fabric on a simulated wire.
 macro_rules! simulated {
-    ($(#[$about:meta])* $name:ident, $manner:expr) => {
+    ($(#[$about:meta])* $name:ident, $conditions:expr) => {
         $(#[$about])*
         pub struct $name(SocketAddr);
 
@@ -46,8 +46,8 @@ macro_rules! simulated {
             const SETTLING_ROUNDS: usize = 2500;
 
             fn open() -> Self {
-                println!("manner of the wire: {:?}", $manner);
-                Self(SocketAddr::new(Wire::open($manner), 0))
+                println!("conditions of the wire: {:?}", $conditions);
+                Self(SocketAddr::new(Wire::open($conditions), 0))
             }
 
             fn settings() -> Settings {
@@ -62,13 +62,21 @@ macro_rules! simulated {
 }
 
 /// A wire that does no harm.
-const CALM: Manner = Manner {
+const CALM: Conditions = Conditions {
     seed: 0x5eed,
     lost_per_mille: 0,
     repeated_per_mille: 0,
     spread_ns: 0,
     full_every: 0,
     swallows_above_bytes: usize::MAX,
+};
+
+/// A wire that loses one datagram in twenty, repeats some, and lets later ones overtake.
+pub const LOSSY: Conditions = Conditions {
+    lost_per_mille: 50,
+    repeated_per_mille: 20,
+    spread_ns: 50_000,
+    ..CALM
 };
 
 simulated!(
@@ -79,10 +87,10 @@ simulated!(
 simulated!(
     /// One datagram in twenty is lost, some come twice, and later ones overtake.
     Lossy,
-    Manner { lost_per_mille: 50, repeated_per_mille: 20, spread_ns: 50_000, ..CALM }
+    LOSSY
 );
 simulated!(
     /// The socket is often full.
     Full,
-    Manner { full_every: 7, spread_ns: 20_000, ..CALM }
+    Conditions { full_every: 7, spread_ns: 20_000, ..CALM }
 );

@@ -3,15 +3,15 @@
 
 use std::net::SocketAddr;
 
-use weft_endpoint::in_process::{InProcess, Manner, Network};
-use weft_endpoint::joined::{self, Joined, Locality};
+use weft_endpoint::routes::{self, RouteSettings, Routes, Scope};
+use weft_in_process::{Conditions, InProcess, Network};
 use weft_shm::{Settings, SingleCopy, Transport};
 
 use crate::pair::Fabric;
 
 /// Defines a fabric within this process.
 macro_rules! in_process {
-    ($(#[$about:meta])* $name:ident, $manner:expr) => {
+    ($(#[$about:meta])* $name:ident, $conditions:expr) => {
         $(#[$about])*
         pub struct $name(SocketAddr);
 
@@ -19,7 +19,7 @@ macro_rules! in_process {
             type Local = InProcess;
 
             fn open() -> Self {
-                Self(SocketAddr::new(Network::open($manner), 0))
+                Self(SocketAddr::new(Network::open($conditions), 0))
             }
 
             fn settings() {}
@@ -34,22 +34,22 @@ macro_rules! in_process {
 in_process!(
     /// Short messages arrive whole, long ones are offered, all at once.
     Eager,
-    Manner::default()
+    Conditions::default()
 );
 in_process!(
     /// All but the shortest messages are offered.
     Offered,
-    Manner { eager_limit_bytes: 8, ..Manner::default() }
+    Conditions { eager_limit_bytes: 8, ..Conditions::default() }
 );
 in_process!(
     /// Messages trickle in.
     Trickling,
-    Manner { eager_limit_bytes: 64, trickle_seed: Some(0x5eed), ..Manner::default() }
+    Conditions { eager_limit_bytes: 64, trickle_seed: Some(0x5eed), ..Conditions::default() }
 );
 in_process!(
     /// There is room for little, so senders are often told to come again.
     Crowded,
-    Manner { eager_limit_bytes: 64, room_count: 2, trickle_seed: None }
+    Conditions { eager_limit_bytes: 64, room_count: 2, trickle_seed: None }
 );
 
 /// Defines a fabric of shared memory, both endpoints in this process.
@@ -118,26 +118,30 @@ fn same_parity(own: SocketAddr, other: SocketAddr) -> bool {
     (own.port() ^ other.port()) & 1 == 0
 }
 
-/// Defines a fabric of two transports joined in each endpoint: shared memory, and the one within
-/// this process.
+/// Defines a fabric of two routes in each endpoint: shared memory, and the one within this process.
 macro_rules! joined {
-    ($(#[$about:meta])* $name:ident, $manner:expr, $rule:expr) => {
+    ($(#[$about:meta])* $name:ident, $conditions:expr, $rule:expr) => {
         $(#[$about])*
         pub struct $name(SocketAddr);
 
         impl Fabric for $name {
-            type Local = Joined<Transport, InProcess>;
+            type Local = Routes<Transport, InProcess>;
 
             fn open() -> Self {
-                Self(SocketAddr::new(Network::open($manner), 0))
+                Self(SocketAddr::new(Network::open($conditions), 0))
             }
 
-            fn settings() -> joined::Settings<Settings, ()> {
-                joined::Settings {
-                    local: Settings { report: |what| println!("{what}"), ..Settings::default() },
-                    network: Some(()),
-                    locality: Locality::By($rule),
-                    ..joined::Settings::default()
+            fn settings() -> routes::Settings<Settings, ()> {
+                routes::Settings {
+                    first: RouteSettings {
+                        settings: Settings {
+                            report: |what| println!("{what}"),
+                            ..Settings::default()
+                        },
+                        scope: Scope::By($rule),
+                    },
+                    others: vec![RouteSettings { settings: (), scope: Scope::Everybody }],
+                    ..routes::Settings::default()
                 }
             }
 
@@ -151,12 +155,12 @@ macro_rules! joined {
 joined!(
     /// The two endpoints of a pair are on different hosts; each is local to itself.
     JoinedApart,
-    Manner { eager_limit_bytes: 64, trickle_seed: Some(0x701f), ..Manner::default() },
+    Conditions { eager_limit_bytes: 64, trickle_seed: Some(0x701f), ..Conditions::default() },
     same_parity
 );
 joined!(
     /// One way leads through shared memory and the other through the network.
     JoinedCrossed,
-    Manner::default(),
+    Conditions::default(),
     |own, other| own.port() < other.port()
 );

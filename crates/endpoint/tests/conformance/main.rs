@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The laws of messages and of one-sided operations, written once and tested on every transport and
-//! every manner of it.
+//! The laws of messages and of one-sided operations, written once and tested on every route under
+//! several conditions.
 //!
 //! A [`pair::Fabric`] opens two endpoints that reach each other; each law is a function over any
 //! fabric, named in the list below, and becomes one test for each fabric. Sources: fi_msg(3),

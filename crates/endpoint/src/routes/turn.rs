@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How often the network is looked at: asking the kernel costs as much as fifty rounds of the local transport, so a
-//! network on which nothing happens must not slow local messages down.
+//! How often the routes after the first are looked at: asking the kernel costs as much as fifty
+//! rounds of shared memory, so a network on which nothing happens must not slow local messages
+//! down.
 //!
-//! Asked by joined.rs in every round of progress.
+//! Asked by routes.rs in every round of progress.
 
-/// Looks without an event before the rounds between looks double. Chosen: a round trip of a fast network is some tens
-/// of looks, so a process that only waits for an answer looks in every round.
+/// Looks without an event before the rounds between looks double. Chosen: a round trip of a fast
+/// network is some tens of looks, so a process that only waits for an answer looks in every round.
 const PATIENCE_LOOKS: u32 = 64;
-/// The most rounds between looks. Chosen: an empty local round takes 8 to 10 ns, so that this is what a look costs, and
-/// looking takes at most half of the time.
+/// The most rounds between looks. Chosen: an empty round of shared memory takes 8 to 10 ns, so that
+/// this is what a look costs, and looking takes at most half of the time.
 const LONGEST_ROUNDS: u32 = 32;
 
-/// The same while no remote is known that the network leads to: it brings nothing but first contacts then. Chosen: looking
-/// costs a tenth of a round, and a process that makes progress only now and then is still found soon.
-const LONGEST_ROUNDS_ALONE: u32 = 256;
+/// The same while no remote is known that these routes lead to: they bring nothing but first
+/// contacts then. Chosen: looking costs a tenth of a round, and a process that makes progress only
+/// now and then is still found soon.
+const LONGEST_ROUNDS_UNUSED: u32 = 256;
 
-/// Looks without a local event after which nothing local is waited for, as far as can be told. Chosen: some twenty round trips of
-/// the network.
+/// Looks without an event of the first route after which nothing of it is waited for, as far as can
+/// be told. Chosen: some twenty round trips of a network.
 const UNDISTURBED_LOOKS: u32 = 64;
 
 /// Whose turn it is.
@@ -28,9 +30,9 @@ pub(super) struct Turn {
     pause_rounds: u32,
     /// Looks without an event since the pause last changed.
     empty_looks: u32,
-    /// Looks since the local transport brought something.
+    /// Looks since the first route brought something.
     undisturbed_looks: u32,
-    /// A remote is known that the network leads to.
+    /// A remote is known that one of these routes leads to.
     in_use: bool,
 }
 
@@ -47,26 +49,27 @@ impl Default for Turn {
 }
 
 impl Turn {
-    /// Whether it is not the network's turn in this round.
+    /// Whether no look is due in this round.
     #[inline(always)]
-    pub(super) fn is_far_off(&self) -> bool {
+    pub(super) fn is_not_yet(&self) -> bool {
         self.left_rounds > 1
     }
 
-    /// Counts a round; true when it is the network's turn. Fast path.
+    /// Counts a round; true when a look is due. Fast path.
     #[inline(always)]
     pub(super) fn has_come(&mut self) -> bool {
         self.left_rounds -= 1;
         self.left_rounds == 0
     }
 
-    /// The local transport has brought something.
+    /// The first route has brought something.
     #[inline(always)]
     pub(super) fn disturb(&mut self) {
         self.undisturbed_looks = 0;
     }
 
-    /// Whether nothing but the network has brought anything for a while: then a look may last, since nobody local is kept waiting.
+    /// Whether the first route has brought nothing for a while: then a look may last, since nobody
+    /// is kept waiting.
     #[inline]
     pub(super) fn is_undisturbed(&self) -> bool {
         self.undisturbed_looks >= UNDISTURBED_LOOKS
@@ -83,7 +86,7 @@ impl Turn {
         let longest = if self.in_use {
             LONGEST_ROUNDS
         } else {
-            LONGEST_ROUNDS_ALONE
+            LONGEST_ROUNDS_UNUSED
         };
         self.empty_looks += 1;
         if self.empty_looks >= PATIENCE_LOOKS {
@@ -99,7 +102,7 @@ impl Turn {
         (self.left_rounds, self.pause_rounds, self.empty_looks) = (1, 1, 0);
     }
 
-    /// A remote is known that the network leads to.
+    /// A remote is known that one of these routes leads to.
     pub(super) fn start_using(&mut self) {
         self.in_use = true;
         self.now();
@@ -116,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_quiet_network_is_looked_at_less_often_but_never_forgotten() {
-        for (in_use, longest) in [(false, LONGEST_ROUNDS_ALONE), (true, LONGEST_ROUNDS)] {
+        for (in_use, longest) in [(false, LONGEST_ROUNDS_UNUSED), (true, LONGEST_ROUNDS)] {
             let mut turn = Turn::default();
             if in_use {
                 turn.start_using();

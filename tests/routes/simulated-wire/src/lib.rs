@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Ports on a wire within this process, which loses, repeats and reorders datagrams by a seed,
-//! under a clock of its own that moves with every look at it: the same calls give the same run. For
-//! tests.
+//! The srd route over a wire within this process, which loses, repeats and reorders datagrams by a
+//! seed, under a clock of its own that moves with every look at it: the same calls give the same
+//! run. For tests.
 //!
+//! [`SimulatedPorts`] take the place of the kernel's sockets under the same driver, weft-udp.
 //! Endpoints with the same IP address share a [`Wire`], made first by [`Wire::open`].
+#![forbid(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,10 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use weft_srd::random::Random;
 use weft_srd::{Instant, Nanos, Origin, PORT_COUNT, PortAddresses, Transmit};
-
-use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
-use crate::sends::Sends;
-use crate::settings::{OpenError, Settings};
+use weft_udp::ports::{Departed, Incoming, PortCounts, PortList, Ports};
+use weft_udp::{OpenError, Sends, Settings};
 
 /// How far the clock moves at a look.
 const TICK_NS: Nanos = Nanos(5_000);
@@ -25,7 +25,7 @@ const FIRST_PORT: u16 = 2000;
 
 /// What a wire does to datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Manner {
+pub struct Conditions {
     /// Determines everything below.
     pub seed: u64,
     /// Of a thousand datagrams so many are lost.
@@ -56,7 +56,7 @@ struct Inbox {
 /// One wire and all who hang on it.
 #[derive(Debug)]
 struct State {
-    manner: Manner,
+    conditions: Conditions,
     random: Random,
     now_ns: Instant,
     next_port: u16,
@@ -77,19 +77,22 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The srd route over such a wire.
+pub type Transport = weft_udp::Transport<SimulatedPorts>;
+
 /// A name for making wires.
 #[derive(Clone, Copy, Debug)]
 pub struct Wire;
 
 impl Wire {
     /// A wire of its own; the address that its endpoints ask for.
-    pub fn open(manner: Manner) -> IpAddr {
+    pub fn open(conditions: Conditions) -> IpAddr {
         let mut wires = lock(wires());
         let number = wires.len() as u32 + 1;
         let address = IpAddr::V4(Ipv4Addr::from(0x0a00_0000 + number));
         let state = State {
-            manner,
-            random: Random::new(manner.seed),
+            conditions,
+            random: Random::new(conditions.seed),
             now_ns: Instant(1_000_000),
             next_port: FIRST_PORT,
             sent_count: 0,
@@ -114,13 +117,13 @@ impl State {
             }
             return;
         };
-        let swallowed = bytes.len() > self.manner.swallows_above_bytes;
-        if swallowed || self.chance(self.manner.lost_per_mille) {
+        let swallowed = bytes.len() > self.conditions.swallows_above_bytes;
+        if swallowed || self.chance(self.conditions.lost_per_mille) {
             return;
         }
-        let copies = 1 + usize::from(self.chance(self.manner.repeated_per_mille));
+        let copies = 1 + usize::from(self.chance(self.conditions.repeated_per_mille));
         for _ in 0..copies {
-            let spread_ns = Nanos(self.random.below(self.manner.spread_ns.max(1)));
+            let spread_ns = Nanos(self.random.below(self.conditions.spread_ns.max(1)));
             let flight = Flight {
                 arrival_ns: self.now_ns + LATENCY_NS + spread_ns,
                 from,
@@ -244,7 +247,7 @@ impl Ports for SimulatedPorts {
         let mut state = lock(&self.wire);
         for (count, transmit) in batch.iter().enumerate() {
             state.sent_count += 1;
-            let every = state.manner.full_every;
+            let every = state.conditions.full_every;
             if every > 0 && state.sent_count % every == 0 {
                 let blocked = true;
                 return Departed { count, blocked };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What joins the endpoints of one process: a mailbox for each, and the manners they are treated with.
+//! What joins the endpoints of one process: a mailbox for each, and the conditions that its
+//! messages meet.
 //!
-//! Made by tests; used by the transport in the file above.
+//! Made by tests; used by the route in lib.rs.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -12,7 +13,7 @@ use weft_memory::UserBuffer;
 
 /// How a network treats its messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Manner {
+pub struct Conditions {
     /// Messages up to here arrive whole; longer ones are offered.
     pub eager_limit_bytes: usize,
     /// Packets that wait at one endpoint before senders are told to come again.
@@ -21,7 +22,7 @@ pub struct Manner {
     pub trickle_seed: Option<u64>,
 }
 
-impl Default for Manner {
+impl Default for Conditions {
     fn default() -> Self {
         Self {
             eager_limit_bytes: 4096,
@@ -50,7 +51,7 @@ pub(super) enum Packet {
 
 /// Endpoints that reach each other.
 pub struct Network {
-    pub(super) manner: Manner,
+    pub(super) conditions: Conditions,
     pub(super) mailboxes: HashMap<SocketAddr, VecDeque<(SocketAddr, Packet)>>,
     /// Payloads of offers, while they are with their senders.
     pub(super) offered: HashMap<u64, (SocketAddr, UserBuffer)>,
@@ -68,10 +69,10 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Network {
-    fn new(manner: Manner) -> Shared {
+    fn new(conditions: Conditions) -> Shared {
         let (mailboxes, offered) = (HashMap::new(), HashMap::new());
         Arc::new(Mutex::new(Self {
-            manner,
+            conditions,
             mailboxes,
             offered,
             next_number: 0,
@@ -80,11 +81,11 @@ impl Network {
     }
 
     /// Makes a network; endpoints whose wanted address has the IP answered here belong to it.
-    pub fn open(manner: Manner) -> IpAddr {
+    pub fn open(conditions: Conditions) -> IpAddr {
         let mut networks = lock(&NETWORKS);
         let next = u32::from(Ipv4Addr::new(127, 1, 0, 0)) + networks.len() as u32;
         let address = IpAddr::from(Ipv4Addr::from(next));
-        networks.insert(address, Self::new(manner));
+        networks.insert(address, Self::new(conditions));
         address
     }
 
@@ -94,11 +95,12 @@ impl Network {
         Arc::clone(
             networks
                 .entry(address)
-                .or_insert_with(|| Self::new(Manner::default())),
+                .or_insert_with(|| Self::new(Conditions::default())),
         )
     }
 
-    /// Gives a newcomer its mailbox, under any free port if it wants port 0. `None` if the address is taken.
+    /// Gives a newcomer its mailbox, under any free port if it wants port 0. `None` if the address
+    /// is taken.
     pub(super) fn enter(&mut self, wanted: SocketAddr) -> Option<SocketAddr> {
         let mut address = wanted;
         while wanted.port() == 0 && (address.port() == 0 || self.mailboxes.contains_key(&address)) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A transport between endpoints of one process: what the conformance suite measures other transports by.
+//! A route between endpoints of one process: what the conformance suite measures other routes by.
+//! All that a route takes is here: `Peer`, which moves messages, `Sleep`, of which it has nothing,
+//! and `Route`.
 //!
-//! Opened like any route. Endpoints with the same IP address share a [`Network`], made first by
-//! [`Network::open`] with the manners that a test wants: where eager ends and offers begin, how much fits, how
-//! slowly messages trickle in. It is simple rather than fast: one lock, and payloads are copied twice.
+//! Endpoints with the same IP address share a [`Network`], made first by [`Network::open`] with the
+//! conditions that a test wants: where eager ends and offers begin, how much fits, how slowly
+//! messages trickle in. It is simple rather than fast: one lock, and payloads are copied twice.
+#![forbid(unsafe_code)]
 
 use std::collections::{HashMap, VecDeque};
 use std::net::SocketAddr;
@@ -17,7 +20,7 @@ use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
 mod network;
 
-pub use network::{Manner, Network};
+pub use network::{Conditions, Network};
 use network::{Packet, Shared, lock};
 
 /// An offer that was accepted, to be fetched at the next progress.
@@ -45,7 +48,7 @@ pub struct InProcess {
     offers: HashMap<OfferId, Offered>,
     receipts: HashMap<AckToken, (SocketAddr, SendToken)>,
     fetches: Vec<Fetch>,
-    trickle: Option<u64>,
+    trickle: Option<fastrand::Rng>,
     next_receipt: u64,
 }
 
@@ -54,13 +57,7 @@ impl InProcess {
     fn allowance(&mut self) -> usize {
         match &mut self.trickle {
             None => usize::MAX,
-            Some(state) => {
-                // xorshift64: any spread will do.
-                *state ^= *state << 13;
-                *state ^= *state >> 7;
-                *state ^= *state << 17;
-                (*state % 4) as usize
-            }
+            Some(random) => random.usize(..4),
         }
     }
 
@@ -73,7 +70,8 @@ impl InProcess {
         new
     }
 
-    /// Moves the payloads of accepted offers. The senders' lock is held: their buffers are ours to read.
+    /// Moves the payloads of accepted offers. The senders' lock is held: their buffers are ours to
+    /// read.
     fn fetch_all<O: Owner>(&mut self, owner: &mut O) -> usize {
         let fetches = std::mem::take(&mut self.fetches);
         let count = fetches.len();
@@ -199,16 +197,16 @@ impl Peer for InProcess {
             .get(&op.remote)
             .ok_or(PostError::Failed(TransferError::Unreachable))?;
         let mut network = lock(&self.network);
-        let (manner, number) = (network.manner, network.next_number);
+        let (conditions, number) = (network.conditions, network.next_number);
         let mailbox = network
             .mailboxes
             .get_mut(&to)
             .ok_or(PostError::Failed(TransferError::RemoteLost))?;
-        if mailbox.len() >= manner.room_count {
+        if mailbox.len() >= conditions.room_count {
             return Err(PostError::Busy);
         }
         let length_bytes = payload.length_bytes();
-        let whole = op.inject || length_bytes <= manner.eager_limit_bytes;
+        let whole = op.inject || length_bytes <= conditions.eager_limit_bytes;
         let wants_receipt = op.level == CompletionLevel::Delivery;
         if whole {
             let mut bytes = vec![0; length_bytes];
@@ -305,8 +303,8 @@ impl Route for InProcess {
                 words: format!("{wanted} is taken by another endpoint of this process"),
             });
         };
-        let seed = inside.manner.trickle_seed;
-        let trickle = seed.map(|seed| (seed ^ u64::from(address.port()) << 32) | 1);
+        let seed = inside.conditions.trickle_seed;
+        let trickle = seed.map(|seed| seed ^ u64::from(address.port()) << 32);
         drop(inside);
         Ok(Self {
             network,
@@ -318,7 +316,7 @@ impl Route for InProcess {
             offers: HashMap::new(),
             receipts: HashMap::new(),
             fetches: Vec::new(),
-            trickle,
+            trickle: trickle.map(fastrand::Rng::with_seed),
             next_receipt: 0,
         })
     }

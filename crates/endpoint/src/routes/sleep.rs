@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Sleeping on all routes of a list at once: the descriptor is that of
+//! wait_set.rs.
+
+use std::os::fd::RawFd;
+
+use weft_contract::{RemoteId, Route, Sleep};
+
+use super::Routes;
+use super::routing::RouteTo;
+
+impl<F: Route, O: Route> Sleep for Routes<F, O> {
+    fn wait_fd(&self) -> Option<RawFd> {
+        match &self.wait_set {
+            Some(wait_set) => Some(wait_set.descriptor()),
+            None => self.first.wait_fd(),
+        }
+    }
+
+    fn before_sleep(&mut self) -> bool {
+        if !self.detours.is_empty() || !self.first.before_sleep() {
+            return false;
+        }
+        let awake = self
+            .others
+            .iter_mut()
+            .position(|other| !other.before_sleep());
+        if let Some(index) = awake {
+            self.turn.now();
+            self.first.after_sleep();
+            self.others[..index].iter_mut().for_each(Sleep::after_sleep);
+        }
+        awake.is_none()
+    }
+
+    fn after_sleep(&mut self) {
+        self.first.after_sleep();
+        self.others.iter_mut().for_each(Sleep::after_sleep);
+        self.turn.now();
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.news.is_empty() || self.first.is_busy() || self.others.iter().any(Sleep::is_busy)
+    }
+
+    fn wakes_for_room(&self, remote: RemoteId) -> bool {
+        match self.table.to(remote) {
+            RouteTo::Other(index) | RouteTo::Detour(index) => {
+                self.others[usize::from(index)].wakes_for_room(remote)
+            }
+            RouteTo::First | RouteTo::Nowhere => self.first.wakes_for_room(remote),
+        }
+    }
+}
