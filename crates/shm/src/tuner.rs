@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which of several alternatives costs least, found by taking them in turns: the copy method of a
-//! receiver (choice), the protocol of a sender (manner), the stores of a sender as its receiver
+//! receiver (copies), the protocol of a sender (protocols), the stores of a sender as its receiver
 //! sees them (stores). Pure: knows neither clocks nor memory.
 //!
 //! A *sample* is what something cost under one alternative: a transfer, or a whole window of

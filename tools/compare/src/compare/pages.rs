@@ -119,7 +119,7 @@ pub fn overview(analysis: &Analysis<'_>, baseline: &Baseline) -> Vec<Figure> {
     all.into_iter().chain(mpis).collect()
 }
 
-/// Disciplines of one benchmark on one set of hosts belong together.
+/// Workloads of one benchmark on one set of hosts belong together.
 fn groups<'a>(analysis: &Analysis<'a>) -> Vec<Vec<&'a Workload>> {
     let mut groups: Vec<Vec<&Workload>> = Vec::new();
     for workload in &analysis.record.matrix.workloads {
