@@ -109,7 +109,7 @@ PYTHON
 }
 check 'a remote over the network has a round trip, a window, paths and rates' network
 rows() { "$WEFT" top --once --interval 0.3 |
-    tee "$work/text"; grep -qE 'srd .*rtt .*window .*paths [0-9]+/[0-9]+' "$work/text" &&
+    tee "$work/text"; grep -qE 'srd .*rtt .*cwnd .*paths [0-9]+/[0-9]+' "$work/text" &&
         grep -q 'srd datagrams' "$work/text"; }
 check 'text shows that too' rows
 kill "$far" 2>/dev/null
