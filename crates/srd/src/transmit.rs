@@ -228,11 +228,12 @@ impl Turn<'_> {
         false
     }
 
-    /// srd-protocol 13.6.
+    /// From another port each time, since a path may be dead (srd-protocol 13.6).
     #[cold]
     fn ask_for_heartbeat(&mut self) {
         self.flow.silence.on_heartbeat(self.now_ns);
-        let path = self.flow.identity.reach.first_path(0);
+        let attempt = self.flow.silence.tried_count as u8;
+        let path = self.flow.identity.reach.first_path(attempt);
         self.send_probe(path);
         self.place.to = self.flow.identity.heartbeat_target();
     }

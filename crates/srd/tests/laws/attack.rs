@@ -192,6 +192,11 @@ fn a_silent_remote_is_asked_at_its_heartbeat_port_some_times() {
     world.run_for(4 * SECOND);
     let asked = world.heartbeats;
     assert!((3..=4).contains(&asked), "{asked} heartbeats in 4 s");
+    let ports = world.heartbeat_ports.count_ones() as usize;
+    assert_eq!(
+        ports, asked,
+        "each leaves from another port: a path may be dead"
+    );
 }
 
 #[test]

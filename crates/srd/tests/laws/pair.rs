@@ -50,6 +50,8 @@ pub struct World {
     pub sent_per_host: Vec<u64>,
     /// Heartbeats that were asked for; nobody answers them.
     pub heartbeats: usize,
+    /// From which of the ports, as a set.
+    pub heartbeat_ports: u64,
 }
 
 impl World {
@@ -80,6 +82,7 @@ impl World {
             next_datagram: 0,
             sent_per_host: vec![0; host_count],
             heartbeats: 0,
+            heartbeat_ports: 0,
         }
     }
 
@@ -147,6 +150,7 @@ impl World {
         assert!(bytes.len() <= most, "{} bytes in a datagram", bytes.len());
         if transmit.to.port() == HEARTBEAT_PORT {
             self.heartbeats += 1;
+            self.heartbeat_ports |= 1 << transmit.path.source_port_index();
             return;
         }
         self.sent_per_host[from] += 1;
