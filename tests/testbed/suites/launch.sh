@@ -53,9 +53,10 @@ hosts_are_empty() {
 programs_end_with_their_codes() {
     local mpi=$1 program early=7 killed=137 how want code
     program=$(program_for "$mpi" tests/mpi/input/ends.c) || return 1
-    # Hydra's proxies: MPICH's waits for ever for the others after an exit without MPI_Finalize.
+    # Hydra's proxies: MPICH's waits for ever for the others after an exit without MPI_Finalize, and
+    # after a signal mpiexec ends with it or, if the other host's proxy failed before, with 255.
     case $mpi in
-    mpich) early=124 killed=255 ;;
+    mpich) early='7 124' killed='9 255' ;;
     intel) early=255 killed=255 ;;
     esac
     for how in 'code 7' "early 7" 'abort 5' 'signal 9'; do
@@ -66,9 +67,9 @@ programs_end_with_their_codes() {
         *) want=$killed ;;
         esac
         # shellcheck disable=SC2086 # two words
-        job a0,b1 $([ "$want" = 124 ] && echo 4 || echo 40) "$mpi" -n 2 -- "$program" $how
+        job a0,b1 $([[ $want == *124 ]] && echo 4 || echo 40) "$mpi" -n 2 -- "$program" $how
         code=$?
-        [ "$code" = "$want" ] || { echo "$how ended with $code instead of $want"; return 1; }
+        [[ " $want " == *" $code "* ]] || { echo "$how ended with $code, not $want"; return 1; }
     done
     hosts_are_empty
 }
