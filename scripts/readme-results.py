@@ -156,10 +156,10 @@ def short(summary):
     """README's section."""
     paragraphs = [
         machine_and_rounds(summary),
-        "*Native* is the MPI's own transport. Each figure is the median of the ratios round by "
-        "round, and in parentheses the ratio of the means: latency below 1 and bandwidth above 1 "
-        "say that Weft is ahead. `mpirun`: as the MPI's own launcher starts the ranks; then they "
-        "have no shared heap, and the kernel copies long messages.",
+        "*Native* is the MPI's own transport. Each figure is the median of the ratios round "
+        "by round, with the ratio of the means in parentheses. Weft is ahead where latency is "
+        "below 1 and bandwidth above 1. In rows with `mpirun` the MPI's own launcher started "
+        "the ranks; then they have no shared heap, and the kernel copies long messages.",
     ]
     prose = "\n\n".join(map(filled, paragraphs))
     return (f"{prose}\n\n{short_table(summary)}\n\n"
@@ -172,21 +172,22 @@ def full(summary):
     """docs/results.md."""
     paragraphs = [
         machine_and_rounds(summary),
-        "*Native* is the MPI's own transport, the baseline. Each figure is a median with a mean "
-        "in parentheses: the median over the rounds of a run's middle block of iterations, which "
-        "hides what is rare, and of a run's mean over all its iterations.",
-        "*Weft / native* is the median of the ratios round by round. In brackets is the interval "
-        "in which the true ratio lies; *confidence* says with what probability. *Means* is the "
-        "same ratio of the means. Both figures of a row are from the same rounds as its ratio.",
-        "`mpirun`: as the MPI's own launcher starts the ranks, with nothing but the settings that "
-        "make it use Weft (`weft run --plain`). Then the ranks have no shared heap, and long "
-        "messages are copied by the kernel.",
+        "*Native* is the MPI's own transport, the baseline. Each side has two figures, both "
+        "medians over the rounds. The first takes each run's middle block of iterations, "
+        "which hides what is rare. The second, in parentheses, takes each run's mean over all "
+        "iterations.",
+        "*Weft / native* is the median of the ratios round by round. The true ratio lies in "
+        "the interval in brackets; *confidence* says with what probability. *Means* is the "
+        "same ratio of the means. Both figures of a row are from the rounds of its ratio.",
+        "In rows with `mpirun` the MPI's own launcher started the ranks, with only the "
+        "settings that make the MPI use Weft (`weft run --plain`). Then the ranks have no "
+        "shared heap, and the kernel copies long messages.",
         "How it is measured: [report.md](report.md). `make readme` writes this page.",
     ]
     prose = "\n\n".join(map(filled, paragraphs))
     return (f"# Results inside a node\n\n{prose}\n\n"
             "![Latency and bandwidth by message size](figures/one-node.svg)\n\n"
-            f"In the figure bands are P10 to P90 over the rounds.\n\n{tables(summary)}\n")
+            f"The bands in the figure are P10 to P90 over the rounds.\n\n{tables(summary)}\n")
 
 
 def parts():

@@ -105,8 +105,8 @@ pub struct HostArguments {
     #[arg(long, value_name = "PROGRAM")]
     pub launcher: Option<OsString>,
     /// Network interfaces for all traffic between hosts, separated by commas; Weft uses all of
-    /// them, the MPI and its launcher the first [default: $FI_WEFT_IFACE, else Weft and the MPI
-    /// choose]
+    /// them, the MPI and its launcher the first [default: Weft and the MPI choose; FI_WEFT_IFACE
+    /// chooses for Weft alone]
     #[arg(long, value_name = "NAME")]
     pub iface: Option<String>,
     /// End the job when a host has been silent for SECONDS
