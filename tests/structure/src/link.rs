@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Links and paths in the Markdown documents: a document that points nowhere is worse than none.
-//! Reads the text files of [`crate::tree`]; links to other sites are left alone, since a test must
-//! pass without a network.
+//! Links, paths and names in the Markdown documents: a document that points nowhere is worse than
+//! none. Reads the text files of [`crate::tree`]; links to other sites are left alone, since a test
+//! must pass without a network.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Component, Path, PathBuf};
 
 use crate::Finding;
@@ -16,12 +16,49 @@ const PATH_STARTS: [&str; 5] = ["crates/", "tools/", "tests/", "scripts/", "docs
 pub fn check(root: &Path, files: &[TextFile]) -> Vec<Finding> {
     let (documents, others): (Vec<_>, Vec<_>) =
         files.iter().partition(|file| file.path.ends_with(".md"));
+    let words: HashSet<&str> = others.iter().flat_map(|file| words(&file.text)).collect();
     let mut findings: Vec<Finding> = documents
-        .into_iter()
+        .iter()
         .flat_map(|file| check_document(root, file))
         .collect();
+    let current = documents.iter().filter(|file| is_current(&file.path));
+    findings.extend(current.flat_map(|file| check_words(&words, file)));
     findings.extend(others.into_iter().flat_map(|file| check_names(root, file)));
     findings
+}
+
+/// Whether a document tells of today, and not of what was.
+fn is_current(path: &str) -> bool {
+    let past = ["docs/lab/", "docs/adr/"];
+    path != "CHANGELOG.md" && !past.iter().any(|folder| path.starts_with(folder))
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_')
+}
+
+/// Names of tests and of our variables that a document has in backticks, and no source has.
+fn check_words(known: &HashSet<&str>, file: &TextFile) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, line) in prose(&file.text) {
+        let code = line.split('`').skip(1).step_by(2).flat_map(words);
+        for word in code.filter(|word| is_ours(word) && !known.contains(word)) {
+            let text = format!("`{word}` stands in no source: was it renamed?");
+            findings.push(Finding::at(&file.path, number, text));
+        }
+    }
+    findings
+}
+
+/// A sentence for a name, as tests have it, or a variable that Weft or its tests read.
+fn is_ours(word: &str) -> bool {
+    let is_variable = ["FI_WEFT_", "WEFT_"].iter().any(|start| {
+        let name = word.strip_prefix(start);
+        name.is_some_and(|name| !name.is_empty())
+    });
+    is_variable
+        || word.matches('_').count() >= 3
+            && word.starts_with(|first: char| first.is_ascii_lowercase())
 }
 
 /// Documents that comments, messages and scripts name. This file holds made-up ones.
@@ -209,6 +246,27 @@ mod tests {
         assert_eq!(found("/// Measured (docs/fast-path.md)."), 0);
         assert_eq!(found("include_str!(\"../../../docs/glossary.md\")"), 0);
         assert_eq!(found("/// Measured: docs/lab/never.md, docs/gone.md."), 2);
+    }
+
+    #[test]
+    fn names_of_tests_and_variables_must_stand_in_a_source() {
+        let found = |path: &str, text: &str| {
+            let document = TextFile {
+                path: path.to_owned(),
+                text: text.to_owned(),
+            };
+            let source = TextFile {
+                path: "crates/x/src/a.rs".to_owned(),
+                text: "fn a_law_that_holds() { get(\"FI_WEFT_ROUTE\") }".to_owned(),
+            };
+            check(&crate::tree::root(), &[document, source]).len()
+        };
+        assert_eq!(
+            found("docs/a.md", "`a_law_that_holds`, `FI_WEFT_ROUTE=srd`"),
+            0
+        );
+        assert_eq!(found("docs/a.md", "`a_law_that_fell`, `FI_WEFT_ROUT`"), 2);
+        assert_eq!(found("docs/lab/a.md", "`a_law_that_fell`"), 0);
     }
 
     #[test]
