@@ -81,7 +81,9 @@ fn commands(page: &str, text: &str) -> Vec<Typed> {
                 if !is_weft || !is_tool {
                     continue;
                 }
-                let own = words[at + 1..].iter().take_while(|word| **word != "--");
+                let ends = ["--", "|", ">", "&&"];
+                let own = words[at + 1..].iter();
+                let own = own.take_while(|word| !ends.contains(word));
                 found.push(Typed {
                     place: format!("{page}:{}", index + 1),
                     words: own.map(|word| (*word).to_owned()).collect(),
