@@ -9,15 +9,19 @@ failed=()
 check() {
     local name=$1
     shift
+    local begin=$SECONDS
     printf -- '-- %s\n' "$name"
     "$@" || failed+=("$name")
+    printf '# %s: %s s\n' "$name" $((SECONDS - begin))
 }
 
 check 'formatting' cargo fmt --all --check
 check 'clippy' cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 check 'structure' cargo test --locked --quiet -p weft-structure
 # The readers are this project's developers, and the stories in lib.rs name private modules.
-check 'documentation' env RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' cargo doc --workspace --no-deps --document-private-items --locked --quiet
+export RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links'
+check 'documentation' \
+    cargo doc --workspace --no-deps --document-private-items --locked --quiet
 
 if [ ${#failed[@]} -gt 0 ]; then
     printf 'check: failed: %s\n' "$(IFS=,; echo "${failed[*]}")" >&2
