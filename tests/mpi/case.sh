@@ -125,6 +125,15 @@ case_processes() {
     done
 }
 
+# signal_weft_run SIGNAL: to each weft run of this case that has not ended.
+signal_weft_run() {
+    local process
+    for process in $(case_processes); do
+        [[ "$(tr '\0' ' ' 2>/dev/null <"/proc/$process/cmdline")" != "$WEFT run "* ]] ||
+            kill "-$1" "$process"
+    done
+}
+
 # How long what a case started may take to end after it; a busy machine ends nothing at once.
 LEFT_PATIENCE=${LEFT_PATIENCE:-15}
 

@@ -8,7 +8,7 @@
 bench_case() {
     local mpi=$1 ranks=$2 benchmark=$3
     shift 3
-    run_case "bench ${BENCH_NAME:-$benchmark}, $ranks ranks, $mpi" 60 bench_run "$mpi" "$ranks" "$benchmark" "$@"
+    run_case "bench ${BENCH_NAME:-$benchmark}, $ranks ranks, $mpi" 120 bench_run "$mpi" "$ranks" "$benchmark" "$@"
 }
 
 # bench_run: the exit code says whether a check failed; that checks were made at all is seen in each
@@ -16,7 +16,7 @@ bench_case() {
 bench_run() {
     local mpi=$1 ranks=$2 benchmark=$3 out=$WORK/bench.out
     shift 3
-    weft_run "$mpi" "$ranks" 60 "$WEFT" bench "$benchmark" "$@" >"$out"
+    weft_run "$mpi" "$ranks" 120 "$WEFT" bench "$benchmark" "$@" >"$out"
     local status=$? wanted found
     cat "$out"
     [ "$status" = 0 ] || return "$status"
@@ -184,20 +184,16 @@ bench_misuse() {
 }
 
 bench_suite() {
-    local mpi benchmark ranks size=4194304 iterations=20 collective=262144
+    local mpi ranks size=4194304 iterations=20 collective=262144
     if [ "$FULL" = yes ]; then size=16777216 iterations=200 collective=1048576; fi
     for mpi in debian-openmpi openmpi mpich intel; do
         mpi_is_here "$mpi" "bench on $mpi" || continue
-        for benchmark in latency bw bibw; do
-            bench_case "$mpi" 2 "$benchmark" -c -m "1:$size" -i "$iterations" -x 2
-        done
+        bench_case "$mpi" 2 latency,bw,bibw -c -m "1:$size" -i "$iterations" -x 2
         for ranks in 2 8; do
-            bench_case "$mpi" "$ranks" mbw_mr -c -m 1:65536 -i "$iterations" -x 2
-            bench_case "$mpi" "$ranks" multi_lat -c -m 1:65536 -i "$iterations" -x 2
+            bench_case "$mpi" "$ranks" mbw_mr,multi_lat -c -m 1:65536 -i "$iterations" -x 2
             bench_case "$mpi" "$ranks" barrier -i 200 -x 2
-            for benchmark in bcast allreduce alltoall alltoallw; do
-                bench_case "$mpi" "$ranks" "$benchmark" -c -m "4:$collective" -i 5 -x 1
-            done
+            bench_case "$mpi" "$ranks" bcast,allreduce,alltoall,alltoallw -c -m "4:$collective" \
+                -i 5 -x 1
         done
         bench_whole_set "$mpi"
         bench_one_sided "$mpi"

@@ -41,16 +41,13 @@ ends_have_their_codes() {
 
 # ended_by SIGNAL CODE MPI HOW: the signal goes to weft run alone, once all ranks run.
 ended_by() {
-    local name=$1 code=$2 mpi=$3 how=$4 runner process status
+    local name=$1 code=$2 mpi=$3 how=$4 runner status
     ends_program "$mpi" >/dev/null || return 1
     rm -f "$WORK/ready"
     ends_with "$code" "$mpi" -- "$how" 0 "$WORK/ready" &
     runner=$!
     until [ -e "$WORK/ready" ] || ! kill -0 "$runner" 2>/dev/null; do sleep 0.1; done
-    for process in $(case_processes); do
-        tr '\0' ' ' 2>/dev/null <"/proc/$process/cmdline" | grep -q "^$WEFT run" &&
-            kill "-$name" "$process"
-    done
+    signal_weft_run "$name"
     wait "$runner"
     status=$?
     grep -q "^weft: the job was ended by SIG$name" "$WORK/ends" ||
