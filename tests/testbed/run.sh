@@ -80,6 +80,10 @@ waits_for() {
     done
 }
 
+# A rank behind these words and FILE says everything into FILE.HOST, and not through its launcher,
+# which may lose the last words of a rank that aborts, or be cut off from them.
+INTO_FILE=(sh -c 'exec "$@" >>"$0.$(hostname)" 2>&1')
+
 # The port at which the server of fi_pingpong waits for its client; suites use it.
 export PINGPONG_PORT=47592
 

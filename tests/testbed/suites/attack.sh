@@ -30,11 +30,13 @@ attacked() {
 two_ranks() {
     local mpi=$1 status
     shift
-    FI_WEFT_DEAD_AFTER=1 job a0,b1 60 "$mpi" --ppn 1 --require-weft -- "$WORK/pair-$mpi" "$@" \
-        >"$WORK/pair" 2>&1
+    : >"$WORK/pair.a0" >"$WORK/pair.b1"
+    FI_WEFT_DEAD_AFTER=1 job a0,b1 60 "$mpi" --ppn 1 --require-weft -- \
+        "${INTO_FILE[@]}" "$WORK/pair" "$WORK/pair-$mpi" "$@" >"$WORK/launcher" 2>&1
     status=$?
-    cat "$WORK/pair"
-    [ $status = 0 ] && [ "$(grep -cE '^rank [01]: all .*came' "$WORK/pair")" = 2 ]
+    cat "$WORK"/pair.* "$WORK/launcher"
+    echo "exit code $status"
+    [ $status = 0 ] && [ "$(cat "$WORK"/pair.* | grep -cE '^rank [01]: all .*came')" = 2 ]
 }
 
 # Messages all the time; then each rank computes for longer than death takes.

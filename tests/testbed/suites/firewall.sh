@@ -46,15 +46,16 @@ firewall_off() {
 }
 
 # behind KIND MPI WORDS...: pair.c in the background once it says that it runs, behind a firewall.
-# Its process is in JOB, what it says in WORK/pair.
+# The job's process is in JOB, what the ranks say in WORK/pair.HOST.
 behind() {
     local kind=$1 mpi=$2
     shift 2
-    : >"$WORK/pair"
+    : >"$WORK/pair.a0" >"$WORK/pair.b1"
     FI_WEFT_DEAD_AFTER=1 job a0,b1 60 "$mpi" --ppn 1 --require-weft --host-timeout 50 -- \
-        "$WORK/pair-$mpi" "$@" >"$WORK/pair" 2>&1 &
+        "${INTO_FILE[@]}" "$WORK/pair" "$WORK/pair-$mpi" "$@" >"$WORK/launcher" 2>&1 &
     JOB=$!
-    waits_for "$WORK/pair" 'under way' 2 40 && firewall_on "$kind"
+    waits_for "$WORK/pair.a0" 'under way' 1 40 && waits_for "$WORK/pair.b1" 'under way' 1 40 &&
+        firewall_on "$kind"
 }
 
 who_computes_is_waited_for() {
@@ -64,8 +65,8 @@ who_computes_is_waited_for() {
     wait "$JOB"
     status=$?
     firewall_off
-    cat "$WORK/pair"
-    [ $closed$status = 00 ] && [ "$(grep -c 'all came while' "$WORK/pair")" = 2 ]
+    cat "$WORK"/pair.* "$WORK/launcher"
+    [ $closed$status = 00 ] && [ "$(cat "$WORK"/pair.* | grep -c 'all came while')" = 2 ]
 }
 
 # With a liar, who answers every connection attempt in the host's name: its word stands for ten
@@ -81,14 +82,16 @@ who_is_gone_is_given_up() {
     status=$?
     begin=$EPOCHREALTIME
     bed isolate b1
-    [ $status = 0 ] && waits_for "$WORK/pair" "$GIVEN_UP" 1 30
+    [ $status = 0 ] && waits_for "$WORK/pair.a0" "$GIVEN_UP" 1 30
     status=$?
     took=$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { printf "%d", 1000 * (b - a) }')
     bed join b1
     firewall_off
     [ -z "$liar" ] || kill -TERM $liar
+    # A launcher that was cut off from its other half takes a while to end by itself.
+    signal_weft_run INT
     wait
-    cat "$WORK/pair"
+    cat "$WORK"/pair.* "$WORK/launcher"
     echo "an error after $took ms"
     [ $status = 0 ] && [ "$took" -ge 900 ] && [ "$took" -le "$most" ]
 }
@@ -109,6 +112,9 @@ firewall_suite() {
         compile_with "$mpi" tests/testbed/pair.c "$WORK/pair-$mpi" ||
             { skip_case "firewall on $mpi" 'its mpicc cannot compile here'; continue; }
         for kind in doors eat; do
+            # Which MPI waits behind a firewall makes no difference to Weft.
+            [ "$FULL" = yes ] || [ $kind-"$mpi" = doors-debian-openmpi ] ||
+                [ $kind-"$mpi" = eat-mpich ] || continue
             run_case "firewall: $kind, a rank computes, $mpi" 60 \
                 who_computes_is_waited_for $kind "$mpi"
         done

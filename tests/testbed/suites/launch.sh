@@ -142,16 +142,6 @@ in_the_middle() {
     wait "$runner"
 }
 
-weft_run_process() {
-    local folder
-    for folder in $(grep -lsz "^WEFT_TEST_MARK=$CASE_MARK\$" /proc/[0-9]*/environ); do
-        folder=${folder%/environ}
-        if [ "$(tr '\0' ' ' <"$folder/cmdline" 2>/dev/null | cut -d' ' -f1-2)" = "$WEFT run" ]; then echo "${folder#/proc/}"; fi
-    done
-}
-
-signal_weft_run() { kill "-$1" "$(weft_run_process)"; }
-
 an_interrupt_ends_all_ranks() { ends_within 50 130 '' in_the_middle "$1" -- signal_weft_run INT; }
 
 twice() { signal_weft_run INT; sleep 1; signal_weft_run INT; }
