@@ -30,13 +30,15 @@ retry() {
 
 # --- Debian packages ------------------------------------------------------------------------------
 
-package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+package_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" \
+    = installed ]; }
 
 # need_packages PACKAGE...: installs those that are missing, in one apt call.
 need_packages() {
     local missing=() package
     if ! command -v dpkg-query >/dev/null; then
-        say "this is not a Debian-like system; these Debian packages, or your system's equivalents, are expected: $*"
+        say "this is not a Debian-like system; expected are these Debian packages, or what your" \
+            "system has instead: $*"
         return 0
     fi
     for package in "$@"; do
@@ -74,19 +76,22 @@ apt_get() {
 apt_get_once() {
     local log=$1
     shift
-    DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=900 -o Acquire::Retries=3 "$@" >"$log" 2>&1 </dev/null ||
+    DEBIAN_FRONTEND=noninteractive apt-get -q -o DPkg::Lock::Timeout=900 -o Acquire::Retries=3 \
+        "$@" >"$log" 2>&1 </dev/null ||
         { tail -n 20 "$log" >&2; return 1; }
 }
 
 # --- Rust -----------------------------------------------------------------------------------------
 
 need_rust() {
-    command -v cargo >/dev/null || die "cargo is not on the PATH. Install Rust 1.85 or newer (rustup is the usual way), then run this again."
+    command -v cargo >/dev/null || die "cargo is not on the PATH. Install Rust 1.85 or newer" \
+        "(rustup is the usual way), then run this again."
     local version minor
     version=$(cargo --version | cut -d' ' -f2)
     minor=$(cut -d. -f2 <<<"$version")
     if [ "${version%%.*}" = 1 ] && [ "$minor" -lt 85 ]; then
-        die "cargo is $version, and Weft needs 1.85 or newer (edition 2024). Update Rust, then run this again."
+        die "cargo is $version, and Weft needs 1.85 or newer (edition 2024). Update Rust, then" \
+            "run this again."
     fi
     # Fetching first keeps the network out of the builds and tests that follow.
     local fetched=.env/stamp/crates
@@ -110,7 +115,8 @@ need_mpi() {
     mkdir -p "${folder%/*}"
     python3 -m venv "$folder" ||
         die "python3 -m venv failed. On Debian: apt-get install python3-venv"
-    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install --retries 5 --timeout 60 \
+    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install \
+        --retries 5 --timeout 60 \
         --only-binary :all: -r "$wanted" || die "pip could not install $wanted"
     cp "$wanted" "$folder/installed.txt"
 }
@@ -125,7 +131,8 @@ need_mpi4py_source() {
     say "fetching the tests of mpi4py $version"
     rm -rf .env/src/incoming
     mkdir -p .env/src/incoming
-    retry .env/mpi/openmpi/bin/python -m pip --disable-pip-version-check --no-input --quiet download --retries 5 --timeout 60 \
+    retry .env/mpi/openmpi/bin/python -m pip --disable-pip-version-check --no-input \
+        --quiet download --retries 5 --timeout 60 \
         --no-deps --no-binary mpi4py "mpi4py==$version" -d .env/src/incoming ||
             die "pip could not download mpi4py $version's source"
     tar -xzf ".env/src/incoming/mpi4py-$version.tar.gz" -C .env/src
@@ -140,7 +147,8 @@ need_tool() {
     rm -rf "$folder"
     python3 -m venv "$folder" ||
         die "python3 -m venv failed. On Debian: apt-get install python3-venv"
-    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install --retries 5 --timeout 60 \
+    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install \
+        --retries 5 --timeout 60 \
         "$package==$version" || die "pip could not install $package $version"
     printf '%s\n' "$version" >"$folder/installed.txt"
 }
@@ -149,7 +157,8 @@ need_tool() {
 
 tier=${1:-}
 build_packages=(gcc libc6-dev make)
-test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammps gromacs iproute2 nftables tmux valgrind)
+test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammps gromacs
+    iproute2 nftables tmux valgrind)
 
 # A browser for the page of `weft bench compare`: 350 MB, some 20 seconds where the network is fast.
 browser_packages=(chromium chromium-driver fonts-dejavu-core)

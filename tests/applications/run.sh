@@ -15,17 +15,25 @@ agrees() {
     if ! command -v "$file" >/dev/null; then skip "$program" "it is not installed"; return; fi
     if ! command -v mpiexec.openmpi >/dev/null; then
         skip "$program" "it needs Debian's Open MPI, which is not installed"; return; fi
-    if TMPDIR=$work "$weft" bench app "$program" --quick --rounds 1 --transports weft,native --timeout 200 --json "${rest[@]}" >"$work/rows" 2>"$work/talk"; then
+    if TMPDIR=$work "$weft" bench app "$program" --quick --rounds 1 --transports weft,native \
+        --timeout 200 --json "${rest[@]}" >"$work/rows" 2>"$work/talk"; then
         ok "$shown runs over weft and native and agrees"
     else
         not_ok "$shown runs over weft and native and agrees: $(cat "$work/talk")"
         return
     fi
-    if python3 - "$work/rows" "$figure" <<'PYTHON'; then ok "$shown reports $figure for both"; else not_ok "$shown reports $figure for both"; fi
+    reports_figure "$figure" >"$work/out" 2>&1
+    report $? "$shown reports $figure for both"
+}
+
+# reports_figure UNIT: the rows agree and have this figure for both transports.
+reports_figure() {
+    python3 - "$work/rows" "$1" <<'PYTHON'
 import json, sys
 rows = [json.loads(line) for line in open(sys.argv[1])]
 assert rows[0]["agree"] is True and rows[0]["result_lines"] > 4, rows[0]
-found = {row["transport"]: row["summary"]["median"] for row in rows[1:] if row["unit"] == sys.argv[2]}
+of_unit = [row for row in rows[1:] if row["unit"] == sys.argv[2]]
+found = {row["transport"]: row["summary"]["median"] for row in of_unit}
 assert set(found) == {"weft", "native"} and all(value > 0 for value in found.values()), found
 PYTHON
 }
@@ -47,7 +55,11 @@ explained gromacs gromacs
 explained openfoam openfoam
 "$weft" bench app namd >/dev/null 2>"$work/talk"
 code=$?
-if [ "$code" = 2 ] && grep -q 'hpcc, lammps, gromacs, openfoam' "$work/talk"; then ok 'an unknown program is wrong usage'; else not_ok "an unknown program is wrong usage: $code"; fi
+if [ "$code" = 2 ] && grep -q 'hpcc, lammps, gromacs, openfoam' "$work/talk"; then
+    ok 'an unknown program is wrong usage'
+else
+    not_ok "an unknown program is wrong usage: $code"
+fi
 agrees lammps lmp timesteps/s
 agrees gromacs gmx_mpi ns/day
 agrees openfoam icoFoam runs/day
@@ -58,5 +70,5 @@ else
     skip 'OpenFOAM pitzDaily and motorBike' 'openfoam-examples is not installed'
 fi
 agrees hpcc hpcc Gflop/s
-if find "$work" -maxdepth 1 -name 'weft-app-*' | grep -q .; then not_ok 'folders of the runs are gone'; else ok 'folders of the runs are gone'; fi
+check 'folders of the runs are gone' test -z "$(find "$work" -maxdepth 1 -name 'weft-app-*')"
 summary

@@ -28,18 +28,22 @@ exits() {
 }
 
 # In an array and not in a function, so that $! is its process and SIGINT meets nobody else.
-compare=("$WEFT" bench compare --transport "native,tcp" --benchmarks latency -m 8:64 --repeat-scale 0.01)
+compare=("$WEFT" bench compare --transport "native,tcp" --benchmarks latency -m 8:64
+    --repeat-scale 0.01)
 turns() { grep -c '"type":"run"' "$1/runs.jsonl" 2>/dev/null || true; }
 
-check 'an MPI that cannot be bound is named' exits 1 /nowhere/mpiexec "${compare[@]}" --mpi /nowhere/mpiexec --out "$work/nowhere"
+check 'an MPI that cannot be bound is named' exits 1 /nowhere/mpiexec "${compare[@]}" \
+    --mpi /nowhere/mpiexec --out "$work/nowhere"
 check 'no ranks are wrong usage' exits 2 'must be 2 to' "${compare[@]}" -n 0 --out "$work/none"
 check 'an unknown variant of a transport is wrong usage' \
     exits 2 'plain' "$WEFT" bench compare --transport weft+fast --out "$work/none"
-check 'an unknown benchmark is wrong usage' exits 2 latncy "$WEFT" bench compare --benchmarks latncy --out "$work/none"
+check 'an unknown benchmark is wrong usage' \
+    exits 2 latncy "$WEFT" bench compare --benchmarks latncy --out "$work/none"
 check 'another build that is not there is wrong usage' \
     exits 2 'no such file' "$WEFT" bench compare --before "$work/weft" --out "$work/none"
 touch "$work/file"
-check 'a folder that cannot be made is named' exits 1 "$work/file/in" "${compare[@]}" --out "$work/file/in"
+check 'a folder that cannot be made is named' exits 1 "$work/file/in" "${compare[@]}" \
+    --out "$work/file/in"
 
 mpi=
 [ -x .env/mpi/mpich/bin/mpiexec ] && mpi=mpich
@@ -143,15 +147,18 @@ interrupted() {
         { echo 'what was measured before changed'; return 1; }
     once "$out" 8
 }
-check 'an interrupted comparison shows what it has, and --resume finishes it, each run counted once' interrupted
-check 'a finished comparison resumed measures nothing' exits 0 'Page:' "${compare[@]}" --mpi "$mpi" -r 8 --out "$work/broken" --resume
+name='an interrupted comparison shows what it has, and --resume finishes it, each run counted once'
+check "$name" interrupted
+check 'a finished comparison resumed measures nothing' exits 0 'Page:' "${compare[@]}" \
+    --mpi "$mpi" -r 8 --out "$work/broken" --resume
 check 'nothing was added to it' once "$work/broken" 8
 
 # The first rank of a run that would take minutes is killed: its failure is recorded, the others'
 # figures stay.
 killed() {
     local out=$work/killed job status rank=
-    "$WEFT" bench compare --mpi "$mpi" --transport native,tcp --benchmarks latency -m 8:8 -r 1 --repeat-scale 1000 --out "$out" >"$work/first" 2>&1 &
+    "$WEFT" bench compare --mpi "$mpi" --transport native,tcp --benchmarks latency -m 8:8 -r 1 \
+        --repeat-scale 1000 --out "$out" >"$work/first" 2>&1 &
     job=$!
     for _ in 1 2 3; do
         for _ in $(seq 600); do

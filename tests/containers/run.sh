@@ -35,7 +35,8 @@ job() {
     shift 3
     local words=()
     read -ra words <<<"$rank"
-    "$around" "$WEFT" run -n 2 --mpi "$mpi" --timeout 100 --require-weft -- "${words[@]}" "$WEFT" bench "$@" >"$work/out" 2>&1 || return
+    "$around" "$WEFT" run -n 2 --mpi "$mpi" --timeout 100 --require-weft -- \
+        "${words[@]}" "$WEFT" bench "$@" >"$work/out" 2>&1 || return
     grep -q 'Pass$' "$work/out" && ! grep -q 'Fail$' "$work/out"
 }
 
@@ -49,7 +50,8 @@ environment() {
         return 0
     fi
     for mpi in $(mpis); do
-        for bench in 'latency -m 1:1048576 -i 5 -x 1' 'bw -m 1:1048576 -i 3 -x 1' 'alltoall -m 4:262144 -i 3 -x 1'; do
+        for bench in 'latency -m 1:1048576 -i 5 -x 1' 'bw -m 1:1048576 -i 3 -x 1' \
+            'alltoall -m 4:262144 -i 3 -x 1'; do
             # shellcheck disable=SC2086 # words of a benchmark
             job "$around" "$rank" "$mpi" ${bench%% *} -c ${bench#* }
             status=$?
@@ -84,7 +86,8 @@ doctor small-shm small_shm '' /dev/shm warn 'shm-size'
 
 no_single_copy() { "$confine" --deny process_vm_readv "$@"; }
 environment no-single-copy no_single_copy '' '!single copy'
-doctor no-single-copy no_single_copy '' 'single copy' warn 'seccomp profile that allows process_vm_readv'
+doctor no-single-copy no_single_copy '' 'single copy' warn \
+    'seccomp profile that allows process_vm_readv'
 
 no_rights() { "$confine" --no-ptrace env LD_PRELOAD="$work/closed.so" "$@"; }
 environment no-rights no_rights '' '!single copy'
@@ -96,7 +99,8 @@ doctor user-namespaces plain 'unshare -U -r' 'single copy' '(ok|warn)' 'user nam
 environment pid-namespaces plain 'unshare -p -f' '!single copy'
 doctor pid-namespaces plain 'unshare -p -f' 'shared heap' warn 'different containers'
 
-printf '#!/bin/sh\nmkdir -p %s/empty && mount --bind %s/empty /proc && exec "$@"\n' "$work" "$work" >"$work/no-proc" && chmod +x "$work/no-proc"
+printf '#!/bin/sh\nmkdir -p %s/empty && mount --bind %s/empty /proc && exec "$@"\n' \
+    "$work" "$work" >"$work/no-proc" && chmod +x "$work/no-proc"
 environment no-proc plain "unshare -m $work/no-proc" ''
 
 no_memfd() { "$confine" --deny memfd_create "$@"; }

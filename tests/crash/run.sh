@@ -9,10 +9,12 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-RUSTFLAGS='--cfg crash_points' cargo test --locked --quiet -p weft-shm --test crash --target-dir target/crash -- --nocapture >"$log" 2>&1
+RUSTFLAGS='--cfg crash_points' cargo test --locked --quiet -p weft-shm --test crash \
+    --target-dir target/crash -- --nocapture >"$log" 2>&1
 status=$?
 if [ "$status" = 0 ] && summary=$(grep -E '^[0-9]+ runs, killed at' "$log"); then
-    echo "ok - $summary: the survivor goes on, nothing is left behind, the address can be taken over"
+    printf 'ok - %s: the survivor goes on, nothing is left behind, ' "$summary"
+    echo 'the address can be taken over'
     echo '1 passed, 0 failed, 0 skipped'
 else
     tail -n 20 "$log"

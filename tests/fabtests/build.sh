@@ -20,7 +20,9 @@ joined() { sed -e ':again' -e '/\\$/{N;s/\\\n/ /;b again' -e '}' "$1"; }
 value() {
     local text
     text=$(joined "$tests/Makefile.am" | sed -n "s/^$1 *= *//p")
-    while [[ $text =~ \$\(([a-z_]+)\) ]]; do text=${text//"${BASH_REMATCH[0]}"/$(value "${BASH_REMATCH[1]}")}; done
+    while [[ $text =~ \$\(([a-z_]+)\) ]]; do
+        text=${text//"${BASH_REMATCH[0]}"/$(value "${BASH_REMATCH[1]}")}
+    done
     printf '%s\n' "$text"
 }
 
@@ -28,8 +30,9 @@ value() {
 compile() {
     local object=$out/objects/${1//\//_}.o
     if [ ! "$object" -nt "$tests/$1" ]; then
-        cc -w -g -O1 -D_GNU_SOURCE -DHAVE_EPOLL=1 -DHAVE_CLOCK_GETTIME=1 -DHAVE___INT128=1 -DCONFIG_PATH='""' \
-            -I"$tests/include" -I"$tests/multinode/include" -I"$source/include" -c -o "$object" "$tests/$1"
+        cc -w -g -O1 -D_GNU_SOURCE -DHAVE_EPOLL=1 -DHAVE_CLOCK_GETTIME=1 -DHAVE___INT128=1 \
+            -DCONFIG_PATH='""' -I"$tests/include" -I"$tests/multinode/include" \
+            -I"$source/include" -c -o "$object" "$tests/$1"
     fi
     printf '%s\n' "$object"
 }
@@ -42,7 +45,8 @@ link() {
     done
     local folder=()
     [ -z "$library" ] || folder=(-L"$library" "-Wl,-rpath-link,$library")
-    cc -o "$out/${1##*/}" "${objects[@]}" "$out/libfabtests.a" "${folder[@]}" -l:libfabric.so.1 -lpthread -ldl -lm
+    cc -o "$out/${1##*/}" "${objects[@]}" "$out/libfabtests.a" "${folder[@]}" -l:libfabric.so.1 \
+        -lpthread -ldl -lm
 }
 
 common=()

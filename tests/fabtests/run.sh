@@ -6,8 +6,9 @@
 # `N passed, N failed, N skipped`; exit code 1 if any failed. A test that programs.txt expects to
 # pass may not be skipped.
 #
-#   run.sh [--set unit|functional|short|standard|complex|multinode|regression|threaded|further|alone|stress]...
-#          [--only PATTERN] [--apart]
+#   run.sh [--set SET]... [--only PATTERN] [--apart]
+#   --set         unit, functional, short, standard, complex, multinode, regression, threaded,
+#                 further, alone or stress (default: all but standard)
 #   --apart       the server in one network namespace and the client in another, joined by a cable
 #                 (root)
 #   WEFT_FABTESTS_SOURCE    a libfabric source tree of the version of the library; without it
@@ -44,7 +45,8 @@ finish() {
 }
 
 if [ -z "${WEFT_FABTESTS_SOURCE:-}" ]; then
-    skip "libfabric's own tests" "set WEFT_FABTESTS_SOURCE to a libfabric source tree (docs/conformance.md)"
+    skip "libfabric's own tests" \
+        "set WEFT_FABTESTS_SOURCE to a libfabric source tree (docs/conformance.md)"
     finish
 fi
 library=${WEFT_FABTESTS_LIBRARY:-}
@@ -138,7 +140,10 @@ judge() {
     elif [ "$worst" = 0 ]; then
         not_ok "$name" "it passes, but programs.txt expects it not to run: $reason"
     elif [ "$lacking" = $# ] && [ -n "$reason" ]; then skip "$name" "$reason"
-    else not_ok "$name" "exit codes $*: $(tail -n 4 "$work/server" "$work/client" 2>/dev/null | tr '\n\0' '  ' | tail -c 600)"; fi
+    else
+        not_ok "$name" "exit codes $*: $(tail -n 4 "$work/server" "$work/client" 2>/dev/null |
+            tr '\n\0' '  ' | tail -c 600)"
+    fi
 }
 
 run_alone() {
@@ -182,7 +187,8 @@ run_stress() {
     server=$started
     await_server "$server"
     # shellcheck disable=SC2086 # words, meant to be split
-    start client "${at_client[@]}" "$programs"/$command -p weft -s "$client_address" "$server_address"
+    start client "${at_client[@]}" "$programs"/$command -p weft -s "$client_address" \
+        "$server_address"
     wait "$started"
     status=$?
     kill -0 "$server" 2>/dev/null || { [ "$status" != 0 ] || status=1; }
@@ -192,19 +198,21 @@ run_stress() {
 }
 
 run_complex() {
-    local server failures
+    local server failures parts
     sed 's/PROVIDER/weft/' "$here/ubertest.conf" >"$work/ubertest.conf"
     start server "${at_server[@]}" "$programs/fi_ubertest" -x
     server=$started
     sleep 1
-    start client "${at_client[@]}" "$programs/fi_ubertest" -u "$work/ubertest.conf" "$server_address"
+    start client "${at_client[@]}" "$programs/fi_ubertest" -u "$work/ubertest.conf" \
+        "$server_address"
     wait "$started"
     local status=$?
     [ "$status" = 0 ] || kill "$server" 2>/dev/null
     wait "$server"
     failures=$(awk -F': ' '/ENOSYS|ENODATA|ERROR/ { n += $2 } END { print n + 0 }' "$work/client")
     [ "$failures" = 0 ] || status=1
-    judge "$1: $2 ($(awk -F': ' '/Success/ { n += $2 } END { print n + 0 }' "$work/client") parts passed)" "$3" "$status"
+    parts=$(awk -F': ' '/Success/ { n += $2 } END { print n + 0 }' "$work/client")
+    judge "$1: $2 ($parts parts passed)" "$3" "$status"
 }
 
 run_many() {

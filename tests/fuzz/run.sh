@@ -47,10 +47,12 @@ if ! cc "${options[@]}" -O1 -g -Wall -Wextra -o "$work/calls" tests/fuzz/*.c -lf
 fi
 export FI_PROVIDER_PATH=$folder
 for seed in 1 "$(date +%s)"; do
-    if timeout $((seconds + 300)) "$work/calls" --seed "$seed" --seconds "$seconds" >"$work/result" 2>"$work/talk"; then
+    if timeout $((seconds + 300)) "$work/calls" --seed "$seed" --seconds "$seconds" \
+        >"$work/result" 2>"$work/talk"; then
         ok "random calls: $(tail -n 1 "$work/result")"
     else
-        not_ok "random calls: $(tail -n 1 "$work/result"); $(grep -am1 -E 'ERROR|panicked|signal' "$work/talk")"
+        reason=$(grep -am1 -E 'ERROR|panicked|signal' "$work/talk")
+        not_ok "random calls: $(tail -n 1 "$work/result"); $reason"
     fi
 done
 summary

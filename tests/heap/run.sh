@@ -17,7 +17,11 @@ LIBRARY=$(realpath "$FOLDER")/libweft-heap.so
 . tests/reports.sh
 
 # sent RECORD WAY: how many messages or accesses of a job went that way.
-sent() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["summary"]["sent"].get(sys.argv[2], {}).get("messages", 0))' "$1" "$2"; }
+sent() {
+    python3 -c 'import json, sys
+sent = json.load(open(sys.argv[1]))["summary"]["sent"]
+print(sent.get(sys.argv[2], {}).get("messages", 0))' "$1" "$2"
+}
 
 program() { # program MPI HEAP
     "$WEFT" run -n 2 --mpi "$1" --heap "$2" --timeout 60 --require-weft --json "$work/record" -- \
@@ -45,8 +49,10 @@ arrays() { # arrays MPI KIND HEAP
 for mpi in mpich openmpi intel; do
     builder=${mpi/intel/mpich} program="$work/arrays-$mpi"
     if [ ! -x "$ROOT/.env/mpi/$mpi/bin/mpiexec" ] ||
-        ! "$ROOT/.env/mpi/$builder/bin/mpicc" -O1 -o "$program" "$ROOT/tests/heap/arrays.c" >"$work/out" 2>&1; then
-        skip "arrays of each kind, $mpi" "takes $mpi and the mpicc of $builder in .env/mpi; scripts/setup.sh test puts them there"
+        ! "$ROOT/.env/mpi/$builder/bin/mpicc" -O1 -o "$program" "$ROOT/tests/heap/arrays.c" \
+            >"$work/out" 2>&1; then
+        skip "arrays of each kind, $mpi" \
+            "$mpi or the mpicc of $builder is not installed; scripts/setup.sh test installs both"
         continue
     fi
     for kind in static mmap malloc; do
@@ -75,7 +81,8 @@ if [ -x "$ROOT/.env/mpi/mpich/bin/python" ]; then
 fi
 
 name='what --heap shared cannot serve is refused'
-"$WEFT" run -n 2 --heap shared --transport native --mpi mpich -- "$WEFT" bench latency >"$work/out" 2>&1
+"$WEFT" run -n 2 --heap shared --transport native --mpi mpich -- \
+    "$WEFT" bench latency >"$work/out" 2>&1
 [ $? = 2 ] && grep -q 'serves Weft' "$work/out"
 report $? "$name"
 
@@ -91,7 +98,8 @@ name='another user cannot open the heap'
 if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     as() { setpriv --reuid="$1" --regid="$1" --clear-groups "${@:2}"; }
     cp "$LIBRARY" "$work/heap.so" && chmod 755 "$work" && chmod 644 "$work/heap.so"
-    (exec setpriv --reuid=65533 --regid=65533 --clear-groups env LD_PRELOAD="$work/heap.so" WEFT_HEAP=at-load sleep 200) >"$work/out" 2>&1 &
+    (exec setpriv --reuid=65533 --regid=65533 --clear-groups \
+        env LD_PRELOAD="$work/heap.so" WEFT_HEAP=at-load sleep 200) >"$work/out" 2>&1 &
     owner=$!
     for _ in $(seq 200); do
         number=$(find "/proc/$owner/fd" -lname '/memfd:weft-heap*' -printf '%f\n' 2>/dev/null)

@@ -13,7 +13,8 @@ PARSER=${IOR_PARSER:-$PWD/.env/ior-parser/bin/ior_parser}
 ior() {
     local ranks=$1 mpi=$2
     shift 2
-    timeout 200 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport native -- "$WEFT" bench ior "$@" >out 2>err
+    timeout 200 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport native -- \
+        "$WEFT" bench ior "$@" >out 2>err
 }
 
 # alone ARGUMENTS...: without a launcher, one rank.
@@ -25,8 +26,10 @@ published() {
     ior 4 "$1" -r -w -v -F -o=S@S@S -b=8m -i=1 -t=2m -a=POSIX --posix.odirect &&
         has '^IOR-4[^:]*: MPI Coordinated Test of Parallel I/O$' &&
             has '^access +: file-per-process$' &&
-        awk '$1 == "write" && NF == 11 && $5 == "8192" && $2 > 0 { w = 1 } $1 == "read" && NF == 11 && $2 > 0 { r = 1 }
-             $1 == "write" && NF == 27 && $11 == "NA" && $23 == 8388608 { s = 1 } END { exit !(w && r && s) }' out &&
+        awk '$1 == "write" && NF == 11 && $5 == "8192" && $2 > 0 { w = 1 }
+             $1 == "read" && NF == 11 && $2 > 0 { r = 1 }
+             $1 == "write" && NF == 27 && $11 == "NA" && $23 == 8388608 { s = 1 }
+             END { exit !(w && r && s) }' out &&
         has '^remove +- ' && has '^Max Write: [0-9.]+ MiB/sec \([0-9.]+ MB/sec\)$' &&
             has '^Finished +: ' && [ -z "$(ls S.* 2>/dev/null)" ]
 }
@@ -89,14 +92,16 @@ alone -r -o missing -b 64k -t 8k
 [ $? = 1 ] && has 'cannot open missing.*write it first' err
 verdict "a missing file is told with what to do, exit code 1" $?
 
-for bad in '-b 3m -t 2m:multiple of the transfer' '-a S3:POSIX alone' '-Cq%:no option -%' '-b many:such as 8' '-M 4:not offered' '-f none:cannot be read'; do
+for bad in '-b 3m -t 2m:multiple of the transfer' '-a S3:POSIX alone' '-Cq%:no option -%' \
+    '-b many:such as 8' '-M 4:not offered' '-f none:cannot be read'; do
     # shellcheck disable=SC2086 # the words of a command line
     alone ${bad%%:*}
     [ $? = 2 ] && has "${bad#*:}" err
     verdict "bad usage is explained, exit code 2: ${bad%%:*}" $?
 done
 
-printf 'IOR START\nblockSize=64k\ntransferSize=8k\nfilePerProc=1\nRUN\nsegmentCount=2\nRUN\nIOR STOP\n' >script
+printf '%s\n' 'IOR START' blockSize=64k transferSize=8k filePerProc=1 RUN segmentCount=2 RUN \
+    'IOR STOP' >script
 ior 2 mpich -f script && [ "$(grep -c '^write ' out)" = 4 ]
 verdict "a script runs each of its tests" $?
 
@@ -110,7 +115,9 @@ verdict "results that cannot be written are an error" $?
 
 if [ "$(id -u)" = 0 ] && unshare -m true 2>/dev/null; then
     # shellcheck disable=SC2016 # expanded inside
-    unshare -m bash -c 'mount -t tmpfs -o size=1m none "$1" && cd "$1" && exec timeout 200 "$2" bench ior -w -b 4m -t 64k' _ "$WORK" "$WEFT" >"$WORK.out" 2>"$WORK.err"
+    unshare -m bash -c 'mount -t tmpfs -o size=1m none "$1" && cd "$1" &&
+        exec timeout 200 "$2" bench ior -w -b 4m -t 64k' _ "$WORK" "$WEFT" \
+        >"$WORK.out" 2>"$WORK.err"
     status=$?
     cp "$WORK.out" out && cp "$WORK.err" err && rm -f "$WORK.out" "$WORK.err"
     [ "$status" = 1 ] && has 'No space left.*make room' err

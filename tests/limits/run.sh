@@ -42,7 +42,8 @@ under() {
     program=$(program_for "$mpi" tests/limits/exchange.c) || return 1
     mkdir -p "$WORK/here"
     (cd "$WORK/here" && ulimit -c unlimited && eval "$limit" &&
-        exec "${AS[@]}" "$WEFT" run -n "$ranks" --mpi "$mpi" --timeout 50 --bind none -- "$program" "$@") >"$out" 2>&1
+        exec "${AS[@]}" "$WEFT" run -n "$ranks" --mpi "$mpi" --timeout 50 --bind none -- \
+            "$program" "$@") >"$out" 2>&1
     status=$?
     cut -c 1-300 "$out"
     echo "status $status under: $limit"
@@ -96,7 +97,8 @@ group_with() {
 limits_of() {
     local mpi=$1
     run_case "limits: ulimit -n 1024, $mpi" 60 under 'ulimit -n' 8 "$mpi" 'ulimit -n 1024'
-    run_case "limits: ulimit -n 1024, 64 ranks, $mpi" 90 under 'ulimit -n' 64 "$mpi" 'ulimit -n 1024'
+    run_case "limits: ulimit -n 1024, 64 ranks, $mpi" 90 under 'ulimit -n' 64 "$mpi" \
+        'ulimit -n 1024'
     run_case "limits: ulimit -n 64, $mpi" 60 under 'ulimit -n' 8 "$mpi" 'ulimit -n 64'
     run_case "limits: ulimit -n 20, $mpi" 60 under 'ulimit -n' 8 "$mpi" 'ulimit -n 20'
     run_case "limits: ulimit -v 4 GiB, $mpi" 60 works_under 8 "$mpi" 'ulimit -v 4194304'
@@ -120,13 +122,16 @@ limits_of() {
         run_case "limits: ulimit -u 12, $mpi" 60 under 'ulimit -u' 8 "$mpi" 'ulimit -u 12'
         AS=(env)
     else
-        skip_case "limits: ulimit -u, $mpi" 'needs root, setpriv, and a checkout that others may read'
+        skip_case "limits: ulimit -u, $mpi" \
+            'needs root, setpriv, and a checkout that others may read'
     fi
     if [ -n "$GROUP" ]; then
         # shellcheck disable=SC2016 # expanded inside
-        run_case "limits: control group of 64 MiB, $mpi" 60 under 'control group may use' 8 "$mpi" 'echo $BASHPID >"$GROUP/cgroup.procs"'
+        run_case "limits: control group of 64 MiB, $mpi" 60 under 'control group may use' 8 "$mpi" \
+            'echo $BASHPID >"$GROUP/cgroup.procs"'
     else
-        skip_case "limits: control group, $mpi" 'needs root and a writable control group with the memory controller'
+        skip_case "limits: control group, $mpi" \
+            'needs root and a writable control group with the memory controller'
     fi
 }
 

@@ -19,15 +19,18 @@ export LOOM_MAX_PREEMPTIONS=2
 
 # sites: FILE:LINE of every ordering that a comment or a fence says is needed, outside of tests.
 sites() {
-    grep -nE 'Ordering::(Release|Acquire|AcqRel)|fence\(Ordering::SeqCst\)' crates/ring/src/*.rs crates/ring/src/lane/*.rs |
+    grep -nE 'Ordering::(Release|Acquire|AcqRel)|fence\(Ordering::SeqCst\)' crates/ring/src/*.rs \
+        crates/ring/src/lane/*.rs |
         grep -vE '(tests|models)\.rs:|^[^:]*:[0-9]+: *//' | cut -d: -f1,2
 }
 
 mutate() {
     local file=${1%:*} line=${1#*:} text status
     text=$(sed -n "${line}s/^ *//p" "$file")
-    sed -i -E "${line}s/Ordering::(Release|AcqRel|Acquire)/Ordering::Relaxed/; ${line}s/fence\(Ordering::SeqCst\);//" "$work/$file"
-    (cd "$work" && RUSTFLAGS='--cfg loom' timeout 600 cargo test --release --quiet --locked -p weft-ring --lib --target-dir "$target" -- models no_chunk) \
+    sed -i -E "${line}s/Ordering::(Release|AcqRel|Acquire)/Ordering::Relaxed/
+        ${line}s/fence\(Ordering::SeqCst\);//" "$work/$file"
+    (cd "$work" && RUSTFLAGS='--cfg loom' timeout 600 cargo test --release --quiet --locked \
+        -p weft-ring --lib --target-dir "$target" -- models no_chunk) \
         >"$work/result" 2>&1
     status=$?
     cp "$file" "$work/$file"
@@ -38,7 +41,10 @@ mutate() {
         printf 'not seen: %s: %s\n' "$1" "$text"
         unseen=$((unseen + 1))
     else
-        printf 'seen: %s: %s (%s)\n' "$1" "$text" "$(sed -n 's/^test \(.*\) \.\.\. FAILED$/\1/p; s/^    \([a-z_:]*models[a-z_:]*\)$/\1/p' "$work/result" | sort -u | head -n 2 | paste -sd ' ')"
+        printf 'seen: %s: %s (%s)\n' "$1" "$text" "$(sed -n '
+            s/^test \(.*\) \.\.\. FAILED$/\1/p
+            s/^    \([a-z_:]*models[a-z_:]*\)$/\1/p' "$work/result" |
+            sort -u | head -n 2 | paste -sd ' ')"
         seen=$((seen + 1))
     fi
 }

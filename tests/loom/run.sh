@@ -11,9 +11,12 @@ trap 'rm -f "$log"' EXIT
 # Optimized, since there are many interleavings; not across crates, which takes longer than it
 # saves.
 export CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=16
-RUSTFLAGS='--cfg loom' cargo test --release --locked --quiet -p weft-ring --lib --target-dir target/loom -- models no_chunk >"$log" 2>&1
+RUSTFLAGS='--cfg loom' cargo test --release --locked --quiet -p weft-ring --lib \
+    --target-dir target/loom -- models no_chunk >"$log" 2>&1
 status=$?
-read -r passed failed < <(awk '/^test result:/ { p += $4; f += $6 } END { print p + 0, f + 0 }' "$log")
+read -r passed failed < <(
+    awk '/^test result:/ { p += $4; f += $6 } END { print p + 0, f + 0 }' "$log"
+)
 if [ "$status" != 0 ] || [ "$passed" = 0 ]; then
     tail -n 40 "$log"
     [ "$failed" = 0 ] && failed=1

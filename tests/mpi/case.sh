@@ -39,7 +39,8 @@ weft_run() {
     shift 3
     # Without this a run that silently fell back to another transport would pass.
     [ "$transport" = weft ] && must=(--require-weft)
-    "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" --timeout "$seconds" "${must[@]}" -- "$@"
+    "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" --timeout "$seconds" \
+        "${must[@]}" -- "$@"
 }
 
 # program_for MPI SOURCE: compiles the C program against this MPI once, and prints where it lies.
@@ -143,7 +144,10 @@ left_processes() {
     while left=$(case_processes) && [ -n "$left" ] &&
         [ "$SECONDS" -lt "$until" ]; do sleep 0.2; done
     [ -n "$left" ] || return 0
-    printf '; %s processes left: %s' "$(wc -w <<<"$left")" "$(for id in $left; do tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null | cut -c 1-60; echo; done | paste -sd, -)"
+    printf '; %s processes left: %s' "$(wc -w <<<"$left")" "$(for id in $left; do
+        tr '\0' ' ' <"/proc/$id/cmdline" 2>/dev/null | cut -c 1-60
+        echo
+    done | paste -sd, -)"
 }
 
 end_case_processes() {

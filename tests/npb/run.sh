@@ -13,7 +13,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 kernel() {
     local ranks=$1 transport=$2 mpi=$3
     shift 3
-    timeout 300 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" -- "$WEFT" bench "$@" >out 2>err
+    timeout 300 "$WEFT" run -n "$ranks" --mpi "$mpi" --transport "$transport" -- \
+        "$WEFT" bench "$@" >out 2>err
 }
 
 # is_right KERNEL RANKS: whether the output has NPB's layout, and says that the published values

@@ -75,8 +75,10 @@ class Browser:
 
 
 def table_column(browser, column):
-    return browser.js("const rows = document.querySelector('#goals table').tBodies[0].rows;"
-                      "return [...rows].map((row) => row.cells[arguments[0]].dataset.v).filter((value) => value !== undefined).map(Number)", column)
+    return browser.js("""
+        const rows = document.querySelector('#goals table').tBodies[0].rows;
+        return [...rows].map((row) => row.cells[arguments[0]].dataset.v)
+            .filter((value) => value !== undefined).map(Number)""", column)
 
 
 def reads(browser):
@@ -88,16 +90,23 @@ def reads(browser):
     check("MPI named like a tag stays text",
         browser.js(
         "return document.images.length === 0 && document.body.textContent.includes('<img src=x')"))
-    check("every figure has a drawing with a label", browser.js(
-        "return [...document.querySelectorAll('figure')].every((figure) => figure.querySelector('svg[role=img][aria-label]'))"))
-    check("every table has a caption and heads with scope", browser.js(
-        "return [...document.querySelectorAll('table')].every((table) => table.caption && table.querySelector('th[scope=col]') && table.querySelector('th[scope=row]'))"))
-    check("headings go down one step at a time", browser.js(
-        "const levels = [...document.querySelectorAll('h1,h2,h3')].map((head) => Number(head.tagName[1]));"
-        "return levels[0] === 1 && levels.every((level, place) => place === 0 || level - levels[place - 1] <= 1)"))
-    check("ids are unique and links lead somewhere", browser.js(
-        "const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);"
-        "return new Set(ids).size === ids.length && [...document.querySelectorAll('nav a')].every((link) => ids.includes(link.hash.slice(1)))"))
+    check("every figure has a drawing with a label", browser.js("""
+        const has = (figure) => figure.querySelector('svg[role=img][aria-label]');
+        return [...document.querySelectorAll('figure')].every(has)"""))
+    check("every table has a caption and heads with scope", browser.js("""
+        const has = (table) => table.caption && table.querySelector('th[scope=col]')
+            && table.querySelector('th[scope=row]');
+        return [...document.querySelectorAll('table')].every(has)"""))
+    check("headings go down one step at a time", browser.js("""
+        const heads = [...document.querySelectorAll('h1,h2,h3')];
+        const levels = heads.map((head) => Number(head.tagName[1]));
+        const fits = (level, place) => place === 0 || level - levels[place - 1] <= 1;
+        return levels[0] === 1 && levels.every(fits)"""))
+    check("ids are unique and links lead somewhere", browser.js("""
+        const ids = [...document.querySelectorAll('[id]')].map((element) => element.id);
+        const links = [...document.querySelectorAll('nav a')];
+        return new Set(ids).size === ids.length
+            && links.every((link) => ids.includes(link.hash.slice(1)))"""))
     check("nothing is asked for from elsewhere",
         browser.js("return performance.getEntriesByType('resource').length") == 0)
 
@@ -113,7 +122,8 @@ def draws(browser):
         const texts = [...picture.querySelectorAll('text')].filter((text) => text.textContent);
         for (const text of texts) {
           const it = box(text);
-          if (it.left < frame.left - 1 || it.right > frame.right + 1 || it.top < frame.top - 1 || it.bottom > frame.bottom + 1) {
+          if (it.left < frame.left - 1 || it.right > frame.right + 1 || it.top < frame.top - 1
+              || it.bottom > frame.bottom + 1) {
             found.push('outside: ' + text.textContent + ' in ' + picture.closest('figure').id);
           }
         }
@@ -122,7 +132,10 @@ def draws(browser):
             const [first, second] = [box(texts[one]), box(texts[other])];
             const wide = Math.min(first.right, second.right) - Math.max(first.left, second.left);
             const high = Math.min(first.bottom, second.bottom) - Math.max(first.top, second.top);
-            if (wide > 1.5 && high > 3.5) { found.push(texts[one].textContent + ' on ' + texts[other].textContent + ' in ' + picture.closest('figure').id); }
+            if (wide > 1.5 && high > 3.5) {
+              found.push(texts[one].textContent + ' on ' + texts[other].textContent + ' in '
+                + picture.closest('figure').id);
+            }
           }
         }
       }
@@ -133,9 +146,15 @@ def draws(browser):
 def contrast(browser):
     """Texts whose colour is too near to what is behind them (WCAG 2.2, 1.4.3: 4.5 to 1)."""
     script = """
-      const channel = (value) => { value /= 255; return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4; };
+      const channel = (value) => {
+        value /= 255;
+        return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+      };
       const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
-      const light = (colour) => { const [red, green, blue] = parts(colour).map(channel); return 0.2126 * red + 0.7152 * green + 0.0722 * blue; };
+      const light = (colour) => {
+        const [red, green, blue] = parts(colour).map(channel);
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+      };
       const behind = (element) => {
         for (let at = element; at; at = at.parentElement) {
           const colour = getComputedStyle(at).backgroundColor;
@@ -144,12 +163,17 @@ def contrast(browser):
         return 'rgb(255, 255, 255)';
       };
       const low = [];
-      for (const element of document.querySelectorAll('h1,h2,h3,p,td,th,dt,dd,a,button,summary,small,strong,span,pre,svg text')) {
+      const tags = 'h1,h2,h3,p,td,th,dt,dd,a,button,summary,small,strong,span,pre,svg text';
+      for (const element of document.querySelectorAll(tags)) {
         const style = getComputedStyle(element);
         const ink = element.namespaceURI.endsWith('svg') ? style.fill : style.color;
-        const [one, other] = [light(ink), light(behind(element))].sort((first, second) => second - first);
+        const lights = [light(ink), light(behind(element))];
+        const [one, other] = lights.sort((first, second) => second - first);
         const ratio = (one + 0.05) / (other + 0.05);
-        if (ratio < 4.5) { low.push(element.tagName + '.' + (element.className.baseVal ?? element.className) + ' ' + ratio.toFixed(2) + ' ' + ink); }
+        if (ratio < 4.5) {
+          const name = element.tagName + '.' + (element.className.baseVal ?? element.className);
+          low.push(name + ' ' + ratio.toFixed(2) + ' ' + ink);
+        }
       }
       return [...new Set(low)].slice(0, 5);"""
     return browser.js(script)

@@ -32,7 +32,8 @@ rendered() {
     for file in index.html summary.json results.csv junit.xml compare.svg; do
         if [ -s "$work/$file" ]; then ok "$file is there"; else not_ok "$file is there"; fi
     done
-    if python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(path) for path in sys.argv[1:]]' "$work/junit.xml" "$work/compare.svg"; then
+    if python3 -c 'import sys, xml.dom.minidom as dom; [dom.parse(path) for path in sys.argv[1:]]' \
+        "$work/junit.xml" "$work/compare.svg"; then
         ok 'JUnit and SVG are well-formed XML'
     else
         not_ok 'JUnit and SVG are well-formed XML'
@@ -51,7 +52,8 @@ rendered() {
     check 'a journal of an earlier version is read' "$weft" bench compare --render --out "$work" \
         --thresholds "$work/limits.json" --previous "$work/old.jsonl"
     limits "native" 0.5
-    "$weft" bench compare --render --out "$work" --thresholds "$work/limits.json" >/dev/null 2>"$work/talk"
+    "$weft" bench compare --render --out "$work" --thresholds "$work/limits.json" >/dev/null \
+        2>"$work/talk"
     code=$?
     if [ "$code" = 1 ] &&
         grep -q 'worse than allowed: openmpi over weft: latency, 2 ranks' "$work/talk"; then
@@ -65,7 +67,8 @@ rendered() {
 browse() {
     local line
     if ! command -v chromium >/dev/null || ! command -v chromedriver >/dev/null; then
-        skip 'the page in a browser' 'the Debian packages chromium and chromium-driver are not installed (scripts/setup.sh test)'
+        skip 'the page in a browser' \
+            'chromium or chromedriver is not installed; scripts/setup.sh test installs both'
         return
     fi
     while IFS= read -r line; do
@@ -82,7 +85,7 @@ if [ $# = 1 ]; then
     browse "$1"
 else
     rendered
-    if scripts/readme-results.py --check; then ok "README's table stands between its marks"; else not_ok "README's table stands between its marks"; fi
+    check "README's table stands between its marks" scripts/readme-results.py --check
     [ ! -s "$work/index.html" ] || browse "$work/index.html"
 fi
 summary

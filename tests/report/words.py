@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Words that a newcomer would have to ask about.
-FOREIGN = r"contender|discipline|\blegs?\b|\baims?\b|entrant|does not count|do not count"
+UNKNOWN = r"contender|discipline|\blegs?\b|\baims?\b|entrant|does not count|do not count"
 
 
 def cells(line):
@@ -25,10 +25,10 @@ def number(text):
 
 
 def check_prose(section):
-    """How many runs were excluded, no foreign word, no long line but in tables."""
+    """How many runs were excluded, no word to ask about, no long line but in tables."""
     prose = re.sub(r"\s+", " ", section)
     assert " 2 of 280 runs were excluded: the machine's speed changed" in prose, prose[:600]
-    assert not re.search(FOREIGN, section), re.search(FOREIGN, section)
+    assert not re.search(UNKNOWN, section), re.search(UNKNOWN, section)
     prose_lines = [line for line in section.splitlines() if not line.startswith("|")]
     longest = max(prose_lines, key=len)
     assert len(longest) <= 100, f"{len(longest)} columns: {longest}"
@@ -64,7 +64,7 @@ def check_page(text):
                   "P10 to P90", "to native, means", "ratio of means",
                   "solid: medians, dashed: means", "Weft, plain"):
         assert words in text, f"the page does not say: {words}"
-    assert not re.search(FOREIGN, text), re.search(FOREIGN, text)
+    assert not re.search(UNKNOWN, text), re.search(UNKNOWN, text)
     assert "95 %" not in text, "the page claims a confidence that is not that of its rounds"
 
 

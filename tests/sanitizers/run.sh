@@ -22,11 +22,13 @@ run() {
     local name=$1 count
     shift
     if timeout 900 "$@" >"$work/result" 2>&1; then
-        count=$(awk '/^test result:/ { p += $4; i += $8 } END { print p + 0 " laws, " i + 0 " left out" }' "$work/result")
+        count=$(awk '/^test result:/ { p += $4; i += $8 }
+            END { print p + 0 " laws, " i + 0 " left out" }' "$work/result")
         ok "$name: $count"
     else
         not_ok "$name"
-        grep -aE '^(error|test .*FAILED|==[0-9]+==|WARNING: ThreadSanitizer|SUMMARY)|panicked' "$work/result" | head -n 12
+        grep -aE '^(error|test .*FAILED|==[0-9]+==|WARNING: ThreadSanitizer|SUMMARY)|panicked' \
+            "$work/result" | head -n 12
     fi
 }
 
@@ -35,32 +37,38 @@ run() {
 miri() {
     if cargo +nightly miri --version >/dev/null 2>&1; then
         MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks -Zmiri-permissive-provenance" \
-            run miri cargo +nightly miri test --locked --target-dir "$target/miri" "${crates[@]}" --lib
+            run miri cargo +nightly miri test --locked --target-dir "$target/miri" --lib \
+            "${crates[@]}"
     else
-        skip miri "no nightly toolchain with Miri; rustup toolchain install nightly --component miri --component rust-src"
+        skip miri "no nightly toolchain with Miri; $0 says at its head how to get it"
     fi
 }
 
 # In the compiler, but not yet promised by its stable releases.
 address() {
-    if ! RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address cargo test --locked --no-run --target "$host" --target-dir "$target/address" \
-        "${crates[@]}" -p weft-os -p weft-shm --lib >"$work/build" 2>&1; then
+    local test=(cargo test --locked --target "$host" --target-dir "$target/address" --lib
+        "${crates[@]}" -p weft-os -p weft-shm)
+    export RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address
+    if "${test[@]}" --no-run >"$work/build" 2>&1; then
+        ASAN_OPTIONS=detect_leaks=0 run address "${test[@]}"
+    else
         skip address "does not build here: $(grep -am1 '^error' "$work/build")"
-        return
     fi
-    ASAN_OPTIONS=detect_leaks=0 RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=address \
-        run address cargo test --locked --target "$host" --target-dir "$target/address" "${crates[@]}" -p weft-os -p weft-shm --lib
+    unset RUSTC_BOOTSTRAP RUSTFLAGS
 }
 
 # The standard library is built with it too: what it does not see, it takes for a race.
 thread() {
-    if ! RUSTFLAGS=-Zsanitizer=thread cargo +nightly test --locked --no-run -Zbuild-std --target "$host" --target-dir "$target/thread" \
-        "${crates[@]}" -p weft-shm --lib >"$work/build" 2>&1; then
-        skip thread "no nightly toolchain with rust-src that builds it: $(grep -am1 '^error' "$work/build")"
-        return
+    local test=(cargo +nightly test --locked -Zbuild-std --target "$host"
+        --target-dir "$target/thread" --lib "${crates[@]}" -p weft-shm)
+    export RUSTFLAGS=-Zsanitizer=thread
+    if "${test[@]}" --no-run >"$work/build" 2>&1; then
+        run thread "${test[@]}"
+    else
+        skip thread \
+            "no nightly toolchain with rust-src that builds it: $(grep -am1 '^error' "$work/build")"
     fi
-    RUSTFLAGS=-Zsanitizer=thread \
-        run thread cargo +nightly test --locked -Zbuild-std --target "$host" --target-dir "$target/thread" "${crates[@]}" -p weft-shm --lib
+    unset RUSTFLAGS
 }
 
 [ $# -gt 0 ] || set -- miri address thread

@@ -4,7 +4,8 @@
 
     host.py serve SOCKET            the first process of a host: adopts what others leave behind,
                                     starts what callers ask for
-    host.py enter SOCKET COMMAND... run a command there with the caller's environment and folder; signals are passed on
+    host.py enter SOCKET COMMAND... run a command there with the caller's environment and folder;
+                                    signals are passed on
     host.py shell HOST WORDS...     as ssh does: the words joined, run by /bin/sh there in an
                                     environment of its own
 
@@ -187,7 +188,7 @@ def get(connection):
 
 
 def shell(connection):
-    """The host's side of `shell`: a command with pipes, until both have ended or the connection has."""
+    """The host's side of `shell`: a command with pipes, until both or the connection have ended."""
     _, text = get(connection)
     request = json.loads(text)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -224,7 +225,8 @@ def feed(pipe, kind, data):
 
 
 def call_shell(host, words):
-    """The caller's side of `shell`. 255 when the connection cannot be made or breaks, as ssh has it."""
+    """The caller's side of `shell`. 255, as with ssh, when the connection cannot be made or breaks.
+    """
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     try:
         connection = socket.create_connection((host, PORT), timeout=10)
@@ -256,7 +258,7 @@ def call_shell(host, words):
 
 
 def call(path, request):
-    """Returns the exit status as a shell would see it; 255 when the host is not there, as ssh has it."""
+    """Returns the exit status as a shell would see it; 255, as with ssh, where the host is gone."""
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(path)

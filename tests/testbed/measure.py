@@ -250,7 +250,10 @@ def table(parts):
             for configuration in CONFIGURATIONS:
                 one = found.get(configuration, {}).get("summary", {})
                 cell = one.get(name)
-                text = f"{cell['median']:.1f} ({cell['least']:.1f} to {cell['greatest']:.1f})" if cell else "-"
+                text = "-"
+                if cell:
+                    spread = f"{cell['least']:.1f} to {cell['greatest']:.1f}"
+                    text = f"{cell['median']:.1f} ({spread})"
                 cells.append(
                     text + (f", {one['failed']} of {one['runs']} failed" if one.get("failed")
                     else ""))

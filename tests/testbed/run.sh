@@ -56,7 +56,8 @@ bed() { "$TESTBED" "$BED" "$@"; }
 job() {
     local list=$1 seconds=$2 mpi=$3
     shift 3
-    bed host "${list%%[,:]*}" "$WEFT" run --hosts "$list" --launcher "$AGENT" --mpi "$mpi" --timeout "$seconds" --quiet --bind none "$@"
+    bed host "${list%%[,:]*}" "$WEFT" run --hosts "$list" --launcher "$AGENT" --mpi "$mpi" \
+        --timeout "$seconds" --quiet --bind none "$@"
 }
 
 # listens HOST PROCESS PORT: until a TCP port of that host is listened at; false when the process is

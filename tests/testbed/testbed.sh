@@ -51,14 +51,18 @@ cmd_check() {
     local tool
     [ "$(id -u)" = 0 ] || { echo 'making network namespaces needs root'; return 1; }
     for tool in ip tc nft unshare nsenter taskset python3; do
-        command -v "$tool" >/dev/null || { echo "$tool is not installed (Debian: apt install iproute2 nftables util-linux python3)"; return 1; }
+        command -v "$tool" >/dev/null && continue
+        echo "$tool is not installed (Debian: apt install iproute2 nftables util-linux python3)"
+        return 1
     done
     unshare --net --uts --ipc --mount --pid --fork true 2>/dev/null ||
         { echo 'this machine does not let root make namespaces'; return 1; }
-    unshare --net nft 'add table inet probe; add chain inet probe c { type filter hook forward priority 0; };
-        add rule inet probe c numgen random mod 10000 < 1 drop' 2>/dev/null || { echo 'the kernel has no nf_tables, or not its numgen'; return 1; }
-    # shellcheck disable=SC2016 # the inner shell expands
-    unshare --net sh -c 'ip link add name w type veth peer name v && tc qdisc add dev w root tbf rate 1mbit burst 32kb latency 5ms' 2>/dev/null ||
+    unshare --net nft 'add table inet probe
+        add chain inet probe c { type filter hook forward priority 0; }
+        add rule inet probe c numgen random mod 10000 < 1 drop' 2>/dev/null ||
+        { echo 'the kernel has no nf_tables, or not its numgen'; return 1; }
+    unshare --net sh -c 'ip link add name w type veth peer name v &&
+        tc qdisc add dev w root tbf rate 1mbit burst 32kb latency 5ms' 2>/dev/null ||
         { echo 'the kernel has no veth, or no tbf'; return 1; }
 }
 
@@ -75,7 +79,8 @@ prepare_ns() {
     ip -n "$NAME-$1" link set lo up
     # The settings of new devices come from `default`; without duplicate detection an IPv6 address
     # is usable at once.
-    in_ns "$1" sh -c 'echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad; echo 0 >/proc/sys/net/ipv6/conf/all/accept_dad' 2>/dev/null || true
+    in_ns "$1" sh -c 'cd /proc/sys/net/ipv6/conf
+        for of in default all; do echo 0 >$of/accept_dad; done' 2>/dev/null || true
 }
 
 make_switch() {
@@ -83,7 +88,13 @@ make_switch() {
     prepare_ns "$1"
     in_ns "$1" sh -c 'cd /proc/sys/net; echo 1 >ipv4/ip_forward; echo 1 >ipv6/conf/all/forwarding
         echo 1 >ipv4/fib_multipath_hash_policy; echo 1 >ipv6/fib_multipath_hash_policy'
-    in_ns "$1" nft 'add table inet weft; add chain inet weft fault { type filter hook forward priority 0; }'
+    make_faults "$1" forward
+}
+
+# make_faults NAMESPACE HOOK: an empty chain for the rules that make faults.
+make_faults() {
+    in_ns "$1" nft "add table inet weft
+        add chain inet weft fault { type filter hook $2 priority 0; }"
 }
 
 # processors_of H: this machine's processors, dealt out to the hosts, so that one that polls takes
@@ -92,7 +103,10 @@ processors_of() {
     taskset -cp $$ | sed 's/.*: //' | tr ',' '\n' |
         while IFS=- read -r first last; do seq "$first" "${last:-$first}"; done |
         awk -v h="$1" -v hosts="$HOSTS" '{ all[NR - 1] = $1 }
-            END { for (i = h % NR; i < NR; i += hosts) list = list (list == "" ? "" : ",") all[i]; print list }'
+            END {
+                for (i = h % NR; i < NR; i += hosts) list = list (list == "" ? "" : ",") all[i]
+                print list
+            }'
 }
 
 # make_host H: its first process keeps the namespaces, and ends everything in them when it ends.
@@ -101,11 +115,15 @@ make_host() {
     name=$(host_name "$1")
     mkdir -p "$DIR/tmp" "$DIR/$name.tmp"
     # shellcheck disable=SC2016 # the inner shell expands
-    setsid env TMPDIR="$DIR/tmp" taskset -c "$(processors_of "$1")" unshare --net --uts --ipc --mount --pid --fork --mount-proc --propagation private --kill-child sh -c '
-        mount -t sysfs sysfs /sys && mount -t tmpfs -o mode=1777,size=50% tmpfs /dev/shm && mount --bind "$1/etc-hosts" /etc/hosts &&
+    setsid env TMPDIR="$DIR/tmp" taskset -c "$(processors_of "$1")" \
+        unshare --net --uts --ipc --mount --pid --fork --mount-proc --propagation private \
+        --kill-child sh -c '
+        mount -t sysfs sysfs /sys && mount -t tmpfs -o mode=1777,size=50% tmpfs /dev/shm &&
+            mount --bind "$1/etc-hosts" /etc/hosts &&
             mount --bind "$1/$2.tmp" "$1/tmp" || exit 1
         echo "$2" >/proc/sys/kernel/hostname
-        exec python3 "$3" serve "$1/$2.socket"' sh "$DIR" "$name" "$here/host.py" </dev/null >"$DIR/$name.log" 2>&1 9>&- &
+        exec python3 "$3" serve "$1/$2.socket"' sh "$DIR" "$name" "$here/host.py" \
+        </dev/null >"$DIR/$name.log" 2>&1 9>&- &
     echo $! >"$DIR/$name.holder"
     local inner=''
     for _ in $(seq 3000); do
@@ -124,7 +142,8 @@ make_host() {
 attach_host() {
     local h=$1 name switch=s$(($1 % 2))
     name=$(host_name "$h")
-    ip link add eth0 mtu "$MTU" netns "$NAME-$name" type veth peer name "h$h" mtu "$MTU" netns "$NAME-$switch"
+    ip link add eth0 mtu "$MTU" netns "$NAME-$name" type veth \
+        peer name "h$h" mtu "$MTU" netns "$NAME-$switch"
     give_address "$name" "$h"
     ip -n "$NAME-$switch" addr add "10.77.$h.1/24" dev "h$h"
     ip -n "$NAME-$switch" addr add "fd77:0:0:$h::1/64" dev "h$h" nodad
@@ -142,7 +161,8 @@ give_address() {
 make_paths() {
     local p s h hops4=('' '') hops6=('' '')
     for p in $(seq "$PATHS"); do
-        ip link add "u$p" mtu "$MTU" netns "$NAME-s0" type veth peer name "u$p" mtu "$MTU" netns "$NAME-s1"
+        ip link add "u$p" mtu "$MTU" netns "$NAME-s0" type veth \
+            peer name "u$p" mtu "$MTU" netns "$NAME-s1"
         for s in 0 1; do
             ip -n "$NAME-s$s" addr add "10.78.$p.$((s + 1))/30" dev "u$p"
             ip -n "$NAME-s$s" addr add "fd78:0:0:$p::$((s + 1))/64" dev "u$p" nodad
@@ -211,7 +231,8 @@ cmd_up() {
 
 # Two hosts and one cable; both addresses lie in one net.
 connect_directly() {
-    ip link add eth0 mtu "$MTU" netns "$NAME-a0" type veth peer name eth0 mtu "$MTU" netns "$NAME-b1"
+    ip link add eth0 mtu "$MTU" netns "$NAME-a0" type veth \
+        peer name eth0 mtu "$MTU" netns "$NAME-b1"
     give_address a0 0
     give_address b1 1
     [ "$CABLES" = 0 ] || connect_cables
@@ -226,7 +247,8 @@ connect_cables() {
     local c h name
     echo "$CABLES" >"$DIR/cables"
     for c in $(seq 0 $((CABLES - 1))); do
-        [ "$c" = 0 ] || ip link add "eth$c" mtu "$MTU" netns "$NAME-a0" type veth peer name "eth$c" mtu "$MTU" netns "$NAME-b1"
+        [ "$c" = 0 ] || ip link add "eth$c" mtu "$MTU" netns "$NAME-a0" type veth \
+            peer name "eth$c" mtu "$MTU" netns "$NAME-b1"
         for h in 0 1; do
             name=$(host_name "$h")
             if [ "$c" != 0 ]; then
@@ -238,7 +260,7 @@ connect_cables() {
         set_rate $((c + 1)) "$RATE"
     done
     # A filter on the way out would tell the sender; what is lost here is lost on its way.
-    for name in a0 b1; do in_ns "$name" nft 'add table inet weft; add chain inet weft fault { type filter hook input priority 0; }'; done
+    for name in a0 b1; do make_faults "$name" input; done
 }
 
 # A path is a link between the switches, or a cable between the hosts: its device, where it ends,
@@ -356,7 +378,11 @@ cmd_loss() {
     for p in $list; do
         for s in $(ends_of_paths); do
             forget_rules "$s" "$(side_of_paths) \"$(device_of "$p")\""
-            rule=$(awk -v p="$2" 'BEGIN { n = int(p * 10000 + 0.5); if (n >= 1000000) print "counter drop"; else if (n > 0) printf "numgen random mod 1000000 < %d counter drop", n }')
+            rule=$(awk -v p="$2" 'BEGIN {
+                n = int(p * 10000 + 0.5)
+                if (n >= 1000000) print "counter drop"
+                else if (n > 0) printf "numgen random mod 1000000 < %d counter drop", n
+            }')
             [ -z "$rule" ] ||
                 in_ns "$s" nft "add rule inet weft fault $(side_of_paths) $(device_of "$p") $rule"
         done
@@ -389,7 +415,9 @@ cmd_mtu() {
     local p s list
     list=$(paths_of "$1")
     number 'the MTU' "$2" 1280 65535
-    for p in $list; do for s in $(ends_of_paths); do ip -n "$NAME-$s" link set "$(device_of "$p")" mtu "$2"; done; done
+    for p in $list; do
+        for s in $(ends_of_paths); do ip -n "$NAME-$s" link set "$(device_of "$p")" mtu "$2"; done
+    done
 }
 
 cmd_fragments() {
@@ -397,7 +425,9 @@ cmd_fragments() {
     for s in 0 1; do
         # The names of the counters stand on the line above theirs.
         # shellcheck disable=SC2016 # awk expands
-        in_ns "s$s" awk '$1 == "Ip:" && !n { n = split($0, names); next } $1 == "Ip:" { for (i = 1; i <= n; i++) if (names[i] == "FragCreates") print $i }' /proc/net/snmp
+        in_ns "s$s" awk '$1 == "Ip:" && !n { n = split($0, names); next }
+            $1 == "Ip:" { for (i = 1; i <= n; i++) if (names[i] == "FragCreates") print $i }' \
+            /proc/net/snmp
     done | awk '{ sum += $1 } END { print sum }'
 }
 
@@ -409,7 +439,10 @@ cmd_counts() {
     for p in $list; do
         printf '%s' "$p"
         # shellcheck disable=SC2016 # awk expands
-        for s in $(ends_of_paths); do printf ' %s' "$(in_ns "$s" awk -v name="$(device_of "$p"):" -v column=$column '$1 == name { print $column }' /proc/net/dev)"; done
+        for s in $(ends_of_paths); do
+            printf ' %s' "$(in_ns "$s" awk -v name="$(device_of "$p"):" -v column=$column \
+                '$1 == name { print $column }' /proc/net/dev)"
+        done
         echo
     done
 }
@@ -418,7 +451,8 @@ cmd_isolate() {
     local name h
     name=$(host_of "$1")
     h=${name:1}
-    in_ns "s$((h % 2))" nft "add rule inet weft fault iifname h$h counter drop; add rule inet weft fault oifname h$h counter drop"
+    in_ns "s$((h % 2))" nft "add rule inet weft fault iifname h$h counter drop
+        add rule inet weft fault oifname h$h counter drop"
 }
 
 cmd_join() {

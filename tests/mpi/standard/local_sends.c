@@ -112,7 +112,7 @@ static MPI_Request *send_all(const char *call, char *buffers)
     return requests;
 }
 
-static void both_ways(const char *call)
+static void bidirectional(const char *call)
 {
     char *buffers = malloc((size_t)count * bytes + 1);
     int attached = count * (bytes + MPI_BSEND_OVERHEAD + 64);
@@ -184,7 +184,7 @@ static void one_round(const char *call, int round)
     if (!strcmp(call, "away"))
         away();
     else
-        both_ways(call);
+        bidirectional(call);
     MPI_Barrier(MPI_COMM_WORLD);
     unlink(name[rank & 1]);
 }

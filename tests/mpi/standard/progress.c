@@ -146,7 +146,7 @@ static void ssend_to_posted_receive(void) {
     }
 }
 
-static void long_both_ways(void) {
+static void long_bidirectional(void) {
     if (rank > 1) return;
     char *from = patterned(LONG, (unsigned)rank), *into = filled(LONG, 0);
     MPI_Request request;
@@ -230,7 +230,7 @@ static const struct test tests[] = {
     {"long_while_sender_is_in_a_barrier", long_while_sender_is_in_a_barrier, 2},
     {"long_while_receiver_tests", long_while_receiver_tests, 2},
     {"ssend_to_posted_receive", ssend_to_posted_receive, 2},
-    {"long_both_ways", long_both_ways, 2},
+    {"long_bidirectional", long_bidirectional, 2},
     {"bsend_while_sender_receives", bsend_while_sender_receives, 2},
     {"detach_delivers", detach_delivers, 2},
     {"collective_while_in_recv", collective_while_in_recv, 2},

@@ -27,7 +27,8 @@ same_lines() {
 
 # hpcc_input ROWS COLUMNS N: Debian's example with a small matrix on this grid of ranks.
 hpcc_input() {
-    sed -e "s/^1000  .*Ns\$/$3 Ns/" -e "s/^2  .*Ps\$/$1 Ps/" -e "s/^2  .*Qs\$/$2 Qs/" /usr/share/doc/hpcc/examples/_hpccinf.txt
+    sed -e "s/^1000  .*Ns\$/$3 Ns/" -e "s/^2  .*Ps\$/$1 Ps/" -e "s/^2  .*Qs\$/$2 Qs/" \
+        /usr/share/doc/hpcc/examples/_hpccinf.txt
 }
 
 hpcc_run() {
@@ -44,14 +45,16 @@ hpcc_run() {
 # hpcc_passed FILE: every residual and every count of errors that HPC Challenge itself checks.
 hpcc_passed() {
     local line
-    for line in 'Success=1' 'PTRANS_residual=0' 'MPIRandomAccess_Errors=0' 'MPIRandomAccess_LCG_Errors=0'; do
+    for line in 'Success=1' 'PTRANS_residual=0' 'MPIRandomAccess_Errors=0' \
+        'MPIRandomAccess_LCG_Errors=0'; do
         grep -qx "$line" "$1" || { echo "hpcc: no line $line"; return 1; }
     done
     grep -qE '^ *[1-9][0-9]* tests completed and passed residual checks' "$1" ||
         { echo 'hpcc: no test passed its residual check'; return 1; }
     if grep -E 'FAILED|[1-9][0-9]* tests completed and failed' "$1"; then
         echo 'hpcc: a residual check failed'; return 1; fi
-    awk -F= '/^MPIFFT_maxErr=/ { seen = 1; bad = !($2 < 1e-12) } END { exit !(seen && !bad) }' "$1" || { echo 'hpcc: the FFT error is too large'; return 1; }
+    awk -F= '/^MPIFFT_maxErr=/ { seen = 1; bad = !($2 < 1e-12) } END { exit !(seen && !bad) }' \
+        "$1" || { echo 'hpcc: the FFT error is too large'; return 1; }
 }
 
 # --- LAMMPS ---------------------------------------------------------------------------------------
@@ -60,7 +63,8 @@ lammps_thermo() { sed -n '/^Step/,/^Loop/p' "$1" | grep -v '^Loop'; }
 
 lammps_once() {
     local ranks=$1 steps=$2 log=$3
-    weft_run "$DEBIAN" "$ranks" 100 /usr/bin/lmp -in "$ROOT/tests/mpi/input/melt.lmp" -var steps "$steps" -log "$log" -screen none
+    weft_run "$DEBIAN" "$ranks" 100 /usr/bin/lmp -in "$ROOT/tests/mpi/input/melt.lmp" \
+        -var steps "$steps" -log "$log" -screen none
 }
 
 lammps_run() {
@@ -83,7 +87,8 @@ gromacs_prepare() {
 }
 
 gromacs_once() {
-    weft_run "$DEBIAN" "$1" 100 /usr/bin/gmx_mpi -quiet mdrun -s water.tpr -deffnm "$2" -reprod -ntomp 1 -nb cpu -pin off -nsteps "$3"
+    weft_run "$DEBIAN" "$1" 100 /usr/bin/gmx_mpi -quiet mdrun -s water.tpr -deffnm "$2" -reprod \
+        -ntomp 1 -nb cpu -pin off -nsteps "$3"
 }
 
 # gromacs_energies NAME: every energy term of every stored step, as numbers.

@@ -8,7 +8,8 @@
 bench_case() {
     local mpi=$1 ranks=$2 benchmark=$3
     shift 3
-    run_case "bench ${BENCH_NAME:-$benchmark}, $ranks ranks, $mpi" 120 bench_run "$mpi" "$ranks" "$benchmark" "$@"
+    run_case "bench ${BENCH_NAME:-$benchmark}, $ranks ranks, $mpi" 120 bench_run "$mpi" "$ranks" \
+        "$benchmark" "$@"
 }
 
 # bench_run: the exit code says whether a check failed; that checks were made at all is seen in each
@@ -23,14 +24,16 @@ bench_run() {
     wanted=$(tr ',' '\n' <<<"$benchmark" | grep -cv '^barrier')
     # One verdict at least for each benchmark, and no row without one below a header that promises
     # it.
-    found=$(awk '/^# Size.*Validation/ { new = 1 } new && /Pass$/ { n++; new = 0 } END { print n + 0 }' "$out")
+    found=$(awk '/^# Size.*Validation/ { new = 1 } new && /Pass$/ { n++; new = 0 }
+        END { print n + 0 }' "$out")
     [ "$found" -ge "$wanted" ] ||
         { echo "$found of $wanted benchmarks say that their data were checked"; return 1; }
 }
 
-BENCH_COLLECTIVES=barrier,bcast,gather,gatherv,scatter,scatterv,allgather,allgatherv,alltoall,alltoallv,alltoallw,reduce,allreduce
-BENCH_COLLECTIVES+=,reduce_scatter
-BENCH_ONE_SIDED=put_latency,get_latency,put_bw,get_bw,put_bibw,acc_latency,get_acc_latency,fop_latency
+BENCH_COLLECTIVES=barrier,bcast,gather,gatherv,scatter,scatterv,allgather,allgatherv,alltoall
+BENCH_COLLECTIVES+=,alltoallv,alltoallw,reduce,allreduce,reduce_scatter
+BENCH_ONE_SIDED=put_latency,get_latency,put_bw,get_bw,put_bibw,acc_latency,get_acc_latency
+BENCH_ONE_SIDED+=,fop_latency
 
 # with PREFIX SUFFIX NAMES: each name between both.
 with() { sed "s/,/$2,$1/g; s/^/$1/; s/\$/$2/" <<<"$3"; }
@@ -38,19 +41,25 @@ with() { sed "s/,/$2,$1/g; s/^/$1/; s/\$/$2/" <<<"$3"; }
 # bench_whole_set MPI: every benchmark there is, each in a moment, many in one job.
 bench_whole_set() {
     local mpi=$1 short=(-c -m 8:32768 -i 3 -x 1 -u 1)
-    BENCH_NAME='planned and threaded messages' bench_case "$mpi" 2 latency_persistent,bw_persistent,bibw_persistent,latency_mp "${short[@]}" -W 8
+    BENCH_NAME='planned and threaded messages' bench_case "$mpi" 2 \
+        latency_persistent,bw_persistent,bibw_persistent,latency_mp "${short[@]}" -W 8
     # Two threads share one core here; a few exchanges are enough.
     bench_case "$mpi" 2 latency_mt -c -m 8:1024 -i 2 -x 0 -t 2:2
-    BENCH_NAME='blocking collectives' bench_case "$mpi" 3 "$BENCH_COLLECTIVES,reduce_scatter_block" "${short[@]}"
-    BENCH_NAME='non-blocking collectives' bench_case "$mpi" 3 "$(with i '' "$BENCH_COLLECTIVES,reduce_scatter_block" | sed 's/^ibarrier,//')" "${short[@]}" -t 3
+    BENCH_NAME='blocking collectives' bench_case "$mpi" 3 \
+        "$BENCH_COLLECTIVES,reduce_scatter_block" "${short[@]}"
+    BENCH_NAME='non-blocking collectives' bench_case "$mpi" 3 \
+        "$(with i '' "$BENCH_COLLECTIVES,reduce_scatter_block" | sed 's/^ibarrier,//')" \
+        "${short[@]}" -t 3
     local persistent=$BENCH_COLLECTIVES
     # Intel MPI 2021.18 delivers nothing when a persistent gather, scatter or allgather is started a
     # second time, also from C.
     [ "$mpi" = intel ] &&
         persistent=$(sed "s/,gather,/,/; s/,scatter,/,/; s/,allgather,/,/" <<<"$persistent")
-    BENCH_NAME='persistent collectives' bench_case "$mpi" 3 "$(with '' _persistent "$persistent")" "${short[@]}"
+    BENCH_NAME='persistent collectives' bench_case "$mpi" 3 "$(with '' _persistent "$persistent")" \
+        "${short[@]}"
     local between=allgather,allgatherv,alltoall,alltoallv,alltoallw
-    BENCH_NAME='neighbourhood collectives' bench_case "$mpi" 4 "$(with neighbor_ '' "$between"),$(with ineighbor_ '' "$between")" "${short[@]}" -N cart:2:1
+    BENCH_NAME='neighbourhood collectives' bench_case "$mpi" 4 \
+        "$(with neighbor_ '' "$between"),$(with ineighbor_ '' "$between")" "${short[@]}" -N cart:2:1
 }
 
 # bench_one_sided MPI: windows may go past Weft inside a node, so this runs over whatever the MPI
@@ -61,15 +70,19 @@ bench_one_sided() {
     # Open MPI 4.1.4's own window inside a node breaks down in a compare-and-swap of 8 bytes, also
     # from C.
     [ "$mpi" = debian-openmpi ] && kind=mpi_int
-    BENCH_NAME='one-sided, flush' bench_case "$mpi" 2 "${BENCH_ONE_SIDED/put_bibw,/}" -c -m 8:32768 -i 3 -x 1 -W 4
-    BENCH_NAME='one-sided, fence' bench_case "$mpi" 2 "$BENCH_ONE_SIDED" -c -m 8:32768 -i 3 -x 1 -W 4 -s fence -w create
-    BENCH_NAME='one-sided, pscw' bench_case "$mpi" 2 "$BENCH_ONE_SIDED" -c -m 8:32768 -i 3 -x 1 -W 4 -s pscw -w create
+    BENCH_NAME='one-sided, flush' bench_case "$mpi" 2 "${BENCH_ONE_SIDED/put_bibw,/}" \
+        -c -m 8:32768 -i 3 -x 1 -W 4
+    BENCH_NAME='one-sided, fence' bench_case "$mpi" 2 "$BENCH_ONE_SIDED" -c -m 8:32768 -i 3 -x 1 \
+        -W 4 -s fence -w create
+    BENCH_NAME='one-sided, pscw' bench_case "$mpi" 2 "$BENCH_ONE_SIDED" -c -m 8:32768 -i 3 -x 1 \
+        -W 4 -s pscw -w create
     bench_case "$mpi" 2 cas_latency -c -i 9 -x 1 -T "$kind"
     if [ "$FULL" = yes ]; then
         local synchronisation origin
         for synchronisation in lock flush_local lock_all; do
             for origin in create dynamic; do
-                BENCH_NAME="one-sided, $synchronisation, $origin" bench_case "$mpi" 2 "${BENCH_ONE_SIDED/put_bibw,/}" \
+                BENCH_NAME="one-sided, $synchronisation, $origin" bench_case "$mpi" 2 \
+                    "${BENCH_ONE_SIDED/put_bibw,/}" \
                     -c -m 8:32768 -i 3 -x 1 -W 4 -s "$synchronisation" -w "$origin"
             done
         done
@@ -92,10 +105,11 @@ exits() {
 bench_finds_wrong_data() {
     local liar=$WORK/libliar.so benchmark
     mpicc.openmpi -shared -fPIC -O1 -o "$liar" tests/mpi/input/liar.c || return 1
-    for benchmark in latency bw latency_persistent bcast ibcast allreduce put_latency get_latency acc_latency; do
-        CASE_TRANSPORT=native exits 1 'Fail$' weft_run debian-openmpi 2 60 env WEFT_MPI_LIBRARY="$liar" \
-            "$WEFT" bench "$benchmark" -c -m 64:64 -i 3 -x 1 ||
-                { echo "$benchmark believed it"; return 1; }
+    for benchmark in latency bw latency_persistent bcast ibcast allreduce put_latency get_latency \
+        acc_latency; do
+        CASE_TRANSPORT=native exits 1 'Fail$' weft_run debian-openmpi 2 60 \
+            env WEFT_MPI_LIBRARY="$liar" "$WEFT" bench "$benchmark" -c -m 64:64 -i 3 -x 1 ||
+            { echo "$benchmark believed it"; return 1; }
     done
 }
 
@@ -123,7 +137,8 @@ bench_keeps_rows_of_a_killed_job() {
 
 # bench_read_by_reframe: ReFrame's stock checks accept the output and find their figures in it.
 bench_read_by_reframe() {
-    WEFT=$WEFT HOME=$WORK "${REFRAME:-.env/reframe/bin/reframe}" -c tests/mpi/input/reframe -r --prefix "$WORK/reframe" --nocolor || return 1
+    WEFT=$WEFT HOME=$WORK "${REFRAME:-.env/reframe/bin/reframe}" -c tests/mpi/input/reframe \
+        -r --prefix "$WORK/reframe" --nocolor || return 1
     [ "$(find "$WORK/reframe/output" -name 'rfm_job.out' | wc -l)" = 4 ]
 }
 
@@ -131,19 +146,21 @@ bench_read_by_reframe() {
 # and without.
 bench_read_by_ramble() {
     local form benchmark kind options out=$WORK/ramble.out
-    for form in latency:latency bw:bandwidth bibw:bandwidth multi_lat:latency allreduce:latency put_latency:single mbw_mr:rate barrier:sole \
-        iallreduce:overlap hello:hello init:init; do
+    for form in latency:latency bw:bandwidth bibw:bandwidth multi_lat:latency allreduce:latency \
+        put_latency:single mbw_mr:rate barrier:sole iallreduce:overlap hello:hello init:init; do
         benchmark=${form%%:*} kind=${form#*:} options=(-i 20 -x 2)
         case $kind in
         hello | init) options=() ;;
         sole) ;;
         *) options+=(-m 8:64) ;;
         esac
-        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" "${options[@]}" >"$out" || return 1
+        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" "${options[@]}" \
+            >"$out" || return 1
         python3 "$ROOT/tests/mpi/input/ramble.py" "$kind" "$out" 2 ||
             { echo "$benchmark is not read:"; cat "$out"; return 1; }
         case $kind in hello | init) continue ;; esac
-        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" "${options[@]}" -z >"$out" || return 1
+        CASE_TRANSPORT=native weft_run mpich 2 60 "$WEFT" bench "osu_$benchmark" "${options[@]}" \
+            -z >"$out" || return 1
         python3 "$ROOT/tests/mpi/input/ramble.py" "tail_$kind" "$out" 2 ||
             { echo "$benchmark -z is not read:"; cat "$out"; return 1; }
     done
@@ -154,7 +171,8 @@ bench_read_by_ramble() {
 bench_beside_others() {
     local parts=(linked)
     command -v NPopenmpi >/dev/null && parts+=(netpipe)
-    "$ROOT/tests/mpi/agreement.py" --json --quick --turns 3 --transport native --mpi debian-openmpi "${parts[@]}" >"$WORK/beside" || return 1
+    "$ROOT/tests/mpi/agreement.py" --json --quick --turns 3 --transport native \
+        --mpi debian-openmpi "${parts[@]}" >"$WORK/beside" || return 1
     cat "$WORK/beside"
     python3 - "$WORK/beside" "${#parts[@]}" <<'PYTHON'
 import json, sys
@@ -167,19 +185,27 @@ PYTHON
 # bench_keeps_its_time: ranks that wait for each other's turns on a processor repeat less, and all
 # of them as often.
 bench_keeps_its_time() {
-    weft_run "$1" 5 60 "$WEFT" bench allreduce -m 4:64 -i 100000000 -f --size-time 0.2 >"$WORK/time" || return 1
+    weft_run "$1" 5 60 "$WEFT" bench allreduce -m 4:64 -i 100000000 -f --size-time 0.2 \
+        >"$WORK/time" || return 1
     cat "$WORK/time"
-    awk '/^[0-9]/ { rows++; if ($5 < 2 || $5 > 1000000) bad++ } END { exit !(rows == 5 && !bad) }' "$WORK/time"
+    awk '/^[0-9]/ { rows++; if ($5 < 2 || $5 > 1000000) bad++ } END { exit !(rows == 5 && !bad) }' \
+        "$WORK/time"
 }
 
 bench_misuse() {
     export WEFT_MPI_LIBRARY=
-    run_case 'bench refuses three ranks where two are needed' 30 exits 2 'exactly 2 ranks' weft_run mpich 3 30 "$WEFT" bench put_bw
-    run_case 'bench refuses an option without effect' 30 exits 2 'only one-sided' weft_run mpich 2 30 "$WEFT" bench bw -w create
-    run_case 'bench refuses accelerators' 30 exits 2 'only host memory' "$WEFT" bench latency -d cuda
-    run_case 'bench refuses an unknown name in a list' 30 exits 2 "called 'latncy'" "$WEFT" bench bw,latncy
-    run_case 'bench says which MPI it cannot bind' 30 exits 1 '/nonexistent/libmpi.so' env WEFT_MPI_LIBRARY=/nonexistent/libmpi.so "$WEFT" bench hello
-    run_case 'bench finds a full disk' 30 exits 1 'stdout cannot be written' sh -c "exec '$WEFT' bench hello >/dev/full"
+    run_case 'bench refuses three ranks where two are needed' 30 exits 2 'exactly 2 ranks' \
+        weft_run mpich 3 30 "$WEFT" bench put_bw
+    run_case 'bench refuses an option without effect' 30 exits 2 'only one-sided' \
+        weft_run mpich 2 30 "$WEFT" bench bw -w create
+    run_case 'bench refuses accelerators' 30 exits 2 'only host memory' \
+        "$WEFT" bench latency -d cuda
+    run_case 'bench refuses an unknown name in a list' 30 exits 2 "called 'latncy'" \
+        "$WEFT" bench bw,latncy
+    run_case 'bench says which MPI it cannot bind' 30 exits 1 '/nonexistent/libmpi.so' \
+        env WEFT_MPI_LIBRARY=/nonexistent/libmpi.so "$WEFT" bench hello
+    run_case 'bench finds a full disk' 30 exits 1 'stdout cannot be written' \
+        sh -c "exec '$WEFT' bench hello >/dev/full"
     unset WEFT_MPI_LIBRARY
 }
 
@@ -198,22 +224,32 @@ bench_suite() {
         bench_whole_set "$mpi"
         bench_one_sided "$mpi"
     done
-    if mpi_is_here debian-openmpi 'wrong data'; then run_case 'bench finds wrong data' 120 bench_finds_wrong_data; fi
+    if mpi_is_here debian-openmpi 'wrong data'; then
+        run_case 'bench finds wrong data' 120 bench_finds_wrong_data
+    fi
     for mpi in openmpi mpich; do
-        if mpi_is_here "$mpi" "a size's time on $mpi"; then run_case "bench keeps a size's time, $mpi" 60 bench_keeps_its_time "$mpi"; fi
+        mpi_is_here "$mpi" "a size's time on $mpi" || continue
+        run_case "bench keeps a size's time, $mpi" 60 bench_keeps_its_time "$mpi"
     done
     if mpi_is_here mpich 'bench misuse'; then bench_misuse; fi
     if mpi_is_here mpich 'bench read by ReFrame'; then
         if [ -x "${REFRAME:-.env/reframe/bin/reframe}" ]; then
             run_case 'bench read by ReFrame' 120 bench_read_by_reframe
         else
-            skip_case 'bench read by ReFrame' 'ReFrame is not installed; scripts/setup.sh test installs it'
+            skip_case 'bench read by ReFrame' \
+                'ReFrame is not installed; scripts/setup.sh test installs it'
         fi
     fi
-    if mpi_is_here mpich 'bench read by Ramble'; then run_case 'bench read by Ramble' 120 bench_read_by_ramble; fi
-    if mpi_is_here debian-openmpi 'bench beside others'; then run_case 'bench beside a linked program and NetPIPE' 120 bench_beside_others; fi
+    if mpi_is_here mpich 'bench read by Ramble'; then
+        run_case 'bench read by Ramble' 120 bench_read_by_ramble
+    fi
+    if mpi_is_here debian-openmpi 'bench beside others'; then
+        run_case 'bench beside a linked program and NetPIPE' 120 bench_beside_others
+    fi
     # Not with MPICH, whose own files in shared memory stay behind when a rank is killed.
-    if mpi_is_here debian-openmpi 'a killed job'; then run_case 'bench keeps the rows of a killed job' 60 bench_keeps_rows_of_a_killed_job; fi
+    if mpi_is_here debian-openmpi 'a killed job'; then
+        run_case 'bench keeps the rows of a killed job' 60 bench_keeps_rows_of_a_killed_job
+    fi
 }
 
 bench_suite

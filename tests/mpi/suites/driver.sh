@@ -24,6 +24,7 @@ finds() {
 
 finds 'an exit code' 5 fail 'exit code 3'
 finds 'a process left behind' 5 leave_process 'processes left: .*sleep 97'
-finds 'a file left in shared memory' 5 leave_shared_memory 'left in /dev/shm: /dev/shm/weft-driver-test'
+finds 'a file left in shared memory' 5 leave_shared_memory \
+    'left in /dev/shm: /dev/shm/weft-driver-test'
 rm -f "/dev/shm/weft-driver-test-$$"
 finds 'a case that hangs' -29 hang 'or 1 s in all'

@@ -63,7 +63,8 @@ time_limit_holds() {
         (while :; do :; done) &
         hogs+=($!)
     done
-    "$WEFT" run -n 4 --mpi "$mpi" --timeout 4 -- "$(ends_program "$mpi")" stubborn >"$WORK/ends" 2>&1
+    "$WEFT" run -n 4 --mpi "$mpi" --timeout 4 -- \
+        "$(ends_program "$mpi")" stubborn >"$WORK/ends" 2>&1
     process=$?
     kill -KILL "${hogs[@]}"
     cat "$WORK/ends"
@@ -90,7 +91,8 @@ PYTHON
 a_closed_pipe_is_quiet() {
     local mpi=$1 status
     # shellcheck disable=SC2016 # the ranks expand
-    "$WEFT" run -n 2 --mpi "$mpi" --timeout 40 --quiet -- sh -c 'while :; do echo line; done' 2>"$WORK/ends" | head -n 1
+    "$WEFT" run -n 2 --mpi "$mpi" --timeout 40 --quiet -- \
+        sh -c 'while :; do echo line; done' 2>"$WORK/ends" | head -n 1
     status=${PIPESTATUS[0]}
     cat "$WORK/ends"
     echo "status $status"

@@ -6,8 +6,9 @@
 # bench and mpi4py. It is linked to libmpi.so.12, which is Intel MPI and, by the common binary
 # interface, also MPICH.
 
-IMB_BENCHMARKS=(Allgather Allgatherv Allreduce Alltoall Alltoallv Barrier Bcast Exchange Gather Gatherv PingPing PingPong Reduce
-    Reduce_local Reduce_scatter Reduce_scatter_block Scatter Scatterv Sendrecv)
+IMB_BENCHMARKS=(Allgather Allgatherv Allreduce Alltoall Alltoallv Barrier Bcast Exchange Gather
+    Gatherv PingPing PingPong Reduce Reduce_local Reduce_scatter Reduce_scatter_block Scatter
+    Scatterv Sendrecv)
 
 # imb_is_whole LOG: each benchmark printed its table, and the program says it ended by itself.
 imb_is_whole() {
@@ -30,7 +31,8 @@ imb_run() {
     imb_is_whole "$out"
 }
 
-IMB_REMOTE=(Unidir_put Unidir_get Bidir_put One_put_all All_get_all Put_local Accumulate Get_accumulate Fetch_and_op Compare_and_swap)
+IMB_REMOTE=(Unidir_put Unidir_get Bidir_put One_put_all All_get_all Put_local Accumulate
+    Get_accumulate Fetch_and_op Compare_and_swap)
 
 # One-sided communication. IMB-RMA ends a benchmark early when it takes too long, so only the tables
 # are counted.
@@ -78,7 +80,8 @@ by_datagrams() { FI_WEFT_ROUTE=srd "$@"; }
 imb_threads_run() {
     local mpi=$1 out=$WORK/imb.out benchmark benchmarks=(PingPongMT)
     [ "$mpi" = intel ] || benchmarks+=(AllreduceMT)
-    LD_LIBRARY_PATH=$WORK/openmp OMP_NUM_THREADS=2 weft_run "$mpi" 2 120 "$ROOT/.env/mpi/intel/bin/IMB-MT" \
+    LD_LIBRARY_PATH=$WORK/openmp OMP_NUM_THREADS=2 weft_run "$mpi" 2 120 \
+        "$ROOT/.env/mpi/intel/bin/IMB-MT" \
         "${benchmarks[@]}" -thread_level multiple -count 1,1024 -repeat 20 >"$out" 2>&1
     local status=$?
     cat "$out"
@@ -95,7 +98,8 @@ imb_threads() {
     local mpi=$1 openmp
     openmp=$(ldconfig -p | sed -n 's/.*libomp\.so\.5 .*=> //p' | head -n 1)
     if [ -z "$openmp" ]; then
-        skip_case "imb threads, $mpi" 'IMB-MT needs an OpenMP library (Debian: libomp5-14); scripts/setup.sh test installs it'
+        skip_case "imb threads, $mpi" \
+            'IMB-MT needs an OpenMP library (Debian: libomp5-14); scripts/setup.sh test installs it'
         return
     fi
     mkdir -p "$WORK/openmp"
@@ -107,7 +111,8 @@ imb_threads() {
 # source where that is given.
 imb_extended_run() {
     local mpi=$1 out=$WORK/imb.out benchmark
-    weft_run "$mpi" 2 120 "$WORK/imb-source/src_c/IMB-EXT" -msglog 0:12 -iter 20,40,10 -time 0.2 -iter_policy off >"$out" 2>&1
+    weft_run "$mpi" 2 120 "$WORK/imb-source/src_c/IMB-EXT" -msglog 0:12 -iter 20,40,10 -time 0.2 \
+        -iter_policy off >"$out" 2>&1
     local status=$?
     cat "$out"
     [ "$status" = 0 ] || return "$status"
@@ -120,25 +125,31 @@ imb_extended_run() {
 imb_extended() {
     local mpi=$1
     if [ -z "${WEFT_IMB_SOURCE:-}" ]; then
-        skip_case "imb extended, $mpi" 'IMB-EXT is not in the wheel; set WEFT_IMB_SOURCE to a tree of github.com/intel/mpi-benchmarks'
+        skip_case "imb extended, $mpi" "IMB-EXT is not in the wheel; set WEFT_IMB_SOURCE to a tree \
+of github.com/intel/mpi-benchmarks"
         return
     fi
     if [ ! -x "$WORK/imb-source/src_c/IMB-EXT" ]; then
         cp -r "$WEFT_IMB_SOURCE" "$WORK/imb-source"
-        if ! make -C "$WORK/imb-source/src_c" TARGET=EXT CC="$ROOT/.env/mpi/mpich/bin/mpicc" >"$LOGS/imb_extended_build.log" 2>&1; then
-            skip_case "imb extended, $mpi" "IMB-EXT does not build (see $LOGS/imb_extended_build.log)"
+        if ! make -C "$WORK/imb-source/src_c" TARGET=EXT CC="$ROOT/.env/mpi/mpich/bin/mpicc" \
+            >"$LOGS/imb_extended_build.log" 2>&1; then
+            skip_case "imb extended, $mpi" \
+                "IMB-EXT does not build (see $LOGS/imb_extended_build.log)"
             return
         fi
     fi
     run_case "imb extended, 2 ranks, $mpi" 120 imb_extended_run "$mpi"
-    [ "$TRANSPORT" = weft ] && run_case "imb extended, 2 ranks, $mpi, by datagrams" 120 by_datagrams imb_extended_run "$mpi"
+    [ "$TRANSPORT" = weft ] && run_case "imb extended, 2 ranks, $mpi, by datagrams" 120 \
+        by_datagrams imb_extended_run "$mpi"
 }
 
 # Nonblocking collectives and pairs of ranks.
 imb_others() {
     local mpi=$1 bin=$ROOT/.env/mpi/intel/bin
-    [ -x "$bin/IMB-NBC" ] && run_case "imb nonblocking, 4 ranks, $mpi" 120 imb_other_run "$mpi" 4 120 IMB-NBC "${IMB_NONBLOCKING[@]}"
-    [ -x "$bin/IMB-P2P" ] && run_case "imb pairs, 2 ranks, $mpi" 120 imb_other_run "$mpi" 2 120 IMB-P2P PingPong Unirandom
+    [ -x "$bin/IMB-NBC" ] && run_case "imb nonblocking, 4 ranks, $mpi" 120 \
+        imb_other_run "$mpi" 4 120 IMB-NBC "${IMB_NONBLOCKING[@]}"
+    [ -x "$bin/IMB-P2P" ] && run_case "imb pairs, 2 ranks, $mpi" 120 \
+        imb_other_run "$mpi" 2 120 IMB-P2P PingPong Unirandom
     imb_threads "$mpi"
     imb_extended "$mpi"
 }
@@ -159,9 +170,12 @@ imb_suite() {
         [ -x "$ROOT/.env/mpi/intel/bin/IMB-RMA" ] &&
             run_case "imb one-sided, 4 ranks, $mpi" 120 imb_remote_run "$mpi" 4 120
         [ "$TRANSPORT" = weft ] || continue
-        run_case "imb one-sided, 2 ranks, $mpi, by datagrams" 120 by_datagrams imb_remote_run "$mpi" 2 120
-        run_case "imb nonblocking, 4 ranks, $mpi, by datagrams" 120 by_datagrams imb_other_run "$mpi" 4 120 IMB-NBC "${IMB_NONBLOCKING[@]}"
-        run_case "imb pairs, 2 ranks, $mpi, by datagrams" 120 by_datagrams imb_other_run "$mpi" 2 120 IMB-P2P PingPong Unirandom
+        run_case "imb one-sided, 2 ranks, $mpi, by datagrams" 120 \
+            by_datagrams imb_remote_run "$mpi" 2 120
+        run_case "imb nonblocking, 4 ranks, $mpi, by datagrams" 120 \
+            by_datagrams imb_other_run "$mpi" 4 120 IMB-NBC "${IMB_NONBLOCKING[@]}"
+        run_case "imb pairs, 2 ranks, $mpi, by datagrams" 120 \
+            by_datagrams imb_other_run "$mpi" 2 120 IMB-P2P PingPong Unirandom
     done
 }
 

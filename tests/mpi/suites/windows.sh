@@ -13,7 +13,8 @@ WINDOWS_BANDWIDTHS=put_bw,get_bw
 windows_run() {
     local mpi=$1 least=$2 prefix=/usr launcher include=mtl_ofi_provider_include
     shift 2
-    local settings=(--mca pml cm --mca mtl ofi --mca btl 'ofi,self' --mca osc rdma --mca btl_ofi_mode 0)
+    local settings=(--mca pml cm --mca mtl ofi --mca btl 'ofi,self' --mca osc rdma
+        --mca btl_ofi_mode 0)
     launcher=/usr/bin/mpirun.openmpi
     if [ "$mpi" = openmpi ]; then
         prefix=$ROOT/.env/mpi/openmpi include=opal_common_ofi_provider_include
@@ -24,9 +25,10 @@ windows_run() {
         settings+=(--oversubscribe)
     fi
     [ "$(id -u)" != 0 ] || settings+=(--allow-run-as-root)
-    settings+=(--mca "$include" weft -x FI_PROVIDER=weft -x "FI_PROVIDER_PATH=$(dirname "$(dirname "$WEFT")")/lib/weft")
-    settings+=(-x FI_WEFT_REPORT)
-    PATH=$prefix/bin:$PATH tests/mpi/carried.py "$least" timeout 100 "$launcher" -n 2 "${settings[@]}" "$WEFT" bench "$@" -c
+    settings+=(--mca "$include" weft -x FI_PROVIDER=weft
+        -x "FI_PROVIDER_PATH=$(dirname "$(dirname "$WEFT")")/lib/weft" -x FI_WEFT_REPORT)
+    PATH=$prefix/bin:$PATH tests/mpi/carried.py "$least" timeout 100 "$launcher" -n 2 \
+        "${settings[@]}" "$WEFT" bench "$@" -c
 }
 
 windows_suite() {
@@ -34,9 +36,12 @@ windows_suite() {
     for mpi in debian-openmpi openmpi; do
         mpi_is_here "$mpi" "windows on $mpi" || continue
         for origin in create dynamic; do
-            run_case "windows, latencies, $origin, $mpi" 110 windows_run "$mpi" 200 "$WINDOWS_LATENCIES" -m 8:65536 -i 10 -x 2 -w "$origin"
+            run_case "windows, latencies, $origin, $mpi" 110 \
+                windows_run "$mpi" 200 "$WINDOWS_LATENCIES" -m 8:65536 -i 10 -x 2 -w "$origin"
         done
-        run_case "windows, bandwidths, fence, $mpi" 110 windows_run "$mpi" 200 "$WINDOWS_BANDWIDTHS" -m 8:65536 -i 3 -x 1 -W 8 -s fence -w create
+        run_case "windows, bandwidths, fence, $mpi" 110 \
+            windows_run "$mpi" 200 "$WINDOWS_BANDWIDTHS" -m 8:65536 -i 3 -x 1 -W 8 -s fence \
+            -w create
     done
 }
 

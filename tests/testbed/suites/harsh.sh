@@ -14,10 +14,13 @@ make_harsh() {
     bed loss all 0.1
     for s in 0 1; do
         h=$((s == 0 ? 0 : 1))
-        nsenter --net="/run/netns/$BED-s$s" nft "add rule inet weft fault oifname \"u*\" meta l4proto udp numgen random mod 1000 < 5 counter @th,768,8 set 0x5a
+        nsenter --net="/run/netns/$BED-s$s" nft "add rule inet weft fault oifname \"u*\" \
+                meta l4proto udp numgen random mod 1000 < 5 counter @th,768,8 set 0x5a
             add table ip doubled
             add chain ip doubled c { type filter hook forward priority 1; }
-            add rule ip doubled c oifname \"h$h\" meta l4proto udp numgen random mod 1000 < 20 counter dup to $(bed address $h)" || return 1
+            add rule ip doubled c oifname \"h$h\" \
+                meta l4proto udp numgen random mod 1000 < 20 counter dup to $(bed address $h)" ||
+            return 1
     done
 }
 
@@ -75,7 +78,8 @@ PYTHON
 nobody_looks() {
     # Where hosts see it, whose /tmp is their own.
     unpolled_program >"$LOGS/unpolled.py"
-    job a0,b1 60 "$1" --ppn 1 --require-weft -- "$ROOT/.env/mpi/$1/bin/python" "$LOGS/unpolled.py" >"$WORK/unpolled" 2>&1
+    job a0,b1 60 "$1" --ppn 1 --require-weft -- "$ROOT/.env/mpi/$1/bin/python" "$LOGS/unpolled.py" \
+        >"$WORK/unpolled" 2>&1
     local status=$?
     cat "$WORK/unpolled"
     [ "$status" = 0 ] && grep -q '^all 282 messages' "$WORK/unpolled"
@@ -144,7 +148,8 @@ two_that_are_stopped_go_on() {
     local mpi=$1 folder=$LOGS/stopped job first second
     rm -rf "$folder" && mkdir -p "$folder" && stopped_program >"$folder/program.py" &&
         : >"$WORK/stopped"
-    FI_WEFT_DEAD_AFTER=1 job a0,b1 60 "$mpi" --ppn 1 --require-weft -- "$ROOT/.env/mpi/$mpi/bin/python" "$folder/program.py" "$folder" >"$WORK/stopped" 2>&1 &
+    FI_WEFT_DEAD_AFTER=1 job a0,b1 60 "$mpi" --ppn 1 --require-weft -- \
+        "$ROOT/.env/mpi/$mpi/bin/python" "$folder/program.py" "$folder" >"$WORK/stopped" 2>&1 &
     job=$!
     until [ -s "$folder/pid-0" ] && [ -s "$folder/pid-1" ]; do sleep 0.1; kill -0 $job ||
         { cat "$WORK/stopped"; return 1; }; done
@@ -161,9 +166,12 @@ two_that_are_stopped_go_on() {
 
 started_again() {
     again_is_built || { skip_case 'harsh: a server that is started again' "$AGAIN_NEEDS"; return; }
-    run_case 'harsh: a server is killed and started again, and says so' 100 a_server_is_killed_and_started_again b1
-    run_case 'harsh: a server is killed and started again, and its client names it again' 100 a_server_is_killed_and_started_again b1 mute
-    run_case 'harsh: a server on the same host is killed and started again, and its client names it again' 100 a_server_is_killed_and_started_again a0 mute
+    run_case 'harsh: a server is killed and started again, and says so' 100 \
+        a_server_is_killed_and_started_again b1
+    run_case 'harsh: a server is killed and started again, and its client names it again' 100 \
+        a_server_is_killed_and_started_again b1 mute
+    run_case 'harsh: a server on the same host is killed and started again, and named again' 100 \
+        a_server_is_killed_and_started_again a0 mute
 }
 
 harsh_suite() {
@@ -172,8 +180,10 @@ harsh_suite() {
     new_testbed || { skip_case 'harsh' 'the testbed could not be made'; return; }
     started_again
     mpi_is_here mpich 'harsh on mpich' || { remove_testbeds; return; }
-    run_case 'harsh: a host that is gone is an error after the time that was set, mpich' 90 a_host_that_is_gone_is_an_error mpich
-    run_case 'harsh: two that are stopped for longer than death takes go on, mpich' 70 two_that_are_stopped_go_on mpich
+    run_case 'harsh: a host that is gone is an error after the time that was set, mpich' 90 \
+        a_host_that_is_gone_is_an_error mpich
+    run_case 'harsh: two that are stopped for longer than death takes go on, mpich' 70 \
+        two_that_are_stopped_go_on mpich
     run_case 'harsh: nobody looks for a second and a half, mpich' 70 nobody_looks mpich
     run_case 'harsh: 64 processes meet at once, mpich' 110 all_meet_at_once mpich
     make_harsh ||

@@ -17,18 +17,21 @@ ranks_are_where_they_were_asked_for() {
     sort "$WORK/out" | paste -sd ' ' | tee "$WORK/found"
     [ "$(cat "$WORK/found")" = 'a0 a0 b1 b1' ] || return 1
     printf '# two racks\na0 slots=1\nb1:3  # MPICH writes it so\n' >"$WORK/hostfile"
-    bed host a0 "$WEFT" run --hostfile "$WORK/hostfile" --launcher "$AGENT" --mpi "$mpi" --transport tcp --quiet --timeout 60 -- hostname >"$WORK/out" || return 1
+    bed host a0 "$WEFT" run --hostfile "$WORK/hostfile" --launcher "$AGENT" --mpi "$mpi" \
+        --transport tcp --quiet --timeout 60 -- hostname >"$WORK/out" || return 1
     sort "$WORK/out" | paste -sd ' ' | tee "$WORK/found"
     [ "$(cat "$WORK/found")" = 'a0 b1 b1 b1' ] || return 1
     # From a host that takes no part.
-    bed host a0 "$WEFT" run --hosts b1 -n 2 --launcher "$AGENT" --mpi "$mpi" --transport tcp --quiet --timeout 60 -- hostname >"$WORK/out" || return 1
+    bed host a0 "$WEFT" run --hosts b1 -n 2 --launcher "$AGENT" --mpi "$mpi" --transport tcp \
+        --quiet --timeout 60 -- hostname >"$WORK/out" || return 1
     [ "$(paste -sd ' ' "$WORK/out")" = 'b1 b1' ]
 }
 
 # The key must reach the ranks, and no command line on the way.
 a_key_travels_unseen() {
     local mpi=$1 key=unseen-0123456789abcdef
-    FI_WEFT_JOB_KEY=$key FI_WEFT_TRUST_NETWORK=1 launched a0,b1 "$mpi" -n 2 --env "WEFT_TEST_WORD=two words; \$HOME" -- \
+    FI_WEFT_JOB_KEY=$key FI_WEFT_TRUST_NETWORK=1 launched a0,b1 "$mpi" -n 2 \
+        --env "WEFT_TEST_WORD=two words; \$HOME" -- \
         sh -c 'echo "$FI_WEFT_JOB_KEY $WEFT_TEST_WORD"; sleep 2' >"$WORK/out" &
     local runner=$! seen=''
     while kill -0 "$runner" 2>/dev/null; do
@@ -119,7 +122,12 @@ ends_within() {
 # The last rank, on b1, is killed; the others, who would wait for minutes, must end.
 a_killed_rank_ends_the_job() {
     # shellcheck disable=SC2016 # the ranks expand
-    ends_within 50 '137 9 1 255' 'signal|SIGNAL|killed|Killed|exit|terminated badly' launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then sleep 1; kill -9 $$; fi; sleep 157'
+    ends_within 50 '137 9 1 255' 'signal|SIGNAL|killed|Killed|exit|terminated badly' \
+        launched a0,b1 "$1" -n 2 -- sh -c 'if [ "$(hostname)" = b1 ]; then
+            sleep 1
+            kill -9 $$
+        fi
+        sleep 157'
 }
 
 # in_the_middle WORDS... -- COMMAND...: runs COMMAND once a rank runs on each host, while the job
@@ -130,7 +138,8 @@ in_the_middle() {
     shift
     rm -f "$WORK"/here-*
     # shellcheck disable=SC2016 # the ranks expand
-    launched a0,b1 "${before[@]}" -n 2 -- sh -c "trap '' ${RANK_IGNORES:-}; touch $WORK/here-\$(hostname); exec sleep 157" &
+    launched a0,b1 "${before[@]}" -n 2 -- \
+        sh -c "trap '' ${RANK_IGNORES:-}; touch $WORK/here-\$(hostname); exec sleep 157" &
     local runner=$! begin=$SECONDS
     until [ -e "$WORK/here-a0" ] && [ -e "$WORK/here-b1" ]; do
         sleep 0.1
@@ -156,7 +165,8 @@ who_ignores_the_end_is_killed() {
 
 # The hosts of the testbed are one machine, and each has some of its processors.
 one_machine_binds_nobody_to_a_core_of_another() {
-    launched a0,b1 "$1" --bind auto -n 2 -- sh -c 'grep Cpus_allowed_list /proc/self/status' >"$WORK/out" || return 1
+    launched a0,b1 "$1" --bind auto -n 2 -- sh -c 'grep Cpus_allowed_list /proc/self/status' \
+        >"$WORK/out" || return 1
     cat "$WORK/out"
     [ "$(nproc)" = 1 ] || [ "$(sort -u "$WORK/out" | wc -l)" = 2 ] ||
         { echo 'both ranks have the same core'; return 1; }
@@ -170,7 +180,8 @@ killing_weft_run_leaves_nothing() {
 }
 
 a_silent_host_ends_the_job() {
-    ends_within 50 4 'host b1 has not answered for 3 s' in_the_middle "$1" --host-timeout 3 -- bed isolate 1
+    ends_within 50 4 'host b1 has not answered for 3 s' \
+        in_the_middle "$1" --host-timeout 3 -- bed isolate 1
     local status=$?
     bed join 1
     # The node agent there ends the ranks on its own, for which case.sh waits.
@@ -212,7 +223,8 @@ a_missing_file_names_its_host() {
     mkdir -p "$WORK/only-here"
     cp "$(command -v hostname)" "$WORK/only-here/"
     # shellcheck disable=SC2016 # the inner shell expands
-    nsenter -t "$(cat "/run/weft-testbed/$BED/b1.init")" --mount mount -t tmpfs none "$WORK/only-here"
+    nsenter -t "$(cat "/run/weft-testbed/$BED/b1.init")" --mount \
+        mount -t tmpfs none "$WORK/only-here"
     refused 1 "host b1 has no $WORK/only-here/hostname" --hosts a0,b1 -- "$WORK/only-here/hostname"
     local status=$?
     nsenter -t "$(cat "/run/weft-testbed/$BED/b1.init")" --mount umount "$WORK/only-here"
@@ -226,12 +238,14 @@ launch_suite() {
     run_case 'launch: a missing file names its host' 30 a_missing_file_names_its_host
     for mpi in debian-openmpi openmpi mpich intel; do
         mpi_is_here "$mpi" "launch on $mpi" || continue
-        run_case "launch: ranks are where they were asked for, $mpi" 180 ranks_are_where_they_were_asked_for "$mpi"
+        run_case "launch: ranks are where they were asked for, $mpi" 180 \
+            ranks_are_where_they_were_asked_for "$mpi"
         run_case "launch: a key travels unseen, $mpi" 60 a_key_travels_unseen "$mpi"
         run_case "launch: a killed rank ends the job, $mpi" 60 a_killed_rank_ends_the_job "$mpi"
         run_case "launch: an interrupt ends all ranks, $mpi" 60 an_interrupt_ends_all_ranks "$mpi"
         run_case "launch: a crashed host ends the job, $mpi" 60 a_crashed_host_ends_the_job "$mpi"
-        run_case "launch: hosts of one machine share no core, $mpi" 60 one_machine_binds_nobody_to_a_core_of_another "$mpi"
+        run_case "launch: hosts of one machine share no core, $mpi" 60 \
+            one_machine_binds_nobody_to_a_core_of_another "$mpi"
         if [ "$FULL" = yes ] || [ "$mpi" = mpich ] || [ "$mpi" = intel ]; then
             run_case "launch: programs end with their codes, $mpi" 120 \
                 programs_end_with_their_codes "$mpi"
@@ -244,9 +258,11 @@ launch_suite() {
                 the_time_limit_holds_on_both_hosts "$mpi"
         fi
         [ "$FULL" = yes ] || [ "$mpi" = mpich ] || [ "$mpi" = openmpi ] || continue
-        run_case "launch: who ignores the end is killed, $mpi" 90 who_ignores_the_end_is_killed "$mpi"
+        run_case "launch: who ignores the end is killed, $mpi" 90 \
+            who_ignores_the_end_is_killed "$mpi"
         run_case "launch: exit codes come back, $mpi" 60 codes_come_back "$mpi"
-        run_case "launch: killing weft run leaves nothing, $mpi" 60 killing_weft_run_leaves_nothing "$mpi"
+        run_case "launch: killing weft run leaves nothing, $mpi" 60 \
+            killing_weft_run_leaves_nothing "$mpi"
         run_case "launch: a silent host ends the job, $mpi" 60 a_silent_host_ends_the_job "$mpi"
     done
     remove_testbeds

@@ -18,7 +18,10 @@ cabled() {
 }
 
 # stream MPI WINDOWS: so many times 64 messages of 1 MiB, the last ones checked byte by byte.
-stream() { job a0,b1 150 "$1" -n 2 --require-weft -- "$WEFT" bench bw -c -m 1048576:1048576 -x 1 -i "$2"; }
+stream() {
+    job a0,b1 150 "$1" -n 2 --require-weft -- \
+        "$WEFT" bench bw -c -m 1048576:1048576 -x 1 -i "$2"
+}
 
 # Of two equal cables each takes its share; a third stands for those that are loaded unevenly for a
 # while on a busy machine.
@@ -109,10 +112,12 @@ pingpong6() {
     local folder status server
     folder=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
     local settings=(env "FI_PROVIDER_PATH=$folder" "FI_WEFT_JOB_KEY=$(printf '5e%.0s' {1..32})")
-    bed host b1 "${settings[@]}" FI_WEFT_IFACE=fd77:0:0:1::2,fd79:0:0:1::2 fi_pingpong -p weft -e rdm -I 60 -S 1048576 -c >"$WORK/server" 2>&1 &
+    bed host b1 "${settings[@]}" FI_WEFT_IFACE=fd77:0:0:1::2,fd79:0:0:1::2 \
+        fi_pingpong -p weft -e rdm -I 60 -S 1048576 -c >"$WORK/server" 2>&1 &
     server=$!
     listens b1 $server $PINGPONG_PORT || { cat "$WORK/server"; return 1; }
-    bed host a0 "${settings[@]}" FI_WEFT_IFACE=fd77:0:0:0::2,fd79:0:0:1::1 fi_pingpong -p weft -e rdm -I 60 -S 1048576 -c "$(bed address 1)"
+    bed host a0 "${settings[@]}" FI_WEFT_IFACE=fd77:0:0:0::2,fd79:0:0:1::1 \
+        fi_pingpong -p weft -e rdm -I 60 -S 1048576 -c "$(bed address 1)"
     status=$?
     wait $server || status=$?
     [ "$status" = 0 ] || cat "$WORK/server"
@@ -140,7 +145,10 @@ cables_of_two_sizes() {
 # sent again over the first one, which from then on carries what is long.
 a_cable_that_swallows_what_is_long() {
     local name status first second
-    for name in a0 b1; do nsenter --net="/run/netns/$BED-$name" nft add rule inet weft fault iifname eth1 meta length gt 1500 counter drop || return 1; done
+    for name in a0 b1; do
+        nsenter --net="/run/netns/$BED-$name" nft add rule inet weft fault \
+            iifname eth1 meta length gt 1500 counter drop || return 1
+    done
     cabled stream "$1" 2
     status=$?
     bed loss 2 0
@@ -155,7 +163,8 @@ links_suite() {
     if [ "$TRANSPORT" != weft ]; then
         skip_case 'links' "they are Weft's, not those of $TRANSPORT"; return; fi
     local mpi
-    run_case 'links: the doctor names both interfaces, and those that there are' 20 the_doctor_names_both
+    run_case 'links: the doctor names both interfaces, and those that there are' 20 \
+        the_doctor_names_both
     for mpi in mpich openmpi; do
         mpi_is_here "$mpi" "links on $mpi" || continue
         run_case "links: a stream takes both cables, $mpi" 180 a_stream_takes_both "$mpi"
@@ -163,13 +172,16 @@ links_suite() {
     mpi_is_here mpich 'links on mpich' || { remove_testbeds; return; }
     run_case 'links: FI_WEFT_IFACE keeps to one, mpich' 180 only_the_named_one mpich
     run_case 'links: cables of two sizes carry both, mpich' 180 cables_of_two_sizes mpich
-    run_case 'links: a cable that swallows what is long is no error, mpich' 180 a_cable_that_swallows_what_is_long mpich
+    run_case 'links: a cable that swallows what is long is no error, mpich' 180 \
+        a_cable_that_swallows_what_is_long mpich
     run_case 'links: a cable that is cut is no error, mpich' 180 a_cut_cable_is_no_error mpich
-    run_case 'links: a cable that falls silent is no error, mpich' 180 a_silent_cable_is_no_error mpich
+    run_case 'links: a cable that falls silent is no error, mpich' 180 \
+        a_silent_cable_is_no_error mpich
     if command -v fi_pingpong >/dev/null; then
         run_case 'links: both cables over IPv6' 60 both_over_ipv6
     else
-        skip_case 'links: both cables over IPv6' 'fi_pingpong is not installed (Debian: apt install libfabric-bin)'
+        skip_case 'links: both cables over IPv6' \
+            'fi_pingpong is not installed (Debian: apt install libfabric-bin)'
     fi
     remove_testbeds
 }

@@ -138,7 +138,12 @@ hosts_are_apart() {
     bed host 0 rm /dev/shm/mark
     # It holds the name until its input ends.
     mkfifo "$WORK/held"
-    bed host 0 python3 -c 'import socket, sys; s = socket.socket(socket.AF_UNIX); s.bind("\0mark"); print("bound", flush=True); sys.stdin.read()' \
+    bed host 0 python3 -c '
+import socket, sys
+s = socket.socket(socket.AF_UNIX)
+s.bind("\0mark")
+print("bound", flush=True)
+sys.stdin.read()' \
         <"$WORK/held" >"$WORK/holder" &
     exec 8>"$WORK/held"
     until grep -q bound "$WORK/holder"; do sleep 0.05; kill -0 $! || return 1; done

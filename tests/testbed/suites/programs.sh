@@ -13,7 +13,8 @@ everywhere() {
     list=$(bed hosts | paste -sd,)
     [ "$TRANSPORT" = weft ] && must=(--require-weft)
     # weft run makes a key, by which the hosts know each other.
-    job "$list" "$seconds" "$mpi" --ppn "${RANKS_PER_HOST:-2}" --transport "$TRANSPORT" "${must[@]}" -- "$@"
+    job "$list" "$seconds" "$mpi" --ppn "${RANKS_PER_HOST:-2}" --transport "$TRANSPORT" \
+        "${must[@]}" -- "$@"
     status=$?
     left_on_hosts || return 1
     return $status
@@ -33,7 +34,8 @@ hosts_bench() {
 hosts_imb() {
     local mpi=$1 out=$WORK/imb.out benchmark
     shift
-    everywhere 100 "$mpi" "$ROOT/.env/mpi/intel/bin/IMB-MPI1" -npmin 100 -msglog 0:16 -iter 10,40,5 -time 0.1 -iter_policy off "$@" >"$out" 2>&1
+    everywhere 100 "$mpi" "$ROOT/.env/mpi/intel/bin/IMB-MPI1" -npmin 100 -msglog 0:16 \
+        -iter 10,40,5 -time 0.1 -iter_policy off "$@" >"$out" 2>&1
     local status=$?
     cat "$out"
     [ "$status" = 0 ] || return "$status"
@@ -54,7 +56,8 @@ hosts_mpi4py() {
     [ "$TRANSPORT-$mpi" = weft-mpich ] && exclude+=(-x testDistgraphcomm)
     [ "$TRANSPORT-$mpi" = weft-openmpi ] && exclude+=(-x testRevoke)
     cd "$source/test" || return 1
-    PYTHONDONTWRITEBYTECODE=1 everywhere "$MPI4PY_LIMIT" "$mpi" "$ROOT/.env/mpi/$mpi/bin/python" -m mpi4py main.py --failfast --quiet "${exclude[@]}" -i "test_$module\\.py" \
+    PYTHONDONTWRITEBYTECODE=1 everywhere "$MPI4PY_LIMIT" "$mpi" "$ROOT/.env/mpi/$mpi/bin/python" \
+        -m mpi4py main.py --failfast --quiet "${exclude[@]}" -i "test_$module\\.py" \
         >"$out" 2>&1
     status=$?
     cat "$out"
@@ -69,7 +72,8 @@ hosts_mpi4py() {
 # what to do. Intel's Hydra would wait for a rank that aborted until the time limit, which is not
 # waited for here.
 no_key_says_what_to_do() {
-    local words='another host.*weft run.*FI_WEFT_JOB_KEY.*FI_WEFT_TRUST_NETWORK=1' runner status host
+    local words='another host.*weft run.*FI_WEFT_JOB_KEY.*FI_WEFT_TRUST_NETWORK=1'
+    local runner status host
     : >"$WORK/no-key"
     FI_WEFT_TRUST_NETWORK=0 job a0,b1 20 "$1" --ppn 1 -- \
         "$WEFT" bench latency -m 8:8 -i 3 -x 1 >"$WORK/no-key" 2>&1 &
@@ -112,8 +116,10 @@ narrower_paths() {
 MPI4PY_LIMIT=270
 [ "$FULL" = no ] || MPI4PY_LIMIT=900
 # What sends messages, largest parts last.
-MPI4PY_MODULES=(msgspec msgzero status request threads comm comm_inter comm_topo util_pool util_pkl5 p2p_obj p2p_obj_matched p2p_buf_part p2p_buf_matched p2p_buf
-    cco_obj cco_obj_inter cco_ngh_obj cco_ngh_buf cco_pr_ngh_buf cco_vec_inter cco_buf_inter cco_pr_buf cco_buf cco_nb_buf cco_pr_vec cco_vec cco_nb_vec)
+MPI4PY_MODULES=(msgspec msgzero status request threads comm comm_inter comm_topo util_pool
+    util_pkl5 p2p_obj p2p_obj_matched p2p_buf_part p2p_buf_matched p2p_buf
+    cco_obj cco_obj_inter cco_ngh_obj cco_ngh_buf cco_pr_ngh_buf cco_vec_inter cco_buf_inter \
+        cco_pr_buf cco_buf cco_nb_buf cco_pr_vec cco_vec cco_nb_vec)
 
 # programs_on WHAT: the programs of this run on the testbed that is there.
 programs_on() {
@@ -122,7 +128,8 @@ programs_on() {
     # of the modules.
     local -A few=([mpich]=p2p_obj [openmpi]=cco_obj)
     if [ "$FULL" = yes ]; then
-        imb=(PingPong PingPing Sendrecv Exchange Allreduce Alltoall Alltoallv Allgather Bcast Reduce_scatter Gather Scatter Barrier)
+        imb=(PingPong PingPing Sendrecv Exchange Allreduce Alltoall Alltoallv Allgather Bcast
+            Reduce_scatter Gather Scatter Barrier)
         largest=65536
         modules=("${MPI4PY_MODULES[@]}")
     fi
@@ -130,14 +137,18 @@ programs_on() {
         mpi_is_here "$mpi" "programs on $mpi" || continue
         if [ "$TRANSPORT-$what" = 'weft-2 hosts' ]; then
             run_case "without a key it says what to do, $mpi" 60 no_key_says_what_to_do "$mpi"
-            RANKS_PER_HOST=1 run_case "bench latency, encrypted, $mpi" 60 encrypted "$mpi" latency -c -m 1:65536 -i 20 -x 2
+            RANKS_PER_HOST=1 run_case "bench latency, encrypted, $mpi" 60 \
+                encrypted "$mpi" latency -c -m 1:65536 -i 20 -x 2
         fi
         if [[ $what == 4* ]]; then
-            RANKS_PER_HOST=1 run_case "bench multi_lat, $what, $mpi" 60 hosts_bench "$mpi" multi_lat -c -m 1:1048576 -i 20 -x 2
+            RANKS_PER_HOST=1 run_case "bench multi_lat, $what, $mpi" 60 \
+                hosts_bench "$mpi" multi_lat -c -m 1:1048576 -i 20 -x 2
         else
-            RANKS_PER_HOST=1 run_case "bench latency, $what, $mpi" 60 hosts_bench "$mpi" latency -c -m 1:1048576 -i 20 -x 2
+            RANKS_PER_HOST=1 run_case "bench latency, $what, $mpi" 60 \
+                hosts_bench "$mpi" latency -c -m 1:1048576 -i 20 -x 2
         fi
-        run_case "bench allreduce, $what, $mpi" 60 hosts_bench "$mpi" allreduce -c -m "4:$largest" -i 3 -x 1
+        run_case "bench allreduce, $what, $mpi" 60 \
+            hosts_bench "$mpi" allreduce -c -m "4:$largest" -i 3 -x 1
     done
     for mpi in intel mpich; do
         has_mpi "$mpi" && wants "$mpi" || continue
@@ -149,7 +160,8 @@ programs_on() {
     for mpi in mpich openmpi; do
         has_mpi "$mpi" && wants "$mpi" || continue
         for module in "${modules[@]:-${few[$mpi]}}"; do
-            run_case "mpi4py test_$module, $what, $mpi" "$MPI4PY_LIMIT" hosts_mpi4py "$mpi" "$module"
+            run_case "mpi4py test_$module, $what, $mpi" "$MPI4PY_LIMIT" \
+                hosts_mpi4py "$mpi" "$module"
         done
     done
 }
@@ -157,13 +169,20 @@ programs_on() {
 programs_suite() {
     new_testbed || { skip_case programs 'the testbed could not be made'; return; }
     programs_on '2 hosts'
-    [ "$TRANSPORT" = weft ] && mpi_is_here mpich 'narrower paths on mpich' && RANKS_PER_HOST=1 run_case 'bench latency, paths that carry less than the hosts, mpich' 60 narrower_paths mpich
+    if [ "$TRANSPORT" = weft ] && mpi_is_here mpich 'narrower paths on mpich'; then
+        RANKS_PER_HOST=1 run_case 'bench latency, paths that carry less than the hosts, mpich' 60 \
+            narrower_paths mpich
+    fi
     bed loss all 0.1
     if [ "$FULL" = yes ]; then
         programs_on '2 hosts, 0.1 % loss'
     else
-        mpi_is_here mpich 'loss on mpich' && run_case 'bench allreduce, 2 hosts, 0.1 % loss, mpich' 60 hosts_bench mpich allreduce -c -m 4:8192 -i 3 -x 1
-        mpi_is_here openmpi 'loss on openmpi' && run_case 'bench alltoall, 2 hosts, 0.1 % loss, openmpi' 60 hosts_bench openmpi alltoall -c -m 1:8192 -i 3 -x 1
+        mpi_is_here mpich 'loss on mpich' &&
+            run_case 'bench allreduce, 2 hosts, 0.1 % loss, mpich' 60 \
+                hosts_bench mpich allreduce -c -m 4:8192 -i 3 -x 1
+        mpi_is_here openmpi 'loss on openmpi' &&
+            run_case 'bench alltoall, 2 hosts, 0.1 % loss, openmpi' 60 \
+                hosts_bench openmpi alltoall -c -m 1:8192 -i 3 -x 1
     fi
     remove_testbeds
     new_testbed --hosts 4 || { skip_case programs 'the testbed could not be made'; return; }
@@ -172,13 +191,17 @@ programs_suite() {
         bed loss all 0.1
         programs_on '4 hosts, 0.1 % loss'
     else
-        mpi_is_here openmpi '4 hosts on openmpi' && run_case 'bench alltoall, 4 hosts, openmpi' 60 hosts_bench openmpi alltoall -c -m 1:16384 -i 3 -x 1
+        mpi_is_here openmpi '4 hosts on openmpi' &&
+            run_case 'bench alltoall, 4 hosts, openmpi' 60 \
+                hosts_bench openmpi alltoall -c -m 1:16384 -i 3 -x 1
         if mpi_is_here mpich '4 hosts on mpich'; then
-            run_case 'bench allreduce, 4 hosts, mpich' 60 hosts_bench mpich allreduce -c -m 4:16384 -i 3 -x 1
+            run_case 'bench allreduce, 4 hosts, mpich' 60 \
+                hosts_bench mpich allreduce -c -m 4:16384 -i 3 -x 1
             # IMB-MPI1 comes with Intel MPI.
             [ ! -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] ||
                 run_case 'imb, 4 hosts, mpich' 110 hosts_imb mpich PingPong Sendrecv Allreduce
-            run_case 'mpi4py test_p2p_obj_matched, 4 hosts, mpich' 290 hosts_mpi4py mpich p2p_obj_matched
+            run_case 'mpi4py test_p2p_obj_matched, 4 hosts, mpich' 290 \
+                hosts_mpi4py mpich p2p_obj_matched
         fi
     fi
     remove_testbeds
