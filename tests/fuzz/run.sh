@@ -16,12 +16,6 @@ seconds=${WEFT_FUZZ_SECONDS:-8}
 unset "${!FI_WEFT_@}" FI_PROVIDER FI_LOG_LEVEL
 options=()
 
-skip_all() {
-    skip 'random calls' "$1"
-    summary
-    exit
-}
-
 # The sanitizer is in the compiler but not yet promised by its stable releases.
 sanitize() {
     local host
@@ -29,7 +23,7 @@ sanitize() {
     if ! RUSTC_BOOTSTRAP=1 \
         RUSTFLAGS=-Zsanitizer=address cargo build --quiet --locked --target "$host" \
         --target-dir target/sanitize -p weft-provider >"$work/build" 2>&1; then
-        skip_all "no provider with AddressSanitizer: $(tail -n 1 "$work/build")"
+        skip_all 'random calls' "no provider with AddressSanitizer: $(tail -n 1 "$work/build")"
     fi
     folder=$work/provider
     mkdir "$folder"
@@ -40,10 +34,12 @@ sanitize() {
 }
 
 [ "${1:-}" = --sanitize ] && sanitize
-[ -f "$folder/libweft-fi.so" ] || skip_all "there is no $folder/libweft-fi.so; make build"
+[ -f "$folder/libweft-fi.so" ] ||
+    skip_all 'random calls' "there is no $folder/libweft-fi.so; make build"
 if ! cc "${options[@]}" -O1 -g -Wall -Wextra -o "$work/calls" tests/fuzz/*.c -lfabric \
     2>"$work/build"; then
-    skip_all "tests/fuzz does not build (Debian: libfabric-dev): $(head -n 1 "$work/build")"
+    skip_all 'random calls' \
+        "tests/fuzz does not build (Debian: libfabric-dev): $(head -n 1 "$work/build")"
 fi
 export FI_PROVIDER_PATH=$folder
 for seed in 1 "$(date +%s)"; do

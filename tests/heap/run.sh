@@ -9,12 +9,12 @@
 # the tests are built.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-ROOT=$PWD WEFT=${WEFT:-$PWD/dist/bin/weft}
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
-FOLDER=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
-LIBRARY=$(realpath "$FOLDER")/libweft-heap.so
+ROOT=$PWD
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+need_weft
+FOLDER=${WEFT_PROVIDER_DIR:-$(dirname "$WEFT")/../lib/weft}
+LIBRARY=$(realpath "$FOLDER")/libweft-heap.so
 
 # sent RECORD WAY: how many messages or accesses of a job went that way.
 sent() {
@@ -101,13 +101,13 @@ if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
     (exec setpriv --reuid=65533 --regid=65533 --clear-groups \
         env LD_PRELOAD="$work/heap.so" WEFT_HEAP=at-load sleep 200) >"$work/out" 2>&1 &
     owner=$!
-    for _ in $(seq 200); do
+    number=
+    has_heap() {
         number=$(find "/proc/$owner/fd" -lname '/memfd:weft-heap*' -printf '%f\n' 2>/dev/null)
-        [ -z "$number" ] || break
-        sleep 0.1
-    done
-    [ -n "$number" ] && as 65533 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out" &&
-        ! as 65534 head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out"
+        [ -n "$number" ]
+    }
+    reads() { as "$1" head -c 1 "/proc/$owner/fd/$number" >/dev/null 2>>"$work/out"; }
+    wait_for 20 has_heap >>"$work/out" && reads 65533 && ! reads 65534
     report $? "$name"
     kill "$owner" && wait "$owner" 2>/dev/null
 else

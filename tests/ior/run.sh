@@ -129,17 +129,7 @@ fi
 # A rank that is killed takes the others with it, and the rows before are there.
 ior 2 mpich -w -v -i 1000000 -b 1m -t 256k -o killed -F &
 run=$!
-victim=
-for _ in $(seq 400); do
-    sleep 0.1
-    has '^write ' || continue
-    # The ranks are those that have no children of their own.
-    for process in $(pgrep -f -- 'bench ior -w -v -i 1000000 -b 1m -t 256k -o killed -F'); do
-        pgrep -P "$process" >/dev/null || victim=$process
-    done
-    break
-done
-kill -9 "$victim"
+kill_a_rank 'bench ior -w -v -i 1000000 -b 1m -t 256k -o killed -F' has '^write '
 wait "$run"
 status=$?
 [ "$status" != 0 ] && [ "$status" != 124 ] && has '^write ' && nobody_runs '-t 256k -o killed -F'

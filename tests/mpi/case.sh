@@ -3,7 +3,6 @@
 # One test case: run it under a time limit, then see that it left nothing behind. Sourced by
 # tests/mpi/run.sh, used by the suites.
 
-passed=0 failed=0 skipped=0
 CASE_MARK=
 
 # wants MPI: whether this MPI was asked for on the command line.
@@ -28,7 +27,7 @@ has_mpi() {
 mpi_is_here() {
     wants "$1" || return 1
     has_mpi "$1" && return 0
-    skip_case "$2" "$1 is not installed; scripts/setup.sh test installs it"
+    skip "$2" "$1 is not installed; scripts/setup.sh test installs it"
     return 1
 }
 
@@ -59,11 +58,6 @@ program_for() {
     echo "$program"
 }
 
-skip_case() {
-    skipped=$((skipped + 1))
-    printf 'skip - %s: %s\n' "$1" "$2"
-}
-
 # run_case NAME SECONDS COMMAND...: COMMAND is a program or a function. It may use half a minute
 # beyond SECONDS, which is weft run's own limit, before it is ended from here.
 run_case() {
@@ -86,11 +80,9 @@ run_case() {
     end_case_processes
     CASE_MARK=
     if [ -z "$problem" ]; then
-        passed=$((passed + 1))
-        printf 'ok - %s (%s)\n' "$name" "$took"
+        ok "$name ($took)"
     else
-        failed=$((failed + 1))
-        printf 'not ok - %s (%s): %s\n' "$name" "$took" "$problem"
+        not_ok "$name ($took): $problem"
         printf '    %s\n' "see ${log#"$ROOT"/}, which ends with:"
         tail -n 12 "$log" | cut -c 1-160 | sed 's/^/    | /'
     fi
@@ -168,9 +160,4 @@ left_shared_memory() {
         left+=("$name")
     done < <(comm -13 <(printf '%s\n' "$1") <(shared_memory_names))
     [ ${#left[@]} -eq 0 ] || printf '; left in /dev/shm: %s' "${left[*]}"
-}
-
-print_summary() {
-    printf '%s passed, %s failed, %s skipped\n' "$passed" "$failed" "$skipped"
-    [ "$failed" = 0 ]
 }

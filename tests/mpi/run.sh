@@ -27,4 +27,4 @@ for suite in "${suites[@]}"; do
     # shellcheck source=/dev/null
     . "tests/mpi/suites/$suite.sh"
 done
-print_summary
+summary

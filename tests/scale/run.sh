@@ -12,12 +12,6 @@ folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")
 . tests/reports.sh
 unset "${!FI_WEFT_@}" FI_LOG_LEVEL
 
-skip_all() {
-    skip 'ranks that meet' "$1"
-    summary
-    exit
-}
-
 meet() {
     if timeout 600 "$work/ranks" "$1" "$2" >"$work/result" 2>"$work/talk"; then
         ok "ranks that meet: $(tail -n 1 "$work/result")"
@@ -26,11 +20,14 @@ meet() {
     fi
 }
 
-[ -f "$folder/libweft-fi.so" ] || skip_all "there is no $folder/libweft-fi.so; make build"
-[ "$(ulimit -v)" = unlimited ] || skip_all "addresses are limited (ulimit -v $(ulimit -v))"
+[ -f "$folder/libweft-fi.so" ] ||
+    skip_all 'ranks that meet' "there is no $folder/libweft-fi.so; make build"
+[ "$(ulimit -v)" = unlimited ] ||
+    skip_all 'ranks that meet' "addresses are limited (ulimit -v $(ulimit -v))"
 if ! cc -std=gnu11 -O2 -Wall -Wextra -Werror -o "$work/ranks" tests/scale/ranks.c -lfabric \
     2>"$work/build"; then
-    skip_all "ranks.c does not build (Debian: libfabric-dev): $(head -n 1 "$work/build")"
+    skip_all 'ranks that meet' \
+        "ranks.c does not build (Debian: libfabric-dev): $(head -n 1 "$work/build")"
 fi
 export FI_PROVIDER_PATH=$folder FI_PROVIDER=weft
 meet 256 star

@@ -23,14 +23,10 @@ today=
 . tests/reports.sh
 
 if [ ! -x "$weft" ] || [ ! -f "$folder/libweft-fi.so" ]; then
-    skip 'soak' "there is no $weft or no $folder/libweft-fi.so; make build"
-    summary
-    exit
+    skip_all 'soak' "there is no $weft or no $folder/libweft-fi.so; make build"
 fi
 if ! /sbin/ldconfig -p | grep 'libfabric\.so\.1 ' >/dev/null; then
-    skip 'soak' 'libfabric is not installed (Debian: libfabric1)'
-    summary
-    exit
+    skip_all 'soak' 'libfabric is not installed (Debian: libfabric1)'
 fi
 
 # of_minutes SHARE [SECONDS]: that share of a route's time, less what has passed.

@@ -27,9 +27,7 @@ read_arguments "$@"
 
 TESTBED=$ROOT/tests/testbed/testbed.sh
 if ! reason=$("$TESTBED" check); then
-    skip_case 'hosts in namespaces' "$reason"
-    print_summary
-    exit
+    skip_all 'hosts in namespaces' "$reason"
 fi
 prepare_run testbed
 BEDS=()
@@ -102,4 +100,4 @@ for suite in "${suites[@]}"; do
     # shellcheck source=/dev/null
     . "tests/testbed/suites/$suite.sh"
 done
-print_summary
+summary

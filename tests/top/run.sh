@@ -5,10 +5,9 @@
 # seconds.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
-WEFT=${WEFT:-$PWD/dist/bin/weft}
-[ -x "$WEFT" ] || { printf 'run.sh: %s is missing; run `make build` first\n' "$WEFT" >&2; exit 2; }
 # shellcheck source=tests/reports.sh
 . tests/reports.sh
+need_weft
 job=
 socket=weft-top-$$
 finish() {
@@ -27,9 +26,7 @@ mpi=
 [ -x .env/mpi/mpich/bin/mpiexec ] && mpi=mpich
 [ -z "$mpi" ] && [ -x /usr/bin/mpirun.openmpi ] && mpi=debian-openmpi
 if [ -z "$mpi" ]; then
-    skip 'weft top beside a job' 'no MPI is installed; scripts/setup.sh test installs one'
-    summary
-    exit
+    skip_all 'weft top beside a job' 'no MPI is installed; scripts/setup.sh test installs one'
 fi
 "$WEFT" run --quiet -n 2 --mpi "$mpi" --timeout 400 -- "$WEFT" bench latency -m 8:8 -i 100000000 \
     >"$work/job" 2>&1 &
@@ -122,9 +119,7 @@ kill "$far" 2>/dev/null
 wait "$far" 2>/dev/null
 
 if ! command -v tmux >/dev/null; then
-    skip 'the screen of weft top' 'tmux is not installed'
-    summary
-    exit
+    skip_all 'the screen of weft top' 'tmux is not installed'
 fi
 screen() { tmux -L "$socket" capture-pane -p; }
 shows() { # shows PATTERN: within half a minute

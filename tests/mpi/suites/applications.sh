@@ -118,15 +118,15 @@ applications_suite() {
     if [ -x /usr/bin/hpcc ]; then
         run_case 'hpcc, 2 ranks' 150 hpcc_run 1 2 "$n"
         run_case 'hpcc, 4 ranks' 150 hpcc_run 2 2 "$n"
-    else skip_case hpcc 'not installed'; fi
+    else skip hpcc 'not installed'; fi
     if [ -x /usr/bin/lmp ]; then
         run_case 'lammps, 2 ranks' 200 lammps_run 2 "$steps"
         run_case 'lammps, 8 ranks' 200 lammps_run 8 "$((steps / 2))"
-    else skip_case lammps 'not installed'; fi
+    else skip lammps 'not installed'; fi
     if [ -x /usr/bin/gmx_mpi ]; then
         run_case 'gromacs, 2 ranks' 200 gromacs_run 2 "$((steps / 2))"
         run_case 'gromacs, 4 ranks' 200 gromacs_run 4 "$((steps / 4))"
-    else skip_case gromacs 'not installed'; fi
+    else skip gromacs 'not installed'; fi
 }
 
 applications_suite

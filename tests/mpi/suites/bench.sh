@@ -120,10 +120,7 @@ bench_keeps_rows_of_a_killed_job() {
     (weft_run debian-openmpi 2 60 "$WEFT" bench hello,latency -m 1:1 -i 2000000000 >"$out" 2>&1;
         echo "status $?" >>"$out") &
     job=$!
-    for _ in $(seq 100); do
-        grep -q 'This is a test' "$out" && break
-        sleep 0.1
-    done
+    wait_for 10 grep -q 'This is a test' "$out"
     for rank in $(case_processes); do
         if tr '\0' ' ' <"/proc/$rank/cmdline" |
             grep -q "^$WEFT bench hello"; then kill -KILL "$rank" && break; fi
@@ -236,7 +233,7 @@ bench_suite() {
         if [ -x "${REFRAME:-.env/reframe/bin/reframe}" ]; then
             run_case 'bench read by ReFrame' 120 bench_read_by_reframe
         else
-            skip_case 'bench read by ReFrame' \
+            skip 'bench read by ReFrame' \
                 'ReFrame is not installed; scripts/setup.sh test installs it'
         fi
     fi

@@ -14,11 +14,9 @@ finds() {
     local verdict
     verdict=$(LEFT_PATIENCE=2 run_case "made-up $1" "$2" "$3")
     if grep -q "^not ok - made-up $1 .*$4" <<<"$verdict"; then
-        passed=$((passed + 1))
-        printf 'ok - driver finds %s\n' "$1"
+        ok "driver finds $1"
     else
-        failed=$((failed + 1))
-        printf 'not ok - driver finds %s: the verdict was: %s\n' "$1" "$verdict"
+        not_ok "driver finds $1: the verdict was: $verdict"
     fi
 }
 

@@ -98,7 +98,7 @@ imb_threads() {
     local mpi=$1 openmp
     openmp=$(ldconfig -p | sed -n 's/.*libomp\.so\.5 .*=> //p' | head -n 1)
     if [ -z "$openmp" ]; then
-        skip_case "imb threads, $mpi" \
+        skip "imb threads, $mpi" \
             'IMB-MT needs an OpenMP library (Debian: libomp5-14); scripts/setup.sh test installs it'
         return
     fi
@@ -125,7 +125,7 @@ imb_extended_run() {
 imb_extended() {
     local mpi=$1
     if [ -z "${WEFT_IMB_SOURCE:-}" ]; then
-        skip_case "imb extended, $mpi" "IMB-EXT is not in the wheel; set WEFT_IMB_SOURCE to a tree \
+        skip "imb extended, $mpi" "IMB-EXT is not in the wheel; set WEFT_IMB_SOURCE to a tree \
 of github.com/intel/mpi-benchmarks"
         return
     fi
@@ -133,7 +133,7 @@ of github.com/intel/mpi-benchmarks"
         cp -r "$WEFT_IMB_SOURCE" "$WORK/imb-source"
         if ! make -C "$WORK/imb-source/src_c" TARGET=EXT CC="$ROOT/.env/mpi/mpich/bin/mpicc" \
             >"$LOGS/imb_extended_build.log" 2>&1; then
-            skip_case "imb extended, $mpi" \
+            skip "imb extended, $mpi" \
                 "IMB-EXT does not build (see $LOGS/imb_extended_build.log)"
             return
         fi
@@ -160,7 +160,7 @@ imb_suite() {
     for mpi in intel mpich; do
         mpi_is_here "$mpi" "imb on $mpi" || continue
         [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] ||
-            { skip_case "imb on $mpi" 'IMB-MPI1 comes with impi-devel, which is not installed';
+            { skip "imb on $mpi" 'IMB-MPI1 comes with impi-devel, which is not installed';
                 continue; }
         run_case "imb whole, 2 ranks, $mpi" 120 imb_run "$mpi" 2 120 "$largest2"
         run_case "imb whole, 8 ranks, $mpi" 180 imb_run "$mpi" 8 180 "$largest8"

@@ -23,7 +23,7 @@ local_suite() {
         log=report/mpi-tests/local_sends-$mpi.log
         if ! compile_with "$mpi" tests/mpi/standard/local_sends.c "$WORK/local_sends-$mpi" \
             >"$log" 2>&1; then
-            skip_case "local sends on $mpi" "its mpicc cannot compile here; see $log"
+            skip "local sends on $mpi" "its mpicc cannot compile here; see $log"
             continue
         fi
         run_case "local sends, $calls, $mpi" 60 local_run "$mpi" auto "$calls" "$LOCAL_BYTES"

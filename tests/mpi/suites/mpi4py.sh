@@ -64,7 +64,7 @@ mpi4py_suite() {
     for mpi in mpich openmpi; do
         mpi_is_here "$mpi" "mpi4py on $mpi" || continue
         if [ -z "$source" ]; then
-            skip_case "mpi4py on $mpi" \
+            skip "mpi4py on $mpi" \
                 'its source is not unpacked; scripts/setup.sh test does that'
             continue
         fi

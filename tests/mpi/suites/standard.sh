@@ -122,7 +122,7 @@ standard_suite() {
         mpi_is_here "$mpi" "standard on $mpi" || continue
         compiler=$(standard_compiler "$mpi")
         if ! command -v "$compiler" >/dev/null; then
-            skip_case "standard on $mpi" "$compiler is missing; scripts/setup.sh test installs it"
+            skip "standard on $mpi" "$compiler is missing; scripts/setup.sh test installs it"
             continue
         fi
         if [ ! -x "$(standard_folder "$mpi")/large" ]; then

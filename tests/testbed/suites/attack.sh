@@ -63,20 +63,20 @@ a_server_that_starts_again() {
 attack_suite() {
     local mpi
     if [ "$TRANSPORT" != weft ]; then
-        skip_case attack "it is Weft's protocol, not that of $TRANSPORT"
+        skip attack "it is Weft's protocol, not that of $TRANSPORT"
         return
     fi
-    new_testbed --hosts 3 || { skip_case attack 'the testbed could not be made'; return; }
+    new_testbed --hosts 3 || { skip attack 'the testbed could not be made'; return; }
     # One datagram is one packet then, also to who captures.
     for host in a0 b1 a2; do ip -n "$BED-$host" link set eth0 gso_max_segs 1; done
     for mpi in openmpi mpich; do
         mpi_is_here "$mpi" "attack on $mpi" || continue
         compile_with "$mpi" tests/testbed/pair.c "$WORK/pair-$mpi" ||
-            { skip_case "attack on $mpi" 'its mpicc cannot compile here'; continue; }
+            { skip "attack on $mpi" 'its mpicc cannot compile here'; continue; }
         FI_WEFT_ENCRYPT=$([ $mpi = openmpi ] && echo 0 || echo 1) \
             run_case "attack: a job, $mpi" 90 attacked forge a_job_is_right "$mpi"
     done
-    again_is_built || { skip_case 'attack: a server' "$AGAIN_NEEDS"; remove_testbeds; return; }
+    again_is_built || { skip 'attack: a server' "$AGAIN_NEEDS"; remove_testbeds; return; }
     run_case 'attack: a server starts again, with key' 100 \
         attacked forge a_server_that_starts_again
     FI_WEFT_ENCRYPT=1 run_case 'attack: a server starts again, encrypted' 100 \

@@ -103,14 +103,14 @@ GIVEN_UP='gives rank . up\|OFI poll failed'
 firewall_suite() {
     local mpi kind
     if [ "$TRANSPORT" != weft ]; then
-        skip_case firewall "it is Weft's care for remotes, not that of $TRANSPORT"
+        skip firewall "it is Weft's care for remotes, not that of $TRANSPORT"
         return
     fi
-    new_testbed || { skip_case firewall 'the testbed could not be made'; return; }
+    new_testbed || { skip firewall 'the testbed could not be made'; return; }
     for mpi in debian-openmpi mpich; do
         mpi_is_here "$mpi" "firewall on $mpi" || continue
         compile_with "$mpi" tests/testbed/pair.c "$WORK/pair-$mpi" ||
-            { skip_case "firewall on $mpi" 'its mpicc cannot compile here'; continue; }
+            { skip "firewall on $mpi" 'its mpicc cannot compile here'; continue; }
         for kind in doors eat; do
             # Which MPI waits behind a firewall makes no difference to Weft.
             [ "$FULL" = yes ] || [ $kind-"$mpi" = doors-debian-openmpi ] ||

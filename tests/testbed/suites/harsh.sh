@@ -165,7 +165,7 @@ two_that_are_stopped_go_on() {
 }
 
 started_again() {
-    again_is_built || { skip_case 'harsh: a server that is started again' "$AGAIN_NEEDS"; return; }
+    again_is_built || { skip 'harsh: a server that is started again' "$AGAIN_NEEDS"; return; }
     run_case 'harsh: a server is killed and started again, and says so' 100 \
         a_server_is_killed_and_started_again b1
     run_case 'harsh: a server is killed and started again, and its client names it again' 100 \
@@ -176,8 +176,8 @@ started_again() {
 
 harsh_suite() {
     if [ "$TRANSPORT" != weft ]; then
-        skip_case 'harsh' "these are Weft's, not those of $TRANSPORT"; return; fi
-    new_testbed || { skip_case 'harsh' 'the testbed could not be made'; return; }
+        skip 'harsh' "these are Weft's, not those of $TRANSPORT"; return; fi
+    new_testbed || { skip 'harsh' 'the testbed could not be made'; return; }
     started_again
     mpi_is_here mpich 'harsh on mpich' || { remove_testbeds; return; }
     run_case 'harsh: a host that is gone is an error after the time that was set, mpich' 90 \
@@ -187,7 +187,7 @@ harsh_suite() {
     run_case 'harsh: nobody looks for a second and a half, mpich' 70 nobody_looks mpich
     run_case 'harsh: 64 processes meet at once, mpich' 110 all_meet_at_once mpich
     make_harsh ||
-        { skip_case 'harsh: changed and doubled' 'the kernel cannot double packets (nft_dup)';
+        { skip 'harsh: changed and doubled' 'the kernel cannot double packets (nft_dup)';
             remove_testbeds; return; }
     run_case 'harsh: changed, doubled, overtaken and lost, mpich' 130 survives mpich
     remove_testbeds

@@ -233,7 +233,7 @@ a_missing_file_names_its_host() {
 
 launch_suite() {
     local mpi
-    new_testbed || { skip_case launch 'the testbed could not be made'; return; }
+    new_testbed || { skip launch 'the testbed could not be made'; return; }
     run_case 'launch: mistakes are named' 60 mistakes_are_named
     run_case 'launch: a missing file names its host' 30 a_missing_file_names_its_host
     for mpi in debian-openmpi openmpi mpich intel; do

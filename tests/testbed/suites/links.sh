@@ -159,9 +159,9 @@ a_cable_that_swallows_what_is_long() {
 }
 
 links_suite() {
-    new_testbed --cables 2 || { skip_case 'links' 'the testbed could not be made'; return; }
+    new_testbed --cables 2 || { skip 'links' 'the testbed could not be made'; return; }
     if [ "$TRANSPORT" != weft ]; then
-        skip_case 'links' "they are Weft's, not those of $TRANSPORT"; return; fi
+        skip 'links' "they are Weft's, not those of $TRANSPORT"; return; fi
     local mpi
     run_case 'links: the doctor names both interfaces, and those that there are' 20 \
         the_doctor_names_both
@@ -180,7 +180,7 @@ links_suite() {
     if command -v fi_pingpong >/dev/null; then
         run_case 'links: both cables over IPv6' 60 both_over_ipv6
     else
-        skip_case 'links: both cables over IPv6' \
+        skip 'links: both cables over IPv6' \
             'fi_pingpong is not installed (Debian: apt install libfabric-bin)'
     fi
     remove_testbeds

@@ -190,7 +190,7 @@ mistakes_are_named() {
 }
 
 network_suite() {
-    new_testbed || { skip_case 'network' 'the testbed could not be made'; return; }
+    new_testbed || { skip 'network' 'the testbed could not be made'; return; }
     run_case 'testbed: hosts are apart' 60 hosts_are_apart
     run_case 'testbed: every path is used, over IPv4 and IPv6' 60 every_path_is_used
     run_case 'testbed: loss loses' 60 loss_loses

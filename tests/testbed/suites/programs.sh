@@ -153,7 +153,7 @@ programs_on() {
     for mpi in intel mpich; do
         has_mpi "$mpi" && wants "$mpi" || continue
         [ -x "$ROOT/.env/mpi/intel/bin/IMB-MPI1" ] ||
-            { skip_case "imb, $what, $mpi" 'IMB-MPI1 is not installed'; continue; }
+            { skip "imb, $what, $mpi" 'IMB-MPI1 is not installed'; continue; }
         [ "$FULL" = yes ] || [ "$mpi" = intel ] || continue
         run_case "imb, $what, $mpi" 110 hosts_imb "$mpi" "${imb[@]}"
     done
@@ -167,7 +167,7 @@ programs_on() {
 }
 
 programs_suite() {
-    new_testbed || { skip_case programs 'the testbed could not be made'; return; }
+    new_testbed || { skip programs 'the testbed could not be made'; return; }
     programs_on '2 hosts'
     if [ "$TRANSPORT" = weft ] && mpi_is_here mpich 'narrower paths on mpich'; then
         RANKS_PER_HOST=1 run_case 'bench latency, paths that carry less than the hosts, mpich' 60 \
@@ -185,7 +185,7 @@ programs_suite() {
                 hosts_bench openmpi alltoall -c -m 1:8192 -i 3 -x 1
     fi
     remove_testbeds
-    new_testbed --hosts 4 || { skip_case programs 'the testbed could not be made'; return; }
+    new_testbed --hosts 4 || { skip programs 'the testbed could not be made'; return; }
     if [ "$FULL" = yes ]; then
         programs_on '4 hosts'
         bed loss all 0.1
