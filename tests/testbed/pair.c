@@ -170,7 +170,7 @@ static void talk(double seconds)
                                  1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         if (error != MPI_SUCCESS)
             give_up(other, error);
-        if (!told && MPI_Wtime() > begin + seconds / 2) {
+        if (!told && MPI_Wtime() > begin + 0.5) {
             printf("rank %d is under way\n", rank);
             fflush(stdout);
             told = true;
