@@ -60,7 +60,7 @@ tests-built: setup-build
 ready: setup-test build tests-built
 
 test:
-	@$(MAKE) --no-print-directory -j -O ready
+	@$(MAKE) --no-print-directory -j ready
 	@scripts/test.sh
 
 check: setup-build
