@@ -150,14 +150,20 @@ end_case_processes() {
 
 shared_memory_names() { find /dev/shm -mindepth 1 -user "$(id -un)" 2>/dev/null | sort; }
 
-# left_shared_memory BEFORE: files that are new since and that no living process has open or mapped;
-# those of another job are in use.
+# left_shared_memory BEFORE: says so when files that are new since stay that no living process has
+# mapped. Another job's are mapped, but for the moments in which they come and go.
 left_shared_memory() {
-    local name left=()
+    local left
+    wait_for 3 has_no_new_files "$1" >/dev/null || printf '; left in /dev/shm: %s' "$left"
+}
+
+# has_no_new_files BEFORE: names those that there are in `left`.
+has_no_new_files() {
+    local name
+    left=
     while read -r name; do
-        if [ -z "$name" ] || [ -d "$name" ] ||
-            grep -qsF "$name" /proc/[0-9]*/maps; then continue; fi
-        left+=("$name")
+        [ -z "$name" ] || [ -d "$name" ] || grep -qsF "$name" /proc/[0-9]*/maps ||
+            left+="${left:+ }$name"
     done < <(comm -13 <(printf '%s\n' "$1") <(shared_memory_names))
-    [ ${#left[@]} -eq 0 ] || printf '; left in /dev/shm: %s' "${left[*]}"
+    [ -z "$left" ]
 }
