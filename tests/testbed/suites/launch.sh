@@ -106,7 +106,7 @@ codes_come_back() {
 }
 
 # ends_within SECONDS CODES WORDS COMMAND...: it ends in that time, with one of the codes, and says
-# the words.
+# the words; with none, it need say nothing.
 ends_within() {
     local seconds=$1 codes=$2 words=$3 begin=$SECONDS code
     shift 3
@@ -116,7 +116,8 @@ ends_within() {
     echo "code $code after $((SECONDS - begin)) s"
     [ $((SECONDS - begin)) -le "$seconds" ] || { echo "took longer than $seconds s"; return 1; }
     [[ " $codes " == *" $code "* ]] || { echo "exit code $code is none of $codes"; return 1; }
-    grep -qE "$words" "$WORK/ends" || { echo "nothing says '$words'"; return 1; }
+    [ -z "$words" ] || grep -qE "$words" "$WORK/ends" ||
+        { echo "nothing says '$words'"; return 1; }
 }
 
 # The last rank, on b1, is killed; the others, who would wait for minutes, must end.
@@ -139,7 +140,7 @@ in_the_middle() {
     rm -f "$WORK"/here-*
     # shellcheck disable=SC2016 # the ranks expand
     launched a0,b1 "${before[@]}" -n 2 -- \
-        sh -c "trap '' ${RANK_IGNORES:-}; touch $WORK/here-\$(hostname); exec sleep 157" &
+        sh -c "${RANK_IGNORES:+trap '' $RANK_IGNORES; }touch $WORK/here-\$(hostname); exec sleep 157" &
     local runner=$! begin=$SECONDS
     until [ -e "$WORK/here-a0" ] && [ -e "$WORK/here-b1" ]; do
         sleep 0.1
