@@ -57,7 +57,7 @@ imb_other_run() {
     local mpi=$1 ranks=$2 seconds=$3 program=$4 out=$WORK/imb.out benchmark
     shift 4
     weft_run "$mpi" "$ranks" "$seconds" "$ROOT/.env/mpi/intel/bin/$program" "$@" \
-        -msglog 0:12 -iter 20,40,10 -time 0.1 -iter_policy off >"$out" 2>&1
+        -msglog 0:12 -iter 20,40,10 -time 0.2 -iter_policy off >"$out" 2>&1
     local status=$?
     cat "$out"
     [ "$status" = 0 ] || return "$status"
