@@ -351,7 +351,20 @@ impl Sleep for Transport {
     }
 
     fn before_sleep(&mut self) -> bool {
-        !self.is_busy() && self.sleeper.begin(&mut self.traffic.contacts)
+        let is_busy = self.is_busy();
+        let Traffic {
+            contacts, sends, ..
+        } = &mut self.traffic;
+        if is_busy || !self.sleeper.begin(contacts) {
+            return false;
+        }
+        // Whoever refuses a lane rings once, perhaps before the bell was silenced.
+        contacts.hear_refusals(sends.remotes());
+        let has_news = contacts.agenda.count() > 0;
+        if has_news {
+            Sleeper::end(contacts);
+        }
+        !has_news
     }
 
     fn after_sleep(&mut self) {

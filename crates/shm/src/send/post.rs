@@ -9,7 +9,7 @@ use weft_memory::{OwnHeap, UserBuffer};
 use weft_os::crash_point;
 
 use crate::contact::contacts::Contacts;
-use crate::contact::outbound::{MEDIUM_BYTES, WIDE_LANES};
+use crate::contact::outbound::{MEDIUM_BYTES, Outbound, WIDE_LANES};
 use crate::contact::remote::{Remote, Waiting};
 use crate::protocol::cell::{Carrier, Eager, MatchHeader, inline_head};
 use crate::protocol::send_protocol::{Facts, Selection, SendProtocol, select};
@@ -114,9 +114,9 @@ impl Sender {
         self.wide_lanes
     }
 
-    /// A lane of ours is no more.
-    pub(crate) fn forget_lane(&mut self, was_wide: bool) {
-        self.wide_lanes -= u32::from(was_wide).min(self.wide_lanes);
+    /// A lane of ours is no more: if it was wide, another one may be.
+    pub(crate) fn forget_lane(&mut self, lane: &Outbound) {
+        self.wide_lanes -= u32::from(lane.is_wide());
     }
 
     /// Sends to a remote in contact what does not go inline.

@@ -6,21 +6,13 @@ use weft_contract::*;
 use weft_memory::UserBuffer;
 
 use crate::contact::outbound::{Outbound, WIDE_LANES};
-use crate::sink::Sink;
+use crate::sink::{Sink, open_with, tagged};
 use crate::transport::traffic::Traffic;
 use crate::wait::node::Node;
 use crate::{Settings, Transport};
 
 /// Long payload after which a lane is made wide, as docs/lab/2026-11-21-wide-lanes.md has it.
 const WIDEN_AFTER_BYTES: usize = 512 << 10;
-
-fn open() -> Transport {
-    let settings = Settings {
-        address: Some(([127, 0, 0, 1], 0).into()),
-        ..Settings::default()
-    };
-    Transport::open(settings).expect("transport")
-}
 
 /// One transport in contact with several others.
 struct Hub {
@@ -31,6 +23,7 @@ struct Hub {
 impl Hub {
     /// With what the launcher would have said: whether ranks share cores, and whether they are few.
     fn new(others_count: u32, shares_cores: bool, has_few_ranks: bool) -> Self {
+        let open = || open_with(Settings::default());
         let (mut hub, others): (_, Vec<Transport>) =
             (open(), (0..others_count).map(|_| open()).collect());
         hub.traffic.contacts.own.set_node(Node {
@@ -48,12 +41,8 @@ impl Hub {
     fn send(&mut self, remote: u32, length_bytes: usize) {
         let op = SendOp {
             remote: RemoteId(remote),
-            class: Class::Tagged,
-            tag: 7,
-            cq_data: None,
-            level: CompletionLevel::Transmit,
-            token: SendToken(0),
             inject: true,
+            ..tagged(7, CompletionLevel::Transmit)
         };
         let payload = UserBuffer::leaked(&[length_bytes]);
         while let Err(why) = self.hub.post_send(&op, &payload) {
@@ -98,6 +87,19 @@ fn the_first_lanes_that_carry_much_long_payload_become_wide_and_no_more_of_them(
         );
     }
     assert_eq!(hub.hub.traffic.sender.wide_lanes(), WIDE_LANES);
+}
+
+#[test]
+fn a_wide_lane_that_ends_with_its_remote_leaves_its_place_to_the_next() {
+    let mut hub = Hub::new(WIDE_LANES + 1, false, false);
+    for remote in 0..=WIDE_LANES {
+        (0..=WIDEN_AFTER_BYTES / 4096).for_each(|_| hub.send(remote, 4096));
+    }
+    assert!(!hub.lane(WIDE_LANES).is_wide());
+    let (traffic, why) = (&mut hub.hub.traffic, TransferError::RemoteLost);
+    traffic.lose(RemoteId(0), why, &mut Sink);
+    hub.send(WIDE_LANES, 4096);
+    assert!(hub.lane(WIDE_LANES).is_wide());
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl Traffic {
         let left = self.contacts.remote_mut(remote).turn_away();
         let mut returned = Vec::new();
         if let Some(mut attached) = left.attached {
-            self.sender.forget_lane(attached.lane().is_wide());
+            self.sender.forget_lane(attached.lane());
             let (sends, waiting) = (&mut self.sends, left.waiting);
             let (back, lost) = refusal::take_back(remote, &mut attached, waiting, sends);
             returned = back;
@@ -109,6 +109,9 @@ impl Traffic {
             return;
         };
         self.lost += 1;
+        if let Some(attached) = left.attached {
+            self.sender.forget_lane(attached.lane());
+        }
         self.contacts.agenda.forget(remote);
         self.feeds.lose(remote);
         self.data.lose(remote);

@@ -201,6 +201,18 @@ fn what_needs_an_answer_and_all_behind_it_comes_back_in_order() {
 }
 
 #[test]
+fn a_refusal_that_rings_before_a_sleep_is_heard_and_not_slept_over() {
+    let (mut sender, mut receiver) = pair();
+    let mut book = Book::default();
+    sender.send(300_000, CompletionLevel::Transmit);
+    receiver.progress(&mut book);
+    assert!(!sender.transport.before_sleep(), "there is something to do");
+    sender.transport.progress(&mut sender.book);
+    assert_eq!(sender.book.returned.len(), 1);
+    check(&sender, &book);
+}
+
+#[test]
 fn sends_that_wait_for_room_come_back_behind_those_in_the_lane() {
     let (mut sender, mut receiver) = pair();
     let mut book = Book::default();
