@@ -11,41 +11,47 @@ pub struct CopyMethod {
     pub meaning: &'static str,
 }
 
-/// The receiver reads the sender's memory (Cross Memory Attach).
-pub const SINGLE_COPY: CopyMethod = CopyMethod {
-    name: "single copy",
-    meaning: "the receiver reads the sender's memory (Cross Memory Attach)",
-};
+/// A row of the table, with its meaning as the constant's documentation, too.
+macro_rules! method {
+    ($constant:ident, $name:literal, $meaning:literal) => {
+        #[doc = $meaning]
+        pub const $constant: CopyMethod = CopyMethod {
+            name: $name,
+            meaning: $meaning,
+        };
+    };
+}
 
-/// The sender fills chunks of the receiver's while the receiver empties them.
-pub const PIPELINED: CopyMethod = CopyMethod {
-    name: "pipelined",
-    meaning: "the sender fills chunks of the receiver's while the receiver empties them",
-};
-
-/// The same, with stores that leave the sender's cache as it is.
-pub const PIPELINED_NON_TEMPORAL: CopyMethod = CopyMethod {
-    name: "pipelined, non-temporal",
-    meaning: "the same, with stores that leave the sender's cache as it is",
-};
-
-/// The receiver copies out of what the sender shares, which it has mapped.
-pub const MAPPED: CopyMethod = CopyMethod {
-    name: "mapped",
-    meaning: "the receiver copies out of what the sender shares, which it has mapped",
-};
-
-/// The same, with stores that leave the receiver's cache as it is.
-pub const MAPPED_NON_TEMPORAL: CopyMethod = CopyMethod {
-    name: "mapped, non-temporal",
-    meaning: "the same, with stores that leave the receiver's cache as it is",
-};
-
-/// The receiver reads the sender's memory while the sender writes the receiver's.
-pub const COOPERATIVE: CopyMethod = CopyMethod {
-    name: "cooperative",
-    meaning: "the receiver reads the sender's memory while the sender writes the receiver's",
-};
+method!(
+    SINGLE_COPY,
+    "single copy",
+    "the receiver reads the sender's memory (Cross Memory Attach)"
+);
+method!(
+    PIPELINED,
+    "pipelined",
+    "the sender fills chunks of the receiver's while the receiver empties them"
+);
+method!(
+    PIPELINED_NON_TEMPORAL,
+    "pipelined, non-temporal",
+    "the same, with stores that leave the sender's cache as it is"
+);
+method!(
+    MAPPED,
+    "mapped",
+    "the receiver copies out of what the sender shares, which it has mapped"
+);
+method!(
+    MAPPED_NON_TEMPORAL,
+    "mapped, non-temporal",
+    "the same, with stores that leave the receiver's cache as it is"
+);
+method!(
+    COOPERATIVE,
+    "cooperative",
+    "the receiver reads the sender's memory while the sender writes the receiver's"
+);
 
 /// All methods. Endpoints publish them by their place here, from 1 on; 0 is not known
 /// (docs/shm-layout.md, clause 9).

@@ -10,7 +10,7 @@ use crate::settings::SingleCopy;
 /// which is what can be measured here, is in favour of the slower ones up to there.
 const MAPPED_PLAIN_BYTES: u64 = 2 << 20;
 
-/// A method. Names and numbers are those of facts::copy.
+/// A method. Names and numbers are those of `weft_facts::copy`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum CopyMethod {
     /// The receiver reads the sender's memory.
@@ -233,14 +233,25 @@ mod tests {
     }
 
     #[test]
-    fn numbers_name_methods() {
-        for method in CopyMethod::ALL {
+    fn numbers_name_the_methods_that_tools_know_by_them() {
+        use weft_facts::copy;
+        let rows = [
+            (CopyMethod::SingleCopy, copy::SINGLE_COPY),
+            (CopyMethod::Pipelined, copy::PIPELINED),
+            (
+                CopyMethod::PipelinedNonTemporal,
+                copy::PIPELINED_NON_TEMPORAL,
+            ),
+            (CopyMethod::Mapped, copy::MAPPED),
+            (CopyMethod::MappedNonTemporal, copy::MAPPED_NON_TEMPORAL),
+            (CopyMethod::Cooperative, copy::COOPERATIVE),
+        ];
+        assert_eq!(rows.len(), copy::ALL.len());
+        for (method, row) in rows {
             assert_eq!(CopyMethod::numbered(method.number().into()), Some(method));
+            assert_eq!(copy::numbered(method.number()), Some(&row));
         }
-        assert_eq!(
-            (CopyMethod::numbered(0), CopyMethod::numbered(7)),
-            (None, None)
-        );
+        assert_eq!([0, 7].map(CopyMethod::numbered), [None, None]);
     }
 
     #[test]
