@@ -2,14 +2,17 @@
 //! Sleeping on a queue's descriptor over shared memory: a message wakes the sleeper, and none is
 //! slept over.
 
-use std::net::SocketAddr;
+#[path = "shared/opened.rs"]
+mod opened;
+
 use std::time::{Duration, Instant};
 
+use opened::{BOTH, Opened};
 use weft_endpoint::{
-    Class, Domain, DomainSettings, EndpointId, EndpointSettings, Error, FiAddr, Inject,
-    QueueBinding, QueueId, QueueSettings, Receive, UserBuffer, VectorKind,
+    Class, Domain, EndpointId, Error, FiAddr, Inject, QueueBinding, QueueId, Receive, UserBuffer,
 };
 use weft_os::sleep::wait_readable;
+use weft_shm::Settings;
 
 /// An endpoint with a queue for each direction.
 struct Side {
@@ -21,61 +24,31 @@ struct Side {
 }
 
 fn pair() -> [Side; 2] {
-    let mut sides = [0, 1].map(|_| {
-        let mut domain = Domain::new(DomainSettings::default());
-        let (vector, sends) = (
-            domain.vectors().open(VectorKind::Map),
-            domain.queues().open(QueueSettings::default()),
-        );
-        let receives = domain.queues().open(QueueSettings::default());
-        let address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-        let endpoint = domain.endpoints().open(EndpointSettings {
-            address,
-            ..EndpointSettings::default()
-        });
-        domain.endpoints().bind_vector(endpoint, vector).unwrap();
-        let binding = |transmit| QueueBinding {
-            transmit,
-            receive: !transmit,
-            selective: false,
-        };
-        domain
-            .endpoints()
-            .bind_queue(endpoint, sends, binding(true))
-            .unwrap();
-        domain
-            .endpoints()
-            .bind_queue(endpoint, receives, binding(false))
-            .unwrap();
-        domain.endpoints().enable(endpoint).unwrap();
-        (
-            Side {
-                domain,
-                endpoint,
-                sends,
-                receives,
-                other: FiAddr::UNSPEC,
-            },
-            vector,
-        )
-    });
-    let addresses = [0, 1].map(|index| {
-        sides[index]
-            .0
-            .domain
-            .endpoints()
-            .local_address(sides[index].0.endpoint)
-            .unwrap()
-    });
-    for index in [0, 1] {
-        let (side, vector) = &mut sides[index];
-        side.other = side
-            .domain
-            .vectors()
-            .insert(*vector, addresses[1 - index])
-            .unwrap();
-    }
-    sides.map(|(side, _)| side)
+    let (sends, receives) = (
+        QueueBinding {
+            receive: false,
+            ..BOTH
+        },
+        QueueBinding {
+            transmit: false,
+            ..BOTH
+        },
+    );
+    let mut opened = [(), ()].map(|()| Opened::new(Settings::default(), [sends, receives]));
+    let [first, second] = opened.each_mut().map(Opened::address);
+    let mut addresses = [second, first].into_iter();
+    opened.map(|mut opened| {
+        let address = addresses.next().expect("one for each");
+        let other = opened.domain.vectors().insert(opened.vector, address);
+        let [sends, receives] = opened.queues;
+        Side {
+            domain: opened.domain,
+            endpoint: opened.endpoint,
+            sends,
+            receives,
+            other: other.unwrap(),
+        }
+    })
 }
 
 impl Side {

@@ -2,13 +2,16 @@
 //! Two endpoints that run at the same time, each on a thread of its own, over shared memory: what
 //! the laws of messages, tested by one thread that serves both sides in turn, cannot show.
 
+#[path = "shared/opened.rs"]
+mod opened;
+
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use opened::{BOTH, Opened};
 use weft_endpoint::{
-    Class, Completion, Domain, DomainSettings, EndpointId, EndpointSettings, Error, FiAddr,
-    QueueBinding, QueueId, QueueSettings, Receive, Send, UserBuffer, VectorKind, flags,
+    Class, Completion, Domain, EndpointId, Error, FiAddr, QueueId, Receive, Send, UserBuffer, flags,
 };
 use weft_memory::{BytesView, BytesViewMut};
 use weft_shm::{Settings, SingleCopy, Transport};
@@ -45,36 +48,20 @@ fn open(single_copy: SingleCopy, tell: &Sender<SocketAddr>, told: &Receiver<Sock
         single_copy,
         ..Settings::default()
     };
-    let mut domain = Domain::with_local_settings(DomainSettings::default(), settings);
-    let vector = domain.vectors().open(VectorKind::Map);
-    let queue = domain.queues().open(QueueSettings::default());
-    let address = Some(SocketAddr::from(([127, 0, 0, 1], 0)));
-    let endpoint = domain.endpoints().open(EndpointSettings {
-        address,
-        ..EndpointSettings::default()
-    });
-    domain.endpoints().bind_vector(endpoint, vector).unwrap();
-    let binding = QueueBinding {
-        transmit: true,
-        receive: true,
-        selective: false,
-    };
-    domain
-        .endpoints()
-        .bind_queue(endpoint, queue, binding)
-        .unwrap();
-    domain.endpoints().enable(endpoint).unwrap();
-    tell.send(domain.endpoints().local_address(endpoint).unwrap())
-        .unwrap();
-    let other = domain
-        .vectors()
-        .insert(vector, told.recv().unwrap())
-        .unwrap();
+    let mut opened = Opened::new(settings, [BOTH]);
+    tell.send(opened.address()).unwrap();
+    let Opened {
+        mut domain,
+        endpoint,
+        vector,
+        queues: [queue],
+    } = opened;
+    let other = domain.vectors().insert(vector, told.recv().unwrap());
     Side {
         domain,
         endpoint,
         queue,
-        other,
+        other: other.unwrap(),
     }
 }
 
@@ -274,7 +261,7 @@ fn last_word() -> Send {
     }
 }
 
-fn both_ways_at_once(single_copy: SingleCopy) {
+fn bidirectional_traffic(single_copy: SingleCopy) {
     let ((tell_a, told_a), (tell_b, told_b)) = (channel(), channel());
     std::thread::scope(|scope| {
         scope.spawn(move || Talk::new(open(single_copy, &tell_b, &told_a)).run());
@@ -284,12 +271,12 @@ fn both_ways_at_once(single_copy: SingleCopy) {
 
 #[test]
 fn messages_cross_in_order_and_unchanged_with_single_copy() {
-    both_ways_at_once(SingleCopy::Always);
+    bidirectional_traffic(SingleCopy::Always);
 }
 
 #[test]
 fn messages_cross_in_order_and_unchanged_through_lent_chunks() {
-    both_ways_at_once(SingleCopy::Never);
+    bidirectional_traffic(SingleCopy::Never);
 }
 
 /// A sender that closes its endpoint while most of what it sent waits for room, all of it complete.

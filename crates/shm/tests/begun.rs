@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Long messages that begin before anybody asked for them: they arrive whole whether their receive is there or comes later, is
-//! shorter, or never comes, and other messages pass them.
+//! Long messages that begin before anybody asked for them: they arrive whole whether their receive
+//! is there or comes later, is shorter, or never comes, and other messages pass them.
+
+#[path = "shared/transports.rs"]
+mod transports;
 
 use std::net::SocketAddr;
 
+use transports::{open_pair, tagged};
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 use weft_shm::protocol::EARLY_BYTES;
@@ -91,14 +95,6 @@ struct Pair {
 
 impl Pair {
     fn new(single_copy: SingleCopy) -> Self {
-        let open = || {
-            let settings = Settings {
-                address: Some(([127, 0, 0, 1], 0).into()),
-                single_copy,
-                ..Settings::default()
-            };
-            Transport::open(settings).expect("transport")
-        };
         let book = || Book {
             landing: UserBuffer::leaked(&[LONGEST]),
             limit: LONGEST,
@@ -107,11 +103,11 @@ impl Pair {
             landed: 0,
             sent: 0,
         };
-        let (mut a, mut b) = (open(), open());
-        a.add_remote(RemoteId(0), b.local_address());
-        b.add_remote(RemoteId(0), a.local_address());
         let mut pair = Self {
-            transports: [a, b],
+            transports: open_pair(&Settings {
+                single_copy,
+                ..Settings::default()
+            }),
             books: [book(), book()],
             out: UserBuffer::leaked(&[LONGEST + 10_000]),
         };
@@ -132,15 +128,7 @@ impl Pair {
         let place = if length < 10_000 { LONGEST } else { 0 };
         let payload = self.out.part(place, length);
         payload.fill(0, BytesView::from_slice(&bytes));
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Tagged,
-            tag,
-            cq_data: None,
-            level,
-            token: SendToken(tag),
-            inject: false,
-        };
+        let op = tagged(tag, level);
         loop {
             match self.transports[0].post_send(&op, &payload) {
                 Ok(Posted::Complete) => return self.books[0].sent += 1,
@@ -168,7 +156,7 @@ impl Pair {
 }
 
 #[test]
-fn what_begins_unasked_arrives_whole_by_every_way() {
+fn what_begins_unasked_arrives_whole_by_every_copy_method() {
     for single_copy in [SingleCopy::Auto, SingleCopy::Never] {
         let mut pair = Pair::new(single_copy);
         for round in 0..8 {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Messages of all lengths that two endpoints send each other, answered and not, so that chunks change hands in every way: each
-//! arrives once, in order, as it was sent.
+//! Messages of all lengths that two endpoints send each other, answered and not, so that chunks
+//! change hands in every way: each arrives once, in order, as it was sent.
+
+#[path = "shared/transports.rs"]
+mod transports;
 
 use std::net::SocketAddr;
 
+use transports::{open_pair, tagged};
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
 use weft_shm::{Settings, Transport};
@@ -80,14 +84,9 @@ struct Side {
 }
 
 impl Side {
-    fn open() -> Self {
-        let address = Some(([127, 0, 0, 1], 0).into());
-        let transport = Transport::open(Settings {
-            address,
-            ..Settings::default()
-        });
+    fn new(transport: Transport) -> Self {
         Self {
-            transport: transport.expect("transport"),
+            transport,
             owner: Checker {
                 landing: UserBuffer::leaked(&[LONGEST]),
                 arrived: 0,
@@ -109,15 +108,7 @@ impl Side {
         }
         let bytes: Vec<u8> = (0..length).map(|index| byte(self.sent, index)).collect();
         self.out.fill(0, BytesView::from_slice(&bytes));
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Tagged,
-            tag: self.sent,
-            cq_data: None,
-            level: CompletionLevel::Transmit,
-            token: SendToken(self.sent),
-            inject: false,
-        };
+        let op = tagged(self.sent, CompletionLevel::Transmit);
         match self.transport.post_send(&op, &self.out.part(0, length)) {
             Ok(Posted::Complete) => {}
             Ok(Posted::Pending) => self.owner.sending += 1,
@@ -131,11 +122,7 @@ impl Side {
 
 #[test]
 fn messages_arrive_in_order_and_whole_however_chunks_change_hands() {
-    let mut sides = [Side::open(), Side::open()];
-    for one in 0..2 {
-        let address = sides[1 - one].transport.local_address();
-        sides[one].transport.add_remote(RemoteId(0), address);
-    }
+    let mut sides = open_pair(&Settings::default()).map(Side::new);
     let seed = weft_os::process::random_u64().expect("random bytes");
     println!("seed {seed}");
     let mut state = seed | 1;

@@ -3,19 +3,23 @@
 //! and naming itself: their slots are given back, and the next one makes contact. Clients are
 //! endpoints of this test binary, started again.
 
-use std::io::{BufRead, BufReader};
+#[path = "shared/processes.rs"]
+mod processes;
+#[path = "shared/transports.rs"]
+mod transports;
+
 use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use processes::{Other, command, words};
+use transports::{open, region_of, send_word};
 use weft_contract::*;
-use weft_memory::{BytesView, UserBuffer};
+use weft_memory::BytesView;
 use weft_os::local_socket::Bell;
 use weft_ring::layout::{SLOT_BYTES, SLOT_COUNT, SLOTS_OFFSET};
 use weft_shm::{Settings, Transport};
 
-const ROLE_VARIABLE: &str = "WEFT_TEST_CLIENTS";
 const PER_PROCESS: usize = 100;
 const PROCESS_COUNT: usize = 11;
 const UNNAMED_COUNT: usize = 24;
@@ -51,39 +55,18 @@ impl Owner for Server {
     }
 }
 
-fn open() -> Transport {
-    Transport::open(Settings {
-        address: Some(([127, 0, 0, 1], 0).into()),
-        ..Settings::default()
-    })
-    .expect("transport")
-}
-
-fn send(transport: &mut Transport) -> Result<Posted, PostError> {
-    let op = SendOp {
-        remote: RemoteId(0),
-        class: Class::Message,
-        tag: 0,
-        cq_data: None,
-        level: CompletionLevel::Inject,
-        token: SendToken(0),
-        inject: true,
-    };
-    transport.post_send(&op, &UserBuffer::leaked(&[8]))
-}
-
 /// Sends once from each of many endpoints, and waits to be killed.
 #[test]
 fn clients_role() {
-    let Ok(server) = std::env::var(ROLE_VARIABLE) else {
+    let Some(server) = words() else {
         return;
     };
     let clients: Vec<_> = (0..PER_PROCESS)
         .map(|_| {
-            let mut client = open();
+            let mut client = open(Settings::default());
             client.add_remote(RemoteId(0), server.parse().expect("an address"));
             // When all slots are taken there is no room; that is for the parent to see.
-            let sent = send(&mut client).is_ok();
+            let sent = send_word(&mut client).is_ok();
             (client, sent)
         })
         .collect();
@@ -94,41 +77,10 @@ fn clients_role() {
     }
 }
 
-struct Clients {
-    child: Child,
-    sent_count: usize,
-}
-
-impl Clients {
-    fn start(server: SocketAddr) -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("own path"))
-            .args(["clients_role", "--exact", "--nocapture", "--test-threads=1"])
-            .env(ROLE_VARIABLE, server.to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("clients");
-        let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
-        let counts = lines.map_while(Result::ok);
-        let sent_count = counts
-            .filter_map(|line| line.strip_prefix("sent ")?.parse().ok())
-            .next()
-            .expect("the clients say how many sent");
-        Self { child, sent_count }
-    }
-
-    fn kill(mut self) {
-        self.child.kill().expect("killed");
-        self.child.wait().expect("waited for");
-    }
-}
-
 /// Takes the first slots that are free as whoever dies before it has named itself: with a bell,
 /// which is gone at the end of this call.
 fn take_slots_unnamed(server: &Transport) {
-    let name = format!("weft {}", server.local_address());
-    let own = std::process::id();
-    let region = weft_os::process::open_memfd_of(own, &name, -1).expect("the region");
-    let region = std::fs::File::from(region);
+    let region = region_of(server).expect("the region");
     let mut taken = 0;
     for slot in 0..SLOT_COUNT {
         let place = (SLOTS_OFFSET + slot * SLOT_BYTES) as u64;
@@ -150,16 +102,20 @@ fn take_slots_unnamed(server: &Transport) {
 
 #[test]
 fn clients_that_are_killed_give_their_slots_back() {
-    if std::env::var_os(ROLE_VARIABLE).is_some() {
+    if words().is_some() {
         return;
     }
-    let (mut transport, mut server) = (open(), Server::default());
+    let (mut transport, mut server) = (open(Settings::default()), Server::default());
     // Nobody looks after the dead until every slot is taken; some of them were heard before they
     // died.
     let mut sent_count = 0;
     for number in 0..PROCESS_COUNT {
-        let clients = Clients::start(transport.local_address());
-        sent_count += clients.sent_count;
+        let address = transport.local_address().to_string();
+        let mut clients = Other::start(&mut command("clients_role", &address)).expect("clients");
+        let sent = clients
+            .hear("sent ")
+            .expect("the clients say how many sent");
+        sent_count += sent.parse::<usize>().expect("a number");
         if number == 0 {
             for _ in 0..100 {
                 transport.progress(&mut server);
@@ -172,12 +128,12 @@ fn clients_that_are_killed_give_their_slots_back() {
     }
     let tried_count = PROCESS_COUNT * PER_PROCESS;
     assert!(sent_count < tried_count, "there was room for all of them");
-    let mut last = open();
+    let mut last = open(Settings::default());
     last.add_remote(RemoteId(0), transport.local_address());
     let end = Instant::now() + PATIENCE;
     let before = loop {
         let before = server.message_count;
-        match send(&mut last) {
+        match send_word(&mut last) {
             Ok(_) => break before,
             Err(PostError::Busy) => {}
             Err(PostError::Failed(why)) => panic!("no contact after {tried_count} clients: {why}"),

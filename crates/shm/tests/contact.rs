@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! First contact with remotes that are not what they should be, and with those that cannot be opened directly.
+//! First contact with remotes that are not what they should be, and with those that cannot be
+//! opened directly.
+
+#[path = "shared/transports.rs"]
+mod transports;
 
 use std::fs::File;
 use std::net::{SocketAddr, UdpSocket};
@@ -7,6 +11,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use transports::{open, send_word, tagged};
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
 use weft_os::local_socket::{Bell, Listener};
@@ -36,26 +41,6 @@ impl Owner for Nobody {
     fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
         RemoteId(0)
     }
-}
-
-fn settings() -> Settings {
-    Settings {
-        address: Some(([127, 0, 0, 1], 0).into()),
-        ..Settings::default()
-    }
-}
-
-fn send(transport: &mut Transport) -> Result<Posted, PostError> {
-    let op = SendOp {
-        remote: RemoteId(0),
-        class: Class::Message,
-        tag: 0,
-        cq_data: None,
-        level: CompletionLevel::Inject,
-        token: SendToken(0),
-        inject: true,
-    };
-    transport.post_send(&op, &UserBuffer::leaked(&[8]))
 }
 
 /// A process of another build: everything in place but the header.
@@ -88,9 +73,9 @@ impl Impostor {
     }
 
     fn contact(&self) -> Result<Posted, PostError> {
-        let mut transport = Transport::open(settings()).expect("transport");
+        let mut transport = open(Settings::default());
         transport.add_remote(RemoteId(0), self.address);
-        send(&mut transport)
+        send_word(&mut transport)
     }
 }
 
@@ -128,14 +113,14 @@ fn a_region_that_is_none_or_belongs_to_another_address_is_refused() {
 }
 
 #[test]
-fn a_dead_remote_and_a_foreign_host_are_told_apart() {
+fn a_dead_remote_and_another_host_are_told_apart() {
     for (address, why) in [
         ("127.0.0.1:9", TransferError::RemoteLost),
         ("192.0.2.1:9", TransferError::Unreachable),
     ] {
-        let mut transport = Transport::open(settings()).expect("transport");
+        let mut transport = open(Settings::default());
         transport.add_remote(RemoteId(0), address.parse().expect("address"));
-        assert_eq!(send(&mut transport), Err(PostError::Failed(why)));
+        assert_eq!(send_word(&mut transport), Err(PostError::Failed(why)));
     }
 }
 
@@ -144,20 +129,19 @@ fn a_dead_remote_and_a_foreign_host_are_told_apart() {
 fn a_region_that_cannot_be_opened_is_asked_for() {
     let directory = Some(std::env::temp_dir());
     let mut owner = Nobody::default();
-    let mut there = Transport::open(Settings {
+    let mut there = open(Settings {
         directory,
-        ..settings()
-    })
-    .expect("transport");
-    let mut here = Transport::open(settings()).expect("transport");
+        ..Settings::default()
+    });
+    let mut here = open(Settings::default());
     here.add_remote(RemoteId(0), there.local_address());
     let start = std::time::Instant::now();
-    while send(&mut here) == Err(PostError::Busy) {
+    while send_word(&mut here) == Err(PostError::Busy) {
         here.progress(&mut owner);
         there.progress(&mut owner);
         assert!(start.elapsed().as_secs() < 60, "no contact");
     }
-    assert_eq!(send(&mut here), Ok(Posted::Complete));
+    assert_eq!(send_word(&mut here), Ok(Posted::Complete));
 }
 
 #[test]
@@ -165,7 +149,7 @@ fn a_directory_that_cannot_hold_regions_is_named() {
     let directory = Some("/proc/self".into());
     let error = Transport::open(Settings {
         directory,
-        ..settings()
+        ..Settings::default()
     })
     .expect_err("no files there");
     assert!(matches!(error, OpenError::Directory(..)));
@@ -174,10 +158,10 @@ fn a_directory_that_cannot_hold_regions_is_named() {
 
 #[test]
 fn an_address_that_is_taken_is_named() {
-    let first = Transport::open(settings()).expect("transport");
+    let first = open(Settings::default());
     let again = Settings {
         address: Some(first.local_address()),
-        ..settings()
+        ..Settings::default()
     };
     let error = Transport::open(again).expect_err("taken");
     assert!(
@@ -190,23 +174,14 @@ fn an_address_that_is_taken_is_named() {
 
 #[test]
 fn an_endpoint_that_closes_inside_a_message_is_lost_and_has_broken_nothing() {
-    let mut receiver = Transport::open(settings()).expect("open");
-    let mut sender = Transport::open(settings()).expect("open");
+    let mut receiver = open(Settings::default());
+    let mut sender = open(Settings::default());
     sender.add_remote(RemoteId(0), receiver.local_address());
     // More than a lane holds, in messages of several pieces: one is cut by the end of the lane.
     let payload = UserBuffer::leaked(&[50_000]);
     let mut nobody = Nobody::default();
     for token in 0..40 {
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Message,
-            tag: 0,
-            cq_data: None,
-            level: CompletionLevel::Transmit,
-            token: SendToken(token),
-            inject: false,
-        };
-        let _ = sender.post_send(&op, &payload);
+        let _ = sender.post_send(&tagged(token, CompletionLevel::Transmit), &payload);
         sender.progress(&mut nobody);
     }
     // Room for a goodbye, and none taken by the rest of the message.
@@ -223,19 +198,18 @@ fn an_endpoint_that_closes_inside_a_message_is_lost_and_has_broken_nothing() {
 #[test]
 fn a_remote_that_is_not_there_is_told_of_once_however_often_its_address_is_named() {
     static TOLD_COUNT: AtomicU32 = AtomicU32::new(0);
-    let mut transport = Transport::open(Settings {
+    let mut transport = open(Settings {
         report: |_| {
             TOLD_COUNT.fetch_add(1, Ordering::Relaxed);
         },
-        ..settings()
-    })
-    .expect("a transport");
+        ..Settings::default()
+    });
     // A port that nobody has as long as this is open, and no Weft process behind it.
     let port = UdpSocket::bind("127.0.0.1:0").expect("port");
     transport.add_remote(RemoteId(0), port.local_addr().expect("address"));
     for _ in 0..5 {
         let failed = Err(PostError::Failed(TransferError::RemoteLost));
-        assert_eq!(send(&mut transport), failed);
+        assert_eq!(send_word(&mut transport), failed);
         transport.name_again(RemoteId(0));
     }
     assert_eq!(TOLD_COUNT.load(Ordering::Relaxed), 1);

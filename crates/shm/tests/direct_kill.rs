@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two real processes, one of which dies by SIGKILL while it writes the other's registered memory without its help: the owner takes
-//! the memory back at once, nothing lands any more, and the next initiator finds it again. docs/one-sided.md, clause 8.
+//! Two real processes, one of which dies by SIGKILL while it writes the other's registered memory
+//! without its help: the owner takes the memory back at once, nothing lands any more, and the next
+//! initiator finds it again. docs/one-sided.md, clause 8.
 //!
 //! The child is this test binary, started again.
 
-use std::io::{BufRead, BufReader};
+#[path = "shared/processes.rs"]
+mod processes;
+#[path = "shared/transports.rs"]
+mod transports;
+
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use processes::{Other, command, words};
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer, single_copy};
 use weft_shm::{Settings, SingleCopy, Transport};
 
-const PARENT_VARIABLE: &str = "WEFT_TEST_PARENT";
 /// Long enough that most of the child's time goes into the copy itself.
 const LENGTH_BYTES: usize = 1 << 20;
 const KEY: u64 = 9;
@@ -40,12 +44,10 @@ impl Owner for Nobody {
 }
 
 fn open() -> Transport {
-    Transport::open(Settings {
-        address: Some(([127, 0, 0, 1], 0).into()),
+    transports::open(Settings {
         single_copy: SingleCopy::Always,
         ..Settings::default()
     })
-    .expect("transport")
 }
 
 fn filled(byte: u8) -> UserBuffer {
@@ -63,7 +65,7 @@ fn bytes_of(memory: &UserBuffer) -> Vec<u8> {
 /// The child's part: fill the parent's memory with ones, then twos, and so on until killed.
 #[test]
 fn child_role() {
-    let Ok(parent) = std::env::var(PARENT_VARIABLE) else {
+    let Some(parent) = words() else {
         return;
     };
     let mut transport = open();
@@ -81,28 +83,13 @@ fn child_role() {
         if transport.access_directly(RemoteId(0), &range, &mut op) {
             done_count += 1;
             if done_count == 2 {
-                println!("writes");
+                println!("\nwrites");
             }
         } else {
             transport.progress(&mut Nobody);
         }
     }
     panic!("the parent should have ended this");
-}
-
-fn start_child(parent: SocketAddr) -> Child {
-    let mut child = Command::new(std::env::current_exe().expect("own path"))
-        .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
-        .env(PARENT_VARIABLE, parent.to_string())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("child");
-    let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
-    let writes = lines
-        .map_while(Result::ok)
-        .any(|line| line.ends_with("writes"));
-    assert!(writes, "the child ended before it wrote");
-    child
 }
 
 /// Kills initiators at random moments; answers how many died within a copy.
@@ -127,9 +114,11 @@ fn kill_while_it_writes(memory: &UserBuffer) -> u64 {
             readable: true,
             writable: true,
         });
-        let mut child = start_child(owner.local_address());
+        let address = owner.local_address().to_string();
+        let mut other = Other::start(&mut command("child_role", &address)).expect("child");
+        other.await_line("writes");
         std::thread::sleep(Duration::from_micros((random >> 33) % 3000));
-        child.kill().expect("kill");
+        other.child.kill().expect("kill");
         let killed = Instant::now();
         assert!(
             owner.withdraw_registration(KEY),
@@ -141,7 +130,7 @@ fn kill_while_it_writes(memory: &UserBuffer) -> u64 {
             killed.elapsed()
         );
         let at_withdrawal = bytes_of(memory);
-        child.wait().expect("reap");
+        other.child.wait().expect("reap");
         assert!(
             bytes_of(memory) == at_withdrawal,
             "round {round}: something landed after the memory was taken back"
@@ -171,7 +160,7 @@ fn private_memory_is_taken_back_from_an_initiator_killed_within_a_copy() {
     }
 }
 
-/// Both ways into another's memory take this right.
+/// Whether this kernel lets a process read another's memory, which every access here takes.
 fn may_read_others() -> bool {
     let word = Box::new(77_u64);
     let may = single_copy::can_read(std::process::id(), (&raw const *word) as u64, 77);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Long messages of an endpoint to itself: copied from one buffer to the other, through no lane and no pipe, whether the receive is there
-//! or comes later, is shorter, or lies in pieces.
+//! Long messages of an endpoint to itself: copied from one buffer to the other, through no lane and
+//! no pipe, whether the receive is there or comes later, is shorter, or lies in pieces.
+
+#[path = "shared/transports.rs"]
+mod transports;
 
 use std::net::SocketAddr;
 
+use transports::{open, tagged};
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
-use weft_shm::{Protocol, Settings, SingleCopy, Transport};
+use weft_shm::{Protocol, Settings, SingleCopy};
 
 const LENGTH: usize = 1_300_001;
 
@@ -56,14 +60,13 @@ impl Book {
     }
 }
 
-/// Sends one message to itself; answers what its receive holds, and how many messages went through memory that is lent.
+/// Sends one message to itself; answers what its receive holds, and how many messages went through
+/// memory that is lent.
 fn deliver(tag: u64, receive: &[usize]) -> (Vec<u8>, u64) {
-    let settings = Settings {
-        address: Some(([127, 0, 0, 1], 0).into()),
+    let mut transport = open(Settings {
         single_copy: SingleCopy::Never,
         ..Settings::default()
-    };
-    let mut transport = Transport::open(settings).expect("transport");
+    });
     transport.add_remote(RemoteId(0), transport.local_address());
     let mut book = Book {
         landing: UserBuffer::leaked(receive),
@@ -73,16 +76,7 @@ fn deliver(tag: u64, receive: &[usize]) -> (Vec<u8>, u64) {
     };
     let payload = UserBuffer::leaked(&[LENGTH]);
     payload.fill(0, BytesView::from_slice(&pattern()));
-    let op = SendOp {
-        remote: RemoteId(0),
-        class: Class::Tagged,
-        tag,
-        cq_data: None,
-        level: CompletionLevel::Delivery,
-        token: SendToken(1),
-        inject: false,
-    };
-    let posted = transport.post_send(&op, &payload);
+    let posted = transport.post_send(&tagged(tag, CompletionLevel::Delivery), &payload);
     assert!(matches!(posted, Ok(Posted::Pending)), "{posted:?}");
     while tag == LATER && book.offers.is_empty() {
         transport.progress(&mut book);
@@ -100,7 +94,9 @@ fn deliver(tag: u64, receive: &[usize]) -> (Vec<u8>, u64) {
     let lent = [Protocol::Pipelined, Protocol::Streamed];
     (
         bytes,
-        lent.map(|way| statistics.sent(way).messages).iter().sum(),
+        lent.map(|protocol| statistics.sent(protocol).messages)
+            .iter()
+            .sum(),
     )
 }
 

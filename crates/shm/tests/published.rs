@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What tools see in an endpoint's region is what it carried, counted by remote and by protocol.
 
+#[path = "shared/transports.rs"]
+mod transports;
 mod taker {
     use std::net::SocketAddr;
 
@@ -43,47 +45,29 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use taker::Taker;
+use transports::{open_pair, region_of, tagged};
 use weft_contract::*;
 use weft_memory::UserBuffer;
 use weft_ring::snapshot::{SNAPSHOT_BYTES, Snapshot};
 use weft_shm::{Protocol, Settings, SingleCopy, Transport};
 
-fn open() -> Transport {
-    Transport::open(Settings {
-        address: Some(([127, 0, 0, 1], 0).into()),
-        single_copy: SingleCopy::Never,
-        ..Settings::default()
-    })
-    .expect("transport")
-}
-
 fn snapshot(transport: &Transport) -> Snapshot {
-    let name = format!("weft {}", transport.local_address());
-    let file = weft_os::process::open_memfd_of(std::process::id(), &name, -1).expect("region");
+    let region = region_of(transport).expect("region");
     let mut bytes = vec![0; SNAPSHOT_BYTES];
-    std::fs::File::from(file)
-        .read_exact_at(&mut bytes, 0)
-        .expect("read");
+    region.read_exact_at(&mut bytes, 0).expect("read");
     Snapshot::read(&bytes).expect("a region of ours")
 }
 
 #[test]
 fn counts_by_remote_and_by_protocol_are_published_within_milliseconds() {
-    let (mut here, mut there) = (open(), open());
+    let [mut here, mut there] = open_pair(&Settings {
+        single_copy: SingleCopy::Never,
+        ..Settings::default()
+    });
     let (mut sender, mut receiver) = (Taker::default(), Taker::default());
-    here.add_remote(RemoteId(0), there.local_address());
-    there.add_remote(RemoteId(0), here.local_address());
     let lengths = [8, 8, 8, 3000, 60_000, 300_000];
     for (index, &length) in lengths.iter().enumerate() {
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Tagged,
-            tag: index as u64,
-            cq_data: None,
-            level: CompletionLevel::Transmit,
-            token: SendToken(0),
-            inject: false,
-        };
+        let op = tagged(index as u64, CompletionLevel::Transmit);
         let payload = UserBuffer::leaked(&[length]);
         while here.post_send(&op, &payload).is_err() {
             here.progress(&mut sender);

@@ -3,16 +3,20 @@
 //! second, and the second is not taken for the first. The other process is this test binary,
 //! started again.
 
-use std::io::{BufRead, BufReader, Lines, Write};
-use std::net::{SocketAddr, UdpSocket};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+#[path = "shared/processes.rs"]
+mod processes;
+#[path = "shared/transports.rs"]
+mod transports;
+
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use processes::{Other, command, words};
+use transports::{free_address, tagged};
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
 use weft_shm::{Settings, Transport};
 
-const ROLE_VARIABLE: &str = "WEFT_TEST_RESTART";
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Keeps receipts instead of giving them.
@@ -58,27 +62,18 @@ struct Side {
 
 impl Side {
     fn open(own: SocketAddr, other: SocketAddr) -> Self {
-        let mut transport = Transport::open(Settings {
+        let mut transport = transports::open(Settings {
             address: Some(own),
             ..Settings::default()
-        })
-        .expect("transport");
+        });
         transport.add_remote(RemoteId(0), other);
         let keeper = Keeper::default();
         Self { transport, keeper }
     }
 
     fn post(&mut self, tag: u64, level: CompletionLevel) -> Result<Posted, PostError> {
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Tagged,
-            tag,
-            cq_data: None,
-            level,
-            token: SendToken(tag),
-            inject: false,
-        };
-        self.transport.post_send(&op, &UserBuffer::leaked(&[8]))
+        let payload = UserBuffer::leaked(&[8]);
+        self.transport.post_send(&tagged(tag, level), &payload)
     }
 
     /// Sends, as soon as there is room.
@@ -112,7 +107,7 @@ impl Side {
 /// Does what its parent says, a word a line, and tells of every event.
 #[test]
 fn other_role() {
-    let Ok(words) = std::env::var(ROLE_VARIABLE) else {
+    let Some(words) = words() else {
         return;
     };
     let (own, parent) = words.split_once(' ').expect("two addresses");
@@ -139,80 +134,42 @@ fn other_role() {
     }
 }
 
-struct Other {
-    child: Child,
-    words: ChildStdin,
-    lines: Lines<BufReader<ChildStdout>>,
+fn start(own: SocketAddr, parent: SocketAddr) -> Other {
+    let mut command = command("other_role", &format!("{own} {parent}"));
+    let mut other = Other::start(&mut command).expect("the other process");
+    other.await_line("open");
+    other
 }
 
-impl Other {
-    fn start(own: SocketAddr, parent: SocketAddr) -> Self {
-        let mut child = Command::new(std::env::current_exe().expect("own path"))
-            .args(["other_role", "--exact", "--nocapture", "--test-threads=1"])
-            .env(ROLE_VARIABLE, format!("{own} {parent}"))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the other process");
-        let words = child.stdin.take().expect("stdin");
-        let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
-        let mut other = Self {
-            child,
-            words,
-            lines,
-        };
-        other.await_line("open");
-        other
-    }
-
-    fn await_line(&mut self, wanted: &str) {
-        let mut lines = self.lines.by_ref().map_while(Result::ok);
-        assert!(lines.any(|line| line == wanted), "the other process ended");
-    }
-
-    fn begin(&mut self, verb: &str, tag: u64) {
-        writeln!(self.words, "{verb} {tag}").expect("told");
-    }
-
-    fn does(&mut self, verb: &str, tag: u64) {
-        self.begin(verb, tag);
-        self.await_line(&format!("done {tag}"));
-    }
-
-    fn kill(mut self) {
-        self.child.kill().expect("killed");
-        self.child.wait().expect("waited for");
-    }
-}
-
-fn free_address() -> SocketAddr {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("port");
-    socket.local_addr().expect("address")
+/// Has it do something, and waits until it is done.
+fn have(other: &mut Other, verb: &str, tag: u64) {
+    other.say(&format!("{verb} {tag}"));
+    other.await_line(&format!("done {tag}"));
 }
 
 #[test]
 fn a_receipt_of_the_dead_completes_nothing_of_their_successor() {
-    if std::env::var_os(ROLE_VARIABLE).is_some() {
+    if words().is_some() {
         return;
     }
     let (own, theirs) = (free_address(), free_address());
     let mut side = Side::open(own, theirs);
-    let mut first = Other::start(theirs, own);
-    first.does("send-delivery", 1);
+    let mut first = start(theirs, own);
+    have(&mut first, "send-delivery", 1);
     side.await_tag(1);
     first.kill();
-    let mut second = Other::start(theirs, own);
-    second.does("send-delivery", 2);
+    let mut second = start(theirs, own);
+    have(&mut second, "send-delivery", 2);
     side.await_tag(2);
     let receipts = std::mem::take(&mut side.keeper.receipts);
     assert_eq!(receipts.len(), 2);
     side.transport.acknowledge(receipts[0]);
     side.send(3, CompletionLevel::Transmit);
-    second.does("hear", 3);
-    second.does("not-sent", 4);
+    have(&mut second, "hear", 3);
+    have(&mut second, "not-sent", 4);
     side.transport.acknowledge(receipts[1]);
     side.transport.progress(&mut side.keeper);
-    second.does("sent", 2);
+    have(&mut second, "sent", 2);
     assert_eq!(
         side.keeper.lost,
         [TransferError::RemoteLost],
@@ -224,41 +181,41 @@ fn a_receipt_of_the_dead_completes_nothing_of_their_successor() {
 /// We have sent to the first one, and it never to us: what we know of it is its region.
 #[test]
 fn a_successor_that_sends_first_is_answered() {
-    if std::env::var_os(ROLE_VARIABLE).is_some() {
+    if words().is_some() {
         return;
     }
     let (own, theirs) = (free_address(), free_address());
     let mut side = Side::open(own, theirs);
-    let mut first = Other::start(theirs, own);
+    let mut first = start(theirs, own);
     side.send(1, CompletionLevel::Transmit);
-    first.does("hear", 1);
+    have(&mut first, "hear", 1);
     first.kill();
-    let mut second = Other::start(theirs, own);
-    second.does("send", 2);
+    let mut second = start(theirs, own);
+    have(&mut second, "send", 2);
     side.await_tag(2);
     side.send(3, CompletionLevel::Transmit);
-    second.does("hear", 3);
+    have(&mut second, "hear", 3);
     second.kill();
 }
 
 /// The first one has sent to us, and we never to it: what we know of it is a lane of ours.
 #[test]
 fn a_successor_that_is_sent_to_first_hears_and_is_heard() {
-    if std::env::var_os(ROLE_VARIABLE).is_some() {
+    if words().is_some() {
         return;
     }
     let (own, theirs) = (free_address(), free_address());
     let mut side = Side::open(own, theirs);
-    let mut first = Other::start(theirs, own);
-    first.does("send", 1);
+    let mut first = start(theirs, own);
+    have(&mut first, "send", 1);
     side.await_tag(1);
-    first.does("send", 2);
+    have(&mut first, "send", 2);
     first.kill();
-    let mut second = Other::start(theirs, own);
+    let mut second = start(theirs, own);
     side.send(3, CompletionLevel::Transmit);
     assert_eq!(side.keeper.tags, [1, 2], "the last words of the first one");
-    second.does("hear", 3);
-    second.does("send", 4);
+    have(&mut second, "hear", 3);
+    have(&mut second, "send", 4);
     side.await_tag(4);
     assert_eq!(
         side.keeper.lost,
@@ -272,22 +229,21 @@ fn a_successor_that_is_sent_to_first_hears_and_is_heard() {
 /// nevertheless.
 #[test]
 fn whoever_only_sends_learns_of_a_death_within_a_second() {
-    if std::env::var_os(ROLE_VARIABLE).is_some() {
+    if words().is_some() {
         return;
     }
     let (own, theirs) = (free_address(), free_address());
     let mut side = Side::open(own, theirs);
-    let mut first = Other::start(theirs, own);
+    let mut first = start(theirs, own);
     side.send(1, CompletionLevel::Transmit);
-    first.does("hear", 1);
+    have(&mut first, "hear", 1);
     first.kill();
-    let second = Other::start(theirs, own);
+    let mut second = start(theirs, own);
     side.until("the death is not noticed", |side| {
         !side.keeper.lost.is_empty()
     });
     side.transport.name_again(RemoteId(0));
-    let mut second = second;
     side.send(2, CompletionLevel::Transmit);
-    second.does("hear", 2);
+    have(&mut second, "hear", 2);
     second.kill();
 }

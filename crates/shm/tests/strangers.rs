@@ -2,21 +2,25 @@
 //! Another user of the host takes the names that first contact goes by, before us and after our
 //! death: endpoints open, meet, and miss their dead as ever. Needs root, to become another user.
 
-use std::io::{BufRead, BufReader, Lines};
-use std::net::{SocketAddr, UdpSocket};
+#[path = "shared/processes.rs"]
+mod processes;
+#[path = "shared/transports.rs"]
+mod transports;
+
+use std::net::SocketAddr;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use processes::{Other, command, words};
+use transports::{free_address, region_of, send_word};
 use weft_contract::*;
-use weft_memory::{BytesView, UserBuffer};
+use weft_memory::BytesView;
 use weft_os::local_socket::{Bell, Listener};
 use weft_os::process;
 use weft_ring::layout::SLOTS_OFFSET;
 use weft_shm::{Settings, Transport};
 
-const ROLE_VARIABLE: &str = "WEFT_TEST_STRANGER";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Nobody (passwd(5)).
 const STRANGER: u32 = 65534;
@@ -46,30 +50,16 @@ impl Owner for Ear {
 }
 
 fn open(address: SocketAddr) -> Transport {
-    Transport::open(Settings {
+    transports::open(Settings {
         address: Some(address),
         ..Settings::default()
     })
-    .expect("a transport, whoever has its names")
-}
-
-fn send(transport: &mut Transport) -> Result<Posted, PostError> {
-    let op = SendOp {
-        remote: RemoteId(0),
-        class: Class::Message,
-        tag: 0,
-        cq_data: None,
-        level: CompletionLevel::Inject,
-        token: SendToken(0),
-        inject: true,
-    };
-    transport.post_send(&op, &UserBuffer::leaked(&[8]))
 }
 
 /// Does what its first word says.
 #[test]
 fn other_role() {
-    let Ok(words) = std::env::var(ROLE_VARIABLE) else {
+    let Some(words) = words() else {
         return;
     };
     let words: Vec<&str> = words.split(' ').collect();
@@ -84,7 +74,7 @@ fn other_role() {
         ["endpoint", own, other] => {
             let mut endpoint = open(own.parse().expect("an address"));
             endpoint.add_remote(RemoteId(0), other.parse().expect("an address"));
-            while send(&mut endpoint).is_err() {
+            while send_word(&mut endpoint).is_err() {
                 endpoint.progress(&mut Ear::default());
             }
             Box::new(endpoint)
@@ -97,51 +87,20 @@ fn other_role() {
     }
 }
 
-struct Other {
-    child: Child,
-    lines: Lines<BufReader<ChildStdout>>,
-}
-
-impl Other {
-    /// Another process; as another user if that is asked for and may be.
-    fn start(words: &str, is_stranger: bool) -> Option<Self> {
-        let mut command = Command::new(std::env::current_exe().expect("own path"));
-        command
-            .args(["other_role", "--exact", "--nocapture", "--test-threads=1"])
-            .env(ROLE_VARIABLE, words)
-            .current_dir("/")
-            .stdout(Stdio::piped());
-        if is_stranger {
-            command.uid(STRANGER).gid(STRANGER);
-        }
-        match command.spawn() {
-            Ok(mut child) => {
-                let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
-                Some(Self { child, lines })
-            }
-            Err(error) => {
-                eprintln!("skip: nobody cannot run this program: {error}");
-                None
-            }
+/// Another process; as another user if that is asked for and may be.
+fn start(words: &str, is_stranger: bool) -> Option<Other> {
+    let mut command = command("other_role", words);
+    command.current_dir("/");
+    if is_stranger {
+        command.uid(STRANGER).gid(STRANGER);
+    }
+    match Other::start(&mut command) {
+        Ok(other) => Some(other),
+        Err(error) => {
+            eprintln!("skip: nobody cannot run this program: {error}");
+            None
         }
     }
-
-    fn await_done(&mut self) {
-        let mut lines = self.lines.by_ref().map_while(Result::ok);
-        assert!(lines.any(|line| line == "done"), "the other process ended");
-    }
-}
-
-impl Drop for Other {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn free_address() -> SocketAddr {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("port");
-    socket.local_addr().expect("address")
 }
 
 /// Whether this test is to be run: not as the other process, and by somebody who may become another
@@ -150,13 +109,13 @@ fn may_run() -> bool {
     if process::own_uid() != 0 {
         eprintln!("skip: only root can become another user");
     }
-    std::env::var_os(ROLE_VARIABLE).is_none() && process::own_uid() == 0
+    words().is_none() && process::own_uid() == 0
 }
 
 fn meet(sender: &mut Transport, receiver: &mut Transport) {
     let (mut ear, end) = (Ear::default(), Instant::now() + PATIENCE);
     loop {
-        match send(sender) {
+        match send_word(sender) {
             Ok(_) => break,
             Err(error) => assert_eq!(error, PostError::Busy, "no contact"),
         }
@@ -176,10 +135,10 @@ fn an_endpoint_whose_name_a_stranger_has_is_reached_nevertheless() {
         return;
     }
     let address = free_address();
-    let Some(mut stranger) = Other::start(&format!("listen weft/{address}"), true) else {
+    let Some(mut stranger) = start(&format!("listen weft/{address}"), true) else {
         return;
     };
-    stranger.await_done();
+    stranger.await_line("done");
     let mut receiver = open(address);
     let mut sender = open(free_address());
     sender.add_remote(RemoteId(0), address);
@@ -197,22 +156,21 @@ fn a_stranger_where_no_endpoint_is_is_named_and_not_waited_for() {
         return;
     }
     let address = free_address();
-    let Some(mut stranger) = Other::start(&format!("listen weft/{address}"), true) else {
+    let Some(mut stranger) = start(&format!("listen weft/{address}"), true) else {
         return;
     };
-    stranger.await_done();
+    stranger.await_line("done");
     let mut sender = open(free_address());
     sender.add_remote(RemoteId(0), address);
     let refused = Err(PostError::Failed(TransferError::NotPermitted));
-    assert_eq!(send(&mut sender), refused);
+    assert_eq!(send_word(&mut sender), refused);
 }
 
 /// The incarnation that has claimed the first slot of an endpoint (docs/shm-layout.md, clause 3).
 fn first_claimant(endpoint: &Transport) -> u64 {
-    let name = format!("weft {}", endpoint.local_address());
-    let file = process::open_memfd_of(std::process::id(), &name, -1).expect("the region");
+    let region = region_of(endpoint).expect("the region");
     let mut words = [0; 16];
-    std::fs::File::from(file)
+    region
         .read_exact_at(&mut words, SLOTS_OFFSET as u64)
         .expect("a slot");
     u64::from_le_bytes(words[8..].try_into().expect("eight bytes"))
@@ -227,8 +185,8 @@ fn the_dead_are_missed_though_a_stranger_takes_their_names() {
     let mut survivor = open(own);
     survivor.add_remote(RemoteId(0), theirs);
     let words = format!("endpoint {theirs} {own}");
-    let mut victim = Other::start(&words, false).expect("an endpoint");
-    victim.await_done();
+    let mut victim = start(&words, false).expect("an endpoint");
+    victim.await_line("done");
     let mut ear = Ear::default();
     let end = Instant::now() + PATIENCE;
     while ear.message_count == 0 {
@@ -236,11 +194,11 @@ fn the_dead_are_missed_though_a_stranger_takes_their_names() {
         assert!(Instant::now() < end, "the victim is not heard");
     }
     let bell = format!("weft/bell/{:016x}", first_claimant(&survivor));
-    let Some(mut stranger) = Other::start(&format!("ring {bell}"), true) else {
+    let Some(mut stranger) = start(&format!("ring {bell}"), true) else {
         return;
     };
     drop(victim);
-    stranger.await_done();
+    stranger.await_line("done");
     while ear.lost.is_empty() {
         survivor.progress(&mut ear);
         assert!(Instant::now() < end, "the death is not noticed");

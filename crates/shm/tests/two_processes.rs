@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two real processes, one of which dies by SIGKILL at a random moment of a mixed exchange: the other hears of
-//! it within a second, nothing hangs, nothing is left behind. The child is this test binary, started again.
+//! Two real processes, one of which dies by SIGKILL at a random moment of a mixed exchange: the
+//! other hears of it within a second, nothing hangs, nothing is left behind. The child is this test
+//! binary, started again.
+
+#[path = "shared/processes.rs"]
+mod processes;
+#[path = "shared/transports.rs"]
+mod transports;
 
 use std::net::SocketAddr;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use processes::{Other, command, words};
+use transports::tagged;
 use weft_contract::*;
 use weft_memory::{BytesView, OwnHeap, UserBuffer, own_heap};
 use weft_shm::{Settings, SingleCopy, Transport};
-
-const PARENT_VARIABLE: &str = "WEFT_TEST_PARENT";
-const METHOD_VARIABLE: &str = "WEFT_TEST_METHOD";
 
 /// One length for each protocol: inline, eager, streamed, offered.
 const LENGTHS: [usize; 4] = [8, 3000, 40_000, 3_000_000];
@@ -73,31 +77,21 @@ fn open(method: &str) -> Transport {
         _ => SingleCopy::Never,
     };
     let heap = (method == "mapped").then(|| SOURCE.with(|(heap, _)| heap.clone()));
-    let address = Some(([127, 0, 0, 1], 0).into());
-    Transport::open(Settings {
-        address,
+    transports::open(Settings {
         single_copy,
         heap,
         ..Settings::default()
     })
-    .expect("transport")
 }
 
 /// Posts the `index`th send of a mix; false if there is no room.
 fn post(transport: &mut Transport, index: u64) -> Result<bool, TransferError> {
-    let op = SendOp {
-        remote: RemoteId(0),
-        class: Class::Tagged,
-        tag: index,
-        cq_data: None,
-        level: if index % 7 == 3 {
-            CompletionLevel::Delivery
-        } else {
-            CompletionLevel::Transmit
-        },
-        token: SendToken(index),
-        inject: false,
+    let level = if index % 7 == 3 {
+        CompletionLevel::Delivery
+    } else {
+        CompletionLevel::Transmit
     };
+    let op = tagged(index, level);
     let length = LENGTHS[(index % 4) as usize];
     match transport.post_send(&op, &SOURCE.with(|(_, source)| source.part(0, length))) {
         Ok(_) => Ok(true),
@@ -109,10 +103,11 @@ fn post(transport: &mut Transport, index: u64) -> Result<bool, TransferError> {
 /// The child's part: send and receive until killed.
 #[test]
 fn child_role() {
-    let Ok(parent) = std::env::var(PARENT_VARIABLE) else {
+    let Some(words) = words() else {
         return;
     };
-    let mut transport = open(&std::env::var(METHOD_VARIABLE).unwrap_or_default());
+    let (parent, method) = words.split_once(' ').expect("an address and a method");
+    let mut transport = open(method);
     transport.add_remote(RemoteId(0), parent.parse().expect("address"));
     let mut owner = Counter::default();
     let start = Instant::now();
@@ -126,16 +121,6 @@ fn child_role() {
             "the parent should have ended this"
         );
     }
-}
-
-fn start_child(parent: SocketAddr, method: &str) -> Child {
-    Command::new(std::env::current_exe().expect("own path"))
-        .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
-        .env(PARENT_VARIABLE, parent.to_string())
-        .env(METHOD_VARIABLE, method)
-        .stdout(Stdio::null())
-        .spawn()
-        .expect("child")
 }
 
 fn open_files() -> usize {
@@ -162,7 +147,8 @@ fn kill_at_random_moments(method: &str, rounds: u64) {
             .wrapping_add(1_442_695_040_888_963_407);
         let mut transport = open(method);
         let mut owner = Counter::default();
-        let mut child = start_child(transport.local_address(), method);
+        let words = format!("{} {method}", transport.local_address());
+        let mut other = Other::start(&mut command("child_role", &words)).expect("child");
         while owner.messages == 0 {
             transport.progress(&mut owner);
         }
@@ -173,7 +159,7 @@ fn kill_at_random_moments(method: &str, rounds: u64) {
             index += u64::from(post(&mut transport, index).expect("the child lives"));
             transport.progress(&mut owner);
         }
-        child.kill().expect("kill");
+        other.child.kill().expect("kill");
         let killed = Instant::now();
         while owner.lost.is_none() {
             transport.progress(&mut owner);
@@ -183,7 +169,7 @@ fn kill_at_random_moments(method: &str, rounds: u64) {
             );
         }
         noticed_after.push(killed.elapsed());
-        child.wait().expect("reap");
+        other.child.wait().expect("reap");
         assert_eq!(
             owner.lost,
             Some((RemoteId(0), TransferError::RemoteLost)),

@@ -7,7 +7,7 @@ use weft_memory::UserBuffer;
 
 use crate::copy::bidirectional::{advice_of, advised};
 use crate::protocol::copy_method::CopyMethod;
-use crate::sink::Basin;
+use crate::sink::{Basin, open_with, tagged};
 use crate::tuner::copies::class_of;
 use crate::{Settings, Transport};
 
@@ -19,11 +19,7 @@ struct Pair([(Transport, Basin); 2]);
 impl Pair {
     fn new() -> Self {
         let open = || {
-            let settings = Settings {
-                address: Some(([127, 0, 0, 1], 0).into()),
-                ..Settings::default()
-            };
-            let mut transport = Transport::open(settings).expect("transport");
+            let mut transport = open_with(Settings::default());
             // Machines with one processor share it among tests, too.
             transport.set_shares_cores(false);
             (transport, Basin::new(LENGTH))
@@ -48,15 +44,7 @@ impl Pair {
         let before = ends(self);
         for &sender in senders {
             let payload = UserBuffer::leaked(&[LENGTH]);
-            let op = SendOp {
-                remote: RemoteId(0),
-                class: Class::Tagged,
-                tag: 0,
-                cq_data: None,
-                level: CompletionLevel::Delivery,
-                token: SendToken(0),
-                inject: false,
-            };
+            let op = tagged(0, CompletionLevel::Delivery);
             while let Err(why) = self.0[sender].0.post_send(&op, &payload) {
                 assert_eq!(why, PostError::Busy);
                 self.progress();
@@ -72,8 +60,8 @@ impl Pair {
         }
     }
 
-    /// What an end publishes of the messages' class: where they only come, and where they go both
-    /// ways.
+    /// What an end publishes of the messages' class: for traffic in one direction, and for
+    /// bidirectional traffic.
     fn published(&self, end: usize) -> (u8, u8) {
         let byte = self.0[end]
             .0

@@ -9,6 +9,7 @@ use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 
 use crate::protocol::copy_method::CopyMethod;
+use crate::sink::{open_with, tagged};
 use crate::tuner::copies::Lesson;
 use crate::{Settings, Transport};
 
@@ -67,14 +68,7 @@ struct Pair {
 
 impl Pair {
     fn new() -> Self {
-        let open = || {
-            Transport::open(Settings {
-                address: Some(([127, 0, 0, 1], 0).into()),
-                ..Settings::default()
-            })
-            .expect("transport")
-        };
-        let (mut sender, mut receiver) = (open(), open());
+        let [mut sender, mut receiver] = [(), ()].map(|()| open_with(Settings::default()));
         // Machines with one processor share it among tests, too.
         receiver.set_shares_cores(false);
         sender.add_remote(RemoteId(0), receiver.local_address());
@@ -85,11 +79,11 @@ impl Pair {
             (CopyMethod::PipelinedNonTemporal, 9),
             (CopyMethod::Cooperative, 1),
         ];
-        for (way, cost) in methods.into_iter().chain(methods).chain(methods) {
+        for (method, cost) in methods.into_iter().chain(methods).chain(methods) {
             let bytes = LENGTH as u64;
             let lesson = Lesson::Unidirectional;
             let methods = &mut receiver.traffic.methods;
-            methods.learn(way, bytes, Duration::from_micros(cost * 100), lesson);
+            methods.learn(method, bytes, Duration::from_micros(cost * 100), lesson);
         }
         Self {
             sender: (sender, Book::default()),
@@ -101,15 +95,7 @@ impl Pair {
         let payload = UserBuffer::leaked(&[LENGTH]);
         let bytes: Vec<u8> = (0..LENGTH).map(|index| byte(tag, index)).collect();
         payload.fill(0, BytesView::from_slice(&bytes));
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Tagged,
-            tag,
-            cq_data: None,
-            level: CompletionLevel::Transmit,
-            token: SendToken(tag),
-            inject: false,
-        };
+        let op = tagged(tag, CompletionLevel::Transmit);
         loop {
             match self.sender.0.post_send(&op, &payload) {
                 Ok(_) => return,

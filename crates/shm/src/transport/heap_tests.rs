@@ -7,7 +7,7 @@ use weft_memory::{BytesView, BytesViewMut, OwnHeap, UserBuffer, own_heap};
 use crate::protocol::STREAM_BYTES;
 use crate::protocol::send_protocol::SendProtocol;
 use crate::settings::SingleCopy;
-use crate::sink::{Basin, Sink};
+use crate::sink::{Basin, Sink, open_with, tagged};
 use crate::transport::traffic::Traffic;
 use crate::tuner::protocols::SendTuner;
 use crate::{Protocol, Settings, Transport};
@@ -15,13 +15,11 @@ use crate::{Protocol, Settings, Transport};
 const LONG: usize = 32 << 10;
 
 fn open(heap: Option<OwnHeap>, single_copy: SingleCopy) -> Transport {
-    let settings = Settings {
-        address: Some(([127, 0, 0, 1], 0).into()),
+    open_with(Settings {
         single_copy,
         heap,
         ..Settings::default()
-    };
-    Transport::open(settings).expect("transport")
+    })
 }
 
 /// Two transports in contact, each remote 0 of the other.
@@ -47,7 +45,7 @@ fn shows(of: &mut Transport, payload: &UserBuffer) -> bool {
 }
 
 fn send(pair: &mut [Transport; 2], from: usize, payload: &UserBuffer) -> Posted {
-    let op = op();
+    let op = tagged(7, CompletionLevel::Transmit);
     loop {
         let posted = pair[from].post_send(&op, payload);
         for transport in pair.iter_mut() {
@@ -128,25 +126,13 @@ fn the_third_message_in_a_row_is_described_and_an_answer_ends_the_row() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
-fn where_ranks_share_cores_a_lone_message_is_described_too() {
+fn where_ranks_share_cores_a_single_message_is_described_too() {
     let (heap, inside) = own_heap::leaked(LONG).expect("a heap");
     let mut pair = pair([Some(heap.clone()), Some(heap.clone())], SingleCopy::Auto);
     for (shares_cores, expected) in [(false, Posted::Complete), (true, Posted::Pending)] {
         pair[0].set_shares_cores(shares_cores);
         assert_eq!(send(&mut pair, 0, &inside), expected);
         send(&mut pair, 1, &UserBuffer::leaked(&[100]));
-    }
-}
-
-fn op() -> SendOp {
-    SendOp {
-        remote: RemoteId(0),
-        class: Class::Tagged,
-        tag: 7,
-        cq_data: None,
-        level: CompletionLevel::Transmit,
-        token: SendToken(0),
-        inject: false,
     }
 }
 
@@ -161,7 +147,8 @@ fn send_alone(pair: &mut [Transport; 2], payload: &UserBuffer, mark: u8) -> bool
     let mapped = |transport: &Transport| transport.statistics().sent(Protocol::Mapped).messages;
     let before = mapped(&pair[0]);
     let mut taker = Basin::new(length_bytes);
-    pair[0].post_send(&op(), payload).expect("sent");
+    let op = tagged(7, CompletionLevel::Transmit);
+    pair[0].post_send(&op, payload).expect("sent");
     while taker.landed == 0 {
         pair[0].progress(&mut Sink);
         pair[1].progress(&mut taker);
@@ -181,7 +168,7 @@ fn send_alone(pair: &mut [Transport; 2], payload: &UserBuffer, mark: u8) -> bool
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
-fn a_lone_message_leaves_as_its_sender_has_found_to_be_faster() {
+fn a_single_message_leaves_as_its_sender_has_found_to_be_faster() {
     for (length_bytes, shares_cores, default) in [
         (LONG, false, SendProtocol::Streamed),
         (LONG, true, SendProtocol::Rendezvous),

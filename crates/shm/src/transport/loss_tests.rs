@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Remotes that break the protocol: they are cut off, and what they still write meets nobody. And
-//! our own end: nothing of ours stays in use.
+//! The end of a remote: what it sent before is taken, and what others send goes on. Remotes that
+//! break the protocol are cut off, and what they still write meets nobody. And our own end: nothing
+//! of ours stays in use.
+
+use std::net::SocketAddr;
 
 use weft_contract::*;
+use weft_memory::{BytesView, BytesViewMut, UserBuffer};
 use weft_ring::{Head, Producer, Registrations};
 
+use crate::contact::remote::Link;
 use crate::protocol::cell::inline_head;
-use crate::sink::Sink;
-use crate::{Settings, Transport};
+use crate::sink::{Sink, open_with, tagged};
+use crate::{Settings, SingleCopy, Transport};
 
 fn open() -> Transport {
-    let settings = Settings {
-        address: Some(([127, 0, 0, 1], 0).into()),
-        ..Settings::default()
-    };
-    Transport::open(settings).expect("transport")
+    open_with(Settings::default())
 }
 
 /// Claims a slot of one in the name of another, and says what means nothing there.
@@ -130,4 +131,173 @@ fn an_endpoint_that_closes_takes_all_registrations_back() {
     assert_eq!(Registrations::of(region.mapping()).keys().len(), 20);
     drop(owner);
     assert!(Registrations::of(region.mapping()).keys().is_empty());
+}
+
+/// What it was told, in order; offers go into its buffer.
+#[derive(Default)]
+struct Told(Vec<&'static str>, Option<UserBuffer>);
+
+impl Owner for Told {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        self.0.push("word");
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        self.0.push("offer");
+        let (token, buffer) = (LandingToken(1), self.1.take()?);
+        Some(Landing { token, buffer })
+    }
+    fn on_landed(&mut self, _: LandingToken, outcome: Result<(), TransferError>) {
+        self.0
+            .push(if outcome.is_ok() { "landed" } else { "failed" });
+    }
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {
+        self.0.push("lost");
+    }
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
+
+fn say_a_word(transport: &mut Transport) {
+    let op = tagged(1, CompletionLevel::Transmit);
+    while transport
+        .post_send(&op, &UserBuffer::leaked(&[8]))
+        .is_err_and(|error| error == PostError::Busy)
+    {}
+}
+
+#[test]
+fn first_and_last_word_of_one_that_leaves_comes_before_its_loss() {
+    let [mut ours, mut theirs] = [(), ()].map(|()| open_with(Settings::default()));
+    ours.add_remote(RemoteId(0), theirs.local_address());
+    theirs.add_remote(RemoteId(0), ours.local_address());
+    say_a_word(&mut ours);
+    ours.watch(RemoteId(0), true);
+    // It contacts us between our look at the bells and our look after the living.
+    say_a_word(&mut theirs);
+    drop(theirs);
+    let mut told = Told::default();
+    ours.traffic.check_lives(&mut told);
+    assert_eq!(told.0, ["word", "lost"]);
+}
+
+/// Its lane to us works, but we can reach it no more: it has no slot left, or we no addresses.
+#[test]
+fn a_receive_that_needs_our_answer_ends_when_its_sender_cannot_be_answered() {
+    const LONG: usize = 3_000_000;
+    let [mut ours, mut theirs] = [(), ()].map(|()| {
+        open_with(Settings {
+            single_copy: SingleCopy::Never,
+            ..Settings::default()
+        })
+    });
+    theirs.add_remote(RemoteId(0), ours.local_address());
+    ours.add_remote(RemoteId(0), theirs.local_address());
+    let op = tagged(1, CompletionLevel::Transmit);
+    let payload = UserBuffer::leaked(&[LONG]);
+    assert_eq!(theirs.post_send(&op, &payload), Ok(Posted::Pending));
+    let mut told = Told(Vec::new(), Some(UserBuffer::leaked(&[LONG])));
+    while told.0.is_empty() {
+        ours.progress(&mut told);
+    }
+    let (remote, why) = (RemoteId(0), TransferError::NoMemory);
+    let contacts = &mut ours.traffic.contacts;
+    contacts.remote_mut(remote).set_link(Link::Failed(why));
+    contacts.agenda.note_lost(remote, why);
+    for _ in 0..100 {
+        ours.progress(&mut told);
+        theirs.progress(&mut Told::default());
+    }
+    assert_eq!(told.0, ["offer", "failed", "lost"]);
+}
+
+/// Takes each offer into a buffer of its own, by its tag.
+struct Taker {
+    senders: [SocketAddr; 2],
+    buffers: Vec<UserBuffer>,
+    offered: usize,
+    landed: Vec<u64>,
+    lost: usize,
+}
+
+impl Owner for Taker {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        true
+    }
+    fn on_offer(&mut self, envelope: &Envelope, _: OfferId) -> Option<Landing> {
+        self.offered += 1;
+        Some(Landing {
+            token: LandingToken(envelope.tag),
+            buffer: self.buffers[envelope.tag as usize].clone(),
+        })
+    }
+    fn on_landed(&mut self, landing: LandingToken, outcome: Result<(), TransferError>) {
+        self.landed.extend(outcome.is_ok().then_some(landing.0));
+    }
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {
+        self.lost += 1;
+    }
+    fn remote_at(&mut self, address: SocketAddr) -> RemoteId {
+        RemoteId(u32::from(address == self.senders[1]))
+    }
+}
+
+/// Several messages of one sender go through one pipe, in their order.
+#[test]
+fn messages_of_others_come_into_their_own_receives_when_a_remote_is_lost_among_them() {
+    const LONG: usize = 200_000;
+    let [mut ours, mut dying, mut other] = [(), (), ()].map(|()| {
+        open_with(Settings {
+            single_copy: SingleCopy::Never,
+            ..Settings::default()
+        })
+    });
+    let senders = [dying.local_address(), other.local_address()];
+    let mut taker = Taker {
+        senders,
+        buffers: (0..4).map(|_| UserBuffer::leaked(&[LONG])).collect(),
+        offered: 0,
+        landed: Vec::new(),
+        lost: 0,
+    };
+    for (id, address) in senders.into_iter().enumerate() {
+        ours.add_remote(RemoteId(id as u32), address);
+    }
+    for sender in [&mut dying, &mut other] {
+        sender.add_remote(RemoteId(0), ours.local_address());
+    }
+    for tag in 0..4_u64 {
+        let payload = UserBuffer::leaked(&[LONG]);
+        payload.fill(0, BytesView::from_slice(&[tag as u8 + 1; LONG]));
+        let op = tagged(tag, CompletionLevel::Transmit);
+        let sender = if tag == 0 { &mut dying } else { &mut other };
+        while sender.post_send(&op, &payload) == Err(PostError::Busy) {
+            ours.progress(&mut taker);
+        }
+        // Their places in our list of what comes in are in this order.
+        while taker.offered as u64 <= tag {
+            ours.progress(&mut taker);
+        }
+    }
+    for _ in 0..4 {
+        ours.progress(&mut taker);
+    }
+    drop(dying);
+    while taker.lost == 0 {
+        ours.progress(&mut taker);
+    }
+    while taker.landed.len() < 3 {
+        other.progress(&mut Told::default());
+        ours.progress(&mut taker);
+    }
+    assert_eq!(taker.landed, [1, 2, 3]);
+    for tag in taker.landed {
+        let mut bytes = vec![0; LONG];
+        let buffer = &taker.buffers[tag as usize];
+        buffer.drain(0, &mut BytesViewMut::from_slice(&mut bytes));
+        assert!(bytes == [tag as u8 + 1; LONG], "message {tag}");
+    }
 }

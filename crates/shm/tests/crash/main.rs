@@ -1,37 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Two processes, one of which dies at each numbered step of every protocol: the other completes or fails within a second, nothing is
-//! left behind, and a new process takes the address over and talks.
+//! Two processes, one of which dies at each numbered step of every protocol: the other completes or
+//! fails within a second, nothing is left behind, and a new process takes the address over and
+//! talks.
 //!
-//! The steps are the `crash_point!`s of crates/ring and crates/shm; they exist only in a build with `--cfg crash_points`
-//! (tests/crash/run.sh). Other builds run every scenario without a death. The victim is this binary, started again.
+//! The steps are the `crash_point!`s of crates/ring and crates/shm; they exist only in a build with
+//! `--cfg crash_points` (tests/crash/run.sh). Other builds run every scenario without a death. The
+//! victim is this binary, started again.
 
+#[path = "../shared/processes.rs"]
+mod processes;
 mod scenario;
 mod side;
+#[path = "../shared/transports.rs"]
+mod transports;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{SocketAddr, UdpSocket};
+use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use processes::{Other, command};
 use scenario::{Part, SCENARIOS, Scenario};
 use side::Side;
+use transports::{free_address, region_of};
 use weft_os::crash::{LOG_VARIABLE, STEP_VARIABLE};
 use weft_ring::layout::{SLOT_BYTES, SLOT_COUNT, SLOTS_OFFSET};
 
-const VICTIM_VARIABLE: &str = "WEFT_TEST_VICTIM";
-/// Specified: the death of a remote is reported within a second (two_processes.rs). The rest is for a machine that is busy, and
-/// stops now and then: each of hundreds of runs must keep to it.
+/// Specified: the death of a remote is reported within a second (two_processes.rs). The rest is for
+/// a machine that is busy, and stops now and then: each of hundreds of runs must keep to it.
 const NOTICE: Duration = Duration::from_secs(10);
 /// Descriptors of this process are counted: its tests run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the victim is told: its own address, its parent's, the scenario, its part, and whether it takes an address over.
+/// What the victim is told: its own address, its parent's, the scenario, its part, and whether it
+/// takes an address over.
 fn victim_words() -> Option<Vec<String>> {
-    let words = std::env::var(VICTIM_VARIABLE).ok()?;
+    let words = processes::words()?;
     Some(words.split(' ').map(str::to_owned).collect())
 }
 
@@ -57,69 +64,42 @@ fn victim_role() {
         scenario.settings(own.parse().expect("address")),
         parent.parse().expect("address"),
     );
-    println!("open");
+    println!("\nopen");
     if successor == "true" {
         scenario::say_hello(&mut side);
     }
     let play = |side: &mut Side| {
         let _ = scenario.play(side, part, PATIENCE);
     };
-    if scenario.crowd {
-        scenario::with_crowd(&mut side, play);
+    if scenario.silent_remotes {
+        scenario::with_silent_remotes(&mut side, play);
     } else {
         play(&mut side);
     }
 }
 
-struct Victim {
-    child: Child,
-    lines: std::io::Lines<std::io::BufReader<std::process::ChildStdout>>,
+/// Starts the victim of a run, or its successor.
+fn start_victim(run: &Run, own: SocketAddr, parent: SocketAddr, successor: bool) -> Other {
+    let Run { scenario, part, .. } = run;
+    let words = format!("{own} {parent} {} {part:?} {successor}", scenario.name);
+    let mut command = command("victim_role", &words);
+    if let (Some((number, passage)), false) = (run.step, successor) {
+        command.env(STEP_VARIABLE, format!("{number}:{passage}"));
+    }
+    if let (Some(log), false) = (run.log, successor) {
+        command.env(LOG_VARIABLE, log);
+    }
+    Other::start(&mut command).expect("victim")
 }
 
-impl Victim {
-    fn start(run: &Run, own: SocketAddr, parent: SocketAddr, successor: bool) -> Self {
-        use std::io::BufRead;
-        let mut command = Command::new(std::env::current_exe().expect("own path"));
-        command
-            .args(["victim_role", "--exact", "--nocapture", "--test-threads=1"])
-            .env(
-                VICTIM_VARIABLE,
-                format!(
-                    "{own} {parent} {} {:?} {successor}",
-                    run.scenario.name, run.part
-                ),
-            )
-            .stdout(Stdio::piped())
-            .stderr(Stdio::inherit());
-        if let (Some((number, passage)), false) = (run.step, successor) {
-            command.env(STEP_VARIABLE, format!("{number}:{passage}"));
-        }
-        if let (Some(log), false) = (run.log, successor) {
-            command.env(LOG_VARIABLE, log);
-        }
-        let mut child = command.spawn().expect("victim");
-        let lines = std::io::BufReader::new(child.stdout.take().expect("stdout")).lines();
-        Self { child, lines }
-    }
-
-    /// Waits until it is open; false if it died before.
-    fn await_open(&mut self) -> bool {
-        self.lines
-            .by_ref()
-            .map_while(Result::ok)
-            .any(|line| line.ends_with("open"))
-    }
-
-    /// Waits for its end; its signal, if one ended it.
-    fn end(mut self) -> Option<i32> {
-        for _ in self.lines.by_ref().map_while(Result::ok) {}
-        let status = self.child.wait().expect("reap");
-        assert!(
-            status.signal().is_some() || status.success(),
-            "the victim failed: {status}"
-        );
-        status.signal()
-    }
+/// Waits for its end; its signal, if one ended it.
+fn signal_at_end(mut victim: Other) -> Option<i32> {
+    let status = victim.end();
+    assert!(
+        status.signal().is_some() || status.success(),
+        "the victim failed: {status}"
+    );
+    status.signal()
 }
 
 /// One run: a scenario, the victim's part in it, and where it ends.
@@ -140,15 +120,15 @@ impl Run<'_> {
         let before = Surroundings::look();
         let theirs = free_address();
         let mut side = Side::open(self.scenario.settings(own), theirs);
-        let mut victim = Victim::start(self, theirs, own, false);
-        let opened = victim.await_open();
+        let mut victim = start_victim(self, theirs, own, false);
+        let opened = victim.hear("open").is_some();
         scenario::watch(&mut side.transport);
         let outcome = self.scenario.play(&mut side, self.part.other(), PATIENCE);
         // The victim may still live, and its death be the next thing it does.
         if outcome.is_ok() {
             keep_going_until_its_end(&mut side, &mut victim);
         }
-        let signal = victim.end();
+        let signal = signal_at_end(victim);
         await_notice(&mut side, signal.is_some(), opened);
         self.succeed(&mut side, theirs, own);
         await_free_slots(&mut side);
@@ -160,8 +140,11 @@ impl Run<'_> {
     /// Another process at the victim's address plays the scenario to its end.
     fn succeed(&self, side: &mut Side, theirs: SocketAddr, own: SocketAddr) {
         side.ledger.start_over();
-        let mut successor = Victim::start(self, theirs, own, true);
-        assert!(successor.await_open(), "the address cannot be taken over");
+        let mut successor = start_victim(self, theirs, own, true);
+        assert!(
+            successor.hear("open").is_some(),
+            "the address cannot be taken over"
+        );
         let end = Instant::now() + PATIENCE;
         while side.ledger.hello == 0 {
             side.progress();
@@ -177,11 +160,11 @@ impl Run<'_> {
             side.ledger.done
         );
         keep_going_until_its_end(side, &mut successor);
-        assert_eq!(successor.end(), None);
+        assert_eq!(signal_at_end(successor), None);
     }
 }
 
-fn keep_going_until_its_end(side: &mut Side, victim: &mut Victim) {
+fn keep_going_until_its_end(side: &mut Side, victim: &mut Other) {
     let end = Instant::now() + PATIENCE;
     while victim.child.try_wait().expect("child").is_none() {
         side.progress();
@@ -216,12 +199,11 @@ fn await_notice(side: &mut Side, died: bool, opened: bool) {
 /// Slots of the survivor's region that are not free.
 fn taken_slots(side: &Side) -> usize {
     use std::os::unix::fs::FileExt;
-    let name = format!("weft {}", side.transport.local_address());
-    let Ok(file) = weft_os::process::open_memfd_of(std::process::id(), &name, -1) else {
+    let Some(region) = region_of(&side.transport) else {
         return 0; // regions in a folder cannot be found by name
     };
     let mut slots = vec![0; SLOT_COUNT * SLOT_BYTES];
-    std::fs::File::from(file)
+    region
         .read_exact_at(&mut slots, SLOTS_OFFSET as u64)
         .expect("the directory");
     slots
@@ -277,18 +259,19 @@ impl Surroundings {
     }
 }
 
-fn free_address() -> SocketAddr {
-    let socket = UdpSocket::bind("127.0.0.1:0").expect("port");
-    socket.local_addr().expect("address")
-}
-
 /// All crash points in the sources: number and text.
 fn steps_in_sources() -> BTreeMap<u32, String> {
     let mut steps = BTreeMap::new();
-    for folder in ["src", "../ring/src", "../ring/src/lane"] {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let mut folders = ["src", "../ring/src"]
+        .map(|folder| Path::new(env!("CARGO_MANIFEST_DIR")).join(folder))
+        .to_vec();
+    while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("sources").flatten() {
-            let text = std::fs::read_to_string(entry.path()).unwrap_or_default();
+            if entry.path().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            let text = std::fs::read_to_string(entry.path()).expect("a source");
             for rest in text.split("crash_point!(").skip(1) {
                 let (number, rest) = rest.split_once(',').expect("number and text");
                 let what = rest.split('"').nth(1).expect("a text").to_owned();
@@ -332,8 +315,8 @@ struct Coverage {
 }
 
 impl Coverage {
-    /// The passages of a step at which to kill in the next scenario: the first one in the first two scenarios that pass it, a later
-    /// one once.
+    /// The passages of a step at which to kill in the next scenario: the first one in the first two
+    /// scenarios that pass it, a later one once.
     fn passages(&self, number: u32, times: u32, part: Part) -> Vec<u32> {
         let key = (number, part == Part::Sends);
         let few = self.first.get(&key).is_none_or(|&times| times < 2);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What two processes exchange while one of them is killed: a scenario for each protocol, and the part of each side in it.
+//! What two processes exchange while one of them is killed: a scenario for each protocol, and the
+//! part of each side in it.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -26,7 +27,7 @@ pub struct Scenario {
     /// The receiver sleeps between messages.
     pub sleeps: bool,
     /// The victim has five more remotes, which fall silent and leave.
-    pub crowd: bool,
+    pub silent_remotes: bool,
     /// Messages lie in a heap that their receiver maps.
     pub mapped: bool,
 }
@@ -40,7 +41,7 @@ const PLAIN: Scenario = Scenario {
     single_copy: SingleCopy::Never,
     folder: false,
     sleeps: false,
-    crowd: false,
+    silent_remotes: false,
     mapped: false,
 };
 
@@ -71,7 +72,7 @@ pub const SCENARIOS: [Scenario; 16] = [
         single_copy: SingleCopy::Always,
         ..PLAIN
     },
-    // Both ways to store are tried, in turns.
+    // Plain and non-temporal stores are tried, in turns.
     Scenario {
         name: "pipelined",
         length: LONG,
@@ -88,7 +89,8 @@ pub const SCENARIOS: [Scenario; 16] = [
         count: 14,
         ..PLAIN
     },
-    // The two pipes are tried first, and the first lap does not count: one message at a time, so that each is chosen by those before.
+    // The two pipes are tried first, and the first lap does not count: one message at a time, so
+    // that each is chosen by those before.
     Scenario {
         name: "mapped",
         length: LONG,
@@ -149,9 +151,9 @@ pub const SCENARIOS: [Scenario; 16] = [
         ..PLAIN
     },
     Scenario {
-        name: "crowd",
+        name: "silent-remotes",
         count: 4,
-        crowd: true,
+        silent_remotes: true,
         ..PLAIN
     },
 ];
@@ -304,8 +306,9 @@ impl Patience {
     }
 }
 
-/// The victim's five silent remotes: they send a word each, and the victim hears nothing more of them until they close.
-pub fn with_crowd(side: &mut Side, play: impl FnOnce(&mut Side)) {
+/// The victim's five silent remotes: they send a word each, and the victim hears nothing more of
+/// them until they close.
+pub fn with_silent_remotes(side: &mut Side, play: impl FnOnce(&mut Side)) {
     let address = side.transport.local_address();
     let mut others: Vec<Side> = (0..5)
         .map(|_| {

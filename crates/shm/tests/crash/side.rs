@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One side of an exchange: a transport and an owner that posts receives for everything and checks every byte.
+//! One side of an exchange: a transport and an owner that posts receives for everything and checks
+//! every byte.
 //!
 //! Both processes of the crash tests are made of this; `scenario.rs` says what they exchange.
 
@@ -10,6 +11,8 @@ use std::net::SocketAddr;
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, OwnHeap, UserBuffer, own_heap};
 use weft_shm::{Settings, Transport};
+
+use crate::transports::{self, tagged};
 
 /// The tag of the word that a receiver says when it has everything.
 pub const DONE_TAG: u64 = 1_000_000;
@@ -38,7 +41,8 @@ fn byte(tag: u64, index: usize) -> u8 {
     (tag as usize * 31 + index / 251 + index) as u8
 }
 
-/// Panics unless the bytes are those of the message with that tag. Looks at the first and last bytes and at some of each page.
+/// Panics unless the bytes are those of the message with that tag. Looks at the first and last
+/// bytes and at some of each page.
 fn check(tag: u64, bytes: &[u8]) {
     let len = bytes.len();
     let sampled = (0..len)
@@ -149,7 +153,8 @@ pub fn heap() -> OwnHeap {
     HEAP.with(|(heap, _)| heap.clone())
 }
 
-/// The place of a long message in the heap. Only those of one length, so that none lie over each other.
+/// The place of a long message in the heap. Only those of one length, so that none lie over each
+/// other.
 fn in_heap(tag: u64, length: usize) -> Option<UserBuffer> {
     let offset = usize::try_from(tag).ok()?.checked_mul(length)?;
     let fits = length == LONG && offset + length <= HEAP_BYTES;
@@ -176,7 +181,7 @@ pub struct Side {
 
 impl Side {
     pub fn open(settings: Settings, remote: SocketAddr) -> Self {
-        let mut transport = Transport::open(settings).expect("transport");
+        let mut transport = transports::open(settings);
         transport.add_remote(RemoteId(0), remote);
         let ledger = Ledger {
             addresses: vec![remote],
@@ -194,19 +199,12 @@ impl Side {
     /// # Errors
     /// Why there never will be.
     pub fn post(&mut self, tag: u64, length: usize, delivery: bool) -> Result<bool, TransferError> {
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Tagged,
-            tag,
-            cq_data: None,
-            level: if delivery {
-                CompletionLevel::Delivery
-            } else {
-                CompletionLevel::Transmit
-            },
-            token: SendToken(tag),
-            inject: false,
+        let level = if delivery {
+            CompletionLevel::Delivery
+        } else {
+            CompletionLevel::Transmit
         };
+        let op = tagged(tag, level);
         match self.transport.post_send(&op, &source(tag, length)) {
             Ok(Posted::Complete) => Ok(true),
             Ok(Posted::Pending) => {

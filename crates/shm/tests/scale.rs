@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a whole node costs: 192 endpoints, all pairs in contact, stay under half a GiB of resident memory.
-//!
-//! All endpoints live in this process, so that pages that several of them map are counted once (Pss of /proc/self/smaps_rollup). The
-//! figure and the price of polling are in docs/lab/2026-11-22-crowds.md.
+//! What a whole node costs: 192 endpoints, all pairs in contact, stay under half a GiB of resident
+//! memory. All endpoints live in this process, so that pages that several of them map are counted
+//! once (Pss of /proc/self/smaps_rollup). scripts/scale.sh prints the figure.
+
+#[path = "shared/transports.rs"]
+mod transports;
 
 use std::net::SocketAddr;
 
+use transports::{open, word};
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
 use weft_shm::{Settings, Transport};
@@ -51,17 +54,10 @@ fn kib(path: &str, name: &str) -> u64 {
 }
 
 #[test]
-#[ignore = "some 37,000 mappings in one process take a minute and more: cargo test -p weft-shm --test crowd -- --ignored"]
+#[ignore = "some 37,000 mappings in one process take a minute and more; scripts/scale.sh runs it"]
 fn a_node_of_192_endpoints_in_full_contact_stays_under_half_a_gib() {
     let before_kib = kib("/proc/self/smaps_rollup", "Pss");
-    let open = |_| {
-        Transport::open(Settings {
-            address: Some(([127, 0, 0, 1], 0).into()),
-            ..Settings::default()
-        })
-        .expect("transport")
-    };
-    let mut all: Vec<Transport> = (0..ENDPOINTS).map(open).collect();
+    let mut all: Vec<Transport> = (0..ENDPOINTS).map(|_| open(Settings::default())).collect();
     let addresses: Vec<SocketAddr> = all.iter().map(Transport::local_address).collect();
     for one in &mut all {
         for (index, address) in addresses.iter().enumerate() {
@@ -73,12 +69,7 @@ fn a_node_of_192_endpoints_in_full_contact_stays_under_half_a_gib() {
         for remote in 0..ENDPOINTS as u32 {
             let op = SendOp {
                 remote: RemoteId(remote),
-                class: Class::Tagged,
-                tag: 1,
-                cq_data: None,
-                level: CompletionLevel::Inject,
-                token: SendToken(0),
-                inject: true,
+                ..word()
             };
             assert_eq!(one.post_send(&op, &payload), Ok(Posted::Complete));
         }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How the tests of this crate open transports, and what they send to their first remotes.
+#![allow(dead_code, reason = "each test takes what it needs")]
+
+use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+
+use weft_contract::*;
+use weft_memory::UserBuffer;
+use weft_shm::{Settings, Transport};
+
+/// A transport at a free port of 127.0.0.1, or where the settings say.
+pub fn open(settings: Settings) -> Transport {
+    let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    Transport::open(Settings {
+        address: settings.address.or(Some(anywhere)),
+        ..settings
+    })
+    .expect("transport")
+}
+
+/// Two transports with the same settings, each the first remote of the other.
+pub fn open_pair(settings: &Settings) -> [Transport; 2] {
+    let [mut a, mut b] = [(), ()].map(|()| open(settings.clone()));
+    a.add_remote(RemoteId(0), b.local_address());
+    b.add_remote(RemoteId(0), a.local_address());
+    [a, b]
+}
+
+/// A tagged send to the first remote, named like its tag.
+pub fn tagged(tag: u64, level: CompletionLevel) -> SendOp {
+    SendOp {
+        remote: RemoteId(0),
+        class: Class::Tagged,
+        tag,
+        cq_data: None,
+        level,
+        token: SendToken(tag),
+        inject: false,
+    }
+}
+
+/// A message of 8 bytes that is injected.
+pub fn word() -> SendOp {
+    SendOp {
+        class: Class::Message,
+        inject: true,
+        ..tagged(0, CompletionLevel::Inject)
+    }
+}
+
+/// Sends the first remote such a message.
+pub fn send_word(transport: &mut Transport) -> Result<Posted, PostError> {
+    transport.post_send(&word(), &UserBuffer::leaked(&[8]))
+}
+
+/// An address that nobody has at this moment.
+pub fn free_address() -> SocketAddr {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("port");
+    socket.local_addr().expect("address")
+}
+
+/// The region of an endpoint of this process, unless it lies in a folder.
+pub fn region_of(transport: &Transport) -> Option<std::fs::File> {
+    let name = format!("weft {}", transport.local_address());
+    let file = weft_os::process::open_memfd_of(std::process::id(), &name, -1);
+    file.ok().map(Into::into)
+}
