@@ -5,7 +5,7 @@
 //! - [`rendezvous`]: messages that are described, with or without early data
 //! - [`sends`]: those that wait for their remote; [`data`]: what a remote asked for through the
 //!   lane
-//! - [`refusal`]: messages that go another way
+//! - [`refusal`]: messages that go by another route
 
 pub(crate) mod data;
 pub(crate) mod post;

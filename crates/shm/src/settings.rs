@@ -28,9 +28,9 @@ pub struct Settings {
     /// Whether the endpoint holds the UDP port of `address` already; else the transport does, so
     /// that no other endpoint chooses the same address.
     pub port_is_held: bool,
-    /// Whether the owner has another way to remotes whose region finds no addresses here; else what
-    /// is sent to them fails.
-    pub has_other_way: bool,
+    /// Whether the owner has another route to remotes whose region finds no addresses here; else
+    /// what is sent to them fails.
+    pub has_other_route: bool,
     /// Single copy or not.
     pub single_copy: SingleCopy,
     /// A directory for the region's file, where memfd_create is not wanted; the file has no name in
@@ -47,7 +47,7 @@ impl Default for Settings {
         Self {
             address: None,
             port_is_held: false,
-            has_other_way: false,
+            has_other_route: false,
             single_copy: SingleCopy::Auto,
             directory: None,
             heap: None,
@@ -87,20 +87,22 @@ impl fmt::Display for OpenError {
             Self::Address(address, error) => {
                 write!(
                     f,
-                    "cannot use the address {address}: {error}; choose another with the node and service arguments"
+                    "cannot use the address {address}: {error}; choose another with the node and \
+                     service arguments"
                 )
             }
             Self::Region(error) => write!(
                 f,
-                "no memory for the shared region ({} MiB of address space, pages as they are used): {error}; \
-                 see the limits of this job on memory and files (ulimit -v, ulimit -f, cgroup){}",
+                "no memory for the shared region ({} MiB of address space, pages as they are \
+                 used): {error}; see the limits of this job on memory and files (ulimit -v, \
+                 ulimit -f, cgroup){}",
                 weft_ring::layout::REGION_BYTES >> 20,
                 weft_os::limits::in_words()
             ),
             Self::Directory(path, error) => write!(
                 f,
-                "cannot keep shared regions in {}: {error}; name a writable directory on a local file system in \
-                 FI_WEFT_REGION_DIR, or unset it to use anonymous memory",
+                "cannot keep shared regions in {}: {error}; name a writable directory on a local \
+                 file system in FI_WEFT_REGION_DIR, or unset it to use anonymous memory",
                 path.display()
             ),
             Self::Sockets(error) => write!(

@@ -2,7 +2,7 @@
 //! What this route has sent, by protocol. Counted where a protocol is chosen; read by the
 //! endpoint's report.
 
-/// A way to send, as users see it.
+/// How a message was sent, as users see it: `weft_facts::protocol` has the words.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Protocol {
     /// In one cache line.

@@ -306,7 +306,7 @@ impl Route for Transport {
         let settings = Settings {
             address: place.address,
             port_is_held: place.is_held,
-            has_other_way: place.is_held,
+            has_other_route: place.is_held,
             ..settings.clone()
         };
         let mut opened = Self::open(settings).map_err(|error| RouteError {

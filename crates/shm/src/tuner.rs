@@ -104,7 +104,7 @@ struct Trial {
 
 /// When the next trial comes, where costs are fresh.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct NextTrial {
     /// Samples of the usual one until then, and after how many the one after it comes.
     left: u64,
     period: u64,
@@ -143,7 +143,7 @@ pub(crate) struct Tuner<const N: usize> {
     /// Where costs are fresh.
     usual: usize,
     trial: Option<Trial>,
-    pace: Pace,
+    next_trial: NextTrial,
     /// The alternative of the last samples, and how many in a row.
     row: Option<(usize, u32)>,
     /// Samples after a change that tell nothing.
@@ -156,7 +156,7 @@ impl<const N: usize> Tuner<N> {
             known: [Known::default(); N],
             usual: 0,
             trial: None,
-            pace: Pace {
+            next_trial: NextTrial {
                 left: u64::from(rules.first),
                 period: rules.shortest_period,
                 settled: None,
@@ -171,7 +171,7 @@ impl<const N: usize> Tuner<N> {
     #[cfg(test)]
     pub(crate) fn found(rules: &Rules, usual: usize) -> Self {
         let mut found = Self::new(rules);
-        (found.usual, found.pace.left) = (usual, u64::MAX);
+        (found.usual, found.next_trial.left) = (usual, u64::MAX);
         found
     }
 
@@ -227,7 +227,7 @@ impl<const N: usize> Tuner<N> {
     /// The trial under way has failed, or is not to go on.
     pub(crate) fn give_up(&mut self, rules: &Rules) {
         if self.trial.take().is_some() {
-            self.pace.period = (self.pace.period * 2).min(rules.longest_period);
+            self.next_trial.period = (self.next_trial.period * 2).min(rules.longest_period);
             self.rest(rules);
         }
     }
@@ -312,15 +312,15 @@ impl<const N: usize> Tuner<N> {
         }
         self.trial = None;
         self.usual = trial.challenger;
-        self.pace.period = rules.shortest_period;
+        self.next_trial.period = rules.shortest_period;
         self.rest(rules);
     }
 
     /// The next trial is a period away.
     fn rest(&mut self, rules: &Rules) {
-        self.pace.left = self.pace.period;
-        self.pace.slower = 0;
-        self.pace.settled = self.known[self.usual].cost(rules);
+        self.next_trial.left = self.next_trial.period;
+        self.next_trial.slower = 0;
+        self.next_trial.settled = self.known[self.usual].cost(rules);
     }
 
     /// The usual one, where there is no trial, cost so much.
@@ -328,17 +328,21 @@ impl<const N: usize> Tuner<N> {
         let Costs::Fresh { slower, .. } = rules.costs else {
             return;
         };
-        if let (Some((limit, rest)), Some(settled)) = (slower, self.pace.settled) {
+        if let (Some((limit, rest)), Some(settled)) = (slower, self.next_trial.settled) {
             let is_slower = cost > settled + settled / 2;
-            self.pace.slower = if is_slower { self.pace.slower + 1 } else { 0 };
-            let since_trial = self.pace.period.saturating_sub(self.pace.left);
-            if self.pace.slower >= limit && since_trial >= rest {
-                self.pace.period = rules.shortest_period;
+            self.next_trial.slower = if is_slower {
+                self.next_trial.slower + 1
+            } else {
+                0
+            };
+            let since_trial = self.next_trial.period.saturating_sub(self.next_trial.left);
+            if self.next_trial.slower >= limit && since_trial >= rest {
+                self.next_trial.period = rules.shortest_period;
                 self.rest(rules);
-                self.pace.left = 1;
+                self.next_trial.left = 1;
             }
         }
-        self.pace.left = self.pace.left.saturating_sub(1);
+        self.next_trial.left = self.next_trial.left.saturating_sub(1);
     }
 
     fn usual(&self, rules: &Rules, open: &Open<N>) -> usize {
@@ -356,7 +360,7 @@ impl<const N: usize> Tuner<N> {
             return None;
         }
         if matches!(rules.costs, Costs::Fresh { .. }) {
-            let challenger = others.next().filter(|_| self.pace.left == 0)?;
+            let challenger = others.next().filter(|_| self.next_trial.left == 0)?;
             return Some((challenger, rules.trial));
         }
         let rarest = open.least(|one| self.known[one].samples);

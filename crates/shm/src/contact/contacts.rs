@@ -15,7 +15,7 @@ use crate::contact::lane::Inbound;
 use crate::contact::lanes::Lanes;
 use crate::contact::outbound::{WIDE_LANES, warm_lane};
 use crate::contact::own::Own;
-use crate::contact::reach::{Obstacle, Wanted};
+use crate::contact::reach::{Obstacle, Sought};
 use crate::contact::remote::{Attempt, Link, Remote};
 use crate::contact::remotes::Remotes;
 use crate::protocol::cell::Control;
@@ -84,20 +84,20 @@ pub(crate) struct Contacts {
     pub(crate) remotes: Remotes,
     pub(crate) lanes: Lanes,
     pub(crate) agenda: Agenda,
-    has_other_way: bool,
+    has_other_route: bool,
     /// Remotes that were in contact so far.
     met: u64,
 }
 
 impl Contacts {
     /// Opens what others find us by. Set-up.
-    pub(crate) fn new(own: Own, has_other_way: bool) -> Self {
+    pub(crate) fn new(own: Own, has_other_route: bool) -> Self {
         Self {
             own,
             remotes: Remotes::default(),
             lanes: Lanes::new(),
             agenda: Agenda::default(),
-            has_other_way,
+            has_other_route,
             met: 0,
         }
     }
@@ -130,13 +130,13 @@ impl Contacts {
     fn make_contact(&mut self, remote: RemoteId) {
         let entry = self.remote(remote);
         if matches!(entry.link, Link::Unknown) && !entry.attempt.is_replaced {
-            let reached = self.wanted(remote).reach(&self.own);
+            let reached = self.sought(remote).reach(&self.own);
             self.keep(remote, reached);
         }
     }
 
-    fn wanted(&self, remote: RemoteId) -> Wanted {
-        Wanted {
+    fn sought(&self, remote: RemoteId) -> Sought {
+        Sought {
             address: self.remote(remote).address,
             sender: self.sender_at(remote).map(|known| known.incarnation),
             is_warmed: self.own.node().has_few_ranks && self.met < u64::from(WIDE_LANES),
@@ -154,7 +154,7 @@ impl Contacts {
                 Ok(Some(file)) => {
                     let pid = process.map_or(0, |process| process.pid);
                     reserved.give_back();
-                    self.wanted(remote).attach(&self.own, file, pid)
+                    self.sought(remote).attach(&self.own, file, pid)
                 }
                 Err(_) => Err(Obstacle::Lasting(TransferError::RemoteLost)),
             };
@@ -202,9 +202,9 @@ impl Contacts {
         // For each reason once: whoever names its address again and again waits for it.
         if entry.told.replace(why) != Some(why) {
             self.own
-                .report(&why_no_contact(entry.address, why, self.has_other_way));
+                .report(&why_no_contact(entry.address, why, self.has_other_route));
         }
-        if self.has_other_way && why == TransferError::NoMemory {
+        if self.has_other_route && why == TransferError::NoMemory {
             entry.link = Link::Elsewhere { is_told: false };
             return self.agenda.note_lost(remote, why);
         }
@@ -267,7 +267,7 @@ impl Contacts {
     /// Our end of the lane to a remote in contact, and the chunks of the lane that it sends
     /// through, which payload may go back in.
     #[inline(always)]
-    pub(crate) fn way_to(
+    pub(crate) fn lane_to(
         &mut self,
         remote: RemoteId,
     ) -> Option<(&mut Attached, Option<&mut Pool>)> {
@@ -357,7 +357,7 @@ impl Contacts {
 }
 
 /// Why a remote cannot be reached, for the user.
-fn why_no_contact(address: SocketAddr, why: TransferError, has_other_way: bool) -> String {
+fn why_no_contact(address: SocketAddr, why: TransferError, has_other_route: bool) -> String {
     match why {
         TransferError::VersionMismatch => format!(
             "the process at {address} loaded another version of libweft-fi.so, with another memory \
@@ -370,7 +370,7 @@ fn why_no_contact(address: SocketAddr, why: TransferError, has_other_way: bool) 
              (vm.max_map_count){}{}",
             (SHARED_BYTES + LANE_BYTES) >> 20,
             weft_os::limits::in_words(),
-            if has_other_way {
+            if has_other_route {
                 "; its messages go over the network"
             } else {
                 "; with a key (FI_WEFT_JOB_KEY) they would go over the network"

@@ -77,7 +77,7 @@ pub(crate) struct Piece<'a> {
 }
 
 /// What is wrong with a cell.
-pub(crate) enum Fault {
+pub(crate) enum BadCell {
     /// Messages keep their order: none starts inside another.
     Order,
     Malformed(Malformed),
@@ -90,7 +90,7 @@ pub(crate) struct Inflow {
 }
 
 /// What becomes of a lane that is polled, at a tick.
-pub(crate) enum Rest {
+pub(crate) enum Polling {
     /// It is polled.
     Polled,
     /// It is to be rung for from now on, and polled for one more tick.
@@ -195,7 +195,7 @@ impl Inbound {
         &mut self,
         opposite: Option<&mut Pool>,
         take: impl FnOnce(Cell, &mut Piece<'_>) -> (u32, T),
-    ) -> Result<T, Fault> {
+    ) -> Result<T, BadCell> {
         let taken = self.take_front(opposite, take);
         step_handed_over();
         let data_bytes = taken.as_ref().map_or(0, |taken| taken.0);
@@ -209,15 +209,15 @@ impl Inbound {
         &mut self,
         opposite: Option<&mut Pool>,
         take: impl FnOnce(Cell, &mut Piece<'_>) -> (u32, T),
-    ) -> Result<(u32, T), Fault> {
+    ) -> Result<(u32, T), BadCell> {
         let Some(arrival) = self.consumer.peek() else {
-            return Err(Fault::Order);
+            return Err(BadCell::Order);
         };
-        let cell = Cell::of(&arrival).map_err(Fault::Malformed)?;
+        let cell = Cell::of(&arrival).map_err(BadCell::Malformed)?;
         let begins = cell.begins_message();
         if begins && self.begun.stream.is_some() {
             // An endpoint may close inside a message of its own.
-            return Err(Fault::Order);
+            return Err(BadCell::Order);
         }
         self.counts.other_cells += u32::from(!begins);
         let mut piece = Piece {
@@ -328,7 +328,7 @@ impl Inbound {
     /// whether to go on polling it. A lane is first marked, then polled for one tick more, since
     /// its sender may have looked at the mark just before; a tick is far longer than a store needs
     /// to be seen.
-    pub(crate) fn tick(&mut self, many: bool) -> (Option<Inflow>, Rest) {
+    pub(crate) fn tick(&mut self, many: bool) -> (Option<Inflow>, Polling) {
         self.quiet_ticks = if self.received > 0 {
             0
         } else {
@@ -339,17 +339,17 @@ impl Inbound {
             0 => self.set_polled(true),
             QUIET_TICKS if many => {
                 self.set_polled(false);
-                return (inflow, Rest::Marked);
+                return (inflow, Polling::Marked);
             }
             ticks if ticks > QUIET_TICKS && many => {
                 self.set_polled(false);
                 if ticks > QUIET_TICKS + 1 && !self.consumer.has_message() {
-                    return (inflow, Rest::Over);
+                    return (inflow, Polling::Over);
                 }
             }
             _ => {}
         }
-        (inflow, Rest::Polled)
+        (inflow, Polling::Polled)
     }
 }
 

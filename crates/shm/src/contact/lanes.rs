@@ -8,7 +8,7 @@ use weft_os::crash_point;
 use weft_ring::Consumer;
 use weft_ring::layout::SLOT_COUNT;
 
-use crate::contact::lane::{Inbound, Rest};
+use crate::contact::lane::{Inbound, Polling};
 use crate::contact::own::Own;
 
 /// Lanes that are polled however silent they are. Chosen: polling them costs less than ringing for
@@ -118,22 +118,22 @@ impl Lanes {
                 self.polled.swap_remove(index);
                 continue;
             };
-            let (inflow, rest) = lane.tick(many);
+            let (inflow, polling) = lane.tick(many);
             if let Some(inflow) = inflow {
                 let [messages, bytes] = inflow.all;
                 self.received[0] += inflow.new[0];
                 self.received[1] += inflow.new[1];
                 own.slots().publish_inflow(slot, messages, bytes);
             }
-            match rest {
-                Rest::Polled => {}
-                Rest::Marked => {
+            match polling {
+                Polling::Polled => {}
+                Polling::Marked => {
                     crash_point!(
                         39,
                         "rest: a silent lane is to be rung for, and still polled"
                     );
                 }
-                Rest::Over => {
+                Polling::Over => {
                     self.polled.swap_remove(index);
                     continue;
                 }

@@ -21,7 +21,7 @@ const SILENT_COUNT: usize = 64;
 
 /// Slots in use from which on all of them are looked after at a time. Chosen: a server that many
 /// short clients visit has room for the next ones within a tenth of a second.
-const CROWDED_COUNT: usize = SLOT_COUNT / 2;
+const MANY_COUNT: usize = SLOT_COUNT / 2;
 
 /// Whose turn it is to be looked after.
 #[derive(Debug, Default)]
@@ -46,12 +46,8 @@ impl Lives {
             .map(|entry| entry.watched || entry.waiting_count() > 0 || is_awaited(&entry.link));
         let mut cared: Vec<bool> = cared.collect();
         under_way.for_each(|remote| cared[remote.index()] = true);
-        let is_crowded = contacts.lanes.iter().count() >= CROWDED_COUNT;
-        let mut left_count = if is_crowded {
-            cared.len()
-        } else {
-            SILENT_COUNT
-        };
+        let has_many = contacts.lanes.iter().count() >= MANY_COUNT;
+        let mut left_count = if has_many { cared.len() } else { SILENT_COUNT };
         let first = self.next_silent;
         for step in 0..cared.len() {
             let index = (first + step) % cared.len();
@@ -84,7 +80,7 @@ pub(crate) fn is_gone(contacts: &mut Contacts, remote: RemoteId) -> bool {
         Link::Ready(attached) => !attached.region().is_open() || own.is_gone(attached.owner()),
         Link::Asking(_, Some(process), _) => process.has_ended(own_process),
         Link::Asking(_, None, _) => false,
-        // What comes of it is the business of the way that it is reached by.
+        // Whether it lives is the business of the route that it is reached by.
         Link::Elsewhere { .. } if entry.slot.is_none() => false,
         Link::Unknown | Link::Elsewhere { .. } => {
             match (contacts.sender_at(remote), entry.attempt.seen) {

@@ -36,7 +36,7 @@ pub(super) enum Obstacle {
 }
 
 /// Somebody to be reached.
-pub(super) struct Wanted {
+pub(super) struct Sought {
     pub(super) address: SocketAddr,
     /// The incarnation that sends to us from there, if one does.
     pub(super) sender: Option<u64>,
@@ -44,7 +44,7 @@ pub(super) struct Wanted {
     pub(super) is_warmed: bool,
 }
 
-impl Wanted {
+impl Sought {
     /// Connects to it and takes its region, with or without its help.
     pub(super) fn reach(&self, own: &Own) -> Result<Link, Obstacle> {
         if own.is_at(self.address) {

@@ -27,9 +27,9 @@ pub(crate) enum Link {
     /// Given up.
     Failed(TransferError),
     /// Not to be reached through shared memory, though it may live: one of us has no addresses left
-    /// for the other's region. What it sends without asking for answers still comes this way.
+    /// for the other's region. What it sends without asking for answers still comes here.
     Elsewhere {
-        /// The owner knows, and sends another way.
+        /// The owner knows, and sends by another route.
         is_told: bool,
     },
 }
@@ -65,7 +65,7 @@ impl Waiting {
     }
 }
 
-/// What is known of a remote before contact, and in the way of it.
+/// What is known of a remote before contact, and what hinders it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Attempt {
     /// The process that listened at its address when somebody began to wait for it.
@@ -163,13 +163,13 @@ impl Remote {
     ///
     /// # Errors
     /// `Failed` if never; `Busy` before contact, and until its owner knows that it is reached
-    /// another way.
+    /// by another route.
     pub(crate) fn takes_sends(&self) -> Result<(), PostError> {
         match &self.link {
             Link::Ready(_) => Ok(()),
             Link::Failed(why) => Err(PostError::Failed(*why)),
             Link::Elsewhere { is_told: true } => Err(PostError::Failed(TransferError::NoMemory)),
-            // Whoever is told sends it another way.
+            // Whoever is told sends it by another route.
             Link::Unknown | Link::Asking(..) | Link::Elsewhere { is_told: false } => {
                 Err(PostError::Busy)
             }
@@ -234,7 +234,7 @@ impl Remote {
         Some(left)
     }
 
-    /// Its owner sends another way from now on; what it sends may still come.
+    /// Its owner sends by another route from now on; what it sends may still come.
     pub(crate) fn turn_away(&mut self) -> Left {
         Left::of(self, Link::Elsewhere { is_told: true })
     }

@@ -17,7 +17,7 @@ use crate::statistics::Protocol;
 #[derive(Debug)]
 struct Feed {
     asked: Asked,
-    /// With stores that go past our cache.
+    /// By non-temporal stores.
     is_non_temporal: bool,
     /// Which pipe; messages go through it one after the other.
     pipe: usize,

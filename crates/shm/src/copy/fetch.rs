@@ -64,7 +64,7 @@ pub(crate) struct Fetch {
 }
 
 impl Stage {
-    /// Where a fetch by this way begins.
+    /// Where a fetch by this method begins.
     fn of(method: CopyMethod) -> Self {
         match method {
             CopyMethod::SingleCopy => Self::SingleCopy,
@@ -133,7 +133,7 @@ impl Fetch {
         self.started.get_or_insert_with(Instant::now);
     }
 
-    /// The way that it was meant to come is not open: it comes through a pipe.
+    /// The method that it was meant to come by is not open: it comes through a pipe.
     pub(super) fn fall_back(&mut self) -> Stage {
         self.method = CopyMethod::Pipelined;
         std::mem::replace(&mut self.stage, Stage::AwaitPipe)

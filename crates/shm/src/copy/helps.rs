@@ -102,7 +102,7 @@ impl Helps {
         1
     }
 
-    /// A send is over, or goes another way.
+    /// A send is over, or goes by another method.
     pub(crate) fn end(&mut self, send_id: usize) {
         self.helps.retain(|help| help.send_id != send_id);
     }

@@ -5,7 +5,7 @@
 use weft_contract::{Owner, RemoteId};
 use weft_ring::Pool;
 
-use crate::contact::lane::{Fault, Inbound};
+use crate::contact::lane::{BadCell, Inbound};
 use crate::protocol::cell::{Cell, Control};
 use crate::receive::receives::Receives;
 use crate::receive::request::{Request, Taken};
@@ -32,8 +32,8 @@ pub(crate) fn take<O: Owner>(
     });
     match taken {
         Ok(request) => request,
-        Err(Fault::Order) => Request::Corrupt,
-        Err(Fault::Malformed(malformed)) => Request::Malformed(malformed),
+        Err(BadCell::Order) => Request::Corrupt,
+        Err(BadCell::Malformed(malformed)) => Request::Malformed(malformed),
     }
 }
 

@@ -70,7 +70,7 @@ impl DataSends {
 impl Rest {
     /// Pushes data until the lane is full; true if any went.
     fn push(&mut self, contacts: &mut Contacts) -> bool {
-        let Some((attached, mut back)) = contacts.way_to(self.asked.remote) else {
+        let Some((attached, mut back)) = contacts.lane_to(self.asked.remote) else {
             return false;
         };
         let (payload, bytes) = (&self.asked.payload, &mut self.asked.bytes);

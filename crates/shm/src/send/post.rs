@@ -169,7 +169,7 @@ impl Sender {
             length_bytes: length_bytes as u32,
             receipt: receipt.map(|id| id as u64),
         });
-        let Some((attached, back)) = contacts.way_to(op.remote) else {
+        let Some((attached, back)) = contacts.lane_to(op.remote) else {
             return Err(PostError::Busy);
         };
         if attached
@@ -425,7 +425,7 @@ pub(super) fn push_pieces(contacts: &mut Contacts, waiting: &mut Waiting, first:
         Carrier::EarlyRts(..) => EARLY_BYTES,
         _ => waiting.payload.length_bytes(),
     };
-    let Some((attached, mut back)) = contacts.way_to(waiting.op.remote) else {
+    let Some((attached, mut back)) = contacts.lane_to(waiting.op.remote) else {
         return false;
     };
     let mut pushed = false;

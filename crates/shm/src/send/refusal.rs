@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Two processes of which one cannot map the other's region (docs/shm-layout.md, clause 3a): their
-//! messages go another way, which the owner knows. Called by loss.
+//! messages go by another route, which the owner knows. Called by loss.
 //!
 //! Whoever cannot answer a sender takes from its lane what needs no answer, up to the first message
 //! that does. That one and all behind it are their sender's again: it finds the lane refused, takes

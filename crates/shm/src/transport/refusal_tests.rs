@@ -96,7 +96,7 @@ fn pair() -> (Sender, Transport) {
     let [mut transport, mut receiver] = [(), ()].map(|()| {
         open_with(Settings {
             single_copy: SingleCopy::Never,
-            has_other_way: true,
+            has_other_route: true,
             ..Settings::default()
         })
     });

@@ -55,7 +55,7 @@ pub(super) struct Traffic {
 impl Traffic {
     pub(super) fn new(own: Own, settings: &Settings) -> Self {
         Self {
-            contacts: Contacts::new(own, settings.has_other_way),
+            contacts: Contacts::new(own, settings.has_other_route),
             lives: Lives::default(),
             sends: Sends::default(),
             sender: Sender::new(settings),

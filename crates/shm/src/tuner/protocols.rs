@@ -72,9 +72,9 @@ const RULES_SHARED: Rules = Rules {
 /// Chosen.
 const SILENT: u32 = 256;
 
-/// What is known of a class. The first alternative is the default protocol, whichever that is.
+/// What is known of a size class. The first alternative is the default protocol, whichever that is.
 #[derive(Clone, Copy, Debug)]
-struct Known {
+struct Class {
     tuner: Tuner<2>,
     /// Whether the protocol that is taken now is not the default.
     takes_other: bool,
@@ -84,7 +84,7 @@ struct Known {
     began: Option<Instant>,
 }
 
-impl Known {
+impl Class {
     fn new() -> Self {
         Self {
             tuner: Tuner::new(&RULES),
@@ -126,7 +126,7 @@ impl Known {
 /// What is known of all classes.
 #[derive(Debug)]
 pub(crate) struct SendTuner {
-    classes: [Known; CLASSES.end - CLASSES.start],
+    classes: [Class; CLASSES.end - CLASSES.start],
     /// The class that has a trial, and messages of others since its last one.
     trying: Option<usize>,
     others: u32,
@@ -135,7 +135,7 @@ pub(crate) struct SendTuner {
 impl SendTuner {
     pub(crate) fn new() -> Self {
         Self {
-            classes: [Known::new(); CLASSES.end - CLASSES.start],
+            classes: [Class::new(); CLASSES.end - CLASSES.start],
             trying: None,
             others: 0,
         }

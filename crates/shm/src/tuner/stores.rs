@@ -94,7 +94,7 @@ impl StoreTuner {
 mod tests {
     use super::*;
 
-    /// Feeds copies that take the given ticks by kind; answers how many were past the cache.
+    /// Feeds copies that take the given ticks by kind; answers how many were non-temporal.
     fn feed(trial: &mut StoreTuner, wish: &mut bool, copies: u32, ticks: [u64; 2]) -> u32 {
         let mut non_temporal = 0;
         for _ in 0..copies {
@@ -113,7 +113,7 @@ mod tests {
             let non_temporal = feed(&mut trial, &mut wish, 10_000, ticks);
             assert!(
                 expected.contains(&non_temporal),
-                "{non_temporal} of 10,000 past the cache at {ticks:?}"
+                "{non_temporal} of 10,000 non-temporal at {ticks:?}"
             );
         }
     }

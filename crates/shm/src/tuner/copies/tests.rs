@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The choice against made-up machines: each way takes the time that a test says.
+//! The choice against made-up machines: each method takes the time that a test says.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ fn open(single_copy: bool, mapped: bool) -> Open {
     }
 }
 
-/// Runs transfers of a MiB that take the given times; answers how often each way was taken.
+/// Runs transfers of a MiB that take the given times; answers how often each method was taken.
 fn run(
     choice: &mut CopyTuner,
     transfers: u32,
@@ -144,7 +144,7 @@ fn what_the_way_before_has_left_is_not_charged_to_the_one_that_follows() {
 }
 
 #[test]
-fn what_goes_both_ways_is_known_apart() {
+fn bidirectional_traffic_is_known_apart() {
     let mut choice = CopyTuner::new();
     run(&mut choice, 500, true, [100_000, 40_000, 60_000]);
     for _ in 0..500 {
