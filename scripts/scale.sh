@@ -12,13 +12,13 @@ if [ "${1:-}" = --quick ]; then quick=yes; shift; fi
 
 measure() {
     echo 'A message one way among others; aim: a ratio of at most 1.2'
-    cargo run --release --locked --quiet -p weft-endpoint --example crowded 10000 101
+    cargo run --release --locked --quiet -p weft-endpoint --example long_queues 10000 101
     printf '\nAn empty round and a message by connected remotes, of which one is active; '
     printf 'aim: the cost follows the active ones\n'
-    cargo run --release --locked --quiet -p weft-shm --example crowd 0
+    cargo run --release --locked --quiet -p weft-shm --example many_remotes
     [ "$quick" = no ] || return 0
     printf '\nMemory of a node; aim: at most 512 MiB resident\n'
-    cargo test --release --locked --quiet -p weft-shm --test crowd -- --ignored --nocapture 2>&1 |
+    cargo test --release --locked --quiet -p weft-shm --test scale -- --ignored --nocapture 2>&1 |
         grep -E 'resident|panicked|KiB'
 }
 

@@ -7,10 +7,10 @@
 // private memory by messages, in a shared file by load and store. Each call stands in a function of
 // its own, whose instructions run.sh has callgrind count. What comes before those functions are
 // called, the first contact above all, is not counted. Or answers each message with one, as two
-// hosts in a ping-pong do (lone): then time goes by calls of the clock and not by how fast this
-// machine counts, so that no timer fires that would not elsewhere.
+// hosts do (pingpong): then time goes by calls of the clock and not by how fast this machine
+// counts, so that no timer fires that would not elsewhere.
 //
-// Usage: calls tagged|plain|late|lone|private|shared ROUNDS
+// Usage: calls tagged|plain|late|pingpong|private|shared ROUNDS
 #define _GNU_SOURCE
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -215,15 +215,15 @@ static void uncounted_round(struct side *from, struct side *to) {
 int main(int argc, char **argv) {
     bool known = false, shared, touches;
     for (const char **kind =
-             (const char *[]){"tagged", "plain", "late", "lone", "private", "shared", NULL};
+             (const char *[]){"tagged", "plain", "late", "pingpong", "private", "shared", NULL};
          *kind; kind++)
         known = known || (argc == 3 && strcmp(argv[1], *kind) == 0);
     if (!known) {
-        fprintf(stderr, "usage: calls tagged|plain|late|lone|private|shared ROUNDS\n");
+        fprintf(stderr, "usage: calls tagged|plain|late|pingpong|private|shared ROUNDS\n");
         return 2;
     }
     bool late = strcmp(argv[1], "late") == 0;
-    steps = strcmp(argv[1], "lone") == 0;
+    steps = strcmp(argv[1], "pingpong") == 0;
     tagged = late || steps || strcmp(argv[1], "tagged") == 0;
     shared = strcmp(argv[1], "shared") == 0;
     touches = shared || strcmp(argv[1], "private") == 0;

@@ -17,8 +17,8 @@ rounds=2000
 # count KIND FUNCTION NAME BUDGET
 count() {
     local collected each
-    if ! timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect="counted_$2" \
-        "$work/calls" "$1" "$rounds" >"$work/output" 2>&1; then
+    if ! timeout 300 valgrind --tool=callgrind --callgrind-out-file=/dev/null \
+        --toggle-collect="counted_$2" "$work/calls" "$1" "$rounds" >"$work/output" 2>&1; then
         not_ok "$3" "$(tail -c 300 "$work/output" | tr '\n' ' ')"
         return
     fi
@@ -42,8 +42,8 @@ if ! command -v cc >/dev/null || [ ! -f /usr/include/rdma/fabric.h ]; then
     skip "instructions" "no C compiler or no libfabric headers (Debian: gcc libfabric-dev)"
     finish
 fi
-if ! cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers -rdynamic -o "$work/calls" \
-    tests/instructions/calls.c -lfabric 2>"$work/errors"; then
+if ! cc -std=gnu11 -O2 -Wall -Wextra -Werror -Wno-missing-field-initializers -rdynamic \
+    -o "$work/calls" tests/instructions/calls.c -lfabric 2>"$work/errors"; then
     not_ok "the_counted_program_compiles" "$(head -c 300 "$work/errors" | tr '\n' ' ')"
     finish
 fi
@@ -71,7 +71,7 @@ count shared fetch fi_fetch_atomic_on_mapped_memory 1890
 unset FI_WEFT_SINGLE_COPY
 export FI_WEFT_ROUTE=srd \
     FI_WEFT_JOB_KEY=000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f
-count lone inject fi_tinjectdata_over_udp 4000
-count lone empty fi_cq_read_that_finds_nothing_over_udp 2150
-count lone find fi_cq_read_that_finds_a_message_over_udp 4450
+count pingpong inject fi_tinjectdata_over_udp 4000
+count pingpong empty fi_cq_read_that_finds_nothing_over_udp 2150
+count pingpong find fi_cq_read_that_finds_a_message_over_udp 4450
 finish

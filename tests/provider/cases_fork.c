@@ -31,7 +31,7 @@ static bool is_rank;
 // busy.
 enum { LONG_BYTES = 3 << 20, ROUND_COUNT = 3, NOTICE_MS = 5000 };
 
-static struct link both_ways(void)
+static struct link link_to_other(void)
 {
     return (struct link){.sender = &here, .sync = sync_socket};
 }
@@ -59,7 +59,7 @@ static void split(void)
     CHECK(recv(sync_socket, name, here.name_bytes, MSG_WAITALL) == length, "no name came");
     introduce(&here, name, &here.other);
     fcntl(sync_socket, F_SETFL, O_NONBLOCK);
-    struct link link = both_ways();
+    struct link link = link_to_other();
     meet(&link);
 }
 
@@ -327,7 +327,7 @@ static void whatever_a_child_does_its_ranks_messages_stay_right(void)
             exchange(seed += ROUND_COUNT);
         }
     }
-    struct link link = both_ways();
+    struct link link = link_to_other();
     meet(&link);
     if (is_rank)
         idle();
@@ -346,7 +346,7 @@ static void a_fork_in_the_middle_of_a_long_message_does_not_change_it(void)
             memset(bytes, 0, LONG_BYTES);
             OK(fi_trecv(here.ep, bytes, LONG_BYTES, NULL, here.other, seed, 0, bytes));
         }
-        struct link link = both_ways();
+        struct link link = link_to_other();
         meet(&link);
         if (is_rank) {
             start(&ways[0], &deeds[seed % 6]);
@@ -388,7 +388,7 @@ static void death_beside_a_child(const struct way *way, bool keeps_names)
     size_t length = sizeof(name);
     split();
     exchange(1);
-    struct link link = both_ways();
+    struct link link = link_to_other();
     if (is_rank) {
         CHECK(way->start(idle) >= 0, "%s: no process", way->name);
         meet(&link);
@@ -434,7 +434,7 @@ static void a_rank_that_becomes_a_daemon_has_ended(void)
     int64_t begin;
     split();
     exchange(1);
-    struct link link = both_ways();
+    struct link link = link_to_other();
     meet(&link);
     if (is_rank) {
         if (daemon(1, 1) != 0)

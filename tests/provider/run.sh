@@ -41,15 +41,19 @@ check_tools() {
     fi
     expect "fi_info_lists_the_provider" '^provider: weft$' fi_info -p weft
     local parameter
-    for parameter in INJECT_SIZE IFACE SINGLE_COPY REGION_DIR ROUTE DEAD_AFTER TRUST_NETWORK REPORT JOB_KEY_FILE JOB_KEY ENCRYPT; do
+    for parameter in INJECT_SIZE IFACE SINGLE_COPY REGION_DIR ROUTE DEAD_AFTER TRUST_NETWORK \
+        REPORT JOB_KEY_FILE JOB_KEY ENCRYPT; do
         expect "fi_info_lists_FI_WEFT_$parameter" "FI_WEFT_$parameter\\b" fi_info -e
     done
     expect "a_bad_parameter_is_explained" 'FI_WEFT_INJECT_SIZE is "9".*64 to [0-9]+.*unset' \
         env FI_WEFT_INJECT_SIZE=9 fi_info -p weft
-    expect "a_bad_parameter_is_an_error" 'fi_getinfo: -' env FI_WEFT_SINGLE_COPY=maybe fi_info -p weft
-    expect "datagrams_for_everything_need_somebody_to_trust" 'FI_WEFT_ROUTE is "srd".*FI_WEFT_JOB_KEY.*FI_WEFT_TRUST_NETWORK=1' \
+    expect "a_bad_parameter_is_an_error" 'fi_getinfo: -' \
+        env FI_WEFT_SINGLE_COPY=maybe fi_info -p weft
+    expect "datagrams_for_everything_need_somebody_to_trust" \
+        'FI_WEFT_ROUTE is "srd".*FI_WEFT_JOB_KEY.*FI_WEFT_TRUST_NETWORK=1' \
         env FI_WEFT_ROUTE=srd fi_info -p weft
-    expect "refused_hints_are_explained_in_the_log" 'the hints ask for an endpoint type other than FI_EP_RDM' \
+    expect "refused_hints_are_explained_in_the_log" \
+        'the hints ask for an endpoint type other than FI_EP_RDM' \
         env FI_LOG_LEVEL=info fi_info -p weft -t FI_EP_MSG
     check_pingpong fi_pingpong fi_pingpong
 }
@@ -57,15 +61,17 @@ check_tools() {
 # check_pingpong NAME PROGRAM: libfabric's fi_pingpong, every byte checked, untagged and tagged, by
 # shared memory and by datagrams.
 check_pingpong() {
-    local name=$1 program=$2 server way
-    for way in "rdm msg auto" "rdm tagged auto" "rdm tagged srd"; do
-        read -r endpoint form route <<<"$way"
-        FI_WEFT_ROUTE=$route FI_WEFT_TRUST_NETWORK=1 timeout 200 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c >"$work/server" 2>&1 &
+    local name=$1 program=$2 server each form route
+    for each in "msg auto" "tagged auto" "tagged srd"; do
+        read -r form route <<<"$each"
+        local pingpong=(env FI_WEFT_ROUTE="$route" FI_WEFT_TRUST_NETWORK=1
+            timeout 200 "$program" -p weft -e rdm -m "$form" -I 200 -c)
+        "${pingpong[@]}" >"$work/server" 2>&1 &
         server=$!
         listens "$server" 47592 ||
             not_ok "${name}_server_starts" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
         expect "${name}_runs_over_the_provider ($form, route $route)" '^1m +200 +=200' \
-            env FI_WEFT_ROUTE="$route" FI_WEFT_TRUST_NETWORK=1 timeout 200 "$program" -p weft -e "$endpoint" -m "$form" -I 200 -c 127.0.0.1
+            "${pingpong[@]}" 127.0.0.1
         wait "$server" ||
             not_ok "${name}_server_ends_well" "$(tail -c 300 "$work/server" | tr '\n' ' ')"
     done
@@ -78,7 +84,8 @@ check_intel_tools() {
         skip "intel_fi_pingpong" "the Intel MPI wheel is not installed (run: scripts/setup.sh demo)"
         return
     fi
-    expect "intel_fi_info_lists_the_provider" '^provider: weft$' env LD_LIBRARY_PATH="$wheel/lib" "$wheel/bin/libfabric/fi_info" -p weft
+    expect "intel_fi_info_lists_the_provider" '^provider: weft$' \
+        env LD_LIBRARY_PATH="$wheel/lib" "$wheel/bin/libfabric/fi_info" -p weft
     LD_LIBRARY_PATH=$wheel/lib check_pingpong intel_fi_pingpong "$wheel/bin/libfabric/fi_pingpong"
 }
 
@@ -94,7 +101,8 @@ check_conformance() {
         not) line=${line#ok } && not_ok "$name: ${line%%: *}" "${line#*: }" ;;
         esac
     done <"$work/cases"
-    if ! tail -n 1 "$work/cases" | grep -qE '^[0-9]+ passed'; then not_ok "$name" "ended early: $(tail -c 300 "$work/talk")"; fi
+    tail -n 1 "$work/cases" | grep -qE '^[0-9]+ passed' ||
+        not_ok "$name" "ended early: $(tail -c 300 "$work/talk")"
 }
 
 if [ ! -f "$library" ]; then
@@ -109,8 +117,8 @@ if ! command -v cc >/dev/null || [ ! -f /usr/include/rdma/fabric.h ]; then
     skip "conformance" "no C compiler or no libfabric headers (Debian: gcc libfabric-dev)"
     finish
 fi
-if ! cc -std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-missing-field-initializers -o "$work/conformance" tests/provider/*.c \
-    -lfabric -lpthread 2>"$work/errors"; then
+if ! cc -std=gnu11 -O1 -g -Wall -Wextra -Werror -Wno-missing-field-initializers \
+    -o "$work/conformance" tests/provider/*.c -lfabric -lpthread 2>"$work/errors"; then
     not_ok "conformance_compiles" "$(head -c 300 "$work/errors" | tr '\n' ' ')"
     finish
 fi

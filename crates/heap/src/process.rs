@@ -6,7 +6,7 @@ use std::ffi::CStr;
 
 /// The value of a variable. Only when the provider asks: within MPI_Init nobody changes them.
 pub(crate) fn variable(name: &CStr) -> Option<&'static CStr> {
-    // SAFETY: getenv reads the environment; see above for who changes it.
+    // SAFETY: getenv reads the environment, which nobody changes within MPI_Init.
     unsafe {
         let text = libc::getenv(name.as_ptr());
         (!text.is_null()).then(|| CStr::from_ptr(text))

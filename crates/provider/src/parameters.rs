@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn datagrams_for_everything_are_refused_without_trust_and_both_ways_out_are_named() {
+    fn datagrams_for_everything_are_refused_without_trust_and_the_refusal_names_every_remedy() {
         let trusting = Trust {
             trust_network: true,
             ..Trust::default()

@@ -202,7 +202,8 @@ impl WaitSet {
 /// Announces a sleep on all members; `-FI_EAGAIN` if one of them has something to do first.
 fn announce(members: &[Member]) -> c_int {
     for member in members {
-        // SAFETY: members are open, as in `WaitSet::wait`.
+        // SAFETY: members are open: closing one while it is waited for is the application's mistake
+        // (fi_poll(3)).
         let answer = unsafe { (member.calls.try_wait)(member.fid) };
         // An object that one cannot sleep on is looked at again and again.
         if answer != FI_SUCCESS {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One way through the transport alone, by size: no MPI, no libfabric. Two threads, one message at a time there
-//! and back; prints the median of all trips for each size and the best twentieth, which stays what it is while
-//! others use the machine, beside one memcpy of that size.
+//! One way through the transport alone, by size: no MPI, no libfabric. Two threads, one message at
+//! a time there and back; prints the median of all trips for each size and the best twentieth,
+//! which stays what it is while others use the machine, beside one memcpy of that size.
 //!
 //! Usage: sizes [ROUNDS [SIZE ...]]; pin with taskset if wanted.
 
@@ -114,7 +114,8 @@ fn one_memcpy_ns(size: usize) -> f64 {
     start.elapsed().as_nanos() as f64 / repeat as f64
 }
 
-/// Memory that begins with a page and has been written, as the buffers of MPI benchmarks do and have.
+/// Memory that begins with a page and has been written, as the buffers of MPI benchmarks do and
+/// have.
 fn on_a_page(length: usize) -> UserBuffer {
     let whole = UserBuffer::leaked(&[length + 4096]);
     let skip = whole.address().next_multiple_of(4096) - whole.address();

@@ -87,7 +87,7 @@ fn take<F: Fabric>(pair: &mut Pair<F>, side: usize, number: usize) {
     assert!(bytes_in(&buffer) == expected, "message {number}");
 }
 
-pub fn sends_both_ways_are_taken_though_nobody_makes_progress<F: Fabric>() {
+pub fn bidirectional_sends_are_taken_though_nobody_makes_progress<F: Fabric>() {
     let mut pair = Pair::<F>::open();
     for number in 0..MANY {
         for side in [A, B] {

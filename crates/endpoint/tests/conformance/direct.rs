@@ -50,7 +50,7 @@ fn may_copy() -> bool {
     may
 }
 
-/// Both ways with every length; the target never calls.
+/// Writes and reads of every length; the target never calls.
 fn every_length_without_the_target<F: Fabric>(pair: &mut Pair<F>, memory: &UserBuffer) {
     let to = pair.sides[A].other;
     let key = register(pair, B, memory);

@@ -316,7 +316,7 @@ pub fn a_short_receive_gets_what_fits_and_an_error<F: Fabric>() {
     }
 }
 
-pub fn both_ways_at_once_nothing_is_lost<F: Fabric>() {
+pub fn bidirectional_traffic_arrives_whole<F: Fabric>() {
     const COUNT: usize = 100;
     let mut pair = Pair::<F>::open();
     let buffers: Vec<UserBuffer> = (0..2 * COUNT).map(|_| room(20_000)).collect();

@@ -48,7 +48,7 @@ in_process!(
 );
 in_process!(
     /// There is room for little, so senders are often told to come again.
-    Crowded,
+    LittleRoom,
     Conditions { eager_limit_bytes: 64, room_count: 2, trickle_seed: None }
 );
 
@@ -66,7 +66,12 @@ macro_rules! shared_memory {
             }
 
             fn settings() -> Settings {
-                Settings { single_copy: $single_copy, heap: weft_memory::OwnHeap::find(), report: |what| println!("{what}"), ..Settings::default() }
+                Settings {
+                    single_copy: $single_copy,
+                    heap: weft_memory::OwnHeap::find(),
+                    report: |what| println!("{what}"),
+                    ..Settings::default()
+                }
             }
 
             fn address(&self) -> Option<SocketAddr> {

@@ -73,7 +73,7 @@ fn length_of(number: usize) -> usize {
 }
 
 #[test]
-fn a_receive_from_anyone_takes_from_both_ways_each_message_once_and_in_its_senders_order() {
+fn a_receive_from_anyone_takes_from_both_routes_each_message_once_and_in_its_senders_order() {
     let address = JoinedApart::open().address().expect("a network");
     let mut sides = open::<3, TwoRoutes>(address, JoinedApart::settings());
     all_send_to_the_first(&mut sides);

@@ -63,7 +63,7 @@ macro_rules! conformance {
                 what_has_no_meaning_is_refused_at_once_and_bad_keys_in_the_end,
             ]);
             crate::conformance!($fabric: backlog [
-                sends_both_ways_are_taken_though_nobody_makes_progress,
+                bidirectional_sends_are_taken_though_nobody_makes_progress,
                 beyond_the_depth_senders_are_told_to_come_again_and_all_that_was_taken_arrives,
                 a_write_among_sends_that_wait_keeps_its_place,
                 sends_that_wait_for_the_dead_end_in_errors,
@@ -87,7 +87,7 @@ macro_rules! conformance {
                 a_message_to_oneself_arrives,
                 an_injected_message_needs_its_buffer_no_longer_and_has_no_entry,
                 a_short_receive_gets_what_fits_and_an_error,
-                both_ways_at_once_nothing_is_lost,
+                bidirectional_traffic_arrives_whole,
             ]);
             crate::conformance!($fabric: loss [
                 a_directed_receive_ends_when_its_source_dies,
@@ -133,7 +133,7 @@ pub(crate) use conformance;
 conformance!(Eager);
 conformance!(Offered);
 conformance!(Trickling);
-conformance!(Crowded);
+conformance!(LittleRoom);
 conformance!(SharedMemory);
 conformance!(SharedMemoryFetching);
 conformance!(SharedMemoryConfined);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a message costs while thousands of others wait: one 8-byte message there and back between two threads, with
-//! no other, with N receives posted that nobody matches, and with N unexpected messages that nobody receives. The three
-//! take turns on the same two endpoints, since the time of a line's way differs by where it lies: between two pairs of
-//! endpoints by up to a sixth. Prints medians and ratios.
+//! What a message costs while thousands of others wait: one 8-byte message there and back between
+//! two threads, with no other, with N receives posted that nobody matches, and with N unexpected
+//! messages that nobody receives. The three take turns on the same two endpoints, since the time of
+//! a line's way differs by where it lies: between two pairs of endpoints by up to a sixth. Prints
+//! medians and ratios.
 //!
-//! Usage: crowded [N [ROUNDS]]; 10,000 and 21 if not given.
+//! Usage: long_queues [N [ROUNDS]]; 10,000 and 21 if not given.
 
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
@@ -116,41 +117,41 @@ impl Side {
     }
 
     /// Lets the others wait, measures, and has the others matched.
-    fn round(&mut self, crowd: Crowd, count: u64, first: bool) -> f64 {
-        match crowd {
-            Crowd::None => {}
-            Crowd::Posted => (0..count).for_each(|tag| self.post(tag)),
-            Crowd::Unexpected => (0..count).for_each(|tag| self.send(tag)),
+    fn round(&mut self, queued: Queued, count: u64, first: bool) -> f64 {
+        match queued {
+            Queued::None => {}
+            Queued::Posted => (0..count).for_each(|tag| self.post(tag)),
+            Queued::Unexpected => (0..count).for_each(|tag| self.send(tag)),
         }
         self.exchange(first, WARM_TRIPS);
         let one_way_ns = self.exchange(first, TRIPS);
-        match crowd {
-            Crowd::None => return one_way_ns,
-            Crowd::Posted => (0..count).for_each(|tag| self.send(tag)),
-            Crowd::Unexpected => (0..count).for_each(|tag| self.post(tag)),
+        match queued {
+            Queued::None => return one_way_ns,
+            Queued::Posted => (0..count).for_each(|tag| self.send(tag)),
+            Queued::Unexpected => (0..count).for_each(|tag| self.post(tag)),
         }
         (0..count).for_each(|_| self.wait());
         one_way_ns
     }
 }
 
-/// Who waits beside the message.
+/// What waits beside the message.
 #[derive(Clone, Copy)]
-enum Crowd {
+enum Queued {
     None,
     Posted,
     Unexpected,
 }
 
-/// All rounds of one side; times of each crowd.
+/// All rounds of one side; times with nothing queued, receives, and unexpected messages.
 fn run(mut side: Side, turns: &Barrier, (count, rounds): (u64, u64), first: bool) -> [Vec<f64>; 3] {
     let mut results = [const { Vec::new() }; 3];
     for _ in 0..rounds {
-        let crowds = [Crowd::None, Crowd::Posted, Crowd::Unexpected];
-        for (result, crowd) in results.iter_mut().zip(crowds) {
+        let all = [Queued::None, Queued::Posted, Queued::Unexpected];
+        for (result, queued) in results.iter_mut().zip(all) {
             // Nobody's receives may come after the other's messages of the same tags.
             turns.wait();
-            result.push(side.round(crowd, count, first));
+            result.push(side.round(queued, count, first));
         }
     }
     results
