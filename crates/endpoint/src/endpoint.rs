@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use weft_contract::{Class, PostError, RemoteId, Route};
-use weft_matching::{UnexpectedId, Want};
+use weft_matching::Want;
 use weft_memory::UserBuffer;
 
 use crate::completion::completions::Completions;
@@ -230,32 +230,36 @@ impl<P: Route> Endpoint<P> {
         }
         let want = self.want(receive)?;
         let (class, context) = (receive.class, receive.context);
-        let core = &mut self.core;
-        if core.receiving.has_unexpected(class)
-            && let Some(id) = core.receiving.find(class, want)
-        {
+        if self.core.receiving.has_unexpected(class) {
             let posted = PostedReceive::whole(buffer(), context, flags);
-            self.receive_unexpected(&mut objects.completions, class, id, posted);
+            self.receive_unexpected(&mut objects.completions, class, want, posted);
         } else {
             self.post(class, want, PostedReceive::whole(buffer(), context, flags));
         }
         Ok(())
     }
 
-    /// Ends a receive with an unexpected message.
+    /// Ends a receive with the earliest unexpected message that it matches, or posts it. Apart from
+    /// [`Self::receive`], so that looking for a message takes no registers where there is none.
     #[inline(never)]
     fn receive_unexpected(
         &mut self,
         completions: &mut Completions,
         class: Class,
-        id: UnexpectedId,
+        want: Want,
         posted: PostedReceive,
     ) {
+        let remotes = &self.core.remotes;
+        let receiving = &mut self.core.receiving;
+        let Some(id) = receiving.find(class, want) else {
+            return self.post(class, want, posted);
+        };
+        let found = Match { class, id };
+        if receiving.receive(remotes, completions, found, &posted) {
+            return;
+        }
         if let Some(route) = &mut self.route {
-            let remotes = &self.core.remotes;
-            let receiving = &mut self.core.receiving;
-            let found = Match { class, id };
-            receiving.receive(route, remotes, completions, found, posted);
+            receiving.receive_other(route, remotes, completions, found, posted);
         }
     }
 

@@ -241,10 +241,10 @@ impl<R> FirstPosted<'_, R> {
         present(self.front.recent.body.as_mut())
     }
 
-    /// Removes the receive and drops it where it lies. Fast path.
+    /// Removes the receive without dropping it: for one that owns nothing. Fast path.
     #[inline(always)]
-    pub fn discard(self) {
-        self.front.discard();
+    pub fn forget(self) {
+        self.front.forget();
     }
 }
 

@@ -133,7 +133,7 @@ impl Pair {
                 let expected = self.model.posted.remove(at).1;
                 if let Some(mut first) = self.matcher.find_first_posted(RemoteId(source), tag) {
                     assert_eq!(*first.receive(), expected);
-                    return first.discard();
+                    return first.forget();
                 }
                 let taken = self
                     .matcher

@@ -85,24 +85,25 @@ impl Receiving {
         self.matcher(class).post(want, posted);
     }
 
-    /// Ends a receive with an unexpected message.
+    /// Ends a receive with an unexpected message, if that is at hand and its sender does not wait
+    /// for an answer, as nearly all are; else [`Self::receive_other`] must be asked. The receive
+    /// stays where it lies: moved, it would be copied.
     #[inline(always)]
-    pub(crate) fn receive<P: Peer>(
+    pub(crate) fn receive(
         &mut self,
-        route: &mut P,
         remotes: &Remotes,
         completions: &mut Completions,
         found: Match,
-        posted: PostedReceive,
-    ) {
+        posted: &PostedReceive,
+    ) -> bool {
         let matcher = self.matcher(found.class);
         let Some(message) = matcher.unexpected_mut(found.id) else {
-            return;
+            return false;
         };
         let (Body::Heap(bytes), None) = (&mut message.body, message.ack) else {
-            return self.receive_remaining(route, remotes, completions, found, posted);
+            return false;
         };
-        // Used where it lies, as nearly all are.
+        // Used where it lies.
         let envelope = message.kept.envelope();
         let bytes = std::mem::take(bytes);
         matcher.discard_unexpected(found.id);
@@ -114,11 +115,12 @@ impl Receiving {
         let reports = &mut delivery.reports;
         let source = reports.source(remotes, envelope.remote);
         reports.received(completions, &envelope, source, &posted.end());
+        true
     }
 
     /// The same with one that is not here yet, or whose sender waits for an answer.
     #[inline(never)]
-    fn receive_remaining<P: Peer>(
+    pub(crate) fn receive_other<P: Peer>(
         &mut self,
         route: &mut P,
         remotes: &Remotes,
@@ -225,12 +227,13 @@ impl Receiving {
         };
         // Used where it lies: moved out, it would be read back in other widths than it was written.
         let posted = first.receive();
-        if posted.multi.is_some() {
+        if posted.multi.is_some() || !posted.buffer.is_contiguous() {
             return false;
         }
         posted.buffer.fill(0, payload);
         let end = posted.end();
-        first.discard();
+        // A buffer in one piece owns nothing.
+        first.forget();
         let reports = &mut self.delivery.reports;
         let source = reports.source(remotes, envelope.remote);
         reports.received(completions, envelope, source, &end);
