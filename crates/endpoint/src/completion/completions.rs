@@ -50,15 +50,15 @@ impl Completions {
     }
 
     #[inline(always)]
-    pub(super) fn push(&mut self, queue: Option<QueueId>, completion: Completion) {
-        if let Some(queue) = queue.and_then(|queue| self.queues.get_mut(queue.0)) {
+    pub(super) fn push(&mut self, queue: QueueId, completion: Completion) {
+        if let Some(queue) = self.queues.get_mut(queue.0) {
             queue.push(completion);
         }
     }
 
     #[cold]
-    pub(super) fn push_error(&mut self, queue: Option<QueueId>, error: ErrorCompletion) {
-        if let Some(queue) = queue.and_then(|queue| self.queues.get_mut(queue.0)) {
+    pub(super) fn push_error(&mut self, queue: QueueId, error: ErrorCompletion) {
+        if let Some(queue) = self.queues.get_mut(queue.0) {
             queue.push_error(error);
         }
     }
@@ -80,22 +80,29 @@ impl Completions {
 }
 
 /// The queue of one direction of an endpoint.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct BoundQueue {
-    pub(super) queue: Option<QueueId>,
+    /// Names no queue while none is bound: so an entry costs one look at the table and no question.
+    pub(super) queue: QueueId,
     selective: bool,
 }
 
+/// What no queue is called. Chosen: no table grows so far.
+const NO_QUEUE: QueueId = QueueId(u32::MAX);
+
 impl BoundQueue {
+    /// Before a queue is bound.
+    pub(crate) const NONE: Self = Self {
+        queue: NO_QUEUE,
+        selective: false,
+    };
+
     pub(crate) fn new(queue: QueueId, selective: bool) -> Self {
-        Self {
-            queue: Some(queue),
-            selective,
-        }
+        Self { queue, selective }
     }
 
     pub(crate) fn is_bound(&self) -> bool {
-        self.queue.is_some()
+        self.queue != NO_QUEUE
     }
 
     /// Whether an operation with these flags gets an entry when it succeeds.

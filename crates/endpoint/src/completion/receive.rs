@@ -49,7 +49,7 @@ impl ReceiveReports {
     pub(crate) fn new(names_source: bool) -> Self {
         let events = [flags::RECV, flags::REMOTE_READ, flags::REMOTE_WRITE];
         Self {
-            queue: BoundQueue::default(),
+            queue: BoundQueue::NONE,
             counters: CounterBindings::new(events),
             names_source,
             counts: Counts::default(),

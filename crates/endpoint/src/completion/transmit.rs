@@ -42,7 +42,7 @@ pub(crate) struct TransmitReports {
 impl TransmitReports {
     pub(crate) fn new() -> Self {
         Self {
-            queue: BoundQueue::default(),
+            queue: BoundQueue::NONE,
             counters: CounterBindings::new([flags::SEND, flags::READ, flags::WRITE]),
             counts: Counts::default(),
         }
