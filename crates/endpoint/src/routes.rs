@@ -31,7 +31,7 @@ mod wait_set;
 
 use detour::Detours;
 pub use either::Either;
-use owner::{Between, News, unmarked};
+use owner::{Between, News, Routing, unmarked};
 pub use routing::{ROUTE_LIMIT, Scope};
 use routing::{RouteTo, RoutingTable};
 pub use settings::{RouteSettings, Settings, Statistics};
@@ -43,11 +43,8 @@ pub struct Routes<F, O> {
     first: F,
     /// In order of preference.
     others: Vec<O>,
-    table: RoutingTable,
+    routing: Routing,
     turn: Turn,
-    detours: Detours,
-    /// What a route has told of remotes, and the others do not know yet.
-    news: Vec<News>,
     /// All descriptors, if there are other routes.
     wait_set: Option<WaitSet>,
     report: fn(&str),
@@ -58,7 +55,7 @@ pub struct Routes<F, O> {
 impl<F: Route, O: Route> Routes<F, O> {
     /// The route to a remote, unless it is the first one.
     fn other_to(&mut self, remote: RemoteId) -> Option<&mut O> {
-        match self.table.to(remote) {
+        match self.routing.table.to(remote) {
             RouteTo::Other(index) | RouteTo::Detour(index) => {
                 self.others.get_mut(usize::from(index))
             }
@@ -72,7 +69,7 @@ impl<F: Route, O: Route> Routes<F, O> {
         op: &SendOp,
         payload: &UserBuffer,
     ) -> Result<Posted, PostError> {
-        match self.table.to(op.remote) {
+        match self.routing.table.to(op.remote) {
             RouteTo::Other(index) => {
                 self.turn.now();
                 self.others[usize::from(index)].post_send(op, payload)
@@ -100,13 +97,11 @@ impl<F: Route, O: Route> Routes<F, O> {
     fn progress_first<W: Owner>(&mut self, owner: &mut W) -> usize {
         let mut between = Between {
             owner,
-            table: &mut self.table,
-            detours: &mut self.detours,
-            news: &mut self.news,
+            routing: &mut self.routing,
             number: 0,
         };
         let count = self.first.progress(&mut between);
-        if !self.news.is_empty() {
+        if !self.routing.news.is_empty() {
             self.share(0);
         }
         count
@@ -121,20 +116,18 @@ impl<F: Route, O: Route> Routes<F, O> {
             let number = index + 1;
             let mut between = Between {
                 owner,
-                table: &mut self.table,
-                detours: &mut self.detours,
-                news: &mut self.news,
+                routing: &mut self.routing,
                 number,
             };
             let other = &mut self.others[index];
             other.set_undisturbed(is_undisturbed);
             count += other.progress(&mut between);
-            if !self.news.is_empty() {
+            if !self.routing.news.is_empty() {
                 self.share(number);
             }
         }
         self.turn.after(count);
-        if !self.detours.is_empty() {
+        if !self.routing.detours.is_empty() {
             self.post_detours(owner);
         }
         count
@@ -144,8 +137,8 @@ impl<F: Route, O: Route> Routes<F, O> {
     #[cold]
     fn post_detours<W: Owner>(&mut self, owner: &mut W) {
         self.turn.now();
-        for remote in self.detours.post(&mut self.others, owner) {
-            self.table.end_detour(remote);
+        for remote in self.routing.detours.post(&mut self.others, owner) {
+            self.routing.table.end_detour(remote);
         }
     }
 
@@ -153,7 +146,7 @@ impl<F: Route, O: Route> Routes<F, O> {
     /// chosen. `by`: the route that knows already.
     #[cold]
     fn share(&mut self, by: usize) {
-        for news in std::mem::take(&mut self.news) {
+        for news in std::mem::take(&mut self.routing.news) {
             match news {
                 News::Met(remote, address) => {
                     if by != 0 {
@@ -196,7 +189,7 @@ impl<F: Route, O: Route> Routes<F, O> {
 impl<F: Route, O: Route> Peer for Routes<F, O> {
     #[inline(always)]
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError> {
-        if self.table.to(op.remote) == RouteTo::First {
+        if self.routing.table.to(op.remote) == RouteTo::First {
             return self.first.post_send(op, payload);
         }
         let op = *op;
@@ -261,12 +254,14 @@ impl<F: Route, O: Route> Route for Routes<F, O> {
             others => Some(wait_set::of(&first, others)?),
         };
         Ok(Self {
-            table: RoutingTable::new(settings.scopes(), first.local_address()),
+            routing: Routing {
+                table: RoutingTable::new(settings.scopes(), first.local_address()),
+                detours: Detours::default(),
+                news: Vec::new(),
+            },
             first,
             others,
             turn: Turn::default(),
-            detours: Detours::default(),
-            news: Vec::new(),
             wait_set,
             report: settings.report,
             way_out: settings.way_out,
@@ -279,7 +274,7 @@ impl<F: Route, O: Route> Route for Routes<F, O> {
     }
 
     fn add_remote(&mut self, remote: RemoteId, address: SocketAddr) {
-        self.table.add(remote, address);
+        self.routing.table.add(remote, address);
         self.first.add_remote(remote, address);
         for other in &mut self.others {
             other.add_remote(remote, address);
@@ -351,7 +346,7 @@ impl<F: Route, O: Route> DirectAccess for Routes<F, O> {
 
     #[inline]
     fn access_directly(&mut self, remote: RemoteId, range: &Range, op: &mut DirectOp<'_>) -> bool {
-        match self.table.to(remote) {
+        match self.routing.table.to(remote) {
             RouteTo::First => {
                 let direct = self.first.direct();
                 direct.is_some_and(|direct| direct.access_directly(remote, range, op))

@@ -42,12 +42,20 @@ pub(super) fn unmarked(id: u64) -> (usize, u64) {
     )
 }
 
+/// Which route leads to which remote, and what has just changed in that. One part, so that what
+/// stands between a route and the owner is short: it is made in each round of progress.
+#[derive(Debug)]
+pub(super) struct Routing {
+    pub(super) table: RoutingTable,
+    pub(super) detours: Detours,
+    /// What a route has told of remotes, and the others do not know yet.
+    pub(super) news: Vec<News>,
+}
+
 /// The owner as one route sees it.
 pub(super) struct Between<'a, O> {
     pub(super) owner: &'a mut O,
-    pub(super) table: &'a mut RoutingTable,
-    pub(super) detours: &'a mut Detours,
-    pub(super) news: &'a mut Vec<News>,
+    pub(super) routing: &'a mut Routing,
     /// The route's place in the list; 0 is the first.
     pub(super) number: usize,
 }
@@ -82,7 +90,7 @@ impl<O: Owner> Owner for Between<'_, O> {
 
     #[cold]
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError) {
-        for send in self.detours.give_up(remote) {
+        for send in self.routing.detours.give_up(remote) {
             self.owner.on_sent(send.op.token, Err(why));
         }
         self.owner.on_remote_lost(remote, why);
@@ -91,9 +99,11 @@ impl<O: Owner> Owner for Between<'_, O> {
     #[cold]
     fn on_turned_away(&mut self, turned: TurnedAway) {
         let (remote, was_watched) = (turned.remote, turned.was_watched);
-        self.news.push(News::TurnedAway(remote, was_watched));
-        match self.table.turn_away(remote, self.number) {
-            Some(route) => self.detours.add(remote, route, turned.sends),
+        self.routing
+            .news
+            .push(News::TurnedAway(remote, was_watched));
+        match self.routing.table.turn_away(remote, self.number) {
+            Some(route) => self.routing.detours.add(remote, route, turned.sends),
             None => self.owner.on_turned_away(turned),
         }
     }
@@ -101,9 +111,9 @@ impl<O: Owner> Owner for Between<'_, O> {
     #[cold]
     fn remote_at(&mut self, address: SocketAddr) -> RemoteId {
         let remote = self.owner.remote_at(address);
-        if self.table.is_next(remote) {
-            self.table.add(remote, address);
-            self.news.push(News::Met(remote, address));
+        if self.routing.table.is_next(remote) {
+            self.routing.table.add(remote, address);
+            self.routing.news.push(News::Met(remote, address));
         }
         remote
     }

@@ -18,7 +18,7 @@ impl<F: Route, O: Route> Sleep for Routes<F, O> {
     }
 
     fn before_sleep(&mut self) -> bool {
-        if !self.detours.is_empty() || !self.first.before_sleep() {
+        if !self.routing.detours.is_empty() || !self.first.before_sleep() {
             return false;
         }
         let awake = self
@@ -40,11 +40,13 @@ impl<F: Route, O: Route> Sleep for Routes<F, O> {
     }
 
     fn is_busy(&self) -> bool {
-        !self.news.is_empty() || self.first.is_busy() || self.others.iter().any(Sleep::is_busy)
+        !self.routing.news.is_empty()
+            || self.first.is_busy()
+            || self.others.iter().any(Sleep::is_busy)
     }
 
     fn wakes_for_room(&self, remote: RemoteId) -> bool {
-        match self.table.to(remote) {
+        match self.routing.table.to(remote) {
             RouteTo::Other(index) | RouteTo::Detour(index) => {
                 self.others[usize::from(index)].wakes_for_room(remote)
             }

@@ -162,7 +162,6 @@ impl Inbound {
         budget: usize,
         owner: &mut O,
     ) -> bool {
-        let remote = self.remote;
         loop {
             let Some(arrival) = self.consumer.peek() else {
                 return true;
@@ -177,7 +176,7 @@ impl Inbound {
             let length_bytes = arrival.head.length_bytes;
             self.counts.bytes += u64::from(length_bytes);
             let header = MatchHeader::of_inline(&arrival);
-            let envelope = header.envelope(remote, u64::from(length_bytes));
+            let envelope = header.envelope(self.remote, u64::from(length_bytes));
             owner.on_message(&envelope, payload, None);
             step_handed_over();
             self.consumer.advance_inline(length_bytes);
