@@ -103,8 +103,15 @@ impl Turn<'_> {
 
     /// At most so many bytes leave for a piece.
     fn packet_bytes(&self, piece: &Piece) -> u16 {
-        let payload = self.flow.queue.messages.payload(piece);
-        let payload_bytes = payload.map_or(0, |payload| payload.length_bytes.into());
+        // Not the payload itself, which costs more: this is asked twice for each packet.
+        let payload_bytes = match *piece {
+            Piece::Segment { length, .. } | Piece::Data { length, .. } => length.into(),
+            Piece::Eager { slot } => {
+                let outgoing = self.flow.queue.messages.get(slot);
+                outgoing.map_or(0, |outgoing| outgoing.message.length_bytes)
+            }
+            _ => 0,
+        };
         let identity = &self.flow.identity;
         let most_bytes = identity.full_packet_bytes(payload_bytes);
         most_bytes.min(identity.size.in_use_bytes().into()) as u16
@@ -279,25 +286,23 @@ impl Turn<'_> {
     }
 
     fn write_piece(&mut self, piece: &Piece, marks: Marks) {
-        let flow = &*self.flow;
-        let body = match (*piece, flow.queue.messages.body(piece)) {
-            (_, Some(body)) => body,
-            (
-                Piece::Accept {
-                    message_id,
-                    landing,
-                },
-                None,
-            ) => Body::Accept(Accept {
+        // The body stays where it was made: moved, it would be copied.
+        if let Some(body) = &self.flow.queue.messages.body(piece) {
+            self.write(body, marks);
+        } else if let Piece::Accept {
+            message_id,
+            landing,
+        } = *piece
+        {
+            let landings = &self.flow.receiver.landings;
+            let accept = Accept {
                 message_id,
                 landing,
-                length_bytes: flow.receiver.landings.wanted_bytes(landing, message_id),
-            }),
-            (_, None) => return,
-        };
-        let payload = flow.queue.messages.payload(piece);
-        self.write(&body, marks);
-        self.place.payload = payload;
+                length_bytes: landings.wanted_bytes(landing, message_id),
+            };
+            self.write(&Body::Accept(accept), marks);
+        }
+        self.place.payload = self.flow.queue.messages.payload(piece);
     }
 
     fn write(&mut self, body: &Body, marks: Marks) {
@@ -338,7 +343,10 @@ impl Turn<'_> {
             _ => 0,
         };
         let fits = identity.full_packet_bytes(payload_bytes) <= identity.size.in_use_bytes().into();
-        fits.then(|| receiver.section(self.now_ns, self.shared.penalty))?
+        if !fits {
+            return None;
+        }
+        receiver.section(self.now_ns, self.shared.penalty)
     }
 
     /// What we say of ourselves until the remote has named us.

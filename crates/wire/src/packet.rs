@@ -137,8 +137,9 @@ impl<'a> Packet<'a> {
         Self::write_parts(&self.header, hello, acknowledgement, &self.body, head);
     }
 
-    /// The same for who has the parts, and no use for a packet. Fast path.
-    #[inline]
+    /// The same for who has the parts, and no use for a packet. Fast path: inlined, since a call
+    /// would have all of the header read back from memory.
+    #[inline(always)]
     pub fn write_parts(
         header: &Header,
         hello: Option<&Hello>,
