@@ -41,9 +41,10 @@ impl Outbox {
     }
 
     /// Takes what leaves on one path. Nothing beyond the end of a batch is taken in advance: the
-    /// machine notes when each datagram leaves, and a call that sends takes its time.
+    /// machine notes when each datagram leaves, and a call that sends takes its time. Answers
+    /// whether more may leave behind it.
     #[inline]
-    fn refill(&mut self, machine: &mut Machine, now_ns: Instant) {
+    fn refill(&mut self, machine: &mut Machine, now_ns: Instant) -> bool {
         if std::mem::take(&mut self.has_next) {
             self.places.swap(0, self.waiting_count);
             self.waiting_count = 1;
@@ -51,25 +52,29 @@ impl Outbox {
             self.waiting_count = 0;
         }
         self.left_count = 0;
-        while self.waiting_count < OUTBOX_LIMIT && !machine.is_at_rest(now_ns) {
+        while self.waiting_count < OUTBOX_LIMIT {
+            if machine.is_at_rest(now_ns) {
+                return false;
+            }
             if self.places.len() == self.waiting_count {
                 self.places.push(Transmit::blank());
             }
             let (waiting, free) = self.places.split_at_mut(self.waiting_count);
             let place = &mut free[0];
             if !machine.poll_transmit_to(now_ns, place) {
-                return;
+                return true;
             }
             let joins = |first: &Transmit| first.path == place.path && first.to == place.to;
             if !waiting.first().is_none_or(joins) {
                 self.has_next = true;
-                return;
+                return true;
             }
             self.waiting_count += 1;
             if machine.inspect().batch_has_ended() {
-                return;
+                return true;
             }
         }
+        true
     }
 
     /// Sends what may leave now, a batch at most; answers how many datagrams did. Fast path.
@@ -83,10 +88,11 @@ impl Outbox {
     ) -> usize {
         let mut sent_count = 0;
         let mut sent_bytes = 0;
+        let mut may_follow = true;
         self.has_more = false;
         loop {
             if !self.is_blocked() {
-                self.refill(machine, now_ns);
+                may_follow = self.refill(machine, now_ns);
                 if self.waiting_count == 0 {
                     return sent_count;
                 }
@@ -104,6 +110,10 @@ impl Outbox {
             let left_ns = ports.now_ns();
             machine.handle_sent(now_ns, left_ns);
             now_ns = left_ns;
+            // A message that leaves alone: to ask the machine again costs as much as to write it.
+            if !may_follow && !self.is_blocked() {
+                return sent_count;
+            }
             if sent_bytes >= FLUSH_BYTES {
                 self.has_more = true;
                 return sent_count;
