@@ -171,6 +171,12 @@ impl ReceiveBatch {
         Err(error)
     }
 
+    /// The first bytes of what [`Self::receive_connected`] has just received.
+    #[inline]
+    pub fn first_bytes(&self, length_bytes: usize) -> &[u8] {
+        &self.buffers[..length_bytes]
+    }
+
     fn begin(&mut self) {
         for index in 0..self.received_count {
             self.rearm(index);
