@@ -32,6 +32,29 @@ impl Anchor {
     }
 }
 
+/// A point of the drawing, in pixels from its left and upper edges.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Position {
+    /// From the left.
+    pub x: f64,
+    /// From the top.
+    pub y: f64,
+}
+
+/// The point of the drawing with these coordinates.
+pub fn at(x: f64, y: f64) -> Position {
+    Position { x, y }
+}
+
+/// A straight line between two points.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Segment {
+    /// Where it begins.
+    pub from: Position,
+    /// Where it ends.
+    pub to: Position,
+}
+
 /// A rectangle in pixels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Area {
@@ -54,6 +77,22 @@ impl Area {
     /// Lower edge.
     pub fn bottom(&self) -> f64 {
         self.top + self.height
+    }
+
+    /// The line across it at the height `y`.
+    pub fn across(&self, y: f64) -> Segment {
+        Segment {
+            from: at(self.left, y),
+            to: at(self.right(), y),
+        }
+    }
+
+    /// The line down it at `x`.
+    pub fn down(&self, x: f64) -> Segment {
+        Segment {
+            from: at(x, self.top),
+            to: at(x, self.bottom()),
+        }
     }
 }
 
@@ -88,21 +127,22 @@ impl Canvas {
         text.chars().count() as f64 * CHARACTER * self.font_size
     }
 
-    /// A straight line; `from` and `to` are `(x, y)`.
-    pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64), dash: &str) {
+    /// A straight line; `dash` is SVG's pattern of dashes, empty for a solid line.
+    pub fn line(&mut self, class: &str, segment: Segment, dash: &str) {
+        let Segment { from, to } = segment;
         let _ = write!(
             self.text,
             "<line class=\"{class}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"{}/>",
-            short(from.0),
-            short(from.1),
-            short(to.0),
-            short(to.1),
+            short(from.x),
+            short(from.y),
+            short(to.x),
+            short(to.y),
             dashes(dash)
         );
     }
 
     /// A line through points.
-    pub fn curve(&mut self, class: &str, points: &[(f64, f64)], dash: &str) {
+    pub fn curve(&mut self, class: &str, points: &[Position], dash: &str) {
         let _ = write!(
             self.text,
             "<path class=\"{class}\" fill=\"none\" d=\"{}\"{}/>",
@@ -112,7 +152,7 @@ impl Canvas {
     }
 
     /// A filled outline.
-    pub fn shape(&mut self, class: &str, points: &[(f64, f64)]) {
+    pub fn shape(&mut self, class: &str, points: &[Position]) {
         let _ = write!(
             self.text,
             "<path class=\"{class}\" stroke=\"none\" d=\"{}Z\"/>",
@@ -134,32 +174,32 @@ impl Canvas {
     }
 
     /// A dot; `tip` is shown when the mouse rests on it.
-    pub fn dot(&mut self, class: &str, at: (f64, f64), radius: f64, tip: &str) {
+    pub fn dot(&mut self, class: &str, place: Position, radius: f64, tip: &str) {
         let _ = write!(
             self.text,
             "<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\">{}</circle>",
-            short(at.0),
-            short(at.1),
+            short(place.x),
+            short(place.y),
             short(radius),
             title(tip)
         );
     }
 
     /// A text with its baseline on the point.
-    pub fn text(&mut self, class: &str, at: (f64, f64), anchor: Anchor, text: &str) {
+    pub fn text(&mut self, class: &str, place: Position, anchor: Anchor, text: &str) {
         let _ = write!(
             self.text,
             "<text class=\"{class}\" x=\"{}\" y=\"{}\" text-anchor=\"{}\">{}</text>",
-            short(at.0),
-            short(at.1),
+            short(place.x),
+            short(place.y),
             anchor.name(),
             escaped(text)
         );
     }
 
     /// A text that reads upwards, centred on the point.
-    pub fn upright(&mut self, class: &str, at: (f64, f64), text: &str) {
-        let (x, y) = (short(at.0), short(at.1));
+    pub fn upright(&mut self, class: &str, place: Position, text: &str) {
+        let (x, y) = (short(place.x), short(place.y));
         let _ = write!(
             self.text,
             "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" \
@@ -185,15 +225,15 @@ fn dashes(dash: &str) -> String {
     }
 }
 
-fn path(points: &[(f64, f64)]) -> String {
+fn path(points: &[Position]) -> String {
     let mut text = String::new();
-    for (place, (x, y)) in points.iter().enumerate() {
+    for (index, point) in points.iter().enumerate() {
         let _ = write!(
             text,
             "{}{} {}",
-            if place == 0 { "M" } else { "L" },
-            short(*x),
-            short(*y)
+            if index == 0 { "M" } else { "L" },
+            short(point.x),
+            short(point.y)
         );
     }
     text
@@ -212,9 +252,9 @@ mod tests {
     #[test]
     fn elements_are_well_formed_and_texts_escaped() {
         let mut canvas = Canvas::new(10.0);
-        canvas.curve("ours", &[(0.0, 1.04), (2.0, 3.55)], "4 2");
-        canvas.dot("ours", (1.0, 2.0), 2.0, "a < b");
-        canvas.text("label", (0.0, 0.0), Anchor::End, "<MPI>");
+        canvas.curve("ours", &[at(0.0, 1.04), at(2.0, 3.55)], "4 2");
+        canvas.dot("ours", at(1.0, 2.0), 2.0, "a < b");
+        canvas.text("label", at(0.0, 0.0), Anchor::End, "<MPI>");
         assert_eq!(
             canvas.finish(),
             "<path class=\"ours\" fill=\"none\" d=\"M0 1L2 3.5\" stroke-dasharray=\"4 2\"/>\

@@ -7,7 +7,7 @@
 
 use super::axis::{Scale, Span, bytes, figure as figures, number};
 use super::bars;
-use super::canvas::{Anchor, Area, Canvas};
+use super::canvas::{Anchor, Area, Canvas, Position, Segment, at};
 use super::figure::{Axis, Figure, Point, Ratio, Role, Series, Shape};
 use super::html::escaped;
 use super::label;
@@ -181,8 +181,12 @@ impl Legend {
         for ((index, name), (x, row)) in self.named.iter().zip(&self.names).zip(&self.places) {
             let (y, look) = (14.0 + *row as f64 * LEGEND_ROW, &looks[*index]);
             let class = format!("line {}", look.class);
-            canvas.line(&class, (x + 8.0, y - 4.0), (x + 34.0, y - 4.0), look.dash);
-            canvas.text("name", (x + 39.0, y), Anchor::Start, name);
+            let sample = Segment {
+                from: at(x + 8.0, y - 4.0),
+                to: at(x + 34.0, y - 4.0),
+            };
+            canvas.line(&class, sample, look.dash);
+            canvas.text("name", at(x + 39.0, y), Anchor::Start, name);
         }
     }
 
@@ -215,7 +219,7 @@ fn curves(figure: &Figure, form: Form) -> (String, f64, f64) {
     let Some(main) = main_panel(figure, area) else {
         canvas.text(
             "axis-name",
-            (LEFT, 40.0),
+            at(LEFT, 40.0),
             Anchor::Start,
             "nothing was measured",
         );
@@ -302,35 +306,33 @@ pub fn position(axis: &Axis, value: f64) -> String {
 }
 
 fn end_names(canvas: &mut Canvas, main: &Panel, figure: &Figure, looks: &[Look]) {
-    let mut ends: Vec<(usize, f64, f64)> = Vec::new();
+    let mut ends: Vec<(usize, Position)> = Vec::new();
     for (index, series) in figure.series.iter().enumerate() {
         if series.role == Role::Faint {
             continue;
         }
         if let Some(last) = series.points.iter().rev().find(|point| point.is_sound()) {
-            let (x, y) = main.at(last.x, last.y);
-            ends.push((index, x, y));
+            ends.push((index, main.place(last.x, last.y)));
         }
     }
     let size = canvas.font_size();
-    let wanted: Vec<f64> = ends.iter().map(|(_, _, y)| *y).collect();
+    let wanted: Vec<f64> = ends.iter().map(|(_, end)| end.y).collect();
     let (low, high) = (main.area.top + size * 0.4, main.area.bottom() - size * 0.4);
     let places = label::apart(&wanted, size * 1.25, low, high);
-    for ((index, x, y), place) in ends.iter().zip(places) {
+    for ((index, end), place) in ends.iter().zip(places) {
         let start = main.area.right() + 4.0;
         // A short leader, where the name had to move or the curve ends early.
-        if (place - y).abs() > 2.0 || start - x > 12.0 {
-            canvas.line(
-                &format!("leader {}", looks[*index].class),
-                (x + 3.0, *y),
-                (start + 6.0, place),
-                "",
-            );
+        if (place - end.y).abs() > 2.0 || start - end.x > 12.0 {
+            let leader = Segment {
+                from: at(end.x + 3.0, end.y),
+                to: at(start + 6.0, place),
+            };
+            canvas.line(&format!("leader {}", looks[*index].class), leader, "");
         }
         let name = label::cut(&figure.series[*index].name, NAME_CHARACTERS);
         canvas.text(
             &format!("name {}", looks[*index].class),
-            (start + 9.0, place + size * 0.35),
+            at(start + 9.0, place + size * 0.35),
             Anchor::Start,
             &name,
         );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The gate for text that comes from outside: nothing enters a page but through here.
+//! Escapes text that comes from outside: nothing enters a page but through here.
 //!
 //! Called by everything that writes HTML or SVG.
 

@@ -372,8 +372,8 @@ mod tests {
         let text = page.html();
         assert!(!text.contains("<img") && text.matches("</script>").count() == 1);
         let without_script = text.replace(SCRIPT, "");
-        for foreign in ["http:", "https:", "src=\"", "style=\"", "url("] {
-            assert!(!without_script.contains(foreign), "{foreign}");
+        for outside in ["http:", "https:", "src=\"", "style=\"", "url("] {
+            assert!(!without_script.contains(outside), "{outside}");
         }
     }
 

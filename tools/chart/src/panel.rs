@@ -4,7 +4,7 @@
 //! Called by draw, once for the curves and once for the ratios below them.
 
 use super::axis::{self, Span};
-use super::canvas::{Anchor, Area, Canvas};
+use super::canvas::{Anchor, Area, Canvas, Position, Segment, at};
 use super::figure::{Axis, Point, Ratio, Role, Series};
 
 /// Dashes by which peers are told apart without colour; Weft's under several MPIs likewise.
@@ -65,47 +65,48 @@ pub struct Panel {
 }
 
 impl Panel {
-    /// Where a point lies, in pixels.
-    pub fn at(&self, x: f64, y: f64) -> (f64, f64) {
-        (
-            self.area.left + self.x.place(x) * self.area.width,
-            self.area.bottom() - self.y.place(y) * self.area.height,
-        )
+    /// Where a point lies.
+    pub fn place(&self, x: f64, y: f64) -> Position {
+        at(self.column(x), self.row(y))
+    }
+
+    /// How far from the left a value of the horizontal axis lies, in pixels.
+    fn column(&self, x: f64) -> f64 {
+        self.area.left + self.x.place(x) * self.area.width
+    }
+
+    /// How far from the top a value of the vertical axis lies, in pixels.
+    fn row(&self, y: f64) -> f64 {
+        self.area.bottom() - self.y.place(y) * self.area.height
     }
 
     /// Grid, frame and the texts of the vertical axis.
     pub fn frame(&self, canvas: &mut Canvas, y: &Axis) {
         let size = canvas.font_size();
         for tick in self.x.ticks((self.area.width / (size * 3.4)) as usize) {
-            let (x, _) = self.at(tick.value, 0.0);
-            canvas.line("grid", (x, self.area.top), (x, self.area.bottom()), "");
+            canvas.line("grid", self.area.down(self.column(tick.value)), "");
         }
         let mut widest = 0.0_f64;
         for tick in self.y.ticks((self.area.height / (size * 1.5)) as usize) {
-            let (_, y) = self.at(0.0, tick.value);
+            let y = self.row(tick.value);
             let class = if tick.text.is_empty() {
                 "grid fine"
             } else {
                 "grid"
             };
-            canvas.line(class, (self.area.left, y), (self.area.right(), y), "");
+            canvas.line(class, self.area.across(y), "");
             widest = widest.max(canvas.width_of(&tick.text));
             canvas.text(
                 "tick",
-                (self.area.left - 6.0, y + size * 0.35),
+                at(self.area.left - 6.0, y + size * 0.35),
                 Anchor::End,
                 &tick.text,
             );
         }
         let middle = self.area.top + self.area.height / 2.0;
         let left = (self.area.left - widest - size * 1.1).max(size * 0.9);
-        canvas.upright("axis-name", (left, middle), &y.text());
-        canvas.line(
-            "axis",
-            (self.area.left, self.area.bottom()),
-            (self.area.right(), self.area.bottom()),
-            "",
-        );
+        canvas.upright("axis-name", at(left, middle), &y.text());
+        canvas.line("axis", self.area.across(self.area.bottom()), "");
     }
 
     /// Ticks and name of the horizontal axis.
@@ -113,13 +114,13 @@ impl Panel {
         let size = canvas.font_size();
         let below = self.area.bottom() + size * 1.4;
         for tick in self.x.ticks((self.area.width / (size * 3.4)) as usize) {
-            let (place, _) = self.at(tick.value, 0.0);
-            canvas.text("tick", (place, below), Anchor::Middle, &tick.text);
+            let place = at(self.column(tick.value), below);
+            canvas.text("tick", place, Anchor::Middle, &tick.text);
         }
         let middle = self.area.left + self.area.width / 2.0;
         canvas.text(
             "axis-name",
-            (middle, below + size * 1.5),
+            at(middle, below + size * 1.5),
             Anchor::Middle,
             &x.text(),
         );
@@ -135,8 +136,11 @@ impl Panel {
         if points.len() < 2 || points.iter().all(|point| point.low == point.high) {
             return;
         }
-        let upper = points.iter().map(|point| self.at(point.x, point.high));
-        let lower = points.iter().rev().map(|point| self.at(point.x, point.low));
+        let upper = points.iter().map(|point| self.place(point.x, point.high));
+        let lower = points
+            .iter()
+            .rev()
+            .map(|point| self.place(point.x, point.low));
         let outline: Vec<_> = upper.chain(lower).collect();
         canvas.shape(&format!("band {}", look.class), &outline);
     }
@@ -156,20 +160,20 @@ impl Panel {
             .collect();
         let line: Vec<_> = points
             .iter()
-            .map(|point| self.at(point.x, point.y))
+            .map(|point| self.place(point.x, point.y))
             .collect();
         canvas.curve(&format!("line {}", look.class), &line, look.dash);
         if matches!(series.role, Role::Ours | Role::Peer) {
-            for (point, at) in points.iter().zip(&line) {
+            for (point, place) in points.iter().zip(&line) {
                 let radius = if series.role == Role::Ours { 2.4 } else { 1.7 };
-                canvas.dot(&format!("dot {}", look.class), *at, radius, &tip(point));
+                canvas.dot(&format!("dot {}", look.class), *place, radius, &tip(point));
             }
         }
     }
 
     /// The half in which ours is ahead, the line at 1 and the target.
     pub fn sides(&self, canvas: &mut Canvas, ratio: &Ratio) {
-        let (_, one) = self.at(0.0, 1.0);
+        let one = self.row(1.0);
         let (top, bottom) = (self.area.top, self.area.bottom());
         let half = if ratio.less_is_ahead {
             (one, bottom)
@@ -182,14 +186,9 @@ impl Panel {
             ..self.area
         };
         canvas.rectangle("ahead", area, "");
-        canvas.line("one", (self.area.left, one), (self.area.right(), one), "");
+        canvas.line("one", self.area.across(one), "");
         if let Some(y) = self.target(ratio) {
-            canvas.line(
-                "limit",
-                (self.area.left, y),
-                (self.area.right(), y),
-                "1.5 3",
-            );
+            canvas.line("limit", self.area.across(y), "1.5 3");
         }
     }
 
@@ -198,7 +197,7 @@ impl Panel {
         let target = ratio
             .target
             .filter(|target| (target - 1.0).abs() > 1e-9 && self.y.holds(*target))?;
-        Some(self.at(0.0, target).1)
+        Some(self.row(target))
     }
 
     /// The words of [`Self::sides`], which lie on top of the curves.
@@ -212,7 +211,7 @@ impl Panel {
         };
         canvas.text(
             "side",
-            (self.area.left + 6.0, word),
+            at(self.area.left + 6.0, word),
             Anchor::Start,
             &ratio.ahead,
         );
@@ -223,7 +222,7 @@ impl Panel {
                 bottom - size * 0.45
             };
             let right = self.area.right() - 4.0;
-            canvas.text("side", (right, note), Anchor::End, &ratio.note);
+            canvas.text("side", at(right, note), Anchor::End, &ratio.note);
         }
         if let (Some(y), Some(target)) = (self.target(ratio), ratio.target) {
             let text = format!("goal {}", axis::number(target));
@@ -231,7 +230,7 @@ impl Panel {
             let beside = if target < 1.0 { y + size } else { y - 4.0 };
             canvas.text(
                 "side",
-                (self.area.right() - 4.0, beside),
+                at(self.area.right() - 4.0, beside),
                 Anchor::End,
                 &text,
             );
@@ -241,8 +240,11 @@ impl Panel {
     /// Whiskers for the spread of ratios.
     pub fn whiskers(&self, canvas: &mut Canvas, series: &Series, look: &Look) {
         for point in series.points.iter().filter(|point| point.is_sound()) {
-            let (low, high) = (self.at(point.x, point.low), self.at(point.x, point.high));
-            canvas.line(&format!("whisker {}", look.class), low, high, "");
+            let spread = Segment {
+                from: self.place(point.x, point.low),
+                to: self.place(point.x, point.high),
+            };
+            canvas.line(&format!("whisker {}", look.class), spread, "");
         }
     }
 }
