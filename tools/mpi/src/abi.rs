@@ -134,14 +134,6 @@ pub(crate) const MPICH_INFO_NULL: usize = 0x1c00_0000;
 /// Room for the longest string either interface returns: `MPI_MAX_LIBRARY_VERSION_STRING` is 8192
 /// in MPICH (specified).
 pub(crate) const LONGEST_STRING_BYTES: usize = 8192;
-/// `MPI_UNDEFINED`, the same in both (specified).
-pub(crate) const UNDEFINED: c_int = -32766;
-
-/// Bytes for an `MPI_Status` of either interface: Open MPI needs 24, MPICH 20; rounded up (chosen).
-#[repr(C, align(8))]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct RawStatus([c_int; 8]);
-
 impl Abi {
     /// Bytes of one handle in an array of handles.
     pub const fn handle_bytes(self) -> usize {
@@ -149,19 +141,6 @@ impl Abi {
             Self::OpenMpi => size_of::<usize>(),
             Self::Mpich => size_of::<c_int>(),
         }
-    }
-
-    /// `MPI_ANY_SOURCE`.
-    pub const fn any_source(self) -> i32 {
-        match self {
-            Self::OpenMpi => -1,
-            Self::Mpich => -2,
-        }
-    }
-
-    /// `MPI_ANY_TAG`.
-    pub const fn any_tag(self) -> i32 {
-        -1
     }
 
     /// `MPI_PROC_NULL`.
@@ -195,14 +174,6 @@ impl Abi {
         match self {
             Self::OpenMpi => 0,
             Self::Mpich => 1,
-        }
-    }
-
-    /// Source rank and tag out of a status the library filled in.
-    pub(crate) const fn source_and_tag(self, status: &RawStatus) -> (i32, i32) {
-        match self {
-            Self::OpenMpi => (status.0[0], status.0[1]),
-            Self::Mpich => (status.0[2], status.0[3]),
         }
     }
 
@@ -275,13 +246,6 @@ mod tests {
     }
 
     #[test]
-    fn status_fields_lie_where_each_header_puts_them() {
-        let status = RawStatus([10, 11, 12, 13, 14, 0, 0, 0]);
-        assert_eq!(Abi::OpenMpi.source_and_tag(&status), (10, 11));
-        assert_eq!(Abi::Mpich.source_and_tag(&status), (12, 13));
-    }
-
-    #[test]
     fn mpich_type_handles_carry_their_element_size_in_the_second_byte() {
         for kind in Datatype::ALL {
             assert_eq!(
@@ -290,14 +254,6 @@ mod tests {
                 "{}",
                 kind.name()
             );
-        }
-    }
-
-    #[test]
-    fn wildcards_and_null_process_differ_within_each_interface() {
-        for abi in [Abi::OpenMpi, Abi::Mpich] {
-            assert_ne!(abi.any_source(), abi.null_process());
-            assert!(abi.any_source() < 0 && abi.any_tag() < 0);
         }
     }
 }

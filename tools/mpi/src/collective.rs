@@ -8,7 +8,7 @@
 use crate::abi::{Datatype, Operation};
 use crate::communicator::{Communicator, element_count};
 use crate::error::{Error, Result};
-use crate::layout::{Layout, TypedLayout};
+use crate::layout::Layout;
 use crate::table::Source;
 
 impl Communicator<'_> {
@@ -45,54 +45,6 @@ impl Communicator<'_> {
         self.session.check("MPI_Bcast", code)
     }
 
-    /// `MPI_Reduce` of `given`, element by element, into `result` of `root`. All ranks give room of
-    /// the same length.
-    ///
-    /// # Errors
-    /// `Argument` when the lengths differ.
-    #[inline]
-    pub fn reduce(
-        &self,
-        given: &[u8],
-        result: &mut [u8],
-        how: (Datatype, Operation),
-        root: usize,
-    ) -> Result<()> {
-        let count = equal_count(given.len(), result.len(), how.0)?;
-        let reduce = self.session.functions.collective.reduce;
-        let operation = self.session.operations[how.1 as usize];
-        // SAFETY: both slices hold `count` elements of the type and cannot overlap.
-        let code = unsafe {
-            reduce(
-                given.as_ptr().cast(),
-                result.as_mut_ptr().cast(),
-                count,
-                self.type_handle(how.0),
-                operation,
-                root as i32,
-                self.handle,
-            )
-        };
-        self.session.check("MPI_Reduce", code)
-    }
-
-    /// `MPI_Allreduce` of `given` into `result` of everyone.
-    ///
-    /// # Errors
-    /// `Argument` when the lengths differ.
-    #[inline]
-    pub fn allreduce(
-        &self,
-        given: &[u8],
-        result: &mut [u8],
-        kind: Datatype,
-        operation: Operation,
-    ) -> Result<()> {
-        let count = equal_count(given.len(), result.len(), kind)?;
-        // SAFETY: both slices hold `count` elements of the type and cannot overlap.
-        unsafe { self.allreduce_from(given.as_ptr().cast(), result, count, kind, operation) }
-    }
-
     /// `MPI_Allreduce` with `MPI_IN_PLACE`: the result replaces what each rank gives.
     ///
     /// # Errors
@@ -105,84 +57,23 @@ impl Communicator<'_> {
         operation: Operation,
     ) -> Result<()> {
         let count = element_count(bytes.len(), kind)?;
-        // SAFETY: MPI_IN_PLACE is allowed as the source of an allreduce on every rank.
-        unsafe {
-            self.allreduce_from(
-                self.session.abi.in_place() as Source,
-                bytes,
-                count,
-                kind,
-                operation,
-            )
-        }
-    }
-
-    /// # Safety
-    /// `given` is MPI_IN_PLACE or readable for the counted elements and apart from `result`, which
-    /// holds as many.
-    #[inline]
-    unsafe fn allreduce_from(
-        &self,
-        given: Source,
-        result: &mut [u8],
-        count: i32,
-        kind: Datatype,
-        operation: Operation,
-    ) -> Result<()> {
         let allreduce = self.session.functions.collective.allreduce;
-        let operation = self.session.operations[operation as usize];
-        // SAFETY: the caller's promise.
+        // SAFETY: MPI_IN_PLACE is allowed as the source of an allreduce on every rank; the slice
+        // holds `count` elements of the type.
         let code = unsafe {
             allreduce(
-                given,
-                result.as_mut_ptr().cast(),
+                self.session.abi.in_place() as Source,
+                bytes.as_mut_ptr().cast(),
                 count,
                 self.type_handle(kind),
-                operation,
+                self.session.operations[operation as usize],
                 self.handle,
             )
         };
         self.session.check("MPI_Allreduce", code)
     }
 
-    /// `MPI_Gather`: the `given` of rank r to part r of `gathered` on `root`. Other ranks may give
-    /// an empty `gathered`.
-    ///
-    /// # Errors
-    /// `Argument` when `gathered` of the root is not size times as long as `given`.
-    pub fn gather(
-        &self,
-        given: &[u8],
-        gathered: &mut [u8],
-        kind: Datatype,
-        root: usize,
-    ) -> Result<()> {
-        let count = element_count(given.len(), kind)?;
-        if self.rank() == root {
-            self.check_parts("room of a gather in bytes", gathered.len(), given.len())?;
-        }
-        let (gather, handle) = (
-            self.session.functions.collective.gather,
-            self.type_handle(kind),
-        );
-        // SAFETY: `given` holds `count` elements; the root's room holds size times as many, and the
-        // others' is not looked at.
-        let code = unsafe {
-            gather(
-                given.as_ptr().cast(),
-                count,
-                handle,
-                gathered.as_mut_ptr().cast(),
-                count,
-                handle,
-                root as i32,
-                self.handle,
-            )
-        };
-        self.session.check("MPI_Gather", code)
-    }
-
-    /// `MPI_Allgather`: as [`Communicator::gather`], to everyone.
+    /// `MPI_Allgather`: the `given` of rank r to part r of `gathered` on every rank.
     ///
     /// # Errors
     /// `Argument` when `gathered` is not size times as long as `given`.
@@ -276,39 +167,6 @@ impl Communicator<'_> {
         self.session.check("MPI_Alltoallv", code)
     }
 
-    /// `MPI_Alltoallw`: as alltoallv, each part with its own type and its displacement in bytes.
-    ///
-    /// # Errors
-    /// `Argument` when a layout does not fit its buffer or the communicator.
-    #[inline]
-    pub fn alltoallw(
-        &self,
-        given: (&[u8], &TypedLayout),
-        taken: (&mut [u8], &TypedLayout),
-    ) -> Result<()> {
-        given.1.check(self.size(), given.0.len())?;
-        taken.1.check(self.size(), taken.0.len())?;
-        let alltoallw = self.session.functions.collective.alltoallw;
-        let (from, to) = (given.1, taken.1);
-        // SAFETY: each layout has one entry per rank and ends within its slice (checked above); the
-        // slices are apart; the type arrays hold handles of this library in this interface's width
-        // (made by TypedLayout::new for this session).
-        let code = unsafe {
-            alltoallw(
-                given.0.as_ptr().cast(),
-                from.counts(),
-                from.displacements(),
-                from.types(),
-                taken.0.as_mut_ptr().cast(),
-                to.counts(),
-                to.displacements(),
-                to.types(),
-                self.handle,
-            )
-        };
-        self.session.check("MPI_Alltoallw", code)
-    }
-
     #[inline]
     fn check_parts(&self, what: &'static str, got_bytes: usize, part_bytes: usize) -> Result<()> {
         if got_bytes == part_bytes * self.size() {
@@ -319,34 +177,5 @@ impl Communicator<'_> {
             got_bytes,
             format!("must be {} parts of {part_bytes} bytes", self.size()),
         ))
-    }
-}
-
-#[inline]
-fn equal_count(given_bytes: usize, result_bytes: usize, kind: Datatype) -> Result<i32> {
-    if given_bytes != result_bytes {
-        return Err(Error::argument(
-            "room of a reduction in bytes",
-            result_bytes,
-            format!("must be {given_bytes} as given"),
-        ));
-    }
-    element_count(given_bytes, kind)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reduction_needs_equal_lengths() {
-        assert_eq!(equal_count(16, 16, Datatype::Double).expect("equal"), 2);
-        let text = equal_count(16, 8, Datatype::Double)
-            .unwrap_err()
-            .to_string();
-        assert!(
-            text.contains("got 8") && text.contains("must be 16"),
-            "{text}"
-        );
     }
 }

@@ -4,7 +4,7 @@
 //! Made by session and by [`Communicator::split`]; calls the point-to-point functions. Collectives
 //! are in collective, messages in flight in requests.
 
-use crate::abi::{self, Datatype, RawStatus};
+use crate::abi::Datatype;
 use crate::error::{Error, Result};
 use crate::session::Session;
 use crate::table::{Handle, Target};
@@ -19,17 +19,6 @@ pub struct Communicator<'session> {
     owned: bool,
     /// How many ranks it takes from and gives to, when it is a graph of neighbours.
     pub(crate) degrees: Option<(usize, usize)>,
-}
-
-/// What was received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// The rank that sent it.
-    pub source: i32,
-    /// Its tag.
-    pub tag: i32,
-    /// How many elements of the asked type it held; `None` when not a whole number of them.
-    pub count: Option<usize>,
 }
 
 impl<'session> Communicator<'session> {
@@ -113,58 +102,10 @@ impl<'session> Communicator<'session> {
     /// As [`Communicator::send`]; also when the message is longer than `room`.
     #[inline]
     pub fn recv(&self, room: &mut [u8], kind: Datatype, source: i32, tag: i32) -> Result<()> {
-        let ignore = self.session.abi.status_ignore() as Target;
-        // SAFETY: MPI_STATUS_IGNORE is always allowed.
-        unsafe { self.recv_into(room, kind, source, tag, ignore) }
-    }
-
-    /// `MPI_Recv` that also tells who sent what.
-    ///
-    /// # Errors
-    /// As [`Communicator::recv`].
-    pub fn recv_status(
-        &self,
-        room: &mut [u8],
-        kind: Datatype,
-        source: i32,
-        tag: i32,
-    ) -> Result<Status> {
-        let mut status = RawStatus::default();
-        // SAFETY: the status is writable and has room for either interface's layout.
-        unsafe { self.recv_into(room, kind, source, tag, (&raw mut status).cast()) }?;
-        let mut count: c_int = 0;
-        // SAFETY: the status was filled in by a successful receive.
-        let code = unsafe {
-            (self.session.functions.point.get_count)(
-                (&raw const status).cast(),
-                self.type_handle(kind),
-                &mut count,
-            )
-        };
-        self.session.check("MPI_Get_count", code)?;
-        let (source, tag) = self.session.abi.source_and_tag(&status);
-        Ok(Status {
-            source,
-            tag,
-            count: (count != abi::UNDEFINED).then_some(count as usize),
-        })
-    }
-
-    /// # Safety
-    /// `status` is MPI_STATUS_IGNORE or writable for a status.
-    #[inline]
-    unsafe fn recv_into(
-        &self,
-        room: &mut [u8],
-        kind: Datatype,
-        source: i32,
-        tag: i32,
-        status: Target,
-    ) -> Result<()> {
         let count = element_count(room.len(), kind)?;
         let recv = self.session.functions.point.recv;
-        // SAFETY: the slice is writable for `count` elements during the call; `status` is the
-        // caller's promise.
+        // SAFETY: the slice is writable for `count` elements during the call; MPI_STATUS_IGNORE is
+        // always allowed.
         let code = unsafe {
             recv(
                 room.as_mut_ptr().cast(),
@@ -173,7 +114,7 @@ impl<'session> Communicator<'session> {
                 source,
                 tag,
                 self.handle,
-                status,
+                self.session.abi.status_ignore() as Target,
             )
         };
         self.session.check("MPI_Recv", code)

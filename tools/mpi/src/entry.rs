@@ -2,7 +2,7 @@
 //! The collective functions by signature, each in three forms: blocking, non-blocking and
 //! persistent.
 //!
-//! Looked up by planned when a collective is planned, so that an MPI without the persistent ones
+//! Looked up by prepared when a collective is prepared, so that an MPI without the persistent ones
 //! (they came with MPI 4) is refused only when one is asked for. The forms of one collective differ
 //! in their last arguments alone: the communicator; the communicator and a request; the
 //! communicator, hints and a request. Source: MPI 4.0, chapter 6. Open MPI 4 has the persistent
@@ -20,7 +20,7 @@ pub enum Form {
     Blocking,
     /// Returns at once, with a request to wait for: `MPI_Ibcast`.
     Nonblocking,
-    /// Planned once and started as often as wished: `MPI_Bcast_init`.
+    /// Prepared once and started as often as wished: `MPI_Bcast_init`.
     Persistent,
 }
 
@@ -113,7 +113,9 @@ entries! {
     /// Allreduce, Reduce_scatter_block.
     Reduction(given: Source, taken: Target, count: c_int, kind: Handle, operation: Handle);
     /// Reduce_scatter.
-    PartedReduction(given: Source, taken: Target, counts: Counts, kind: Handle, operation: Handle);
+    ScatteredReduction(
+        given: Source, taken: Target, counts: Counts, kind: Handle, operation: Handle
+    );
     /// Gather, Scatter.
     Rooted(
         given: Source, count: c_int, kind: Handle, taken: Target, room: c_int, into: Handle,

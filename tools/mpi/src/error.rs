@@ -20,8 +20,8 @@ pub enum Problem {
     /// No candidate could be opened. `tried` has one line per candidate with the loader's reason.
     #[error(
         "no MPI library could be opened.\nTried:\n{tried}Name one with \
-         WEFT_MPI_LIBRARY=/path/to/libmpi.so, or start the \
-         program with the MPI's own mpiexec (or `weft run`)"
+         WEFT_MPI_LIBRARY=/path/to/libmpi.so, or start the program with the MPI's own mpiexec (or \
+         `weft run`)"
     )]
     NoLibrary {
         /// One line per candidate: path, why it was a candidate, why it failed.

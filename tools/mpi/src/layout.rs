@@ -18,7 +18,7 @@ pub struct Layout {
 }
 
 /// Counts, displacements in bytes and types, for alltoallw; belongs to the session that made it.
-pub struct TypedLayout {
+pub(crate) struct TypedLayout {
     bytes: Layout,
     types: Vec<u8>,
 }
@@ -93,7 +93,7 @@ impl TypedLayout {
     ///
     /// # Errors
     /// As [`Layout::new`].
-    pub fn new(
+    pub(crate) fn new(
         communicator: &Communicator<'_>,
         parts: impl IntoIterator<Item = (usize, usize, Datatype)>,
     ) -> Result<Self> {
@@ -136,11 +136,6 @@ impl TypedLayout {
 
     pub(crate) fn types(&self) -> Source {
         self.types.as_ptr().cast()
-    }
-
-    #[inline]
-    pub(crate) fn check(&self, rank_count: usize, buffer_bytes: usize) -> Result<()> {
-        self.bytes.check(rank_count, buffer_bytes, Datatype::Byte)
     }
 }
 

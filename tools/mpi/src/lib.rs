@@ -19,11 +19,11 @@
 //! - [`collective`]: barrier, broadcast, reductions, exchanges; [`layout`]: where each rank's part
 //!   lies in an exchange
 //! - [`neighbours`]: communicators of neighbours; [`threads`]: one communicator for several threads
-//! - [`planned`]: a collective with its memory, blocking, non-blocking or persistent; `shape` and
+//! - [`prepared`]: a collective with its memory, blocking, non-blocking or persistent; `shape` and
 //!   `entry` know the functions
 //! - [`requests`]: messages in flight, inside a scope that always waits for them; [`buffer`]: the
 //!   page-aligned memory they use
-//! - [`persistent`]: messages planned once and started often
+//! - [`persistent`]: messages prepared once and started often
 //! - [`window`] and [`one_sided`]: memory that other ranks reach, and the accesses to it
 //! - [`sleepers`]: children for those who ask whether an MPI bears a fork
 //! - [`error`]: what went wrong, in sentences
@@ -44,7 +44,7 @@ pub mod locate;
 pub mod neighbours;
 pub mod one_sided;
 pub mod persistent;
-pub mod planned;
+pub mod prepared;
 pub mod requests;
 pub mod session;
 pub mod shape;
@@ -55,15 +55,15 @@ pub mod window;
 
 pub use abi::{Abi, Datatype, Operation};
 pub use buffer::Buffer;
-pub use communicator::{Communicator, Status};
+pub use communicator::Communicator;
 pub use entry::Form;
 pub use error::{Error, Result};
 pub use exposed::Exposed;
-pub use layout::{Layout, TypedLayout};
+pub use layout::Layout;
 pub use neighbours::graph;
 pub use one_sided::There;
 pub use persistent::{Direction, Line, Persistent};
-pub use planned::{Plan, Planned};
+pub use prepared::{Prepared, Specification};
 pub use requests::{Requests, Scope};
 pub use session::{Session, ThreadLevel};
 pub use shape::Collective;

@@ -60,7 +60,7 @@ impl Library {
         // SAFETY: the standard allows this call before MPI_Init, and read_string gives it the room
         // it asks for.
         library.version = read_string(|text, length| unsafe { version(text, length) });
-        if let Some(reason) = foreign_interface(&library.path) {
+        if let Some(reason) = other_interface(&library.path) {
             let path = library.path.display().to_string();
             return Err(Problem::Unusable { path, reason }.into());
         }
@@ -144,7 +144,7 @@ impl Library {
 
 /// Why a file cannot be used although it calls itself one of the known MPIs: its name says that it
 /// has another interface.
-fn foreign_interface(path: &Path) -> Option<String> {
+fn other_interface(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_string_lossy();
     if name.starts_with("libmpi_abi.") {
         return Some(
@@ -270,11 +270,11 @@ mod tests {
     #[test]
     fn library_with_another_interface_is_refused_by_its_name() {
         for name in ["libmpi_abi.so.1.0", "libmpi_ilp64.so.4.1"] {
-            let reason = foreign_interface(Path::new("/opt/lib").join(name).as_path());
+            let reason = other_interface(Path::new("/opt/lib").join(name).as_path());
             assert!(reason.expect("refused").contains("libmpi.so.12"), "{name}");
         }
         assert_eq!(
-            foreign_interface(Path::new("/opt/lib/libmpi.so.12.0.0")),
+            other_interface(Path::new("/opt/lib/libmpi.so.12.0.0")),
             None
         );
     }

@@ -2,7 +2,7 @@
 //! Communicators in which each rank says from whom it takes and to whom it gives, for neighbourhood
 //! collectives.
 //!
-//! Called by programs; the result is used by planned. Source: MPI 3.1, section 7.5.4.
+//! Called by programs; the result is used by prepared. Source: MPI 3.1, section 7.5.4.
 
 use crate::communicator::Communicator;
 use crate::error::{Error, Result};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Persistent messages between two ranks: planned once for one buffer, then started and waited for
+//! Persistent messages between two ranks: prepared once for one buffer, then started and waited for
 //! as often as wished.
 //!
-//! Made by programs from a communicator. As in planned, the buffer belongs to the messages and is
+//! Made by programs from a communicator. As in prepared, the buffer belongs to the messages and is
 //! reachable only while none of them is in flight. Source: MPI 3.1, section 3.9.
 
 use crate::abi::Datatype;
@@ -35,7 +35,7 @@ pub struct Line {
     pub tag: i32,
 }
 
-/// Messages planned for one buffer.
+/// Messages prepared for one buffer.
 pub struct Persistent<'a> {
     communicator: &'a Communicator<'a>,
     line: Line,
@@ -47,7 +47,7 @@ pub struct Persistent<'a> {
 }
 
 impl<'a> Persistent<'a> {
-    /// Makes the buffer; no message is planned yet. Setup.
+    /// Makes the buffer; no message is prepared yet. Setup.
     pub fn new(communicator: &'a Communicator<'a>, line: Line, room_bytes: usize) -> Self {
         Self {
             communicator,
@@ -59,12 +59,12 @@ impl<'a> Persistent<'a> {
         }
     }
 
-    /// Plans one message for each part of the buffer, in place of those planned before. Setup.
+    /// Prepares one message for each part of the buffer, in place of those before. Setup.
     ///
     /// # Errors
     /// `Argument` when a part lies outside or is no whole number of elements; `Call` when MPI
     /// fails.
-    pub fn plan(&mut self, parts: impl IntoIterator<Item = Range<usize>>) -> Result<()> {
+    pub fn prepare(&mut self, parts: impl IntoIterator<Item = Range<usize>>) -> Result<()> {
         self.release()?;
         self.requests.clear();
         let session = self.communicator.session;
@@ -84,13 +84,13 @@ impl<'a> Persistent<'a> {
             };
             // SAFETY: the part was checked to lie within the buffer.
             let start = unsafe { self.buffer.start().as_ptr().add(part.start) };
-            self.plan_one(start, elements, slot.cast())?;
+            self.prepare_one(start, elements, slot.cast())?;
             self.count += 1;
         }
         Ok(())
     }
 
-    fn plan_one(&self, start: *mut u8, elements: c_int, slot: Target) -> Result<()> {
+    fn prepare_one(&self, start: *mut u8, elements: c_int, slot: Target) -> Result<()> {
         let Line {
             direction,
             kind,
@@ -187,8 +187,8 @@ impl<'a> Persistent<'a> {
         let session = self.communicator.session;
         let width = session.abi.handle_bytes();
         for index in 0..std::mem::take(&mut self.count) {
-            // SAFETY: handle `index` was written by plan; a persistent request that is inactive is
-            // freed once.
+            // SAFETY: handle `index` was written by prepare; a persistent request that is inactive
+            // is freed once.
             let code = unsafe {
                 let slot = self.requests.as_mut_ptr().cast::<u8>().add(index * width);
                 (session.functions.point.request_free)(slot.cast())

@@ -2,7 +2,7 @@
 //! What each collective looks like to MPI: how many parts it gives and takes, and in what order its
 //! arguments come.
 //!
-//! Called by planned; calls entry. Parts lie back to back in one buffer on each side, all of one
+//! Called by prepared; calls entry. Parts lie back to back in one buffer on each side, all of one
 //! size; reductions that scatter share one size out over the ranks, the first ones taking one
 //! element more where it does not divide.
 
@@ -59,7 +59,7 @@ collectives! {
     Alltoallw = "Alltoallw", Typed;
     Reduce = "Reduce", RootedReduction;
     Allreduce = "Allreduce", Reduction;
-    ReduceScatter = "Reduce_scatter", PartedReduction;
+    ReduceScatter = "Reduce_scatter", ScatteredReduction;
     ReduceScatterBlock = "Reduce_scatter_block", Reduction;
     NeighborAllgather = "Neighbor_allgather", Even;
     NeighborAllgatherv = "Neighbor_allgatherv", UnevenTaken;
@@ -221,7 +221,7 @@ pub(crate) enum Call {
     OneBuffer(entry::OneBuffer),
     RootedReduction(entry::RootedReduction),
     Reduction(entry::Reduction),
-    PartedReduction(entry::PartedReduction),
+    ScatteredReduction(entry::ScatteredReduction),
     Rooted(entry::Rooted),
     RootedUnevenTaken(entry::RootedUnevenTaken),
     RootedUnevenGiven(entry::RootedUnevenGiven),
@@ -260,7 +260,7 @@ impl Call {
                     call.call(given, taken, count, kind, operation, root, end)
                 }
                 Self::Reduction(call) => call.call(given, taken, count, kind, operation, end),
-                Self::PartedReduction(call) => {
+                Self::ScatteredReduction(call) => {
                     call.call(given, taken, to.counts(), kind, operation, end)
                 }
                 Self::Rooted(call) => call.call(given, count, kind, taken, count, kind, root, end),

@@ -2,7 +2,7 @@
 //! The MPI functions this crate calls, as plain function pointers, looked up once.
 //!
 //! Filled by library through [`Functions::load`]; called by session, communicator, collective,
-//! requests, persistent, planned and window. Signatures are those of the MPI 3.1 standard with
+//! requests, persistent, prepared and window. Signatures are those of the MPI 3.1 standard with
 //! every handle as `usize` (see abi for why that fits both interfaces).
 
 use crate::error::Result;
@@ -70,7 +70,6 @@ functions! {
         irecv = c"MPI_Irecv": fn(Target, c_int, Handle, c_int, c_int, Handle, Target) -> Code;
         waitall = c"MPI_Waitall": fn(c_int, Target, Target) -> Code;
         testall = c"MPI_Testall": fn(c_int, Target, *mut c_int, Target) -> Code;
-        get_count = c"MPI_Get_count": fn(Source, Handle, *mut c_int) -> Code;
         send_init = c"MPI_Send_init":
             fn(Source, c_int, Handle, c_int, c_int, Handle, Target) -> Code;
         recv_init = c"MPI_Recv_init":
@@ -88,18 +87,13 @@ functions! {
     Collective {
         barrier = c"MPI_Barrier": fn(Handle) -> Code;
         bcast = c"MPI_Bcast": fn(Target, c_int, Handle, c_int, Handle) -> Code;
-        reduce = c"MPI_Reduce": fn(Source, Target, c_int, Handle, Handle, c_int, Handle) -> Code;
         allreduce = c"MPI_Allreduce": fn(Source, Target, c_int, Handle, Handle, Handle) -> Code;
-        gather = c"MPI_Gather":
-            fn(Source, c_int, Handle, Target, c_int, Handle, c_int, Handle) -> Code;
         allgather = c"MPI_Allgather":
             fn(Source, c_int, Handle, Target, c_int, Handle, Handle) -> Code;
         alltoall = c"MPI_Alltoall":
             fn(Source, c_int, Handle, Target, c_int, Handle, Handle) -> Code;
         alltoallv = c"MPI_Alltoallv":
             fn(Source, Counts, Counts, Handle, Target, Counts, Counts, Handle, Handle) -> Code;
-        alltoallw = c"MPI_Alltoallw":
-            fn(Source, Counts, Counts, Source, Target, Counts, Counts, Source, Handle) -> Code;
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Benchmarks of collectives: every collective in every form, by one measurement for each form.
 //!
-//! Made by runner through [`make`]. A benchmark is a planned collective of weft-mpi and the
+//! Made by runner through [`make`]. A benchmark is a prepared collective of weft-mpi and the
 //! [`contents`] that it moves; blocking and persistent ones are timed here, non-blocking ones by
 //! [`overlap`].
 

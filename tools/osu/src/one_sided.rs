@@ -84,7 +84,8 @@ impl Benchmark for Measured<'_> {
         };
         world.barrier()?;
         exercise.begin()?;
-        // The window's contents are set by one rank and changed by the other, so that there must be a barrier in between.
+        // The window's contents are set by one rank and changed by the other, so that there must be
+        // a barrier in between.
         let repetitions = Repetitions {
             validation_warmup: repetitions.validation_warmup.max(1),
             ..*repetitions
@@ -160,7 +161,7 @@ impl Repeated<'_> {
         }
     }
 
-    /// Which ranks an iteration has accesses from: rank 0, and rank 1 when it goes both ways.
+    /// Which ranks an iteration has accesses from: rank 0, and rank 1 when it is bidirectional.
     fn is_two_way(&self) -> bool {
         match self.which {
             OneSided::Latency(_) => self.synchronisation.is_active(),

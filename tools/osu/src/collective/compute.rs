@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Work for the processor while a collective is in flight, with tests of the collective in between.
 //!
-//! Called by overlap. The work is a product of a small matrix and a vector, which stays in the first-level cache, repeated until
-//! the time is over.
+//! Called by overlap. The work is a product of a small matrix and a vector, which stays in the
+//! first-level cache, repeated until the time is over.
 
 use std::time::{Duration, Instant};
 use weft_mpi::Result;
@@ -41,8 +41,9 @@ impl Work {
         }
     }
 
-    /// Works for `seconds` in all, in `tests` equal pieces with a call of `test` after each, or in one piece without a test.
-    /// Returns the seconds that the tests took; the work's own time is not cut short by them.
+    /// Works for `seconds` in all, in `tests` equal pieces with a call of `test` after each, or in
+    /// one piece without a test. Returns the seconds that the tests took; the work's own time is
+    /// not cut short by them.
     ///
     /// # Errors
     /// What `test` reports.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What each collective is given and what must come out of it, byte by byte.
 //!
-//! Called by the exercises when validating. Collectives that move data carry pattern's messages, each with its own contents by
-//! size, iteration, sender and receiver; reductions carry sums.
+//! Called by the exercises when validating. Collectives that move data carry pattern's messages,
+//! each with its own contents by size, iteration, sender and receiver; reductions carry sums.
 
 use super::neighbours::Grid;
 use super::sums::Sum;
 use crate::pattern::{self, Message};
-use weft_mpi::{Collective, Communicator, Datatype, Planned};
+use weft_mpi::{Collective, Communicator, Datatype, Prepared};
 
 /// What is needed to know the contents of one rank.
 pub struct Contents {
@@ -41,39 +41,39 @@ impl Contents {
     }
 
     /// Fills what is given, and spoils what is to be overwritten.
-    pub fn prepare(&self, planned: &mut Planned<'_>, iteration: usize, root: usize) {
+    pub fn prepare(&self, prepared: &mut Prepared<'_>, iteration: usize, root: usize) {
         if self.which.reduces() {
             let sum = self.sum(iteration);
-            sum.fill(planned.given(), 0, |element| sum.term(element, self.rank));
-            planned.taken().fill(0xee);
+            sum.fill(prepared.given(), 0, |element| sum.term(element, self.rank));
+            prepared.taken().fill(0xee);
             return;
         }
         let (given, taken) = self.messages(iteration, root);
-        for_parts(planned.given(), &given, |bytes, message| {
+        for_parts(prepared.given(), &given, |bytes, message| {
             pattern::fill(bytes, message)
         });
         let is_source = self.which == Collective::Bcast && self.rank == root;
-        for_parts(planned.taken(), &taken, |bytes, message| match is_source {
+        for_parts(prepared.taken(), &taken, |bytes, message| match is_source {
             true => pattern::fill(bytes, message),
             false => pattern::spoil(bytes, message),
         });
     }
 
     /// How many bytes of what was taken are wrong.
-    pub fn mismatches(&self, planned: &mut Planned<'_>, iteration: usize, root: usize) -> u64 {
+    pub fn mismatches(&self, prepared: &mut Prepared<'_>, iteration: usize, root: usize) -> u64 {
         if self.which.reduces() {
             if self.which == Collective::Reduce && self.rank != root {
                 return 0;
             }
             let sum = self.sum(iteration);
             let first = self.first_taken();
-            return sum.mismatches(planned.taken(), first, |element| {
+            return sum.mismatches(prepared.taken(), first, |element| {
                 sum.total(element, self.ranks)
             });
         }
         let (_, taken) = self.messages(iteration, root);
         let mut wrong = 0;
-        for_parts(planned.taken(), &taken, |bytes, message| {
+        for_parts(prepared.taken(), &taken, |bytes, message| {
             wrong += pattern::mismatches(bytes, message);
         });
         wrong
@@ -100,7 +100,8 @@ impl Contents {
         (0..self.rank).map(share).sum()
     }
 
-    /// What this rank gives and takes. Sides that MPI does not look at, and those nothing is known about, are empty.
+    /// What this rank gives and takes. Sides that MPI does not look at, and those nothing is known
+    /// about, are empty.
     fn messages(&self, iteration: usize, root: usize) -> (Parts, Parts) {
         let (rank, is_root) = (self.rank, self.rank == root);
         let from_to = |sender: usize, receiver: usize| Message {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A planned collective with its contents: what the measurements of collectives repeat.
+//! A prepared collective with its contents: what the measurements of collectives repeat.
 //!
-//! Called by collective and overlap; calls weft-mpi's planned collectives.
+//! Called by collective and overlap; calls weft-mpi's prepared collectives.
 
 use super::contents::Contents;
 use crate::options::{Root, Settings};
 use crate::timing::{Exercise, Resize};
-use weft_mpi::{Collective, Communicator, Form, Operation, Planned, Result};
+use weft_mpi::{Collective, Communicator, Form, Operation, Prepared, Result};
 
 /// The largest message in bytes with which the buffers of one rank stay within -M.
 ///
@@ -21,18 +21,18 @@ pub(crate) fn limit_bytes(
     Ok(settings.memory_limit_bytes / given.max(taken).max(1))
 }
 
-/// A planned collective with its contents; what the measurements repeat.
+/// A prepared collective with its contents; what the measurements repeat.
 pub(super) struct Exchange<'a> {
     /// The collective.
-    pub(super) planned: Planned<'a>,
+    pub(super) prepared: Prepared<'a>,
     world: &'a Communicator<'a>,
     root: Root,
     contents: Contents,
 }
 
 impl<'a> Exchange<'a> {
-    /// Plans the collective with room for the largest size that -M allows. `world` has neighbours
-    /// when the collective needs them.
+    /// Prepares the collective with room for the largest size that -M allows. `world` has
+    /// neighbours when the collective needs them.
     ///
     /// # Errors
     /// `Unusable` when this MPI lacks the function; what MPI reports.
@@ -42,7 +42,7 @@ impl<'a> Exchange<'a> {
         which: Collective,
         form: Form,
     ) -> Result<Self> {
-        let plan = weft_mpi::Plan {
+        let specification = weft_mpi::Specification {
             which,
             form,
             kind: settings.kind,
@@ -51,7 +51,7 @@ impl<'a> Exchange<'a> {
         };
         let grid = settings.special.neighbours;
         Ok(Self {
-            planned: Planned::new(world, plan)?,
+            prepared: Prepared::new(world, specification)?,
             world,
             root: settings.root,
             contents: Contents::new(which, settings.kind, world, grid),
@@ -70,9 +70,9 @@ impl<'a> Exchange<'a> {
 impl Resize for Exchange<'_> {
     fn resize(&mut self, size_bytes: usize) -> Result<()> {
         self.contents.resize(size_bytes);
-        self.planned.resize(size_bytes)?;
-        self.planned.given().fill(1);
-        self.planned.taken().fill(2);
+        self.prepared.resize(size_bytes)?;
+        self.prepared.given().fill(1);
+        self.prepared.taken().fill(2);
         Ok(())
     }
 }
@@ -80,7 +80,7 @@ impl Resize for Exchange<'_> {
 impl Exercise for Exchange<'_> {
     fn prepare(&mut self, iteration: usize) {
         let root = self.root(iteration);
-        self.contents.prepare(&mut self.planned, iteration, root);
+        self.contents.prepare(&mut self.prepared, iteration, root);
     }
 
     fn settle(&mut self) -> Result<()> {
@@ -89,12 +89,13 @@ impl Exercise for Exchange<'_> {
 
     #[inline]
     fn exchange(&mut self, iteration: usize) -> Result<()> {
-        self.planned.set_root(self.root(iteration))?;
-        self.planned.run()
+        self.prepared.set_root(self.root(iteration))?;
+        self.prepared.run()
     }
 
     fn mismatches(&mut self, iteration: usize) -> u64 {
         let root = self.root(iteration);
-        self.contents.mismatches(&mut self.planned, iteration, root)
+        self.contents
+            .mismatches(&mut self.prepared, iteration, root)
     }
 }

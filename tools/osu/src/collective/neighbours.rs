@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Who is whose neighbour in the neighbourhood collectives: -N cart:DIMENSIONS:RADIUS.
 //!
-//! Called by runner, which makes the communicator, and by contents. The ranks are laid out in a grid that is as square as its
-//! dimensions allow and closed in every one; the neighbours of a rank are all others within the radius along one dimension.
+//! Called by runner, which makes the communicator, and by contents. The ranks are laid out in a
+//! grid that is as square as its dimensions allow and closed in every one; the neighbours of a rank
+//! are all others within the radius along one dimension.
 
 use weft_ranks::refusal::BadOption;
 
@@ -80,8 +81,9 @@ impl Grid {
         sides
     }
 
-    /// The neighbours of a rank, which are both those it takes from and those it gives to. A rank stands here as often as there
-    /// are ways to it; itself is left out, unless it is alone in every dimension.
+    /// The neighbours of a rank, which are both those it takes from and those it gives to. A rank
+    /// stands here as often as there are ways to it; itself is left out, unless it is alone in
+    /// every dimension.
     pub fn of(&self, rank: usize, ranks: usize) -> Vec<usize> {
         let mut neighbours = Vec::new();
         let mut stride = 1;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Non-blocking collectives: how long one takes by itself, how long together with work of the same length, and how much of the
-//! communication the work has hidden.
+//! Non-blocking collectives: how long one takes by itself, how long together with work of the same
+//! length, and how much of the communication the work has hidden.
 //!
-//! Made by collective. Two passes for each size. The first starts the collective and waits: the pure communication. The second
-//! starts it, works for as long as the first pass took (with -t calls of MPI_Test in between) and waits. Source: the description
-//! of OSU's non-blocking collectives; the formula is [`overlap_percent`].
+//! Made by collective. Two passes for each size. The first starts the collective and waits: the
+//! pure communication. The second starts it, works for as long as the first pass took (with -t
+//! calls of MPI_Test in between) and waits. Source: the description of OSU's non-blocking
+//! collectives; the formula is [`overlap_percent`].
 
 use super::compute::Work;
 use super::exchange::Exchange;
@@ -49,8 +50,8 @@ pub(super) fn boxed<'a>(
     })
 }
 
-/// How much of the pure communication was hidden behind the work, in percent: all of it when overall time is no longer than the
-/// work, none when it is the sum of both. All in the same unit.
+/// How much of the pure communication was hidden behind the work, in percent: all of it when
+/// overall time is no longer than the work, none when it is the sum of both. All in the same unit.
 pub fn overlap_percent(overall: f64, compute: f64, communication: f64) -> f64 {
     (100.0 - (overall - compute) / communication * 100.0).max(0.0)
 }
@@ -125,17 +126,17 @@ impl Overlapped<'_> {
 
     fn once(&mut self, iteration: usize, pure_seconds: f64) -> Result<Parts> {
         let root = self.exchange.root(iteration);
-        let planned = &mut self.exchange.planned;
+        let prepared = &mut self.exchange.prepared;
         let begin = Instant::now();
-        planned.set_root(root)?;
-        planned.start()?;
+        prepared.set_root(root)?;
+        prepared.start()?;
         let started = Instant::now();
         let tests = self.settings.special.test_calls;
         let test = self
             .work
-            .run(pure_seconds, tests, || planned.test().map(drop))?;
+            .run(pure_seconds, tests, || prepared.test().map(drop))?;
         let worked = Instant::now();
-        planned.wait()?;
+        prepared.wait()?;
         let end = Instant::now();
         Ok(Parts {
             overall: (end - begin).as_secs_f64(),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What ranks give to a sum and what must come out: small whole numbers, whose sum is exact in every type.
+//! What ranks give to a sum and what must come out: small whole numbers, whose sum is exact in
+//! every type.
 //!
 //! Called by contents, for reductions, and by one_sided, for accumulations.
 

@@ -17,7 +17,7 @@ use weft_mpi::{Buffer, Communicator, Datatype, Direction, Line, Persistent, Resu
 pub(super) enum Shape {
     /// One message there and one back.
     RoundTrip,
-    /// A window of messages, one way with an answer or both ways.
+    /// A window of messages, one way with an answer, or bidirectional.
     Window(Directions),
 }
 
@@ -70,7 +70,7 @@ impl<'a> PersistentMessages<'a> {
 
     #[inline]
     fn both(&mut self) -> (&mut Persistent<'a>, &mut Persistent<'a>) {
-        let missing = "a round trip and a window both ways have both";
+        let missing = "a round trip and a bidirectional window have both";
         (
             self.sends.as_mut().expect(missing),
             self.receives.as_mut().expect(missing),
@@ -93,7 +93,7 @@ impl<'a> PersistentMessages<'a> {
     }
 
     #[inline]
-    fn both_ways(&mut self) -> Result<()> {
+    fn bidirectional(&mut self) -> Result<()> {
         let (sends, receives) = self.both();
         receives.start()?;
         sends.start()?;
@@ -135,7 +135,7 @@ impl Resize for PersistentMessages<'_> {
         for (messages, letter) in [(&mut self.sends, b'a'), (&mut self.receives, b'b')] {
             let Some(messages) = messages else { continue };
             messages.bytes()[..slots * size_bytes].fill(letter);
-            messages.plan((0..count).map(|message| {
+            messages.prepare((0..count).map(|message| {
                 let start = message % slots * size_bytes;
                 start..start + size_bytes
             }))?;
@@ -169,7 +169,7 @@ impl Exercise for PersistentMessages<'_> {
         match self.shape {
             Shape::RoundTrip => self.round_trip(),
             Shape::Window(Directions::One) => self.one_way(),
-            Shape::Window(Directions::Both) => self.both_ways(),
+            Shape::Window(Directions::Both) => self.bidirectional(),
         }
     }
 

@@ -32,7 +32,7 @@ impl<'a> PingPong<'a> {
     }
 
     #[inline]
-    fn both_ways(&mut self, size_bytes: usize) -> Result<()> {
+    fn round_trip(&mut self, size_bytes: usize) -> Result<()> {
         let (kind, other) = (self.kind, self.partner.other_as_target());
         let outgoing = &self.outgoing.bytes()[..size_bytes];
         let incoming = &mut self.incoming.bytes()[..size_bytes];
@@ -76,12 +76,12 @@ impl Exercise for PingPong<'_> {
     }
 
     fn settle(&mut self) -> Result<()> {
-        self.both_ways(0)
+        self.round_trip(0)
     }
 
     #[inline]
     fn exchange(&mut self, _iteration: usize) -> Result<()> {
-        self.both_ways(self.size_bytes)
+        self.round_trip(self.size_bytes)
     }
 
     fn mismatches(&mut self, iteration: usize) -> u64 {

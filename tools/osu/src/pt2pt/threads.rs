@@ -18,7 +18,8 @@ use weft_mpi::{Buffer, Communicator, Result, Shared};
 
 /// Tags of a message and its answer when one thread sends all (specified by OSU).
 const SHARED_TAGS: (i32, i32) = (1, 2);
-/// Tags go up to here and then start again; every MPI allows this one (specified: MPI_TAG_UB is at least 32767).
+/// Tags go up to here and then start again; every MPI allows this one (specified: MPI_TAG_UB is at
+/// least 32767).
 const TAG_LIMIT: usize = 32_768;
 
 pub(super) struct Threads<'a> {
@@ -190,8 +191,8 @@ impl Task<'_> {
         }
     }
 
-    /// With one sending thread any receiving one may take a message. With several, or when contents are checked, each exchange
-    /// has its own tag, by which the two threads find each other.
+    /// With one sending thread any receiving one may take a message. With several, or when contents
+    /// are checked, each exchange has its own tag, by which the two threads find each other.
     fn tags(&self, exchange: usize) -> (i32, i32) {
         if self.settings.special.helpers.senders == 1 && !self.repetitions.validate {
             return SHARED_TAGS;

@@ -91,7 +91,7 @@ impl<'a> Window<'a> {
     }
 
     #[inline]
-    fn both_ways(&mut self) -> Result<()> {
+    fn bidirectional(&mut self) -> Result<()> {
         let other = self.partner.other_as_target();
         let layout = self.layout();
         self.requests.scope(self.world, |scope| {
@@ -199,7 +199,7 @@ impl Exercise for Window<'_> {
     fn exchange(&mut self, _iteration: usize) -> Result<()> {
         match self.directions {
             Directions::One => self.one_way(),
-            Directions::Both => self.both_ways(),
+            Directions::Both => self.bidirectional(),
         }
     }
 

@@ -14,9 +14,9 @@ use crate::shape::{Arguments, Call, Collective, Places};
 use crate::table::{Handle, Target};
 use std::ffi::c_int;
 
-/// What a collective is planned with.
+/// What is prepared.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct Specification {
     /// Which collective.
     pub which: Collective,
     /// In which form.
@@ -41,9 +41,9 @@ enum State {
 }
 
 /// A collective with its memory.
-pub struct Planned<'a> {
+pub struct Prepared<'a> {
     communicator: &'a Communicator<'a>,
-    plan: Plan,
+    specification: Specification,
     call: Call,
     places: Places,
     given: Buffer,
@@ -54,23 +54,30 @@ pub struct Planned<'a> {
     state: State,
 }
 
-impl<'a> Planned<'a> {
-    /// Looks the function up and makes the memory. Setup; every rank must plan the same. The size
-    /// is 0 until resized.
+impl<'a> Prepared<'a> {
+    /// Looks the function up and makes the memory. Setup; every rank must prepare the same. The
+    /// size is 0 until resized.
     ///
     /// # Errors
     /// `Unusable` when this MPI lacks the function, which happens with persistent forms; `Argument`
-    /// when a neighbourhood collective is planned on a communicator without neighbours.
-    pub fn new(communicator: &'a Communicator<'a>, plan: Plan) -> Result<Self> {
-        let call = Call::load(communicator.session.library(), plan.which, plan.form)?;
-        let parts = plan.which.parts(communicator)?;
+    /// when a neighbourhood collective is prepared on a communicator without neighbours.
+    pub fn new(communicator: &'a Communicator<'a>, specification: Specification) -> Result<Self> {
+        let Specification {
+            which,
+            form,
+            kind,
+            largest_bytes,
+            ..
+        } = specification;
+        let call = Call::load(communicator.session.library(), which, form)?;
+        let parts = which.parts(communicator)?;
         Ok(Self {
             communicator,
-            plan,
+            specification,
             call,
-            places: Places::new(communicator, plan.which, plan.kind, 0)?,
-            given: Buffer::new(parts.0 * plan.largest_bytes),
-            taken: Buffer::new(parts.1 * plan.largest_bytes),
+            places: Places::new(communicator, which, kind, 0)?,
+            given: Buffer::new(parts.0 * largest_bytes),
+            taken: Buffer::new(parts.1 * largest_bytes),
             root: 0,
             request: 0,
             state: State::Idle,
@@ -79,22 +86,26 @@ impl<'a> Planned<'a> {
 
     /// Chooses the size: bytes of one part, or of the whole for reductions that scatter. Setup.
     ///
-    /// # Errors
-    /// `Argument` when it is above the plan's largest or no whole number of elements; `Call` when
-    /// MPI fails.
+    /// # Errors `Argument` when it is above the largest specified or no whole number of elements;
+    /// `Call` when MPI fails.
     pub fn resize(&mut self, size_bytes: usize) -> Result<()> {
         self.release()?;
-        if size_bytes > self.plan.largest_bytes {
-            let limit = format!("the plan allows {}", self.plan.largest_bytes);
+        let Specification {
+            which,
+            kind,
+            largest_bytes,
+            ..
+        } = self.specification;
+        if size_bytes > largest_bytes {
+            let limit = format!("must be at most {largest_bytes}");
             return Err(Error::argument("size of a collective", size_bytes, limit));
         }
-        let Plan { which, kind, .. } = self.plan;
         self.places = Places::new(self.communicator, which, kind, size_bytes)?;
         self.prepare()
     }
 
-    /// Names the root of a rooted collective for the runs to come. Costs a planning for the
-    /// persistent form, else nothing.
+    /// Names the root of a rooted collective for the runs to come. Costs a preparation for
+    /// the persistent form, else nothing.
     ///
     /// # Errors
     /// `Argument` for a rank that there is not; `Call` when MPI fails.
@@ -113,7 +124,7 @@ impl<'a> Planned<'a> {
     }
 
     /// What this rank gives: all its parts, back to back. A broadcast gives and takes in one place,
-    /// [`Planned::taken`].
+    /// [`Prepared::taken`].
     ///
     /// # Panics
     /// While a request is in flight.
@@ -156,7 +167,7 @@ impl<'a> Planned<'a> {
     #[inline]
     pub fn start(&mut self) -> Result<()> {
         self.assert_idle();
-        match self.plan.form {
+        match self.specification.form {
             Form::Blocking => self.launch(),
             Form::Nonblocking => {
                 self.launch()?;
@@ -215,7 +226,7 @@ impl<'a> Planned<'a> {
 
     #[inline]
     fn ended(&mut self) {
-        self.state = match self.plan.form {
+        self.state = match self.specification.form {
             Form::Persistent => State::Ready,
             Form::Blocking | Form::Nonblocking => State::Idle,
         };
@@ -234,7 +245,7 @@ impl<'a> Planned<'a> {
         );
     }
 
-    /// Calls the function: runs the blocking form, starts the non-blocking one, plans the
+    /// Calls the function: runs the blocking form, starts the non-blocking one, prepares the
     /// persistent one.
     #[inline]
     fn launch(&mut self) -> Result<()> {
@@ -242,8 +253,8 @@ impl<'a> Planned<'a> {
         let arguments = Arguments {
             given: self.given.start().as_ptr().cast_const().cast(),
             taken: self.taken.start().as_ptr().cast(),
-            kind: self.communicator.type_handle(self.plan.kind),
-            operation: session.operations[self.plan.operation as usize],
+            kind: self.communicator.type_handle(self.specification.kind),
+            operation: session.operations[self.specification.operation as usize],
             root: self.root as c_int,
         };
         let end = End {
@@ -251,15 +262,15 @@ impl<'a> Planned<'a> {
             no_info: session.no_info,
             request: &mut self.request,
         };
-        // SAFETY: both buffers hold what the places say (resize checked the size against the plan,
-        // and new made the memory for the plan's largest); they are neither touched nor freed while
+        // SAFETY: both buffers hold what the places say (resize checked the size against the
+        // largest, and new made the memory for that); they are neither touched nor freed while
         // the request lives (assert_idle, Drop).
         let code = unsafe { self.call.run(&self.places, arguments, end) };
-        session.check(self.plan.which.name(), code)
+        session.check(self.specification.which.name(), code)
     }
 
     fn prepare(&mut self) -> Result<()> {
-        if self.plan.form == Form::Persistent {
+        if self.specification.form == Form::Persistent {
             self.launch()?;
             self.state = State::Ready;
         }
@@ -281,7 +292,7 @@ impl<'a> Planned<'a> {
     }
 }
 
-impl Drop for Planned<'_> {
+impl Drop for Prepared<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() && self.state == State::Started {
             eprintln!("weft-mpi: a panic while a collective was in flight; ending the process");
