@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Message contents that depend on size, iteration, sender and receiver, and the check that compares every byte.
+//! Message contents that depend on size, iteration, sender and receiver, and the check that
+//! compares every byte.
 //!
-//! Called by the benchmarks when validating. Every 8 bytes come from a bijective mix of their position and the message's own
-//! seed, so a stale, shifted, truncated or misdelivered message differs in nearly every byte. Source: the finaliser of
-//! SplitMix64 (Steele, Lea, Flood 2014) for the seed.
+//! Called by the benchmarks when validating. Every 8 bytes come from a bijective mix of their
+//! position and the message's own seed, so a stale, shifted, truncated or misdelivered message
+//! differs in nearly every byte.
+
+use weft_ranks::mix::{STEP, mix};
 
 /// Which message it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +20,6 @@ pub struct Message {
     /// Rank that receives it, or the slot in a window.
     pub receiver: usize,
 }
-
-/// Odd multiplier with well-spread bits: 2^64 divided by the golden ratio (specified by SplitMix64).
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Message {
     fn seed(&self) -> u64 {
@@ -78,13 +78,6 @@ fn differing(bytes: &[u8], expected: &[u8]) -> u64 {
 fn word(seed: u64, position: u64) -> [u8; 8] {
     let value = (seed ^ position).wrapping_mul(STEP);
     (value ^ value >> 32).to_le_bytes()
-}
-
-fn mix(value: u64) -> u64 {
-    let value = value.wrapping_add(STEP);
-    let value = (value ^ value >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ value >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ value >> 31
 }
 
 #[cfg(test)]

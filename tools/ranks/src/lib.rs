@@ -6,10 +6,12 @@
 //! - [`mod@say`]: a line on stderr, in one piece
 //! - [`agree`]: figures that the ranks put together
 //! - [`calendar`]: dates for the outputs
+//! - [`mod@mix`]: numbers spread over 64 bits, for contents that are checked
 #![forbid(unsafe_code)]
 
 pub mod agree;
 pub mod calendar;
+pub mod mix;
 pub mod refusal;
 pub mod say;
 pub mod session;

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is written, and whether it came back: words of 8 bytes that depend on who writes, on the seed and on the place in the file.
+//! What is written, and whether it came back: words of 8 bytes that depend on who writes, on the
+//! seed and on the place in the file.
 //!
-//! Called by phase, outside the timed calls. The words are our own; like IOR's, they tell a block of another task, of another place
-//! or of another run from the right one.
+//! Called by phase, outside the timed calls. The words are our own; like IOR's, they tell a block
+//! of another task, of another place or of another run from the right one.
+
+use weft_ranks::mix::mix;
 
 /// -l: which words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +52,8 @@ impl Content {
         }
     }
 
-    /// Fills `room` with what belongs at `place_bytes` of the file. A last part shorter than a word gets its first bytes.
+    /// Fills `room` with what belongs at `place_bytes` of the file. A last part shorter than a word
+    /// gets its first bytes.
     pub fn fill(self, room: &mut [u8], place_bytes: u64) {
         for (index, part) in room.chunks_mut(8).enumerate() {
             let word = self.word(place_bytes + 8 * index as u64).to_le_bytes();
@@ -92,14 +96,6 @@ pub struct Wrong {
     pub found: u64,
 }
 
-/// SplitMix64's finaliser (Steele and others, 2014): every input bit changes about half of the output's.
-fn mix(value: u64) -> u64 {
-    let mut mixed = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +117,22 @@ mod tests {
             let wrong = content.compare(&room, 1 << 20).unwrap();
             assert_eq!((wrong.count, wrong.at_bytes), (1, (1 << 20) + 1000));
         }
+    }
+
+    #[test]
+    fn words_stay_those_of_the_files_that_were_written_before() {
+        let bytes = |kind| {
+            let mut room = [0; 8];
+            let content = Content {
+                kind,
+                signature: 7,
+                task: 3,
+            };
+            content.fill(&mut room, 1 << 20);
+            u64::from_le_bytes(room)
+        };
+        let words = KINDS.map(bytes);
+        assert_eq!(words, [0x3_0002_0007, 0x74a9_22c5_4606_cba1, 0x7_0000_0007]);
     }
 
     #[test]
