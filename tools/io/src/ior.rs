@@ -5,7 +5,7 @@
 //! Called by lib. One run of a test:
 //! - [`options`] (with [`table`], [`size`] and [`script`]): the command line, checked, as a
 //!   [`test::Test`]
-//! - [`plan`]: which rank moves which bytes of which file, in which order
+//! - [`division`]: which rank moves which bytes of which file, in which order
 //! - [`phase`]: one write or read of everything, timed; [`content`]: what is written, and whether
 //!   it came back; [`mod@file`]: the file itself
 //! - [`figures`]: the times of all ranks put together into a row and a summary
@@ -16,13 +16,13 @@
 
 pub mod content;
 pub mod csv;
+pub mod division;
 pub mod figures;
 pub mod file;
 pub mod finished;
 pub mod json;
 pub mod options;
 pub mod phase;
-pub mod plan;
 pub mod report;
 pub mod script;
 mod settings;
@@ -63,7 +63,8 @@ fn run_all(session: &Session, tests: &[Test], command: &[String]) -> Result<u8, 
         if test.tasks > world.size() {
             if world.rank() == 0 {
                 say!(
-                    "weft bench ior: -N is {}, but the job has {} ranks; start it with as many, or take -N away",
+                    "weft bench ior: -N is {}, but the job has {} ranks; start it with as many, or \
+                     take -N away",
                     test.tasks,
                     world.size()
                 );

@@ -4,7 +4,7 @@
 //!
 //! Called by lib. One run of a test:
 //! - [`options`] (with [`table`]): the command line, checked, as a [`test::Test`]
-//! - [`plan`]: the tree of folders, the items in it, and who works on which
+//! - [`tree`]: the tree of folders, the items in it, and who works on which
 //! - [`phase`]: one iteration on all tasks, timed; [`items`]: one task's work
 //! - [`figures`]: rates, and their spread over the iterations
 //! - [`report`] with [`text`] and [`json`]: the output
@@ -18,11 +18,11 @@ pub mod items;
 pub mod json;
 pub mod options;
 pub mod phase;
-pub mod plan;
 pub mod report;
 pub mod table;
 pub mod test;
 pub mod text;
+pub mod tree;
 
 use std::ffi::OsString;
 
@@ -50,7 +50,8 @@ fn run_all(session: &Session, test: &Test, words: &[String]) -> Result<u8, Faile
     if last > world.size() {
         if world.rank() == 0 {
             say!(
-                "weft bench mdtest: -l is {last}, but the job has {} ranks; start it with as many, or make -l smaller",
+                "weft bench mdtest: -l is {last}, but the job has {} ranks; start it with as many, \
+                 or make -l smaller",
                 world.size()
             );
         }
@@ -90,8 +91,8 @@ fn repeat(group: &Communicator<'_>, test: &Test, report: &mut Report) -> Result<
                 code = EXIT_FAILED;
                 if group.rank() == 0 {
                     say!(
-                        "weft bench mdtest: stopped in iteration {iteration}; the figures are those of the phases before, and what was made \
-                         is still below {}",
+                        "weft bench mdtest: stopped in iteration {iteration}; the figures are \
+                         those of the phases before, and what was made is still below {}",
                         test.roots.join(" and ")
                     );
                 }

@@ -8,8 +8,8 @@ use weft_mpi::{Communicator, Datatype, Operation, Result};
 use weft_ranks::agree::over_ranks;
 use weft_statistics as statistics;
 
-/// Percentiles of -z over iterations, each iteration's value being the mean over the ranks. `samples` has the same length on all
-/// ranks and holds the means afterwards, sorted.
+/// Percentiles of -z over iterations, each iteration's value being the mean over the ranks.
+/// `samples` has the same length on all ranks and holds the means afterwards, sorted.
 ///
 /// # Errors
 /// What MPI reports.
@@ -32,7 +32,8 @@ pub fn tails(
     Ok(own_tails(samples, settings))
 }
 
-/// Mean over the ranks of each rank's median sample; sorts `samples`. After [`tails`], not before: that needs their order.
+/// Mean over the ranks of each rank's median sample; sorts `samples`. After [`tails`], not before:
+/// that needs their order.
 ///
 /// # Errors
 /// What MPI reports.

@@ -9,7 +9,8 @@ use crate::description::{Description, Family};
 pub use list::CATALOGUE;
 use weft_mpi::Form;
 
-/// Finds a benchmark by its name, with or without OSU's `osu_` in front. OSU once put `persistent` first.
+/// Finds a benchmark by its name, with or without OSU's `osu_` in front. OSU once put `persistent`
+/// first.
 pub fn find(name: &str) -> Option<&'static Description> {
     let name = name.strip_prefix("osu_").unwrap_or(name);
     let turned = name
@@ -24,8 +25,8 @@ pub fn find(name: &str) -> Option<&'static Description> {
 /// Commands of `weft bench` that are no entries of the catalogue.
 const COMMANDS: [&str; 7] = ["compare", "ior", "mdtest", "app", "figures", "ft", "is"];
 
-/// How alike two names must be for one to be suggested, of 1 (Jaro and Winkler's measure). Chosen: `latancy` and `latency`
-/// have 0.93, `gather` and `scatter` 0.75.
+/// How alike two names must be for one to be suggested, of 1 (Jaro and Winkler's measure). Chosen:
+/// `latancy` and `latency` have 0.93, `gather` and `scatter` 0.75.
 const ALIKE: f64 = 0.85;
 
 /// A line that says that there is no such benchmark, and which name is nearest.

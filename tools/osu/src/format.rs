@@ -85,7 +85,8 @@ pub fn title(description: &Description, settings: &Settings, job: &Job) -> Strin
     if let Some(helpers) = description.helpers() {
         text += &helpers_line(helpers, settings.special.helpers);
     }
-    // OSU 5's point-to-point benchmarks and all one-sided ones start with their title; everything else with an empty line.
+    // OSU 5's point-to-point benchmarks and all one-sided ones start with their title; everything
+    // else with an empty line.
     let old_pair = style == Style::Osu5 && description.is_point_to_point();
     if !old_pair && description.one_sided().is_none() {
         text.push('\n');
@@ -118,7 +119,8 @@ fn helpers_line(helpers: Helpers, counts: HelperCounts) -> String {
             "# Number of Sender threads: {senders} \n# Number of Receiver threads: {receivers}\n"
         ),
         Helpers::Processes => format!(
-            "# Number of forked processes in sender: {senders}\n# Number of forked processes in receiver: {receivers}\n"
+            "# Number of forked processes in sender: {senders}\n\
+             # Number of forked processes in receiver: {receivers}\n"
         ),
     }
 }
@@ -131,8 +133,8 @@ fn origin_title(origin: Origin) -> &'static str {
     }
 }
 
-/// What stands above the rows of one type: the type and the names of the columns, with their line ends; in
-/// JSON one line with all about the run.
+/// What stands above the rows of one type: the type and the names of the columns, with their line
+/// ends; in JSON one line with all about the run.
 pub fn columns(description: &Description, settings: &Settings, job: &Job) -> String {
     let style = settings.shown.style;
     if style == Style::Json {
@@ -230,8 +232,9 @@ fn verdict(passed: bool) -> &'static str {
 
 fn json_header(description: &Description, settings: &Settings, job: &Job) -> String {
     let line = json!({
-        "type": "header", "benchmark": description.name, "unit": unit(description), "ranks": job.ranks, "mpi": job.mpi,
-        "library": job.library, "node": job.node, "datatype": settings.kind.name(), "window": settings.window,
+        "type": "header", "benchmark": description.name, "unit": unit(description),
+        "ranks": job.ranks, "mpi": job.mpi, "library": job.library, "node": job.node,
+        "datatype": settings.kind.name(), "window": settings.window,
     });
     format!("{line}\n")
 }

@@ -109,7 +109,8 @@ pub struct Settings {
 /// Parses the arguments after the benchmark's name.
 ///
 /// # Errors
-/// [`Refusal::Answer`] for -h and -v; [`Refusal::BadUsage`] with the option, its value and what is allowed.
+/// [`Refusal::Answer`] for -h and -v; [`Refusal::BadUsage`] with the option, its value and what is
+/// allowed.
 pub fn parse(description: &Description, arguments: Vec<OsString>) -> Result<Settings, Refusal> {
     let spelled = std::iter::once(format!("weft bench {}", description.name).into())
         .chain(with_bare_tails(arguments));
@@ -129,7 +130,8 @@ pub fn parse(description: &Description, arguments: Vec<OsString>) -> Result<Sett
         .map_err(|reason| Refusal::BadUsage(format!("weft bench {}: {reason}\n", description.name)))
 }
 
-/// OSU's -z takes its value attached or not at all, which clap's optional values do not (they would eat `D D`).
+/// OSU's -z takes its value attached or not at all, which clap's optional values do not (they would
+/// eat `D D`).
 fn with_bare_tails(arguments: Vec<OsString>) -> impl Iterator<Item = OsString> {
     arguments
         .into_iter()
@@ -362,7 +364,8 @@ fn sizes_of(
 }
 
 impl Settings {
-    /// The message sizes: the smallest, then doubled up to the largest; once, with 0, when the benchmark has none.
+    /// The message sizes: the smallest, then doubled up to the largest; once, with 0, when the
+    /// benchmark has none.
     pub fn sizes(&self, description: &Description) -> Vec<usize> {
         if !description.sized {
             return vec![0];

@@ -12,7 +12,8 @@ use crate::timing::Repetitions;
 use std::time::Instant;
 use weft_mpi::{Communicator, Operation, Result};
 
-/// Iterations that remain at least (chosen: where even two take too long, what is around them takes as long again).
+/// Iterations that remain at least (chosen: where even two take too long, what is around them takes
+/// as long again).
 const FEWEST: usize = 2;
 
 /// What an iteration takes, as far as it is known.

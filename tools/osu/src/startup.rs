@@ -65,7 +65,10 @@ fn init_text(style: Style, ranks: usize, times: Times) -> String {
     match version(style) {
         None => format!(
             "{}\n",
-            json!({"type": "row", "benchmark": "init", "ranks": ranks, "value": mean, "min": least, "max": greatest, "unit": "ms"})
+            json!({
+                "type": "row", "benchmark": "init", "ranks": ranks,
+                "value": mean, "min": least, "max": greatest, "unit": "ms"
+            })
         ),
         Some(version) => format!(
             "# OSU MPI Init Test v{version}\nnprocs: {ranks}, min: {} ms, max: {} ms, avg: {} ms\n",

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The timed loops, the same for every benchmark: warm up, time, and check what arrived when asked to.
+//! The timed loops, the same for every benchmark: warm up, time, and check what arrived when asked
+//! to.
 //!
-//! Called by the benchmarks through [`time`] and [`time_with_barriers`]; calls their [`Exercise`]. The loops allocate nothing:
-//! samples go into room made before. Source: the loop shapes of OSU 7.5.
+//! Called by the benchmarks through [`time`] and [`time_with_barriers`]; calls their [`Exercise`].
+//! The loops allocate nothing: samples go into room made before. Source: the loop shapes of OSU
+//! 7.5.
 
 use std::time::Instant;
 use weft_mpi::{Communicator, Result};
@@ -21,20 +23,23 @@ pub trait Exercise {
     /// # Errors
     /// What MPI reports.
     fn exchange(&mut self, iteration: usize) -> Result<()>;
-    /// Makes sure that what was exchanged can be looked at on every rank; not timed. Called only when validating.
+    /// Makes sure that what was exchanged can be looked at on every rank; not timed. Called only
+    /// when validating.
     ///
     /// # Errors
     /// What MPI reports.
     fn conclude(&mut self) -> Result<()> {
         Ok(())
     }
-    /// How many bytes differ from what the iteration should have brought; not timed. Called only when validating.
+    /// How many bytes differ from what the iteration should have brought; not timed. Called only
+    /// when validating.
     fn mismatches(&mut self, iteration: usize) -> u64;
 }
 
 /// An exercise that can change its size.
 pub trait Resize: Exercise {
-    /// Chooses the size and touches the memory it uses, so that no page is mapped inside a timed loop.
+    /// Chooses the size and touches the memory it uses, so that no page is mapped inside a timed
+    /// loop.
     ///
     /// # Errors
     /// What MPI reports.
@@ -65,12 +70,13 @@ pub struct Timing {
     pub mismatches: u64,
 }
 
-/// Clock readings in a loop that needs no single iterations: enough for a median that a few interruptions do not move, and too
-/// few to cost anything (chosen).
+/// Clock readings in a loop that needs no single iterations: enough for a median that a few
+/// interruptions do not move, and too few to cost anything (chosen).
 const BLOCKS: usize = 25;
 
-/// Times iterations back to back: in 25 blocks when nothing needs single ones, else each. `samples_seconds` is emptied
-/// and filled with the seconds per iteration of each block or iteration; it must have room for one per iteration.
+/// Times iterations back to back: in 25 blocks when nothing needs single ones, else each.
+/// `samples_seconds` is emptied and filled with the seconds per iteration of each block or
+/// iteration; it must have room for one per iteration.
 ///
 /// # Errors
 /// What the exercise reports.
@@ -104,8 +110,8 @@ pub fn time(
     Ok(timing)
 }
 
-/// Times each iteration, with a barrier of `world` after each, as is the custom for collectives: ranks that finish early must
-/// not run ahead into the next one.
+/// Times each iteration, with a barrier of `world` after each, as is the custom for collectives:
+/// ranks that finish early must not run ahead into the next one.
 ///
 /// # Errors
 /// What the exercise or the barrier reports.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The times of all tasks put together, by IOR's formulas.
 //!
-//! Called by phase (rows) and report (summaries). Pure. Times are seconds since a barrier that all tasks left together.
+//! Called by phase (rows) and report (summaries). Pure. Times are seconds since a barrier that all
+//! tasks left together.
 
 /// What was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

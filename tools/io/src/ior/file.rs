@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One file of a test, through POSIX calls: whole transfers at given places, or a sentence that says why not.
+//! One file of a test, through POSIX calls: whole transfers at given places, or a sentence that
+//! says why not.
 //!
-//! Called by phase. open(2) with O_DIRECT wants aligned memory, places and lengths; the memory is weft-mpi's page-aligned buffer.
+//! Called by phase. open(2) with O_DIRECT wants aligned memory, places and lengths; the memory is
+//! weft-mpi's page-aligned buffer.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -11,7 +13,8 @@ use std::path::{Path, PathBuf};
 use crate::ior::test::Through;
 use weft_ranks::refusal::Failed;
 
-/// O_DIRECT as x86-64 and most other Linux systems number it (asm-generic/fcntl.h); 64-bit Arm has its own.
+/// O_DIRECT as x86-64 and most other Linux systems number it (asm-generic/fcntl.h); 64-bit Arm has
+/// its own.
 pub(crate) const DIRECT: i32 = if cfg!(target_arch = "aarch64") {
     0o200_000
 } else {
@@ -30,7 +33,8 @@ fn failed(what: &str, path: &Path, error: &io::Error, through: Through) -> Faile
     let hint = match error.raw_os_error() {
         // EINVAL
         Some(22) if through.direct => {
-            "; with --posix.odirect the file system must allow it, and -t must be a multiple of its blocks (4k is safe)"
+            "; with --posix.odirect the file system must allow it, and -t must be a multiple of \
+             its blocks (4k is safe)"
         }
         // ENOSPC, EDQUOT
         Some(28 | 122) => "; make room, or choose a smaller -b or -s",
@@ -44,7 +48,8 @@ fn failed(what: &str, path: &Path, error: &io::Error, through: Through) -> Faile
         },
         // EFBIG
         Some(27) => {
-            "; `ulimit -f` allows no longer files (the shell's own counts KiB): raise it, or choose a smaller -b"
+            "; `ulimit -f` allows no longer files (the shell's own counts KiB): raise it, or \
+             choose a smaller -b"
         }
         // EACCES
         Some(13) => "; choose a place in -o that this user may use",
@@ -133,7 +138,8 @@ impl Target {
         })
     }
 
-    /// close(2), whose error may be the only word of bytes that never reached their place (network file systems, FUSE).
+    /// close(2), whose error may be the only word of bytes that never reached their place (network
+    /// file systems, FUSE).
     ///
     /// # Errors
     /// As [`Target::open`].

@@ -3,8 +3,8 @@
 //!
 //! Filled by report; printed by text and json.
 
+use crate::ior::division::Place;
 use crate::ior::figures::{Access, Row, Spread};
-use crate::ior::plan::Place;
 use crate::ior::test::Test;
 
 /// Bytes in a MiB, for rates.

@@ -33,7 +33,7 @@ pub fn document(frame: &Frame<'_>, tests: &[Finished]) -> Value {
         "Began": frame.began,
         "Command line": frame.command,
         "Machine": frame.machine,
-        "tests": tests.iter().enumerate().map(|(number, test)| one(test, number)).collect::<Vec<_>>(),
+        "tests": (0..).zip(tests).map(|(number, test)| one(test, number)).collect::<Vec<_>>(),
         "summary": summaries.collect::<Vec<_>>(),
         "Finished": frame.finished,
     })
@@ -90,7 +90,7 @@ fn one(finished: &Finished, number: usize) -> Value {
         "Options": {
             "api": "POSIX",
             "test filename": test.files.given,
-            "access": if test.files.per_process { "file-per-process" } else { "single-shared-file" },
+            "access": test.files.access(),
             "segments": test.sizes.segments.to_string(),
             "tasks": finished.place.tasks.to_string(),
             "clients per node": finished.place.tasks_per_node.to_string(),

@@ -54,7 +54,8 @@ fn finish(mut test: Test) -> Result<Test, Refusal> {
     } = test.sizes;
     if transfer_bytes > block_bytes || block_bytes % transfer_bytes != 0 {
         return Err(bad(format!(
-            "-b is {block_bytes} and -t is {transfer_bytes} bytes; the block must be a multiple of the transfer"
+            "-b is {block_bytes} and -t is {transfer_bytes} bytes; the block must be a multiple of \
+             the transfer"
         )));
     }
     if block_bytes

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One access of everything: each task opens, moves and closes; the times meet on every task.
 //!
-//! Called by ior; calls plan, content, file and figures. Clocks are each task's own monotonic one, set to zero when a barrier ends, so
-//! that tasks on several hosts are comparable to within the time that a barrier takes.
+//! Called by ior; calls division, content, file and figures. Clocks are each task's own monotonic
+//! one, set to zero when a barrier ends, so that tasks on several hosts are comparable to within
+//! the time that a barrier takes.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,9 +14,9 @@ use weft_ranks::say;
 use weft_mpi::{Buffer, Communicator, Datatype, Operation};
 
 use crate::ior::content::Content;
+use crate::ior::division::{self, Place};
 use crate::ior::figures::{Access, Row, Times};
 use crate::ior::file::{self, Target};
-use crate::ior::plan::{self, Place};
 use crate::ior::test::Test;
 use weft_ranks::agree;
 
@@ -27,7 +28,8 @@ pub struct Phase<'a> {
     buffer: RefCell<Buffer>,
 }
 
-/// Room for a processor's name in the exchange. Specified: MPI_MAX_PROCESSOR_NAME is at most 256 in the MPIs at hand.
+/// Room for a processor's name in the exchange. Specified: MPI_MAX_PROCESSOR_NAME is at most 256 in
+/// the MPIs at hand.
 const NAME_BYTES: usize = 256;
 
 pub(crate) fn find_place(group: &Communicator<'_>) -> Result<Place, Failed> {
@@ -81,7 +83,7 @@ impl<'a> Phase<'a> {
 
     /// The path that this task writes.
     pub fn example_path(&self, repetition: u32) -> String {
-        plan::path(self.test, self.rank(), repetition)
+        division::path(self.test, self.rank(), repetition)
     }
 
     /// -d, on all tasks.
@@ -106,7 +108,8 @@ impl<'a> Phase<'a> {
     /// Writes everything. A file of an earlier run is removed first, unless -E keeps it.
     ///
     /// # Errors
-    /// What a file or MPI reports; then this task has not taken part in all agreements, and the job must be ended.
+    /// What a file or MPI reports; then this task has not taken part in all agreements, and the job
+    /// must be ended.
     pub fn write(&self, repetition: u32) -> Result<Row, Failed> {
         if !self.test.files.existing && !self.test.output.dry_run {
             self.remove(repetition)?;
@@ -136,7 +139,7 @@ impl<'a> Phase<'a> {
         // Several names of a shared file are as many files; task 0 knows them all.
         if is_mine && !self.test.files.per_process && !self.test.output.dry_run {
             for task in 1..self.test.files.names.len().min(self.place.tasks) {
-                file::remove(&plan::path(self.test, task, repetition))?;
+                file::remove(&division::path(self.test, task, repetition))?;
             }
         }
         let removal_s = self.agree_max(start.elapsed().as_secs_f64())?;
@@ -145,9 +148,9 @@ impl<'a> Phase<'a> {
     }
 
     fn access(&self, repetition: u32, access: Access) -> Result<Row, Failed> {
-        let stands_for = plan::stands_for(self.rank(), access, &self.test.order, &self.place);
-        let path = plan::path(self.test, stands_for, repetition);
-        let offsets = plan::offsets(self.test, stands_for, self.place.tasks);
+        let stands_for = division::stands_for(self.rank(), access, &self.test.order, &self.place);
+        let path = division::path(self.test, stands_for, repetition);
+        let offsets = division::offsets(self.test, stands_for, self.place.tasks);
         let content = Content {
             kind: self.test.content,
             signature: self.test.signature,
@@ -190,7 +193,8 @@ impl<'a> Phase<'a> {
         Ok(())
     }
 
-    /// Every transfer in turn, until the deadline; only the calls themselves are timed for the latency.
+    /// Every transfer in turn, until the deadline; only the calls themselves are timed for the
+    /// latency.
     fn move_all(
         &self,
         target: &Target,
@@ -238,7 +242,8 @@ impl<'a> Phase<'a> {
         Ok(())
     }
 
-    /// How many transfers are to be made after the deadline: as many as the fastest has made, or no more.
+    /// How many transfers are to be made after the deadline: as many as the fastest has made, or no
+    /// more.
     fn wear_out(&self, done: usize) -> Result<usize, Failed> {
         if self.test.run.wear_out {
             return Ok(self.agree_max(done as f64)? as usize);
@@ -248,7 +253,8 @@ impl<'a> Phase<'a> {
 
     fn tell_wrong(&self, wrong: &crate::ior::content::Wrong, target: &Target) {
         say!(
-            "weft bench ior: [{}] Incorrect data on {target}: {} words, the first at byte {}: expected {:#018x}, found {:#018x}",
+            "weft bench ior: [{}] Incorrect data on {target}: {} words, the first at byte {}: \
+             expected {:#018x}, found {:#018x}",
             self.rank(),
             wrong.count,
             wrong.at_bytes,
@@ -271,7 +277,8 @@ impl<'a> Phase<'a> {
             let (_, mean_s, _) = agree::spread(self.group, own_s)?;
             if (own_s - mean_s).abs() > limit_s {
                 say!(
-                    "weft bench ior: WARNING: task {} ended its {what} at {own_s:.2} s, the mean is {mean_s:.2} s",
+                    "weft bench ior: WARNING: task {} ended its {what} at {own_s:.2} s, the mean \
+                     is {mean_s:.2} s",
                     self.rank()
                 );
             }

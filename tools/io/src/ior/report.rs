@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where results go: rank 0 writes them as they come, as text or CSV, or as one JSON object at the end.
+//! Where results go: rank 0 writes them as they come, as text or CSV, or as one JSON object at the
+//! end.
 //!
 //! Called by ior; calls text, csv and json. Text and CSV are flushed line by line, so that what was
 //! measured stays when a rank dies.
@@ -11,9 +12,9 @@ use weft_ranks::say;
 use nix::sys::statvfs::statvfs;
 use weft_mpi::Communicator;
 
+use crate::ior::division::Place;
 use crate::ior::figures::{Access, Row};
 use crate::ior::finished::{Finished, MIB};
-use crate::ior::plan::Place;
 use crate::ior::test::{Form, Test};
 use crate::ior::{csv, json, text, when};
 use weft_ranks::refusal::Failed;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Scripts of tests (-f): `IOR START`, then `name=value` settings with `RUN` after each test, then `IOR STOP`.
+//! Scripts of tests (-f): `IOR START`, then `name=value` settings with `RUN` after each test, then
+//! `IOR STOP`.
 //!
-//! Called by options. Settings stay for the tests that follow. Names are IOR's, in any case; # begins a comment.
+//! Called by options. Settings stay for the tests that follow. Names are IOR's, in any case; #
+//! begins a comment.
 
 use crate::command_line::{Takes, bad};
 use crate::ior::settings::apply;
@@ -82,7 +84,8 @@ mod tests {
 
     #[test]
     fn a_script_runs_each_test_with_the_settings_so_far() {
-        let text = "ignored before\nIOR START\n  api=POSIX # the only one\n  blockSize=4m, transferSize=1m\n  RUN\n  fileperproc=1\nRUN\nIOR STOP\nRUN";
+        let text = "ignored before\nIOR START\n  api=POSIX # the only one\n\
+            \u{20} blockSize=4m, transferSize=1m\n  RUN\n  fileperproc=1\nRUN\nIOR STOP\nRUN";
         let tests = parse(text, &Test::default()).unwrap();
         assert_eq!(tests.len(), 2);
         assert_eq!(tests[0].sizes.block_bytes, 4 << 20);

@@ -105,8 +105,8 @@ fn apply_pair(test: &mut Test, text: &str) -> Result<(), Refusal> {
             ("stonewallingwearout", flag) => test.run.wear_out = flag != "0",
             _ => {
                 return Err(bad(format!(
-                    "-O has '{pair}'; offered are summaryFile=FILE, \
-                     summaryFormat=default|JSON|CSV and stoneWallingWearOut=0|1"
+                    "-O has '{pair}'; offered are summaryFile=FILE, summaryFormat=default|JSON|CSV \
+                     and stoneWallingWearOut=0|1"
                 )));
             }
         }

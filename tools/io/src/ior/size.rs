@@ -23,7 +23,8 @@ pub fn parse(text: &str) -> Option<u64> {
     }
 }
 
-/// `50 MiB`, `1.95 GiB`, `47008 bytes`: the largest unit that is not above the size, with two digits unless it is whole.
+/// `50 MiB`, `1.95 GiB`, `47008 bytes`: the largest unit that is not above the size, with two
+/// digits unless it is whole.
 pub fn describe(bytes: u64) -> String {
     let names = ["KiB", "MiB", "GiB", "TiB"];
     let fitting = UNITS

@@ -117,7 +117,8 @@ pub const TABLE: &[Setting] = &[
         "M",
         "memoryPerNode",
         Takes::Refused(
-            "it would fill the node's memory to spoil its cache; read by -C what another node wrote, or use --posix.odirect",
+            "it would fill the node's memory to spoil its cache; read by -C what another node \
+             wrote, or use --posix.odirect",
         ),
         "",
     ),

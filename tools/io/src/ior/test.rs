@@ -69,6 +69,17 @@ pub struct Files {
     pub existing: bool,
 }
 
+impl Files {
+    /// IOR's words for who writes which file.
+    pub fn access(&self) -> &'static str {
+        if self.per_process {
+            "file-per-process"
+        } else {
+            "single-shared-file"
+        }
+    }
+}
+
 /// How files are accessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Through {

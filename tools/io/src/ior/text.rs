@@ -1,22 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! IOR's text output, line by line.
 //!
-//! Called by report. Pure; the layouts are specified by what IOR prints, so that its parsers read them.
+//! Called by report. Pure; the layouts are specified by what IOR prints, so that its parsers read
+//! them.
 
 use std::fmt::Write;
 
+use crate::ior::division::Place;
 use crate::ior::figures::{Access, Row};
 use crate::ior::finished::{Finished, MIB};
-use crate::ior::plan::Place;
 use crate::ior::size;
 use crate::ior::test::Test;
 
 /// Head of the table of rows.
-pub const TABLE_HEAD: &str = "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)   close(s)   total(s)   iter\n\
-                              ------    ---------  ----       ----------  ---------- ---------  --------   --------   --------   --------   ----\n";
+pub const TABLE_HEAD: &str = "access    bw(MiB/s)  IOPS       Latency(s)  block(KiB) xfer(KiB)  \
+     open(s)    wr/rd(s)   close(s)   total(s)   iter\n\
+     ------    ---------  ----       ----------  ---------- ---------  \
+     --------   --------   --------   --------   ----\n";
 
 /// Head of the summary.
-const SUMMARY_HEAD: &str = "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s) Stonewall(s) Stonewall(MiB) Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt   blksiz    xsize aggs(MiB)   API RefNum\n";
+const SUMMARY_HEAD: &str = "Operation   Max(MiB)   Min(MiB)  Mean(MiB)     StdDev   \
+     Max(OPs)   Min(OPs)  Mean(OPs)     StdDev    Mean(s) Stonewall(s) Stonewall(MiB) \
+     Test# #Tasks tPN reps fPP reord reordoff reordrand seed segcnt   blksiz    xsize \
+     aggs(MiB)   API RefNum\n";
 
 /// `key                 : value`
 pub fn entry(key: &str, value: &str) -> String {
@@ -46,15 +52,7 @@ pub fn options(test: &Test, place: Place) -> String {
         ("api", "POSIX".to_owned()),
         ("apiVersion", String::new()),
         ("test filename", test.files.given.clone()),
-        (
-            "access",
-            if test.files.per_process {
-                "file-per-process"
-            } else {
-                "single-shared-file"
-            }
-            .to_owned(),
-        ),
+        ("access", test.files.access().to_owned()),
         ("type", "independent".to_owned()),
         ("segments", test.sizes.segments.to_string()),
         (
@@ -196,7 +194,8 @@ fn summary_row(finished: &Finished, access: Access, number: usize) -> String {
         test.sizes.block_bytes as f64 * test.sizes.segments as f64 * place.tasks as f64 / MIB;
     let _ = writeln!(
         text,
-        " {number:5} {:6} {:3} {:4} {:3} {:5} {:8} {:9} {:4} {:6} {:8} {:8} {aggregate_mib:9.1} POSIX {:6}",
+        " {number:5} {:6} {:3} {:4} {:3} {:5} {:8} {:9} {:4} {:6} {:8} {:8} {aggregate_mib:9.1} \
+         POSIX {:6}",
         place.tasks,
         place.tasks_per_node,
         test.run.repetitions,
@@ -254,16 +253,20 @@ mod tests {
         let line = row(&finished.test, Access::Write, &finished.rows[0].1, 0);
         assert_eq!(
             line.trim_end(),
-            "write     4038       83.06      0.039900    2048000    51200      28.34      30.82      30.06      31.70      0"
+            "write     4038       83.06      0.039900    2048000    51200      28.34      \
+             30.82      30.06      31.70      0"
         );
         assert_eq!(
             removed(7.57, 0).trim_end(),
-            "remove    -          -          -           -          -          -          -          -          7.57       0"
+            "remove    -          -          -           -          -          -          \
+             -          -          7.57       0"
         );
         let line = summary_row(&finished, Access::Write, 0);
         assert_eq!(
             line.trim_end(),
-            "write        4037.71    4037.71    4037.71       0.00      80.75      80.75      80.75       0.00   31.70114         NA            NA     0     64  64    1   1     0        1         0    0      1 2097152000 52428800  128000.0 POSIX      0"
+            "write        4037.71    4037.71    4037.71       0.00      80.75      80.75      \
+             80.75       0.00   31.70114         NA            NA     0     64  64    1   1     \
+             0        1         0    0      1 2097152000 52428800  128000.0 POSIX      0"
         );
         assert_eq!(
             maxima(&finished).trim_end(),

@@ -3,8 +3,8 @@
 //!
 //! Called by phase (rows) and report (summaries). Pure.
 
-use crate::mdtest::plan::{Kind, Step};
 use crate::mdtest::test::Test;
+use crate::mdtest::tree::{Kind, Step};
 
 /// What a row of the output is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

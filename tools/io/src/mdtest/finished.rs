@@ -3,7 +3,7 @@
 //!
 //! Filled by report; printed by text and json.
 
-use crate::ior::plan::Place;
+use crate::ior::division::Place;
 use crate::mdtest::figures::{Row, Spread, Subject};
 use crate::mdtest::test::Test;
 

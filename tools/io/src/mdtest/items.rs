@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One task's work on items: POSIX calls on one path after the other, or a sentence that says why not.
+//! One task's work on items: POSIX calls on one path after the other, or a sentence that says why
+//! not.
 //!
-//! Called by phase, between two readings of the clock; calls plan for names. Nothing is allocated for an item but its path.
+//! Called by phase, between two readings of the clock; calls tree for names. Nothing is allocated
+//! for an item but its path.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Write as _;
@@ -16,8 +18,8 @@ use nix::sys::stat::{Mode, SFlag, mknod};
 use weft_mpi::Buffer;
 
 use crate::ior::file::DIRECT;
-use crate::mdtest::plan::{self, Kind, Layout, Order, Step};
 use crate::mdtest::test::Test;
+use crate::mdtest::tree::{self, Kind, Layout, Order, Step};
 use weft_ranks::refusal::Failed;
 
 /// A task with what it needs for its items.
@@ -47,7 +49,8 @@ fn failed(what: &str, path: &str, error: &io::Error, test: &Test) -> Failed {
         Some(2) => "; create it first (-C, with the same -n -I -z -b -u and -d)",
         // EEXIST
         Some(17) => {
-            "; an earlier run left it: remove it (-r with that run's options, or by hand), or choose another -d"
+            "; an earlier run left it: remove it (-r with that run's options, or by hand), or \
+             choose another -d"
         }
         // EACCES, EROFS
         Some(13 | 30) => "; choose a place in -d that this user may write",
@@ -57,7 +60,8 @@ fn failed(what: &str, path: &str, error: &io::Error, test: &Test) -> Failed {
         Some(23 | 24) => "; raise the limit of open files",
         // EINVAL
         Some(22) if test.moves.direct => {
-            "; with --posix.odirect the file system must allow it, and -w and -e must be multiples of its blocks (4k is safe)"
+            "; with --posix.odirect the file system must allow it, and -w and -e must be multiples \
+             of its blocks (4k is safe)"
         }
         _ => "",
     };
@@ -122,8 +126,8 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// Path, reason and what may help; the same for all below.
     pub fn tree(&self, owner: usize, iteration: u32, makes: bool) -> Result<u64, Failed> {
-        let base = plan::test_folder(self.test, owner, iteration);
-        let tree = plan::tree_name(&self.test.sharing, owner);
+        let base = tree::test_folder(self.test, owner, iteration);
+        let tree = tree::tree_name(&self.test.sharing, owner);
         for number in 0..self.layout.folders {
             // Parents have lower numbers than their children.
             let folder = if makes {
@@ -152,7 +156,7 @@ impl<'a> Worker<'a> {
     /// # Errors
     /// As [`Worker::tree`].
     pub fn test_folder(&self, task: usize, iteration: u32, makes: bool) -> Result<(), Failed> {
-        let path = plan::test_folder(self.test, task, iteration);
+        let path = tree::test_folder(self.test, task, iteration);
         let (done, what) = if makes {
             (fs::create_dir_all(&path), "make the folder")
         } else {
@@ -174,8 +178,8 @@ impl<'a> Worker<'a> {
         places: Range<u64>,
         goes_on: impl Fn() -> bool,
     ) -> Result<u64, Failed> {
-        let base = plan::test_folder(self.test, batch.owner, batch.iteration);
-        let tree = plan::tree_name(&self.test.sharing, batch.owner);
+        let base = tree::test_folder(self.test, batch.owner, batch.iteration);
+        let tree = tree::tree_name(&self.test.sharing, batch.owner);
         let (mut path, mut folder_length, mut at) = (String::new(), 0, None);
         let mut done = 0;
         let items = places.end;
@@ -189,7 +193,7 @@ impl<'a> Worker<'a> {
                 (folder_length, at) = (path.len(), Some(folder));
             }
             path.truncate(folder_length);
-            path += &plan::item_name(batch.kind, batch.owner, item);
+            path += &tree::item_name(batch.kind, batch.owner, item);
             let name = Name {
                 owner: batch.owner,
                 item,
@@ -278,29 +282,31 @@ impl<'a> Worker<'a> {
         let bytes = &mut buffer.bytes()[..wanted];
         source.read_exact(bytes).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => io::Error::other(format!(
-                "it is shorter than the {wanted} bytes to be read; create it with -w {wanted} or more, or read less (-e)"
+                "it is shorter than the {wanted} bytes to be read; create it with -w {wanted} or \
+                 more, or read less (-e)"
             )),
             _ => error,
         })?;
         if verifies && let Some(at) = first_difference(bytes, moves.signature, file) {
             self.wrong_files.set(self.wrong_files.get() + 1);
             say!(
-                "weft bench mdtest: WARNING: {path} differs from what was written, first at byte {at}"
+                "weft bench mdtest: WARNING: {path} differs from what was written, first at byte \
+                 {at}"
             );
         }
         close(source)
     }
 
-    /// Each directory takes the name of the one before, and the first, which stood aside meanwhile, that of the last: all names are
-    /// as before.
+    /// Each directory takes the name of the one before, and the first, which stood aside meanwhile,
+    /// that of the last: all names are as before.
     fn rename(&self, path: &str, batch: Batch, item: u64, items: u64) -> Result<(), Failed> {
-        let tree = plan::tree_name(&self.test.sharing, batch.owner);
-        let base = plan::test_folder(self.test, batch.owner, batch.iteration);
+        let tree = tree::tree_name(&self.test.sharing, batch.owner);
+        let base = tree::test_folder(self.test, batch.owner, batch.iteration);
         let place = |item| {
             let folder = self.layout.folder_path(self.layout.folder_of(item), &tree);
             format!(
                 "{base}/{folder}/{}",
-                plan::item_name(batch.kind, batch.owner, item)
+                tree::item_name(batch.kind, batch.owner, item)
             )
         };
         let mut aside = place(0);

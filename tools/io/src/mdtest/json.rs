@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! `weft bench mdtest --json`: one object when all tests are done. Called by report. mdtest has no such output; the keys are ours.
+//! `weft bench mdtest --json`: one object when all tests are done. Called by report. mdtest has no
+//! such output; the keys are ours.
 
 use serde_json::{Value, json};
 
@@ -57,7 +58,9 @@ fn one(finished: &Finished) -> Value {
         json!({
             "operation": subject.name(),
             "rate": {"max": rate.max, "min": rate.min, "mean": rate.mean, "stddev": rate.deviation},
-            "seconds": {"max": time.max, "min": time.min, "mean": time.mean, "stddev": time.deviation},
+            "seconds": {
+                "max": time.max, "min": time.min, "mean": time.mean, "stddev": time.deviation
+            },
         })
     });
     let test = &finished.test;

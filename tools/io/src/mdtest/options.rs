@@ -6,9 +6,9 @@
 
 use crate::command_line::{self, Entry, Takes, bad, spelled, whole};
 use crate::ior::size;
-use crate::mdtest::plan::{Layout, MOST_ITEMS};
 use crate::mdtest::table::TABLE;
 use crate::mdtest::test::{Does, Test};
+use crate::mdtest::tree::{Layout, MOST_ITEMS};
 use weft_ranks::refusal::Refusal;
 
 /// Reads the arguments after `mdtest`.
@@ -133,7 +133,8 @@ fn of_items(test: &Test) -> Vec<(bool, &'static str)> {
         ),
         (
             test.shape.branching == 0 && test.shape.depth > 0,
-            "-b is 0, so that no folder has subfolders, but -z asks for levels below the first; make -b 1 or more",
+            "-b is 0, so that no folder has subfolders, but -z asks for levels below the first; \
+             make -b 1 or more",
         ),
         (
             test.roots.iter().any(String::is_empty),
@@ -178,7 +179,8 @@ fn of_tasks(test: &Test) -> Vec<(bool, &'static str)> {
                 && (test.sharing.stride > 0
                     || test.sharing.same_files
                     || test.sharing.by_first_task),
-            "-B lets tasks run ahead of each other, but -N, -S and -c work on what other tasks make; leave -B out",
+            "-B lets tasks run ahead of each other, but -N, -S and -c work on what other tasks \
+             make; leave -B out",
         ),
         (
             test.run.deadline_s > 0 && (test.sharing.same_files || test.sharing.by_first_task),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One iteration on all tasks: the phases in turn, timed, and put together.
 //!
-//! Called by mdtest; calls items and plan. A task that fails says why, and takes part in the agreement that ends the phase, so that all
-//! tasks end together and what was measured before stays.
+//! Called by mdtest; calls items and tree. A task that fails says why, and takes part in the
+//! agreement that ends the phase, so that all tasks end together and what was measured before
+//! stays.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -11,12 +12,12 @@ use weft_ranks::say;
 
 use weft_mpi::{Communicator, Operation};
 
+use crate::ior::division::Place;
 use crate::ior::phase::find_place;
-use crate::ior::plan::Place;
 use crate::mdtest::figures::{Row, Subject};
 use crate::mdtest::items::{Batch, Worker};
-use crate::mdtest::plan::{self, Kind, Layout, Order, Step};
 use crate::mdtest::test::Test;
+use crate::mdtest::tree::{self, Kind, Layout, Order, Step};
 use weft_ranks::agree;
 use weft_ranks::refusal::Failed;
 
@@ -93,7 +94,8 @@ impl<'a> Phase<'a> {
         self.layout.items * self.place.tasks as u64
     }
 
-    /// Runs an iteration; `show` gets each phase as it ends. Answers how many files did not hold what was written.
+    /// Runs an iteration; `show` gets each phase as it ends. Answers how many files did not hold
+    /// what was written.
     ///
     /// # Errors
     /// See [`Ended`].
@@ -129,7 +131,8 @@ impl<'a> Phase<'a> {
         Ok(wrong as u64)
     }
 
-    /// All phases on items. Answers those whose time is not known before the trees are removed (-t).
+    /// All phases on items. Answers those whose time is not known before the trees are removed
+    /// (-t).
     fn items_of(
         &self,
         iteration: u32,
@@ -245,11 +248,12 @@ impl<'a> Phase<'a> {
             (true, _) => vec![0],
             (false, true) if task > 0 => Vec::new(),
             (false, true) => (0..tasks).collect(),
-            (false, false) => vec![plan::stands_for(task, step, sharing.stride, tasks)],
+            (false, false) => vec![tree::stands_for(task, step, sharing.stride, tasks)],
         }
     }
 
-    /// Whose trees this task makes and removes: its own, or with a shared tree those of the first task in each folder of -d.
+    /// Whose trees this task makes and removes: its own, or with a shared tree those of the first
+    /// task in each folder of -d.
     fn tree_owners(&self) -> Vec<usize> {
         let (task, tasks) = (self.group.rank(), self.place.tasks);
         let owners = if self.test.sharing.own_tree {
@@ -311,7 +315,8 @@ impl<'a> Phase<'a> {
             .ok()
     }
 
-    /// Puts the parts of all tasks together: the sum of their items and the time of the slowest. All ends when one has failed.
+    /// Puts the parts of all tasks together: the sum of their items and the time of the slowest.
+    /// All ends when one has failed.
     fn agree(&self, parts: &[Part]) -> Result<Vec<Row>, Ended> {
         let mut rows = Vec::new();
         let mut has_failed = false;

@@ -11,7 +11,7 @@ use weft_ranks::say;
 
 use weft_mpi::Communicator;
 
-use crate::ior::plan::Place;
+use crate::ior::division::Place;
 use crate::ior::report::file_system;
 use crate::mdtest::figures::Row;
 use crate::mdtest::finished::Finished;
@@ -187,7 +187,7 @@ impl Report {
 mod tests {
     use super::*;
     use crate::mdtest::figures::Subject;
-    use crate::mdtest::plan::{Kind, Step};
+    use crate::mdtest::tree::{Kind, Step};
 
     #[test]
     fn the_table_has_mdtests_columns_and_zeros_for_what_was_not_measured() {

@@ -12,7 +12,8 @@ use crate::mdtest::finished::Finished;
 pub fn head(version: &str, started: &str, words: &[String], tasks: usize, nodes: usize) -> String {
     let quoted: String = words.iter().map(|word| format!(" '{word}'")).collect();
     format!(
-        "-- started at {started} --\n\nmdtest-{version} was launched with {tasks} total task(s) on {nodes} node(s)\n\
+        "-- started at {started} --\n\nmdtest-{version} was launched with {tasks} total task(s) \
+         on {nodes} node(s)\n\
          Command line used: weft bench mdtest{quoted}\n"
     )
 }

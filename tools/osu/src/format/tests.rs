@@ -80,7 +80,8 @@ fn latency_looks_as_in_osu_5_when_asked() {
 fn bandwidth_has_its_own_column() {
     assert_eq!(
         header_of("bw", "-c"),
-        "\n# OSU MPI Bandwidth Test v7.5\n# Datatype: MPI_CHAR.\n# Size      Bandwidth (MB/s)        Validation\n"
+        "\n# OSU MPI Bandwidth Test v7.5\n# Datatype: MPI_CHAR.\n\
+         # Size      Bandwidth (MB/s)        Validation\n"
     );
     let row = row_of(
         "bw",
@@ -108,7 +109,8 @@ fn bandwidth_has_its_own_column() {
 fn message_rate_names_pairs_and_window() {
     assert_eq!(
         header_of("mbw_mr", "-W 32"),
-        "\n# OSU MPI Multiple Bandwidth / Message Rate Test v7.5\n# [ pairs: 2 ] [ window size: 32 ]\n\
+        "\n# OSU MPI Multiple Bandwidth / Message Rate Test v7.5\n\
+         # [ pairs: 2 ] [ window size: 32 ]\n\
          # Datatype: MPI_CHAR.\n# Size                  MB/s        Messages/s\n"
     );
     assert_eq!(
@@ -249,8 +251,10 @@ fn overlapped() -> Row {
 fn non_blocking_collective_shows_what_was_hidden() {
     assert_eq!(
         header_of("iallgather", ""),
-        "\n# OSU MPI Non-blocking Allgather Latency Test v7.5\n# Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n\
-         # Datatype: MPI_CHAR.\n# Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)\n"
+        "\n# OSU MPI Non-blocking Allgather Latency Test v7.5\n\
+         # Overall = Coll. Init + Compute + MPI_Test + MPI_Wait\n\n\
+         # Datatype: MPI_CHAR.\n\
+         # Size           Overall(us)       Compute(us)    Pure Comm.(us)        Overlap(%)\n"
     );
     assert_eq!(
         row_of("iallgather", "", overlapped()),
@@ -265,8 +269,8 @@ fn full_non_blocking_collective_shows_its_parts() {
     let words: Vec<_> = names.split_whitespace().collect();
     assert_eq!(
         words.join(" "),
-        "# Size Overall(us) Compute(us) Coll. Init(us) MPI_Test(us) MPI_Wait(us) Pure Comm.(us) Min Comm.(us) \
-         Max Comm.(us) Overlap(%) Validation"
+        "# Size Overall(us) Compute(us) Coll. Init(us) MPI_Test(us) MPI_Wait(us) Pure Comm.(us) \
+         Min Comm.(us) Max Comm.(us) Overlap(%) Validation"
     );
     let row = row_of("iallgather", "-f", overlapped());
     let figures: Vec<_> = row.split_whitespace().collect();
@@ -293,7 +297,8 @@ fn one_sided_header_names_window_and_synchronisation() {
     assert_eq!(
         header_of("put_latency", "-w dynamic -s lock"),
         "# OSU MPI_Put Latency Test v7.5\n# Window creation: MPI_Win_create_dynamic\n\
-         # Synchronization: MPI_Win_lock/unlock\n# Datatype: MPI_CHAR.\n# Size          Latency (us)\n"
+         # Synchronization: MPI_Win_lock/unlock\n# Datatype: MPI_CHAR.\n\
+         # Size          Latency (us)\n"
     );
     assert!(
         header_of("put_bibw", "").contains("# Synchronization: MPI_Win_post/start/complete/wait\n")
@@ -305,7 +310,8 @@ fn one_sided_header_names_window_and_synchronisation() {
 fn threads_are_told_before_the_title() {
     assert_eq!(
         header_of("latency_mt", "-t 2:3"),
-        "# Number of Sender threads: 2 \n# Number of Receiver threads: 3\n\n# OSU MPI Multi-threaded Latency Test v7.5\n\
+        "# Number of Sender threads: 2 \n# Number of Receiver threads: 3\n\n\
+         # OSU MPI Multi-threaded Latency Test v7.5\n\
          # Datatype: MPI_CHAR.\n# Size       Avg Latency(us)\n"
     );
 }

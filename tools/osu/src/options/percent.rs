@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A percentile of -z. Called by options; format prints it, agree computes with it.
 //!
-//! OSU takes whole numbers. Of a hundred thousand round trips the worst that matter lie beyond the last of those, so up to three
-//! decimals are taken too; whole ones read and print as OSU's.
+//! OSU takes whole numbers. Of a hundred thousand round trips the worst that matter lie beyond the
+//! last of those, so up to three decimals are taken too; whole ones read and print as OSU's.
 
 use std::fmt;
 use std::str::FromStr;

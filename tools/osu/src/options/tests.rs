@@ -71,8 +71,9 @@ fn line_of_reframe_is_understood() {
 
 #[test]
 fn long_options_say_the_same_as_short_ones() {
-    let line = "--message-size 8:64 --iterations 5 --warmup 2 --validation --window-size 16 --tail-lat=50,99 \
-                --buffer-num multiple --validation-warmup 3 --mem-limit 1000 --type mpi_int";
+    let line = "--message-size 8:64 --iterations 5 --warmup 2 --validation --window-size 16 \
+                --tail-lat=50,99 --buffer-num multiple --validation-warmup 3 --mem-limit 1000 \
+                --type mpi_int";
     let short = "-m 8:64 -i 5 -x 2 -c -W 16 -z50,99 -b multiple -u 3 -M 1000 -T mpi_int";
     assert_eq!(
         format!("{:?}", good("bw", line)),

@@ -70,11 +70,17 @@ pub(super) struct Messages {
     /// One buffer for all messages in flight, or one each (bandwidth)
     #[arg(short = 'b', long = "buffer-num", value_enum, default_value = "single")]
     pub(super) buffers: Buffers,
-    /// Type of the elements: mpi_char, mpi_int, mpi_float, mpi_double, mpi_long, several with commas in between, or all
+    /// Type of the elements: mpi_char, mpi_int, mpi_float, mpi_double, mpi_long, several with
+    /// commas in between, or all
     #[arg(short = 'T', long = "type", value_name = "TYPE,...")]
     pub(super) kinds: Option<String>,
     /// Bytes of memory that the buffers of a collective may take on one rank
-    #[arg(short = 'M', long = "mem-limit", default_value_t = DEFAULT_MEMORY_LIMIT_BYTES, value_name = "BYTES")]
+    #[arg(
+        short = 'M',
+        long = "mem-limit",
+        default_value_t = DEFAULT_MEMORY_LIMIT_BYTES,
+        value_name = "BYTES"
+    )]
     pub(super) memory_limit_bytes: usize,
     /// Root of a rooted collective: a rank, fixed:RANK or rotate
     #[arg(
@@ -92,8 +98,8 @@ pub(super) struct Messages {
 /// Options that only some benchmarks have.
 #[derive(Args, Debug)]
 pub(super) struct Special {
-    /// latency_mt, latency_mp: RECEIVING or SENDING:RECEIVING threads or child processes (default 1:2); non-blocking collectives: calls of
-    /// MPI_Test during the work (default 0)
+    /// latency_mt, latency_mp: RECEIVING or SENDING:RECEIVING threads or child processes (default
+    /// 1:2); non-blocking collectives: calls of MPI_Test during the work (default 0)
     #[arg(
         short = 't',
         long = "num-test-calls",
@@ -236,7 +242,8 @@ pub(super) struct Repeats {
     /// Factor on the default iterations, for short runs; -i goes before it
     #[arg(long = "repeat-scale", default_value_t = 1.0, value_name = "FACTOR")]
     pub(super) scale: f64,
-    /// Seconds that a message size may take: beyond that it has fewer iterations, at least 2, and a shorter warm-up
+    /// Seconds that a message size may take: beyond that it has fewer iterations, at least 2, and a
+    /// shorter warm-up
     #[arg(long = "size-time", value_name = "SECONDS")]
     pub(super) longest_seconds: Option<f64>,
 }
@@ -253,10 +260,20 @@ pub(super) struct Output {
     #[arg(short = 'z', long = "tail-lat", value_name = "P,...")]
     pub(super) tails: Option<String>,
     /// Print messages per second (mbw_mr): 0 or 1
-    #[arg(short = 'R', long = "print-rate", default_value_t = 1, value_parser = clap::value_parser!(u8).range(0..=1))]
+    #[arg(
+        short = 'R',
+        long = "print-rate",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(0..=1)
+    )]
     pub(super) rate: u8,
     /// Lines as OSU 5 or as OSU 7 prints them
-    #[arg(long = "osu-format", default_value_t = 7, value_parser = clap::value_parser!(u8).range(5..=7), value_name = "5|7")]
+    #[arg(
+        long = "osu-format",
+        default_value_t = 7,
+        value_parser = clap::value_parser!(u8).range(5..=7),
+        value_name = "5|7"
+    )]
     pub(super) style: u8,
     /// One JSON object a line instead of text
     #[arg(long, conflicts_with = "style")]

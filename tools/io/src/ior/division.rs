@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which task moves which bytes of which file, and in which order.
 //!
-//! Called by phase. Pure. Segment s of task r lies at `s * block * tasks + r * block` of a shared file, at `s * block` of its own.
+//! Called by phase. Pure. Segment s of task r lies at `s * block * tasks + r * block` of a shared
+//! file, at `s * block` of its own.
 
 use fastrand::Rng;
 
@@ -40,7 +41,8 @@ pub fn stands_for(task: usize, access: Access, order: &Order, place: &Place) -> 
     } else {
         1
     };
-    // Where neighbours share a node, the next node is a node's worth of tasks away; -Q alone counts single tasks.
+    // Where neighbours share a node, the next node is a node's worth of tasks away; -Q alone counts
+    // single tasks.
     let stride = if place.by_block && order.task_offset == 0 {
         place.tasks_per_node
     } else {
@@ -93,7 +95,8 @@ pub fn offsets(test: &Test, task: usize, tasks: usize) -> Vec<u64> {
         .collect()
 }
 
-/// The path of the file that `task` stands for; `folder` says whether it lies in a folder of its own.
+/// The path of the file that `task` stands for; `folder` says whether it lies in a folder of its
+/// own.
 pub fn path(test: &Test, task: usize, repetition: u32) -> String {
     let names = &test.files.names;
     let mut name = names[task % names.len()].clone();

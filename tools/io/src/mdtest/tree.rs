@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The tree of folders, the items in it, and who works on which.
 //!
-//! Called by options (is it possible), phase and report. Pure. Folders are numbered level by level from 0; the children of folder f are
-//! f*b+1 to f*b+b, as in a heap with b children.
+//! Called by options (is it possible), phase and report. Pure. Folders are numbered level by level
+//! from 0; the children of folder f are f*b+1 to f*b+b, as in a heap with b children.
 
 use crate::mdtest::test::{Shape, Sharing, Test};
 use fastrand::Rng;
@@ -133,7 +133,8 @@ impl Layout {
         self.first + item / self.per_folder
     }
 
-    /// The path of a folder inside the test's folder; `tree` is `mdtest_tree` or, with -u, `mdtest_tree.TASK`.
+    /// The path of a folder inside the test's folder; `tree` is `mdtest_tree` or, with -u,
+    /// `mdtest_tree.TASK`.
     pub fn folder_path(&self, folder: u64, tree: &str) -> String {
         let mut chain = vec![folder];
         let mut at = folder;
@@ -175,7 +176,8 @@ impl Order {
     }
 }
 
-/// The task whose items `task` works on in a step, so that no step finds what the one before has left in this task's own cache.
+/// The task whose items `task` works on in a step, so that no step finds what the one before has
+/// left in this task's own cache.
 pub fn stands_for(task: usize, step: Step, stride: usize, tasks: usize) -> usize {
     let times = match step {
         Step::Create | Step::Rename => 0,
