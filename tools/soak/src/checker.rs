@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::finding::{Finding, Kind};
 use crate::ledger::Received;
-use crate::plan::{Identity, Life, Stream, Traffic};
+use crate::traffic::{Identity, Life, Stream, Traffic};
 use books::Books;
 pub use books::Round;
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::finding::Finding;
-use crate::plan::{Life, Stream, Traffic};
+use crate::traffic::{Life, Stream, Traffic};
 
 /// What a worker is, given to it as its only argument.
 #[derive(Clone, Debug, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! libfabric for the workers of a soak, without unsafe for its users: buffers belong to the library from the post to the
-//! completion, and are handed back with it.
+//! libfabric for the workers of a soak, without unsafe for its users: buffers belong to the library
+//! from the post to the completion, and are handed back with it.
 //!
 //! `library` binds, `node` opens one endpoint with all that hangs on it, `post` and `remote` start
 //! operations, `in_flight` holds their buffers, `completion` reads their ends. Called by the
@@ -11,8 +11,8 @@ mod in_flight;
 mod library;
 mod node;
 mod post;
+mod registered_memory;
 mod remote;
-mod window;
 
 use std::path::PathBuf;
 
@@ -28,8 +28,8 @@ pub use remote::RemotePart;
 pub enum Failure {
     /// The library itself cannot be opened.
     #[error(
-        "{path} cannot be opened: {why}. Install libfabric (Debian: libfabric1), or name one with --libfabric PATH, such as \
-         that of an MPI"
+        "{path} cannot be opened: {why}. Install libfabric (Debian: libfabric1), or name one with \
+         --libfabric PATH, such as that of an MPI"
     )]
     NoLibrary {
         /// What was asked for.

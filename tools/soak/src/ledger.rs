@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-use crate::plan::{Identity, Life};
+use crate::traffic::{Identity, Life};
 
 /// How a send ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Entry {
                 // The ignored bits are none, the number of the tag, or all: two bits say which.
                 let ignored = match ignore {
                     0 => 0,
-                    crate::plan::TAG_NUMBER_BITS => 1,
+                    crate::traffic::TAG_NUMBER_BITS => 1,
                     _ => 2,
                 };
                 let kind = 1 | flaw << 8 | source << 16 | ignored << 24 | u64::from(detail) << 32;
@@ -175,7 +175,7 @@ impl Entry {
         let source = (words[0] >> 16) as u8;
         let ignore = match words[0] >> 24 & 3 {
             0 => 0,
-            1 => crate::plan::TAG_NUMBER_BITS,
+            1 => crate::traffic::TAG_NUMBER_BITS,
             _ => ANY,
         };
         Self::Received(Received {

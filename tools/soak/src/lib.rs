@@ -6,7 +6,7 @@
 //! [`schedule`] draws each
 //! job's settings and faults from the seed, `job` starts its processes and `network` its hosts.
 //! Each process is a `worker`,
-//! which sends what [`plan`] says over libfabric (`fabric`) and writes a [`ledger`]; [`checker`]
+//! which sends what [`traffic`] says over libfabric (`fabric`) and writes a [`ledger`]; [`checker`]
 //! judges the ledgers of a
 //! round.
 
@@ -19,12 +19,12 @@ mod job;
 pub mod ledger;
 mod network;
 pub mod options;
-pub mod plan;
 mod random;
 mod report;
 mod run;
 pub mod schedule;
 mod system;
+pub mod traffic;
 mod worker;
 
 use std::ffi::OsString;

@@ -17,17 +17,22 @@ pub struct Options {
     /// How long, in minutes: 0.1 to 10000
     #[arg(long, value_name = "M", default_value = "3", value_parser = minutes)]
     pub minutes: f64,
-    /// Number from which everything random follows (default: drawn from the clock, and printed)
+    /// The seed of everything random (default: drawn, and printed)
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
     /// Which way messages go
     #[arg(long, value_name = "ROUTE", default_value = "both")]
     pub route: Route,
     /// Processes: 2 to 32
-    #[arg(long, value_name = "N", default_value = "4", value_parser = clap::value_parser!(u8).range(2..=32))]
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "4",
+        value_parser = clap::value_parser!(u8).range(2..=32)
+    )]
     pub ranks: u8,
-    /// all, none, or words of: loss,duplication,reordering,corruption,replay,paths,firewall,pause,suspend,kill,fork,close,away,
-    /// deaf,lazy
+    /// all, none, or some of these with commas in between: loss, duplication, reordering,
+    /// corruption, replay, paths, firewall, pause, suspend, kill, fork, close, away, deaf, lazy
     #[arg(long, value_name = "LIST", default_value = "all")]
     pub faults: FaultSet,
     /// Print one JSON object at the end instead of sentences
@@ -36,8 +41,8 @@ pub struct Options {
     /// Go on after a finding, and count
     #[arg(long)]
     pub keep_going: bool,
-    /// Repeat one job of a run with this seed, the number that a finding names
-    #[arg(long, value_name = "J")]
+    /// Repeat one job of the run with --seed S: the number that a finding names
+    #[arg(long, value_name = "J", requires = "seed")]
     pub job: Option<u64>,
     /// Folder of libweft-fi.so (default: WEFT_PROVIDER_DIR, else ../lib/weft from this program)
     #[arg(long, value_name = "DIR")]
@@ -54,7 +59,7 @@ const EXAMPLES: &str = "\
 Examples:
   weft soak --minutes 10                         both routes, all faults
   weft soak --route srd --faults loss,kill       only datagrams, only these faults
-  weft soak --seed 7 --job 12                    the 12th job of the run with seed 7 again
+  weft soak --seed 7 --job 12                    job 12 of the run with seed 7 again
 
 Exit codes: 0 nothing was found, 1 something was, or the soak could not run, 2 wrong usage.
 Faults of the network need root (also that of a user namespace), ip and /dev/net/tun.";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What a soak prints: a line for each job, the sums, the findings, and the command that repeats one.
+//! What a soak prints: a line for each job, the sums, the findings, and the command that repeats
+//! one.
 //!
 //! Called by the run. Results go to standard output, talk to standard error.
 
@@ -190,7 +191,8 @@ impl Report {
         let mut text = format!(
             "seed {}: {:.1} minutes, {} jobs, {} rounds\n\
              messages {}, bytes {}, one-sided operations {}\n\
-             packets {}: lost {}, doubled {}, reordered {}, corrupted {}, replayed {}, swallowed {}, firewalled {}\n\
+             packets {}: lost {}, doubled {}, reordered {}, corrupted {}, replayed {}, \
+             swallowed {}, firewalled {}\n\
              injected: {}\n\
              found: {}",
             self.seed,

@@ -5,7 +5,7 @@
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use nix::sched::{CloneFlags, unshare};
@@ -45,7 +45,9 @@ pub fn run(options: &Options) -> io::Result<u8> {
         }
         faults = faults.without(&OF_THE_NETWORK);
     }
-    let seed = options.seed.unwrap_or_else(drawn_seed);
+    let seed = options
+        .seed
+        .unwrap_or_else(|| fastrand::u64(..1_000_000_000));
     let folder = tempfile::tempdir()?;
     let setting = Setting {
         provider_dir,
@@ -87,13 +89,6 @@ fn bar(options: &Options) -> ProgressBar {
     bar
 }
 
-fn drawn_seed() -> u64 {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    crate::random::mixed(now.as_nanos() as u64) % 1_000_000_000
-}
-
 /// The folder of the provider that is soaked.
 fn provider_dir(options: &Options) -> io::Result<PathBuf> {
     let beside = std::env::current_exe()?;
@@ -117,7 +112,8 @@ fn provider_dir(options: &Options) -> io::Result<PathBuf> {
     Err(io::Error::other(text))
 }
 
-/// Finds out whether hosts can be made here; as a user without privileges, in a user namespace of our own.
+/// Finds out whether hosts can be made here; as a user without privileges, in a user namespace of
+/// our own.
 fn divide() -> Result<(), String> {
     if !Uid::effective().is_root() {
         let (user, group) = (Uid::effective(), Gid::effective());

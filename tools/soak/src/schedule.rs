@@ -6,8 +6,8 @@
 use crate::fault::{Fault, FaultSet};
 use crate::network::Weather;
 use crate::options::Route;
-use crate::plan::Traffic;
 use crate::random::seed_of;
+use crate::traffic::Traffic;
 
 /// FI_WEFT_DEAD_AFTER of all jobs, in seconds: its default.
 pub const DEAD_AFTER_S: u64 = 5;
@@ -100,7 +100,8 @@ impl Job {
         }
     }
 
-    /// Faults that cannot be survived without a key: then nothing tells a changed packet from one of the sender's.
+    /// Faults that cannot be survived without a key: then nothing tells a changed packet from one
+    /// of the sender's.
     fn bearable(&self, faults: &FaultSet) -> FaultSet {
         if self.has_key {
             return faults.clone();

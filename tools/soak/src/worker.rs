@@ -19,9 +19,9 @@ use crate::control::{Order, Peer, Progress, Role, Word};
 use crate::fabric::{Completion, Ended, Failure, Library, Node, Wishes};
 use crate::finding::{Finding, Kind};
 use crate::ledger::Writer;
-use crate::plan::{PLAIN_LONGEST_BYTES, Stream};
 use crate::random::seed_of;
 use crate::system::fork;
+use crate::traffic::{PLAIN_LONGEST_BYTES, Stream};
 use one_sided::OneSided;
 use receives::{Receives, Taken};
 use sends::Sends;
@@ -121,7 +121,7 @@ impl Worker {
         let wishes = Wishes {
             address: role.address,
             queue_entries: role.queue_entries,
-            window_bytes: one_sided::window_bytes(role.ranks),
+            registered_bytes: one_sided::registered_bytes(role.ranks),
             least_left_bytes: PLAIN_LONGEST_BYTES,
         };
         let node = Node::open(Library::open(role.libfabric.as_deref())?, &wishes)?;
@@ -165,7 +165,7 @@ impl Worker {
             if told.elapsed() >= PROGRESS {
                 told = Instant::now();
                 fork::reap();
-                self.say_beat();
+                self.say_progress();
             }
             if self.progress.steps == before {
                 std::thread::yield_now();
@@ -176,7 +176,7 @@ impl Worker {
     }
 
     /// Says how far it is. Where nothing has ended since the last time, bytes may have arrived.
-    fn say_beat(&mut self) {
+    fn say_progress(&mut self) {
         let (steps, arriving) = self.before;
         if self.progress.steps == steps {
             let now = self.node.arriving();
@@ -425,13 +425,12 @@ impl Worker {
 /// Computes for a while, without a call of the library.
 fn compute(length: Duration) {
     let end = Instant::now() + length;
-    let mut number = 1_u64;
+    let mut work = fastrand::Rng::with_seed(1);
     while Instant::now() < end {
         for _ in 0..1000 {
-            number = crate::random::mixed(number);
+            std::hint::black_box(work.u64(..));
         }
         // Others need the processor too: this stands for work, and is none.
         std::thread::sleep(Duration::from_millis(1));
     }
-    std::hint::black_box(number);
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::finding::{Finding, Kind};
 use crate::ledger::{Flaw, Ledger, Received, SendEnd, Sent};
-use crate::plan::{Form, Identity, Life, Stream, Traffic};
+use crate::traffic::{Form, Identity, Life, Stream, Traffic};
 
 /// Everything that is known of a round.
 #[derive(Debug)]

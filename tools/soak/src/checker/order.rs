@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The law of order: a receive takes, of all that a sender has sent, the earliest message that it matches and that no
-//! receive posted before it has taken (fi_endpoint(3), FI_ORDER_SAS; the standard of MPI, 3.5).
+//! The law of order: a receive takes, of all that a sender has sent, the earliest message that it
+//! matches and that no receive posted before it has taken (fi_endpoint(3), FI_ORDER_SAS; the
+//! standard of MPI, 3.5).
 //!
 //! Called by the checker, for each ledger.
 
@@ -9,9 +10,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use super::books::Books;
 use crate::finding::{Finding, Kind};
 use crate::ledger::{Ledger, Received};
-use crate::plan::Stream;
+use crate::traffic::Stream;
 
-/// Messages of one stream that no receive has taken, by tag; untagged ones have a place of their own.
+/// Messages of one stream that no receive has taken, by tag; untagged ones have a place of their
+/// own.
 type Untaken = BTreeMap<Option<u64>, BTreeSet<u32>>;
 
 /// What is out of order in one ledger.
@@ -36,12 +38,14 @@ pub(super) fn check(books: &Books<'_>, ledger: &Ledger) -> Vec<Finding> {
         let Some(untaken) = untaken.get_mut(&stream) else {
             continue;
         };
-        // Where entries may be missing, only messages of one tag can be compared: what took the others is not known.
+        // Where entries may be missing, only messages of one tag can be compared: what took the
+        // others is not known.
         let exact = books.is_cut(stream);
         let due = first_due(untaken, one, exact.then_some(tag));
         if due.is_some_and(|due| due < one.identity.index) {
             let text = format!(
-                "{} received {} by receive {} before message {}, which that receive matches and which came later",
+                "{} received {} by receive {} before message {}, which that receive matches and \
+                 which came later",
                 ledger.life,
                 one.identity,
                 one.post,

@@ -5,8 +5,8 @@
 use super::*;
 use crate::ledger::Asked;
 use crate::ledger::{Entry, Flaw, Ledger, SendEnd, Sent};
-use crate::plan::Form;
-use crate::plan::TAG_NUMBER_BITS;
+use crate::traffic::Form;
+use crate::traffic::TAG_NUMBER_BITS;
 
 const RANKS: u8 = 3;
 const COUNT: u32 = 60;

@@ -28,8 +28,8 @@ pub struct Completion {
     pub number: u64,
     /// How it ended.
     pub ended: Ended,
-    /// Bytes received, and what they are; of a send: its own bytes. `None` when no operation of this number is under way:
-    /// it has ended before.
+    /// Bytes received, and what they are; of a send: its own bytes. `None` when no operation of
+    /// this number is under way: it has ended before.
     pub bytes: Option<Vec<u8>>,
     /// Bytes received or, of a peek, of the message that was found.
     pub length_bytes: usize,
@@ -41,7 +41,8 @@ pub struct Completion {
     pub source: Option<u64>,
     /// Where in a multi-receive buffer the bytes were.
     pub offset: usize,
-    /// Whether the operation is over; false for messages in a multi-receive buffer that is not used up.
+    /// Whether the operation is over; false for messages in a multi-receive buffer that is not used
+    /// up.
     pub is_last: bool,
 }
 
@@ -64,7 +65,8 @@ impl Completion {
     pub fn read(node: &mut Node, most: usize, many: &[u64]) -> Result<Vec<Self>, i32> {
         let mut entries = vec![nothing(); most];
         let mut sources = vec![u64::MAX; most];
-        // SAFETY: the queue is open, and there is room for `most` entries of its format and as many sources.
+        // SAFETY: the queue is open, and there is room for `most` entries of its format and as many
+        // sources.
         let count = unsafe {
             let ops = &*(*node.queue).ops;
             (ops.readfrom)(

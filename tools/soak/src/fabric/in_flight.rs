@@ -7,10 +7,9 @@
 
 use std::collections::HashMap;
 use std::ffi::c_void;
+use std::hash::{DefaultHasher, Hasher};
 
 use weft_fabric_sys::errno::FI_EAGAIN;
-
-use crate::random::mixed;
 
 /// A word is looked at in each stretch of so many bytes. Chosen: a datagram of the least size
 /// brings one.
@@ -86,7 +85,7 @@ impl InFlight {
     pub(super) fn arriving(&self) -> u64 {
         let all = self.buffers.iter();
         all.fold(0, |sum, (number, buffer)| {
-            sum.wrapping_add(mixed(number ^ sampled(buffer)))
+            sum.wrapping_add(sampled(*number, buffer))
         })
     }
 }
@@ -99,14 +98,14 @@ pub(super) fn refused(code: isize) -> Posted {
     Posted::Refused(i32::try_from(-code).unwrap_or(i32::MAX))
 }
 
-fn sampled(buffer: &[u8]) -> u64 {
-    let words = buffer.chunks(STRIDE_BYTES).enumerate();
-    words.fold(0, |sum, (at, stretch)| {
-        let mut word = [0; WORD_BYTES];
-        let length = stretch.len().min(WORD_BYTES);
-        word[..length].copy_from_slice(&stretch[..length]);
-        sum ^ mixed(u64::from_le_bytes(word).wrapping_add(mixed(at as u64)))
-    })
+/// A hash of the number of an operation and of a sample of its buffer.
+fn sampled(number: u64, buffer: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write_u64(number);
+    for stretch in buffer.chunks(STRIDE_BYTES) {
+        hasher.write(&stretch[..stretch.len().min(WORD_BYTES)]);
+    }
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -115,13 +114,13 @@ mod tests {
 
     #[test]
     fn a_datagram_of_the_least_size_is_seen_wherever_it_arrives() {
-        let before = sampled(&[7; 10_000]);
+        let before = sampled(1, &[7; 10_000]);
         for at in 0..10_000 - 1_100 {
             let mut buffer = [7; 10_000];
             buffer[at..at + 1_100].fill(8);
-            assert_ne!(sampled(&buffer), before, "{at}");
+            assert_ne!(sampled(1, &buffer), before, "{at}");
         }
-        assert_ne!(sampled(&[1]), sampled(&[2]));
-        assert_eq!(sampled(&[]), sampled(&[]));
+        assert_ne!(sampled(1, &[1]), sampled(1, &[2]));
+        assert_eq!(sampled(1, &[]), sampled(1, &[]));
     }
 }

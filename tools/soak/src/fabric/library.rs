@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! libfabric, bound when the program runs: opens libfabric.so.1 and looks up the few functions that are not in tables.
+//! libfabric, bound when the program runs: opens libfabric.so.1 and looks up the few functions that
+//! are not in tables.
 //!
-//! Called by node. Source: dlopen(3), fi_getinfo(3), fi_fabric(3). The library is never closed: providers leave handlers
-//! behind.
+//! Called by node. Source: dlopen(3), fi_getinfo(3), fi_fabric(3). The library is never closed:
+//! providers leave handlers behind.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::Path;
@@ -52,7 +53,8 @@ impl Library {
         // SAFETY: a C string; the constructors of libfabric may run in any program.
         let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
         if handle.is_null() {
-            // SAFETY: dlerror gives null or a C string that is valid until the next call in this thread.
+            // SAFETY: dlerror gives null or a C string that is valid until the next call in this
+            // thread.
             let reason = unsafe { libc::dlerror() };
             // SAFETY: dlerror's C string, which is copied before the next call of this thread; null
             // is ruled out first.
@@ -62,7 +64,8 @@ impl Library {
             })));
         }
         let missing = |name: &CStr| failed(format!("it has no {}", name.to_string_lossy()));
-        // SAFETY: the signatures are those of the functions' manual pages, the same since libfabric 1.3.
+        // SAFETY: the signatures are those of the functions' manual pages, the same since libfabric
+        // 1.3.
         unsafe {
             Ok(Self {
                 get_info: function(handle, c"fi_getinfo").ok_or_else(|| missing(c"fi_getinfo"))?,
@@ -100,6 +103,7 @@ unsafe fn function<F: Copy>(handle: *mut c_void, name: &CStr) -> Option<F> {
     if address.is_null() {
         return None;
     }
-    // SAFETY: F is a function pointer of that size (asserted); its signature is the caller's promise.
+    // SAFETY: F is a function pointer of that size (asserted); its signature is the caller's
+    // promise.
     Some(unsafe { std::mem::transmute_copy(&address) })
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One endpoint with its domain, address vector, completion queue and window of registered memory.
+//! One endpoint with its domain, address vector, completion queue and registered memory.
 //!
-//! Opened and closed by the worker; post and completion act on it. Source: fi_endpoint(3), fi_domain(3), fi_mr(3).
+//! Opened and closed by the worker; post and completion act on it. Source: fi_endpoint(3),
+//! fi_domain(3), fi_mr(3).
 
 use std::ffi::{CString, c_int, c_void};
 use std::net::SocketAddr;
@@ -19,7 +20,7 @@ use weft_fabric_sys::mr::FidMr;
 use weft_fabric_sys::version::fi_version;
 
 use super::in_flight::InFlight;
-use super::window::{WINDOW_KEY, Window};
+use super::registered_memory::{MEMORY_KEY, RegisteredMemory};
 use super::{Failure, Library};
 
 /// How to open an endpoint.
@@ -29,8 +30,8 @@ pub struct Wishes {
     pub address: SocketAddr,
     /// Entries of the completion queue; 0 leaves it to the provider.
     pub queue_entries: usize,
-    /// Bytes of the window.
-    pub window_bytes: usize,
+    /// Bytes of memory that it registers.
+    pub registered_bytes: usize,
     /// Bytes that must be left in a multi-receive buffer.
     pub least_left_bytes: usize,
 }
@@ -50,7 +51,7 @@ pub struct Node {
     domain: *mut FidDomain,
     fabric: *mut FidFabric,
     info: *mut FiInfo,
-    pub(super) window: Window,
+    pub(super) memory: RegisteredMemory,
     pub(super) in_flight: InFlight,
 }
 
@@ -70,7 +71,7 @@ impl Node {
             domain: ptr::null_mut(),
             fabric: ptr::null_mut(),
             info,
-            window: Window::new(wishes.window_bytes),
+            memory: RegisteredMemory::new(wishes.registered_bytes),
             in_flight: InFlight::default(),
         };
         node.open_all(wishes)?;
@@ -98,7 +99,8 @@ impl Node {
             flags: 0,
         };
         let nothing = ptr::null_mut::<c_void>();
-        // SAFETY: each call takes objects that the calls before it have opened, and attributes that live through the call.
+        // SAFETY: each call takes objects that the calls before it have opened, and attributes that
+        // live through the call.
         unsafe {
             let attributes = (*self.info).fabric_attr;
             let open = self.library.open_fabric;
@@ -119,18 +121,18 @@ impl Node {
         self.bind_and_enable(wishes.least_left_bytes)
     }
 
-    /// Registers the window, for others to read and write.
+    /// Registers the memory, for others to read and write.
     fn register(&mut self) -> Result<(), Failure> {
         let access = FI_REMOTE_READ | FI_REMOTE_WRITE | FI_READ | FI_WRITE;
-        // SAFETY: the domain is open; the window lives until the region is closed.
+        // SAFETY: the domain is open; the memory lives until the region is closed.
         let code = unsafe {
             ((*(*self.domain.cast::<DomainObject>()).mr).reg)(
                 self.domain.cast(),
-                self.window.base().cast_const().cast(),
-                self.window.length_bytes(),
+                self.memory.base().cast_const().cast(),
+                self.memory.length_bytes(),
                 access,
                 0,
-                WINDOW_KEY,
+                MEMORY_KEY,
                 0,
                 &raw mut self.region,
                 ptr::null_mut(),
@@ -206,7 +208,11 @@ impl Node {
             &mut self.endpoint,
             "fi_close of the endpoint",
         )?;
-        close(&self.library, &mut self.region, "fi_close of the window")?;
+        close(
+            &self.library,
+            &mut self.region,
+            "fi_close of the memory registration",
+        )?;
         close(&self.library, &mut self.queue, "fi_close of the queue")?;
         close(&self.library, &mut self.vector, "fi_close of the vector")?;
         close(&self.library, &mut self.domain, "fi_close of the domain")?;
@@ -239,7 +245,7 @@ impl Drop for Node {
         if self.close_all().is_err() {
             // Something may still write there: better never freed than freed too early.
             std::mem::forget(std::mem::take(&mut self.in_flight));
-            self.window.forget();
+            self.memory.forget();
         }
     }
 }
@@ -261,7 +267,8 @@ fn close<T>(library: &Library, object: &mut *mut T, call: &'static str) -> Resul
         return Ok(());
     }
     let fid: *mut Fid = object.cast();
-    // SAFETY: every object begins with its head, and it is closed once: the pointer is taken away on success.
+    // SAFETY: every object begins with its head, and it is closed once: the pointer is taken away
+    // on success.
     let code = unsafe { ((*(*fid).ops).close)(fid) };
     outcome(library, call, code)?;
     *object = ptr::null_mut();

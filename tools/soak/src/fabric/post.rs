@@ -54,7 +54,8 @@ pub struct Wanted {
 }
 
 impl Node {
-    /// Starts a send. The bytes are gone when it is not taken: they are made anew from their plan.
+    /// Starts a send. The bytes are gone when it is not taken: they are made anew from their
+    /// identity.
     pub fn send(&mut self, out: &Outgoing, bytes: Vec<u8>) -> Posted {
         if out.kind == SendKind::Inject {
             return self.inject(out, &bytes);
@@ -171,7 +172,8 @@ impl Node {
 
     /// Asks that an operation end now; it still has a completion.
     pub fn cancel(&mut self, number: u64) {
-        // SAFETY: the endpoint is open; an operation that has ended already is no error for the caller.
+        // SAFETY: the endpoint is open; an operation that has ended already is no error for the
+        // caller.
         unsafe {
             let cancel = (*(*object(self.endpoint)).ops).cancel;
             cancel(self.endpoint.cast(), number as *mut c_void);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Operations on the windows of others: write, read, fetch-and-add.
+//! Operations on the registered memory of others: write, read, fetch-and-add.
 //!
 //! Called by the worker. Source: fi_rma(3), fi_atomic(3).
 
@@ -8,18 +8,18 @@ use std::ptr;
 
 use super::in_flight::Posted;
 use super::node::{Node, object};
-use super::window::WINDOW_KEY;
+use super::registered_memory::MEMORY_KEY;
 
 /// `FI_UINT64` and `FI_SUM` of fi_atomic.h.
 const FI_UINT64: u32 = 7;
 const FI_SUM: u32 = 2;
 
-/// A part of a remote's window.
+/// A part of a remote's registered memory.
 #[derive(Clone, Copy, Debug)]
 pub struct RemotePart {
     /// Whose, as the address vector names it.
     pub address: u64,
-    /// Where it begins, in bytes from the window's first.
+    /// Where it begins, in bytes from the memory's first.
     pub offset: u64,
 }
 
@@ -37,7 +37,7 @@ impl RemotePart {
                     ptr::null_mut(),
                     self.address,
                     self.offset,
-                    WINDOW_KEY,
+                    MEMORY_KEY,
                     context,
                 )
             }
@@ -58,14 +58,15 @@ impl RemotePart {
                     ptr::null_mut(),
                     self.address,
                     self.offset,
-                    WINDOW_KEY,
+                    MEMORY_KEY,
                     context,
                 )
             }
         })
     }
 
-    /// Starts to add to a word of a remote's window, which the first 8 bytes of the buffer get as it was before.
+    /// Starts to add to a word of a remote's registered memory; the first 8 bytes of the
+    /// buffer get it as it was before.
     pub fn fetch_and_add(self, node: &mut Node, summand: u64) -> Posted {
         let endpoint = node.endpoint;
         let mut buffer = vec![0; 16];
@@ -84,7 +85,7 @@ impl RemotePart {
                         ptr::null_mut(),
                         self.address,
                         self.offset,
-                        WINDOW_KEY,
+                        MEMORY_KEY,
                         FI_UINT64,
                         FI_SUM,
                         context,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The processes of a job: starts them on their hosts, hears what they say, kills them and starts them again.
+//! The processes of a job: starts them on their hosts, hears what they say, kills them and starts
+//! them again.
 //!
 //! Owned by the job.
 
@@ -17,8 +18,8 @@ use super::starter::{Heard, Starter};
 use crate::control::{Order, Peer, Progress, Word};
 use crate::finding::{Finding, Kind};
 use crate::network::Host;
-use crate::plan::{Life, Stream};
 use crate::schedule;
+use crate::traffic::{Life, Stream};
 
 /// How long a process may take to open its endpoint, or to close it. Chosen for a busy machine.
 const START_MOST: Duration = Duration::from_secs(60);

@@ -10,7 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::control::{Order, Progress};
-use crate::plan::{Life, Stream};
+use crate::traffic::{Life, Stream};
 
 /// One process, alive or not.
 pub(super) struct Process {

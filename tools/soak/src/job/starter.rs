@@ -15,9 +15,9 @@ use super::process::Process;
 use super::setting::Setting;
 use crate::control::{Peer, Role, Word};
 use crate::network::Host;
-use crate::plan::Life;
 use crate::random::seed_of;
 use crate::schedule::{self, DEAD_AFTER_S};
+use crate::traffic::Life;
 
 /// Ports of a rank. Chosen: more than an endpoint opens.
 const PORTS: u16 = 64;

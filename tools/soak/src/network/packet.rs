@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the relay must know of a packet: where it goes, which path it takes, and how to change a byte so that it still
-//! arrives.
+//! What the relay must know of a packet: where it goes, which path it takes, and how to change a
+//! byte so that it still arrives.
 //!
 //! Called by relay. Sources: RFC 791 (IPv4), RFC 768 (UDP).
 
+use std::hash::{DefaultHasher, Hasher};
 use std::net::Ipv4Addr;
 
 const PROTOCOL_UDP: u8 = 17;
@@ -36,15 +37,14 @@ pub(super) fn path(packet: &[u8], count: u32) -> Option<u32> {
     let header = udp_header(packet)?;
     let ports = packet.get(header..header + 4)?;
     let addresses = packet.get(12..20)?;
-    let all = addresses.iter().chain(ports);
-    let hash = all.fold(0_u64, |hash, byte| {
-        crate::random::mixed(hash ^ u64::from(*byte))
-    });
-    Some((hash % u64::from(count)) as u32)
+    let mut hasher = DefaultHasher::new();
+    hasher.write(addresses);
+    hasher.write(ports);
+    Some((hasher.finish() % u64::from(count)) as u32)
 }
 
-/// Changes a byte behind the UDP header and takes the checksum away (RFC 768: 0 means none), so that the kernel does not
-/// drop it. False when there is nothing to change.
+/// Changes a byte behind the UDP header and takes the checksum away (RFC 768: 0 means none), so
+/// that the kernel does not drop it. False when there is nothing to change.
 pub(super) fn corrupt(packet: &mut [u8], place: usize, mask: u8) -> bool {
     let Some(header) = udp_header(packet) else {
         return false;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Carries packets between the devices of the hosts, and does to them what the weather asks for.
 //!
-//! Made by the job, which changes the weather while packets fly; one thread. Its random numbers follow from the seed; which
-//! packet meets which of them depends on the machine's timing.
+//! Made by the job, which changes the weather while packets fly; one thread. Its random numbers
+//! follow from the seed; which packet meets which of them depends on the machine's timing.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

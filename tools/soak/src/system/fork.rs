@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! fork(2) without exec, as programs do that start a helper of their own.
 //!
-//! Called by the worker, which has one thread that holds locks at most when it is in the library, and is not then.
+//! Called by the worker, which has one thread that holds locks at most when it is in the library,
+//! and is not then.
 
 use std::io;
 
@@ -10,8 +11,9 @@ use std::io;
 /// # Errors
 /// Those of fork(2).
 pub fn helper(act: impl FnOnce()) -> io::Result<i32> {
-    // SAFETY: the child runs `act` and _exit, and takes no lock that another thread of the parent may hold: the thread that
-    // reads orders takes none but that of its channel, which the child does not touch.
+    // SAFETY: the child runs `act` and _exit, and takes no lock that another thread of the parent
+    // may hold: the thread that reads orders takes none but that of its channel, which the child
+    // does not touch.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => {

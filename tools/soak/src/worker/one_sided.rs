@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One-sided operations of a worker: writes a pattern into its part of another's window, reads it back, and adds to a word
-//! that nobody else adds to, so that each addition must find what the one before left.
+//! One-sided operations of a worker: writes a pattern into its part of another's registered memory,
+//! reads it back, and adds to a word that nobody else adds to, so that each addition must find what
+//! the one before left.
 //!
-//! Called by the worker in its loop. One operation is under way for each target. Ranks that were killed once are left out.
+//! Called by the worker in its loop. One operation is under way for each target. Ranks that were
+//! killed once are left out.
 
 use std::collections::{HashMap, HashSet};
 
+use fastrand::Rng;
+
 use crate::fabric::{Completion, Ended, Node, Posted, RemotePart};
 use crate::finding::{Finding, Kind};
-use crate::plan::Life;
-use crate::random::mixed;
+use crate::traffic::Life;
 
-/// Bytes of the part of a window that belongs to one writer. Chosen: beyond what travels with its request (8000 bytes).
+/// Bytes of the part of the memory that belongs to one writer. Chosen: beyond what travels with its
+/// request (8000 bytes).
 const PART_BYTES: usize = 24 << 10;
 /// Where the parts begin; a word for each rank lies before them.
 const PARTS_FROM: usize = 4096;
@@ -45,8 +49,8 @@ pub(super) struct OneSided {
     pub(super) ended_count: u64,
 }
 
-/// Bytes that a window needs for so many ranks.
-pub(super) fn window_bytes(ranks: u8) -> usize {
+/// Bytes that each process registers in a job of so many ranks.
+pub(super) fn registered_bytes(ranks: u8) -> usize {
     PARTS_FROM + usize::from(ranks) * PART_BYTES
 }
 
@@ -79,12 +83,13 @@ impl OneSided {
     pub(super) fn advance(
         &mut self,
         node: &mut Node,
-        random: &mut fastrand::Rng,
+        random: &mut Rng,
         names: &HashMap<u8, u64>,
     ) -> bool {
         let mut ranks: Vec<u8> = names.keys().copied().collect();
         ranks.retain(|rank| !self.left_out.contains(rank));
-        // A process that was started again finds what its predecessor left: only the first one counts.
+        // A process that was started again finds what its predecessor left: only the first one
+        // counts.
         if ranks.is_empty() || self.me.generation > 0 {
             return false;
         }
@@ -215,7 +220,7 @@ impl OneSided {
 }
 
 fn pattern(key: u64, number: u64, length: usize) -> Vec<u8> {
-    let start = mixed(key << 32 ^ number);
+    let start = Rng::with_seed(key << 32 ^ number).u64(..);
     (0..length)
         .map(|at| (start.rotate_left((at % 61) as u32) as u8).wrapping_add((at >> 6) as u8))
         .collect()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The receives of a worker: keeps a number of them posted, of every kind, peeks now and then, and judges what comes.
+//! The receives of a worker: keeps a number of them posted, of every kind, peeks now and then, and
+//! judges what comes.
 //!
 //! Called by the worker in its loop. Whatever is received goes to the ledger.
 
@@ -7,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::fabric::{Completion, Ended, Node, Posted, Wanted};
 use crate::ledger::{Asked, Entry, Flaw, Received, Writer};
-use crate::plan::{self, Identity, PLAIN_LONGEST_BYTES, TAG_NUMBER_BITS, Traffic};
+use crate::traffic::{self, Identity, PLAIN_LONGEST_BYTES, TAG_NUMBER_BITS, Traffic};
 
 /// Bytes of a multi-receive buffer. Chosen: some tens of messages.
 const MANY_BYTES: usize = 64 << 10;
@@ -114,7 +115,11 @@ impl Receives {
             let source = (may && random.u32(..DIRECTED) == 0)
                 .then(|| some_rank(random, names))
                 .flatten();
-            self.post_plain(node, (source, is_many), names);
+            if is_many {
+                self.post_many(node);
+            } else {
+                self.post_plain(node, source, names);
+            }
         }
     }
 
@@ -128,12 +133,13 @@ impl Receives {
             source: None,
             tag: Some((0, u64::MAX)),
         };
-        // One that takes everything is always there, so that nobody waits for a receive that never comes.
+        // One that takes everything is always there, so that nobody waits for a receive that never
+        // comes.
         let takes_all = |open: &Open| open.asked == all;
         if everything || !self.open.values().any(takes_all) {
             return all;
         }
-        let tag = plan::tag(random.u64(..), random.u64(..));
+        let tag = traffic::tag(random.u64(..), random.u64(..));
         let ignore = match random.u32(..4) {
             0 => u64::MAX,
             1 => TAG_NUMBER_BITS,
@@ -165,27 +171,26 @@ impl Receives {
         self.opened(posted, Step::Receive, asked)
     }
 
-    fn post_plain(
-        &mut self,
-        node: &mut Node,
-        (source, is_many): (Option<u8>, bool),
-        names: &HashMap<u8, u64>,
-    ) {
-        let length = if is_many {
-            MANY_BYTES
-        } else {
-            PLAIN_LONGEST_BYTES
-        };
-        let buffer = self.buffer(length);
+    /// One untagged message, from this rank or from any.
+    fn post_plain(&mut self, node: &mut Node, source: Option<u8>, names: &HashMap<u8, u64>) {
+        let buffer = self.buffer(PLAIN_LONGEST_BYTES);
         let address = source.and_then(|rank| names.get(&rank).copied());
-        let posted = node.receive_plain(address, is_many, buffer);
-        let step = if is_many { Step::Many } else { Step::Receive };
-        if is_many {
-            if let Posted::Started(number) = posted {
-                self.many.push(number);
-            }
+        let posted = node.receive_plain(address, false, buffer);
+        self.opened(posted, Step::Receive, Asked { source, tag: None });
+    }
+
+    /// Untagged messages from any rank, as many as one buffer holds.
+    fn post_many(&mut self, node: &mut Node) {
+        let buffer = self.buffer(MANY_BYTES);
+        let posted = node.receive_plain(None, true, buffer);
+        if let Posted::Started(number) = posted {
+            self.many.push(number);
         }
-        self.opened(posted, step, Asked { source, tag: None });
+        let asked = Asked {
+            source: None,
+            tag: None,
+        };
+        self.opened(posted, Step::Many, asked);
     }
 
     /// Looks for a message that is here already, and claims it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The sends of a worker: walks its streams at random, and greets processes that were started again.
+//! The sends of a worker: walks its streams at random, and greets processes that were started
+//! again.
 //!
 //! Called by the worker in its loop. How each send ended goes to the ledger.
 
@@ -10,7 +11,7 @@ use std::time::{Duration, Instant};
 use crate::control::Peer;
 use crate::fabric::{Completion, Ended, Node, Outgoing, Posted, SendKind};
 use crate::ledger::{Entry, SendEnd, Sent, Writer};
-use crate::plan::{Form, Identity, Life, Message, Stream, Traffic};
+use crate::traffic::{Form, Identity, Life, Message, Stream, Traffic};
 
 /// Between two greetings of a process that does not answer. Chosen.
 const GREETING_PAUSE: Duration = Duration::from_millis(50);

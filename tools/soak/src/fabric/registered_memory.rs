@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The window of an endpoint: memory that others read and write.
+//! The registered memory of an endpoint, which others read and write.
 //!
 //! Owned by the node, which registers it. Source: fi_mr(3).
 
 use std::ptr;
 
-/// The key under which each endpoint registers its window. Chosen.
-pub const WINDOW_KEY: u64 = 7;
+/// The key under which each endpoint registers its memory. Chosen.
+pub const MEMORY_KEY: u64 = 7;
 
 /// Memory that others read and write while this process runs; it never touches it itself.
-pub(super) struct Window {
+pub(super) struct RegisteredMemory {
     /// Words, so that remote atomics find them aligned.
     words: *mut [u64],
 }
 
-impl Window {
+impl RegisteredMemory {
     pub(super) fn new(length_bytes: usize) -> Self {
         let words = vec![0; length_bytes.div_ceil(8)].into_boxed_slice();
         Self {
@@ -36,7 +36,7 @@ impl Window {
     }
 }
 
-impl Drop for Window {
+impl Drop for RegisteredMemory {
     fn drop(&mut self) {
         if !self.words.is_null() {
             // SAFETY: it came from a box, and the region over it is closed (else it was forgotten).

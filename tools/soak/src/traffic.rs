@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is sent: every message follows from the seed and from its identity, so that its receiver, the checker and a later
-//! run know it without being told.
+//! What is sent: every message follows from the seed and from its identity, so that its receiver,
+//! the checker and a later run know it without being told.
 //!
 //! Called by the worker to send and to check, and by the checker. Pure.
 
-use crate::random::mixed;
+use fastrand::Rng;
+
+use crate::random::seed_of;
 
 /// Messages of one stream, at most: the width of the index in an identity.
 pub const STREAM_MESSAGES_MOST: u32 = (1 << 24) - HELLOS_MOST;
 /// Indices at the end of a stream that are kept for greetings. Chosen.
 const HELLOS_MOST: u32 = 1 << 12;
-/// The longest message that is injected, in bytes. Chosen, below FI_WEFT_INJECT_SIZE as it is unless set.
+/// The longest message that is injected, in bytes. Chosen, below FI_WEFT_INJECT_SIZE as it is
+/// unless set.
 const INJECT_BYTES: usize = 200;
-/// The longest untagged message in bytes: one always fits into what a multi-receive buffer has left.
+/// The longest untagged message in bytes: one always fits into what a multi-receive buffer has
+/// left.
 pub const PLAIN_LONGEST_BYTES: usize = 8192;
 /// Bits of a tag that tell apart kinds of messages, and numbers inside a kind.
 pub const TAG_NUMBER_BITS: u64 = 0xff;
 /// What all tags of a soak begin with.
 const TAG_BASE: u64 = 0x5745_4654_0000_0000;
 const TAG_HELLO: u64 = TAG_BASE | 0xffff;
-/// Kinds of tags, and numbers of each. Chosen: few, so that receives of one tag and of many compete.
+/// Kinds of tags, and numbers of each. Chosen: few, so that receives of one tag and of many
+/// compete.
 const TAG_KINDS: u64 = 3;
 const TAG_NUMBERS: u64 = 5;
 
@@ -164,8 +169,8 @@ pub struct Traffic {
 impl Traffic {
     /// The message of this identity.
     pub fn message(&self, identity: Identity) -> Message {
-        let key = mixed(self.seed ^ mixed(identity.packed()));
-        let mut draw = Draw(key);
+        let key = seed_of(self.seed, &[identity.packed()]);
+        let mut random = Rng::with_seed(key);
         if identity.is_hello() {
             return Message {
                 identity,
@@ -176,13 +181,14 @@ impl Traffic {
                 key,
             };
         }
-        let tag = (draw.below(10) < 7).then(|| tag(draw.below(TAG_KINDS), draw.below(TAG_NUMBERS)));
+        let tag =
+            (random.u64(..10) < 7).then(|| tag(random.u64(..TAG_KINDS), random.u64(..TAG_NUMBERS)));
         let most = match tag {
             Some(_) => self.longest_bytes,
             None => self.longest_bytes.min(PLAIN_LONGEST_BYTES),
         };
-        let length_bytes = draw.length().min(most);
-        let form = match draw.below(10) {
+        let length_bytes = length(&mut random).min(most);
+        let form = match random.u64(..10) {
             0..=2 if length_bytes <= INJECT_BYTES => Form::Injected,
             3 | 4 => Form::Delivered,
             _ => Form::Usual,
@@ -193,7 +199,7 @@ impl Traffic {
             length_bytes,
             form,
             // Too short a message cannot say who it is.
-            has_data: length_bytes < 8 || draw.below(10) < 3,
+            has_data: length_bytes < 8 || random.u64(..10) < 3,
             key,
         }
     }
@@ -237,31 +243,17 @@ impl Message {
     }
 }
 
-/// A few numbers drawn from a key.
-struct Draw(u64);
-
-impl Draw {
-    fn next(&mut self) -> u64 {
-        self.0 = mixed(self.0);
-        self.0
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    /// Lengths as MPI programs have them: most are short, and every protocol of both routes is met.
-    fn length(&mut self) -> usize {
-        let (least, most) = match self.below(100) {
-            0..30 => (0, 16),
-            30..58 => (17, 300),
-            58..78 => (301, 9_000),
-            78..91 => (9_001, 70_000),
-            91..98 => (70_001, 300_000),
-            _ => (300_001, 4 << 20),
-        };
-        least + self.below(most as u64 - least as u64 + 1) as usize
-    }
+/// Lengths as MPI programs have them: most are short, and every protocol of both routes is met.
+fn length(random: &mut Rng) -> usize {
+    let (least, most) = match random.u64(..100) {
+        0..30 => (0, 16),
+        30..58 => (17, 300),
+        58..78 => (301, 9_000),
+        78..91 => (9_001, 70_000),
+        91..98 => (70_001, 300_000),
+        _ => (300_001, 4 << 20),
+    };
+    random.usize(least..=most)
 }
 
 #[cfg(test)]
