@@ -12,6 +12,7 @@ use clap::Parser;
 
 use crate::fault::Fault;
 use crate::hosts;
+use crate::mpi_choice::MpiChoice;
 use crate::placement::{self, Share};
 use crate::transport::Transport;
 
@@ -29,10 +30,10 @@ use crate::transport::Transport;
 // structure: allow struct-fields because each is an option, and clap wants them in one place
 pub struct Arguments {
     /// Number of ranks [default: --ppn if given, else as many as cores that this process may use]
-    #[arg(short = 'n', long = "np", value_name = "N")]
+    #[arg(short = 'n', long = "np", value_name = "N", value_parser = whole)]
     pub ranks: Option<u32>,
     /// Ranks on each host; without hosts, N ranks or more on this machine
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = whole)]
     pub ppn: Option<u32>,
     /// Which MPI: auto, openmpi, mpich, intel, debian-openmpi, debian-mpich, or the path of an
     /// mpiexec
@@ -69,7 +70,7 @@ pub struct Arguments {
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
     /// End the job after SECONDS (fractions allowed); the exit code is then 124
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<f64>,
     /// Print the command with its environment instead of running it
     #[arg(long)]
@@ -110,7 +111,7 @@ pub struct HostArguments {
     #[arg(long, value_name = "NAME")]
     pub iface: Option<String>,
     /// End the job when a host has been silent for SECONDS
-    #[arg(long, value_name = "SECONDS", default_value_t = 10.0)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 10.0, value_parser = seconds)]
     pub host_timeout: f64,
 }
 
@@ -138,6 +139,16 @@ Exit codes (docs/run.md says more, for each MPI):
   126, 127      the program cannot be executed; there is no such program
   128+signal    weft run was sent a signal (130 after Ctrl-C)";
 
+fn whole(text: &str) -> Result<u32, String> {
+    text.parse()
+        .map_err(|_| "it must be a whole number, at least 1".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    text.parse()
+        .map_err(|_| "it must be a number of seconds, as 90 or 0.5".to_owned())
+}
+
 /// Whether ranks are bound to cores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum CoreBinding {
@@ -159,48 +170,6 @@ pub enum Heap {
     Private,
     /// Every buffer, when it is first sent.
     Shared,
-}
-
-/// Which MPI the user asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum MpiChoice {
-    /// The one that the program is linked to; the first that is found for a program that binds at
-    /// run time.
-    Auto,
-    /// The first Open MPI in the order of search.
-    OpenMpi,
-    /// The first MPICH in the order of search.
-    Mpich,
-    /// The first Intel MPI in the order of search.
-    Intel,
-    /// Debian's own Open MPI, `/usr/bin/mpiexec.openmpi`.
-    DebianOpenMpi,
-    /// Debian's own MPICH, `/usr/bin/mpiexec.mpich`.
-    DebianMpich,
-    /// The `mpiexec` at this path.
-    Path(PathBuf),
-}
-
-impl FromStr for MpiChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "auto" => Self::Auto,
-            "openmpi" => Self::OpenMpi,
-            "mpich" => Self::Mpich,
-            "intel" => Self::Intel,
-            "debian-openmpi" => Self::DebianOpenMpi,
-            "debian-mpich" => Self::DebianMpich,
-            path if path.contains('/') => Self::Path(PathBuf::from(path)),
-            other => {
-                return Err(format!(
-                    "`{other}` is none of auto, openmpi, mpich, intel, debian-openmpi, \
-                     debian-mpich; a path of an mpiexec must contain a `/`"
-                ));
-            }
-        })
-    }
 }
 
 /// One `K=V` of `--env`.
@@ -291,9 +260,8 @@ impl Arguments {
             return Ok(());
         }
         Err(Fault::Usage(format!(
-            "{ranks} ranks on a machine whose cores this job may use {cores} of are more than \
-             {RANKS_PER_CORE} for each; \
-             start fewer, or say --oversubscribe if this is meant"
+            "{ranks} ranks are more than {RANKS_PER_CORE} for each core, and this job may use \
+             {cores}; start fewer, or say --oversubscribe if this is meant"
         )))
     }
 
@@ -334,8 +302,8 @@ impl Arguments {
         match self.bind {
             CoreBinding::None => Ok(false),
             CoreBinding::Core if ranks > cores => Err(Fault::Usage(format!(
-                "--bind core: {ranks} ranks do not find a core each, as this process may use \
-                 {cores}; use --bind auto or none, or fewer ranks"
+                "--bind core: {ranks} ranks need a core each, and this process may use {cores}; \
+                 use --bind auto or none, or fewer ranks"
             ))),
             CoreBinding::Auto | CoreBinding::Core => Ok(ranks <= cores),
         }
@@ -396,6 +364,19 @@ mod tests {
         );
         assert_eq!(parse(&["a"]).unwrap().rank_count(8).unwrap(), 8);
         assert_eq!(parse(&["a"]).unwrap().rank_count(0).unwrap(), 1);
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused_with_what_it_must_be() {
+        for (words, said) in [
+            (["-n", "two"], "a whole number, at least 1"),
+            (["--ppn", "1.5"], "a whole number, at least 1"),
+            (["--timeout", "1m"], "a number of seconds"),
+            (["--host-timeout", "long"], "a number of seconds"),
+        ] {
+            let text = parse(&[words[0], words[1], "a"]).unwrap_err().to_string();
+            assert!(text.contains(said) && text.contains(words[1]), "{text}");
+        }
     }
 
     #[test]
@@ -469,20 +450,6 @@ mod tests {
             let arguments = parse(&[&format!("--timeout={bad}"), "a"]).unwrap();
             assert!(arguments.time_limit().is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_misspelled_mpi_is_told_apart_from_a_path() {
-        assert_eq!(
-            "./mpiexec".parse::<MpiChoice>().unwrap(),
-            MpiChoice::Path("./mpiexec".into())
-        );
-        assert!(
-            "openmp"
-                .parse::<MpiChoice>()
-                .unwrap_err()
-                .contains("debian-openmpi")
-        );
     }
 
     #[test]

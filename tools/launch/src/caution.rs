@@ -2,7 +2,7 @@
 //! What a user must know of this program under this MPI: said once, before the job starts, also
 //! with `--quiet`.
 //!
-//! Called by `plan.rs`; printed by `lib.rs`.
+//! Called by `job.rs`; printed by `lib.rs`.
 
 use crate::discover::Installation;
 use crate::family::Family;

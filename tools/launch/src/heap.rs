@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! `--heap`: libweft-heap.so, preloaded into the ranks and into nothing else of the job.
 //!
-//! Called by `plan.rs` once the command is composed: the launcher then starts env(1), which sets
+//! Called by `job.rs` once the command is composed: the launcher then starts env(1), which sets
 //! LD_PRELOAD and becomes the program, so the launcher and its own processes keep their memory as
 //! it is. Source: ld.so(8).
 
@@ -115,8 +115,7 @@ fn find(transport: &Transport, provider_folder: Option<&Path>) -> Result<PathBuf
     if text.contains([' ', ':', char::REPLACEMENT_CHARACTER]) {
         return Err(Fault::ProviderMissing(format!(
             "--heap shared: the loader takes no spaces or colons in the path of a preloaded \
-             library ({text}); put Weft into another folder, or leave \
-             --heap shared out"
+             library ({text}); put Weft into another folder, or leave --heap shared out"
         )));
     }
     Ok(library)

@@ -48,13 +48,19 @@ pub(crate) fn prefixes(family: Family) -> Vec<String> {
         .collect()
 }
 
+/// A file by its name and its inode: one that took the name later is another.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Known {
+    name: OsString,
+    inode: u64,
+}
+
 /// What was there before the job.
 #[derive(Debug)]
 pub(crate) struct Leftovers {
     folder: PathBuf,
     prefixes: Vec<String>,
-    /// Names with their inodes.
-    before: HashSet<(OsString, u64)>,
+    before: HashSet<Known>,
 }
 
 impl Leftovers {
@@ -74,7 +80,7 @@ impl Leftovers {
     }
 
     /// Files of this user whose names begin so.
-    fn present(&self) -> HashSet<(OsString, u64)> {
+    fn present(&self) -> HashSet<Known> {
         let user = nix::unistd::geteuid().as_raw();
         let Ok(entries) = std::fs::read_dir(&self.folder) else {
             return HashSet::new();
@@ -90,7 +96,10 @@ impl Leftovers {
             .filter_map(|entry| {
                 let facts = entry.metadata().ok()?;
                 let is_own = facts.is_file() && facts.uid() == user;
-                is_own.then(|| (entry.file_name(), facts.ino()))
+                is_own.then(|| Known {
+                    name: entry.file_name(),
+                    inode: facts.ino(),
+                })
             })
             .collect()
     }
@@ -103,7 +112,7 @@ impl Leftovers {
             // Asked first: who goes in between has let go of his files when they are looked at.
             let last = all_gone() || Instant::now() >= deadline;
             let mut fresh = self.present();
-            fresh.retain(|known| !self.before.contains(known) && !self.remove_one(known));
+            fresh.retain(|file| !self.before.contains(file) && !self.remove_one(file));
             if fresh.is_empty() || last {
                 return;
             }
@@ -112,14 +121,17 @@ impl Leftovers {
     }
 
     /// Whether the file is gone.
-    fn remove_one(&self, (name, inode): &(OsString, u64)) -> bool {
-        let path = self.folder.join(name);
+    fn remove_one(&self, known: &Known) -> bool {
+        let path = self.folder.join(&known.name);
         let mut options = OpenOptions::new();
         let opened = options
             .read(true)
             .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
             .open(&path);
-        let is_it = |file: &File| file.metadata().is_ok_and(|facts| facts.ino() == *inode);
+        let is_it = |file: &File| {
+            file.metadata()
+                .is_ok_and(|facts| facts.ino() == known.inode)
+        };
         match opened {
             Ok(file)
                 if is_it(&file) && weft_os::lease::is_unused(file.as_fd()).unwrap_or(false) =>

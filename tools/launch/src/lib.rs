@@ -12,11 +12,11 @@
 //! A run, in the order of the modules:
 //!
 //! - `spelling`: what the user wrote as for another launcher (`launcher_options`), in our words;
-//!   `arguments`: what it asks for;
-//!   `fault`: every reason not to start, with its exit code.
+//!   `arguments`: what it asks for, with `mpi_choice`; `fault`: every reason not to start, with its
+//!   exit code.
 //! - `program`: the file, and how it comes to its MPI (`binding`): `linkage` walks its libraries as
-//!   the loader would (`elf` reads the files, `loader`
-//!   knows the order of search), `python` asks an interpreter for its mpi4py.
+//!   the loader would (`elf` reads the files, `loader` knows the order of search), `python` asks an
+//!   interpreter for its mpi4py.
 //! - `discover`: the MPIs of this machine, told apart by `family`.
 //! - `choose`: the one that runs this program. `provider`: where libweft-fi.so is. `cores`: how
 //!   many ranks find a core.
@@ -24,7 +24,7 @@
 //!   `remote_shell` is the way there (ssh or what takes its place), `node_agents` starts a
 //!   `node_agent` on each and speaks `agent_protocol` with it, with a `heartbeat`, `spread` tells
 //!   each MPI; `machines` finds hosts that are one machine.
-//! - `transport`: launcher arguments and environment, one file per family. `plan` brings all of
+//! - `transport`: launcher arguments and environment, one file per family. `job` brings all of
 //!   this together.
 //! - `calls`: what the program calls that wants another way; `caution`: what no setting helps.
 //! - `bind`: what binds MPICH's ranks to their cores.
@@ -59,6 +59,7 @@ pub mod fault;
 pub mod heap;
 mod heartbeat;
 pub mod hosts;
+mod job;
 pub mod job_key;
 mod launcher_options;
 mod leftovers;
@@ -66,11 +67,11 @@ pub mod limits;
 pub mod linkage;
 pub mod loader;
 pub mod machines;
+pub mod mpi_choice;
 pub mod node_agent;
 pub mod node_agents;
 pub mod outcome;
 pub mod placement;
-mod plan;
 pub mod program;
 pub mod provider;
 pub mod python;
@@ -94,10 +95,10 @@ use clap::Parser;
 
 use arguments::Arguments;
 use fault::Fault;
+pub use job::Check;
+use job::Job;
 use leftovers::Leftovers;
 use outcome::{Record, Usage};
-pub use plan::Check;
-use plan::Plan;
 use report::{Collector, Report, Summary};
 use sessions::Sessions;
 use supervise::{Elsewhere, Ending, Reason};
@@ -128,12 +129,12 @@ pub fn run(arguments: Vec<OsString>, check: Check) -> u8 {
     };
     arguments
         .enter()
-        .and_then(|()| plan::prepare(&arguments, check))
-        .and_then(|plan| execute(&arguments, plan))
+        .and_then(|()| job::prepare(&arguments, check))
+        .and_then(|job| execute(&arguments, job))
         .unwrap_or_else(refuse)
 }
 
-fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
+fn execute(arguments: &Arguments, mut job: Job) -> Result<u8, Fault> {
     if arguments.dry_run {
         let mut line = OsString::new();
         if let Some(folder) = &arguments.folder {
@@ -142,7 +143,7 @@ fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
             line.push(" && ");
         }
         let is_set = |name: &str| std::env::var_os(name).is_some();
-        line.push(plan.launch.shell_line(is_set));
+        line.push(job.launch.shell_line(is_set));
         line.push("\n");
         return match std::io::stdout().write_all(line.as_bytes()) {
             // As a shell shows who ended by SIGPIPE.
@@ -159,16 +160,16 @@ fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
         )))?),
         None => None,
     };
-    announce(arguments, &plan);
-    if let Some(warning) = &plan.caution {
+    announce(arguments, &job);
+    if let Some(warning) = &job.caution {
         say!("weft: warning: {warning}");
     }
     let limits = limits::Limits::here();
-    let (ending, reports, unreadable) = run_job(arguments, &mut plan)?;
+    let (ending, reports, unreadable) = run_job(arguments, &mut job)?;
     let summary = Summary::of(&reports, unreadable);
-    let usage = Usage::of(&arguments.transport, plan.ranks, &summary);
+    let usage = Usage::of(&arguments.transport, job.ranks, &summary);
     let exit_code = outcome::exit_code(&ending, usage, arguments.require_weft);
-    conclude(arguments, &plan, &summary, usage, &ending);
+    conclude(arguments, &job, &summary, usage, &ending);
     let failed = ending.reason.is_none() && !outcome::ended_well(&ending);
     if let Some(words) = limits.in_words().filter(|_| failed) {
         say!("weft: note: {words}");
@@ -176,18 +177,18 @@ fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
     if let Some(file) = &mut record_file {
         let text = |value: &OsString| value.to_string_lossy().into_owned();
         let record = Record {
-            command: outcome::command_words(&plan.launch),
-            environment: plan
+            command: outcome::command_words(&job.launch),
+            environment: job
                 .launch
                 .set
                 .iter()
                 .map(|(name, value)| (name.clone(), text(value)))
                 .collect(),
-            mpi: &plan.chosen.installation,
+            mpi: &job.chosen.installation,
             transport: arguments.transport.to_string(),
-            ranks: plan.ranks,
-            hosts: plan.hosts(),
-            bound: plan.shape.bound,
+            ranks: job.ranks,
+            hosts: job.hosts(),
+            bound: job.shape.bound,
             end: outcome::End::of(&ending, exit_code),
             elapsed_seconds: ending.elapsed.as_secs_f64(),
             weft: usage,
@@ -200,13 +201,13 @@ fn execute(arguments: &Arguments, mut plan: Plan) -> Result<u8, Fault> {
 }
 
 /// The job from start to end, with what its ranks reported and how many reports could not be read.
-fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report>, u32), Fault> {
-    let mut command = plan.launch.command();
+fn run_job(arguments: &Arguments, job: &mut Job) -> Result<(Ending, Vec<Report>, u32), Fault> {
+    let mut command = job.launch.command();
     let collector = if arguments.transport == Transport::Weft {
-        let collector = Collector::open(&plan.report_name)
+        let collector = Collector::open(&job.report_name)
             .map_err(Fault::system("opening the socket for the ranks' reports"))?;
         command.env(report::VARIABLE, collector.name());
-        if job_key::is_needed(plan.agents.is_some(), &arguments.variables) {
+        if job_key::is_needed(job.agents.is_some(), &arguments.variables) {
             job_key::give(&mut command)?;
         }
         Some(collector)
@@ -216,8 +217,8 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
     let patience = arguments.host_patience()?;
     let mut elsewhere = Elsewhere::default();
     let mut spared = Vec::new();
-    if let Some(agents) = &mut plan.agents {
-        command.env(agent_protocol::MARK, &plan.job);
+    if let Some(agents) = &mut job.agents {
+        command.env(agent_protocol::MARK, &job.mark);
         let (sender, receiver) = std::sync::mpsc::channel();
         agents.watch(patience, &sender);
         spared = agents.shells();
@@ -226,10 +227,10 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
             spared: spared.clone(),
         };
     }
-    let family = plan.chosen.installation.family;
+    let family = job.chosen.installation.family;
     let leftovers = Leftovers::note(&leftovers::prefixes(family));
     let mut ending = supervise::run(command, arguments.time_limit()?, elsewhere).map_err(
-        Fault::system(format!("starting {}", plan.launch.mpiexec.display())),
+        Fault::system(format!("starting {}", job.launch.mpiexec.display())),
     )?;
     let own = std::process::id();
     leftovers.remove(|| signals::descendants(own, &spared).is_empty());
@@ -240,7 +241,7 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
             .map_err(Fault::system("collecting the ranks' reports"))?,
         None => (Vec::new(), 0),
     };
-    for (host, ended) in plan
+    for (host, ended) in job
         .agents
         .take()
         .map(|agents| agents.finish(ending.forced))
@@ -271,11 +272,11 @@ fn run_job(arguments: &Arguments, plan: &mut Plan) -> Result<(Ending, Vec<Report
 }
 
 /// One line before the start: what runs, with which MPI, over what, and bound or not.
-fn announce(arguments: &Arguments, plan: &Plan) {
+fn announce(arguments: &Arguments, job: &Job) {
     if arguments.quiet {
         return;
     }
-    let Shape { cores, .. } = plan.shape;
+    let Shape { cores, .. } = job.shape;
     let plural = |count: u32, word: &str| {
         if count == 1 {
             format!("1 {word}")
@@ -283,17 +284,17 @@ fn announce(arguments: &Arguments, plan: &Plan) {
             format!("{count} {word}s")
         }
     };
-    let binding = if plan.shape.bound {
+    let binding = if job.shape.bound {
         "each bound to a core".to_owned()
-    } else if !plan.one_machine.is_empty() {
-        let hosts = plan.one_machine.join(" and ");
+    } else if !job.one_machine.is_empty() {
+        let hosts = job.one_machine.join(" and ");
         format!("not bound, as {hosts} are one machine")
-    } else if plan.shape.oversubscribed() {
+    } else if job.shape.oversubscribed() {
         format!("not bound, as they share {}", plural(cores, "core"))
     } else {
         "not bound".to_owned()
     };
-    let place = match plan.hosts().len() {
+    let place = match job.hosts().len() {
         0 => String::new(),
         count => format!(
             " on {}",
@@ -302,18 +303,18 @@ fn announce(arguments: &Arguments, plan: &Plan) {
     };
     say!(
         "weft: {}{place}, {binding}; {}; transport {}",
-        plural(plan.ranks, "rank"),
-        plan.chosen.installation.describe(),
+        plural(job.ranks, "rank"),
+        job.chosen.installation.describe(),
         arguments.transport
     );
-    if let Some(note) = &plan.chosen.note {
+    if let Some(note) = &job.chosen.note {
         say!("weft: note: {note}");
     }
 }
 
 /// What went through Weft, and warnings; warnings come even with --quiet.
-fn conclude(arguments: &Arguments, plan: &Plan, summary: &Summary, usage: Usage, ending: &Ending) {
-    let ranks = plan.ranks;
+fn conclude(arguments: &Arguments, job: &Job, summary: &Summary, usage: Usage, ending: &Ending) {
+    let ranks = job.ranks;
     let is_news = !arguments.quiet || ending.reason == Some(Reason::Time);
     if let Some(words) = outcome::end_in_words(ending, arguments.timeout).filter(|_| is_news) {
         say!("weft: {words}");

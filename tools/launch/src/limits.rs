@@ -3,7 +3,7 @@
 //! Launchers and MPIs say "Cannot allocate memory" or "Resource temporarily unavailable", and not
 //! why.
 //!
-//! Called by `plan.rs` before, and by `lib.rs` before and after the job. Sources: getrlimit(2);
+//! Called by `job.rs` before, and by `lib.rs` before and after the job. Sources: getrlimit(2);
 //! cgroups(7), memory.events of version 2 and memory.oom_control of version 1; proc(5),
 //! max_map_count.
 
@@ -78,8 +78,7 @@ impl Limits {
             if now > group.kills {
                 return Some(format!(
                     "the kernel killed {} of the job's processes: its control group may use {} MiB \
-                     of memory (memory.max of {}); \
-                     raise that, or start fewer ranks",
+                     of memory (memory.max of {}); raise that, or start fewer ranks",
                     now - group.kills,
                     group.limit_bytes >> 20,
                     group.folder.display()
@@ -101,8 +100,8 @@ impl Limits {
             .collect();
         (!words.is_empty()).then(|| {
             format!(
-                "the job failed under limits that MPI programs may meet: {}; raise them if its own \
-                 message tells of none else",
+                "the job failed under limits that MPI programs may meet: {}; raise them unless its \
+                 own message names another cause",
                 words.join(", ")
             )
         })
@@ -161,8 +160,7 @@ fn fits(limit: u64, running: u64, ranks: u32) -> Result<(), Fault> {
     }
     Err(Fault::Limit(format!(
         "`ulimit -u` allows this user {limit} processes and threads, of which {running} run: \
-         {ranks} ranks and their launcher \
-         need {wanted} more; raise it, or start fewer ranks"
+         {ranks} ranks and their launcher need {wanted} more; raise it, or start fewer ranks"
     )))
 }
 

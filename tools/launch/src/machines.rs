@@ -3,7 +3,7 @@
 //! for cores: each MPI counts the cores of every host from the first, so that two hosts of one
 //! machine would bind their ranks to the same ones.
 //!
-//! Called by `plan.rs` with what the node agents found; pure. Two hosts are one machine if the boot
+//! Called by `job.rs` with what the node agents found; pure. Two hosts are one machine if the boot
 //! ids of their kernels are the same (random(4), /proc/sys/kernel/random/boot_id). Virtual machines
 //! that were started from one snapshot may have the same too; their ranks are then left unbound.
 

@@ -94,7 +94,7 @@ pub fn end_in_words(ending: &Ending, limit_seconds: Option<f64>) -> Option<Strin
     };
     Some(if ending.forced {
         format!(
-            "{what}; what had not gone {} s later, or at a second Ctrl-C, was killed",
+            "{what}; what still ran {} s later, or at a second Ctrl-C, was killed",
             GRACE.as_secs()
         )
     } else {
@@ -118,23 +118,21 @@ pub fn warning(usage: Usage, summary: &Summary, ranks: u32, ending: &Ending) -> 
         Usage::NotExpected | Usage::Full => None,
         Usage::None if opened == 0 && failed => Some(
             "no rank had opened an endpoint of Weft when the job failed. If its MPI could not \
-             start (it says so above), \
-             `weft doctor` tells why; else the program failed before MPI_Init, and Weft has no \
-             part in it"
+             start (it says so above), `weft doctor` tells why; else the program failed before \
+             MPI_Init, and Weft has no part in it"
                 .into(),
         ),
         _ if failed => None,
         Usage::None if opened == 0 => Some(
             "Weft was NOT used: no rank opened an endpoint of it. Either the program never called \
-             MPI_Init, or its MPI did \
-             not take the provider: run again with --env FI_LOG_LEVEL=warn to see libfabric's \
-             reasons, and see `weft doctor`"
+             MPI_Init, or its MPI did not take the provider: run again with --env \
+             FI_LOG_LEVEL=warn to see libfabric's reasons, and see `weft doctor`"
                 .into(),
         ),
         Usage::None => Some(format!(
             "Weft was NOT used: {opened} processes opened an endpoint of it, but no message went \
-             through; the MPI used \
-             another way between its ranks, or the ranks sent each other nothing"
+             through; the MPI used another way between its ranks, or the ranks sent each other \
+             nothing"
         )),
         Usage::Partial if opened < ranks => Some(format!(
             "only {opened} of {ranks} ranks opened an endpoint of Weft; the others used another \
@@ -142,8 +140,7 @@ pub fn warning(usage: Usage, summary: &Summary, ranks: u32, ending: &Ending) -> 
         )),
         Usage::Partial => Some(format!(
             "only {processes} of {opened} ranks said at their end what they had sent; the others \
-             ended without \
-             MPI_Finalize, and what they sent is not in the sum"
+             ended without MPI_Finalize, and what they sent is not in the sum"
         )),
     }
 }

@@ -29,8 +29,8 @@ pub fn is_interpreter(file: &Path) -> bool {
 /// Prints the prefix and the folder of mpi4py (an empty line if there is none), without importing
 /// it.
 const QUESTION: &str = "import sys, importlib.util as u; s = u.find_spec('mpi4py'); \
-    print(sys.prefix); \
-     print(list(s.submodule_search_locations)[0] if s else '')";
+                        print(sys.prefix); print(list(s.submodule_search_locations)[0] if s else \
+                        '')";
 
 /// Asks the interpreter for its mpi4py, and mpi4py's files for their MPI.
 #[must_use]

@@ -175,8 +175,7 @@ impl<V: Fn(&str) -> Option<OsString>> Reader<V> {
         if !separated && pairs.any(|pair| pair[0] == ":" && is_option(&pair[1])) {
             return Err(Fault::Usage(
                 "weft run starts one program, and takes no second one behind `:`; write -- before \
-                 the program if `:` is \
-                 a word for it"
+                 the program if `:` is a word for it"
                     .into(),
             ));
         }

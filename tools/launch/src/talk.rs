@@ -8,6 +8,8 @@
 use std::fmt::Arguments;
 use std::io::{self, IsTerminal, Write};
 
+use clap::error::ErrorKind;
+
 /// `eprintln!`, but whole and never a reason to fail.
 macro_rules! say {
     ($($words:tt)*) => {
@@ -24,7 +26,10 @@ pub(crate) fn line(out: &mut impl Write, words: Arguments<'_>) {
 
 /// Shows what clap has to say, help on stdout and errors on stderr, and returns the exit code.
 pub(crate) fn refusal(error: &clap::Error) -> u8 {
-    if error.use_stderr() {
+    // The program is the only word that must be there.
+    if error.kind() == ErrorKind::MissingRequiredArgument {
+        say!("weft run: no PROGRAM was named; write it last, as in: weft run -n 4 -- ./code");
+    } else if error.use_stderr() {
         let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         refuse_on(&mut io::stderr(), error, coloured);
     } else {

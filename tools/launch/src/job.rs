@@ -10,7 +10,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use crate::agent_protocol::{self, Begin};
-use crate::arguments::{Arguments, CoreBinding, MpiChoice};
+use crate::arguments::{Arguments, CoreBinding};
 use crate::calls::Calls;
 use crate::choose::{self, Chosen};
 use crate::command::{Launch, Request};
@@ -18,6 +18,7 @@ use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
 use crate::loader::Loader;
 use crate::machines::{self, Place, Room};
+use crate::mpi_choice::MpiChoice;
 use crate::node_agents::NodeAgents;
 use crate::placement::Share;
 use crate::program::{self, Binding, Program};
@@ -30,7 +31,7 @@ use crate::{caution, cores, heap, job_key, leftovers, limits, provider, report};
 pub type Check = fn(&[OsString]) -> Option<String>;
 
 /// A job that is ready to start.
-pub(crate) struct Plan {
+pub(crate) struct Job {
     /// The MPI that runs it.
     pub chosen: Chosen,
     /// The launcher's command.
@@ -45,15 +46,15 @@ pub(crate) struct Plan {
     pub report_name: String,
     /// What the user must know of this program under this MPI.
     pub caution: Option<String>,
-    /// The mark of the job's processes.
-    pub job: String,
+    /// The mark of its processes.
+    pub mark: String,
     /// Where hosts were named: the ranks of each.
     spread: Option<Spread>,
     /// The node agents on them; `None` on this machine alone, and in a dry run.
     pub agents: Option<NodeAgents>,
 }
 
-impl Plan {
+impl Job {
     /// The named hosts with their ranks.
     pub(crate) fn hosts(&self) -> Vec<(String, u32)> {
         let shares = self.spread.iter().flat_map(|spread| &spread.shares);
@@ -67,7 +68,7 @@ impl Plan {
 ///
 /// # Errors
 /// Whatever keeps the job from starting.
-pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault> {
+pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault> {
     let own_cores = cores::allowed().usable_count;
     let shares = checked(arguments, own_cores)?;
     let (name, rest) = program_words(arguments)?;
@@ -82,12 +83,13 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         .then(provider::find_for_this_process)
         .transpose()?;
     let heap = heap::library(arguments, provider_folder.as_deref(), &program.path)?;
-    let random = || report::random_hex().map_err(Fault::system("taking random bytes"));
-    let (job, report_name) = (random()?, format!("weft-report-{}", random()?));
+    let no_random = "taking random bytes";
+    let mark = report::random_hex().map_err(Fault::system(no_random))?;
+    let report_name = report::random_name().map_err(Fault::system(no_random))?;
     let spread = spread_over(shares, arguments, mpi)?;
     let begin = || Begin {
         weft: env!("CARGO_PKG_VERSION").to_owned(),
-        job: job.clone(),
+        job: mark.clone(),
         report: over_weft.then(|| report_name.clone()),
         files: needed_files(&program, mpi, provider_folder.as_deref(), heap.as_ref()),
         leftovers: leftovers::prefixes(mpi.family),
@@ -123,7 +125,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
     let mut launch = Launch::compose(mpi, settings, &request)?;
     heap::preload(&mut launch, heap.as_ref(), rest.len(), heap::inherited());
     let caution = caution::of(mpi, &arguments.transport, &shape);
-    Ok(Plan {
+    Ok(Job {
         caution,
         chosen,
         launch,
@@ -131,7 +133,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Plan, Fault
         ranks,
         one_machine,
         report_name,
-        job,
+        mark,
         spread,
         agents,
     })
@@ -262,8 +264,7 @@ fn shape_of(
     if arguments.bind == CoreBinding::Core && !shape.bound {
         return Err(Fault::Usage(format!(
             "--bind core: the hosts {} are one machine, and each MPI would bind the first rank of \
-             every host to the same core; \
-             use --bind auto or none",
+             every host to the same core; use --bind auto or none",
             room.one_machine.join(" and ")
         )));
     }
