@@ -12,8 +12,7 @@ use clap::Parser;
     no_binary_name = true,
     disable_version_flag = true,
     about = "Check what keeps Weft from working or from being fast here, and say how to fix it",
-    after_help = "Each check is tried, and ends as ok, as wrong (warn, fail) or, with the reason,\n\
-                  as not tried.\n\
+    after_help = "Each check ends as ok, warn, fail or, with the reason, not tried.\n\
                   Exit codes: 0 nothing is wrong; 1 something could be better (warn); 2 Weft does\n\
                   not work here (fail), or wrong usage. What was not tried is no failure.\n\n\
                   Run it where the job will run: in the same container, batch job and environment."
@@ -22,7 +21,7 @@ pub struct DoctorArguments {
     /// One JSON object instead of text
     #[arg(long)]
     pub json: bool,
-    /// Say for good results too why they matter
+    /// Say why each check matters, also where the result is good
     #[arg(long)]
     pub explain: bool,
     /// Start no jobs: the MPIs are not tried

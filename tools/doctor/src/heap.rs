@@ -16,8 +16,8 @@ use crate::check::{Check, Status};
 
 const NAME: &str = "shared heap";
 const WHY: &str = "buffers that ranks send again and again become memory that receivers copy \
-    straight out of, once, \
-                   without a system call; without that messages are copied twice, or by the kernel";
+                   straight out of, once, without a system call; without that messages are copied \
+                   twice, or by the kernel";
 
 /// The check.
 #[must_use]
@@ -45,14 +45,14 @@ fn judge(attempt: io::Result<()>) -> Check {
     match attempt {
         Ok(()) => Check::ok(
             NAME,
-            "another process opened what a preloaded program shares",
+            "another process opened the heap that a preloaded program shares",
             WHY,
         ),
         Err(why) => Check::ok(NAME, why.to_string(), WHY).but(
             Status::Warn,
             "weft run --heap private does without; or see what hinders: the loader's message \
-             above, memfd_create(2) refused by a seccomp filter, /proc mounted with hidepid, \
-             ranks in different containers",
+             above, memfd_create(2) refused by a seccomp filter, /proc mounted with hidepid, ranks \
+             in different containers",
         ),
     }
 }

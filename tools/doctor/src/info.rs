@@ -32,13 +32,13 @@ pub struct Info {
     pub mpis: Vec<Installation>,
     /// The machine: name and value.
     pub machine: Vec<Fact>,
-    /// The ways a message takes.
-    pub protocols: Vec<Way>,
+    /// The protocols of messages inside a machine.
+    pub protocols: Vec<LocalProtocol>,
     /// What this machine leads to where there is a choice: name and value.
     pub choices: Vec<Fact>,
     /// What the jobs that run now have chosen.
     pub running: Vec<Running>,
-    /// The ways to fetch a long message, timed.
+    /// The copy methods for a long message, timed.
     pub timings: Vec<Timing>,
     /// The parameters with their current values.
     pub parameters: Vec<Setting>,
@@ -53,12 +53,12 @@ pub struct Fact {
     pub value: String,
 }
 
-/// A way that a message takes.
+/// A protocol of messages inside a machine.
 #[derive(Debug, Serialize)]
-pub struct Way {
+pub struct LocalProtocol {
     /// Its name, as in the reports of `weft run`.
     pub name: &'static str,
-    /// Longest message that takes it; `None` for no limit but the longest message's.
+    /// Longest message that it carries; `None` for no limit but the longest message's.
     pub longest_bytes: Option<usize>,
     /// What happens to the message.
     pub meaning: &'static str,
@@ -81,7 +81,7 @@ pub struct Setting {
     pub current: Option<String>,
 }
 
-impl Way {
+impl LocalProtocol {
     fn of(protocol: &Protocol) -> Self {
         Self {
             name: protocol.name,
@@ -144,7 +144,7 @@ impl Info {
             provider: library.map(|path| path.display().to_string()),
             mpis: launcher::installations(),
             machine: machine(tree),
-            protocols: protocol::ALL.iter().map(Way::of).collect(),
+            protocols: protocol::ALL.iter().map(LocalProtocol::of).collect(),
             parameters: parameter::ALL
                 .into_iter()
                 .map(|parameter| Setting::of(parameter, environment))
@@ -166,29 +166,13 @@ impl Info {
                 colour,
             ),
             text::table("MPIs, in the order of search", &self.mpi_rows(), colour),
-            text::table(
-                "Machine",
-                &self
-                    .machine
-                    .iter()
-                    .map(|fact| row(&[&fact.name, &fact.value]))
-                    .collect::<Vec<_>>(),
-                colour,
-            ),
+            text::table("Machine", &fact_rows(&self.machine), colour),
             text::table(
                 "Messages inside a machine, by length",
                 &self.protocols.iter().map(protocol_row).collect::<Vec<_>>(),
                 colour,
             ),
-            text::table(
-                "Choices on this machine",
-                &self
-                    .choices
-                    .iter()
-                    .map(|fact| row(&[&fact.name, &fact.value]))
-                    .collect::<Vec<_>>(),
-                colour,
-            ),
+            text::table("Choices on this machine", &fact_rows(&self.choices), colour),
             text::table(
                 "Choices of the jobs that run now",
                 &running::rows(&self.running),
@@ -231,14 +215,14 @@ impl Info {
 }
 
 /// What the machine leads to, before a job has measured anything of its own.
-fn choices(ways: [Check; 3], timings: &[Timing]) -> Vec<Fact> {
+fn choices(checks: [Check; 3], timings: &[Timing]) -> Vec<Fact> {
     let fact = |name: &str, value: String| Fact {
         name: name.to_owned(),
         value,
     };
-    let mut facts: Vec<Fact> = ways
+    let mut facts: Vec<Fact> = checks
         .into_iter()
-        .map(|way| fact(&way.name, way.value))
+        .map(|check| fact(&check.name, check.value))
         .collect();
     facts.extend(timings.iter().map(|timing| {
         let name = format!(
@@ -262,15 +246,15 @@ fn choices(ways: [Check; 3], timings: &[Timing]) -> Vec<Fact> {
         );
     facts.push(fact("crossover", crossover));
     facts.push(fact(
-        "both ways at once",
+        "bidirectional",
         "one of the two ranks chooses for both directions, by what they take together".to_owned(),
     ));
     let cores = weft_launch::cores::allowed().processors.len();
     facts.push(fact(
         "wide lanes",
         format!(
-            "two for each rank that sends much, in jobs of at most {cores} ranks; none where \
-            ranks share processors"
+            "two for each rank that sends much, in jobs of at most {cores} ranks; none where ranks \
+             share processors"
         ),
     ));
     let sleeping = if weft_os::sleep::join_barriers() {
@@ -286,11 +270,16 @@ fn none_found() -> String {
     "libmpi not found".to_owned()
 }
 
+fn fact_rows(facts: &[Fact]) -> Vec<Vec<String>> {
+    let cells = facts.iter().map(|fact| row(&[&fact.name, &fact.value]));
+    cells.collect()
+}
+
 fn row(cells: &[&str]) -> Vec<String> {
     cells.iter().map(|&cell| cell.to_owned()).collect()
 }
 
-fn protocol_row(protocol: &Way) -> Vec<String> {
+fn protocol_row(protocol: &LocalProtocol) -> Vec<String> {
     let length = protocol
         .longest_bytes
         .map_or_else(|| "longer".to_owned(), |bytes| format!("up to {bytes}"));
@@ -377,7 +366,7 @@ mod tests {
             "{text}"
         );
         assert!(line("crossover").contains("win"), "{text}");
-        assert!(line("both ways at once").contains("one of the two ranks"));
+        assert!(line("bidirectional").contains("one of the two ranks"));
         assert!(text.contains("Choices of the jobs that run now"), "{text}");
         let json = serde_json::to_value(&info).unwrap();
         let parameters = json["parameters"].as_array().unwrap();

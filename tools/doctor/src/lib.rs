@@ -9,8 +9,8 @@
 //! It gives for each thing what came of it, why it matters and what to do; of what it did not try
 //! it says so. It changes nothing. docs/doctor.md lists all checks.
 //!
-//! - `arguments`: the words of both commands. `check`: one result. `examination`: all of them, and
-//!   the exit code. `text`: how they look.
+//! - `arguments`: the words of `weft doctor` and `weft info`. `check`: one result. `examination`:
+//!   all of them, and the exit code. `text`: how they look.
 //! - `library`: the provider's file. `launcher`: the MPIs, found as `weft run` finds them, and a
 //!   job of each.
 //! - `single_copy`, `direct`, `meeting`, `heap`: what goes on between two processes; `attempt`
@@ -19,7 +19,7 @@
 //!   read its files.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a
 //!   table.
-//! - `measure`: the ways to fetch a long message, timed. `top`: the live endpoints of this user,
+//! - `measure`: the copy methods for a long message, timed. `top`: the live endpoints of this user,
 //!   from what they publish. `running`: their choices.
 //! - `info`: everything without judgement.
 //!

@@ -80,13 +80,18 @@ pub fn timings(single_copy_works: bool) -> Option<Vec<Timing>> {
         UserBuffer::leaked(&[largest]),
     );
     let timing = |&bytes: &usize| {
+        let message = Message {
+            source: &source,
+            target: &target,
+            bytes,
+        };
         Some(Timing {
             bytes,
             single_copy_us: single_copy_works
-                .then(|| best(|| pull(&source, &target, bytes)))
+                .then(|| best(|| message.pulled()))
                 .flatten(),
-            pipelined_us: best(|| pipe(&region, (&source, &target), bytes, false))?,
-            non_temporal_us: best(|| pipe(&region, (&source, &target), bytes, true))?,
+            pipelined_us: best(|| message.piped(&region, false))?,
+            non_temporal_us: best(|| message.piped(&region, true))?,
         })
     };
     SIZES.iter().map(timing).collect()
@@ -100,67 +105,73 @@ fn best(mut transfer: impl FnMut() -> Option<f64>) -> Option<f64> {
         .reduce(f64::min)
 }
 
-fn pull(source: &UserBuffer, target: &UserBuffer, bytes: usize) -> Option<f64> {
-    let start = Instant::now();
-    let (mut done, word) = (0, 77u64);
-    while done < bytes {
-        let address = (source.address() + done) as u64;
-        let own = single_copy::ProcessMemory {
-            pid: std::process::id(),
-            probe: ((&raw const word) as u64, word),
-        };
-        match single_copy::pull(&own, address, target, done, bytes - done) {
-            Ok(count) if count > 0 => done += count,
-            _ => return None,
-        }
-    }
-    Some(start.elapsed().as_secs_f64() * 1e6)
+/// A message to be copied; each method answers how long its copy took, in microseconds.
+struct Message<'a> {
+    source: &'a UserBuffer,
+    target: &'a UserBuffer,
+    bytes: usize,
 }
 
-/// One message through the first pipe: this thread empties the chunks that another fills.
-fn pipe(
-    region: &Region,
-    (source, target): (&UserBuffer, &UserBuffer),
-    bytes: usize,
-    is_non_temporal: bool,
-) -> Option<f64> {
-    let mut reader = PipeReader::attach(region.mapping(), 0)?;
-    let mut writer = PipeWriter::attach(region.mapping(), 0, 0)?;
-    let payload = source.clone();
-    let go = std::sync::Barrier::new(2);
-    std::thread::scope(|scope| {
-        let ready = &go;
-        scope.spawn(move || {
-            ready.wait();
-            let mut sent = 0;
-            while sent < bytes {
-                let filled = writer.write(|chunk| {
-                    let count = chunk.length_bytes().min(bytes - sent);
-                    let (mut part, _) = chunk.split_at(count);
-                    if is_non_temporal {
-                        payload.drain_non_temporal(sent, &mut part);
-                    } else {
-                        payload.drain(sent, &mut part);
-                    }
-                    sent += count;
-                    count
-                });
-                if !filled {
-                    std::thread::yield_now();
-                }
-            }
-        });
-        go.wait();
+impl Message<'_> {
+    /// By the kernel, in one copy.
+    fn pulled(&self) -> Option<f64> {
         let start = Instant::now();
-        let mut done = 0;
-        while done < bytes {
-            let taken = reader.read(|chunk| done += target.fill(done, chunk));
-            if taken.is_ok_and(|taken| !taken) {
-                std::thread::yield_now();
+        let (mut done, word) = (0, 77u64);
+        while done < self.bytes {
+            let address = (self.source.address() + done) as u64;
+            let own = single_copy::ProcessMemory {
+                pid: std::process::id(),
+                probe: ((&raw const word) as u64, word),
+            };
+            match single_copy::pull(&own, address, self.target, done, self.bytes - done) {
+                Ok(count) if count > 0 => done += count,
+                _ => return None,
             }
         }
         Some(start.elapsed().as_secs_f64() * 1e6)
-    })
+    }
+
+    /// Through the first pipe: this thread empties the chunks that another fills.
+    fn piped(&self, region: &Region, is_non_temporal: bool) -> Option<f64> {
+        let bytes = self.bytes;
+        let mut reader = PipeReader::attach(region.mapping(), 0)?;
+        let mut writer = PipeWriter::attach(region.mapping(), 0, 0)?;
+        let payload = self.source.clone();
+        let go = std::sync::Barrier::new(2);
+        std::thread::scope(|scope| {
+            let ready = &go;
+            scope.spawn(move || {
+                ready.wait();
+                let mut sent = 0;
+                while sent < bytes {
+                    let filled = writer.write(|chunk| {
+                        let count = chunk.length_bytes().min(bytes - sent);
+                        let (mut part, _) = chunk.split_at(count);
+                        if is_non_temporal {
+                            payload.drain_non_temporal(sent, &mut part);
+                        } else {
+                            payload.drain(sent, &mut part);
+                        }
+                        sent += count;
+                        count
+                    });
+                    if !filled {
+                        std::thread::yield_now();
+                    }
+                }
+            });
+            go.wait();
+            let start = Instant::now();
+            let mut done = 0;
+            while done < bytes {
+                let taken = reader.read(|chunk| done += self.target.fill(done, chunk));
+                if taken.is_ok_and(|taken| !taken) {
+                    std::thread::yield_now();
+                }
+            }
+            Some(start.elapsed().as_secs_f64() * 1e6)
+        })
+    }
 }
 
 #[cfg(test)]
@@ -168,7 +179,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_size_is_timed_and_the_fastest_way_is_named() {
+    fn every_size_is_timed_and_the_fastest_method_is_named() {
         let timings = timings(false).expect("regions can be made where tests run");
         assert_eq!(timings.len(), SIZES.len());
         for timing in timings {

@@ -77,7 +77,7 @@ fn contact(tried: io::Result<()>) -> Check {
     match tried {
         Ok(()) => Check::ok(
             CONTACT,
-            "another process came to an abstract unix socket; the kernel named it",
+            "another process connected to an abstract unix socket; the kernel named it",
             why,
         ),
         Err(error) => Check::ok(CONTACT, error.to_string(), why).but(
@@ -119,7 +119,7 @@ fn end(tried: io::Result<bool>) -> Check {
     let why = "operations with a rank that was killed must end in an error, and what it held \
                must be given back";
     match tried {
-        Ok(true) => Check::ok(END, "the end of another process is noticed", why),
+        Ok(true) => Check::ok(END, "the end of another process was noticed", why),
         Ok(false) => Check::ok(
             END,
             "/proc is missing or another namespace's; the end of a rank is seen by its sockets \

@@ -297,8 +297,8 @@ fn paths(used: &[IpAddr], tried: io::Result<(usize, usize)>) -> Check {
 fn hosts() -> Check {
     Check::ok(
         HOSTS,
-        "no message leaves this host, as none other is named",
-        "what lies between hosts (switches, firewalls, MTUs) shows only there",
+        "no other host is named to a check",
+        "only a job over several hosts shows what switches, firewalls and MTUs between them do",
     )
     .not_tried("weft run --hosts HOST,HOST -n 2 -- weft bench latency, and weft doctor on each")
 }

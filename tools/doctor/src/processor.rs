@@ -95,9 +95,9 @@ fn sleeping(has_barrier: bool) -> Check {
                lets it announce its sleep to all senders; elsewhere it looks for messages all the \
                time, which takes a processor";
     let value = if has_barrier {
-        "a barrier went to all processes (membarrier): who waits in a blocking call may sleep"
+        "membarrier(2) works: a rank that waits in a blocking call sleeps"
     } else {
-        "membarrier is refused: who waits in a blocking call polls"
+        "membarrier(2) is refused: a rank that waits in a blocking call polls"
     };
     Check::ok("sleeping", value, why).but_if(
         !has_barrier,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How the jobs that run now fetch long messages: what each of this user's endpoints has chosen, by
-//! length, for messages that only come and for those that go both ways at once. `weft top` shows
-//! the same as it changes.
+//! length, for messages in one direction and for bidirectional ones. `weft top` shows the same as
+//! it changes.
 //!
 //! Called by `info.rs`; reads the endpoints once through `top/watch.rs`.
 

@@ -47,8 +47,7 @@ pub struct TopArguments {
     /// Read twice, an interval apart, print, and end
     #[arg(long)]
     pub once: bool,
-    /// JSON instead of text: one object, or with --once left out one object on a line for each
-    /// interval
+    /// JSON instead of text: a line for each interval, or with --once one object
     #[arg(long)]
     pub json: bool,
     /// What the endpoints are sorted by

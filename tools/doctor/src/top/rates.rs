@@ -23,10 +23,10 @@ const DIRECT: [&str; 2] = ["direct_access", "direct_copy"];
 /// What endpoints and remotes are sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Order {
-    /// Messages a second, both ways, most first
+    /// Messages a second, sent and received, most first
     #[default]
     Messages,
-    /// Bytes a second, both ways, most first
+    /// Bytes a second, sent and received, most first
     Bytes,
     /// What waits, most first
     Waiting,

@@ -171,8 +171,8 @@ fn ask(connection: &Connection) -> Result<std::os::fd::OwnedFd, String> {
             Ok(None) if Instant::now() < end => std::thread::sleep(Duration::from_millis(1)),
             Ok(None) => {
                 return Err(
-                    "its region cannot be opened, and it makes no progress in which \
-                it could hand it over"
+                    "its region cannot be opened, and it makes no progress in which it could hand \
+                     it over"
                         .to_owned(),
                 );
             }
