@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What is known of an arriving message before its payload is touched. Built by a transport, read by matching.
+//! What is known of an arriving message before its payload is touched. Built by a transport, read
+//! by matching.
 
 use crate::RemoteId;
 
-/// What a message is for. The first two are the receive sides of an endpoint; a message of one never matches a
-/// receive of the other.
+/// What a message is for. The first two are the receive sides of an endpoint; a message of one
+/// never matches a receive of the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
     /// fi_msg(3): no tag, received in order of posting.
     Message,
     /// fi_tagged(3): matched by tag.
     Tagged,
-    /// Between the endpoints themselves (one-sided operations): has a tag, is never matched by a receive of the
-    /// user's, and keeps its place among the messages of its sender like any other.
+    /// Between the endpoints themselves (one-sided operations): has a tag, is never matched by a
+    /// receive of the user's, and keeps its place among the messages of its sender like any other.
     Service,
 }
 

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The vocabulary between the endpoint (the owner) and its routes, and the traits that join them.
 //!
-//! A message is described once, by [`SendOp`] on its way down and by [`Envelope`] on its way up. The owner
-//! keeps what all routes share: matching, completion queues, addresses. A transport moves bytes. The two
-//! meet in two traits, named as in fi_peer(3):
+//! A message is described once, by [`SendOp`] on its way down and by [`Envelope`] on its way up.
+//! The owner keeps what all routes share: matching, completion queues, addresses. A transport moves
+//! bytes. The two meet in two traits, named as in fi_peer(3):
 //!
-//! - [`Peer`] is what the owner calls: post a send, accept or discard an offered message, make progress.
-//! - [`Owner`] is what a transport calls back while it makes progress: a message arrived, a send is done.
+//! - [`Peer`] is what the owner calls: post a send, accept or discard an offered message, make
+//!   progress.
+//! - [`Owner`] is what a transport calls back while it makes progress: a message arrived, a send is
+//!   done.
 //!
 //! Three more say what the endpoint wants of a way to reach remotes beside moving bytes:
 //!

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The two traits between owner and transports, after fi_peer(3): the owner matches, the peer moves bytes.
+//! The two traits between owner and transports, after fi_peer(3): the owner matches, the peer moves
+//! bytes.
 
 use std::net::SocketAddr;
 
@@ -10,7 +11,8 @@ use crate::{Envelope, PostError, RemoteId, SendOp, SendToken, TransferError, Tur
 /// What became of a send that was taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Posted {
-    /// Complete at the level asked for; the buffer is the user's again. `on_sent` will not be called.
+    /// Complete at the level asked for; the buffer is the user's again. `on_sent` will not be
+    /// called.
     Complete,
     /// Under way; `on_sent` follows, exactly once.
     Pending,
@@ -31,12 +33,13 @@ pub struct OfferId(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct AckToken(pub u64);
 
-/// The owner's name for a matched receive that a transport fills; handed back in [`Owner::on_landed`].
+/// The owner's name for a matched receive that a transport fills; handed back in
+/// [`Owner::on_landed`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct LandingToken(pub u64);
 
-/// Where an offered message goes: a matched receive. A transport writes at most `buffer.length_bytes()`
-/// and drops what is longer; truncation is the owner's to report.
+/// Where an offered message goes: a matched receive. A transport writes at most
+/// `buffer.length_bytes()` and drops what is longer; truncation is the owner's to report.
 #[derive(Debug)]
 pub struct Landing {
     /// Named in `on_landed`.
@@ -45,11 +48,13 @@ pub struct Landing {
     pub buffer: UserBuffer,
 }
 
-/// What a transport tells the owner while it makes progress. Fast path; must not call back into the peer.
+/// What a transport tells the owner while it makes progress. Fast path; must not call back into the
+/// peer.
 pub trait Owner {
-    /// A whole message is at hand. The owner copies `payload` into the matched receive and completes it, or
-    /// keeps a copy as unexpected. Answers true if it was delivered; false if it was kept, in which case the
-    /// owner later calls [`Peer::acknowledge`] with `ack`, if there was one.
+    /// A whole message is at hand. The owner copies `payload` into the matched receive and
+    /// completes it, or keeps a copy as unexpected. Answers true if it was delivered; false if it
+    /// was kept, in which case the owner later calls [`Peer::acknowledge`] with `ack`, if there was
+    /// one.
     fn on_message(
         &mut self,
         envelope: &Envelope,
@@ -57,8 +62,9 @@ pub trait Owner {
         ack: Option<AckToken>,
     ) -> bool;
 
-    /// A message is announced whose payload comes later. `Some` names where it goes at once; `None` means it
-    /// is unexpected, and the owner will call [`Peer::accept`] or [`Peer::discard`] for `offer`, exactly once.
+    /// A message is announced whose payload comes later. `Some` names where it goes at once; `None`
+    /// means it is unexpected, and the owner will call [`Peer::accept`] or [`Peer::discard`] for
+    /// `offer`, exactly once.
     fn on_offer(&mut self, envelope: &Envelope, offer: OfferId) -> Option<Landing>;
 
     /// The payload of an accepted offer is in its landing, or failed.
@@ -67,8 +73,8 @@ pub trait Owner {
     /// A pending send is complete, or failed.
     fn on_sent(&mut self, token: SendToken, outcome: Result<(), TransferError>);
 
-    /// A remote is gone: no more will come from it. Offers of it that were not accepted are void; the owner
-    /// drops them and fails the receives that name this remote.
+    /// A remote is gone: no more will come from it. Offers of it that were not accepted are void;
+    /// the owner drops them and fails the receives that name this remote.
     fn on_remote_lost(&mut self, remote: RemoteId, why: TransferError);
 
     /// A remote cannot be reached this way, though it may live. What it has not received is the
@@ -91,10 +97,12 @@ pub trait Peer {
     /// Starts a send. Fast path for small messages.
     ///
     /// # Errors
-    /// [`PostError::Busy`] when there is no room now; [`PostError::Failed`] when there never will be.
+    /// [`PostError::Busy`] when there is no room now; [`PostError::Failed`] when there never will
+    /// be.
     fn post_send(&mut self, op: &SendOp, payload: &UserBuffer) -> Result<Posted, PostError>;
 
-    /// Takes delivery of an offered message. Completes in a later `progress`, never inside this call.
+    /// Takes delivery of an offered message. Completes in a later `progress`, never inside this
+    /// call.
     fn accept(&mut self, offer: OfferId, landing: Landing);
 
     /// Refuses an offered message; its sender sees it as delivered (FI_DISCARD).
@@ -103,8 +111,8 @@ pub trait Peer {
     /// Sends the receipt of a message that was kept and has now been delivered.
     fn acknowledge(&mut self, ack: AckToken);
 
-    /// Lets a round of progress pass in which there is nothing to do, where a few instructions can say so; else does
-    /// nothing, and says false: call `progress`. Fast path.
+    /// Lets a round of progress pass in which there is nothing to do, where a few instructions can
+    /// say so; else does nothing, and says false: call `progress`. Fast path.
     fn pass(&mut self) -> bool {
         false
     }
@@ -113,6 +121,7 @@ pub trait Peer {
     /// look several times. Fast path.
     fn set_undisturbed(&mut self, _: bool) {}
 
-    /// Moves everything that can move without waiting; answers how many events there were. Fast path.
+    /// Moves everything that can move without waiting; answers how many events there were. Fast
+    /// path.
     fn progress<O: Owner>(&mut self, owner: &mut O) -> usize;
 }

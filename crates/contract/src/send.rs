@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! One form for every fi_send, fi_tsend and inject call. Built by the endpoint, consumed by a transport.
+//! One form for every fi_send, fi_tsend and inject call. Built by the endpoint, consumed by a
+//! transport.
 
 use crate::{Class, RemoteId};
 
@@ -43,7 +44,7 @@ pub struct SendOp {
     pub level: CompletionLevel,
     /// Named in `on_sent` if the transport answers [`crate::Posted::Pending`].
     pub token: SendToken,
-    /// The payload must be taken before `post_send` returns (fi_inject); a transport that cannot answers
-    /// [`crate::PostError::Busy`].
+    /// The payload must be taken before `post_send` returns (fi_inject); a transport that cannot
+    /// answers [`crate::PostError::Busy`].
     pub inject: bool,
 }

@@ -338,8 +338,10 @@ fn step(masks: usize) -> impl Strategy<Value = Step> {
         1 => any::<usize>().prop_map(|nth| Step::RemovePosted { nth }),
         1 => any::<usize>().prop_map(|nth| Step::RemoveUnexpected { nth }),
         1 => (0..5u32).prop_map(|remainder| Step::Cancel { remainder }),
-        1 => (source(), proptest::bool::weighted(0.1)).prop_map(|(source, all)| Step::LosePosted { source, all }),
-        1 => (source(), 0..3u32).prop_map(|(source, remainder)| Step::LoseUnexpected { source, remainder }),
+        1 => (source(), proptest::bool::weighted(0.1))
+            .prop_map(|(source, all)| Step::LosePosted { source, all }),
+        1 => (source(), 0..3u32)
+            .prop_map(|(source, remainder)| Step::LoseUnexpected { source, remainder }),
     ]
 }
 
@@ -358,12 +360,16 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
 
     #[test]
-    fn matcher_agrees_with_the_model_with_few_masks(steps in proptest::collection::vec(step(2), 1..300)) {
+    fn matcher_agrees_with_the_model_with_few_masks(
+        steps in proptest::collection::vec(step(2), 1..300),
+    ) {
         agree(&steps);
     }
 
     #[test]
-    fn matcher_agrees_with_the_model_with_more_masks_than_indexes(steps in proptest::collection::vec(step(14), 1..400)) {
+    fn matcher_agrees_with_the_model_with_more_masks_than_indexes(
+        steps in proptest::collection::vec(step(14), 1..400),
+    ) {
         agree(&steps);
     }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Which interfaces of this machine are used together when nobody names any: those that are like the one that is used
-//! anyway. Called by the provider and by doctor; reads sysfs (Documentation/ABI/testing/sysfs-class-net).
+//! Which interfaces of this machine are used together when nobody names any: those that are like
+//! the one that is used anyway. Called by the provider and by doctor; reads sysfs
+//! (Documentation/ABI/testing/sysfs-class-net).
 
 use std::fs;
 use std::net::IpAddr;
@@ -8,7 +9,8 @@ use std::path::Path;
 
 use crate::interface::InterfaceAddress;
 
-/// Files and folders that only interfaces of some kind have: hardware, bridges, bonds, tunnels of a process, radio.
+/// Files and folders that only interfaces of some kind have: hardware, bridges, bonds, tunnels of a
+/// process, radio.
 const MARKS: [&str; 5] = ["device", "bridge", "bonding", "tun_flags", "wireless"];
 
 /// What an interface is, as far as another one is to be like it.
@@ -52,8 +54,9 @@ pub struct Other {
     pub passed_over: Option<&'static str>,
 }
 
-/// The other addresses of the family of `first`, one of each interface, and whether they are used with it: those whose
-/// interface is of the same kind, speed and packet size, up to `most`. `kind_of` is [`Kind::of`] but in tests. Setup.
+/// The other addresses of the family of `first`, one of each interface, and whether they are used
+/// with it: those whose interface is of the same kind, speed and packet size, up to `most`.
+/// `kind_of` is [`Kind::of`] but in tests. Setup.
 pub fn others(
     first: IpAddr,
     all: &[InterfaceAddress],

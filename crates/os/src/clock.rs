@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Time: the monotonic clock for deadlines, and the cheapest time stamp the processor has for polling loops.
+//! Time: the monotonic clock for deadlines, and the cheapest time stamp the processor has for
+//! polling loops.
 
 /// Nanoseconds of CLOCK_MONOTONIC. About 20 ns through the vDSO.
 pub fn monotonic_ns() -> u64 {
@@ -21,7 +22,8 @@ fn read(clock: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// A cheap monotonic stamp in an unknown unit (processor ticks on x86-64, nanoseconds elsewhere). Fast path.
+/// A cheap monotonic stamp in an unknown unit (processor ticks on x86-64, nanoseconds elsewhere).
+/// Fast path.
 #[inline]
 pub fn ticks() -> u64 {
     #[cfg(target_arch = "x86_64")]

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Numbered steps of the protocols at which a test ends this process as SIGKILL would: [`crate::crash_point!`].
+//! Numbered steps of the protocols at which a test ends this process as SIGKILL would:
+//! [`crate::crash_point!`].
 //!
-//! A crash point is nothing at all unless everything is built with `--cfg crash_points`, as tests/crash/run.sh does in a folder of its
-//! own. Passed by ring and shm; read by crates/shm/tests/crash. The steps are listed in docs/testing.md.
+//! A crash point is nothing at all unless everything is built with `--cfg crash_points`, as
+//! tests/crash/run.sh does in a folder of its own. Passed by ring and shm; read by
+//! crates/shm/tests/crash. The steps are listed in docs/testing.md.
 
 #[cfg(crash_points)]
 use std::io::Write;
 #[cfg(crash_points)]
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-/// Names a step: its number, then what is done and what is not. Expands to nothing in every build but that of the crash tests.
+/// Names a step: its number, then what is done and what is not. Expands to nothing in every build
+/// but that of the crash tests.
 #[macro_export]
 macro_rules! crash_point {
     ($number:literal, $what:literal) => {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Receiving datagrams, many at once (recvmmsg(2)), one (recvmsg(2)) or one and nothing but its bytes (recv(2)), each with its sender, its time of arrival and, if the kernel joined
-//! several into one, their size (UDP_GRO). Used by udp.
+//! Receiving datagrams, many at once (recvmmsg(2)), one (recvmsg(2)) or one and nothing but its
+//! bytes (recv(2)), each with its sender, its time of arrival and, if the kernel joined several
+//! into one, their size (UDP_GRO). Used by udp.
 
 use std::io;
 use std::net::SocketAddr;
@@ -42,7 +43,8 @@ pub struct ReceiveBatch {
     received_count: usize,
 }
 
-// SAFETY: the raw pointers in pieces and headers lead into the boxes beside them, which move with the batch.
+// SAFETY: the raw pointers in pieces and headers lead into the boxes beside them, which move with
+// the batch.
 unsafe impl Send for ReceiveBatch {}
 
 impl core::fmt::Debug for ReceiveBatch {
@@ -55,7 +57,8 @@ impl core::fmt::Debug for ReceiveBatch {
 }
 
 impl ReceiveBatch {
-    /// Room for `count` datagrams of at most `each_bytes`. Setup: the memory is taken as it is used.
+    /// Room for `count` datagrams of at most `each_bytes`. Setup: the memory is taken as it is
+    /// used.
     pub fn new(count: usize, each_bytes: usize) -> Self {
         // SAFETY: all zeros is an empty piece, and a message of nothing.
         let (no_piece, no_header): (libc::iovec, libc::mmsghdr) =
@@ -91,14 +94,16 @@ impl ReceiveBatch {
         header.msg_flags = 0;
     }
 
-    /// Takes what waits in a socket; answers how many there were, 0 if none. Fast path: one system call.
+    /// Takes what waits in a socket; answers how many there were, 0 if none. Fast path: one system
+    /// call.
     ///
     /// # Errors
-    /// The errno of recvmmsg(2), which may belong to a datagram sent earlier (see [`UdpSocket::complaint`]).
+    /// The errno of recvmmsg(2), which may belong to a datagram sent earlier (see
+    /// [`UdpSocket::complaint`]).
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.begin();
-        // SAFETY: every header names memory in boxes of ours, of the sizes given, that nobody borrows: `get` borrows the
-        // batch, which is borrowed exclusively here.
+        // SAFETY: every header names memory in boxes of ours, of the sizes given, that nobody
+        // borrows: `get` borrows the batch, which is borrowed exclusively here.
         let result = check(unsafe {
             libc::recvmmsg(
                 socket.as_fd().as_raw_fd(),
@@ -118,15 +123,16 @@ impl ReceiveBatch {
         }
     }
 
-    /// Takes the first that waits in a socket; answers whether there was one. Fast path: one system call, which does not look for
-    /// a second one.
+    /// Takes the first that waits in a socket; answers whether there was one. Fast path: one system
+    /// call, which does not look for a second one.
     ///
     /// # Errors
     /// The errno of recvmsg(2), as for [`Self::receive`].
     pub fn receive_one(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.begin();
         let first = &mut self.headers[0];
-        // SAFETY: the header names memory in boxes of ours, of the sizes given, that nobody borrows, as in `receive`.
+        // SAFETY: the header names memory in boxes of ours, of the sizes given, that nobody
+        // borrows, as in `receive`.
         let length = unsafe {
             libc::recvmsg(
                 socket.as_fd().as_raw_fd(),
@@ -145,14 +151,16 @@ impl ReceiveBatch {
         }
     }
 
-    /// The same for a socket that talks to one address, and takes no joined datagrams: nothing but the bytes is asked for, which
-    /// makes the cheapest call. It is from that address, and has no time. Answers its bytes, `None` if nothing waits. Fast path.
+    /// The same for a socket that talks to one address, and takes no joined datagrams: nothing but
+    /// the bytes is asked for, which makes the cheapest call. It is from that address, and has no
+    /// time. Answers its bytes, `None` if nothing waits. Fast path.
     ///
     /// # Errors
     /// The errno of recv(2), as for [`Self::receive`].
     #[inline]
     pub fn receive_connected(&mut self, socket: &UdpSocket) -> io::Result<Option<&[u8]>> {
-        // SAFETY: the first buffer is ours, of the size given, and nobody borrows it, as in `receive`.
+        // SAFETY: the first buffer is ours, of the size given, and nobody borrows it, as in
+        // `receive`.
         let length = unsafe {
             libc::recv(
                 socket.as_fd().as_raw_fd(),

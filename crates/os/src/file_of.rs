@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The file behind a stretch of another process's memory, mapped into this one: how two processes come to share memory
-//! that one of them allocated in a shared file and the other never heard of. Called by memory for direct access to
-//! registered memory. Sources: proc_pid_maps(5), proc_pid_map_files(5), mremap(2).
+//! The file behind a stretch of another process's memory, mapped into this one: how two processes
+//! come to share memory that one of them allocated in a shared file and the other never heard of.
+//! Called by memory for direct access to registered memory. Sources: proc_pid_maps(5),
+//! proc_pid_map_files(5), mremap(2).
 //!
-//! Only memory that its owner maps shared and writable has such a file: windows that an MPI makes for the ranks of a node,
-//! symmetric heaps, an application's own. Three ways lead to the file, tried in order: this process maps it too (then
-//! that mapping is doubled), the kernel hands it out by address (needs privileges), the owner still holds a descriptor.
+//! Only memory that its owner maps shared and writable has such a file: windows that an MPI makes
+//! for the ranks of a node, symmetric heaps, an application's own. Three ways lead to the file,
+//! tried in order: this process maps it too (then that mapping is doubled), the kernel hands it out
+//! by address (needs privileges), the owner still holds a descriptor.
 
 use std::fs;
 use std::io;
@@ -15,7 +17,8 @@ use std::os::unix::fs::MetadataExt;
 use crate::map::RawMap;
 use crate::process::own_pid;
 
-/// Pages that mappings are cut to. Chosen: asking for whole multiples of the largest base page suits all.
+/// Pages that mappings are cut to. Chosen: asking for whole multiples of the largest base page
+/// suits all.
 const PAGE_BYTES: u64 = 4096;
 
 /// One line of /proc/PID/maps, as far as it is about a shared, readable and writable file.
@@ -29,7 +32,8 @@ struct Stretch {
 }
 
 impl Stretch {
-    /// Reads `start-end perms offset major:minor inode path`; `None` for what is private, read-only or no file.
+    /// Reads `start-end perms offset major:minor inode path`; `None` for what is private, read-only
+    /// or no file.
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split_ascii_whitespace();
         let (start, end) = words.next()?.split_once('-')?;
@@ -86,11 +90,13 @@ fn stretches_of(pid: u32) -> io::Result<Vec<Stretch>> {
     Ok(text.lines().filter_map(Stretch::parse).collect())
 }
 
-/// Maps the memory of process `pid` from `address` on into this process, if it lies in one shared file; answers the
-/// mapping, which begins at a page, and how many of its bytes come before `address`. Slow path: reads /proc.
+/// Maps the memory of process `pid` from `address` on into this process, if it lies in one shared
+/// file; answers the mapping, which begins at a page, and how many of its bytes come before
+/// `address`. Slow path: reads /proc.
 ///
 /// # Errors
-/// `NotFound` if the memory is no shared file, or the file cannot be had; `PermissionDenied` if we may not look.
+/// `NotFound` if the memory is no shared file, or the file cannot be had; `PermissionDenied` if we
+/// may not look.
 pub fn map_memory_of(pid: u32, address: u64, length_bytes: u64) -> io::Result<(RawMap, usize)> {
     let theirs = stretches_of(pid)?;
     let found = theirs.iter().find_map(|stretch| {
@@ -113,8 +119,8 @@ fn double_own(wanted: &Stretch) -> io::Result<RawMap> {
         .find_map(|stretch| stretch.address_of(wanted))
         .ok_or(io::ErrorKind::NotFound)?;
     let length_bytes = (wanted.end - wanted.start) as usize;
-    // SAFETY: an old length of 0 leaves the old mapping as it is and makes another of the same shared pages at an
-    // address of the kernel's choice (mremap(2)); no memory in use changes.
+    // SAFETY: an old length of 0 leaves the old mapping as it is and makes another of the same
+    // shared pages at an address of the kernel's choice (mremap(2)); no memory in use changes.
     let base = unsafe {
         libc::mremap(
             address as *mut libc::c_void,
@@ -162,7 +168,8 @@ fn open(path: impl AsRef<std::path::Path>) -> io::Result<fs::File> {
 fn map_file(file: &fs::File, wanted: &Stretch) -> io::Result<RawMap> {
     let status = file.metadata()?;
     let length_bytes = (wanted.end - wanted.start) as usize;
-    // Pages past the end of the file would be fatal to touch; and the file may have been exchanged since we looked.
+    // Pages past the end of the file would be fatal to touch; and the file may have been exchanged
+    // since we looked.
     if (status.dev(), status.ino()) != (wanted.device, wanted.inode)
         || status.len() < wanted.offset + length_bytes as u64
     {

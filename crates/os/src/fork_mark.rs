@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether this process is the one that made something, or a child of it after fork(2): a page that the kernel shows empty
-//! to children (MADV_WIPEONFORK, madvise(2)). Used by udp, whose keys and sockets a child must leave alone.
+//! Whether this process is the one that made something, or a child of it after fork(2): a page that
+//! the kernel shows empty to children (MADV_WIPEONFORK, madvise(2)). Used by udp, whose keys and
+//! sockets a child must leave alone.
 
 use std::io;
 
@@ -16,7 +17,8 @@ pub struct ForkMark {
     pid: Option<u32>,
 }
 
-// SAFETY: the page belongs to the process, not to a thread, and nobody writes to it after construction.
+// SAFETY: the page belongs to the process, not to a thread, and nobody writes to it after
+// construction.
 unsafe impl Send for ForkMark {}
 // SAFETY: nobody writes to the page after construction, so that all threads may read it.
 unsafe impl Sync for ForkMark {}
@@ -53,7 +55,8 @@ impl ForkMark {
     /// Whether this is the process that made the mark. Fast path: one load.
     #[inline(always)]
     pub fn is_maker(&self) -> bool {
-        // SAFETY: the page is mapped as long as the mark is there, in children too. Volatile, since the kernel changes it.
+        // SAFETY: the page is mapped as long as the mark is there, in children too. Volatile, since
+        // the kernel changes it.
         let marked = unsafe { self.page.read_volatile() } == 1;
         marked && self.pid.is_none_or(|pid| pid == own_pid())
     }

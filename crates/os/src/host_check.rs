@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether a host lives, asked of its kernel: a TCP connection that is refused is an answer (connect(2), RFC 9293 3.10.7).
-//! Needs no privilege and nobody who listens. Used by udp when a remote process is silent.
+//! Whether a host lives, asked of its kernel: a TCP connection that is refused is an answer
+//! (connect(2), RFC 9293 3.10.7). Needs no privilege and nobody who listens. Used by udp when a
+//! remote process is silent.
 
 use std::io;
 use std::net::SocketAddr;

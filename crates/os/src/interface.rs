@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The addresses of this machine's interfaces (getifaddrs(3)). Used to choose an endpoint's address and to tell
-//! whether an address is one of ours.
+//! The addresses of this machine's interfaces (getifaddrs(3)). Used to choose an endpoint's address
+//! and to tell whether an address is one of ours.
 
 use std::ffi::CStr;
 use std::io;
@@ -14,7 +14,8 @@ use crate::check;
 pub struct InterfaceAddress {
     /// The interface's name, such as eth0.
     pub name: String,
-    /// Its address; link-local IPv6 addresses are left out, since they mean nothing without a scope.
+    /// Its address; link-local IPv6 addresses are left out, since they mean nothing without a
+    /// scope.
     pub address: IpAddr,
     /// Whether it is the loopback interface.
     pub is_loopback: bool,
@@ -78,7 +79,8 @@ fn read_entry(interface: &libc::ifaddrs) -> Option<InterfaceAddress> {
     })
 }
 
-/// The largest IP packet that the interface with this address takes; `None` if no interface has it. Setup.
+/// The largest IP packet that the interface with this address takes; `None` if no interface has it.
+/// Setup.
 pub fn mtu_of(address: IpAddr) -> Option<u32> {
     let all = addresses().ok()?;
     let entry = all.iter().find(|entry| entry.address == address)?;
@@ -99,8 +101,8 @@ pub fn mtu_of(address: IpAddr) -> Option<u32> {
     u32::try_from(unsafe { request.ifr_ifru.ifru_mtu }).ok()
 }
 
-/// The address an endpoint takes when none is asked for: the first IPv4 address that is not loopback, else the
-/// first IPv6 one, else 127.0.0.1.
+/// The address an endpoint takes when none is asked for: the first IPv4 address that is not
+/// loopback, else the first IPv6 one, else 127.0.0.1.
 pub fn default_address() -> IpAddr {
     let all = addresses().unwrap_or_default();
     let outside = || {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Whether anybody at all has a file open or mapped, in whatever namespace: who is granted a write lease is the only one.
-//! Used by weft-launch before it removes what a job left in /dev/shm. Source: fcntl(2), "Leases"; the kernel counts every
-//! reference to the inode, those of mappings too.
+//! Whether anybody at all has a file open or mapped, in whatever namespace: who is granted a write
+//! lease is the only one. Used by weft-launch before it removes what a job left in /dev/shm.
+//! Source: fcntl(2), "Leases"; the kernel counts every reference to the inode, those of mappings
+//! too.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -9,14 +10,16 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 /// F_SETSIG of asm-generic/fcntl.h, which the libc crate lacks. Specified.
 const SET_SIGNAL: libc::c_int = 10;
 
-/// Whether this descriptor, opened for reading, is the only reference to its file. Two system calls; set-up.
+/// Whether this descriptor, opened for reading, is the only reference to its file. Two system
+/// calls; set-up.
 ///
 /// # Errors
-/// `PermissionDenied` for a file of another user, `InvalidInput` where the file system has no leases.
+/// `PermissionDenied` for a file of another user, `InvalidInput` where the file system has no
+/// leases.
 pub fn is_unused(file: BorrowedFd<'_>) -> io::Result<bool> {
     let raw = file.as_raw_fd();
-    // Who opens the file in between breaks the lease, of which the kernel tells us by a signal: one that does nothing.
-    // SAFETY: plain fcntl on a descriptor that is open while borrowed.
+    // Who opens the file in between breaks the lease, of which the kernel tells us by a signal: one
+    // that does nothing. SAFETY: plain fcntl on a descriptor that is open while borrowed.
     crate::check(unsafe { libc::fcntl(raw, SET_SIGNAL, libc::SIGURG) })?;
     // SAFETY: as before.
     let granted = crate::check(unsafe { libc::fcntl(raw, libc::F_SETLEASE, libc::F_WRLCK) });

@@ -1,27 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The only caller of libc below the provider: each module wraps one facility of Linux behind a safe face.
+//! The only caller of libc below the provider: each module wraps one facility of Linux behind a
+//! safe face.
 //!
 //! - [`map`]: mmap of shared regions.
 //! - [`region_file`]: memfd_create and O_TMPFILE, sealed so that nobody can shrink them under us.
-//! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact, credentials,
-//!   passing of region files (`handing_over`), names that others have taken (`own_listener`), wake-ups,
-//!   and the question whether a process still lives.
-//! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how long its files may be.
-//! - [`process`]: opening another process's region through /proc, who may read whose memory; [`process_id`]: which process
-//!   it is, and whether it has ended.
+//! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact,
+//!   credentials, passing of region files (`handing_over`), names that others have taken
+//!   (`own_listener`), wake-ups, and the question whether a process still lives.
+//! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how
+//!   long its files may be.
+//! - [`process`]: opening another process's region through /proc, who may read whose memory;
+//!   [`process_id`]: which process it is, and whether it has ended.
 //! - [`udp_socket`], [`datagrams`]: sockets between hosts, many datagrams to a system call.
 //! - [`host_check`]: whether a host lives, whatever its processes do.
-//! - [`single_copy`]: reading and writing another process's memory (process_vm_readv, process_vm_writev).
+//! - [`single_copy`]: reading and writing another process's memory (process_vm_readv,
+//!   process_vm_writev).
 //! - [`file_of`]: mapping what another process shares already.
 //! - [`heap`]: the heap of a process that others may map.
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
-//! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together; [`route`]: where packets leave.
+//! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together;
+//!   [`route`]: where packets leave.
 //! - [`at_fork`]: what a child process must part with.
-//! - [`fork_mark`]: whether a process is a child after fork; [`thread`]: threads beside the program's.
+//! - [`fork_mark`]: whether a process is a child after fork; [`thread`]: threads beside the
+//!   program's.
 //! - [`crash`]: numbered steps at which the crash tests end a process; nothing in other builds.
 //!
-//! Errors are `std::io::Error` with the errno of the call; callers above turn them into their own words.
+//! Errors are `std::io::Error` with the errno of the call; callers above turn them into their own
+//! words.
 
 pub mod alike;
 pub mod at_fork;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The limits of this process that regions meet, for messages that name them. Used by region_file, and by shm when memory
-//! is refused. Source: getrlimit(2).
+//! The limits of this process that regions meet, for messages that name them. Used by region_file,
+//! and by shm when memory is refused. Source: getrlimit(2).
 
-/// Bytes of addresses that this process may map, where that is limited (`ulimit -v`, which counts KiB). One system call.
+/// Bytes of addresses that this process may map, where that is limited (`ulimit -v`, which counts
+/// KiB). One system call.
 pub fn addresses_bytes() -> Option<u64> {
     limit(libc::RLIMIT_AS)
 }
 
-/// Longest file that this process may make, where that is limited (`ulimit -f`, which counts KiB). One system call.
+/// Longest file that this process may make, where that is limited (`ulimit -f`, which counts KiB).
+/// One system call.
 pub fn file_bytes() -> Option<u64> {
     limit(libc::RLIMIT_FSIZE)
 }

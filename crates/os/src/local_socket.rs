@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Abstract unix sockets (unix(7)): names without files, gone with the process that holds them, and visible only
-//! inside one network namespace. Used by shm at first contact, to wake a sleeper, and to ask who still lives.
+//! Abstract unix sockets (unix(7)): names without files, gone with the process that holds them, and
+//! visible only inside one network namespace. Used by shm at first contact, to wake a sleeper, and
+//! to ask who still lives.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
@@ -17,7 +18,8 @@ pub struct Credentials {
     pub uid: u32,
 }
 
-/// How many connections may wait unaccepted. Chosen: the usual net.core.somaxconn; a node has fewer ranks.
+/// How many connections may wait unaccepted. Chosen: the usual net.core.somaxconn; a node has fewer
+/// ranks.
 const BACKLOG: libc::c_int = 4096;
 
 fn abstract_name(name: &str) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
@@ -116,7 +118,8 @@ impl Connection {
     /// Connects to a listener, whether or not it ever accepts.
     ///
     /// # Errors
-    /// `ConnectionRefused` if nobody listens under that name, `WouldBlock` if its backlog is full just now.
+    /// `ConnectionRefused` if nobody listens under that name, `WouldBlock` if its backlog is full
+    /// just now.
     pub fn open(name: &str) -> io::Result<Self> {
         let socket = new_socket(libc::SOCK_STREAM)?;
         connect(&socket, name)?;
@@ -151,11 +154,12 @@ impl Connection {
         })
     }
 
-    /// Sends bytes that fit into the connection's buffer, whether or not the other end has accepted it: they lie there
-    /// also when this end is closed. One system call.
+    /// Sends bytes that fit into the connection's buffer, whether or not the other end has accepted
+    /// it: they lie there also when this end is closed. One system call.
     ///
     /// # Errors
-    /// `WriteZero` if they did not fit, `BrokenPipe` if the other end is gone, else the errno of send(2).
+    /// `WriteZero` if they did not fit, `BrokenPipe` if the other end is gone, else the errno of
+    /// send(2).
     pub fn send_bytes(&self, bytes: &[u8]) -> io::Result<()> {
         // SAFETY: the buffer is valid for its length.
         let sent = check_length(unsafe {
@@ -175,7 +179,8 @@ impl Connection {
     }
 }
 
-/// A datagram socket under a name: while it exists its process lives, and a datagram to it wakes a sleeper.
+/// A datagram socket under a name: while it exists its process lives, and a datagram to it wakes a
+/// sleeper.
 #[derive(Debug)]
 pub struct Bell {
     socket: OwnOnly,
@@ -233,7 +238,8 @@ impl Ringer {
         })
     }
 
-    /// Rings the bell called `name`. A bell that has many rings waiting already is left alone. One system call.
+    /// Rings the bell called `name`. A bell that has many rings waiting already is left alone. One
+    /// system call.
     pub fn ring(&self, name: &str) {
         let _ = self.send(name, &[1]);
     }
@@ -259,8 +265,8 @@ impl Ringer {
         Ok(())
     }
 
-    /// Whether there is no bell of that name: its process has ended, or has closed it. False if the kernel does not let us
-    /// look. One system call; nothing is queued at the other end.
+    /// Whether there is no bell of that name: its process has ended, or has closed it. False if the
+    /// kernel does not let us look. One system call; nothing is queued at the other end.
     pub fn is_gone(&self, name: &str) -> bool {
         connect(&self.socket, name)
             .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)

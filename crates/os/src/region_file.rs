@@ -14,7 +14,8 @@ use crate::{check, limits};
 /// length.
 ///
 /// # Errors
-/// EFBIG where `ulimit -f` forbids so long a file; the errno of memfd_create(2), ftruncate(2) or fcntl(2); `InvalidInput` for a name with a NUL.
+/// EFBIG where `ulimit -f` forbids so long a file; the errno of memfd_create(2), ftruncate(2) or
+/// fcntl(2); `InvalidInput` for a name with a NUL.
 pub fn create_memfd(name: &str, length_bytes: u64) -> io::Result<OwnedFd> {
     let name = CString::new(name)?;
     // SAFETY: the name is a NUL-terminated string that outlives the call.
@@ -122,7 +123,8 @@ mod tests {
         assert_eq!(unsafe { libc::ftruncate(file.as_raw_fd(), 0) }, -1);
     }
 
-    /// Runs as a process of its own, since a limit holds for all threads and SIGXFSZ would end them.
+    /// Runs as a process of its own, since a limit holds for all threads and SIGXFSZ would end
+    /// them.
     #[test]
     fn a_file_longer_than_the_limit_is_an_error_and_no_signal() {
         const INSIDE: &str = "WEFT_TEST_FILE_LIMIT";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Through which interface packets from one address to another leave, as the kernel's routes and rules say
-//! (rtnetlink(7), RTM_GETROUTE). Used by udp for hosts of several interfaces; slow path, changes nothing.
+//! Through which interface packets from one address to another leave, as the kernel's routes and
+//! rules say (rtnetlink(7), RTM_GETROUTE). Used by udp for hosts of several interfaces; slow path,
+//! changes nothing.
 
 use std::ffi::CString;
 use std::io;
@@ -30,8 +31,8 @@ pub fn interface_number(name: &str) -> Option<u32> {
     (number != 0).then_some(number)
 }
 
-/// The number of the interface through which a packet with this source leaves for `to`; `None` if no way leads there, if
-/// `to` is an address of this host, or if the kernel does not say.
+/// The number of the interface through which a packet with this source leaves for `to`; `None` if
+/// no way leads there, if `to` is an address of this host, or if the kernel does not say.
 pub fn leaves_through(from: IpAddr, to: IpAddr) -> Option<u32> {
     let answer = ask(&question(from, to)?).ok()?;
     read(&answer)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Giving the processor away: sched_yield, waiting on descriptors, and the barrier that lets senders skip
-//! theirs. Used by shm when a completion queue waits.
+//! Giving the processor away: sched_yield, waiting on descriptors, and the barrier that lets
+//! senders skip theirs. Used by shm when a completion queue waits.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -16,14 +16,16 @@ pub fn yield_now() {
 const CMD_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;
 const CMD_REGISTER_GLOBAL_EXPEDITED: libc::c_int = 1 << 2;
 
-/// Asks to be included in other processes' [`barrier_everywhere`]. False if the kernel cannot (membarrier(2)).
+/// Asks to be included in other processes' [`barrier_everywhere`]. False if the kernel cannot
+/// (membarrier(2)).
 pub fn join_barriers() -> bool {
     membarrier(CMD_REGISTER_GLOBAL_EXPEDITED)
 }
 
-/// A full memory barrier on every processor that runs a process which called [`join_barriers`]. After it,
-/// what those processes stored before is visible here, and what we stored before is visible to their later
-/// loads. One system call and an interrupt per busy processor: slow path. False if the kernel cannot.
+/// A full memory barrier on every processor that runs a process which called [`join_barriers`].
+/// After it, what those processes stored before is visible here, and what we stored before is
+/// visible to their later loads. One system call and an interrupt per busy processor: slow path.
+/// False if the kernel cannot.
 pub fn barrier_everywhere() -> bool {
     membarrier(CMD_GLOBAL_EXPEDITED)
 }
@@ -57,7 +59,8 @@ impl Timer {
         })
     }
 
-    /// Readable from `at_ns` of CLOCK_MONOTONIC on; `None`: never. Setting it anew makes it unreadable until then.
+    /// Readable from `at_ns` of CLOCK_MONOTONIC on; `None`: never. Setting it anew makes it
+    /// unreadable until then.
     pub fn set(&self, at_ns: Option<u64>) {
         let at_ns = at_ns.map_or(0, |at_ns| at_ns.max(1));
         let none = libc::timespec {
@@ -71,7 +74,8 @@ impl Timer {
                 tv_nsec: (at_ns % 1_000_000_000) as libc::c_long,
             },
         };
-        // SAFETY: the setting is local; the descriptor is a timer. It cannot fail with such a setting.
+        // SAFETY: the setting is local; the descriptor is a timer. It cannot fail with such a
+        // setting.
         unsafe {
             libc::timerfd_settime(
                 self.timer.as_raw_fd(),
@@ -151,7 +155,8 @@ impl WaitSet {
         };
     }
 
-    /// Which members are readable now: their descriptors go to `found`; answers how many. One system call.
+    /// Which members are readable now: their descriptors go to `found`; answers how many. One
+    /// system call.
     pub fn readable(&self, found: &mut [i32; READABLE_LIMIT]) -> usize {
         let mut events = [libc::epoll_event { events: 0, u64: 0 }; READABLE_LIMIT];
         // SAFETY: the events are local, and their number is given.
@@ -176,8 +181,8 @@ impl WaitSet {
     }
 }
 
-/// Waits until `descriptor` is readable or `timeout_ms` has passed (negative: no limit); true if readable.
-/// A signal ends the wait early with false.
+/// Waits until `descriptor` is readable or `timeout_ms` has passed (negative: no limit); true if
+/// readable. A signal ends the wait early with false.
 pub fn wait_readable(descriptor: i32, timeout_ms: i32) -> bool {
     let mut entry = libc::pollfd {
         fd: descriptor,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Internet addresses as the system writes them (ip(7), ipv6(7)) and as Rust does. Used by udp_socket and datagrams.
+//! Internet addresses as the system writes them (ip(7), ipv6(7)) and as Rust does. Used by
+//! udp_socket and datagrams.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -56,9 +57,11 @@ impl RawAddress {
         }
     }
 
-    /// Rust's form; `None` for a family that is neither. Scope and flow label are dropped, so that equal hosts are equal.
+    /// Rust's form; `None` for a family that is neither. Scope and flow label are dropped, so that
+    /// equal hosts are equal.
     pub(crate) fn to_address(self) -> Option<SocketAddr> {
-        // SAFETY: every value of the union has its family first, and either structure may hold any bytes.
+        // SAFETY: every value of the union has its family first, and either structure may hold any
+        // bytes.
         unsafe {
             match i32::from(self.v4.sin_family) {
                 libc::AF_INET => Some(SocketAddr::new(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Starting threads in a program that is not ours: they get none of its signals (pthread_sigmask(3)). Used by udp for the
-//! thread that answers heartbeats, and by the provider for FI_PROGRESS_AUTO.
+//! Starting threads in a program that is not ours: they get none of its signals
+//! (pthread_sigmask(3)). Used by udp for the thread that answers heartbeats, and by the provider
+//! for FI_PROGRESS_AUTO.
 
 /// Calls `start`, in which a thread is started, with all signals blocked; the thread inherits that.
 pub fn without_signals<R>(start: impl FnOnce() -> R) -> R {

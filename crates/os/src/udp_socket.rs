@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! UDP sockets as a transport over datagrams needs them: never blocking, with their error queue
-//! (udp(7), ip(7), socket(7)). Used by udp for each of an endpoint's ports; datagrams.rs receives from them.
+//! (udp(7), ip(7), socket(7)). Used by udp for each of an endpoint's ports; datagrams.rs receives
+//! from them.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,7 +23,8 @@ pub const PIECE_LIMIT: usize = 512;
 /// asm-generic/sockios.h; for programs of 64 bits.
 const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 
-/// Datagrams thrown away when a socket is connected: more than its buffer holds before it is made larger.
+/// Datagrams thrown away when a socket is connected: more than its buffer holds before it is made
+/// larger.
 const THROWN_AWAY_MOST: usize = 4096;
 
 /// Room for the ancillary data of one sent datagram: the segment size.
@@ -33,7 +35,8 @@ const CONTROL_BYTES: usize = 32;
 #[repr(transparent)]
 pub struct Piece(libc::iovec);
 
-// SAFETY: a piece is an address and a length; what may be done with them is the obligation of `UdpSocket::send`.
+// SAFETY: a piece is an address and a length; what may be done with them is the obligation of
+// `UdpSocket::send`.
 unsafe impl Send for Piece {}
 
 impl Piece {
@@ -118,9 +121,10 @@ impl UdpSocket {
         Ok(socket)
     }
 
-    /// A second socket on the same port, for what goes to and comes from one address: a connected socket keeps its
-    /// route, which is a quarter of what a small datagram costs in the kernel (measured). All else still comes to the
-    /// first one. The port is not open to anybody else afterwards. Slow path.
+    /// A second socket on the same port, for what goes to and comes from one address: a connected
+    /// socket keeps its route, which is a quarter of what a small datagram costs in the kernel
+    /// (measured). All else still comes to the first one. The port is not open to anybody else
+    /// afterwards. Slow path.
     ///
     /// # Errors
     /// The errno of socket(2), setsockopt(2), bind(2) or connect(2).
@@ -137,8 +141,9 @@ impl UdpSocket {
         Ok(second)
     }
 
-    /// Talks to one address from now on. What came from anybody before, while the socket had a port and no remote, waits in it
-    /// and would be taken for that one's: it is thrown away, and sent again.
+    /// Talks to one address from now on. What came from anybody before, while the socket had a port
+    /// and no remote, waits in it and would be taken for that one's: it is thrown away, and sent
+    /// again.
     pub(crate) fn connect_empty(&mut self, to: SocketAddr) -> io::Result<()> {
         self.connect(to)?;
         self.peer = Some(to);
@@ -154,8 +159,9 @@ impl UdpSocket {
         Ok(())
     }
 
-    /// The largest IP packet that the kernel sends from here to an address without taking it apart: what the interface on
-    /// the way takes, or less if a router has said so (IP_MTU). `None` if no way leads there. Slow path.
+    /// The largest IP packet that the kernel sends from here to an address without taking it apart:
+    /// what the interface on the way takes, or less if a router has said so (IP_MTU). `None` if no
+    /// way leads there. Slow path.
     pub fn mtu_to(&self, to: SocketAddr) -> Option<u32> {
         let own = self.local_address().ok()?;
         let probe = Self::unbound(own).ok()?;
@@ -254,8 +260,8 @@ impl UdpSocket {
             .ok_or_else(|| io::Error::from_raw_os_error(libc::EAFNOSUPPORT))
     }
 
-    /// Asks for buffers of `bytes` in both directions; the kernel gives what it allows (net.core.rmem_max). Answers what
-    /// the receiving side got, as the kernel counts it.
+    /// Asks for buffers of `bytes` in both directions; the kernel gives what it allows
+    /// (net.core.rmem_max). Answers what the receiving side got, as the kernel counts it.
     pub fn set_buffers(&self, bytes: usize) -> usize {
         let wanted = i32::try_from(bytes).unwrap_or(i32::MAX);
         for option in [libc::SO_RCVBUF, libc::SO_SNDBUF] {
@@ -267,9 +273,10 @@ impl UdpSocket {
             .max(0) as usize
     }
 
-    /// Datagrams may be taken apart by a router on the way that takes no more than smaller ones. Costs speed there, but
-    /// the alternative is a network that swallows everything large. IPv4: by routers (IP_PMTUDISC_OMIT); IPv6: by this
-    /// host, once a router has said so (IPV6_PMTUDISC_WANT). Source: ip(7), ipv6(7).
+    /// Datagrams may be taken apart by a router on the way that takes no more than smaller ones.
+    /// Costs speed there, but the alternative is a network that swallows everything large. IPv4: by
+    /// routers (IP_PMTUDISC_OMIT); IPv6: by this host, once a router has said so
+    /// (IPV6_PMTUDISC_WANT). Source: ip(7), ipv6(7).
     ///
     /// # Errors
     /// The errno of setsockopt(2).
@@ -283,8 +290,9 @@ impl UdpSocket {
         }
     }
 
-    /// Datagrams arrive as they left or not at all, and what the kernel remembers of routers does not count
-    /// (IP_PMTUDISC_PROBE, IPV6_PMTUDISC_PROBE): for finding out what a way takes, until [`Self::allow_fragments`].
+    /// Datagrams arrive as they left or not at all, and what the kernel remembers of routers does
+    /// not count (IP_PMTUDISC_PROBE, IPV6_PMTUDISC_PROBE): for finding out what a way takes, until
+    /// [`Self::allow_fragments`].
     ///
     /// # Errors
     /// The errno of setsockopt(2).
@@ -310,7 +318,8 @@ impl UdpSocket {
         }
     }
 
-    /// Several datagrams of one sender may be received as one (UDP_GRO). False if this kernel cannot.
+    /// Several datagrams of one sender may be received as one (UDP_GRO). False if this kernel
+    /// cannot.
     pub fn receive_joined(&self) -> bool {
         self.set(libc::IPPROTO_UDP, libc::UDP_GRO, 1).is_ok()
     }
@@ -325,7 +334,8 @@ impl UdpSocket {
         self.set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1).is_ok()
     }
 
-    /// Looks into the network card's queue while polling, for this long (SO_BUSY_POLL). False if that is not allowed.
+    /// Looks into the network card's queue while polling, for this long (SO_BUSY_POLL). False if
+    /// that is not allowed.
     pub fn busy_poll(&self, microseconds: u32) -> bool {
         let value = i32::try_from(microseconds).unwrap_or(i32::MAX);
         self.set(libc::SOL_SOCKET, libc::SO_BUSY_POLL, value)
@@ -335,8 +345,9 @@ impl UdpSocket {
     /// Sends datagrams; answers how many were taken. Fast path: one system call.
     ///
     /// # Errors
-    /// The errno of sendmsg(2) if the first one was not taken. It may belong to a datagram sent before (ECONNREFUSED,
-    /// EHOSTUNREACH and their like, see [`Self::complaint`]): then the same call may be made once more.
+    /// The errno of sendmsg(2) if the first one was not taken. It may belong to a datagram sent
+    /// before (ECONNREFUSED, EHOSTUNREACH and their like, see [`Self::complaint`]): then the same
+    /// call may be made once more.
     ///
     /// # Safety
     /// Every piece must be readable during the call.
@@ -382,10 +393,12 @@ impl UdpSocket {
         check(sent).map(|sent| sent as usize)
     }
 
-    /// Sends one datagram to the one address that the socket talks to. Fast path: the cheapest system call there is for it.
+    /// Sends one datagram to the one address that the socket talks to. Fast path: the cheapest
+    /// system call there is for it.
     ///
     /// # Errors
-    /// As [`Self::send`]; ENOTCONN or EDESTADDRREQ for a socket that was not made by [`Self::beside`].
+    /// As [`Self::send`]; ENOTCONN or EDESTADDRREQ for a socket that was not made by
+    /// [`Self::beside`].
     #[inline]
     pub fn send_connected(&self, bytes: &[u8]) -> io::Result<()> {
         // SAFETY: the bytes are borrowed, and their number is given.
@@ -399,8 +412,9 @@ impl UdpSocket {
         self.peer
     }
 
-    /// When the datagram received last arrived, in nanoseconds of CLOCK_REALTIME (SIOCGSTAMPNS, socket(7)); `None` for one that came
-    /// before this was asked for the first time. So a stamp costs a system call when it is wanted, and nothing when it is not.
+    /// When the datagram received last arrived, in nanoseconds of CLOCK_REALTIME (SIOCGSTAMPNS,
+    /// socket(7)); `None` for one that came before this was asked for the first time. So a stamp
+    /// costs a system call when it is wanted, and nothing when it is not.
     pub fn last_arrival_realtime_ns(&self) -> Option<u64> {
         let mut stamp = libc::timespec {
             tv_sec: 0,
@@ -459,7 +473,8 @@ fn write_segment_size(header: &mut libc::msghdr, control: &mut Control, segment_
     // SAFETY: pure arithmetic.
     let (space, length) = unsafe { (libc::CMSG_SPACE(2), libc::CMSG_LEN(2)) };
     header.msg_controllen = space as _;
-    // SAFETY: the control memory is aligned and larger than the space of one u16, so there is a first header in it.
+    // SAFETY: the control memory is aligned and larger than the space of one u16, so there is a
+    // first header in it.
     unsafe {
         let first = libc::CMSG_FIRSTHDR(header);
         (*first).cmsg_level = libc::IPPROTO_UDP;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One cache line of a lane: header and short payload together (docs/shm-layout.md, clause 4).
 //!
-//! Written by [`crate::Producer`], read by [`crate::Consumer`]. The first word publishes the rest: it holds the
-//! lap of the lane in which it was written, so a reader knows a new cell from an old one by looking at one word.
+//! Written by [`crate::Producer`], read by [`crate::Consumer`]. The first word publishes the rest:
+//! it holds the lap of the lane in which it was written, so a reader knows a new cell from an old
+//! one by looking at one word.
 
 use weft_memory::SharedLayout;
 
@@ -14,8 +15,8 @@ pub const CELL_WORDS: usize = 7;
 /// Payload bytes that fit beside tag and completion data.
 pub const CELL_PAYLOAD_BYTES: usize = (CELL_WORDS - 2) * 8;
 
-/// Longest payload inside cells: beside tag and data, then in whole cells that follow. Measured: with more of them the data
-/// area is as fast; docs/lab/2026-11-22-runs-of-cells.md.
+/// Longest payload inside cells: beside tag and data, then in whole cells that follow. Measured:
+/// with more of them the data area is as fast; docs/lab/2026-11-22-runs-of-cells.md.
 #[cfg(not(loom))]
 pub const INLINE_PAYLOAD_BYTES: usize = CELL_PAYLOAD_BYTES + 4 * CELL_BYTES;
 /// As far as a lane of a model reaches.
@@ -50,7 +51,8 @@ const _: () = assert!(
 // SAFETY: repr(C), an atomic and an UnsafeCell of plain words; any bytes are valid in both.
 unsafe impl SharedLayout for Cell {}
 
-/// What a cell says of its message. What kinds and flags mean is the transport's (docs/shm-layout.md, clause 5).
+/// What a cell says of its message. What kinds and flags mean is the transport's
+/// (docs/shm-layout.md, clause 5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
     /// What the cell is.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How senders say "look at my lane" to a receiver that does not poll it (docs/shm-layout.md, clause 6).
+//! How senders say "look at my lane" to a receiver that does not poll it (docs/shm-layout.md,
+//! clause 6).
 //!
-//! One bit for each slot and one summary bit for each word of them, so that a receiver with a thousand silent
-//! remotes reads one word. Rung by shm after a push into a lane that is not polled; answered by shm's progress.
+//! One bit for each slot and one summary bit for each word of them, so that a receiver with a
+//! thousand silent remotes reads one word. Rung by shm after a push into a lane that is not polled;
+//! answered by shm's progress.
 
 use weft_memory::SharedLayout;
 use weft_os::crash_point;
@@ -29,16 +31,18 @@ pub struct Doorbell {
 unsafe impl SharedLayout for Doorbell {}
 
 impl Doorbell {
-    /// Rings for `slot`; true if the receiver sleeps and needs to be woken. Two locked operations: slow path.
+    /// Rings for `slot`; true if the receiver sleeps and needs to be woken. Two locked operations:
+    /// slow path.
     #[inline(never)]
     pub fn ring(&self, slot: usize) -> bool {
-        // Pairs with the swaps in `collect`: word before summary here, summary before word there, so that a
-        // summary bit never stands for a word bit that is not set yet.
+        // Pairs with the swaps in `collect`: word before summary here, summary before word there,
+        // so that a summary bit never stands for a word bit that is not set yet.
         self.words[slot / 64 % WORDS].fetch_or(1 << (slot % 64), Ordering::AcqRel);
         crash_point!(14, "ring: the slot's bit is set, the summary's not");
         self.summary.fetch_or(1 << (slot / 64), Ordering::AcqRel);
-        // Orders the bits above before the load below. Pairs with the fence in `begin_sleep`: either the
-        // receiver sees our bit when it looks for the last time, or we see that it sleeps.
+        // Orders the bits above before the load below. Pairs with the fence in `begin_sleep`:
+        // either the receiver sees our bit when it looks for the last time, or we see that it
+        // sleeps.
         fence(Ordering::SeqCst);
         crash_point!(15, "ring: both bits are set, a sleeper is not woken");
         self.sleeping.load(Ordering::Relaxed) != 0
@@ -70,7 +74,8 @@ impl Doorbell {
         }
     }
 
-    /// Announces that the receiver goes to sleep. It must look at everything once more after this call.
+    /// Announces that the receiver goes to sleep. It must look at everything once more after this
+    /// call.
     pub fn begin_sleep(&self) {
         self.sleeping.store(1, Ordering::Relaxed);
         crash_point!(41, "sleep: announced, no barrier yet");

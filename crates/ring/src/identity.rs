@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Who an endpoint is (docs/shm-layout.md, clause 1a): in a region its owner, in a slot its claimant.
+//! Who an endpoint is (docs/shm-layout.md, clause 1a): in a region its owner, in a slot its
+//! claimant.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
@@ -12,7 +13,8 @@ use crate::sync::{AtomicU64, Ordering};
 pub struct Identity {
     /// Its address.
     pub address: SocketAddr,
-    /// Made by [`Identity::incarnation_of`]: tells a restarted process from its predecessor at the same address.
+    /// Made by [`Identity::incarnation_of`]: tells a restarted process from its predecessor at the
+    /// same address.
     pub incarnation: u64,
     /// Its process, as it says.
     pub process: ProcessId,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Where everything lies in a region (docs/shm-layout.md, clause 2). Numbers only; used by every file here.
+//! Where everything lies in a region (docs/shm-layout.md, clause 2). Numbers only; used by every
+//! file here.
 
 use crate::cell::INLINE_PAYLOAD_BYTES;
 
@@ -9,14 +10,16 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"WEFTSHM\0");
 /// Version of everything in docs/shm-layout.md; two processes must agree on it.
 pub const LAYOUT_VERSION: u64 = 14;
 
-/// Page size the layout is cut to. Specified: all supported machines have 4 KiB pages or multiples of them.
+/// Page size the layout is cut to. Specified: all supported machines have 4 KiB pages or multiples
+/// of them.
 pub const PAGE_BYTES: usize = 4096;
 
-/// Remotes that one endpoint can receive from by shared memory. Chosen: four times the largest nodes today;
-/// costs address space, not memory.
+/// Remotes that one endpoint can receive from by shared memory. Chosen: four times the largest
+/// nodes today; costs address space, not memory.
 pub const SLOT_COUNT: usize = 1024;
 
-/// Cells in a lane. Chosen: with its control lines they fill one page, so an idle lane costs one page.
+/// Cells in a lane. Chosen: with its control lines they fill one page, so an idle lane costs one
+/// page.
 #[cfg(not(loom))]
 pub const LANE_CELLS: usize = 60;
 /// Cells in a lane of a model.
@@ -26,15 +29,17 @@ pub const LANE_CELLS: usize = 2;
 /// Bytes of a lane's control lines, before its cells.
 pub const LANE_CONTROL_BYTES: usize = 256;
 
-/// Bytes of a lane's data area that every lane uses. Chosen: several eager messages of the largest size.
+/// Bytes of a lane's data area that every lane uses. Chosen: several eager messages of the largest
+/// size.
 pub const LANE_NARROW_BYTES: usize = 64 * 1024;
 
-/// Bytes of a lane's whole data area, which only busy lanes use. Measured: lines that are written again only
-/// after this much have left the receiver's own cache for the shared one;
+/// Bytes of a lane's whole data area, which only busy lanes use. Measured: lines that are written
+/// again only after this much have left the receiver's own cache for the shared one;
 /// docs/lab/2026-11-21-wide-lanes.md.
 pub const LANE_DATA_BYTES: usize = 1024 * 1024;
 
-/// Chunks of a lane that change hands with the messages they carry. Chosen: one bit of a word for each.
+/// Chunks of a lane that change hands with the messages they carry. Chosen: one bit of a word for
+/// each.
 pub const POOL_CHUNKS: usize = 64;
 
 /// Bytes of such a chunk. Measured: docs/lab/2026-11-22-chunks.md.
@@ -43,8 +48,8 @@ pub const POOL_CHUNK_BYTES: usize = 16 * 1024;
 /// Bytes of a lane: one page of control and cells, then its data area, then its chunks.
 pub const LANE_BYTES: usize = PAGE_BYTES + LANE_DATA_BYTES + POOL_CHUNKS * POOL_CHUNK_BYTES;
 
-/// Pipes that one endpoint lends to senders of large messages at the same time. Chosen: more transfers than
-/// cores at once only thrash the cache; the others wait their turn.
+/// Pipes that one endpoint lends to senders of large messages at the same time. Chosen: more
+/// transfers than cores at once only thrash the cache; the others wait their turn.
 pub const PIPE_COUNT: usize = 4;
 
 /// Bytes of one chunk of a pipe. Measured: docs/lab/2026-11-22-chunks.md.
@@ -67,8 +72,8 @@ pub const PIPE_BYTES: usize = PIPE_STATES_BYTES + PIPE_CHUNKS * CHUNK_BYTES;
 pub const SLOTS_OFFSET: usize = PAGE_BYTES;
 /// Bytes of one slot.
 pub const SLOT_BYTES: usize = 64;
-/// Registrations that an endpoint can show to remotes. Chosen: more windows than a program has at once; remotes ask for
-/// what finds no room.
+/// Registrations that an endpoint can show to remotes. Chosen: more windows than a program has at
+/// once; remotes ask for what finds no room.
 #[cfg(not(loom))]
 pub const REGISTRATION_COUNT: usize = 1024;
 /// Registrations in a model.
@@ -93,8 +98,8 @@ pub const SHARED_BYTES: usize = LANES_OFFSET;
 /// Bytes of the whole region. Address space: pages are taken on first touch.
 pub const REGION_BYTES: usize = LANES_OFFSET + SLOT_COUNT * LANE_BYTES;
 
-/// A number that changes with any of the sizes above, so that a build with other sizes is noticed even if
-/// someone forgot to change the version.
+/// A number that changes with any of the sizes above, so that a build with other sizes is noticed
+/// even if someone forgot to change the version.
 pub const LAYOUT_FINGERPRINT: u64 = fingerprint(&[
     SLOT_COUNT,
     LANE_CELLS,

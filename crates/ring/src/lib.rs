@@ -1,25 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Lock-free structures in shared memory, and the only importer of atomics. The layout they share between
-//! processes is specified in docs/shm-layout.md; each file cites its clause.
+//! Lock-free structures in shared memory, and the only importer of atomics. The layout they share
+//! between processes is specified in docs/shm-layout.md; each file cites its clause.
 //!
-//! One region belongs to one endpoint, its *receiver*; every remote that sends to it maps the region and
-//! claims a slot in it. In the order a message meets them:
+//! One region belongs to one endpoint, its *receiver*; every remote that sends to it maps the
+//! region and claims a slot in it. In the order a message meets them:
 //!
 //! - [`layout`]: where everything lies, as numbers.
-//! - [`region`]: making one's own region, attaching to a remote's, claiming and releasing slots; [`identity`]: who does so.
-//! - [`lane`]: the queue of one sender in one receiver's region: [`lane::Producer`] and [`lane::Consumer`].
-//!   Its [`cell`]s are one cache line each and carry header and short payload together; longer payload goes
-//!   to the lane's data area, named by a cell.
+//! - [`region`]: making one's own region, attaching to a remote's, claiming and releasing slots;
+//!   [`identity`]: who does so.
+//! - [`lane`]: the queue of one sender in one receiver's region: [`lane::Producer`] and
+//!   [`lane::Consumer`]. Its [`cell`]s are one cache line each and carry header and short payload
+//!   together; longer payload goes to the lane's data area, named by a cell.
 //! - [`pool`]: chunks of a lane that change hands with the messages they carry.
 //! - [`doorbell`]: how a sender tells the receiver to look at a lane it does not poll.
-//! - [`pipe`]: a ring of cache-sized chunks for large messages where single copy is refused or slower.
+//! - [`pipe`]: a ring of cache-sized chunks for large messages where single copy is refused or
+//!   slower.
 //! - [`board`]: who copies which share of a message that both processes copy.
 //! - [`registrations`]: what remotes may touch by themselves, and who is at it.
 //! - [`published`]: the counts that an endpoint shows to tools.
 //! - [`sync`]: the atomics, replaced by loom's when its models run.
 //!
-//! No reader ever waits for a writer: a message is either published by one release store or invisible, so a
-//! sender that dies leaves nothing half done. What a remote wrote is checked once, where it is read.
+//! No reader ever waits for a writer: a message is either published by one release store or
+//! invisible, so a sender that dies leaves nothing half done. What a remote wrote is checked once,
+//! where it is read.
 
 pub mod board;
 pub mod cell;

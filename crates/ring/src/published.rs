@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What an endpoint lets its own user's tools see: counts in its region (docs/shm-layout.md, clause 9).
+//! What an endpoint lets its own user's tools see: counts in its region (docs/shm-layout.md, clause
+//! 9).
 //!
-//! Written by shm about once a millisecond, by the owner alone, with plain stores; read by `weft top` as a copy of the file. Nobody
-//! decides anything by these words.
+//! Written by shm about once a millisecond, by the owner alone, with plain stores; read by `weft
+//! top` as a copy of the file. Nobody decides anything by these words.
 
 use crate::sync::{AtomicU64, Ordering};
 
@@ -28,7 +29,8 @@ pub(crate) struct Published {
 /// The counts of one endpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Counters {
-    /// CLOCK_MONOTONIC in nanoseconds when they were written: when the endpoint last made progress, to about a millisecond.
+    /// CLOCK_MONOTONIC in nanoseconds when they were written: when the endpoint last made progress,
+    /// to about a millisecond.
     pub written_ns: u64,
     /// Messages and bytes sent, by protocol in the order of [`PROTOCOL_COUNT`].
     pub sent: [[u64; 2]; PROTOCOL_COUNT],
@@ -46,9 +48,13 @@ pub struct Counters {
     pub offered_count: u64,
     /// Lanes of ours that use their whole data area.
     pub wide_lanes_count: u64,
-    /// How a message of 2^index bytes would be fetched now, in the lower 4 bits, and while messages of its size go both ways at once, in the upper 4: 0 not known, 1 single copy, 2 pipelined, 3 pipelined past the cache, 4 mapped, 5 mapped past the cache, 6 single copy by both processes.
+    /// How a message of 2^index bytes would be fetched now, in the lower 4 bits, and while messages
+    /// of its size go both ways at once, in the upper 4: 0 not known, 1 single copy, 2 pipelined, 3
+    /// pipelined past the cache, 4 mapped, 5 mapped past the cache, 6 single copy by both
+    /// processes.
     pub choices: [u8; CLASS_COUNT],
-    /// Accesses of remotes' memory without their help, and their bytes: by load and store, and by single copy.
+    /// Accesses of remotes' memory without their help, and their bytes: by load and store, and by
+    /// single copy.
     pub direct: [[u64; 2]; 2],
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A region as a whole: its header, who owns it, and the slots that senders claim (docs/shm-layout.md, clauses
-//! 1 to 3). Made and attached by shm at setup and first contact.
+//! A region as a whole: its header, who owns it, and the slots that senders claim
+//! (docs/shm-layout.md, clauses 1 to 3). Made and attached by shm at setup and first contact.
 
 use weft_memory::{Mapping, SharedLayout};
 use weft_os::crash_point;
@@ -125,12 +125,13 @@ impl RegionHeader {
 #[derive(Clone, Copy, Debug)]
 struct HeaderPointer(*const RegionHeader);
 
-// SAFETY: the header lies in a mapping that belongs to the process, not to a thread, and is all atomic words.
+// SAFETY: the header lies in a mapping that belongs to the process, not to a thread, and is all
+// atomic words.
 unsafe impl Send for HeaderPointer {}
 
 impl Region {
-    /// Writes the header of a new region of one's own. The probe is the address and the value of a word in
-    /// this process's memory. Setup.
+    /// Writes the header of a new region of one's own. The probe is the address and the value of a
+    /// word in this process's memory. Setup.
     ///
     /// # Errors
     /// [`AttachError::NotMapped`].
@@ -231,7 +232,8 @@ impl Region {
         self.header().published.store(counters);
     }
 
-    /// When the owner last made progress, to about a millisecond; CLOCK_MONOTONIC in nanoseconds, a remote's word.
+    /// When the owner last made progress, to about a millisecond; CLOCK_MONOTONIC in nanoseconds, a
+    /// remote's word.
     #[inline]
     pub fn last_progress_ns(&self) -> u64 {
         self.header().published.written_ns()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Models of first contact, through every interleaving: opening, claiming, freeing, closing (docs/shm-layout.md, clauses 1 to 3).
+//! Models of first contact, through every interleaving: opening, claiming, freeing, closing
+//! (docs/shm-layout.md, clauses 1 to 3).
 //!
 //! Run by tests/loom/run.sh. Each says which change of the code it is there to catch.
 
@@ -85,7 +86,8 @@ fn a_slot_has_one_claimant() {
     });
 }
 
-/// A claimant that dies at any step has said who it was. Catches: a slot taken first, and its holder written after.
+/// A claimant that dies at any step has said who it was. Catches: a slot taken first, and its
+/// holder written after.
 #[test]
 fn a_slot_that_is_taken_names_its_holder() {
     loom::model(|| {
@@ -115,8 +117,8 @@ fn a_claimant_is_named_whole_or_not_at_all() {
     });
 }
 
-/// The owner resets a lane and frees its slot; the next claimant must find the lane reset. Catches: the slot freed without release,
-/// or claimed without acquire.
+/// The owner resets a lane and frees its slot; the next claimant must find the lane reset. Catches:
+/// the slot freed without release, or claimed without acquire.
 #[test]
 fn whoever_claims_a_freed_slot_finds_its_lane_reset() {
     loom::model(|| {
@@ -137,8 +139,9 @@ fn whoever_claims_a_freed_slot_finds_its_lane_reset() {
     });
 }
 
-/// An owner closes while a remote makes contact. A claim that came through is one that the owner can see, and whoever looks later finds
-/// the region closed. Catches: a close that does not release what was done before it.
+/// An owner closes while a remote makes contact. A claim that came through is one that the owner
+/// can see, and whoever looks later finds the region closed. Catches: a close that does not release
+/// what was done before it.
 #[test]
 fn a_close_is_seen_by_all_who_come_later() {
     loom::model(|| {

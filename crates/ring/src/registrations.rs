@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What remotes of this host may touch without asking: the owner's registered memory, and who is at it
-//! (docs/shm-layout.md, clause 10). Written by shm when memory is registered, asked by its remotes for every direct access.
+//! What remotes of this host may touch without asking: the owner's registered memory, and who is at
+//! it (docs/shm-layout.md, clause 10). Written by shm when memory is registered, asked by its
+//! remotes for every direct access.
 //!
-//! A remote marks what it touches before it looks again whether that is still registered; the owner takes a registration
-//! back before it looks at the marks. One of the two therefore sees the other, and memory is the owner's alone again once
-//! no mark names it.
+//! A remote marks what it touches before it looks again whether that is still registered; the owner
+//! takes a registration back before it looks at the marks. One of the two therefore sees the other,
+//! and memory is the owner's alone again once no mark names it.
 
 use weft_memory::{Mapping, SharedLayout};
 
@@ -135,13 +136,14 @@ impl<'a> Registrations<'a> {
     /// The entries in which a key may lie.
     #[inline]
     fn places(key: u64) -> impl Iterator<Item = usize> {
-        // An odd constant near 2^64 divided by the golden ratio; its products spread over the upper bits.
+        // An odd constant near 2^64 divided by the golden ratio; its products spread over the upper
+        // bits.
         let first = (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize;
         (0..PROBE_COUNT).map(move |step| (first + step) % REGISTRATION_COUNT)
     }
 
-    /// The owner: shows a registration to remotes; false if there is no room, and remotes must ask. `is_left` says
-    /// whether nobody is at an entry any more that was taken back.
+    /// The owner: shows a registration to remotes; false if there is no room, and remotes must ask.
+    /// `is_left` says whether nobody is at an entry any more that was taken back.
     pub fn publish(&self, registration: &Registration, is_left: impl Fn(usize) -> bool) -> bool {
         let is_free = |index: &usize| {
             !Entry::is_valid(self.entries[*index].generation.load(Ordering::Relaxed))
@@ -153,8 +155,8 @@ impl<'a> Registrations<'a> {
             .is_some()
     }
 
-    /// The owner: takes a registration back, so that nobody begins to touch it from now on; names its entry, which
-    /// remotes may still be at ([`Self::users`]). `None` if it was not published.
+    /// The owner: takes a registration back, so that nobody begins to touch it from now on; names
+    /// its entry, which remotes may still be at ([`Self::users`]). `None` if it was not published.
     pub fn withdraw(&self, key: u64) -> Option<usize> {
         let (index, _) = self.find(key)?;
         self.entries[index]
@@ -188,15 +190,16 @@ impl<'a> Registrations<'a> {
     fn find(&self, key: u64) -> Option<(usize, u64)> {
         Self::places(key).find_map(|index| {
             let entry = &self.entries[index];
-            // Without acquire: the fence in `begin` stands between this and all that is believed of the entry.
+            // Without acquire: the fence in `begin` stands between this and all that is believed of
+            // the entry.
             let generation = entry.generation.load(Ordering::Relaxed);
             (Entry::is_valid(generation) && entry.key.load(Ordering::Relaxed) == key)
                 .then_some((index, generation))
         })
     }
 
-    /// The remote of `slot`: begins to touch the memory of a key; `None` if it is not published. [`Self::end`] must
-    /// follow. Fast path: one fence.
+    /// The remote of `slot`: begins to touch the memory of a key; `None` if it is not published.
+    /// [`Self::end`] must follow. Fast path: one fence.
     #[inline]
     pub fn begin(&self, slot: usize, key: u64) -> Option<Lease> {
         let (index, generation) = self.find(key)?;
@@ -208,7 +211,8 @@ impl<'a> Registrations<'a> {
         let registration = entry.load();
         fence(Ordering::Acquire);
         if entry.generation.load(Ordering::Relaxed) != generation || registration.key != key {
-            // What was touched under an earlier lease comes before it by the fence above: the owner may see this store alone.
+            // What was touched under an earlier lease comes before it by the fence above: the owner
+            // may see this store alone.
             mark.store(0, Ordering::Relaxed);
             return None;
         }
@@ -225,7 +229,8 @@ impl<'a> Registrations<'a> {
         entry.is_some_and(|entry| entry.generation.load(Ordering::Relaxed) == generation)
     }
 
-    /// The remote of `slot`: is at nothing any more. The owner says so for one that died. Fast path.
+    /// The remote of `slot`: is at nothing any more. The owner says so for one that died. Fast
+    /// path.
     #[inline]
     pub fn end(&self, slot: usize) {
         if let Some(mark) = self.marks.get(slot) {

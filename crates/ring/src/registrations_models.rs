@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Models of registrations, through every interleaving: a remote that touches memory while its owner takes it back
-//! (docs/shm-layout.md, clause 10).
+//! Models of registrations, through every interleaving: a remote that touches memory while its
+//! owner takes it back (docs/shm-layout.md, clause 10).
 //!
 //! Run by tests/loom/run.sh. Each says which change of the code it is there to catch.
 
@@ -42,8 +42,8 @@ fn table(shared: &Shared) -> Registrations<'_> {
     }
 }
 
-/// A remote that finds the registration touches its memory, so many times; the owner takes it back meanwhile, waits for whoever is there,
-/// and reads.
+/// A remote that finds the registration touches its memory, so many times; the owner takes it back
+/// meanwhile, waits for whoever is there, and reads.
 fn taken_back_while_it_is_touched(times: usize) {
     loom::model(move || {
         let own = shared();
@@ -106,8 +106,8 @@ fn a_registration_is_seen_whole_or_not_at_all() {
     });
 }
 
-/// A remote touches memory, and is refused when it begins again. Catches: the mark of the refused one cleared before the
-/// fence, so that the owner sees it cleared and not what was touched before.
+/// A remote touches memory, and is refused when it begins again. Catches: the mark of the refused
+/// one cleared before the fence, so that the owner sees it cleared and not what was touched before.
 #[test]
 fn what_was_touched_before_a_refusal_is_seen_after_it() {
     taken_back_while_it_is_touched(2);

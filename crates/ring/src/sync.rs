@@ -10,7 +10,8 @@ pub use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub use loom::cell::UnsafeCell;
 
-/// `core::cell::UnsafeCell` with loom's closures in place of `get`, so that models see every access.
+/// `core::cell::UnsafeCell` with loom's closures in place of `get`, so that models see every
+/// access.
 #[cfg(not(loom))]
 #[repr(transparent)]
 #[derive(Debug)]

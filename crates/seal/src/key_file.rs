@@ -31,7 +31,8 @@ impl fmt::Display for BadFile {
             Self::Unreadable(error) => write!(f, "it cannot be read: {error}"),
             Self::Permissions(mode) => write!(
                 f,
-                "others may read or write it (mode {mode:04o}), so the key in it is no secret: make a new one, and chmod 600"
+                "others may read or write it (mode {mode:04o}), so the key in it is no secret: \
+                 make a new one, and chmod 600"
             ),
             Self::Key(error) => error.fmt(f),
         }

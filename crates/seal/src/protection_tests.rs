@@ -241,7 +241,10 @@ fn packet_protection_does_not_encrypt_in_the_name_of_another() {
 
 proptest! {
     #[test]
-    fn a_tag_does_not_depend_on_where_the_payload_lies(length in 0usize..20_000, step in 1usize..9_000) {
+    fn a_tag_does_not_depend_on_where_the_payload_lies(
+        length in 0usize..20_000,
+        step in 1usize..9_000,
+    ) {
         let mut protection = tagged(KEY);
         let whole = datagram(OWN, 92 + length);
         let (head, payload) = whole.split_at(92);
@@ -252,7 +255,9 @@ proptest! {
     }
 
     #[test]
-    fn random_datagrams_are_turned_away_and_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+    fn random_datagrams_are_turned_away_and_never_panic(
+        bytes in proptest::collection::vec(any::<u8>(), 0..300),
+    ) {
         for mut protection in [tagged(KEY), sealed(KEY, OWN)] {
             prop_assert!(protection.open(&mut bytes.clone()).is_err());
         }

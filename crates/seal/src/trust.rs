@@ -55,9 +55,10 @@ pub enum Choice {
 }
 
 /// Ends what a user reads who sends to another host without a key: both ways out.
-pub const WAYS_OUT: &str = "Start the job with weft run, which makes a key for it, or set FI_WEFT_JOB_KEY (or FI_WEFT_JOB_KEY_FILE) to \
-     the same 64 hexadecimal digits for all its processes (openssl rand -hex 32); or, if everybody on the network is \
-     trusted, set FI_WEFT_TRUST_NETWORK=1 for all of them.";
+pub const WAYS_OUT: &str = "Start the job with weft run, which makes a key for it, or set \
+     FI_WEFT_JOB_KEY (or FI_WEFT_JOB_KEY_FILE) to the same 64 hexadecimal digits for all its \
+     processes (openssl rand -hex 32); or, if everybody on the network is trusted, set \
+     FI_WEFT_TRUST_NETWORK=1 for all of them.";
 
 /// The settings contradict each other, or the key cannot be had: no endpoint should open.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -90,8 +91,8 @@ impl Trust {
             (Some(key), false) => PacketProtection::tagged(&key),
             (None, true) => {
                 return Err(NoTrust {
-                    sentence: "FI_WEFT_ENCRYPT is set, but there is no key to encrypt with: start the job with weft run, or set \
-                         FI_WEFT_JOB_KEY (openssl rand -hex 32)"
+                    sentence: "FI_WEFT_ENCRYPT is set, but there is no key to encrypt with: start \
+                         the job with weft run, or set FI_WEFT_JOB_KEY (openssl rand -hex 32)"
                         .to_owned(),
                 });
             }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What the machine itself costs per packet, without sockets: `cargo run --release -p weft-srd --example cost`.
+//! What the machine itself costs per packet, without sockets: `cargo run --release -p weft-srd
+//! --example cost`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant;
@@ -131,7 +132,8 @@ fn main() {
     let packets = ends.packet_count;
     let gigabits = BULK_BYTES * 8 / spent.max(1);
     println!(
-        "bulk: {} ns per packet, sent and received, {packets} packets; {gigabits} Gb/s at 1400 bytes",
+        "bulk: {} ns per packet, sent and received, {packets} packets; {gigabits} Gb/s at 1400 \
+         bytes",
         spent / packets
     );
 }

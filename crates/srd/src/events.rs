@@ -47,8 +47,13 @@ pub enum PostError {
 impl fmt::Display for PostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Busy => f.write_str("64 messages of this remote are under way, which is the limit; try again after progress"),
-            Self::Unknown => f.write_str("this machine has no such remote or offer; ask `remote` for one first"),
+            Self::Busy => f.write_str(
+                "64 messages of this remote are under way, which is the limit; try again after \
+                 progress",
+            ),
+            Self::Unknown => {
+                f.write_str("this machine has no such remote or offer; ask `remote` for one first")
+            }
             Self::Ended(why) => write!(f, "nothing can be sent: {why}"),
         }
     }

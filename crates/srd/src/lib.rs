@@ -31,7 +31,15 @@
 //! let payload = b"hello";
 //!
 //! let remote = sender.remote(there).unwrap();
-//! let send = Send { remote, tag: Some(7), cq_data: None, length_bytes: 5, wants_receipt: false, is_service: false, token: 1 };
+//! let send = Send {
+//!     remote,
+//!     tag: Some(7),
+//!     cq_data: None,
+//!     length_bytes: 5,
+//!     wants_receipt: false,
+//!     is_service: false,
+//!     token: 1,
+//! };
 //! let now = Instant(1_000);
 //! sender.post_send(now, &send).unwrap();
 //! let transmit = sender.poll_transmit(now).unwrap();
@@ -41,7 +49,9 @@
 //! let datagram = [transmit.head.as_bytes(), bytes].concat();
 //!
 //! match receiver.handle_datagram(Instant(11_000), here, &datagram) {
-//!     Arrival::Message { message, payload, .. } => assert_eq!((message.tag, payload), (Some(7), &b"hello"[..])),
+//!     Arrival::Message { message, payload, .. } => {
+//!         assert_eq!((message.tag, payload), (Some(7), &b"hello"[..]));
+//!     }
 //!     other => panic!("{other:?}"),
 //! }
 //! ```

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The code cites clauses of docs/srd-protocol.md: each cited clause exists, and each numbered rule is cited somewhere.
+//! The code cites clauses of docs/srd-protocol.md: each cited clause exists, and each numbered rule
+//! is cited somewhere.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Latency and bandwidth of the srd route between two processes, below the endpoint: for measuring the driver itself.
+//! Latency and bandwidth of the srd route between two processes, below the endpoint: for measuring
+//! the driver itself.
 //!
 //!   exchange listen ADDRESS latency|bandwidth BYTES SECONDS
 //!   exchange join OWN_ADDRESS ADDRESS latency|bandwidth BYTES SECONDS
 //!
-//! Both sides are given the same mode, length and time. The joining side prints the figures, the listening side the
-//! longest time without payload. Run with `cargo run --release -p weft-udp --example exchange -- ...`.
+//! Both sides are given the same mode, length and time. The joining side prints the figures, the
+//! listening side the longest time without payload. Run with `cargo run --release -p weft-udp
+//! --example exchange -- ...`.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -214,7 +216,8 @@ fn ask_latency(side: &mut Side, time: Duration) {
     let mean = halves_ns.iter().sum::<f64>() / halves_ns.len() as f64;
     let at = |part: f64| halves_ns[((halves_ns.len() - 1) as f64 * part) as usize];
     println!(
-        "{} round trips; half of one in us: mean {mean:.2} p50 {:.2} p99 {:.2} p99.9 {:.2} max {:.1}",
+        "{} round trips; half of one in us: mean {mean:.2} p50 {:.2} p99 {:.2} p99.9 {:.2} \
+         max {:.1}",
         halves_ns.len(),
         at(0.5),
         at(0.99),
@@ -250,7 +253,8 @@ fn ask_bandwidth(side: &mut Side, time: Duration) {
 
 fn usage() -> ! {
     eprintln!(
-        "usage: exchange listen ADDRESS MODE BYTES SECONDS\n       exchange join OWN_ADDRESS ADDRESS MODE BYTES SECONDS"
+        "usage: exchange listen ADDRESS MODE BYTES SECONDS\n       \
+         exchange join OWN_ADDRESS ADDRESS MODE BYTES SECONDS"
     );
     std::process::exit(2);
 }

@@ -62,7 +62,7 @@ pub struct Departed {
 }
 
 /// The ports of one endpoint.
-// structure: allow trait-methods because they are few questions about one thing, and both kinds of ports answer all
+// structure: allow trait-methods because both kinds of ports answer every question
 pub trait Ports: Sized {
     /// Opens them. Setup.
     ///

@@ -113,10 +113,13 @@ fn describe(text: &mut String, now_ns: Instant, statistics: &Statistics, machine
             text,
             r#"{comma}{{"address":"{address}","srtt_ns":{srtt_ns},"cwnd_bytes":{cwnd_bytes},"#
         );
-        let _ = write!(text, r#""in_flight_bytes":{in_flight_bytes},"#);
         let _ = write!(
             text,
-            r#""good_paths":{good_path_count},"paths":{path_count},"datagram_bytes":{datagram_bytes},"sent_bytes":{sent_bytes},"#
+            r#""in_flight_bytes":{in_flight_bytes},"good_paths":{good_path_count},"#
+        );
+        let _ = write!(
+            text,
+            r#""paths":{path_count},"datagram_bytes":{datagram_bytes},"sent_bytes":{sent_bytes},"#
         );
         let _ = write!(
             text,

@@ -61,7 +61,8 @@ impl fmt::Display for OpenError {
         match self {
             Self::Address(address, error) => write!(
                 f,
-                "cannot use the address {address}: {error}; choose another with the node and service arguments"
+                "cannot use the address {address}: {error}; choose another with the node and \
+                 service arguments"
             ),
             Self::Sockets(error) => write!(
                 f,

@@ -240,8 +240,9 @@ impl SocketPorts {
     fn report_failure(&mut self, error: &io::Error) {
         if !std::mem::replace(&mut self.trouble.reported, true) {
             (self.trouble.report)(&format!(
-                "the network does not take datagrams from {}: {error}; they are sent again until the remote counts as \
-                 lost. Check the interface (ip link, ip route) and the firewall",
+                "the network does not take datagrams from {}: {error}; they are sent again until \
+                 the remote counts as lost. Check the interface (ip link, ip route) and the \
+                 firewall",
                 self.list.address
             ));
         }

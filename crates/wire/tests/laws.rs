@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The laws of the formats: what is written is read back; what is not a packet is told apart, and never panics.
+//! The laws of the formats: what is written is read back; what is not a packet is told apart, and
+//! never panics.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -240,7 +241,10 @@ proptest! {
     }
 
     #[test]
-    fn a_packet_cut_short_is_never_read_as_the_same_packet(bytes in any_datagram(), cut in any::<prop::sample::Index>()) {
+    fn a_packet_cut_short_is_never_read_as_the_same_packet(
+        bytes in any_datagram(),
+        cut in any::<prop::sample::Index>(),
+    ) {
         let short = &bytes[..cut.index(bytes.len())];
         // A cut may leave a valid packet only where the payload has no length of its own.
         match Packet::parse(short) {

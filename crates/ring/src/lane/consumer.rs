@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The reading end of a lane, in the receiver's process (docs/shm-layout.md, clause 4). Driven by shm's progress.
+//! The reading end of a lane, in the receiver's process (docs/shm-layout.md, clause 4). Driven by
+//! shm's progress.
 
 use weft_memory::{BytesView, Mapping};
 use weft_os::crash_point;
@@ -12,8 +13,8 @@ use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES};
 use crate::pool::Stretch;
 use crate::sync::Ordering;
 
-/// Cells the consumer takes before it tells the producer. Chosen: a quarter lane, so that the producer never
-/// runs dry while the line with the count changes hands rarely.
+/// Cells the consumer takes before it tells the producer. Chosen: a quarter lane, so that the
+/// producer never runs dry while the line with the count changes hands rarely.
 const PUBLISH_CELLS: u64 = (LANE_CELLS as u64).div_ceil(4);
 
 /// Data bytes the consumer takes before it tells the producer. Chosen: a quarter of the
@@ -31,8 +32,8 @@ pub struct Consumer {
     bytes_unpublished: u32,
 }
 
-/// One message at the front of a lane, as its sender claims it. Each word is to be read once: a remote that
-/// writes on meanwhile would make a second look see something else.
+/// One message at the front of a lane, as its sender claims it. Each word is to be read once: a
+/// remote that writes on meanwhile would make a second look see something else.
 #[derive(Debug)]
 pub struct Arrival<'a> {
     /// Kind, flags and length.
@@ -46,8 +47,8 @@ impl Arrival<'_> {
     #[inline(always)]
     pub fn word(&self, index: usize) -> u64 {
         assert!(index < CELL_WORDS, "a cell has {CELL_WORDS} words");
-        // SAFETY: the index was just checked; the mark said that the words are complete, and a remote that
-        // writes them meanwhile only changes its own message.
+        // SAFETY: the index was just checked; the mark said that the words are complete, and a
+        // remote that writes them meanwhile only changes its own message.
         self.cell
             .words
             .with(|words| unsafe { words.cast::<u64>().add(index).read() })
@@ -62,7 +63,8 @@ impl Arrival<'_> {
             .with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() })
     }
 
-    /// The payload inside the cell and those that follow; None if the head claims more than they hold.
+    /// The payload inside the cell and those that follow; None if the head claims more than they
+    /// hold.
     #[inline(always)]
     pub fn inline_payload(&self) -> Option<BytesView<'_>> {
         let length_bytes = self.head.length_bytes as usize;
@@ -96,8 +98,8 @@ impl Arrival<'_> {
 }
 
 impl Consumer {
-    /// The reading end of the lane of `slot` in one's own region, started over. None if the slot is out of
-    /// range. Setup.
+    /// The reading end of the lane of `slot` in one's own region, started over. None if the slot is
+    /// out of range. Setup.
     pub fn attach(region: &Mapping, slot: usize) -> Option<Self> {
         Lane::in_region(region, slot).map(Self::over)
     }
@@ -148,7 +150,8 @@ impl Consumer {
 
     /// Whether there is a message at the front. One load. Fast path.
     ///
-    /// The lines after the front are fetched meanwhile: a message of several cells is then here as soon as its mark is.
+    /// The lines after the front are fetched meanwhile: a message of several cells is then here as
+    /// soon as its mark is.
     #[inline(always)]
     pub fn has_message(&self) -> bool {
         self.lane.fetch_after(self.next);
@@ -191,7 +194,8 @@ impl Consumer {
         self.lap = next_lap(self.lap);
     }
 
-    /// Tells the producer how far we are, if it does not know; called when the lane has run empty. Fast path.
+    /// Tells the producer how far we are, if it does not know; called when the lane has run empty.
+    /// Fast path.
     #[inline(always)]
     pub fn settle(&mut self) {
         if self.published != self.consumed {
@@ -214,8 +218,9 @@ impl Consumer {
 
     /// Says whether we poll this lane, so that the producer knows whether to ring.
     ///
-    /// After `set_polled(false)` a producer that had already looked may push once more without ringing: look
-    /// at the lane again a little later, or put a barrier on every processor in between.
+    /// After `set_polled(false)` a producer that had already looked may push once more without
+    /// ringing: look at the lane again a little later, or put a barrier on every processor in
+    /// between.
     pub fn set_polled(&mut self, polled: bool) {
         self.lane
             .control()
@@ -236,7 +241,8 @@ impl Consumer {
         self.lane.control().advice.store(word, Ordering::Relaxed);
     }
 
-    /// Publishes a count of cells that this end did not consume, as a receiver that is not ours might.
+    /// Publishes a count of cells that this end did not consume, as a receiver that is not ours
+    /// might.
     #[cfg(test)]
     pub(crate) fn claim(&self, consumed: u64) {
         self.lane

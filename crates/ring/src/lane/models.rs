@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Models of lanes and bells, through every interleaving of their two sides (docs/shm-layout.md, clauses 4 to 6).
+//! Models of lanes and bells, through every interleaving of their two sides (docs/shm-layout.md,
+//! clauses 4 to 6).
 //!
-//! Run by tests/loom/run.sh. Lanes have two cells here, so that every model goes round. Each says which change of the code it is
-//! there to catch.
+//! Run by tests/loom/run.sh. Lanes have two cells here, so that every model goes round. Each says
+//! which change of the code it is there to catch.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -47,8 +48,8 @@ fn lane() -> (Producer, Consumer) {
     Box::leak(HeapLane::new()).ends()
 }
 
-/// Push against pop. Catches: the mark published without release or loaded without acquire; `consumed` likewise; a cell written before
-/// the consumer has let it go.
+/// Push against pop. Catches: the mark published without release or loaded without acquire;
+/// `consumed` likewise; a cell written before the consumer has let it go.
 #[test]
 fn every_message_arrives_once_and_whole_through_every_interleaving() {
     loom::model(|| {
@@ -62,8 +63,8 @@ fn every_message_arrives_once_and_whole_through_every_interleaving() {
     });
 }
 
-/// Runs of two cells, each of which fills the lane. Catches: a run published before its last cell is written, or written before the
-/// consumer has let go of all that was there.
+/// Runs of two cells, each of which fills the lane. Catches: a run published before its last cell
+/// is written, or written before the consumer has let go of all that was there.
 #[test]
 fn a_run_of_cells_arrives_whole_and_is_not_overwritten() {
     loom::model(|| {
@@ -99,8 +100,9 @@ fn a_run_of_cells_arrives_whole_and_is_not_overwritten() {
     });
 }
 
-/// Payload in the data area, through a lane that becomes wide. Catches: a consumer that counts a message before it has copied it; a
-/// producer that goes back to the first byte while payload is in flight.
+/// Payload in the data area, through a lane that becomes wide. Catches: a consumer that counts a
+/// message before it has copied it; a producer that goes back to the first byte while payload is in
+/// flight.
 #[test]
 fn payload_is_not_overwritten_before_it_is_taken_narrow_or_wide() {
     loom::model(|| {
@@ -135,7 +137,8 @@ fn payload_is_not_overwritten_before_it_is_taken_narrow_or_wide() {
     });
 }
 
-/// Offer and answer over two lanes, as control messages go. Catches: an answer that overtakes what it answers.
+/// Offer and answer over two lanes, as control messages go. Catches: an answer that overtakes what
+/// it answers.
 #[test]
 fn an_answer_comes_after_what_it_answers() {
     loom::model(|| {
@@ -145,7 +148,8 @@ fn an_answer_comes_after_what_it_answers() {
         let theirs = memory.clone();
         let receiver = thread::spawn(move || {
             assert_eq!(pop(&mut offered), 5);
-            // SAFETY: the sender writes before it offers and not again before it is answered; the model checks it.
+            // SAFETY: the sender writes before it offers and not again before it is answered; the
+            // model checks it.
             theirs.with(|memory| assert_eq!(unsafe { *memory }, 7));
             push(&mut answers, 6);
         });
@@ -159,7 +163,8 @@ fn an_answer_comes_after_what_it_answers() {
     });
 }
 
-/// Ring against collect. Catches: the summary set before the slot's bit; the slot's bits taken before the summary.
+/// Ring against collect. Catches: the summary set before the slot's bit; the slot's bits taken
+/// before the summary.
 #[test]
 fn a_bell_that_rings_during_a_collection_is_heard_in_it_or_in_the_next() {
     loom::model(|| {
@@ -182,7 +187,8 @@ fn a_bell_that_rings_during_a_collection_is_heard_in_it_or_in_the_next() {
     });
 }
 
-/// Ring against sleep: the receiver sees the bit or the sender sees the sleeper. Catches: either fence left out.
+/// Ring against sleep: the receiver sees the bit or the sender sees the sleeper. Catches: either
+/// fence left out.
 #[test]
 fn a_receiver_that_sleeps_after_looking_again_is_always_woken() {
     loom::model(|| {
@@ -196,9 +202,10 @@ fn a_receiver_that_sleeps_after_looking_again_is_always_woken() {
     });
 }
 
-/// Push without a ring against sleep. Senders look at `polled` without a fence; the receiver's membarrier(2) stands for one in each
-/// sender, between its push and its look, which is how the model has it. Catches: the sleep without its barrier (no fence on the
-/// sender's side), or a last look that comes before it.
+/// Push without a ring against sleep. Senders look at `polled` without a fence; the receiver's
+/// membarrier(2) stands for one in each sender, between its push and its look, which is how the
+/// model has it. Catches: the sleep without its barrier (no fence on the sender's side), or a last
+/// look that comes before it.
 #[test]
 fn a_push_that_does_not_ring_is_seen_before_the_sleep() {
     loom::model(|| {
@@ -220,8 +227,8 @@ fn a_push_that_does_not_ring_is_seen_before_the_sleep() {
     });
 }
 
-/// A silent lane is left alone while its sender pushes: after the sender is through, either the lane or the bell says so. Catches: a
-/// sender that looks at `polled` before it pushes.
+/// A silent lane is left alone while its sender pushes: after the sender is through, either the
+/// lane or the bell says so. Catches: a sender that looks at `polled` before it pushes.
 #[test]
 fn a_lane_that_is_left_alone_is_rung_for_or_seen_at_the_second_look() {
     loom::model(|| {
@@ -242,7 +249,8 @@ fn a_lane_that_is_left_alone_is_rung_for_or_seen_at_the_second_look() {
     });
 }
 
-/// Death of a sender and reset of its lane, then another sender. Catches: a reset that leaves a mark of the first.
+/// Death of a sender and reset of its lane, then another sender. Catches: a reset that leaves a
+/// mark of the first.
 #[test]
 fn a_reset_lane_shows_nothing_of_the_dead() {
     loom::model(|| {

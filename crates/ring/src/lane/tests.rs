@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Laws of a lane in one process: order, exactness, flow control, and disbelief in what a remote claims.
+//! Laws of a lane in one process: order, exactness, flow control, and disbelief in what a remote
+//! claims.
 
 use super::*;
 use crate::cell::CELL_WORDS;
@@ -55,7 +56,8 @@ mod laws {
     use crate::lane::producer::REWIND_BYTES;
     use crate::layout::LANE_NARROW_BYTES;
 
-    /// Rounds of a law that repeats itself: fewer where an interpreter runs them (Miri), which takes 10,000 times as long.
+    /// Rounds of a law that repeats itself: fewer where an interpreter runs them (Miri), which
+    /// takes 10,000 times as long.
     const fn rounds(count: u64) -> u64 {
         if cfg!(miri) { count / 400 } else { count }
     }
@@ -232,7 +234,8 @@ mod laws {
         );
     }
 
-    /// What one thread pushed the other takes, whole and in order; for interpreters and sanitizers that see data races.
+    /// What one thread pushed the other takes, whole and in order; for interpreters and sanitizers
+    /// that see data races.
     #[test]
     fn two_threads_hand_messages_over() {
         struct Moved<T>(T);
@@ -318,7 +321,8 @@ mod laws {
         }
     }
 
-    /// Runs of cells of every length between other cells, wherever the lane ends; what finds no room in cells goes as data.
+    /// Runs of cells of every length between other cells, wherever the lane ends; what finds no
+    /// room in cells goes as data.
     #[test]
     fn runs_of_cells_arrive_in_order_between_others_with_every_length() {
         let mut heap = HeapLane::new();
@@ -359,7 +363,8 @@ mod laws {
         );
     }
 
-    /// Payload that holds laps where marks lie, at every place of the lane: no cell is ever taken for a message.
+    /// Payload that holds laps where marks lie, at every place of the lane: no cell is ever taken
+    /// for a message.
     #[test]
     fn payload_that_looks_like_marks_is_not_taken_for_messages() {
         let mut heap = HeapLane::new();

@@ -164,7 +164,10 @@ proptest! {
     #[test]
     fn a_remote_that_says_anything_does_no_harm(
         seed in 0u64..1000,
-        changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<prop::sample::Index>()), 1..200),
+        changes in proptest::collection::vec(
+            (any::<prop::sample::Index>(), any::<u8>(), any::<prop::sample::Index>()),
+            1..200,
+        ),
     ) {
         let mut world = World::new(2, seed);
         let mut kept: Vec<Vec<u8>> = Vec::new();
@@ -181,7 +184,8 @@ proptest! {
                 while machine.poll_event().is_some() {}
                 machine.handle_timeout(Instant(now));
                 if let Some(transmit) = machine.poll_transmit(Instant(now)) {
-                    let payload = vec![7; transmit.payload.map_or(0, |part| part.length_bytes as usize)];
+                    let length_bytes = transmit.payload.map_or(0, |part| part.length_bytes);
+                    let payload = vec![7; length_bytes as usize];
                     let bytes = [transmit.head.as_bytes(), &payload].concat();
                     let machine = &mut world.hosts[1 - host].machine;
                     machine.handle_datagram(Instant(now + US), address(host), &bytes);

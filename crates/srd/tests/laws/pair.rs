@@ -21,7 +21,7 @@ pub use crate::links::{
 
 type Flying = Reverse<(u64, u64, usize)>;
 
-// structure: allow struct-fields because each is one thing that a test may set, and none belongs to another
+// structure: allow struct-fields because a test sets each by itself
 pub struct World {
     pub now: u64,
     pub hosts: Vec<Host>,
