@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn every_key_is_found_while_others_are_removed_even_with_equal_and_wrapping_hashes() {
-        // Homes at the very end of a small table, so that the run wraps around; some hashes equal.
+        // Home slots at the very end of a small table, so that the run wraps around; some hashes
+        // equal.
         let hashes: Vec<u32> = (0..200u32).map(|n| u32::MAX - n / 3 * 1000).collect();
         let (mut table, mut links) = filled(&hashes);
         let order: Vec<u32> = (0..200).map(|n| (n * 73) % 200).collect();
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_as_programs_make_them_lie_close_to_their_homes() {
+    fn keys_as_programs_make_them_lie_close_to_their_home_slots() {
         // Random hashes in a table of this size, half full, have a longest probe of about this
         // length.
         const LIMIT: usize = 60;

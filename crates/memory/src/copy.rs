@@ -123,7 +123,7 @@ unsafe fn copy_ends<T: Copy>(source: *const u8, target: *mut u8, length_bytes: u
     }
 }
 
-/// Copies like [`copy`] with stores that go past this processor's cache (non-temporal stores), for
+/// Copies like [`copy`] with non-temporal stores, which leave this processor's cache as it is: for
 /// payload that another processor reads next: its loads then need not fetch each line out of our
 /// cache. Worth it from a few KiB on; docs/lab/2026-11-22-mapped-copy.md has the figures. All
 /// stores are done when it returns, in the sense that a later release store publishes them.

@@ -14,19 +14,19 @@
 //!
 //! Modules: [`mapping`], [`view`], [`user_buffer`], [`scratch`] (memory to build messages in),
 //! [`cq_buffer`] (completions in C's layout), [`copy`] (copy routines by size), [`single_copy`]
-//! (CMA), [`foreign`] (memory of another process, mapped), [`own_heap`] and [`foreign_heap`] (what
-//! processes share when it is offered), [`gather`] (datagrams), [`atomic`] and [`element`] (remote
-//! atomics, carried out).
+//! (CMA), [`remote_memory`] (memory of another process, mapped), [`own_heap`] and [`remote_heap`]
+//! (what processes share when it is offered), [`gather`] (datagrams), [`atomic`] and [`element`]
+//! (remote atomics, carried out).
 
 pub mod atomic;
 pub mod copy;
 pub mod cq_buffer;
 pub mod element;
-pub mod foreign;
-pub mod foreign_heap;
 pub mod gather;
 pub mod mapping;
 pub mod own_heap;
+pub mod remote_heap;
+pub mod remote_memory;
 pub mod scratch;
 pub mod single_copy;
 pub mod user_buffer;
@@ -34,11 +34,11 @@ pub mod view;
 
 pub use cq_buffer::{CqBuffer, ENTRY_WORDS};
 pub use element::{Element, Operator};
-pub use foreign::ForeignMemory;
-pub use foreign_heap::ForeignHeap;
 pub use gather::{Gather, GatherSpace};
 pub use mapping::{Mapping, Reserved, SharedLayout};
 pub use own_heap::OwnHeap;
+pub use remote_heap::RemoteHeap;
+pub use remote_memory::RemoteMemory;
 pub use scratch::{SCRATCH_BYTES, Scratch};
 pub use user_buffer::{IOV_LIMIT, UserBuffer};
 pub use view::{BytesView, BytesViewMut};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use weft_os::heap::{self, Heap, Offer};
 use weft_os::map::RawMap;
 
-use crate::foreign_heap::{PAGE_BYTES, PLACE_BYTES, PLACES};
+use crate::remote_heap::{PAGE_BYTES, PLACE_BYTES, PLACES};
 use crate::view::BytesViewMut;
-use crate::{UserBuffer, foreign_heap};
+use crate::{UserBuffer, remote_heap};
 
 /// Who knows what is shared.
 #[derive(Clone, Debug)]
@@ -65,7 +65,7 @@ impl OwnHeap {
     /// caller's while the message is under way; false if there is no such place.
     pub fn put_edges(&self, message: &UserBuffer, place: usize) -> bool {
         let (address, length_bytes) = (message.address(), message.length_bytes());
-        let (first, last) = foreign_heap::edges(address as u64, length_bytes as u64);
+        let (first, last) = remote_heap::edges(address as u64, length_bytes as u64);
         if first.is_empty() && last.is_empty() {
             return true;
         }

@@ -145,7 +145,7 @@ impl UserBuffer {
         count
     }
 
-    /// As [`Self::fill`], with stores that go past this processor's cache: for payload that is
+    /// As [`Self::fill`], with non-temporal stores: for payload that is
     /// longer than the cache, of which each line of the target would otherwise be read before it is
     /// written.
     #[inline]
@@ -195,7 +195,7 @@ impl UserBuffer {
         count
     }
 
-    /// As [`Self::drain`], with stores that go past this processor's cache: for long payload that
+    /// As [`Self::drain`], with non-temporal stores: for long payload that
     /// another processor reads next.
     #[inline]
     pub fn drain_non_temporal(&self, offset_bytes: usize, target: &mut BytesViewMut<'_>) -> usize {

@@ -37,7 +37,7 @@ pub struct LaneControl {
     /// How both processes are to copy long messages while traffic is bidirectional; 0 if the
     /// consumer does not say.
     advice: AtomicU64,
-    /// 1 if the consumer reads long payload faster when it was stored past the producer's cache.
+    /// 1 if the consumer reads long payload faster after non-temporal stores.
     non_temporal: AtomicU64,
 }
 

@@ -48,10 +48,10 @@ pub struct Counters {
     pub offered_count: u64,
     /// Lanes of ours that use their whole data area.
     pub wide_lanes_count: u64,
-    /// How a message of 2^index bytes would be fetched now, in the lower 4 bits, and while messages
-    /// of its size go both ways at once, in the upper 4: 0 not known, 1 single copy, 2 pipelined, 3
-    /// pipelined past the cache, 4 mapped, 5 mapped past the cache, 6 single copy by both
-    /// processes.
+    /// By which copy method a message of 2^index bytes would be fetched now, in the lower 4 bits,
+    /// and in the upper 4 while traffic is bidirectional: 0 not known, 1 single copy, 2 pipelined,
+    /// 3 pipelined with non-temporal stores, 4 mapped, 5 mapped with non-temporal stores, 6
+    /// cooperative copy.
     pub choices: [u8; CLASS_COUNT],
     /// Accesses of remotes' memory without their help, and their bytes: by load and store, and by
     /// single copy.

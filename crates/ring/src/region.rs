@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
-    fn foreign_short_old_and_closed_files_are_told_apart() {
+    fn short_old_closed_and_other_files_are_told_apart() {
         let file = new_file();
         assert_eq!(
             Region::attach(file.as_fd()).expect_err("empty"),

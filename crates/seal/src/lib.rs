@@ -4,7 +4,7 @@
 //!
 //! Every process of a job holds the same 256-bit [`JobKey`]. An endpoint makes one
 //! [`PacketProtection`] from it, which draws the endpoint's incarnation (the machine of weft-srd
-//! must be made with it) and passes every datagram both ways:
+//! must be made with it) and passes every datagram, in and out:
 //!
 //! - *open*: the network is trusted, there is no key. Nothing is computed; datagrams that were
 //!   tagged are turned away.

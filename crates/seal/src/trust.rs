@@ -54,7 +54,7 @@ pub enum Choice {
     SameHostOnly,
 }
 
-/// Ends what a user reads who sends to another host without a key: both ways out.
+/// Ends what a user reads who sends to another host without a key: the two things to do.
 pub const WAYS_OUT: &str = "Start the job with weft run, which makes a key for it, or set \
      FI_WEFT_JOB_KEY (or FI_WEFT_JOB_KEY_FILE) to the same 64 hexadecimal digits for all its \
      processes (openssl rand -hex 32); or, if everybody on the network is trusted, set \

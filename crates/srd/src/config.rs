@@ -92,7 +92,7 @@ pub struct Memory {
     /// Messages up to this length travel before they are matched (srd-protocol 12.1).
     pub medium_limit_bytes: u64,
     /// Bytes of unmatched messages a remote may have under way to us (srd-protocol 11.3).
-    pub receive_window_bytes: u64,
+    pub receive_credit_bytes: u64,
     /// Bytes buffered for all remotes together, beyond which only what is next in order is taken.
     pub held_limit_bytes: u64,
     /// Remotes known at a time.
@@ -125,7 +125,7 @@ impl Default for Config {
             },
             memory: Memory {
                 medium_limit_bytes: FIRST_CONTACT_BYTES,
-                receive_window_bytes: 256 << 10,
+                receive_credit_bytes: 256 << 10,
                 held_limit_bytes: 64 << 20,
                 remote_limit: 1 << 20,
             },
@@ -284,8 +284,8 @@ impl Memory {
         )?;
         let rule = "it must be at least 64 KiB";
         within(
-            "receive_window_bytes",
-            self.receive_window_bytes,
+            "receive_credit_bytes",
+            self.receive_credit_bytes,
             FIRST_CONTACT_BYTES..=MOST,
             rule,
         )?;
@@ -306,11 +306,11 @@ mod tests {
     fn the_defaults_can_be_and_a_bad_setting_is_named_with_its_value_and_limit() {
         let mut config = Config::default();
         assert_eq!(config.check(), Ok(()));
-        config.memory.receive_window_bytes = 1000;
+        config.memory.receive_credit_bytes = 1000;
         let sentence = config.check().unwrap_err().to_string();
         assert_eq!(
             sentence,
-            "receive_window_bytes is 1000; it must be at least 64 KiB"
+            "receive_credit_bytes is 1000; it must be at least 64 KiB"
         );
         config.port_count = 9;
         assert_eq!(config.check().unwrap_err().setting, "port_count");

@@ -301,7 +301,7 @@ pub struct Statistics {
     /// Datagrams that are no packets of this version.
     pub malformed_count: u64,
     /// Packets for another incarnation, from a dead one, or from nobody we know.
-    pub foreign_count: u64,
+    pub unknown_flow_count: u64,
     /// Packets that contradict the protocol (srd-protocol 7.6, 12.5).
     pub violation_count: u64,
     /// Packets dropped for want of room (srd-protocol 11.4, 14.4).

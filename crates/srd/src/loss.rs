@@ -111,7 +111,7 @@ pub(crate) fn on_section(
             rtt_ns,
             verdict == Verdict::BelowTarget,
         );
-        // Where many paths have queues, to pass over those that had one crowds the others.
+        // Where many paths have queues, to pass over those that had one fills the others.
         if verdict == Verdict::SlowMinority && !sender.window.is_loaded() {
             sender.paths.health.skip(path, now_ns, srtt_ns);
         }

@@ -191,7 +191,7 @@ impl Machine {
             },
         };
         let Some(index) = contact.locate() else {
-            self.flows.shared.statistics.foreign_count += 1;
+            self.flows.shared.statistics.unknown_flow_count += 1;
             return Arrival::Nothing;
         };
         let (flow, shared) = self.flows.flow(index, now_ns);

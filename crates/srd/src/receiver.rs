@@ -84,7 +84,7 @@ impl Receiver {
         newest_ns: Instant,
         config: &Config,
     ) -> Self {
-        let limit = rest.handed + config.memory.receive_window_bytes;
+        let limit = rest.handed + config.memory.receive_credit_bytes;
         Self {
             remote,
             life,
@@ -236,7 +236,7 @@ impl Receiver {
     }
 
     fn on_handed(&mut self, shared: &Shared, cost: u64) {
-        let window = shared.config.memory.receive_window_bytes;
+        let window = shared.config.memory.receive_credit_bytes;
         if self.inbox.on_handed(cost, window) {
             self.received.want_now();
         }
@@ -316,7 +316,7 @@ impl Receiver {
 
     /// The owner keeps so many bytes unread; answers whether the remote is to hear of a new limit.
     pub(crate) fn set_unread(&mut self, bytes: u64, config: &Config) -> bool {
-        let window = config.memory.receive_window_bytes;
+        let window = config.memory.receive_credit_bytes;
         let tell = self.inbox.set_unread(bytes, window);
         if tell {
             self.received.want_now();

@@ -82,7 +82,7 @@ fn describe(text: &mut String, now_ns: Instant, statistics: &Statistics, machine
         ("duplicates", all.duplicate_count),
         ("dropped", all.dropped_count),
         ("malformed", all.malformed_count),
-        ("foreign", all.foreign_count),
+        ("unknown_flow", all.unknown_flow_count),
         ("violations", all.violation_count),
         ("turned_away", statistics.turned_away),
         ("blocked", statistics.blocked),
@@ -91,7 +91,7 @@ fn describe(text: &mut String, now_ns: Instant, statistics: &Statistics, machine
     ];
     let written_ns = now_ns.0;
     // Writing to a String cannot fail.
-    let _ = write!(text, r#"{{"version":3,"written_ns":{written_ns}"#);
+    let _ = write!(text, r#"{{"version":4,"written_ns":{written_ns}"#);
     for (name, number) in numbers {
         let _ = write!(text, r#","{name}":{number}"#);
     }

@@ -156,7 +156,7 @@ fn prepare_sleep(sides: &mut [Side; 2]) {
 }
 
 #[test]
-fn whoever_sleeps_hears_of_a_message_that_comes_in_through_the_socket_of_lone_ones() {
+fn whoever_sleeps_hears_of_a_message_that_comes_in_through_the_connected_socket() {
     let mut sides = pair();
     for awake in [SETTLED, 1, 1, 100, 1] {
         one_by_one(&mut sides, awake);
@@ -176,7 +176,7 @@ fn whoever_sleeps_hears_of_a_message_that_comes_in_through_the_socket_of_lone_on
 }
 
 #[test]
-fn a_stream_through_the_socket_of_lone_messages_arrives_whole_and_lone_ones_go_on_after_it() {
+fn a_stream_through_the_connected_socket_arrives_whole_and_single_messages_go_on_after_it() {
     const COUNT: u64 = 60;
     let mut sides = pair();
     for _ in 0..3 {

@@ -320,7 +320,7 @@ fn what_is_forged_flipped_doubled_and_played_back_changes_nothing() {
 }
 
 #[test]
-fn without_a_key_the_route_names_both_ways_out() {
+fn without_a_key_the_route_names_the_two_things_to_do() {
     let settings = Settings {
         trust: Some(Trust::default()),
         ..Settings::default()

@@ -186,7 +186,7 @@ impl<'a> Packet<'a> {
             kind != Kind::Acknowledgement || acknowledgement.is_some(),
             "flags",
             u64::from(flags),
-            "a lone acknowledgement has the acknowledgement section",
+            "an acknowledgement by itself has the acknowledgement section",
         )?;
         let body = Body::read(kind, &mut reader)?;
         let payload = reader.rest();

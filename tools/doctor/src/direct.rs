@@ -12,7 +12,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use weft_memory::{BytesViewMut, ForeignMemory, Mapping};
+use weft_memory::{BytesViewMut, Mapping, RemoteMemory};
 
 use crate::attempt::{self, FetchError, PROBE_BYTES};
 use crate::check::{Check, Status};
@@ -85,7 +85,7 @@ fn attempt(executable: &Path) -> io::Result<()> {
 pub fn map_memory(target: &str) -> Result<(), FetchError> {
     let (pid, address) = attempt::target(target)?;
     let pid = pid.unsigned_abs();
-    let memory = ForeignMemory::map(pid, address as u64, PROBE_BYTES as u64);
+    let memory = RemoteMemory::map(pid, address as u64, PROBE_BYTES as u64);
     let memory = memory.map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => FetchError::NoFile(pid),
         _ => FetchError::Maps { pid, source },

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_packet_takes_the_crossing_time() {
+    fn a_single_packet_takes_the_crossing_time() {
         let mut fabric = fabric();
         let tuple = FiveTuple {
             source: 0,

@@ -82,7 +82,7 @@ impl Desk {
 
 /// A packet on its way to the card.
 #[derive(Clone, Copy, Debug)]
-pub struct Departure {
+pub struct Outgoing {
     /// What switches will see.
     pub tuple: FiveTuple,
     /// Without frame.
@@ -118,7 +118,7 @@ impl Host {
     }
 
     /// The next packet to send, if one may leave.
-    pub fn poll(&mut self, desk: &mut Desk) -> Option<Departure> {
+    pub fn poll(&mut self, desk: &mut Desk) -> Option<Outgoing> {
         match self {
             Self::Srd(host) => host.poll(desk),
             Self::Tcp(host) => host.poll(desk),
@@ -319,7 +319,7 @@ impl SrdHost {
         }
     }
 
-    fn poll(&mut self, desk: &mut Desk) -> Option<Departure> {
+    fn poll(&mut self, desk: &mut Desk) -> Option<Outgoing> {
         let transmit = self.machine.poll_transmit(Instant(desk.now_ns))?;
         let tuple = FiveTuple {
             source: self.host,
@@ -333,7 +333,7 @@ impl SrdHost {
             head: transmit.head,
             payload_bytes,
         };
-        Some(Departure {
+        Some(Outgoing {
             tuple,
             bytes: transmit.length_bytes() as u64,
             content,
@@ -397,9 +397,9 @@ impl TcpHost {
         }
     }
 
-    fn poll(&mut self, desk: &mut Desk) -> Option<Departure> {
+    fn poll(&mut self, desk: &mut Desk) -> Option<Outgoing> {
         if let Some((target, segment)) = self.answers.pop_front() {
-            return Some(self.departure(target, segment, TCP_HEADER_BYTES));
+            return Some(self.outgoing(target, segment, TCP_HEADER_BYTES));
         }
         for _ in 0..self.sources.len() {
             self.turn = (self.turn + 1) % self.sources.len();
@@ -407,7 +407,7 @@ impl TcpHost {
             if let Some((segment, again)) = source.poll(desk.now_ns) {
                 let target = desk.transfers[*index as usize].target;
                 self.retransmitted_count += u64::from(again);
-                return Some(self.departure(
+                return Some(self.outgoing(
                     target,
                     segment,
                     TCP_HEADER_BYTES + desk.tcp_payload_bytes,
@@ -418,7 +418,7 @@ impl TcpHost {
     }
 
     /// One connection per message: a client's port of its own, and the server's.
-    fn departure(&self, target: u32, segment: Segment, bytes: u64) -> Departure {
+    fn outgoing(&self, target: u32, segment: Segment, bytes: u64) -> Outgoing {
         let client = 32_768 + (segment.flow % 28_000) as u16;
         let (source_port, target_port) = if segment.acknowledges {
             (5000, client)
@@ -432,7 +432,7 @@ impl TcpHost {
             target_port,
             protocol: 6,
         };
-        Departure {
+        Outgoing {
             tuple,
             bytes,
             content: Content::Tcp(segment),

@@ -303,14 +303,14 @@ impl Simulator {
                 self.push(free_ns - self.card_ns / 4, CARD | host as u32);
                 return;
             }
-            let Some(departure) = self.hosts[host].poll(&mut self.desk) else {
+            let Some(outgoing) = self.hosts[host].poll(&mut self.desk) else {
                 return;
             };
             let (name, step) = self.fabric.send(
                 self.desk.now_ns,
-                &departure.tuple,
-                departure.bytes,
-                departure.content,
+                &outgoing.tuple,
+                outgoing.bytes,
+                outgoing.content,
             );
             self.follow(name, step);
         }

@@ -88,7 +88,7 @@ fn a_broken_spine_costs_less_than_a_millisecond() {
 }
 
 #[test]
-fn many_paths_beat_one_and_one_beats_the_baseline_in_a_permutation() {
+fn many_paths_are_faster_than_one_and_one_than_the_baseline_in_a_permutation() {
     let report = simulate("permutation --hosts 32 --bytes 1000000");
     let [many, one, baseline] = &report.rows[..] else {
         panic!("three variants")

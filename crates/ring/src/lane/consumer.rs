@@ -228,7 +228,7 @@ impl Consumer {
             .store(u64::from(polled), Ordering::Relaxed);
     }
 
-    /// Asks the producer to store long payload past its cache, or not to.
+    /// Asks the producer to write long payload with non-temporal stores, or not to.
     pub fn set_non_temporal(&mut self, non_temporal: bool) {
         self.lane
             .control()

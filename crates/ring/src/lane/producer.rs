@@ -20,7 +20,7 @@ use crate::sync::Ordering;
 /// one page.
 pub(super) const REWIND_BYTES: usize = PAGE_BYTES;
 
-/// Payload from here on is stored past the sender's cache if the receiver says that it reads it
+/// Payload from here on is written with non-temporal stores if the receiver says that it reads it
 /// faster so. Chosen: below, the payload is in the reader's cache before the fence of such stores
 /// is done.
 const NON_TEMPORAL_BYTES: usize = 6 * 1024;

@@ -2,7 +2,7 @@
 //! A remote whose region we have: our lane in it, its memory as far as we may reach it.
 
 use weft_memory::single_copy::{self, ProcessMemory};
-use weft_memory::{ForeignHeap, ForeignMemory};
+use weft_memory::{RemoteHeap, RemoteMemory};
 use weft_os::heap::Heap;
 use weft_os::process_id::ProcessId;
 use weft_ring::layout::{PIPE_BYTES, pipe_offset};
@@ -30,7 +30,7 @@ pub(crate) struct Attached {
     /// Whether its memory may be read, once tried.
     may_be_read: Option<bool>,
     /// Its heap, once looked for; None inside if it cannot be mapped.
-    heap: Option<Option<ForeignHeap>>,
+    heap: Option<Option<RemoteHeap>>,
     /// Payload that had come from it when we last sent a long message, and long messages since that
     /// found no more.
     heard_bytes: u64,
@@ -122,11 +122,11 @@ impl Attached {
     }
 
     /// Its shared memory, if it shows some that can be mapped; found out once.
-    pub(crate) fn heap(&mut self) -> Option<&mut ForeignHeap> {
+    pub(crate) fn heap(&mut self) -> Option<&mut RemoteHeap> {
         if self.heap.is_none() {
             let claimed = Heap::of_words(self.region.heap());
             let may_be = self.pid != 0 && claimed.length_bytes != 0;
-            let mapped = may_be.then(|| ForeignHeap::map(self.pid, &claimed));
+            let mapped = may_be.then(|| RemoteHeap::map(self.pid, &claimed));
             // What was mapped is the owner's only if its number is still its own.
             let owner = &self.owner.process;
             let is_its = |_: &_| !owner.has_ended(&ProcessId::own());
@@ -183,7 +183,7 @@ impl Registered<'_> {
 
     /// Its memory, if it can be mapped here. Fast path but for first accesses.
     #[inline]
-    pub(crate) fn memory(&mut self, lease: &Lease) -> Option<&ForeignMemory> {
+    pub(crate) fn memory(&mut self, lease: &Lease) -> Option<&RemoteMemory> {
         self.views
             .memory(lease, &self.registrations, self.pid, self.process)
     }

@@ -10,7 +10,7 @@
 use std::time::Instant;
 
 use weft_contract::{Landing, TransferError};
-use weft_memory::foreign_heap::Lying;
+use weft_memory::remote_heap::Lying;
 use weft_memory::{UserBuffer, single_copy};
 use weft_os::crash_point;
 

@@ -8,7 +8,7 @@
 use weft_contract::{DirectOp, Range, RemoteId};
 use weft_memory::atomic::apply;
 use weft_memory::single_copy::ProcessMemory;
-use weft_memory::{ForeignMemory, single_copy};
+use weft_memory::{RemoteMemory, single_copy};
 use weft_os::clock;
 use weft_ring::Lease;
 
@@ -131,7 +131,7 @@ fn allowed_offset(lease: &Lease, range: &Range, op: &DirectOp<'_>) -> Option<usi
 /// Accesses mapped memory; false if an element cannot be changed at once from here.
 #[inline]
 fn load_and_store(
-    memory: &ForeignMemory,
+    memory: &RemoteMemory,
     offset_bytes: usize,
     length_bytes: usize,
     op: &mut DirectOp<'_>,

@@ -2,7 +2,7 @@
 //! What an endpoint knows of one remote's registered memory: which of it lies in shared files, and
 //! where it is mapped here. Asked by direct for every access.
 
-use weft_memory::ForeignMemory;
+use weft_memory::RemoteMemory;
 use weft_os::process_id::ProcessId;
 use weft_ring::{Lease, Registrations};
 
@@ -23,7 +23,7 @@ struct View {
     generation: u64,
     /// Accesses still to come before it is looked up; `None` if it was.
     to_look_up: Option<u32>,
-    memory: Option<ForeignMemory>,
+    memory: Option<RemoteMemory>,
 }
 
 /// All registrations of a remote that were accessed.
@@ -45,7 +45,7 @@ impl Views {
         registrations: &Registrations<'_>,
         pid: u32,
         process: &ProcessId,
-    ) -> Option<&ForeignMemory> {
+    ) -> Option<&RemoteMemory> {
         if self.count > VIEWS_COUNT {
             self.forget(registrations);
         }
@@ -89,7 +89,7 @@ impl Views {
         }
         let registration = &lease.registration;
         let mapped = (pid != 0)
-            .then(|| ForeignMemory::map(pid, registration.address, registration.length_bytes));
+            .then(|| RemoteMemory::map(pid, registration.address, registration.length_bytes));
         // What was mapped is the owner's only if its number is still its own.
         view.memory = mapped
             .and_then(Result::ok)

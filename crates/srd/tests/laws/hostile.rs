@@ -130,13 +130,13 @@ fn an_answer_to_a_stranger_is_no_longer_than_what_it_sent() {
     let mut world = World::new(2, 3);
     world.post(1, 0, 1, 0);
     let first = datagram_of(&mut world, |packet| matches!(packet.body, Body::Eager(_)));
-    let foreign = changed(&first, |packet| packet.header.target = 5);
+    let stray = changed(&first, |packet| packet.header.target = 5);
     let now = world.now;
     let machine = &mut world.hosts[0].machine;
-    machine.handle_datagram(Instant(now), address(1), &foreign);
+    machine.handle_datagram(Instant(now), address(1), &stray);
     let answer = machine.poll_transmit(Instant(now)).unwrap();
-    assert!(answer.length_bytes() < foreign.len());
-    machine.handle_datagram(Instant(now + MS), address(1), &foreign);
+    assert!(answer.length_bytes() < stray.len());
+    machine.handle_datagram(Instant(now + MS), address(1), &stray);
     assert_eq!(
         machine.poll_transmit(Instant(now + MS)),
         None,

@@ -5,7 +5,7 @@ use crate::pair::{MS, Policy, SECOND, US, Weather, World, config};
 
 const IDLE_BYTES: usize = 4 << 10;
 const ACTIVE_BYTES: usize = 64 << 10;
-/// Of a remote with which nothing but a few lone messages were exchanged.
+/// Of a remote with which nothing but a few single messages were exchanged.
 const MET_BYTES: usize = 2560;
 
 #[test]

@@ -14,7 +14,7 @@ use super::traffic::Traffic;
 /// More than any endpoint publishes.
 const MOST_BYTES: usize = 64 << 10;
 /// The version of the format that is read.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 /// Attempts to read a text that is being written.
 const ATTEMPTS: usize = 3;
 
@@ -153,7 +153,7 @@ mod tests {
             "retransmitted":4,"heard_ns":5"#
         );
         let text = format!(
-            r#"{{"version":3,"written_ns":{written_ns},"sent":{sent},"messages_sent":{sent},
+            r#"{{"version":4,"written_ns":{written_ns},"sent":{sent},"messages_sent":{sent},
             "message_bytes_sent":{message_bytes},"lost":0,"flows":[{{{flow}}}],
             "end_ns":{written_ns}}}"#
         );
@@ -183,7 +183,7 @@ mod tests {
         let good = text(5, 1);
         for bad in [
             good.replace("\"end_ns\":5", "\"end_ns\":4"),
-            good.replace("\"version\":3", "\"version\":1"),
+            good.replace("\"version\":4", "\"version\":1"),
             good[..40].to_owned(),
             String::new(),
         ] {

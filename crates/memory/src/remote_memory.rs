@@ -11,13 +11,13 @@ use crate::UserBuffer;
 
 /// A stretch of another process's memory, in a mapping of our own.
 #[derive(Debug)]
-pub struct ForeignMemory {
+pub struct RemoteMemory {
     map: RawMap,
     skipped_bytes: usize,
     length_bytes: usize,
 }
 
-impl ForeignMemory {
+impl RemoteMemory {
     /// Maps the memory of process `pid` from `address` on, if it lies in a shared file. Slow path.
     ///
     /// # Errors
@@ -59,12 +59,12 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
-    fn foreign_memory_is_the_owners_own() {
-        let file = weft_os::region_file::create_memfd("weft-foreign", 8192).expect("memfd");
+    fn memory_of_another_process_is_that_process_s_own() {
+        let file = weft_os::region_file::create_memfd("weft-remote-memory", 8192).expect("memfd");
         let own = Mapping::shared(file.as_fd(), 8192).expect("map");
         let address = own.bytes(100, 1000).expect("inside") as u64;
-        let foreign = ForeignMemory::map(std::process::id(), address, 1000).expect("shared");
-        foreign.with(990, 50, |buffer| {
+        let remote = RemoteMemory::map(std::process::id(), address, 1000).expect("shared");
+        remote.with(990, 50, |buffer| {
             assert_eq!(buffer.length_bytes(), 10, "it ends there");
             buffer.fill(0, BytesView::from_slice(&[7; 10]));
         });

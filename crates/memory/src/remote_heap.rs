@@ -2,8 +2,8 @@
 //! The shared memory of another process, mapped here for reading (docs/shm-layout.md, clause 11).
 //! Made by shm for a remote that shows its file; long messages are copied straight out of it.
 //!
-//! The file is as long as a process's addresses go, so it is mapped in windows, each when a message
-//! first lies there.
+//! The file is as long as a process's addresses go, so it is mapped in sections, each when a
+//! message first lies there.
 
 use std::io;
 use std::ops::Range;
@@ -23,11 +23,11 @@ pub(crate) const PLACE_BYTES: usize = 2 * PAGE_BYTES;
 /// How many an endpoint has.
 pub(crate) const PLACES: usize = PLACES_EACH as usize;
 
-/// Bytes of a window. Chosen: most programs have their buffers in a few of them.
-const WINDOW_BYTES: u64 = 1 << 30;
+/// Bytes of a section. Chosen: most programs have their buffers in a few of them.
+const SECTION_BYTES: u64 = 1 << 30;
 
-/// Windows of one process at a time. Chosen: a remote costs 16 GiB of addresses at most.
-const WINDOWS: usize = 16;
+/// Sections of one process at a time. Chosen: a remote costs 16 GiB of addresses at most.
+const SECTIONS: usize = 16;
 
 /// A message in another process's shared memory, as that process says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,22 +50,22 @@ pub(crate) fn edges(address: u64, length_bytes: u64) -> (Range<u64>, Range<u64>)
 
 /// A part of the file, mapped.
 #[derive(Debug)]
-struct Window {
+struct Section {
     index: u64,
     map: RawMap,
 }
 
 /// Another process's shared memory. Unmapped when dropped.
 #[derive(Debug)]
-pub struct ForeignHeap {
+pub struct RemoteHeap {
     pid: u32,
     heap: Heap,
     edges: RawMap,
     /// The one used last stands last.
-    windows: Vec<Window>,
+    sections: Vec<Section>,
 }
 
-impl ForeignHeap {
+impl RemoteHeap {
     /// Maps what process `pid` claims to have, first the ends of messages. Slow path.
     ///
     /// # Errors
@@ -76,36 +76,39 @@ impl ForeignHeap {
             pid,
             heap: *heap,
             edges: map_edges_of(pid, heap)?,
-            windows: Vec::new(),
+            sections: Vec::new(),
         })
     }
 
-    /// The window that holds an address. Fast path if it was the last one, too.
+    /// The section that holds an address. Fast path if it was the last one, too.
     #[inline]
-    fn window(&mut self, address: u64) -> Option<&RawMap> {
-        let index = address / WINDOW_BYTES;
-        if self.windows.last().is_none_or(|last| last.index != index) {
+    fn section(&mut self, address: u64) -> Option<&RawMap> {
+        let index = address / SECTION_BYTES;
+        if self.sections.last().is_none_or(|last| last.index != index) {
             self.turn_to(index)?;
         }
-        self.windows.last().map(|window| &window.map)
+        self.sections.last().map(|section| &section.map)
     }
 
     #[cold]
     fn turn_to(&mut self, index: u64) -> Option<()> {
-        let known = self.windows.iter().position(|window| window.index == index);
-        let window = match known {
-            Some(known) => self.windows.remove(known),
+        let known = self
+            .sections
+            .iter()
+            .position(|section| section.index == index);
+        let section = match known {
+            Some(known) => self.sections.remove(known),
             None => {
-                let offset_bytes = index * WINDOW_BYTES;
-                let length_bytes = WINDOW_BYTES as usize;
+                let offset_bytes = index * SECTION_BYTES;
+                let length_bytes = SECTION_BYTES as usize;
                 let map = map_heap_of(self.pid, &self.heap, offset_bytes, length_bytes).ok()?;
-                if self.windows.len() == WINDOWS {
-                    self.windows.remove(0);
+                if self.sections.len() == SECTIONS {
+                    self.sections.remove(0);
                 }
-                Window { index, map }
+                Section { index, map }
             }
         };
-        self.windows.push(window);
+        self.sections.push(section);
         Some(())
     }
 
@@ -132,14 +135,14 @@ impl ForeignHeap {
         if address >= end || end > EDGES_AT {
             return None;
         }
-        let skipped = address % WINDOW_BYTES;
-        let left = (end - address).min(WINDOW_BYTES - skipped);
-        let window = self.window(address)?;
-        Some((window.base().wrapping_add(skipped as usize), left))
+        let skipped = address % SECTION_BYTES;
+        let left = (end - address).min(SECTION_BYTES - skipped);
+        let section = self.section(address)?;
+        Some((section.base().wrapping_add(skipped as usize), left))
     }
 
     /// Copies these `bytes` of a message into `target` at the same offset; answers how many that
-    /// were: fewer if the rest is not mapped. Stores go past this processor's cache if so wanted.
+    /// were: fewer if the rest is not mapped. Non-temporal stores if so wanted.
     /// What the other process changes meanwhile arrives as any mix of old and new.
     pub fn pull(
         &mut self,
@@ -214,7 +217,7 @@ mod tests {
         let (own, whole) = leaked(65536).expect("shared memory");
         let bytes: Vec<u8> = (0..65536_u32).map(|i| (i * 7 + i / 256) as u8).collect();
         whole.fill(0, BytesView::from_slice(&bytes));
-        let mut foreign = ForeignHeap::map(std::process::id(), &own.shown()).expect("it is ours");
+        let mut remote = RemoteHeap::map(std::process::id(), &own.shown()).expect("it is ours");
         for (place, non_temporal, begin, length) in [
             (0, false, 16, 20000),
             (255, true, 4095, 40000),
@@ -227,7 +230,7 @@ mod tests {
             let (there, third) = (lying(&message, place as u64), length / 3);
             // In pieces, as it comes.
             for piece in [0..third, third..2 * third, 2 * third..length] {
-                let copied = foreign.pull(&there, &target, piece.clone(), non_temporal);
+                let copied = remote.pull(&there, &target, piece.clone(), non_temporal);
                 assert_eq!(copied, piece.len());
             }
             let read = bytes_of(&target);
@@ -252,7 +255,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "Miri knows no memfd_create(2)")]
     fn of_a_message_that_cannot_be_there_nothing_is_read() {
         let (own, _) = leaked(8192).expect("shared memory");
-        let mut foreign = ForeignHeap::map(std::process::id(), &own.shown()).expect("it is ours");
+        let mut remote = RemoteHeap::map(std::process::id(), &own.shown()).expect("it is ours");
         let target = UserBuffer::leaked(&[20000]);
         for (address, length_bytes, place) in [
             (EDGES_AT - 4096, 20000, 0),
@@ -266,7 +269,7 @@ mod tests {
                 place,
             };
             assert_eq!(
-                foreign.pull(&message, &target, 0..20000, false),
+                remote.pull(&message, &target, 0..20000, false),
                 0,
                 "{message:?}"
             );

@@ -47,9 +47,9 @@ impl Owner for Member {
 }
 
 /// Endpoints on loopback that know each other's addresses and have never been in contact.
-struct Crowd(Vec<(Transport<SocketPorts>, Member)>);
+struct Endpoints(Vec<(Transport<SocketPorts>, Member)>);
 
-impl Crowd {
+impl Endpoints {
     fn open(count: usize) -> Self {
         let settings = Settings {
             address: Some(SocketAddr::from(([127, 0, 0, 1], 0))),
@@ -112,18 +112,18 @@ fn count_in(folder: &str) -> usize {
 fn sixty_four_endpoints_that_greet_all_others_at_once_hear_each_once() {
     const COUNT: usize = 64;
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut crowd = Crowd::open(COUNT);
+    let mut endpoints = Endpoints::open(COUNT);
     let open = (count_in("/proc/self/fd"), count_in("/proc/self/task"));
     let payload = UserBuffer::leaked(&[100]);
     for from in 0..COUNT {
         for to in (0..COUNT).filter(|&to| to != from) {
-            crowd.post(from, to, &payload);
+            endpoints.post(from, to, &payload);
         }
     }
-    crowd.run(|member| {
+    endpoints.run(|member| {
         member.sent == COUNT - 1 && member.received.iter().sum::<usize>() >= COUNT - 1
     });
-    for (own, (_, member)) in crowd.0.iter().enumerate() {
+    for (own, (_, member)) in endpoints.0.iter().enumerate() {
         assert_eq!(member.failed, 0);
         let expected: Vec<usize> = (0..COUNT).map(|from| usize::from(from != own)).collect();
         assert_eq!(member.received, expected, "at {own}");
@@ -146,37 +146,37 @@ fn resident_bytes() -> usize {
 fn a_remote_costs_a_process_less_than_four_kib_once_met_and_sixty_four_when_busy() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     const COUNT: usize = 64;
-    let mut crowd = Crowd::open(COUNT);
+    let mut endpoints = Endpoints::open(COUNT);
     let small = UserBuffer::leaked(&[100]);
     let large = UserBuffer::leaked(&[32 * 1024]);
     // One pair first, so that what an endpoint has once is there already.
     for own in 0..COUNT {
-        crowd.post(own, (own + 1) % COUNT, &large);
+        endpoints.post(own, (own + 1) % COUNT, &large);
     }
-    crowd.run(|member| member.sent == 1 && member.received.iter().sum::<usize>() == 1);
+    endpoints.run(|member| member.sent == 1 && member.received.iter().sum::<usize>() == 1);
     let before = resident_bytes();
     let pairs = COUNT * (COUNT - 2);
     for from in 0..COUNT {
         for to in (0..COUNT).filter(|&to| to != from && to != (from + 1) % COUNT) {
-            crowd.post(from, to, &small);
+            endpoints.post(from, to, &small);
         }
     }
-    crowd.run(|member| member.sent == COUNT - 1);
+    endpoints.run(|member| member.sent == COUNT - 1);
     let idle = (resident_bytes() - before) / pairs;
     for from in 0..COUNT {
         for to in (0..COUNT).filter(|&to| to != from && to != (from + 1) % COUNT) {
-            crowd.post(from, to, &large);
+            endpoints.post(from, to, &large);
         }
     }
     let mut busiest = 0;
     let deadline = Instant::now() + Duration::from_secs(200);
-    while crowd
+    while endpoints
         .0
         .iter()
         .any(|(_, member)| member.sent < 2 * COUNT - 3)
     {
         assert!(Instant::now() < deadline, "not done in minutes");
-        for (transport, member) in &mut crowd.0 {
+        for (transport, member) in &mut endpoints.0 {
             transport.progress(member);
         }
         busiest = busiest.max(resident_bytes());
