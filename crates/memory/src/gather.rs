@@ -9,7 +9,8 @@ use core::marker::PhantomData;
 use std::io;
 use std::net::SocketAddr;
 
-use weft_os::udp_socket::{Outbound, PIECE_LIMIT, Piece, UdpSocket};
+use weft_os::outbound::{self, Outbound, PIECE_LIMIT, Piece};
+use weft_os::udp_socket::UdpSocket;
 
 use crate::UserBuffer;
 
@@ -88,12 +89,12 @@ impl<'a> Gather<'_, 'a> {
     /// Sends those from the `skip`th on; answers how many were taken.
     ///
     /// # Errors
-    /// As [`UdpSocket::send`].
+    /// As [`outbound::send`].
     pub fn send(&self, socket: &UdpSocket, skip: usize) -> io::Result<usize> {
         // SAFETY: each piece is a slice that is borrowed for 'a, which outlives this value, or lies
         // in a user's buffer, readable until its completion, which cannot come before the borrow
         // ends.
-        unsafe { socket.send(&self.space.outbound[skip..], &self.space.pieces) }
+        unsafe { outbound::send(socket, &self.space.outbound[skip..], &self.space.pieces) }
     }
 }
 

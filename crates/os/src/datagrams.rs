@@ -99,7 +99,7 @@ impl ReceiveBatch {
     ///
     /// # Errors
     /// The errno of recvmmsg(2), which may belong to a datagram sent earlier (see
-    /// [`UdpSocket::complaint`]).
+    /// [`error_queue`](crate::error_queue)).
     pub fn receive(&mut self, socket: &UdpSocket) -> io::Result<usize> {
         self.begin();
         // SAFETY: every header names memory in boxes of ours, of the sizes given, that nobody
@@ -132,7 +132,7 @@ impl ReceiveBatch {
         self.begin();
         let first = &mut self.headers[0];
         // SAFETY: the header names memory in boxes of ours, of the sizes given, that nobody
-        // borrows, as in `receive`.
+        // borrows: `get` borrows the batch, which is borrowed exclusively here.
         let length = unsafe {
             libc::recvmsg(
                 socket.as_fd().as_raw_fd(),
@@ -159,8 +159,8 @@ impl ReceiveBatch {
     /// The errno of recv(2), as for [`Self::receive`].
     #[inline]
     pub fn receive_connected(&mut self, socket: &UdpSocket) -> io::Result<Option<&[u8]>> {
-        // SAFETY: the first buffer is ours, of the size given, and nobody borrows it, as in
-        // `receive`.
+        // SAFETY: the first buffer is ours, of the size given, and nobody borrows it: `get` borrows
+        // the batch, which is borrowed exclusively here.
         let length = unsafe {
             libc::recv(
                 socket.as_fd().as_raw_fd(),

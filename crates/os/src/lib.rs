@@ -5,13 +5,14 @@
 //! - [`map`]: mmap of shared regions.
 //! - [`region_file`]: memfd_create and O_TMPFILE, sealed so that nobody can shrink them under us.
 //! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact,
-//!   credentials, passing of region files (`handing_over`), names that others have taken
-//!   (`own_listener`), wake-ups, and the question whether a process still lives.
+//!   credentials, passing of region files (`handing_over`), wake-ups, and the question whether a
+//!   process still lives; [`own_listener`]: listening under a name that others may have taken.
 //! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how
 //!   long its files may be.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory;
 //!   [`process_id`]: which process it is, and whether it has ended.
-//! - [`udp_socket`], [`datagrams`]: sockets between hosts, many datagrams to a system call.
+//! - [`udp_socket`]: sockets between hosts; [`outbound`], [`datagrams`]: sending and receiving, many
+//!   datagrams to a system call; [`error_queue`]: what became of those that were sent.
 //! - [`host_check`]: whether a host lives, whatever its processes do.
 //! - [`single_copy`]: reading and writing another process's memory (process_vm_readv,
 //!   process_vm_writev).
@@ -35,20 +36,22 @@ pub mod clock;
 pub mod cpu;
 pub mod crash;
 pub mod datagrams;
+pub mod error_queue;
 pub mod file_of;
 pub mod fork_mark;
 mod handing_over;
 pub mod heap;
 pub mod host_check;
 pub mod interface;
-pub mod joined_send;
 pub mod lease;
 pub mod limits;
 pub mod local_socket;
 pub mod map;
-mod own_listener;
+pub mod outbound;
+pub mod own_listener;
 pub mod process;
 pub mod process_id;
+mod raw_socket;
 pub mod region_file;
 pub mod route;
 pub mod single_copy;

@@ -12,39 +12,34 @@ use crate::process;
 /// Most listeners beside a name that are tried. Chosen: some ten milliseconds.
 const TRIED_COUNT: usize = 4096;
 
-impl Listener {
-    /// Listens under `name`, or beside it if it is taken. Setup.
-    ///
-    /// # Errors
-    /// The errno of socket(2), bind(2) or getrandom(2).
-    pub fn bind_or_beside(name: &str) -> io::Result<Self> {
-        match Self::bind(name) {
-            Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                Self::bind(&format!("{name}/{:016x}", process::random_u64()?))
-            }
-            bound => bound,
+/// Listens under `name`, or beside it if it is taken. Setup.
+///
+/// # Errors
+/// The errno of socket(2), bind(2) or getrandom(2).
+pub fn bind(name: &str) -> io::Result<Listener> {
+    match Listener::bind(name) {
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            Listener::bind(&format!("{name}/{:016x}", process::random_u64()?))
         }
+        bound => bound,
     }
 }
 
-impl Connection {
-    /// Connects to the listener of our own user that is called `name`, or listens beside it;
-    /// answers whose process it is, too. Slow path; reads /proc only if the name itself is not our
-    /// user's.
-    ///
-    /// # Errors
-    /// `ConnectionRefused` if there is none, `PermissionDenied` if only other users listen there,
-    /// `WouldBlock` if too many wait for the one that is called so.
-    pub fn open_own(name: &str) -> io::Result<(Self, Credentials)> {
-        let first = open_if_own(name);
-        let Err(error) = first else {
-            return first;
-        };
-        let listed = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-        let beside = beside(&listed, name).take(TRIED_COUNT);
-        let mut found = beside.filter_map(|other| open_if_own(other).ok());
-        found.next().ok_or(error)
-    }
+/// Connects to the listener of our own user that is called `name`, or listens beside it; answers
+/// whose process it is, too. Slow path; reads /proc only if the name itself is not our user's.
+///
+/// # Errors
+/// `ConnectionRefused` if there is none, `PermissionDenied` if only other users listen there,
+/// `WouldBlock` if too many wait for the one that is called so.
+pub fn connect(name: &str) -> io::Result<(Connection, Credentials)> {
+    let first = open_if_own(name);
+    let Err(error) = first else {
+        return first;
+    };
+    let listed = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
+    let beside = beside(&listed, name).take(TRIED_COUNT);
+    let mut found = beside.filter_map(|other| open_if_own(other).ok());
+    found.next().ok_or(error)
 }
 
 fn open_if_own(name: &str) -> io::Result<(Connection, Credentials)> {
@@ -92,16 +87,16 @@ mod tests {
     fn a_listener_whose_name_is_taken_is_found_once_the_name_is_free_or_anothers() {
         let name = format!("weft-test-beside-{}", std::process::id());
         assert_eq!(
-            Connection::open_own(&name).expect_err("none").kind(),
+            connect(&name).expect_err("none").kind(),
             io::ErrorKind::ConnectionRefused
         );
         let taken = Listener::bind(&name).expect("bind");
-        let beside = Listener::bind_or_beside(&name).expect("beside");
-        let connected = Connection::open_own(&name).expect("one");
+        let beside = bind(&name).expect("beside");
+        let connected = connect(&name).expect("one");
         assert_eq!(connected.1.pid, std::process::id());
         assert!(taken.accept().is_some() && beside.accept().is_none());
         drop(taken);
-        let connected = Connection::open_own(&name).expect("the other one");
+        let connected = connect(&name).expect("the other one");
         assert!(beside.accept().is_some());
         drop(connected);
     }

@@ -7,8 +7,10 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use crate::clock;
 use crate::datagrams::ReceiveBatch;
+use crate::error_queue::{self, Complaint};
+use crate::outbound::{self, Outbound, Piece};
 use crate::sleep::{WaitSet, wait_readable};
-use crate::udp_socket::{Complaint, Outbound, Piece, UdpSocket};
+use crate::udp_socket::UdpSocket;
 
 fn local() -> UdpSocket {
     UdpSocket::bind("127.0.0.1:0".parse().expect("address")).expect("a socket")
@@ -24,7 +26,7 @@ fn send(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], segment_bytes: u16) ->
         segment_bytes,
     };
     // SAFETY: the pieces are slices that live through the call.
-    unsafe { socket.send(&[one], &pieces) }
+    unsafe { outbound::send(socket, &[one], &pieces) }
 }
 
 fn receive(socket: &UdpSocket, batch: &mut ReceiveBatch) -> usize {
@@ -122,11 +124,11 @@ fn a_connected_socket_beside_another_has_its_peer_to_itself_and_the_port_stays_c
 #[test]
 fn a_port_that_nobody_has_is_complained_about() {
     let a = local();
-    a.keep_complaints().expect("an option");
+    error_queue::keep(&a).expect("an option");
     let gone = local().local_address().expect("address");
     send(&a, gone, b"anybody there", 0).expect("sent");
     for _ in 0..1000 {
-        if let Some(complaint) = a.complaint() {
+        if let Some(complaint) = error_queue::oldest(&a) {
             return assert_eq!(complaint, Complaint::Refused(gone));
         }
         std::thread::sleep(std::time::Duration::from_millis(1));

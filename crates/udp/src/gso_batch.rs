@@ -7,7 +7,8 @@ use std::io;
 use std::net::SocketAddr;
 
 use weft_memory::{Gather, GatherSpace};
-use weft_os::udp_socket::{SEGMENT_LIMIT, SEGMENTS_BYTES, SEND_BATCH, UdpSocket};
+use weft_os::outbound::{SEGMENT_LIMIT, SEGMENTS_BYTES, SEND_BATCH};
+use weft_os::udp_socket::UdpSocket;
 use weft_srd::{PORT_COUNT, Transmit};
 
 use crate::sends::Sends;

@@ -10,8 +10,9 @@ use std::net::SocketAddr;
 
 use weft_memory::GatherSpace;
 use weft_os::fork_mark::ForkMark;
+use weft_os::outbound::{SEGMENTS_BYTES, SendFailure};
 use weft_os::sleep::Timer;
-use weft_os::udp_socket::{SEGMENTS_BYTES, SendFailure, UdpSocket};
+use weft_os::udp_socket::UdpSocket;
 use weft_os::{clock, interface, process};
 use weft_srd::{Instant, Nanos, PORT_COUNT, Transmit};
 

@@ -14,8 +14,9 @@ use weft_launch::report::size;
 use weft_os::alike::{self, Kind};
 use weft_os::datagrams::ReceiveBatch;
 use weft_os::interface::{self, InterfaceAddress};
-use weft_os::udp_socket::{SEGMENTS_BYTES, SendFailure, UdpSocket};
-use weft_os::{joined_send, sleep};
+use weft_os::outbound::{SEGMENTS_BYTES, SendFailure};
+use weft_os::udp_socket::UdpSocket;
+use weft_os::{outbound, sleep};
 
 use crate::check::{Check, Status};
 use crate::contact::FURTHER_ADDRESSES;
@@ -123,7 +124,7 @@ fn exchange_largest(address: IpAddr) -> io::Result<usize> {
     let bytes = mtu.map_or(LEAST_BYTES, |bytes| (bytes as usize).min(SEGMENTS_BYTES));
     let (from, to) = (bind(address)?, bind(address)?);
     let sent = content(bytes);
-    joined_send::send(&from, to.local_address()?, &sent, 0)?;
+    outbound::send_bytes(&from, to.local_address()?, &sent, 0)?;
     let got = receive(&to, 1, sent.len())?;
     if got.bytes == sent {
         Ok(bytes)
@@ -137,7 +138,7 @@ fn send_joined(address: IpAddr) -> io::Result<Joined> {
     let (from, to) = (bind(address)?, bind(address)?);
     let receives_joined = to.receive_joined();
     let sent = content(SEGMENTS * LEAST_BYTES);
-    joined_send::send(&from, to.local_address()?, &sent, SEGMENT_BYTES)?;
+    outbound::send_bytes(&from, to.local_address()?, &sent, SEGMENT_BYTES)?;
     let got = receive(&to, SEGMENTS, sent.len())?;
     if got.bytes != sent {
         return Err(io::Error::other("other bytes came than were sent"));
@@ -191,7 +192,7 @@ fn burst(address: IpAddr) -> io::Result<usize> {
     from.set_buffers(BUFFER_BYTES);
     let (one, there) = (content(BURST_BYTES), to.local_address()?);
     for _ in 0..BUFFER_BYTES / BURST_BYTES {
-        match joined_send::send(&from, there, &one, 0) {
+        match outbound::send_bytes(&from, there, &one, 0) {
             Ok(()) => {}
             // What is sent to oneself is taken or thrown away at once: it is the receiver's room
             // that is asked for.
@@ -251,7 +252,7 @@ fn carried_pairs(used: &[IpAddr]) -> io::Result<(usize, usize)> {
         let address = there.local_address()?;
         for here in &from {
             // Where it is refused it does not come, either.
-            let _ = joined_send::send(here, address, b"path", 0);
+            let _ = outbound::send_bytes(here, address, b"path", 0);
         }
     }
     let end = Instant::now() + Duration::from_millis(PATIENCE_MS as u64);

@@ -6,7 +6,7 @@
 use std::io::ErrorKind;
 
 use weft_contract::RemoteId;
-use weft_os::local_socket::Connection;
+use weft_os::own_listener;
 use weft_os::process_id::ProcessId;
 use weft_ring::Identity;
 use weft_ring::layout::SLOT_COUNT;
@@ -96,7 +96,7 @@ pub(crate) fn is_gone(contacts: &mut Contacts, remote: RemoteId) -> bool {
 /// after from then on; one whose process cannot be seen is brought into contact for that.
 fn is_nobody_at(contacts: &mut Contacts, remote: RemoteId) -> bool {
     let address = contacts.remote(remote).address;
-    let who = match Connection::open_own(&listener_name(address)) {
+    let who = match own_listener::connect(&listener_name(address)) {
         Ok((_, who)) => who,
         Err(error) => return error.kind() == ErrorKind::ConnectionRefused,
     };

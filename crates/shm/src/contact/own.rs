@@ -10,7 +10,7 @@ use weft_os::at_fork::OwnOnly;
 use weft_os::local_socket::{Bell, Listener, Ringer};
 use weft_os::process_id::ProcessId;
 use weft_os::sleep::WaitSet;
-use weft_os::{crash_point, interface, process};
+use weft_os::{crash_point, interface, own_listener, process};
 use weft_ring::doorbell::Doorbell;
 use weft_ring::{AttachError, Identity, Region, Slots};
 
@@ -90,8 +90,7 @@ impl Own {
         // The bell first: who finds the listener takes an endpoint without a bell for dead.
         let bell = Bell::bind(&bell_name(incarnation)).map_err(OpenError::Sockets)?;
         crash_point!(3, "open: the bell has its name, the listener has none");
-        let listener =
-            Listener::bind_or_beside(&listener_name(address)).map_err(OpenError::Sockets)?;
+        let listener = own_listener::bind(&listener_name(address)).map_err(OpenError::Sockets)?;
         Ok(Self {
             region,
             file,

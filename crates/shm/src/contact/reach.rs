@@ -12,9 +12,8 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use weft_contract::TransferError;
 use weft_memory::{Mapping, Reserved};
-use weft_os::local_socket::Connection;
 use weft_os::process_id::ProcessId;
-use weft_os::{crash_point, interface, process, region_file};
+use weft_os::{crash_point, interface, own_listener, process, region_file};
 use weft_ring::layout::{LANE_BYTES, SHARED_BYTES};
 use weft_ring::{AttachError, Region, map_lane};
 
@@ -52,7 +51,7 @@ impl Sought {
             let attached = self.claim(own, region, process::own_pid(), |_| Ok(whole))?;
             return Ok(Link::Ready(Box::new(attached)));
         }
-        let (connection, who) = match Connection::open_own(&listener_name(self.address)) {
+        let (connection, who) = match own_listener::connect(&listener_name(self.address)) {
             Ok(found) => found,
             // Too many wait for it at this moment: try again with the next send.
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Link::Unknown),

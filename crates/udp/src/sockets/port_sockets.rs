@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 
+use weft_os::error_queue;
 use weft_os::sleep::{Timer, WaitSet};
 use weft_os::udp_socket::UdpSocket;
 use weft_srd::PORT_COUNT;
@@ -45,7 +46,7 @@ fn prepare_socket(socket: &UdpSocket) -> io::Result<()> {
     socket.set_buffers(BUFFER_BYTES);
     // What is in use may be taken apart where a route has changed (srd-protocol 16.5).
     socket.allow_fragments()?;
-    socket.keep_complaints()?;
+    error_queue::keep(socket)?;
     socket.busy_poll(BUSY_POLL_US);
     Ok(())
 }

@@ -8,8 +8,9 @@ use std::os::fd::{AsFd, AsRawFd};
 
 use weft_os::clock;
 use weft_os::datagrams::ReceiveBatch;
+use weft_os::error_queue::{self, Complaint};
 use weft_os::sleep::READABLE_LIMIT;
-use weft_os::udp_socket::{Complaint, UdpSocket};
+use weft_os::udp_socket::UdpSocket;
 use weft_srd::{Instant, Nanos, Origin, PORT_COUNT};
 
 use crate::authentication::PacketAuthentication;
@@ -274,7 +275,7 @@ impl Reader {
 /// Takes the answers to datagrams sent earlier out of a socket's error queue.
 #[cold]
 pub(super) fn collect_complaints(socket: &UdpSocket, complaints: &mut VecDeque<Incoming<'static>>) {
-    while let Some(complaint) = socket.complaint() {
+    while let Some(complaint) = error_queue::oldest(socket) {
         match complaint {
             Complaint::Refused(to) => complaints.push_back(Incoming::Refused(to)),
             Complaint::TooLong(to) => complaints.push_back(Incoming::TooLong(to)),

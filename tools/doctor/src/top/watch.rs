@@ -14,7 +14,7 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use weft_os::local_socket::Connection;
-use weft_os::{clock, process};
+use weft_os::{clock, own_listener, process};
 use weft_ring::snapshot::{SNAPSHOT_BYTES, Snapshot, SnapshotError};
 
 use super::network;
@@ -146,7 +146,7 @@ fn listeners(text: &str) -> Vec<SocketAddr> {
 
 /// The endpoint at an address; none if it is gone or another user's.
 fn find(address: SocketAddr) -> Result<Option<Found>, String> {
-    let Ok((connection, who)) = Connection::open_own(&format!("weft/{address}")) else {
+    let Ok((connection, who)) = own_listener::connect(&format!("weft/{address}")) else {
         return Ok(None);
     };
     let name = format!("weft {address}");
