@@ -11,6 +11,8 @@ use crate::layout::{LANE_CELLS, LANE_CONTROL_BYTES, LANE_DATA_BYTES, PAGE_BYTES,
 use crate::sync::{AtomicU64, Ordering};
 
 mod consumer;
+mod cursor;
+mod data_area;
 mod producer;
 mod run;
 

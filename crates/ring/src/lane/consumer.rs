@@ -5,9 +5,10 @@
 use weft_memory::{BytesView, Mapping};
 use weft_os::crash_point;
 
+use super::cursor::Cursor;
 use super::{Lane, Producer};
 use crate::cell::{
-    CELL_PAYLOAD_BYTES, CELL_WORDS, Cell, Head, INLINE_PAYLOAD_BYTES, cells_of, lap_of, next_lap,
+    CELL_PAYLOAD_BYTES, CELL_WORDS, Cell, Head, INLINE_PAYLOAD_BYTES, cells_of, lap_of,
 };
 use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES};
 use crate::pool::Stretch;
@@ -25,8 +26,7 @@ const PUBLISH_BYTES: u32 = LANE_NARROW_BYTES as u32 / 4;
 #[derive(Debug)]
 pub struct Consumer {
     lane: Lane,
-    next: usize,
-    lap: u16,
+    cursor: Cursor,
     consumed: u64,
     published: u64,
     bytes_unpublished: u32,
@@ -57,7 +57,8 @@ impl Arrival<'_> {
     /// All words of the cell, copied out.
     #[inline(always)]
     pub fn words(&self) -> [u64; CELL_WORDS] {
-        // SAFETY: as in `word`.
+        // SAFETY: the mark said that the words are complete, and a remote that writes them meanwhile
+        // only changes its own message.
         self.cell
             .words
             .with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() })
@@ -68,7 +69,7 @@ impl Arrival<'_> {
     #[inline(always)]
     pub fn inline_payload(&self) -> Option<BytesView<'_>> {
         let length_bytes = self.head.length_bytes as usize;
-        let next = self.consumer.next;
+        let next = self.consumer.cursor.index();
         if length_bytes > CELL_PAYLOAD_BYTES
             && (length_bytes > INLINE_PAYLOAD_BYTES || next + cells_of(length_bytes) > LANE_CELLS)
         {
@@ -107,8 +108,7 @@ impl Consumer {
     pub(super) fn over(lane: Lane) -> Self {
         Self {
             lane,
-            next: 0,
-            lap: 1,
+            cursor: Cursor::new(),
             consumed: 0,
             published: 0,
             bytes_unpublished: 0,
@@ -120,12 +120,8 @@ impl Consumer {
     pub fn of_untaken(producer: &mut Producer) -> Self {
         producer.look();
         let (lane, consumed) = (producer.lane.again(), producer.consumed);
-        let cells = LANE_CELLS as u64;
-        // Laps are numbered from 1 to 65,535, and again.
-        let lap = consumed / cells % u64::from(u16::MAX) + 1;
         Self {
-            next: (consumed % cells) as usize,
-            lap: lap as u16,
+            cursor: Cursor::behind(consumed),
             consumed,
             published: consumed,
             ..Self::over(lane)
@@ -135,10 +131,10 @@ impl Consumer {
     /// The message at the front, if there is one. One load when there is none. Fast path.
     #[inline(always)]
     pub fn peek(&self) -> Option<Arrival<'_>> {
-        let cell = self.lane.cell(self.next);
+        let cell = self.lane.cell(self.cursor.index());
         // Pairs with the store in `Producer::publish`.
         let mark = cell.mark.load(Ordering::Acquire);
-        if lap_of(mark) != self.lap {
+        if lap_of(mark) != self.cursor.lap() {
             return None;
         }
         Some(Arrival {
@@ -154,8 +150,9 @@ impl Consumer {
     /// soon as its mark is.
     #[inline(always)]
     pub fn has_message(&self) -> bool {
-        self.lane.fetch_after(self.next);
-        lap_of(self.lane.cell(self.next).mark.load(Ordering::Relaxed)) == self.lap
+        let next = self.cursor.index();
+        self.lane.fetch_after(next);
+        lap_of(self.lane.cell(next).mark.load(Ordering::Relaxed)) == self.cursor.lap()
     }
 
     /// Lets go of the message at the front; `data_bytes` of the data area went with it. Fast path.
@@ -163,10 +160,7 @@ impl Consumer {
     pub fn advance(&mut self, data_bytes: u32) {
         self.consumed += 1;
         self.bytes_unpublished += data_bytes;
-        self.next += 1;
-        if self.next == LANE_CELLS {
-            self.start_lap();
-        }
+        self.cursor.advance_to(self.cursor.index() + 1);
         if self.consumed - self.published >= PUBLISH_CELLS
             || self.bytes_unpublished >= PUBLISH_BYTES
         {
@@ -179,19 +173,10 @@ impl Consumer {
     pub fn advance_inline(&mut self, length_bytes: u32) {
         let cells = cells_of(length_bytes as usize);
         self.consumed += cells as u64;
-        self.next += cells;
-        if self.next == LANE_CELLS {
-            self.start_lap();
-        }
+        self.cursor.advance_to(self.cursor.index() + cells);
         if self.consumed - self.published >= PUBLISH_CELLS {
             self.publish();
         }
-    }
-
-    #[cold]
-    fn start_lap(&mut self) {
-        self.next = 0;
-        self.lap = next_lap(self.lap);
     }
 
     /// Tells the producer how far we are, if it does not know; called when the lane has run empty.

@@ -7,18 +7,15 @@ use std::ops::Range;
 use weft_memory::{BytesViewMut, Mapping, UserBuffer};
 use weft_os::crash_point;
 
+use super::cursor::Cursor;
+use super::data_area::DataArea;
 use super::{Full, Lane};
 use crate::cell::{
     CELL_PAYLOAD_BYTES, CELL_WORDS, Head, INLINE_PAYLOAD_BYTES, cells_of, lap_of, next_lap,
 };
-use crate::layout::{LANE_CELLS, LANE_DATA_BYTES, LANE_NARROW_BYTES, PAGE_BYTES};
+use crate::layout::LANE_CELLS;
 use crate::pool::OwnChunk;
 use crate::sync::Ordering;
-
-/// Data bytes after which the producer looks whether the lane has run empty, to start over at its
-/// first bytes: an idle lane then keeps to few pages, and a busy one to few cache lines. Chosen:
-/// one page.
-pub(super) const REWIND_BYTES: usize = PAGE_BYTES;
 
 /// Payload from here on is written with non-temporal stores if the receiver says that it reads it
 /// faster so. Chosen: below, the payload is in the reader's cache before the fence of such stores
@@ -29,20 +26,11 @@ const NON_TEMPORAL_BYTES: usize = 6 * 1024;
 #[derive(Debug)]
 pub struct Producer {
     pub(super) lane: Lane,
-    next: usize,
-    lap: u16,
+    cursor: Cursor,
     produced: u64,
     /// Cells the consumer had taken when we last looked.
     pub(super) consumed: u64,
-    /// End and start of the data in flight, as bytes since the last rewind.
-    data_head: usize,
-    data_tail: usize,
-    /// How much of the data area is in use; wide lanes never rewind.
-    area_bytes: usize,
-    /// The lane shall become wide when it next runs empty.
-    widening: bool,
-    /// `data_head` after each cell in flight.
-    data_ends: Box<[usize; LANE_CELLS]>,
+    area: DataArea,
 }
 
 impl Producer {
@@ -55,15 +43,10 @@ impl Producer {
     pub(super) fn over(lane: Lane) -> Self {
         Self {
             lane,
-            next: 0,
-            lap: 1,
+            cursor: Cursor::new(),
             produced: 0,
             consumed: 0,
-            data_head: 0,
-            data_tail: 0,
-            area_bytes: LANE_NARROW_BYTES,
-            widening: false,
-            data_ends: Box::new([0; LANE_CELLS]),
+            area: DataArea::new(),
         }
     }
 
@@ -93,8 +76,8 @@ impl Producer {
             payload.length_bytes() <= CELL_PAYLOAD_BYTES,
             "payload does not fit a cell"
         );
-        self.make_room()?;
-        self.lane.cell(self.next).words.with_mut(|words| {
+        self.make_room(1)?;
+        self.lane.cell(self.cursor.index()).words.with_mut(|words| {
             // SAFETY: the consumer does not read this cell until its mark is published below, and
             // it has taken what was here before (make_room); the words are ours to write.
             let mut target = unsafe {
@@ -105,7 +88,7 @@ impl Producer {
             };
             payload.drain(0, &mut target);
         });
-        self.publish(head);
+        self.publish(head, 1);
         Ok(())
     }
 
@@ -132,14 +115,14 @@ impl Producer {
             length_bytes <= INLINE_PAYLOAD_BYTES,
             "payload does not fit a run of cells"
         );
-        let cells = cells_of(length_bytes);
-        if self.next + cells > LANE_CELLS {
+        let (next, cells) = (self.cursor.index(), cells_of(length_bytes));
+        if next + cells > LANE_CELLS {
             return Err(Full);
         }
-        self.make_room_for(cells)?;
+        self.make_room(cells)?;
         // SAFETY: the cells end with the lane's by the check above; as in push_inline, the consumer
         // reads none of them before the first one's mark is published, and has taken what was here.
-        let target = unsafe { self.lane.inline_target(self.next, length_bytes) };
+        let target = unsafe { self.lane.inline_target(next, length_bytes) };
         let (mut first, mut others) = target.split_at(CELL_PAYLOAD_BYTES);
         // The first cell last, in one go: the consumer looks at it all the time, and would fetch
         // its line back meanwhile.
@@ -148,7 +131,7 @@ impl Producer {
             return Err(Full);
         }
         payload.drain(0, &mut first);
-        self.lane.cell(self.next).words.with_mut(|words| {
+        self.lane.cell(next).words.with_mut(|words| {
             // SAFETY: the consumer reads no cell before its mark is published, and has taken what
             // was here (make_room).
             unsafe {
@@ -157,7 +140,7 @@ impl Producer {
                 words.add(1).write(data);
             }
         });
-        self.publish_run(head, cells);
+        self.publish(head, cells);
         Ok(())
     }
 
@@ -165,13 +148,16 @@ impl Producer {
     /// new one. Then the cells are made to look old in this lap too.
     #[inline(always)]
     fn misleads(&self, cells: usize) -> bool {
-        let soon = next_lap(self.lap);
+        let soon = next_lap(self.cursor.lap());
         let mark = |index| &self.lane.cell(index).mark;
-        let mut run = self.next + 1..self.next + cells;
-        if !run.any(|index| lap_of(mark(index).load(Ordering::Relaxed)) == soon) {
+        let followers = self.cursor.index() + 1..self.cursor.index() + cells;
+        if !followers
+            .clone()
+            .any(|index| lap_of(mark(index).load(Ordering::Relaxed)) == soon)
+        {
             return false;
         }
-        for index in self.next + 1..self.next + cells {
+        for index in followers {
             mark(index).store(0, Ordering::Relaxed);
         }
         true
@@ -183,15 +169,8 @@ impl Producer {
     /// [`Full`].
     #[inline(always)]
     pub fn push_words(&mut self, head: Head, words: [u64; CELL_WORDS]) -> Result<(), Full> {
-        self.make_room()?;
-        // SAFETY: the consumer reads no cell before its mark is published, and has taken what was
-        // here
-        // (make_room).
-        self.lane
-            .cell(self.next)
-            .words
-            .with_mut(|cell| unsafe { cell.write(words) });
-        self.publish(head);
+        self.make_room(1)?;
+        self.publish_words(head, words);
         Ok(())
     }
 
@@ -209,11 +188,13 @@ impl Producer {
         bytes: Range<usize>,
     ) -> Result<(), Full> {
         let (offset_bytes, length_bytes) = (bytes.start, bytes.len());
-        self.make_room()?;
+        self.make_room(1)?;
         let start = self.make_data_room(length_bytes)?;
+        // What the receiver has found out about long payload.
+        let wants_non_temporal = || self.lane.control().non_temporal.load(Ordering::Relaxed) != 0;
         // SAFETY: make_data_room gave a stretch inside the area that no cell in flight refers to.
         let mut target = unsafe { BytesViewMut::from_raw(self.lane.data.add(start), length_bytes) };
-        let copied = if length_bytes >= NON_TEMPORAL_BYTES && self.wants_non_temporal() {
+        let copied = if length_bytes >= NON_TEMPORAL_BYTES && wants_non_temporal() {
             payload.drain_non_temporal(offset_bytes, &mut target)
         } else {
             payload.drain(offset_bytes, &mut target)
@@ -222,14 +203,7 @@ impl Producer {
         crash_point!(11, "push: data is copied, its cell not written");
         let [tag, data, fourth, fifth, sixth] = words;
         let place = (start as u64) << 32 | length_bytes as u64;
-        // SAFETY: the consumer reads no cell before its mark is published, and has taken what was
-        // here
-        // (make_room).
-        self.lane
-            .cell(self.next)
-            .words
-            .with_mut(|cell| unsafe { cell.write([tag, data, place, fourth, fifth, sixth, 0]) });
-        self.publish(head);
+        self.publish_words(head, [tag, data, place, fourth, fifth, sixth, 0]);
         Ok(())
     }
 
@@ -248,21 +222,14 @@ impl Producer {
         bytes: Range<usize>,
     ) -> Result<(), Full> {
         let (offset_bytes, length_bytes) = (bytes.start, bytes.len());
-        self.make_room()?;
+        self.make_room(1)?;
         let (mut target, _) = chunk.bytes().split_at(length_bytes);
         let copied = payload.drain(offset_bytes, &mut target);
         debug_assert_eq!(copied, length_bytes);
         crash_point!(50, "push: a chunk is filled, its cell not written");
         let [tag, data, fourth, fifth, sixth] = words;
         let place = chunk.give(length_bytes).pack();
-        // SAFETY: the consumer reads no cell before its mark is published, and has taken what was
-        // here
-        // (make_room).
-        self.lane
-            .cell(self.next)
-            .words
-            .with_mut(|cell| unsafe { cell.write([tag, data, place, fourth, fifth, sixth, 0]) });
-        self.publish(head);
+        self.publish_words(head, [tag, data, place, fourth, fifth, sixth, 0]);
         Ok(())
     }
 
@@ -276,10 +243,8 @@ impl Producer {
     /// Reads a shared line: slow path.
     pub fn has_room(&mut self, cells: usize, payload_bytes: usize) -> bool {
         self.look();
-        let taken_bytes = self.data_head - self.data_tail;
-        // Payload that does not fit before the end of the area leaves that end unused.
         self.produced - self.consumed + cells as u64 <= LANE_CELLS as u64
-            && taken_bytes + 2 * payload_bytes <= self.area_bytes
+            && self.area.has_room(payload_bytes)
     }
 
     /// Whether the receiver has taken everything that was pushed. Reads a shared line: slow path.
@@ -288,57 +253,42 @@ impl Producer {
         self.consumed == self.produced
     }
 
-    /// What the receiver has found out about long payload. Fast path.
-    #[inline(always)]
-    fn wants_non_temporal(&self) -> bool {
-        self.lane.control().non_temporal.load(Ordering::Relaxed) != 0
-    }
-
     /// What the receiver told with [`Consumer::set_advice`](super::Consumer::set_advice).
     /// Reads a shared line: slow path.
     pub fn advice(&self) -> u64 {
         self.lane.control().advice.load(Ordering::Relaxed)
     }
 
+    /// Writes the words of the next cell and publishes it. There must be room for it.
     #[inline(always)]
-    fn publish(&mut self, head: Head) {
-        self.publish_run(head, 1);
+    fn publish_words(&mut self, head: Head, words: [u64; CELL_WORDS]) {
+        let cell = self.lane.cell(self.cursor.index());
+        // SAFETY: the consumer reads no cell before its mark is published, and has taken what was
+        // here (make_room).
+        cell.words.with_mut(|cell| unsafe { cell.write(words) });
+        self.publish(head, 1);
     }
 
     /// Publishes a message that takes so many cells, the last of the lane at most.
     #[inline(always)]
-    fn publish_run(&mut self, head: Head, cells: usize) {
+    fn publish(&mut self, head: Head, cells: usize) {
         // Read once: the compiler cannot know that a store to the cell leaves the cursor alone.
-        let next = self.next;
+        let next = self.cursor.index();
         // The consumer counts whole messages, so that it names the last cell or none.
-        self.data_ends[next + cells - 1] = self.data_head;
+        self.area.end_message(next + cells - 1);
         crash_point!(10, "push: a cell is written, not published");
         // Pairs with the load in `Consumer::peek`: who sees the mark sees words and data.
         self.lane
             .cell(next)
             .mark
-            .store(head.pack(self.lap), Ordering::Release);
+            .store(head.pack(self.cursor.lap()), Ordering::Release);
         crash_point!(13, "push: the cell is published, the bell not rung");
         self.produced += cells as u64;
-        self.next = next + cells;
-        if self.next == LANE_CELLS {
-            self.start_lap();
-        }
-    }
-
-    #[cold]
-    fn start_lap(&mut self) {
-        self.next = 0;
-        self.lap = next_lap(self.lap);
+        self.cursor.advance_to(next + cells);
     }
 
     #[inline(always)]
-    fn make_room(&mut self) -> Result<(), Full> {
-        self.make_room_for(1)
-    }
-
-    #[inline(always)]
-    fn make_room_for(&mut self, cells: usize) -> Result<(), Full> {
+    fn make_room(&mut self, cells: usize) -> Result<(), Full> {
         let most = (LANE_CELLS - cells) as u64;
         if self.produced - self.consumed <= most {
             return Ok(());
@@ -363,20 +313,11 @@ impl Producer {
             return;
         }
         self.consumed = consumed;
-        if consumed < self.produced {
-            let end = self.data_ends[((consumed - 1) % LANE_CELLS as u64) as usize];
-            // A count that ends inside a message is a remote's fault, and names what an older
-            // message left there.
-            self.data_tail = end.clamp(self.data_tail, self.data_head);
-            return;
-        }
-        self.data_tail = self.data_head;
-        if self.widening {
-            (self.widening, self.area_bytes) = (false, LANE_DATA_BYTES);
-            crash_point!(12, "widen: the lane goes round its whole area");
-        }
-        if self.area_bytes == LANE_NARROW_BYTES {
-            (self.data_head, self.data_tail) = (0, 0);
+        if consumed == self.produced {
+            self.area.free_all();
+        } else {
+            let last = (consumed - 1) % LANE_CELLS as u64;
+            self.area.free_to(last as usize);
         }
     }
 
@@ -384,35 +325,21 @@ impl Producer {
     /// round so late that they have left both processors' own caches for the one they share. Costs
     /// the receiver up to a MiB of memory.
     pub fn widen(&mut self) {
-        self.widening = self.area_bytes == LANE_NARROW_BYTES;
+        self.area.widen();
     }
 
     /// Reserves `length_bytes` in one stretch of the data area; answers its offset.
     #[inline]
     fn make_data_room(&mut self, length_bytes: usize) -> Result<usize, Full> {
         let length_bytes = length_bytes.next_multiple_of(64);
-        if self.data_head / REWIND_BYTES != (self.data_head + length_bytes) / REWIND_BYTES {
+        if self.area.reaches_next_page(length_bytes) {
             self.look();
         }
-        self.reserve(length_bytes).or_else(|Full| {
-            // What we last saw of the consumer may be old.
-            self.look();
-            self.reserve(length_bytes)
-        })
-    }
-
-    #[inline(always)]
-    fn reserve(&mut self, length_bytes: usize) -> Result<usize, Full> {
-        let at = self.data_head % self.area_bytes;
-        let skip = if at + length_bytes > self.area_bytes {
-            self.area_bytes - at
-        } else {
-            0
-        };
-        if self.data_head + skip + length_bytes - self.data_tail > self.area_bytes {
-            return Err(Full);
+        if let Some(offset) = self.area.reserve(length_bytes) {
+            return Ok(offset);
         }
-        self.data_head += skip + length_bytes;
-        Ok((at + skip) % self.area_bytes)
+        // What we last saw of the consumer may be old.
+        self.look();
+        self.area.reserve(length_bytes).ok_or(Full)
     }
 }

@@ -53,7 +53,7 @@ mod laws {
 
     use super::*;
     use crate::cell::{CELL_PAYLOAD_BYTES, Head, INLINE_PAYLOAD_BYTES, cells_of};
-    use crate::lane::producer::REWIND_BYTES;
+    use crate::lane::data_area::REWIND_BYTES;
     use crate::layout::LANE_NARROW_BYTES;
 
     /// Rounds of a law that repeats itself: fewer where an interpreter runs them (Miri), which
