@@ -145,9 +145,8 @@ impl UserBuffer {
         count
     }
 
-    /// As [`Self::fill`], with non-temporal stores: for payload that is
-    /// longer than the cache, of which each line of the target would otherwise be read before it is
-    /// written.
+    /// As [`Self::fill`], with non-temporal stores: for payload that is longer than the cache, of
+    /// which each line of the target would otherwise be read before it is written.
     #[inline]
     pub fn fill_non_temporal(&self, offset_bytes: usize, payload: BytesView<'_>) -> usize {
         if self.pieces.is_some() {
@@ -162,7 +161,8 @@ impl UserBuffer {
         let offset_bytes = offset_bytes + head_bytes;
         let room = self.length_bytes.saturating_sub(offset_bytes);
         let count = rest.length_bytes().min(room);
-        // SAFETY: as in `fill`.
+        // SAFETY: offset + count is within the buffer, which is ours to write (constructor); the
+        // payload is readable for count; user memory and shared or heap payload do not overlap.
         unsafe { copy_non_temporal(rest.base(), self.base.wrapping_add(offset_bytes), count) };
         head_bytes + count
     }
@@ -195,8 +195,8 @@ impl UserBuffer {
         count
     }
 
-    /// As [`Self::drain`], with non-temporal stores: for long payload that
-    /// another processor reads next.
+    /// As [`Self::drain`], with non-temporal stores: for long payload that another processor reads
+    /// next.
     #[inline]
     pub fn drain_non_temporal(&self, offset_bytes: usize, target: &mut BytesViewMut<'_>) -> usize {
         let left = self.length_bytes.saturating_sub(offset_bytes);
@@ -204,7 +204,9 @@ impl UserBuffer {
         if self.pieces.is_some() {
             return self.drain(offset_bytes, target);
         }
-        // SAFETY: as in `drain`.
+        // SAFETY: offset + count is within the buffer, readable until completion (constructor); the
+        // target is writable for count and lies in shared memory or on our heap, never in the
+        // buffer.
         unsafe { copy_non_temporal(self.base.wrapping_add(offset_bytes), target.base(), count) };
         count
     }

@@ -19,16 +19,18 @@ const SET_SIGNAL: libc::c_int = 10;
 pub fn is_unused(file: BorrowedFd<'_>) -> io::Result<bool> {
     let raw = file.as_raw_fd();
     // Who opens the file in between breaks the lease, of which the kernel tells us by a signal: one
-    // that does nothing. SAFETY: plain fcntl on a descriptor that is open while borrowed.
+    // that does nothing.
+    // SAFETY: the command takes an int, and the descriptor is open while it is borrowed.
     crate::check(unsafe { libc::fcntl(raw, SET_SIGNAL, libc::SIGURG) })?;
-    // SAFETY: as before.
+    // SAFETY: the command takes an int, and the descriptor is open while it is borrowed.
     let granted = crate::check(unsafe { libc::fcntl(raw, libc::F_SETLEASE, libc::F_WRLCK) });
     match granted {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
         Err(error) => return Err(error),
     }
-    // SAFETY: as before. It cannot fail for who holds the lease.
+    // It cannot fail for who holds the lease.
+    // SAFETY: the command takes an int, and the descriptor is open while it is borrowed.
     unsafe { libc::fcntl(raw, libc::F_SETLEASE, libc::F_UNLCK) };
     Ok(true)
 }

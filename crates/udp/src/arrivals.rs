@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What has been announced or handed to the owner and is not settled: offers, landings, kept
-//! messages. Filled and emptied by receive.rs and by the owner's calls in transport.rs.
+//! messages. Filled and emptied by driver.rs and by the owner's calls in transport.rs.
 
 use slab::Slab;
 use weft_contract::{Landing, LandingToken};
@@ -17,6 +17,14 @@ pub(crate) struct Offered {
 }
 
 impl Offered {
+    pub(crate) fn new(remote: Remote, life: u32, message: Message) -> Self {
+        Self {
+            remote,
+            life,
+            message,
+        }
+    }
+
     pub(crate) fn offer(&self) -> Offer {
         Offer {
             remote: self.remote,

@@ -130,11 +130,7 @@ impl Driver {
                         message,
                         payload,
                     } => {
-                        let offered = Offered {
-                            remote,
-                            life,
-                            message,
-                        };
+                        let offered = Offered::new(remote, life, message);
                         self.deliver(now_ns, &offered, payload, owner);
                         events += 1;
                     }
@@ -258,11 +254,7 @@ impl Driver {
                 message,
                 payload,
             } => {
-                let offered = Offered {
-                    remote,
-                    life,
-                    message,
-                };
+                let offered = Offered::new(remote, life, message);
                 self.deliver(now_ns, &offered, &payload, owner);
             }
             Event::Offer {
@@ -270,11 +262,7 @@ impl Driver {
                 life,
                 message,
             } => {
-                let offered = Offered {
-                    remote,
-                    life,
-                    message,
-                };
+                let offered = Offered::new(remote, life, message);
                 self.on_offer(now_ns, offered, owner);
             }
             Event::Landed { landing } => self.on_landed(now_ns, landing, None, owner),
