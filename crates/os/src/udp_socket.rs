@@ -191,8 +191,12 @@ impl UdpSocket {
     }
 
     /// When the datagram received last arrived, in nanoseconds of CLOCK_REALTIME (SIOCGSTAMPNS,
-    /// socket(7)); `None` for one that came before this was asked for the first time. So a stamp
-    /// costs a system call when it is wanted, and nothing when it is not.
+    /// socket(7)); `None` before the first one. So a stamp costs a system call when it is wanted,
+    /// and nothing when it is not.
+    ///
+    /// The kernel stamps from soon after this is first asked: the first socket of the machine that
+    /// asks has a work queue turn stamps on (net_enable_timestamp, net/core/dev.c). Of a datagram
+    /// that came before, the answer is the time of the question.
     pub fn last_arrival_realtime_ns(&self) -> Option<u64> {
         let mut stamp = libc::timespec {
             tv_sec: 0,

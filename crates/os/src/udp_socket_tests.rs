@@ -136,6 +136,25 @@ fn a_port_that_nobody_has_is_complained_about() {
     panic!("no complaint came");
 }
 
+/// Sends from `a` until the kernel stamps what `connected` receives: on a loaded machine that takes
+/// a while (see `last_arrival_realtime_ns`).
+fn wait_for_stamps(a: &UdpSocket, connected: &UdpSocket) {
+    let to = connected.local_address().expect("address");
+    let mut batch = ReceiveBatch::new(1, 2048);
+    for _ in 0..1000 {
+        send(a, to, b"stamped?", 0).expect("sent");
+        let sent_ns = clock::realtime_ns();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        assert!(wait_readable(connected.as_fd().as_raw_fd(), 1000));
+        let got = batch.receive_connected(connected).expect("received");
+        assert_eq!(got, Some(&b"stamped?"[..]));
+        if connected.last_arrival_realtime_ns().expect("a time") <= sent_ns {
+            return;
+        }
+    }
+    panic!("the kernel stamps nothing");
+}
+
 #[test]
 fn a_socket_that_talks_to_one_address_takes_one_datagram_a_call_and_tells_its_age_when_asked() {
     let (a, b) = (local(), local());
@@ -148,6 +167,7 @@ fn a_socket_that_talks_to_one_address_takes_one_datagram_a_call_and_tells_its_ag
     let _ = connected.last_arrival_realtime_ns();
     let mut batch = ReceiveBatch::new(4, 2048);
     assert_eq!(batch.receive_connected(&connected).expect("empty"), None);
+    wait_for_stamps(&a, &connected);
     let start_ns = clock::realtime_ns();
     for bytes in [&b"one"[..], b"second"] {
         send(&a, at_b, bytes, 0).expect("sent");

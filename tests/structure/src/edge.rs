@@ -2,7 +2,7 @@
 //! Which crate may import which, and that each crate from outside has its reason. Reads `cargo
 //! metadata`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -122,6 +122,14 @@ pub const EDGES: [Edges; 15] = [
     },
 ];
 
+/// What tests, benches and examples of a crate may import besides: crates further down that the
+/// crate itself knows by traits alone. Crates that exist for tests (`tests/`) are open to all.
+pub const TEST_EDGES: [Edges; 1] = [Edges {
+    from: "weft-endpoint",
+    to: &["weft-shm", "weft-udp"],
+    reason: "the conformance suite runs over the routes that users have",
+}];
+
 /// The few edges from tools down into crates/: tools talk to a job from outside it.
 pub const TOOL_EDGES: [Edges; 4] = [
     Edges {
@@ -226,25 +234,18 @@ fn read_package(package: &Value, root: &str) -> Package {
 
 /// All findings about edges between the repository's own packages.
 pub fn check(packages: &[Package]) -> Vec<Finding> {
-    let in_job: BTreeSet<&str> = packages
+    let areas: BTreeMap<&str, &str> = packages
         .iter()
-        .filter(|package| package.area == "crates")
-        .map(|package| package.name.as_str())
+        .map(|package| (package.name.as_str(), package.area.as_str()))
         .collect();
     let mut findings = Vec::new();
     for package in packages {
         findings.extend(check_name(package));
-        for dependency in package
-            .dependencies
-            .iter()
-            // Tests, benches and examples may look at everything.
-            .filter(|dependency| dependency.is_ours && !dependency.is_dev)
-        {
-            findings.extend(check_edge(
-                package,
-                dependency,
-                in_job.contains(dependency.name.as_str()),
-            ));
+        for dependency in &package.dependencies {
+            if dependency.is_ours {
+                let area = areas.get(dependency.name.as_str()).unwrap_or(&"");
+                findings.extend(check_edge(package, dependency, area));
+            }
         }
         findings.extend(check_libc(package));
     }
@@ -271,20 +272,34 @@ fn check_name(package: &Package) -> Option<Finding> {
     })
 }
 
-fn check_edge(package: &Package, dependency: &Dependency, into_job: bool) -> Option<Finding> {
-    let edges = match package.area.as_str() {
-        "crates" => &EDGES[..],
-        "tools" if into_job => &TOOL_EDGES[..],
-        // Between tools the compiler's ban on cycles is enough, and tests may look at everything.
+fn check_edge(package: &Package, dependency: &Dependency, into: &str) -> Option<Finding> {
+    let edges = match (package.area.as_str(), into) {
+        ("crates" | "tools", "tests") if dependency.is_dev => return None,
+        ("crates", _) => &EDGES[..],
+        ("tools", "crates" | "tests") => &TOOL_EDGES[..],
+        // Between tools the compiler's ban on cycles is enough, and packages of tests may look at
+        // everything.
         _ => return None,
     };
-    let own = edges.iter().find(|edges| edges.from == package.name);
-    let allowed = own.map_or(&[][..], |edges| edges.to);
-    let reason = own.map_or("no edge down is listed for it", |edges| edges.reason);
+    let for_tests = TEST_EDGES.iter().filter(|_| dependency.is_dev);
+    let own: Vec<&Edges> = edges
+        .iter()
+        .chain(for_tests)
+        .filter(|edges| edges.from == package.name)
+        .collect();
+    let allowed: Vec<&str> = own.iter().flat_map(|edges| edges.to).copied().collect();
+    let reasons: Vec<&str> = own.iter().map(|edges| edges.reason).collect();
     (!allowed.contains(&dependency.name.as_str())).then(|| {
         let text = format!(
-            "`{}` imports `{}`; allowed are {allowed:?} ({reason}).",
-            package.name, dependency.name
+            "`{}` imports `{}`{}; allowed are {allowed:?} ({}).",
+            package.name,
+            dependency.name,
+            if dependency.is_dev {
+                " for its tests"
+            } else {
+                ""
+            },
+            reasons.join("; ")
         );
         Finding::new(format!("{}/Cargo.toml", package.folder), text)
     })
@@ -368,16 +383,48 @@ mod tests {
         assert_eq!(check(&[shm]), []);
     }
 
+    fn for_tests(mut package: Package) -> Package {
+        for dependency in &mut package.dependencies {
+            dependency.is_dev = true;
+        }
+        package
+    }
+
+    #[test]
+    fn tests_of_a_crate_may_import_what_lies_below_and_crates_for_tests_only() {
+        let wire = || package("tests/routes/simulated-wire", "weft-simulated-wire", &[]);
+        let udp = |to| package("crates/udp", "weft-udp", &[(to, true)]);
+        let doctor = || {
+            package(
+                "tools/doctor",
+                "weft-doctor",
+                &[("weft-simulated-wire", true)],
+            )
+        };
+        for to in ["weft-srd", "weft-simulated-wire"] {
+            assert_eq!(check(&[wire(), for_tests(udp(to))]), [], "{to}");
+        }
+        for to in ["weft-endpoint", "weft-shm"] {
+            assert_eq!(check(&[wire(), for_tests(udp(to))]).len(), 1, "{to}");
+        }
+        assert_eq!(check(&[wire(), for_tests(doctor())]), []);
+        for shipped in [udp("weft-simulated-wire"), doctor()] {
+            assert_eq!(check(&[wire(), shipped]).len(), 1, "it ships");
+        }
+        let endpoint = || package("crates/endpoint", "weft-endpoint", &[("weft-udp", true)]);
+        assert_eq!(check(&[for_tests(endpoint())]), []);
+        assert_eq!(check(&[endpoint()]).len(), 1);
+    }
+
     #[test]
     fn table_of_edges_has_no_cycle() {
         // Each crate may only name those below it in the table, or the two that stand beside the
-        // flow.
-        for (index, edges) in EDGES.iter().enumerate() {
+        // flow. The edges of tests begin where the crate stands.
+        let at = |from: &str| EDGES.iter().position(|edges| edges.from == from);
+        for edges in EDGES.iter().chain(&TEST_EDGES) {
+            let index = at(edges.from).expect("every crate is in the table");
             for to in edges.to {
-                let below = EDGES
-                    .iter()
-                    .position(|other| other.from == *to)
-                    .expect("every target is in the table");
+                let below = at(to).expect("every target is in the table");
                 assert!(below > index, "{} -> {to} does not go down", edges.from);
             }
         }
