@@ -15,7 +15,7 @@
 //! - [`doorbell`]: how a sender tells the receiver to look at a lane it does not poll.
 //! - [`pipe`]: a ring of cache-sized chunks for large messages where single copy is refused or
 //!   slower.
-//! - [`board`]: who copies which share of a message that both processes copy.
+//! - [`chunk_claims`]: who copies which chunk of a message that both processes copy.
 //! - [`registrations`]: what remotes may touch by themselves, and who is at it.
 //! - [`published`]: the counts that an endpoint shows to tools.
 //! - [`sync`]: the atomics, replaced by loom's when its models run.
@@ -24,8 +24,8 @@
 //! invisible, so a sender that dies leaves nothing half done. What a remote wrote is checked once,
 //! where it is read.
 
-pub mod board;
 pub mod cell;
+pub mod chunk_claims;
 pub mod doorbell;
 pub mod identity;
 pub mod lane;
@@ -38,8 +38,8 @@ pub mod registrations;
 pub mod snapshot;
 pub(crate) mod sync;
 
-pub use board::{Board, SHARE_LIMIT, Share};
 pub use cell::{CELL_PAYLOAD_BYTES, Head, INLINE_PAYLOAD_BYTES};
+pub use chunk_claims::{CLAIM_LIMIT, ChunkClaims, ChunkStage};
 pub use identity::Identity;
 pub use lane::{Arrival, Consumer, Full, Producer};
 pub use pipe::{PipeReader, PipeWriter};

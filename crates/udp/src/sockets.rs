@@ -43,6 +43,7 @@ const ROOM_NS: Nanos = Nanos(100_000);
 /// Payloads up to here are copied to leave with their head in one piece. Chosen: as much as is
 /// copied under a key.
 const GATHERED_BYTES: usize = 4096;
+
 /// Datagrams that the network did not take, and whether the user knows.
 #[derive(Debug)]
 struct Trouble {

@@ -39,12 +39,6 @@ impl Head {
         &self.bytes[..usize::from(self.length_bytes)]
     }
 
-    /// What was written, for the keyed tag to be put in.
-    #[inline]
-    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[..usize::from(self.length_bytes)]
-    }
-
     /// The next `N` bytes, all of which the caller writes; as for [`Head::put`] there is room.
     #[inline(always)]
     pub(crate) fn next<const N: usize>(&mut self) -> &mut [u8; N] {

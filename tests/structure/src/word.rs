@@ -15,6 +15,7 @@ pub const GIVEN_UP: &[(&str, &str)] = &[
         "progress thread (fi_domain(3): automatic progress)",
     ),
     ("beat", "heartbeat"),
+    ("board", "chunk claims, of a cooperative copy"),
     ("both ways", "bidirectional (OSU)"),
     ("contender", "configuration"),
     ("crowd", "scale, or the number of ranks"),

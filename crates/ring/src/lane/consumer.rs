@@ -57,8 +57,8 @@ impl Arrival<'_> {
     /// All words of the cell, copied out.
     #[inline(always)]
     pub fn words(&self) -> [u64; CELL_WORDS] {
-        // SAFETY: the mark said that the words are complete, and a remote that writes them meanwhile
-        // only changes its own message.
+        // SAFETY: the mark said that the words are complete, and a remote that writes them
+        // meanwhile only changes its own message.
         self.cell
             .words
             .with(|words| unsafe { words.cast::<[u64; CELL_WORDS]>().read() })

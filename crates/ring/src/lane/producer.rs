@@ -247,8 +247,9 @@ impl Producer {
             && self.area.has_room(payload_bytes)
     }
 
-    /// Whether the receiver has taken everything that was pushed. Reads a shared line: slow path.
-    pub fn is_drained(&mut self) -> bool {
+    /// Whether the receiver has taken everything that was pushed.
+    #[cfg(test)]
+    pub(super) fn is_drained(&mut self) -> bool {
         self.look();
         self.consumed == self.produced
     }

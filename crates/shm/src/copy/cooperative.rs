@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Cooperative copy, the receiver's side (docs/shm-layout.md, clause 7a): the receiver reads chunks
 //! out of the sender's memory from the front, the sender writes chunks into the receiver's memory
-//! from the back, until they meet. Who copies which chunk stands in claims on a board, which are
-//! the states of a pipe. A sender that does not look, or may not, leaves all of it to the receiver.
+//! from the back, until they meet. Who copies which chunk stands in chunk claims, which are the
+//! states of a pipe. A sender that does not look, or may not, leaves all of it to the receiver.
 //!
-//! Called by fetches; calls ring's board. Nobody's memory is written once its owner has been told
-//! that the receive is over: what is free is taken back first, and a chunk that is being written is
-//! waited for.
+//! Called by fetches; calls ring's chunk_claims. Nobody's memory is written once its owner has been
+//! told that the receive is over: what is free is taken back first, and a chunk that is being
+//! written is waited for.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use weft_contract::{RemoteId, TransferError};
 use weft_memory::UserBuffer;
 use weft_memory::single_copy::{self, ProcessMemory};
 use weft_os::{clock, crash_point, sleep};
-use weft_ring::{Board, SHARE_LIMIT, Share};
+use weft_ring::{CLAIM_LIMIT, ChunkClaims, ChunkStage};
 
 use crate::contact::contacts::Contacts;
 use crate::copy::pipes::Pipe;
@@ -48,7 +48,7 @@ impl Division {
                 .div_ceil(count)
                 .next_multiple_of(CHUNK_STEP_BYTES)
         };
-        let chunk_bytes = even(CHUNKS).min(LONG_CHUNK_BYTES).max(even(SHARE_LIMIT));
+        let chunk_bytes = even(CHUNKS).min(LONG_CHUNK_BYTES).max(even(CLAIM_LIMIT));
         Self { bytes, chunk_bytes }
     }
 
@@ -68,7 +68,7 @@ impl Division {
 #[derive(Debug)]
 pub(crate) struct Cooperation {
     pipe: Pipe,
-    board: Board,
+    claims: ChunkClaims,
     ticket: u64,
     division: Division,
     /// Chunks before this one are copied.
@@ -102,7 +102,7 @@ pub(super) struct Source<'a> {
 }
 
 impl Cooperation {
-    /// Opens a board for these bytes of a message; the pipe comes back if that cannot be.
+    /// Opens chunk claims for these bytes of a message; the pipe comes back if that cannot be.
     pub(super) fn open(
         contacts: &Contacts,
         pipe: Pipe,
@@ -111,13 +111,13 @@ impl Cooperation {
     ) -> Result<Self, Pipe> {
         let division = Division::of(bytes);
         let own = contacts.own.region().mapping();
-        let Some(board) = Board::attach(own, pipe.number, ticket, division.count()) else {
+        let Some(claims) = ChunkClaims::attach(own, pipe.number, ticket, division.count()) else {
             return Err(pipe);
         };
-        board.open();
+        claims.open();
         Ok(Self {
             pipe,
-            board,
+            claims,
             ticket,
             division,
             next: 0,
@@ -136,15 +136,15 @@ impl Cooperation {
     /// The next chunk that nobody copies is ours.
     fn next(&mut self) -> Result<Next, TransferError> {
         let mut is_helped = false;
-        for index in self.next..self.board.count() {
-            if self.board.take(index) {
+        for index in self.next..self.claims.count() {
+            if self.claims.take(index) {
                 return Ok(Next::Copy(self.division.chunk(index)));
             }
-            match self.board.share(index) {
-                Share::Own | Share::Done if !is_helped => self.next = index + 1,
-                Share::Own | Share::Done => {}
-                Share::Free | Share::Helped => is_helped = true,
-                Share::Other => return Err(TransferError::Corrupt),
+            match self.claims.stage(index) {
+                ChunkStage::Own | ChunkStage::Done if !is_helped => self.next = index + 1,
+                ChunkStage::Own | ChunkStage::Done => {}
+                ChunkStage::Free | ChunkStage::Helped => is_helped = true,
+                ChunkStage::Other => return Err(TransferError::Corrupt),
             }
         }
         Ok(if is_helped { Next::Wait } else { Next::End })
@@ -165,7 +165,7 @@ impl Cooperation {
                     continue;
                 }
             };
-            crash_point!(57, "board: a share is taken, not read");
+            crash_point!(57, "chunk claims: a chunk is taken, not read");
             copied_bytes += chunk.len();
             let copied = copy_all(chunk, |at, count| {
                 let there = source.address.wrapping_add(at as u64);
@@ -190,17 +190,17 @@ impl Cooperation {
 
     /// The whole message is here.
     pub(super) fn close(self) -> Pipe {
-        self.board.close();
+        self.claims.close();
         self.pipe
     }
 
-    /// It ends before all of it is here: takes back what is free of the board, and waits for what
+    /// It ends before all of it is here: takes back the chunks that are free, and waits for what
     /// the sender copies, unless it has died. Answers which pipe its states were.
     pub(super) fn abandon(self, contacts: &Contacts, remote: RemoteId) -> usize {
         let end_ns = clock::monotonic_ns() + LEAVE_LIMIT_NS;
         // Not by its address, where another process may be now.
         let helper = contacts.lanes.iter().find(|lane| lane.remote() == remote);
-        while !self.board.revoke() {
+        while !self.claims.revoke() {
             if helper.is_none_or(|lane| contacts.own.is_gone(lane.claimant())) {
                 break;
             }
@@ -214,7 +214,7 @@ impl Cooperation {
             }
             sleep::yield_now();
         }
-        self.board.close();
+        self.claims.close();
         self.pipe.number
     }
 }
@@ -238,7 +238,7 @@ mod tests {
         ] {
             let division = Division::of(7..7 + length);
             let count = division.count();
-            assert!(count <= SHARE_LIMIT, "{count} chunks of {length}");
+            assert!(count <= CLAIM_LIMIT, "{count} chunks of {length}");
             let mut next = 7;
             for index in 0..count {
                 let chunk = division.chunk(index);

@@ -31,9 +31,9 @@ pub(super) const CHUNKS_BIDIRECTIONAL: u32 = 16;
 /// while we take the last chunks of one.
 const TRANSFERS_PER_PIPE: u32 = 4;
 
-/// Boards lent to one remote at a time. Chosen: its sender goes on with the next message while the
-/// last chunk of one is copied.
-const BOARDS_PER_REMOTE: u32 = 2;
+/// Chunk claims lent to one remote at a time. Chosen: its sender goes on with the next message
+/// while the last chunk of one is copied.
+const COOPERATIVE_PER_REMOTE: u32 = 2;
 
 /// What is lent to one remote.
 #[derive(Clone, Copy, Default, Debug)]
@@ -64,7 +64,7 @@ pub(crate) struct Fetches {
     chunks_left: u32,
     /// Rounds in which fetches were moved on.
     rounds: u64,
-    /// Boards lent so far.
+    /// Chunk claims lent so far.
     tickets: u64,
 }
 
@@ -133,7 +133,9 @@ impl Fetches {
                 fetch.decide(method, lesson);
             }
             let is_lent = match (&fetch.stage, fetch.method) {
-                (Stage::AwaitPipe, CopyMethod::Cooperative) => self.lend_board(contacts, index),
+                (Stage::AwaitPipe, CopyMethod::Cooperative) => {
+                    self.lend_chunk_claims(contacts, index)
+                }
                 (Stage::AwaitPipe, _) => self.lend_pipe(contacts, index),
                 _ => false,
             };
@@ -196,10 +198,10 @@ impl Fetches {
         end.map(|(number, chunk)| (number, chunk % PIPE_CHUNKS))
     }
 
-    /// Lends a board to the sender of a fetch that both are to copy, if one is free.
-    fn lend_board(&mut self, contacts: &mut Contacts, index: usize) -> bool {
+    /// Lends chunk claims to the sender of a fetch that both are to copy, if one is free.
+    fn lend_chunk_claims(&mut self, contacts: &mut Contacts, index: usize) -> bool {
         let remote = self.fetches[index].offer.remote;
-        if self.lent(remote).pipes >= BOARDS_PER_REMOTE {
+        if self.lent(remote).pipes >= COOPERATIVE_PER_REMOTE {
             return false;
         }
         let Some(pipe) = self.pipes.take_for_states(&contacts.own) else {
@@ -217,7 +219,7 @@ impl Fetches {
         };
         let by = cooperation.transfer(fetch.landing.buffer.address() as u64);
         fetch.stage = Stage::Cooperative(cooperation);
-        crash_point!(56, "board: lent, its borrower not told");
+        crash_point!(56, "chunk claims: lent, its borrower not told");
         self.tell(contacts, index, by);
         true
     }

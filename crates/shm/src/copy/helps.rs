@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Cooperative copy, the sender's side (docs/shm-layout.md, clause 7a): messages of ours whose
-//! receivers asked us to copy, too. Called by the transport, when a CTS names a board and in every
-//! round.
+//! receivers asked us to copy, too. Called by the transport, when a CTS names chunk claims and in
+//! every round.
 
 use weft_contract::RemoteId;
 use weft_memory::{UserBuffer, single_copy};
 use weft_os::crash_point;
-use weft_ring::Board;
+use weft_ring::ChunkClaims;
 
 use crate::contact::attached::Attached;
 use crate::contact::contacts::Contacts;
@@ -22,7 +22,7 @@ struct Help {
     send_id: usize,
     remote: RemoteId,
     payload: UserBuffer,
-    board: Board,
+    claims: ChunkClaims,
     division: Division,
     /// Where the message's first byte goes in the receiver's memory.
     target: u64,
@@ -50,8 +50,8 @@ impl Helps {
         self.helps.len()
     }
 
-    /// A CTS asked us to copy these bytes of a message, too, and named the board that tells who
-    /// copies what. The request was checked against the send.
+    /// A CTS asked us to copy these bytes of a message, too, and named the chunk claims, which tell
+    /// who copies what. The request was checked against the send.
     pub(crate) fn start(&mut self, contacts: &Contacts, sends: &Sends, cts: &Cts) {
         let Transfer::Copy {
             pipe,
@@ -73,14 +73,14 @@ impl Helps {
         };
         let division = Division::of(cts.bytes.start as usize..cts.bytes.end as usize);
         let (region, count) = (attached.region().mapping(), division.count());
-        let Some(board) = Board::attach(region, pipe, ticket, count) else {
+        let Some(claims) = ChunkClaims::attach(region, pipe, ticket, count) else {
             return;
         };
         self.helps.push(Help {
             send_id,
             remote,
             payload: payload.clone(),
-            board,
+            claims,
             division,
             target: address,
             left: count,
@@ -116,20 +116,20 @@ impl Helps {
 impl Help {
     /// Copies the last chunk that nobody copies; false if there is none, or we may not.
     fn copy(&mut self, attached: &Attached) -> bool {
-        let Some(index) = (0..self.left).rev().find(|&index| self.board.help(index)) else {
+        let Some(index) = (0..self.left).rev().find(|&index| self.claims.help(index)) else {
             return false;
         };
         self.left = index;
-        crash_point!(58, "board: a share is taken to help, not written");
+        crash_point!(58, "chunk claims: a chunk is taken to help, not written");
         let (memory, target, payload) = (attached.memory(), self.target, &self.payload);
         let copied = copy_all(self.division.chunk(index), |at, count| {
             single_copy::push(&memory, target.wrapping_add(at as u64), payload, at, count)
         });
         if copied.is_ok() {
-            self.board.hand_over(index);
+            self.claims.hand_over(index);
             return index > 0;
         }
-        self.board.give_back(index);
+        self.claims.give_back(index);
         false
     }
 }
@@ -139,6 +139,6 @@ impl Helps {
     /// Chunks that we took, or found taken.
     pub(crate) fn helped(&self) -> usize {
         let helps = self.helps.iter();
-        helps.map(|help| help.board.count() - help.left).sum()
+        helps.map(|help| help.claims.count() - help.left).sum()
     }
 }

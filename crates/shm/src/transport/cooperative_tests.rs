@@ -110,7 +110,7 @@ impl Pair {
         self.sender.0.progress(&mut self.sender.1);
     }
 
-    /// Goes on until the board of the first message is lent.
+    /// Goes on until the chunk claims of the first message are lent.
     fn lend(&mut self) {
         let is_lent = |pair: &mut Self| {
             let mut fetches = pair.receiver.0.traffic.fetches.iter_mut();
