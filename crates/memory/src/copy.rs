@@ -185,7 +185,7 @@ mod tests {
     use super::{copy, copy_non_temporal};
 
     #[test]
-    fn copying_past_the_cache_copies_exactly_its_bytes() {
+    fn non_temporal_stores_copy_exactly_their_bytes() {
         let source: Vec<u8> = (0..9000u32).map(|i| (i * 7 + i / 256) as u8).collect();
         let mut room = vec![0xEE_u8; 9000 + 128];
         let aligned = room.as_ptr().align_offset(64);

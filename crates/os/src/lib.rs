@@ -11,8 +11,8 @@
 //!   long its files may be.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory;
 //!   [`process_id`]: which process it is, and whether it has ended.
-//! - [`udp_socket`]: sockets between hosts; [`outbound`], [`datagrams`]: sending and receiving, many
-//!   datagrams to a system call; [`error_queue`]: what became of those that were sent.
+//! - [`udp_socket`]: sockets between hosts; [`outbound`], [`datagrams`]: sending and receiving,
+//!   many datagrams to a system call; [`error_queue`]: what became of those that were sent.
 //! - [`host_check`]: whether a host lives, whatever its processes do.
 //! - [`single_copy`]: reading and writing another process's memory (process_vm_readv,
 //!   process_vm_writev).

@@ -175,8 +175,8 @@ impl UdpSocket {
     /// system call there is for it.
     ///
     /// # Errors
-    /// As [`outbound::send`](crate::outbound::send); ENOTCONN or EDESTADDRREQ for a socket that was not made by
-    /// [`Self::beside`].
+    /// As [`outbound::send`](crate::outbound::send); ENOTCONN or EDESTADDRREQ for a socket that was
+    /// not made by [`Self::beside`].
     #[inline]
     pub fn send_connected(&self, bytes: &[u8]) -> io::Result<()> {
         // SAFETY: the bytes are borrowed, and their number is given.

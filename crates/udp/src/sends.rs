@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The payloads of sends under way, by the token that the machine knows them by. Filled by driver.rs,
-//! read when datagrams are gathered, emptied when the machine says that a send is done.
+//! The payloads of sends under way, by the token that the machine knows them by. Filled by
+//! driver.rs, read when datagrams are gathered, emptied when the machine says that a send is done.
 
 use weft_contract::SendToken;
 use weft_memory::{BytesViewMut, Gather, UserBuffer};
@@ -179,7 +179,8 @@ impl Sends {
         }
     }
 
-    /// Copies a stretch of a payload, as long as `target`. For the simulated wire and for packet protection.
+    /// Copies a stretch of a payload, as long as `target`. For the simulated wire and for packet
+    /// protection.
     pub fn copy_to(&self, token: u64, offset_bytes: usize, target: &mut [u8]) {
         let Some(entry) = self.get(token) else { return };
         match &entry.held {

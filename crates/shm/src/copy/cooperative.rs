@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_cover_a_message_and_there_are_no_more_than_a_board_holds() {
+    fn chunks_cover_a_message_and_there_are_no_more_than_chunk_claims_hold() {
         for length in [
             1,
             4096,
