@@ -25,9 +25,12 @@ pub struct Entrant {
 #[derive(Parser, Clone, Debug)]
 #[command(
     name = "weft bench app",
-    about = "Run a real program over several transports in turn, check that the results agree, and report its own figure",
-    after_help = "The programs come from Debian's packages, which are linked to Debian's Open MPI, hence the default of --mpi.\n\
-                       Exit codes: 0 all ran and agree; 1 not installed, a run failed, or results differ; 2 wrong usage."
+    about = "Run a real program over several transports in turn, check that the results agree, \
+        and report its own figure",
+    after_help = "The programs come from Debian's packages, which are linked to Debian's Open \
+        MPI, hence the default of --mpi.\n\
+                       Exit codes: 0 all ran and agree; 1 not installed, a run failed, or results \
+                       differ; 2 wrong usage."
 )]
 pub struct Settings {
     /// What to run: hpcc, lammps, gromacs or openfoam
@@ -41,7 +44,8 @@ pub struct Settings {
         default_value = "weft,native,tcp"
     )]
     pub transports: Vec<String>,
-    /// Instead of --transports: Weft with the variables K=V, called NAME; given twice or more, these are compared
+    /// Instead of --transports: Weft with the variables K=V, called NAME; given twice or more,
+    /// these are compared
     #[arg(
         long = "variant",
         value_name = "NAME:K=V,...",
@@ -56,7 +60,13 @@ pub struct Settings {
     #[arg(long, value_name = "MPI", default_value = "debian-openmpi")]
     pub mpi: String,
     /// Ranks
-    #[arg(short = 'n', long = "np", value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(
+        short = 'n',
+        long = "np",
+        value_name = "N",
+        default_value_t = 2,
+        value_parser = clap::value_parser!(u16).range(1..=1024)
+    )]
     pub ranks: u16,
     /// Runs over each transport [default: 5, with --quick 3]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -65,7 +75,12 @@ pub struct Settings {
     #[arg(long)]
     pub quick: bool,
     /// End a run after SECONDS and call it failed
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=86400))]
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 300,
+        value_parser = clap::value_parser!(u64).range(1..=86400)
+    )]
     pub timeout: u64,
     /// Set a variable for the ranks of all runs; may be repeated
     #[arg(long = "env", value_name = "K=V")]

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! GROMACS: a box of rigid water with particle-mesh Ewald. Each step has 3D FFTs, a halo exchange and constraints.
+//! GROMACS: a box of rigid water with particle-mesh Ewald. Each step has 3D FFTs, a halo exchange
+//! and constraints.
 //!
-//! Called through program. With -reprod the energies are deterministic for a number of ranks, so all digits must be the same; it keeps
-//! the domains from being balanced while running. Source: the GROMACS manual, "gmx solvate", "gmx grompp", "gmx mdrun", "gmx energy".
+//! Called through program. With -reprod the energies are deterministic for a number of ranks, so
+//! all digits must be the same; it keeps the domains from being balanced while running. Source: the
+//! GROMACS manual, "gmx solvate", "gmx grompp", "gmx mdrun", "gmx energy".
 
 use super::folder::{helper, left, write};
 use super::program::{Measured, Outcome, Program, Size};
@@ -13,13 +15,15 @@ use weft_statistics::interval::Better;
 /// GROMACS.
 pub struct Gromacs;
 
-/// Edge of the equilibrated box of 216 waters that GROMACS brings along, in nanometres. Whole copies of it do not overlap. Specified by
-/// its file spc216.gro.
+/// Edge of the equilibrated box of 216 waters that GROMACS brings along, in nanometres. Whole
+/// copies of it do not overlap. Specified by its file spc216.gro.
 const BOX_NM: f64 = 1.86206;
-/// Terms of the energy file that are compared: the first ones, up to the total energy and the temperature.
+/// Terms of the energy file that are compared: the first ones, up to the total energy and the
+/// temperature.
 const TERMS: &str = "1 2 3 4 5 6 7 8 9\n";
 
-/// Copies of the box along an edge, and steps (chosen: seconds, and some ten seconds, on two cores).
+/// Copies of the box along an edge, and steps (chosen: seconds, and some ten seconds, on two
+/// cores).
 fn extent(size: Size) -> (usize, usize) {
     match size {
         Size::Quick => (2, 200),
@@ -65,7 +69,8 @@ impl Program for Gromacs {
 
     fn command(&self, _: &Path, _: u16, size: Size) -> Result<Vec<String>, Error> {
         let line = format!(
-            "gmx_mpi -quiet mdrun -s water.tpr -deffnm run -reprod -ntomp 1 -nb cpu -pin off -nsteps {}",
+            "gmx_mpi -quiet mdrun -s water.tpr -deffnm run -reprod -ntomp 1 -nb cpu -pin off \
+            -nsteps {}",
             extent(size).1
         );
         Ok(line.split(' ').map(str::to_owned).collect())
@@ -119,7 +124,8 @@ mod tests {
 
     #[test]
     fn speed_is_the_first_figure_of_the_last_performance_line() {
-        let log = "x\n                 (ns/day)    (hour/ns)\nPerformance:       12.345        1.944\nFinished\n";
+        let log = "x\n                 (ns/day)    (hour/ns)\nPerformance:       12.345        \
+        1.944\nFinished\n";
         assert_eq!(speed(log), Some(12.345));
         assert_eq!(speed("nothing"), None);
     }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! HPC Challenge: linear solver, matrix transpose, random updates, Fourier transform, latency and bandwidth, each with its own check.
+//! HPC Challenge: linear solver, matrix transpose, random updates, Fourier transform, latency and
+//! bandwidth, each with its own check.
 //!
-//! Called through program. It measures times inside, so no digits are compared; every check that it makes must hold in every run.
-//! Source of the input's lines: the package's own example and README.
+//! Called through program. It measures times inside, so no digits are compared; every check that it
+//! makes must hold in every run. Source of the input's lines: the package's own example and README.
 
 use super::folder::{left, write};
 use super::program::{Measured, Outcome, Program, Size};
@@ -18,7 +19,8 @@ const OUTPUT: &str = "hpccoutf.txt";
 /// Error of the Fourier transform at most (chosen: far above rounding, far below any lost message).
 const FFT_ERROR: f64 = 1e-12;
 
-/// What is reported: key in the output, name, unit, what is good, and how many of the output's units go into one of ours.
+/// What is reported: key in the output, name, unit, what is good, and how many of the output's
+/// units go into one of ours.
 const FIGURES: [(&str, &str, &str, Better, f64); 8] = [
     ("HPL_Tflops", "HPL", "Gflop/s", Better::More, 1000.0),
     ("PTRANS_GBs", "PTRANS", "GB/s", Better::More, 1.0),

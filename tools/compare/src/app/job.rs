@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! One run in a folder of its own, with all that it says kept there.
 //!
-//! Called by rounds; starts `weft run`, which starts the MPI job and ends it when it takes too long.
+//! Called by rounds; starts `weft run`, which starts the MPI job and ends it when it takes too
+//! long.
 
 use super::folder::write;
 use crate::error::Error;
@@ -16,7 +17,8 @@ use std::time::{Duration, Instant};
 pub const OUTPUT: &str = "run.stdout";
 /// What it complained of, within its folder.
 pub const COMPLAINTS: &str = "run.stderr";
-/// How long it took by the wall clock, start and end of the job included, in seconds, within its folder.
+/// How long it took by the wall clock, start and end of the job included, in seconds, within its
+/// folder.
 pub const SECONDS: &str = "run.seconds";
 
 /// Runs a command line to its end; an Err when it fails or takes longer than `limit`.

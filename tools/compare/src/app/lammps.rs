@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! LAMMPS: a Lennard-Jones solid that melts. Each step exchanges the atoms near the borders; every few steps lists are rebuilt and atoms migrate.
+//! LAMMPS: a Lennard-Jones solid that melts. Each step exchanges the atoms near the borders; every
+//! few steps lists are rebuilt and atoms migrate.
 //!
-//! Called through program. The trajectory is deterministic for a number of ranks, so all printed digits must be the same. Source of the
-//! input's words and the log's form: the LAMMPS documentation, "Commands" and "Screen and logfile output".
+//! Called through program. The trajectory is deterministic for a number of ranks, so all printed
+//! digits must be the same. Source of the input's words and the log's form: the LAMMPS
+//! documentation, "Commands" and "Screen and logfile output".
 
 use super::folder::{left, write};
 use super::program::{Measured, Outcome, Program, Size};
@@ -13,7 +15,8 @@ use weft_statistics::interval::Better;
 /// LAMMPS.
 pub struct Lammps;
 
-/// Cells along an edge (each holds four atoms), and steps: chosen for about a second, and about ten, on two cores.
+/// Cells along an edge (each holds four atoms), and steps: chosen for about a second, and about
+/// ten, on two cores.
 fn extent(size: Size) -> (usize, usize) {
     match size {
         Size::Quick => (10, 400),

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! OpenFOAM, decomposed over the ranks: each time step or iteration solves for the pressure, with many small sums over all ranks.
+//! OpenFOAM, decomposed over the ranks: each time step or iteration solves for the pressure, with
+//! many small sums over all ranks.
 //!
-//! Called through program. The solvers' residuals must be the same in all printed digits. Source: the OpenFOAM user guide.
+//! Called through program. The solvers' residuals must be the same in all printed digits. Source:
+//! the OpenFOAM user guide.
 //!
 //! - [`cavity`]: the lid-driven cavity, whose input is written here
 //! - [`examples`]: pitzDaily and motorBike, from Debian's package of examples
@@ -26,7 +28,8 @@ fn solve(folder: &Path, ranks: u16, solver: &str) -> Result<Vec<String>, Error> 
     }
     let (rows, columns) = super::hpcc::grid(ranks);
     let body = format!(
-        "numberOfSubdomains {ranks};\nmethod simple;\nsimpleCoeffs {{ n ({columns} {rows} 1); delta 0.001; }}\n"
+        "numberOfSubdomains {ranks};\nmethod simple;\nsimpleCoeffs {{ n ({columns} {rows} 1); \
+        delta 0.001; }}\n"
     );
     dictionary(folder, "system/decomposeParDict", "dictionary", &body)?;
     tool(folder, "decomposePar")?;
@@ -38,7 +41,8 @@ fn read(folder: &Path) -> Result<Outcome, Error> {
     parse(&left(&folder.join(OUTPUT))?, &left(&folder.join(SECONDS))?)
 }
 
-/// A command line that finds the settings that Debian's packages bring, unless the user's environment names others.
+/// A command line that finds the settings that Debian's packages bring, unless the user's
+/// environment names others.
 fn words(line: &str) -> Vec<String> {
     let place = std::env::var("WM_PROJECT_DIR").unwrap_or_else(|_| "/usr/share/openfoam".into());
     let set = ["env".to_owned(), format!("WM_PROJECT_DIR={place}")];
@@ -65,8 +69,8 @@ fn dictionary(folder: &Path, place: &str, class: &str, body: &str) -> Result<(),
     write(&path, &(head + body))
 }
 
-/// Runs that fit in a day by the wall clock, the job's start included (the solver itself tells processor time, which waiting may not take),
-/// and every residual.
+/// Runs that fit in a day by the wall clock, the job's start included (the solver itself tells
+/// processor time, which waiting may not take), and every residual.
 fn parse(text: &str, seconds: &str) -> Result<Outcome, Error> {
     let result: Vec<String> = text
         .lines()
@@ -99,8 +103,10 @@ fn parse(text: &str, seconds: &str) -> Result<Outcome, Error> {
 mod tests {
     use super::*;
 
-    const LOG: &str = "Time = 0.005\nsmoothSolver:  Solving for Ux, Initial residual = 1, Final residual = 8e-06, No Iterations 19\n\
-                       time step continuity errors : sum local = 8e-09\nExecutionTime = 0.5 s  ClockTime = 1 s\n\nEnd\n\n";
+    const LOG: &str = "Time = 0.005\nsmoothSolver:  Solving for Ux, Initial residual = 1, Final \
+    residual = 8e-06, No Iterations 19\n\
+                       time step continuity errors : sum local = 8e-09\nExecutionTime = 0.5 s  \
+                       ClockTime = 1 s\n\nEnd\n\n";
 
     #[test]
     fn runs_per_day_and_residuals_are_read() {

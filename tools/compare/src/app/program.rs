@@ -55,9 +55,11 @@ pub trait Program: Sync {
     fn input(&self, size: Size) -> String;
     /// Writes the input into `folder`. Errors: the file or the tool.
     fn prepare(&self, folder: &Path, size: Size) -> Result<(), Error>;
-    /// The program and its arguments, to run in a copy of the folder. May finish an input that depends on the ranks there.
+    /// The program and its arguments, to run in a copy of the folder. May finish an input that
+    /// depends on the ranks there.
     fn command(&self, folder: &Path, ranks: u16, size: Size) -> Result<Vec<String>, Error>;
-    /// Reads what a run left in its folder. Errors: what is missing, or a check of the program's own that failed.
+    /// Reads what a run left in its folder. Errors: what is missing, or a check of the program's
+    /// own that failed.
     fn read(&self, folder: &Path) -> Result<Outcome, Error>;
     /// What the result is called.
     fn result_name(&self) -> &'static str;

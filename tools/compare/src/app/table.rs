@@ -11,7 +11,8 @@ use weft_chart::axis::figure as digits;
 use weft_statistics::Summary;
 use weft_statistics::interval::{self, Better, Interval, percent};
 
-/// How much better than the base, above 1 when better, whichever way the figure counts; paired by round.
+/// How much better than the base, above 1 when better, whichever way the figure counts; paired by
+/// round.
 pub fn speed_up(record: &Record, transport: &str, figure: &Measured) -> Option<Interval> {
     let ours = record.column(transport, figure.name);
     let base = record.column(record.base()?, figure.name);
@@ -92,17 +93,30 @@ pub fn text(record: &Record) -> String {
 /// For scripts: a header, then a line for each figure over each transport.
 pub fn json(record: &Record) -> String {
     let header = json!({
-        "type": "header", "title": record.title, "ranks": record.ranks, "mpi": record.mpi, "rounds": record.rounds,
-        "transports": record.transports, "left_out": record.left_out, "agree": record.agreed_lines.is_some(),
-        "result_lines": record.agreed_lines, "commands": record.commands, "troubles": record.troubles,
+        "type": "header",
+        "title": record.title,
+        "ranks": record.ranks,
+        "mpi": record.mpi,
+        "rounds": record.rounds,
+        "transports": record.transports,
+        "left_out": record.left_out,
+        "agree": record.agreed_lines.is_some(),
+        "result_lines": record.agreed_lines,
+        "commands": record.commands,
+        "troubles": record.troubles,
     });
     let mut text = format!("{header}\n");
     for figure in record.figures() {
         for transport in &record.transports {
             let line = json!({
-                "type": "figure", "name": figure.name, "unit": figure.unit, "more_is_better": figure.better == Better::More,
-                "transport": transport, "summary": summary(record, transport, figure),
-                "speed_up": speed_up(record, transport, figure), "values": record.column(transport, figure.name),
+                "type": "figure",
+                "name": figure.name,
+                "unit": figure.unit,
+                "more_is_better": figure.better == Better::More,
+                "transport": transport,
+                "summary": summary(record, transport, figure),
+                "speed_up": speed_up(record, transport, figure),
+                "values": record.column(transport, figure.name),
             });
             let _ = writeln!(text, "{line}");
         }

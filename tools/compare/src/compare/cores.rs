@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The two cores that two ranks run on: their caches, and the known tasks that show their speed.
 //!
-//! Called by environment for the description and by compare beside every run. The launcher binds ranks to cores in the order of the
-//! affinity mask, so the first two cores of it are looked at. Source for the caches: sysfs (Linux,
-//! Documentation/ABI/testing/sysfs-devices-system-cpu). The hand-over is that of two threads that answer each other through one cache line.
-// structure: allow atomics because two threads hand a cache line to each other; that is what is measured
+//! Called by environment for the description and by compare beside every run. The launcher binds
+//! ranks to cores in the order of the affinity mask, so the first two cores of it are looked at.
+//! Source for the caches: sysfs (Linux, Documentation/ABI/testing/sysfs-devices-system-cpu). The
+//! hand-over is that of two threads that answer each other through one cache line.
+// structure: allow atomics because two threads hand a cache line to each other; that is what is
+// measured
 
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
@@ -24,7 +26,8 @@ const COPIES: usize = 7;
 const BLOCKS: usize = 15;
 /// Round trips in a block.
 const ROUND_TRIPS: u64 = 100;
-/// After this the hand-over is broken off: somebody else holds a core (chosen: a few slices of the scheduler).
+/// After this the hand-over is broken off: somebody else holds a core (chosen: a few slices of the
+/// scheduler).
 const PATIENCE: Duration = Duration::from_millis(60);
 
 /// The chosen cores.
@@ -41,7 +44,8 @@ pub struct Cores {
     pub same_node: Option<bool>,
 }
 
-/// The first two cores of the affinity mask, no two of which are threads of one core if that can be helped.
+/// The first two cores of the affinity mask, no two of which are threads of one core if that can be
+/// helped.
 pub fn chosen() -> Cores {
     let numbers = first_two(&allowed(), |number| {
         text(&format!("cpu{number}/topology/thread_siblings_list"))
@@ -140,7 +144,8 @@ impl Calibration {
         }
     }
 
-    /// Measures. In threads of its own, so that the caller, and what it starts, stays free to run on any core.
+    /// Measures. In threads of its own, so that the caller, and what it starts, stays free to run
+    /// on any core.
     pub fn measure(&mut self) -> Speed {
         let (numbers, from, to) = (&self.numbers, &self.from, &mut self.to);
         let copy_ns = std::thread::scope(|scope| {
@@ -217,7 +222,8 @@ fn answer(ball: &AtomicU64) {
             return;
         }
         if seen % 2 == 1 {
-            // The one that asks stores nothing but STOP before it has the answer, and STOP must not be overwritten.
+            // The one that asks stores nothing but STOP before it has the answer, and STOP must not
+            // be overwritten.
             let _ = ball.compare_exchange(seen, seen + 1, Ordering::AcqRel, Ordering::Relaxed);
         } else {
             std::hint::spin_loop();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The machine and the moment that figures belong to.
 //!
-//! Called by compare before the first run; kept in the journal and shown by pages. Sources: proc(5), sysfs (Linux,
-//! Documentation/ABI/stable/sysfs-devices-system-cpu, Documentation/admin-guide/cgroup-v2.rst).
+//! Called by compare before the first run; kept in the journal and shown by pages. Sources:
+//! proc(5), sysfs (Linux, Documentation/ABI/stable/sysfs-devices-system-cpu,
+//! Documentation/admin-guide/cgroup-v2.rst).
 
 use super::cores;
 use serde::{Deserialize, Serialize};
@@ -16,7 +17,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct Environment {
     /// Version of weft.
     pub weft: String,
-    /// The commit it was built from, with `-dirty` when the tree was changed; empty outside a checkout.
+    /// The commit it was built from, with `-dirty` when the tree was changed; empty outside a
+    /// checkout.
     pub commit: String,
     /// Seconds since 1970 when the comparison began.
     pub unix_seconds: u64,
@@ -46,7 +48,8 @@ pub struct Machine {
     pub kernel: String,
     /// Memory in bytes.
     pub memory_bytes: u64,
-    /// Frequency governor of the first core; empty where the kernel does not control it, as in most virtual machines.
+    /// Frequency governor of the first core; empty where the kernel does not control it, as in most
+    /// virtual machines.
     pub governor: String,
     /// Load average over the last minute, before the first run: on a quiet machine near 0.
     pub load: f64,
@@ -143,8 +146,8 @@ fn group_folder(text: &str) -> PathBuf {
     Path::new("/sys/fs/cgroup").join(path.unwrap_or("/").trim_start_matches('/'))
 }
 
-/// Version of the libfabric that an MPI library brings or finds; empty when none is found. Read from the file, since asking the library
-/// would mean loading it.
+/// Version of the libfabric that an MPI library brings or finds; empty when none is found. Read
+/// from the file, since asking the library would mean loading it.
 pub fn libfabric_beside(library: &str) -> String {
     let folder = Path::new(library).parent().unwrap_or(Path::new("/"));
     let beside = fs::read_dir(folder)

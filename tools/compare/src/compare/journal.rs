@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The file to which every run is appended as it ends, one JSON object a line: what is in it survives whatever happens next.
+//! The file to which every run is appended as it ends, one JSON object a line: what is in it
+//! survives whatever happens next.
 //!
-//! Called by compare. Read back to go on with a comparison (--resume), to write the reports anew (--render), and to compare with an
-//! earlier one (--previous).
+//! Called by compare. Read back to go on with a comparison (--resume), to write the reports anew
+//! (--render), and to compare with an earlier one (--previous).
 
 use super::arguments::MOST_ROUNDS;
 use super::environment::Environment;
@@ -55,7 +56,8 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Goes on with the file of an earlier comparison. Half a line at its end, left by a full disk or a sudden end, is cut off.
+    /// Goes on with the file of an earlier comparison. Half a line at its end, left by a full disk
+    /// or a sudden end, is cut off.
     ///
     /// # Errors
     /// A sentence with the path; also when the earlier comparison was another one.
@@ -111,7 +113,8 @@ impl Journal {
     }
 }
 
-/// Reads a comparison from its folder or from the file itself. Half a line at the end is passed over.
+/// Reads a comparison from its folder or from the file itself. Half a line at the end is passed
+/// over.
 ///
 /// # Errors
 /// A sentence with the path and the line.

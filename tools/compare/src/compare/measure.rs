@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The rounds of a comparison: every run takes its turn, the machine's speed beside it, and goes into the journal at once.
+//! The rounds of a comparison: every run takes its turn, the machine's speed beside it, and goes
+//! into the journal at once.
 //!
 //! Called by compare; calls run. What fails is recorded with its message and does not end the rest.
 // structure: allow atomics because a signal handler may only set a flag
@@ -19,19 +20,21 @@ use weft_statistics::speed::{Speed, Usual};
 
 /// Runs that must have been seen before a speed can be called another than usual (chosen).
 const FEWEST_SPEEDS: usize = 5;
-/// At most one in this many runs of a round is repeated for the machine's speed (chosen): a machine that changes all the time would
-/// never be done.
+/// At most one in this many runs of a round is repeated for the machine's speed (chosen): a machine
+/// that changes all the time would never be done.
 const REPEATED_PART: usize = 4;
 
 /// Whether somebody wants it to end.
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// From now on SIGINT and SIGTERM end the comparison after the run at hand; a second one ends it at once.
+    /// From now on SIGINT and SIGTERM end the comparison after the run at hand; a second one ends
+    /// it at once.
     pub fn catch() -> Self {
         let flag = Arc::new(AtomicBool::new(false));
         for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-            // Failing to catch a signal leaves what it does without us: the end, with the journal kept.
+            // Failing to catch a signal leaves what it does without us: the end, with the journal
+            // kept.
             let _ =
                 signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(&flag));
             let _ = signal_hook::flag::register(signal, Arc::clone(&flag));

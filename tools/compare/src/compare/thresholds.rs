@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What must not get worse: a file of limits, checked after a comparison, for continuous integration.
+//! What must not get worse: a file of limits, checked after a comparison, for continuous
+//! integration.
 //!
-//! Called by compare. docs/report.md specifies the file. A limit is crossed when the whole confidence interval lies beyond it, unless
-//! the rule asks for the figure itself; a rule for which nothing was measured is crossed too, so that nothing passes by being absent.
+//! Called by compare. docs/report.md specifies the file. A limit is crossed when the whole
+//! confidence interval lies beyond it, unless the rule asks for the figure itself; a rule for which
+//! nothing was measured is crossed too, so that nothing passes by being absent.
 
 use super::analysis::Analysis;
 use super::configuration::{Configuration, Workload};

@@ -21,9 +21,11 @@ pub struct Claim {
 /// What is taken from a figure.
 #[derive(Debug)]
 pub enum Here {
-    /// Geometric mean over the sizes from..=to of the first variant over the one at this place among the others.
+    /// Geometric mean over the sizes from..=to of the first variant over the one at this place
+    /// among the others.
     Mean(usize, u64, u64),
-    /// The greatest advantage of the first variant over the second at any size, as a factor above 1.
+    /// The greatest advantage of the first variant over the second at any size, as a factor above
+    /// 1.
     Most,
     /// The first variant over the second at one size.
     At(u64),

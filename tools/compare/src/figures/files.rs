@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! IOR by processes: `weft bench ior` with the published options and smaller files, in a folder of the user's choice.
+//! IOR by processes: `weft bench ior` with the published options and smaller files, in a folder of
+//! the user's choice.
 //!
-//! Called by figures; starts `weft run -- weft bench ior`, several times with each number of processes, in turn.
+//! Called by figures; starts `weft run -- weft bench ior`, several times with each number of
+//! processes, in turn.
 
 use super::measured::order;
 use super::settings::Settings;
@@ -14,7 +16,8 @@ use weft_chart::axis::Scale;
 use weft_chart::figure::{Axis, Figure, Point, Role, Series, Shape};
 use weft_statistics::Summary;
 
-/// Processes (chosen: up to more than common desktops have cores; past the cores, they wait for the disk in turn).
+/// Processes (chosen: up to more than common desktops have cores; past the cores, they wait for the
+/// disk in turn).
 const PROCESSES: [usize; 4] = [1, 2, 4, 8];
 /// Rounds, and for a quick look.
 const ROUNDS: usize = 5;
@@ -64,7 +67,8 @@ pub fn figure(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure,
 fn words(settings: &Settings, processes: usize, direct: bool) -> Vec<String> {
     let block = if settings.quick { QUICK_BLOCK } else { BLOCK };
     let line = format!(
-        "run --mpi {} -n {processes} --quiet --timeout {} -- WEFT bench ior -r -w -F -o=S@S@S -b={block} -i=1 -t={TRANSFER} -a=POSIX -O summaryFormat=JSON",
+        "run --mpi {} -n {processes} --quiet --timeout {} -- WEFT bench ior -r -w -F -o=S@S@S \
+        -b={block} -i=1 -t={TRANSFER} -a=POSIX -O summaryFormat=JSON",
         settings.mpi, settings.timeout
     );
     let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -135,7 +139,8 @@ fn filled(study: &Study, columns: &[Vec<Speeds>], direct: bool) -> Figure {
         id: study.id.into(),
         title: study.title.into(),
         note: format!(
-            "A file for each process, {cache}; {} rounds in turn; the band is the tenth to the ninetieth percentile.",
+            "A file for each process, {cache}; {} rounds in turn; the band is the tenth to the \
+            ninetieth percentile.",
             columns[0].len()
         ),
         shape: Shape::Curves,

@@ -1,17 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! All figures, in the order of the page: where each effect was published, with what numbers, and what is done here.
+//! All figures, in the order of the page: where each effect was published, with what numbers, and
+//! what is done here.
 //!
-//! Read by figures. The sources are public: two pages and a talk of AWS's, a page of the AWS HPC Blog on libfabric's Peer API, one on Mountpoint, and a
-//! paper on Cross Memory Attach. Where a source shows a chart without numbers, the claim says so.
+//! Read by figures. The sources are public: two pages and a talk of AWS's, a page of the AWS HPC
+//! Blog on libfabric's Peer API, one on Mountpoint, and a paper on Cross Memory Attach. Where a
+//! source shows a chart without numbers, the claim says so.
 
 use super::claim::{Claim, Here};
 use super::study::{Fault, Measured, Simulated, Study, Subject, Variant, Whole};
 
-const BATCH: &str = "D. La Porta, \"Using shared memory for low-latency, intra-node communication in AWS Batch\", 2021";
-const CMA: &str = "J. Vienne, \"Benefits of Cross Memory Attach for MPI libraries on HPC Clusters\", XSEDE 2014, doi 10.1145/2616498.2616532";
-const TALK: &str = "C. Rao, \"Using Elastic Fabric Adapter (EFA) to scale HPC workloads on AWS\", AWS re:Invent 2019, session CMP408";
-const PEER: &str = "S. Jin, B. Bouffler, \"EFA: how fixing one thing, led to an improvement for everyone\", AWS HPC Blog, 2023";
-const MOUNTPOINT: &str = "S. Ma, \"Improve the speed and cost of HPC deployment with Mountpoint for Amazon S3\", AWS HPC Blog";
+const BATCH: &str = "D. La Porta, \"Using shared memory for low-latency, intra-node communication \
+    in AWS Batch\", 2021";
+const CMA: &str = "J. Vienne, \"Benefits of Cross Memory Attach for MPI libraries on HPC \
+    Clusters\", XSEDE 2014, doi 10.1145/2616498.2616532";
+const TALK: &str = "C. Rao, \"Using Elastic Fabric Adapter (EFA) to scale HPC workloads on AWS\", \
+    AWS re:Invent 2019, session CMP408";
+const PEER: &str = "S. Jin, B. Bouffler, \"EFA: how fixing one thing, led to an improvement for \
+    everyone\", AWS HPC Blog, 2023";
+const MOUNTPOINT: &str = "S. Ma, \"Improve the speed and cost of HPC deployment with Mountpoint \
+    for Amazon S3\", AWS HPC Blog";
 
 const SHARED: Variant = weft("shared memory", &["FI_WEFT_ROUTE=shm"]);
 /// Loopback of one user's own job: there is nobody on the path to keep out.
@@ -89,8 +96,8 @@ const fn kernel(id: &'static str, title: &'static str, program: &'static str) ->
         id,
         title,
         source: CMA,
-        shown: "There: the NAS Parallel Benchmarks on whole nodes, of which FT and IS gained most. Here: a kernel of the same data and results, class A, on \
-                two ranks.",
+        shown: "There: the NAS Parallel Benchmarks on whole nodes, of which FT and IS gained most. \
+            Here: a kernel of the same data and results, class A, on two ranks.",
         claims: KERNEL_GAIN,
         subject: Subject::Kernel(Whole {
             program,
@@ -120,8 +127,9 @@ pub static STUDIES: [Study; 15] = [
         id: "shared-memory",
         title: "Shared memory on and off: latency",
         source: BATCH,
-        shown: "There: two ranks of one c5n.18xlarge, Intel MPI 2019 update 7 over EFA, with libfabric's shared memory and without. Here: two ranks of this \
-                machine, their messages through shared memory or through the network path on loopback.",
+        shown: "There: two ranks of one c5n.18xlarge, Intel MPI 2019 update 7 over EFA, with \
+            libfabric's shared memory and without. Here: two ranks of this machine, their messages \
+            through shared memory or through the network path on loopback.",
         claims: &[
             claim(
                 "latency with shared memory over latency without, 8 bytes",
@@ -140,7 +148,8 @@ pub static STUDIES: [Study; 15] = [
         id: "shared-memory-gromacs",
         title: "Shared memory on and off: GROMACS",
         source: BATCH,
-        shown: "There: lignocellulose-rf of the UEABS on growing numbers of c5n.18xlarge, ns/day. Here: a box of water with PME on the ranks of this machine.",
+        shown: "There: lignocellulose-rf of the UEABS on growing numbers of c5n.18xlarge, ns/day. \
+            Here: a box of water with PME on the ranks of this machine.",
         claims: &[claim(
             "ns/day with shared memory over ns/day without",
             "higher, more so with more cores; a chart without numbers",
@@ -157,7 +166,8 @@ pub static STUDIES: [Study; 15] = [
         id: "cma-latency",
         title: "Single copy against double copy: latency",
         source: CMA,
-        shown: "There and here: the kernel copies a message once from process to process, against twice through a shared buffer, by size.",
+        shown: "There and here: the kernel copies a message once from process to process, against \
+            twice through a shared buffer, by size.",
         claims: COPY_GAIN,
         subject: latency("4096:4194304", "16384:262144", &[SINGLE, DOUBLE]),
     },
@@ -182,8 +192,9 @@ pub static STUDIES: [Study; 15] = [
         id: "ior",
         title: "IOR by processes",
         source: MOUNTPOINT,
-        shown: "There: a bucket mounted by Mountpoint, one c6i.16xlarge, 64 processes, a file of 2000 MB each in transfers of 50 MB past the page cache. Here: \
-                the same options with smaller files, in the folder of --files.",
+        shown: "There: a bucket mounted by Mountpoint, one c6i.16xlarge, 64 processes, a file of \
+            2000 MB each in transfers of 50 MB past the page cache. Here: the same options with \
+            smaller files, in the folder of --files.",
         claims: &[
             claim("write", "4038 MiB/s with 64 processes", Here::Greatest(0)),
             claim("read", "4622 MiB/s with 64 processes", Here::Greatest(1)),
@@ -194,8 +205,10 @@ pub static STUDIES: [Study; 15] = [
         id: "tcp-srd-latency",
         title: "TCP against SRD: latency by size",
         source: TALK,
-        shown: "There: two c5n.18xlarge, osu_latency 5.6.2, Intel MPI over TCP and over EFA. Here: two ranks of this machine over loopback, the MPI's TCP and \
-                Weft's datagrams (SRD over UDP, by the same kernel): there is no network card that does the work, and no network.",
+        shown: "There: two c5n.18xlarge, osu_latency 5.6.2, Intel MPI over TCP and over EFA. Here: \
+            two ranks of this machine over loopback, the MPI's TCP and Weft's datagrams (SRD over \
+            UDP, by the same kernel): there is no network card that does the work, and no \
+            network.",
         claims: &[
             claim("8 bytes, TCP and SRD", "23.23 and 18.34 us", Here::Both(8)),
             claim("1 KiB", "25.32 and 19.24 us", Here::Both(1024)),
@@ -215,8 +228,9 @@ pub static STUDIES: [Study; 15] = [
         id: "loss",
         title: "Packets are lost",
         source: TALK,
-        shown: "There: SRD finds losses by time-outs estimated in microseconds, TCP waits more than 50 ms; no measurement. Here: bandwidth of 1 MiB messages \
-                between two hosts with four paths of 500 Mb/s, all of which lose the same share of their packets.",
+        shown: "There: SRD finds losses by time-outs estimated in microseconds, TCP waits more \
+            than 50 ms; no measurement. Here: bandwidth of 1 MiB messages between two hosts with \
+            four paths of 500 Mb/s, all of which lose the same share of their packets.",
         claims: &[],
         subject: Subject::Hosts(Fault::Loss, Simulated(&["permutation", "--loss", "1000"])),
     },
@@ -224,8 +238,9 @@ pub static STUDIES: [Study; 15] = [
         id: "path-failure",
         title: "A path fails silently",
         source: TALK,
-        shown: "There: fast recovery by going on over other paths, against time-outs above 50 ms of TCP; no measurement. Here: small messages go back and \
-                forth between two hosts with four paths, and the path that carries most of them swallows everything for a second.",
+        shown: "There: fast recovery by going on over other paths, against time-outs above 50 ms \
+            of TCP; no measurement. Here: small messages go back and forth between two hosts with \
+            four paths, and the path that carries most of them swallows everything for a second.",
         claims: &[
             claim(
                 "longest pause over SRD",
@@ -244,7 +259,8 @@ pub static STUDIES: [Study; 15] = [
         id: "incast",
         title: "Many senders, one receiver",
         source: TALK,
-        shown: "There: rates found dynamically, paths shared evenly, no hot spots; no measurement. Here: simulated, since it takes many hosts.",
+        shown: "There: rates found dynamically, paths shared evenly, no hot spots; no measurement. \
+            Here: simulated, since it takes many hosts.",
         claims: &[],
         subject: Subject::Simulated(Simulated(&["incast"])),
     },
@@ -252,9 +268,11 @@ pub static STUDIES: [Study; 15] = [
         id: "joined-latency",
         title: "Joined against unjoined path: latency",
         source: PEER,
-        shown: "There: Open MPI over EFA, which handed messages within a host to a shared-memory provider by copies of its own, and since libfabric 1.19 hands \
-                them on at once. Here: Weft, whose one endpoint has both routes (joined), against the network path for everything (unjoined), and against \
-                shared memory with no network path beside it, to see what the joint itself costs.",
+        shown: "There: Open MPI over EFA, which handed messages within a host to a shared-memory \
+            provider by copies of its own, and since libfabric 1.19 hands them on at once. Here: \
+            Weft, whose one endpoint has both routes (joined), against the network path for \
+            everything (unjoined), and against shared memory with no network path beside it, to \
+            see what the joint itself costs.",
         claims: &[
             claim(
                 "joined over unjoined, two ranks",
@@ -292,8 +310,9 @@ pub static STUDIES: [Study; 15] = [
         id: "joined-openfoam",
         title: "Joined against unjoined path: OpenFOAM",
         source: PEER,
-        shown: "There: motorBike with 4 million cells, 384 ranks on 4 hpc6a.48xlarge and on 6 hpc7g.16xlarge, runs per day. Here: motorBike with a coarse mesh \
-                on the ranks of this machine.",
+        shown: "There: motorBike with 4 million cells, 384 ranks on 4 hpc6a.48xlarge and on 6 \
+            hpc7g.16xlarge, runs per day. Here: motorBike with a coarse mesh on the ranks of this \
+            machine.",
         claims: &[claim(
             "runs per day, joined over unjoined",
             "about 1.1",
@@ -310,7 +329,8 @@ pub static STUDIES: [Study; 15] = [
         id: "joined-pitzdaily",
         title: "Joined against unjoined path: a small flow",
         source: PEER,
-        shown: "As above with pitzDaily, whose messages are smaller and more frequent for the work between them. Not published; to see where the effect ends.",
+        shown: "As above with pitzDaily, whose messages are smaller and more frequent for the work \
+            between them. Not published; to see where the effect ends.",
         claims: &[],
         subject: Subject::Whole(Whole {
             program: "openfoam",

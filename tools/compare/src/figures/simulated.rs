@@ -78,7 +78,8 @@ fn filled(study: &Study, report: &Report) -> Figure {
         id: study.id.into(),
         title: study.title.into(),
         note: format!(
-            "Simulated: {} hosts, messages of {} bytes, links of {} Gb/s. When the last message was there; less is better.",
+            "Simulated: {} hosts, messages of {} bytes, links of {} Gb/s. When the last message \
+            was there; less is better.",
             report.hosts, report.bytes, report.gigabits_per_second
         ),
         shape: Shape::Bars,
@@ -97,7 +98,8 @@ mod tests {
     #[test]
     fn each_variant_is_a_bar_and_what_is_unfinished_says_so() {
         let text = r#"{"hosts":9,"bytes":100,"gigabits_per_second":100,"rows":[
-            {"variant":"weft, 64 paths","end_us":10.0,"unfinished":0},{"variant":"TCP-like","end_us":90.5,"unfinished":2}]}"#;
+            {"variant":"weft, 64 paths","end_us":10.0,"unfinished":0},
+            {"variant":"TCP-like","end_us":90.5,"unfinished":2}]}"#;
         let report: Report = serde_json::from_str(text).expect("JSON");
         let figure = filled(&STUDIES[8], &report);
         assert_eq!(figure.series[1].points[0].y, 90.5);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Cases that come with OpenFOAM: pitzDaily, a backward-facing step, and motorBike, a motorcycle in the wind. Both are turbulent and steady.
+//! Cases that come with OpenFOAM: pitzDaily, a backward-facing step, and motorBike, a motorcycle in
+//! the wind. Both are turbulent and steady.
 //!
-//! Called through program. The files are copied from Debian's package openfoam-examples on this machine; only the size of the mesh, the number
-//! of iterations and what is written are changed. The surface of the motorcycle is not in the example that uses it; that of the example on
-//! finding leaks is taken. Source: the OpenFOAM user guide, "snappyHexMesh", "foamDictionary", "Numerical schemes".
+//! Called through program. The files are copied from Debian's package openfoam-examples on this
+//! machine; only the size of the mesh, the number of iterations and what is written are changed.
+//! The surface of the motorcycle is not in the example that uses it; that of the example on finding
+//! leaks is taken. Source: the OpenFOAM user guide, "snappyHexMesh", "foamDictionary", "Numerical
+//! schemes".
 
 use super::super::folder::{copy, helper};
 use super::super::program::{Outcome, Program, Size};
@@ -30,8 +33,9 @@ fn step_iterations(size: Size) -> usize {
     }
 }
 
-/// Refinements at the surface and in the box around it, and iterations (chosen: meshing takes some seconds, and some ten; the published
-/// runs of this case have 4 million cells, the example as it stands some 350 000).
+/// Refinements at the surface and in the box around it, and iterations (chosen: meshing takes some
+/// seconds, and some ten; the published runs of this case have 4 million cells, the example as it
+/// stands some 350 000).
 fn bike_extent(size: Size) -> (usize, usize) {
     match size {
         Size::Quick => (2, 10),
@@ -190,10 +194,12 @@ fn copied(case: &str, folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Iterations, and nothing written on the way: what a run writes would be timed, and is not the solver's.
+/// Iterations, and nothing written on the way: what a run writes would be timed, and is not the
+/// solver's.
 fn control(folder: &Path, iterations: usize) -> Result<(), Error> {
     let body = format!(
-        "application simpleFoam;\nstartFrom startTime;\nstartTime 0;\nstopAt endTime;\nendTime {iterations};\ndeltaT 1;\n\
+        "application simpleFoam;\nstartFrom startTime;\nstartTime 0;\nstopAt endTime;\nendTime \
+        {iterations};\ndeltaT 1;\n\
          writeControl timeStep;\nwriteInterval 1000000;\nrunTimeModifiable false;\n"
     );
     dictionary(folder, "system/controlDict", "dictionary", &body)
