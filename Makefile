@@ -4,7 +4,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build demo test tests-built ready check bench readme clean \
+.PHONY: help build demo test tests-built ready check bench bench-network readme clean \
   setup-build setup-demo setup-test
 
 TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
@@ -16,6 +16,7 @@ help:
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
 	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
+	  'make bench-network   between hosts that it makes: a quarter of an hour; report/network/' \
 	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
 	  'make clean   removes target/, dist/ and report/ (.env/ with the MPIs stays; remove it by hand)'
 
@@ -46,6 +47,12 @@ demo: setup-demo build
 bench: setup-demo build
 	-@scripts/scale.sh $(if $(QUICK),--quick) report/scale.txt
 	dist/bin/weft bench compare --out report $(if $(QUICK),--quick)
+
+# One cable without limits at both usual MTUs, and four paths.
+bench-network: setup-demo build
+	dist/bin/weft bench compare --testbed direct,mtu=1500 --testbed direct,mtu=9000 \
+	  --testbed paths=4,rate=500mbit --benchmarks latency,bw,mbw_mr,alltoall -n 8 -m 1048576 \
+	  --size-time 0.05 -r 3 --out report/network
 
 readme: setup-demo build
 	dist/bin/weft bench compare --mpi openmpi,mpich,intel --transport weft,native,weft+plain \

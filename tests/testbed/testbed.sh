@@ -26,6 +26,8 @@
 #                                        all; 0 heals
 #   testbed.sh NAME blackhole PATH       swallows everything, silently; `loss PATH 0` heals
 #   testbed.sh NAME rate PATH RATE       changes a path's rate
+#   testbed.sh NAME delay PATH TIME      lets every packet wait so long, as tc(8) writes it (10ms);
+#                                        needs a kernel with netem
 #   testbed.sh NAME mtu PATH BYTES
 #   testbed.sh NAME counts               packets that left on each path: PATH FROM_A FROM_B (of
 #                                        cables: bytes)
@@ -49,14 +51,16 @@ die() { printf 'testbed.sh: %s\n' "$*" >&2; exit 2; }
 
 cmd_check() {
     local tool
-    [ "$(id -u)" = 0 ] || { echo 'making network namespaces needs root'; return 1; }
+    [ "$(id -u)" = 0 ] ||
+        { echo 'making network namespaces needs root; start it as root (sudo)'; return 1; }
     for tool in ip tc nft unshare nsenter taskset python3; do
         command -v "$tool" >/dev/null && continue
         echo "$tool is not installed (Debian: apt install iproute2 nftables util-linux python3)"
         return 1
     done
     unshare --net --uts --ipc --mount --pid --fork true 2>/dev/null ||
-        { echo 'this machine does not let root make namespaces'; return 1; }
+        { echo "this machine does not let root make namespaces; a container needs" \
+            "CAP_SYS_ADMIN and CAP_NET_ADMIN (docker run --privileged)"; return 1; }
     unshare --net nft 'add table inet probe
         add chain inet probe c { type filter hook forward priority 0; }
         add rule inet probe c numgen random mod 10000 < 1 drop' 2>/dev/null ||
@@ -398,18 +402,33 @@ forget_rules() {
     done
 }
 
-# set_rate PATH RATE
-set_rate() {
-    local s device
+# set_rate PATH RATE, set_delay PATH TIME
+set_rate() { echo "$2" >"$DIR/rate-$1"; shape "$1"; }
+set_delay() { echo "$2" >"$DIR/delay-$1"; shape "$1"; }
+
+# shape PATH: gives it the rate and the delay that were set last. A delayed packet waits in netem,
+# before the rate; the limit is more packets than any rate here can delay.
+shape() {
+    local s device rate=none delay='' parent
     device=$(device_of "$1")
+    [ ! -f "$DIR/rate-$1" ] || rate=$(cat "$DIR/rate-$1")
+    [ ! -f "$DIR/delay-$1" ] || delay=$(cat "$DIR/delay-$1")
     for s in $(ends_of_paths); do
         in_ns "$s" tc qdisc del dev "$device" root 2>/dev/null || true
-        [ "$2" = none ] ||
-            in_ns "$s" tc qdisc add dev "$device" root tbf rate "$2" burst 128kb latency 5ms
+        parent=(root)
+        if [ -n "$delay" ]; then
+            in_ns "$s" tc qdisc add dev "$device" root handle 1: netem delay "$delay" \
+                limit 100000 ||
+                die 'a delay needs a kernel with netem (CONFIG_NET_SCH_NETEM); leave it out here'
+            parent=(parent 1:1)
+        fi
+        [ "$rate" = none ] || in_ns "$s" tc qdisc add dev "$device" "${parent[@]}" \
+            tbf rate "$rate" burst 128kb latency 5ms
     done
 }
 
 cmd_rate() { local p list; list=$(paths_of "$1"); for p in $list; do set_rate "$p" "$2"; done; }
+cmd_delay() { local p list; list=$(paths_of "$1"); for p in $list; do set_delay "$p" "$2"; done; }
 
 cmd_mtu() {
     local p s list
@@ -468,7 +487,7 @@ cmd_kill() { local name; name=$(host_of "$1"); kill -KILL "$(cat "$DIR/$name.ini
 case ${1:-} in
 check) cmd_check; exit ;;
 up) shift; cmd_up "$@"; exit ;;
-'' | -h | --help) sed -n '3,41s/^# \{0,1\}//p' "$0"; exit 2 ;;
+'' | -h | --help) sed -n '3,43s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 NAME=$1 DIR=$STATE/$1
 if ! [[ $NAME =~ ^wt-[A-Za-z0-9]+$ ]] ||
@@ -484,7 +503,7 @@ counts | fragments) "cmd_$1" ;;
 host | isolate | join | kill) [ $# -ge 2 ] ||
     die "$1 needs a host"; verb=$1; shift; "cmd_$verb" "$@" ;;
 blackhole) cmd_loss "${2:-}" 100 ;;
-loss | rate | mtu) [ $# -ge 3 ] ||
+loss | rate | delay | mtu) [ $# -ge 3 ] ||
     die "$1 needs a path and a value"; verb=$1; shift; "cmd_$verb" "$@" ;;
 *) die "unknown verb '${1:-}'; see the head of $0" ;;
 esac

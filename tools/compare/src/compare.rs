@@ -11,17 +11,19 @@
 //!
 //! In the order of a run:
 //! - [`arguments`]: the command line
-//! - [`configuration`]: what is compared, and in what
+//! - [`configuration`]: what is compared, and in what; [`place`]: where its ranks run
+//! - [`access`]: the testbeds, and how a job comes to its place
 //! - [`plan`]: which MPIs and transports are here, and every run with its command line;
 //!   [`launches`]: how `weft run` starts them
 //! - [`environment`] and [`cores`]: the machine, and its speed beside every run
 //! - [`measure`]: the rounds; [`mod@run`]: one run: start it, read its rows
 //! - [`record`]: all that was found out; [`journal`]: the file that keeps it from run to run
-//! - [`analysis`]: which runs count, medians, means, confidence; [`ratio`]: one configuration over
-//!   another; [`reach`]: the goals; [`thresholds`]: what must not get worse
+//! - [`selection`]: which runs count; [`analysis`]: medians, means, confidence; [`ratio`]: one
+//!   configuration over another; [`reach`]: the goals; [`thresholds`]: what must not get worse
 //! - [`caveats`]: what a reader must know; [`table`] and [`pages`]: for people; [`files`]: for
 //!   programs
 
+pub mod access;
 pub mod analysis;
 pub mod arguments;
 mod before;
@@ -35,16 +37,19 @@ pub mod journal;
 pub mod launches;
 pub mod measure;
 pub mod pages;
+pub mod place;
 pub mod plan;
 pub mod ratio;
 pub mod reach;
 pub mod record;
 pub mod run;
+pub mod selection;
 pub mod table;
 pub mod thresholds;
 
 use crate::error::Error;
 use crate::exit::refuse;
+use access::Testbeds;
 use analysis::Analysis;
 use arguments::Settings;
 use measure::Interrupt;
@@ -128,7 +133,8 @@ fn compare(settings: &Settings) -> Result<u8, Fault> {
     let crossed = complain(&record, &outcomes);
     if interrupt.came() {
         eprintln!(
-            "weft bench compare: interrupted; what was measured is kept and shown. Go on with --resume"
+            "weft bench compare: interrupted; what was measured is kept and shown. Go on with \
+             --resume"
         );
         return Ok(EXIT_INTERRUPTED);
     }
@@ -142,14 +148,14 @@ fn compare(settings: &Settings) -> Result<u8, Fault> {
 }
 
 /// What could start, laid out; says why the rest could not.
-fn planned(settings: &Settings) -> Result<Plan, Fault> {
+fn planned(settings: &Settings, testbeds: &Testbeds) -> Result<Plan, Fault> {
     let program = match &settings.weft {
         Some(path) => path.clone(),
         None => {
             std::env::current_exe().map_err(|error| Fault::Failed(Error::start("weft")(error)))?
         }
     };
-    let plan = Plan::make(settings, &program);
+    let plan = Plan::make(settings, &program, testbeds);
     for reason in &plan.matrix.left_out {
         eprintln!("weft bench compare: left out: {reason}");
     }
@@ -162,7 +168,8 @@ fn planned(settings: &Settings) -> Result<Plan, Fault> {
 
 /// Prints how each run would be started.
 fn show_plan(settings: &Settings) -> Result<u8, Fault> {
-    let plan = planned(settings)?;
+    let testbeds = Testbeds::up(&settings.testbeds).map_err(Fault::Failed)?;
+    let plan = planned(settings, &testbeds)?;
     if settings.json {
         println!("{}", serde_json::json!(plan.matrix));
         return Ok(EXIT_OK);
@@ -176,7 +183,8 @@ fn show_plan(settings: &Settings) -> Result<u8, Fault> {
 
 /// Plans and measures; what was measured, and what ended it early.
 fn measured(settings: &Settings, interrupt: &Interrupt) -> Result<(Record, Option<Error>), Fault> {
-    let plan = planned(settings)?;
+    let testbeds = Testbeds::up(&settings.testbeds).map_err(Fault::Failed)?;
+    let plan = planned(settings, &testbeds)?;
     let (mut journal, mut record) = if settings.resume {
         journal::Journal::resume(&settings.out, &plan.matrix).map_err(Fault::Failed)?
     } else {

@@ -99,7 +99,7 @@ fn one(settings: &Settings, study: &Study, weft: &Path) -> Result<Figure, Error>
         Subject::Whole(whole) => whole::figure(settings, study, whole, weft),
         Subject::Kernel(kernel) => kernel::figure(settings, study, kernel, weft),
         Subject::Files => files::figure(settings, study, weft),
-        Subject::Hosts(fault, instead) => match hosts::missing() {
+        Subject::Hosts(fault, instead) => match crate::testbed::missing() {
             None => hosts::figure(settings, study, *fault, weft),
             Some(reason) => {
                 let mut figure = simulated::figure(study, instead, settings.quick, weft)?;

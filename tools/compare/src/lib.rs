@@ -8,6 +8,7 @@
 //! - [`error`]: why something cannot be measured, read or written
 //! - `exit`: what ends them before anything runs
 //! - `job`: a job of `weft run` that `compare` or `app` waits for
+//! - [`testbed`]: hosts in network namespaces of this machine, for `compare` and `figures`
 #![forbid(unsafe_code)]
 
 pub mod app;
@@ -16,3 +17,4 @@ pub mod error;
 mod exit;
 pub mod figures;
 mod job;
+pub mod testbed;

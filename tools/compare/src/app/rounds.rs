@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! All runs, the transports in turn, and whether their results agree.
 //!
-//! Called by app; calls job for each run. A run that fails is told and the others go on without it; after a second failure its transport
-//! is left alone.
+//! Called by app; calls job for each run. A run that fails is told and the others go on without it;
+//! after a second failure its transport is left alone.
 
 use super::arguments::{Entrant, Settings};
 use super::folder::copy;
 use super::job;
 use super::program::{Measured, Outcome, Program};
+use crate::compare::access::Access;
 use crate::compare::configuration::Configuration;
 use crate::compare::launches::dry_run;
 use crate::compare::measure::Interrupt;
@@ -78,7 +79,8 @@ impl Record {
         column
     }
 
-    /// What others are compared with: the MPI's own transport when it took part, else the last that is not Weft.
+    /// What others are compared with: the MPI's own transport when it took part, else the last that
+    /// is not Weft.
     pub fn base(&self) -> Option<&str> {
         let own = self.transports.iter().find(|name| *name == "native");
         let other = self.transports.iter().rev().find(|name| *name != "weft");
@@ -106,7 +108,7 @@ pub fn all(settings: &Settings, program: &dyn Program, folder: &Path) -> Result<
             mpi: settings.mpi.clone(),
             transport: entrant.transport.clone(),
         };
-        let can = dry_run(&weft, &configuration, "", 2);
+        let can = dry_run(&weft, &configuration, &Access::default(), 2);
         match &can {
             Ok(_) => record.transports.push(entrant.name.clone()),
             Err(reason) => record.left_out.push(format!("{}: {reason}", entrant.name)),

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! From runs to figures: which runs count, medians and means with their confidence.
+//! From runs to figures: medians and means with their confidence.
 //!
 //! Called by compare once measuring is over; read by ratio, table, reach, thresholds, files and
-//! pages. A run counts unless the machine's speed around it was another than usual; the figure it
-//! measured is never looked at for that. Where so many runs would fall out that fewer than half of
-//! the rounds remain, all are kept and the series is called doubtful.
+//! pages. Which runs count is said by selection.
 
 use super::configuration::{Configuration, Workload};
-use super::record::{Record, Turn};
+use super::record::Record;
+use super::selection::{Counted, Selection, Series};
 use std::collections::BTreeMap;
 use weft_statistics::interval::{self, Column, Interval};
-use weft_statistics::speed::{Speed, Usual};
 use weft_statistics::{Summary, spread};
 
 /// Half width of the interval that the recommended rounds give (chosen: differences below are
 /// rarely worth a decision).
 const WANTED: f64 = 0.05;
-
-/// A configuration in a workload.
-pub type Series = (Workload, Configuration);
 
 /// Figures at one size, round by round.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,11 +28,9 @@ pub struct Figures {
 pub struct Analysis<'a> {
     /// The runs it rests on.
     pub record: &'a Record,
-    /// Usual speed of the machine; `None` without runs.
-    pub usual: Option<Usual>,
+    /// Those of them that count.
+    pub selection: Selection<'a>,
     figures: BTreeMap<Series, BTreeMap<usize, Figures>>,
-    excluded: Vec<&'a Turn>,
-    doubtful: Vec<Series>,
 }
 
 /// A figure with all that is known about it.
@@ -59,74 +52,16 @@ pub struct Cell {
 impl<'a> Analysis<'a> {
     /// Of all runs.
     pub fn of(record: &'a Record) -> Self {
-        let speeds: Vec<Speed> = record
-            .turns
-            .iter()
-            .flat_map(|turn| [turn.before, turn.after])
-            .collect();
-        let usual = Usual::of(&speeds);
-        let mut by_series: BTreeMap<Series, Vec<&Turn>> = BTreeMap::new();
-        for turn in record.turns.iter().filter(|turn| turn.failure.is_none()) {
-            by_series
-                .entry((turn.workload.clone(), turn.configuration.clone()))
-                .or_default()
-                .push(turn);
-        }
-        let rounds = record
-            .turns
-            .iter()
-            .map(|turn| turn.round + 1)
-            .max()
-            .unwrap_or(0);
-        let mut analysis = Self {
+        let selection = Selection::of(record);
+        let last = record.turns.iter().map(|turn| turn.round + 1).max();
+        let rounds = last.unwrap_or(0);
+        let counted = selection.counted.iter();
+        let figures = counted.map(|(series, runs)| (series.clone(), by_size(runs, rounds)));
+        Self {
             record,
-            usual,
-            figures: BTreeMap::new(),
-            excluded: Vec::new(),
-            doubtful: Vec::new(),
-        };
-        for (series, turns) in by_series {
-            analysis.add(series, &turns, rounds);
+            figures: figures.collect(),
+            selection,
         }
-        analysis
-    }
-
-    fn add(&mut self, series: Series, turns: &[&'a Turn], rounds: usize) {
-        let sound = |turn: &&&Turn| self.usual.is_none_or(|usual| !usual.differs(&turn.speed()));
-        let chosen = |turns: &mut dyn Iterator<Item = &&'a Turn>| -> BTreeMap<usize, &'a Turn> {
-            turns.map(|turn| (turn.round, *turn)).collect()
-        };
-        let all = chosen(&mut turns.iter());
-        let mut counted = chosen(&mut turns.iter().filter(sound));
-        if counted.len() * 2 < all.len() {
-            counted = all;
-            self.doubtful.push(series.clone());
-        } else {
-            let left_out = turns.iter().filter(|turn| !sound(turn)).copied();
-            self.excluded.extend(left_out);
-        }
-        let mut figures: BTreeMap<usize, Figures> = BTreeMap::new();
-        for (round, turn) in counted {
-            for row in turn.rows.iter().filter(|row| row.median > 0.0) {
-                let figures = figures.entry(row.size_bytes).or_insert_with(|| Figures {
-                    medians: vec![None; rounds],
-                    means: vec![None; rounds],
-                });
-                figures.medians[round] = Some(row.median);
-                figures.means[round] = (row.value > 0.0).then_some(row.value);
-            }
-        }
-        self.figures.insert(series, figures);
-    }
-
-    /// Runs that were excluded: the machine's speed changed during them.
-    pub fn excluded(&self) -> &[&'a Turn] {
-        &self.excluded
-    }
-
-    /// Series whose runs all count although the machine changed its speed.
-    pub fn doubtful(&self) -> &[Series] {
-        &self.doubtful
     }
 
     /// Sizes at which a configuration has figures.
@@ -164,12 +99,6 @@ impl<'a> Analysis<'a> {
         size: usize,
     ) -> Option<&Figures> {
         self.of_series(workload, configuration)?.get(&size)
-    }
-
-    /// Runs that ended well: those that count and those that were excluded.
-    pub fn run_count(&self) -> usize {
-        let turns = self.record.turns.iter();
-        turns.filter(|turn| turn.failure.is_none()).count()
     }
 
     /// All that is known of a figure.
@@ -224,6 +153,22 @@ impl<'a> Analysis<'a> {
     }
 }
 
+/// The figures of a series at each size.
+fn by_size(runs: &Counted<'_>, rounds: usize) -> BTreeMap<usize, Figures> {
+    let mut sizes: BTreeMap<usize, Figures> = BTreeMap::new();
+    for (round, turn) in runs {
+        for row in turn.rows.iter().filter(|row| row.median > 0.0) {
+            let figures = sizes.entry(row.size_bytes).or_insert_with(|| Figures {
+                medians: vec![None; rounds],
+                means: vec![None; rounds],
+            });
+            figures.medians[*round] = Some(row.median);
+            figures.means[*round] = (row.value > 0.0).then_some(row.value);
+        }
+    }
+    sizes
+}
+
 /// Every measured figure in the order of the matrix.
 pub fn for_each(analysis: &Analysis<'_>, mut visit: impl FnMut(&Workload, &Configuration, usize)) {
     for workload in &analysis.record.matrix.workloads {
@@ -238,7 +183,9 @@ pub fn for_each(analysis: &Analysis<'_>, mut visit: impl FnMut(&Workload, &Confi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compare::record::Turn;
     use crate::compare::record::tests::{configuration, filled, run, turn, workload};
+    use weft_statistics::speed::Speed;
 
     #[test]
     fn figures_are_medians_and_ratios_are_paired() {
@@ -273,7 +220,7 @@ mod tests {
             .expect("there");
         (record.turns[index].before, record.turns[index].after) = (slow, slow);
         let analysis = Analysis::of(&record);
-        assert_eq!(analysis.excluded().len(), 1);
+        assert_eq!(analysis.selection.excluded.len(), 1);
         assert_eq!(
             analysis
                 .figures(&own.workload, &own.configuration, 8)
@@ -310,7 +257,10 @@ mod tests {
         }
         let analysis = Analysis::of(&record);
         assert_eq!(
-            (analysis.doubtful().len(), analysis.excluded().len()),
+            (
+                analysis.selection.doubtful.len(),
+                analysis.selection.excluded.len()
+            ),
             (2, 0)
         );
         assert_eq!(

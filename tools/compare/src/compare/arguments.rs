@@ -4,6 +4,8 @@
 //! Called by compare; read by plan, files and pages.
 
 use super::configuration::{Configuration, has_known_variant};
+use super::place::Place;
+use crate::testbed::network::Network;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use std::ffi::OsString;
@@ -12,10 +14,12 @@ use std::str::FromStr;
 use weft_osu::catalogue;
 use weft_osu::options::check_repeats;
 
-/// Factor on OSU's iterations (chosen: many short runs say more than few long ones on a machine that others use).
+/// Factor on OSU's iterations (chosen: many short runs say more than few long ones on a machine
+/// that others use).
 const DEFAULT_SCALE: f64 = 0.1;
-/// What a message size may take in a run, in seconds for a factor of 1 on OSU's iterations (chosen: with two ranks on two cores hardly a size takes as
-/// long, so that only what waits for its turns on a core is shortened, whose times are milliseconds and need no hundreds).
+/// What a message size may take in a run, in seconds for a factor of 1 on OSU's iterations (chosen:
+/// with two ranks on two cores hardly a size takes as long, so that only what waits for its turns
+/// on a core is shortened, whose times are milliseconds and need no hundreds).
 const SIZE_SECONDS: f64 = 1.0;
 /// What the whole comparison compares. Where a plain mpirun and `weft run` start the same, it is
 /// measured once.
@@ -25,6 +29,35 @@ const ALL_TRANSPORTS: [&str; 5] = [
     "weft+plain",
     "native+plain",
     "intel/ofi:shm",
+];
+/// Between the hosts of a testbed: Weft, and TCP as each MPI carries messages over it: UCX under
+/// MPICH, btl/tcp under Open MPI, libfabric's tcp under Intel MPI.
+const WEFT_AND_TCP: [&str; 6] = [
+    "weft",
+    "mpich/native",
+    "debian-mpich/native",
+    "openmpi/tcp",
+    "debian-openmpi/tcp",
+    "intel/tcp",
+];
+/// MPIs, the first three of which are compared on testbeds.
+const ALL_MPIS: [&str; 5] = [
+    "openmpi",
+    "mpich",
+    "intel",
+    "debian-openmpi",
+    "debian-mpich",
+];
+/// In what hosts of a testbed are compared.
+const BENCHMARKS_BETWEEN_HOSTS: [&str; 8] = [
+    "latency",
+    "bw",
+    "bibw",
+    "mbw_mr",
+    "multi_lat",
+    "bcast",
+    "allreduce",
+    "alltoall",
 ];
 /// And in what.
 const ALL_BENCHMARKS: [&str; 9] = [
@@ -53,12 +86,8 @@ const MOST_RANKS: usize = 4096;
 // structure: allow struct-fields because each is an option, and clap wants them in one place
 pub struct Settings {
     /// MPIs, as `weft run --mpi` knows them
-    #[arg(
-        long,
-        value_delimiter = ',',
-        value_name = "MPI,...",
-        default_value = "openmpi,mpich,intel,debian-openmpi,debian-mpich"
-    )]
+    /// [default: openmpi,mpich,intel,debian-openmpi,debian-mpich; with --testbed: the first three]
+    #[arg(long, value_delimiter = ',', value_name = "MPI,...")]
     pub mpi: Vec<String>,
     /// Transports, as `weft run --transport` knows them; MPI/TRANSPORT for one MPI only;
     /// TRANSPORT+plain as a plain mpirun starts it (weft run --plain), TRANSPORT+again once more
@@ -70,16 +99,25 @@ pub struct Settings {
         value_name = "TRANSPORT,..."
     )]
     pub transports: Vec<String>,
-    /// Benchmarks [default: latency,bw,bibw,mbw_mr,barrier,bcast,allreduce,alltoall,alltoallw; with --quick: latency,bw]
+    /// Benchmarks [default: latency,bw,bibw,mbw_mr,barrier,bcast,allreduce,alltoall,alltoallw; with
+    /// --quick: latency,bw]
     #[arg(long, value_delimiter = ',', value_name = "NAME,...", value_parser = known_benchmark)]
     pub benchmarks: Vec<String>,
-    /// Hosts of the ranks, as `weft run --hosts` takes them, or `local`; may be given several times, to compare several sets
+    /// Hosts of the ranks, as `weft run --hosts` takes them, or `local`; may be given several
+    /// times, to compare several sets
     #[arg(long, value_name = "HOST,...")]
     pub hosts: Vec<String>,
+    /// Make hosts on this machine for the time of the comparison, joined by one cable (direct) or
+    /// by equal-cost paths (paths=4), and compare between them. Behind a comma: rate=500mbit (of
+    /// each path, or none), loss=1 (percent), delay=10ms, mtu=1500, hosts=4. May be given several
+    /// times. Needs root
+    #[arg(long = "testbed", value_name = "NETWORK")]
+    pub testbeds: Vec<Network>,
     /// Rounds, in each of which every run takes its turn [default: 6; with --quick: 3]
     #[arg(short = 'r', long, value_name = "N")]
     pub rounds: Option<usize>,
-    /// Ranks of the benchmarks that take more than two; several to compare with each [default: 2,4,8; with --quick: 2]
+    /// Ranks of the benchmarks that take more than two; several to compare with each [default:
+    /// 2,4,8; with --quick: 2]
     #[arg(short = 'n', long, value_delimiter = ',', value_name = "N,...")]
     pub ranks: Vec<usize>,
     /// Message sizes, as for a single benchmark
@@ -88,7 +126,8 @@ pub struct Settings {
     /// Factor on OSU's default iterations [default: 0.1]
     #[arg(long = "repeat-scale", value_name = "FACTOR")]
     pub scale: Option<f64>,
-    /// Seconds that a message size may take in a run; a slow one has fewer iterations [default: as many as --repeat-scale says, so 0.1]
+    /// Seconds that a message size may take in a run; a slow one has fewer iterations [default: as
+    /// many as --repeat-scale says, so 0.1]
     #[arg(long = "size-time", value_name = "SECONDS")]
     pub size_time: Option<f64>,
     /// Few and short rounds, for a first look
@@ -118,8 +157,9 @@ pub struct Settings {
     pub render: bool,
     /// What Weft is divided by in the pictures: native (the same MPI's own transport), best (of all
     /// others), or MPI/TRANSPORT
-    #[arg(long, value_name = "WHICH", default_value = "native")]
-    pub baseline: Baseline,
+    /// [default: native; with --testbed: best]
+    #[arg(long, value_name = "WHICH")]
+    pub baseline: Option<Baseline>,
     /// Fail when a figure is worse than this file allows (docs/report.md)
     #[arg(long, value_name = "FILE")]
     pub thresholds: Option<PathBuf>,
@@ -139,16 +179,19 @@ pub struct Settings {
 
 const AFTER_HELP: &str = "\
 Examples:
-  weft bench compare --quick                                       a first look, a few minutes
-  weft bench compare --mpi mpich --benchmarks allreduce -n 4,16    one collective with 4 and 16 ranks
-  weft bench compare --resume                                      go on after an interruption
-  weft bench compare --calibrate                                   do intervals hold as often as said?
-  weft bench compare --before old/dist/bin/weft                    this build beside another
-  weft bench compare --thresholds limits.json --previous old/      in CI: what got worse, by how much, how surely
+  weft bench compare --quick                           a first look, a few minutes
+  weft bench compare --mpi mpich --benchmarks allreduce -n 4,16      one collective
+  weft bench compare --testbed direct,mtu=1500 --testbed paths=4     between hosts it makes
+  weft bench compare --resume                          go on after an interruption
+  weft bench compare --calibrate                       do intervals hold as often as said?
+  weft bench compare --before old/dist/bin/weft        this build beside another
+  weft bench compare --thresholds limits.json --previous old/        in CI: what got worse
 
-Results go to --out: index.html (all of it), runs.jsonl (every run, as it ends), summary.json, results.csv, junit.xml, compare.svg.
+Results go to --out: index.html (all of it), runs.jsonl (every run, as it ends), summary.json,
+results.csv, junit.xml, compare.svg.
 
-Exit codes: 0 all ran and no threshold was crossed; 1 a run failed or a threshold was crossed; 2 wrong usage; 130 interrupted.";
+Exit codes: 0 all ran and no threshold was crossed; 1 a run failed or a threshold was crossed;
+2 wrong usage; 130 interrupted.";
 
 /// What Weft is divided by.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -185,6 +228,22 @@ impl Settings {
             (_, true) => 3,
             _ => 6,
         })
+    }
+
+    /// What Weft is divided by in the pictures.
+    pub fn baseline(&self) -> Baseline {
+        let usual = match self.testbeds.is_empty() {
+            true => Baseline::Native,
+            false => Baseline::Best,
+        };
+        self.baseline.clone().unwrap_or(usual)
+    }
+
+    /// Where the ranks run.
+    pub fn places(&self) -> Vec<Place> {
+        let hosts = self.hosts.iter().map(|hosts| Place::of_hosts(hosts));
+        let testbeds = self.testbeds.iter().map(Place::of_testbed);
+        hosts.chain(testbeds).collect()
     }
 
     /// Factor on the default iterations.
@@ -225,9 +284,15 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Settings, clap::Error> {
         }
     };
     let builds = settings.before.is_some();
+    let between_hosts = !settings.testbeds.is_empty();
+    fill(
+        &mut settings.mpi,
+        &ALL_MPIS[..if between_hosts { 3 } else { 5 }],
+    );
     let transports: &[&str] = match (settings.calibrate, settings.quick) {
         (true, _) => &["native", "native+again"],
         _ if builds => &["weft", "weft+before"],
+        _ if between_hosts => &WEFT_AND_TCP,
         (_, true) => &["weft", "native"],
         _ => &ALL_TRANSPORTS,
     };
@@ -235,13 +300,18 @@ pub fn parse(arguments: Vec<OsString>) -> Result<Settings, clap::Error> {
     let benchmarks: &[&str] = match (short, builds) {
         (true, _) => &["latency", "bw"],
         (_, true) => &["latency", "bw", "mbw_mr"],
+        _ if between_hosts => &BENCHMARKS_BETWEEN_HOSTS,
         _ => &ALL_BENCHMARKS,
     };
     fill(&mut settings.benchmarks, benchmarks);
     if settings.ranks.is_empty() {
-        settings.ranks = if short { vec![2] } else { vec![2, 4, 8] };
+        settings.ranks = match (short, between_hosts) {
+            (true, _) => vec![2],
+            (_, true) => vec![2, 8],
+            _ => vec![2, 4, 8],
+        };
     }
-    if settings.hosts.is_empty() {
+    if settings.hosts.is_empty() && !between_hosts {
         settings.hosts = vec![String::new()];
     }
     for hosts in settings.hosts.iter_mut().filter(|hosts| *hosts == "local") {
@@ -291,6 +361,13 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
              or again (once more); behind weft+ also before (another build)"
         ));
     }
+    let names: Vec<String> = settings.testbeds.iter().map(Network::to_string).collect();
+    if let Some(name) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
+        return refuse(format!(
+            "--testbed {}: is given twice; the same network is made once",
+            names[name]
+        ));
+    }
     check_before(settings).or_else(refuse)
 }
 
@@ -327,131 +404,4 @@ fn check_before(settings: &Settings) -> Result<(), String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn parsed(words: &[&str]) -> Settings {
-        parse(words.iter().map(OsString::from).collect()).expect("good usage")
-    }
-
-    #[test]
-    fn quick_is_short_and_keeps_what_was_said() {
-        let quick = parsed(&["--quick"]);
-        assert_eq!(
-            (
-                quick.rounds(),
-                quick.benchmarks.len(),
-                quick.transports.len()
-            ),
-            (3, 2, 2)
-        );
-        let said = parsed(&[
-            "--quick",
-            "-r",
-            "5",
-            "--transport",
-            "tcp",
-            "--benchmarks",
-            "barrier,osu_bcast",
-        ]);
-        assert_eq!(
-            (said.rounds(), said.transports),
-            (5, vec!["tcp".to_owned()])
-        );
-        assert_eq!(said.benchmarks, ["barrier", "bcast"]);
-    }
-
-    #[test]
-    fn numbers_out_of_range_are_refused_with_the_range() {
-        for (words, range) in [
-            (["-n", "1"], "2 to 4096"),
-            (["-r", "100000"], "1 to 1000"),
-            (["-r", "0"], "-r 0: must be 1 to 1000"),
-            (["--repeat-scale", "-1"], "above 0"),
-            (["--repeat-scale", "0"], "--repeat-scale 0: must be above 0"),
-            (["--size-time", "0"], "at most 3600"),
-            (["--timeout", "0"], "at least 1"),
-            (["--transport", "mpich/"], "MPI/TRANSPORT"),
-            (["--transport", "weft+fast"], "plain"),
-            (["--baseline", "nobody"], "native, best or MPI/TRANSPORT"),
-        ] {
-            let spelled = format!("{}={}", words[0], words[1]);
-            let spelled = if words[0].starts_with("--") {
-                vec![spelled]
-            } else {
-                words.map(str::to_owned).to_vec()
-            };
-            let error = parse(spelled.into_iter().map(OsString::from).collect()).unwrap_err();
-            assert!(
-                error.to_string().contains(range) && error.use_stderr(),
-                "{words:?}: {error}"
-            );
-        }
-    }
-
-    #[test]
-    fn another_build_must_be_named_and_be_there() {
-        let with = parsed(&["--before", "/proc/self/exe"]);
-        assert_eq!(with.transports, ["weft", "weft+before"]);
-        assert_eq!(with.benchmarks, ["latency", "bw", "mbw_mr"]);
-        for (words, part) in [
-            (
-                &["--transport", "weft+before"][..],
-                "--before FILE must name",
-            ),
-            (&["--before", "/nowhere/weft"], "no such file"),
-            (
-                &["--before", "/proc/self/exe", "--transport", "tcp+before"],
-                "carries weft alone",
-            ),
-            (
-                &["--before", "/proc/self/exe", "--calibrate"],
-                "--calibrate",
-            ),
-        ] {
-            let words = words.iter().map(OsString::from).collect();
-            let said = parse(words).expect_err("refused").to_string();
-            assert!(said.contains(part), "{said}");
-        }
-    }
-
-    #[test]
-    fn calibration_compares_the_native_transport_with_itself() {
-        let said = parsed(&["--calibrate"]);
-        assert_eq!(said.transports, ["native", "native+again"]);
-        assert_eq!((said.rounds(), said.benchmarks.len()), (10, 2));
-        assert!(parse(vec!["--calibrate".into(), "--transport=weft".into()]).is_err());
-    }
-
-    #[test]
-    fn this_machine_is_the_only_place_unless_others_are_named() {
-        assert_eq!(parsed(&[]).hosts, [""]);
-        assert_eq!(
-            parsed(&["--hosts", "local", "--hosts", "a,b"]).hosts,
-            ["", "a,b"]
-        );
-        assert_eq!(
-            parsed(&["--baseline", "openmpi/native"]).baseline,
-            "openmpi/native".parse().expect("a configuration")
-        );
-    }
-
-    #[test]
-    fn longer_runs_give_a_size_more_time_unless_it_is_said() {
-        assert_eq!(parsed(&[]).size_seconds(), 0.1);
-        assert_eq!(parsed(&["--repeat-scale", "5"]).size_seconds(), 5.0);
-        let said = parsed(&["--repeat-scale", "5", "--size-time", "0.5"]);
-        assert_eq!(said.size_seconds(), 0.5);
-    }
-
-    #[test]
-    fn unknown_benchmark_is_refused_with_the_list() {
-        let error = parse(vec!["--benchmarks".into(), "lat".into()])
-            .unwrap_err()
-            .to_string();
-        assert!(
-            error.contains("lat") && error.contains("latency, "),
-            "{error}"
-        );
-    }
-}
+mod tests;

@@ -6,6 +6,7 @@
 
 use super::analysis::Analysis;
 use super::before;
+use super::ratio::calibration;
 use weft_statistics::interval::{attainable, percent};
 use weft_statistics::spread;
 
@@ -53,11 +54,11 @@ pub fn lines(analysis: &Analysis<'_>) -> Vec<String> {
         ));
     }
     lines.push(excluded_line(analysis));
-    if !analysis.doubtful().is_empty() {
+    if !analysis.selection.doubtful.is_empty() {
         lines.push(format!(
             "In {} series more than half of the runs would have been excluded. So all of their \
              runs count, and their figures are doubtful.",
-            analysis.doubtful().len()
+            analysis.selection.doubtful.len()
         ));
     }
     lines.extend(calibration_line(analysis));
@@ -67,7 +68,10 @@ pub fn lines(analysis: &Analysis<'_>) -> Vec<String> {
 
 /// How many runs were excluded, of how many, and why.
 pub fn excluded_line(analysis: &Analysis<'_>) -> String {
-    let (excluded, runs) = (analysis.excluded().len(), analysis.run_count());
+    let (excluded, runs) = (
+        analysis.selection.excluded.len(),
+        analysis.selection.run_count,
+    );
     let were = if excluded == 1 { "was" } else { "were" };
     let why = if excluded == 0 {
         ": the machine kept its speed".to_owned()
@@ -82,7 +86,7 @@ pub fn excluded_line(analysis: &Analysis<'_>) -> String {
 
 /// What came of comparing the same with itself.
 pub fn calibration_line(analysis: &Analysis<'_>) -> Option<String> {
-    let found = analysis.calibration()?;
+    let found = calibration(analysis)?;
     let part = |count: f64| percent(count / found.intervals as f64);
     Some(format!(
         "The same compared with itself: {} of {} intervals ({}) hold the ratio 1; by what they \

@@ -7,6 +7,7 @@
 //! rules for collectives), `native+again` is the native transport once more under another name, to
 //! try whether intervals hold as often as they say, and `weft+before` is Weft of another build.
 
+use super::place::Place;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
@@ -22,6 +23,8 @@ pub const AGAIN: &str = "again";
 pub const BEFORE: &str = "before";
 /// The transport that an MPI has of its own.
 pub const NATIVE: &str = "native";
+/// TCP as the MPI carries messages over it.
+const TCP: &str = "tcp";
 /// Ours.
 const WEFT: &str = "weft";
 
@@ -89,12 +92,14 @@ impl Configuration {
 
     /// What it may be divided by, best first: the native transport set up alike, so that only the
     /// transport differs, then the native one as `weft run` sets it up. Where nothing is set up
-    /// besides the transport, there is only the second.
+    /// besides the transport, there is only the second. Weft may be divided by TCP last: between
+    /// hosts that is what an MPI without a native transport has.
     pub fn baselines(&self) -> Vec<Self> {
         let alike = self
             .variant()
             .map(|variant| Self::new(&self.mpi, &format!("{NATIVE}{BETWEEN}{variant}")));
-        let list = alike.into_iter().chain([self.native()]);
+        let tcp = self.is_weft().then(|| Self::new(&self.mpi, TCP));
+        let list = alike.into_iter().chain([self.native()]).chain(tcp);
         list.filter(|baseline| baseline != self).collect()
     }
 
@@ -127,9 +132,9 @@ pub struct Workload {
     pub benchmark: String,
     /// Ranks of the job.
     pub ranks: usize,
-    /// Hosts as `weft run --hosts` takes them; empty for this machine.
-    #[serde(default)]
-    pub hosts: String,
+    /// Where its ranks run.
+    #[serde(flatten)]
+    pub place: Place,
 }
 
 impl fmt::Display for Configuration {
@@ -140,12 +145,11 @@ impl fmt::Display for Configuration {
 
 impl fmt::Display for Workload {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}, {} ranks", self.benchmark, self.ranks)?;
-        if self.hosts.is_empty() {
-            Ok(())
-        } else {
-            write!(formatter, " on {}", self.hosts)
-        }
+        write!(
+            formatter,
+            "{}, {} ranks{}",
+            self.benchmark, self.ranks, self.place
+        )
     }
 }
 
@@ -178,8 +182,8 @@ mod tests {
             let list = Configuration::new("m", transport).baselines();
             list.into_iter().map(|one| one.transport).collect()
         };
-        assert_eq!(baselines("weft"), ["native"]);
-        assert_eq!(baselines("weft+plain"), ["native+plain", "native"]);
+        assert_eq!(baselines("weft"), ["native", "tcp"]);
+        assert_eq!(baselines("weft+plain"), ["native+plain", "native", "tcp"]);
         assert_eq!(baselines("native+plain"), ["native"]);
         assert_eq!(baselines("native+again"), ["native"]);
         assert!(baselines("native").is_empty());

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The files that a comparison leaves beside its journal: summary, CSV, JUnit, the picture, the page.
+//! The files that a comparison leaves beside its journal: summary, CSV, JUnit, the picture, the
+//! page.
 //!
-//! Called by compare at the end, also when some runs failed; calls pages. docs/report.md describes the fields.
+//! Called by compare at the end, also when some runs failed; calls pages. docs/report.md describes
+//! the fields.
 
 use super::analysis::{Analysis, for_each};
 use super::arguments::Settings;
 use super::before;
 use super::environment::libfabric_beside;
-use super::ratio::Ratio;
+use super::ratio::{Ratio, calibration};
 use super::reach;
 use super::record::{Entrant, Turn, unit};
 use super::thresholds::Outcome;
@@ -66,7 +68,7 @@ pub fn write(
     save(&files.junit, &junit(analysis, outcomes))?;
     save(
         &files.plot,
-        &draw::sheet(&pages::overview(analysis, &settings.baseline), 2),
+        &draw::sheet(&pages::overview(analysis, &settings.baseline()), 2),
     )?;
     save(
         &files.page,
@@ -107,13 +109,13 @@ fn summary(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Value {
         "environment": record.environment,
         "rounds": record.matrix.rounds,
         "repeat_scale": record.matrix.repeat_scale,
-        "speed": analysis.usual,
+        "speed": analysis.selection.usual,
         "configurations": configurations(analysis),
         "left_out": record.matrix.left_out,
         "failures": record.failures(),
-        "run_count": analysis.run_count(),
+        "run_count": analysis.selection.run_count,
         "excluded": excluded(analysis),
-        "calibration": analysis.calibration(),
+        "calibration": calibration(analysis),
         "caveats": caveats::lines(analysis),
         "commands": record.matrix.commands,
         "goals": goals,
@@ -130,7 +132,8 @@ fn configurations(analysis: &Analysis<'_>) -> Vec<Value> {
         json!({
             "mpi": configuration.mpi,
             "transport": configuration.transport,
-            "hosts": entrant.hosts,
+            "hosts": entrant.place.hosts,
+            "testbed": entrant.place.testbed,
             "version": version,
             "library": library,
             "libfabric": libfabric_beside(library),
@@ -149,7 +152,8 @@ fn results(analysis: &Analysis<'_>) -> Vec<Value> {
         results.push(json!({
             "benchmark": workload.benchmark,
             "ranks": workload.ranks,
-            "hosts": workload.hosts,
+            "hosts": workload.place.hosts,
+            "testbed": workload.place.testbed,
             "mpi": configuration.mpi,
             "transport": configuration.transport,
             "size_bytes": size,
@@ -175,13 +179,13 @@ fn excluded(analysis: &Analysis<'_>) -> Vec<Value> {
             "attempt": turn.attempt,
         })
     };
-    analysis.excluded().iter().map(one).collect()
+    analysis.selection.excluded.iter().map(one).collect()
 }
 
 fn csv(analysis: &Analysis<'_>) -> String {
     let mut text = String::from(
-        "benchmark,ranks,hosts,mpi,transport,size_bytes,unit,rounds,median,p10,p90,low,high,\
-         confidence,mean,mean_low,mean_high,far",
+        "benchmark,ranks,hosts,testbed,mpi,transport,size_bytes,unit,rounds,median,p10,p90,low,\
+         high,confidence,mean,mean_low,mean_high,far",
     );
     for to in ["native", "best"] {
         for column in RATIO_COLUMNS {
@@ -196,7 +200,8 @@ fn csv(analysis: &Analysis<'_>) -> String {
         let mut line: Vec<String> = vec![
             field(&workload.benchmark),
             workload.ranks.to_string(),
-            field(&workload.hosts),
+            field(&workload.place.hosts),
+            field(&workload.place.testbed),
             field(&configuration.mpi),
             field(&configuration.transport),
             size.to_string(),

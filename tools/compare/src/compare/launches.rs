@@ -4,8 +4,10 @@
 //! Called by plan and app. The transports of one MPI are told the same but for the transport; a
 //! test (tests/compare) holds the whole lines and environments against each other.
 
+use super::access::{Access, Testbeds};
 use super::builds::Builds;
 use super::configuration::{Configuration, PLAIN, Workload};
+use super::place::Place;
 use crate::error::Error;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -15,14 +17,16 @@ use std::process::{Command, Stdio};
 /// The lines by which launchers are started, asked for once.
 pub struct Launches<'a> {
     builds: Builds<'a>,
-    known: BTreeMap<(Configuration, String, usize), String>,
+    testbeds: &'a Testbeds,
+    known: BTreeMap<(Configuration, Place, usize), String>,
 }
 
 impl<'a> Launches<'a> {
     /// None known yet.
-    pub fn of(builds: Builds<'a>) -> Self {
+    pub fn of(builds: Builds<'a>, testbeds: &'a Testbeds) -> Self {
         Self {
             builds,
+            testbeds,
             known: BTreeMap::new(),
         }
     }
@@ -31,14 +35,14 @@ impl<'a> Launches<'a> {
     pub fn line(&mut self, configuration: &Configuration, workload: &Workload) -> String {
         let key = (
             configuration.clone(),
-            workload.hosts.clone(),
+            workload.place.clone(),
             workload.ranks,
         );
         let ask = || {
             dry_run(
                 self.builds.launcher(configuration),
                 configuration,
-                &workload.hosts,
+                &self.testbeds.access(&workload.place),
                 workload.ranks,
             )
         };
@@ -61,19 +65,22 @@ impl<'a> Launches<'a> {
     }
 }
 
-/// How `weft run` would start it on these hosts with so many ranks, without starting it.
+/// How `weft run` would start it there with so many ranks, without starting it.
 ///
 /// # Errors
 /// Why it cannot: the MPI or the transport is not here.
 pub fn dry_run(
     program: &Path,
     configuration: &Configuration,
-    hosts: &str,
+    access: &Access,
     ranks: usize,
 ) -> Result<String, Error> {
-    let output = Command::new(program)
+    let mut words = access.enter.clone();
+    words.push(program.into());
+    let output = Command::new(&words[0])
+        .args(&words[1..])
         .arg("run")
-        .args(run_options(configuration, hosts, ranks))
+        .args(run_options(configuration, access, ranks))
         .args(["--dry-run", "--"])
         .arg(program)
         .stdin(Stdio::null())
@@ -99,7 +106,7 @@ pub fn dry_run(
 
 /// What `weft run` is told of a job: the runs of one workload differ in these words for their
 /// configuration, and else only in whether a run over Weft must really go over Weft.
-pub fn run_options(configuration: &Configuration, hosts: &str, ranks: usize) -> Vec<OsString> {
+pub fn run_options(configuration: &Configuration, access: &Access, ranks: usize) -> Vec<OsString> {
     let ranks = ranks.to_string();
     let mut words = vec![
         "--mpi",
@@ -112,8 +119,6 @@ pub fn run_options(configuration: &Configuration, hosts: &str, ranks: usize) -> 
     if configuration.variant() == Some(PLAIN) {
         words.push("--plain");
     }
-    if !hosts.is_empty() {
-        words.extend(["--hosts", hosts]);
-    }
-    words.into_iter().map(OsString::from).collect()
+    let words = words.into_iter().map(OsString::from);
+    words.chain(access.options.iter().cloned()).collect()
 }

@@ -2,7 +2,8 @@
 //! The comparison as a page: what it comes to, curves for every benchmark, every goal, the machine,
 //! how to repeat it.
 //!
-//! Called by files; fills report's figures and tables from analysis and reach. `pages/` holds the parts.
+//! Called by files; fills report's figures and tables from analysis and reach. `pages/` holds the
+//! parts.
 
 mod curves;
 mod machine;
@@ -24,9 +25,9 @@ use weft_statistics::interval::{Better, percent};
 /// How it was measured, in a few sentences.
 const METHOD: &str = "Each benchmark ran in several short rounds, in which all MPIs and transports \
     took turns. A figure is the median over the rounds. Ratios are taken within each round, \
-    because what disturbs one run of a round disturbs its neighbours too; the ratio shown is their median. \
-    No run is excluded for what it measured. A run is excluded when the machine itself changed its \
-    speed during it.";
+    because what disturbs one run of a round disturbs its neighbours too; the ratio shown is their \
+    median. No run is excluded for what it measured. A run is excluded when the machine itself \
+    changed its speed during it.";
 /// What the table of goals shows.
 const GOALS: &str = "Weft's figure divided by the other's: of times less is better, of bandwidths \
     more. met and missed: the whole interval says so. likely met and likely missed: the goal lies \
@@ -80,7 +81,7 @@ fn words(analysis: &Analysis<'_>) -> Vec<(String, String)> {
 pub fn page(analysis: &Analysis<'_>, settings: &Settings, outcomes: &[Outcome]) -> Page {
     let mut sections = vec![short(analysis, outcomes)];
     for group in groups(analysis) {
-        sections.push(benchmark(analysis, &settings.baseline, &group));
+        sections.push(benchmark(analysis, &settings.baseline(), &group));
     }
     let checks = all_checks(analysis);
     if !checks.is_empty() {
@@ -124,7 +125,7 @@ fn groups<'a>(analysis: &Analysis<'a>) -> Vec<Vec<&'a Workload>> {
     let mut groups: Vec<Vec<&Workload>> = Vec::new();
     for workload in &analysis.record.matrix.workloads {
         let known = groups.iter_mut().find(|group| {
-            group[0].benchmark == workload.benchmark && group[0].hosts == workload.hosts
+            group[0].benchmark == workload.benchmark && group[0].place == workload.place
         });
         match known {
             Some(group) => group.push(workload),
@@ -153,7 +154,8 @@ fn short(analysis: &Analysis<'_>, outcomes: &[Outcome]) -> Section {
         blocks.push(Block::Paragraph(line));
     }
     let doubtful: Vec<String> = analysis
-        .doubtful()
+        .selection
+        .doubtful
         .iter()
         .map(|(workload, configuration)| format!("{configuration}: {workload}"))
         .collect();
@@ -253,11 +255,7 @@ fn count_tile(workload: &Workload, checks: &[Check]) -> Tile {
 
 fn benchmark(analysis: &Analysis<'_>, baseline: &Baseline, group: &[&Workload]) -> Section {
     let first = group[0];
-    let place = if first.hosts.is_empty() {
-        String::new()
-    } else {
-        format!(" on {}", first.hosts)
-    };
+    let place = &first.place;
     let mut blocks = vec![Block::Figures(
         group
             .iter()

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Which MPIs and transports are here, and every run of a round with its command line.
 //!
-//! Called by compare once; asks `weft run --dry-run` whether each combination could start, so that what is missing is left out
-//! with the reason before the clock runs.
+//! Called by compare once; asks `weft run --dry-run` whether each combination could start, so that
+//! what is missing is left out with the reason before the clock runs.
 
+use super::access::{Access, Testbeds};
 use super::arguments::Settings;
 use super::builds::Builds;
 use super::configuration::{Configuration, PLAIN, Run, Workload};
 use super::launches::{Launches, dry_run, run_options};
+use super::place::Place;
 use super::record::{Command as Written, Entrant, Matrix};
 use std::ffi::OsString;
 use std::path::Path;
@@ -29,7 +31,7 @@ pub struct Plan {
 impl Plan {
     /// Finds out what can run and lays the runs out: workload by workload, MPI by MPI, the
     /// transports next to each other.
-    pub fn make(settings: &Settings, program: &Path) -> Self {
+    pub fn make(settings: &Settings, program: &Path, testbeds: &Testbeds) -> Self {
         let builds = Builds {
             this: program,
             before: settings.before.as_deref(),
@@ -42,26 +44,29 @@ impl Plan {
             workloads: workloads(settings),
             ..Matrix::default()
         };
-        for hosts in &settings.hosts {
+        for place in settings.places() {
             for configuration in configurations(settings) {
                 let launcher = builds.launcher(&configuration);
-                match dry_run(launcher, &configuration, hosts, FEWEST_RANKS) {
-                    Ok(shown) => admit(&mut matrix, configuration, shown, hosts),
+                let access = testbeds.access(&place);
+                match dry_run(launcher, &configuration, &access, FEWEST_RANKS) {
+                    Ok(shown) => admit(&mut matrix, configuration, shown, &place),
                     Err(reason) => matrix
                         .left_out
-                        .push(format!("{configuration}{}: {reason}", on(hosts))),
+                        .push(format!("{configuration}{place}: {reason}")),
                 }
             }
         }
-        let mut launches = Launches::of(builds);
+        let mut launches = Launches::of(builds, testbeds);
         let mut runs = Vec::new();
         for workload in &matrix.workloads {
             for entrant in &matrix.entrants {
                 let configuration = &entrant.configuration;
-                if entrant.hosts != workload.hosts || launches.repeats(configuration, workload) {
+                if entrant.place != workload.place || launches.repeats(configuration, workload) {
                     continue;
                 }
-                let Some(command) = command(settings, builds, configuration, workload) else {
+                let access = testbeds.access(&workload.place);
+                let Some(command) = command(settings, builds, configuration, workload, &access)
+                else {
                     continue;
                 };
                 let words: Vec<_> = command
@@ -99,11 +104,11 @@ impl Plan {
 
 /// Adds a configuration unless it is one already there by another name (`openmpi` may well be
 /// Debian's).
-fn admit(matrix: &mut Matrix, configuration: Configuration, launch: String, hosts: &str) {
+fn admit(matrix: &mut Matrix, configuration: Configuration, launch: String, place: &Place) {
     let same = |other: &&Entrant| {
         other.launch == launch
             && other.configuration.transport == configuration.transport
-            && other.hosts == hosts
+            && other.place == *place
             && !launch.is_empty()
     };
     match matrix.entrants.iter().find(same) {
@@ -116,7 +121,7 @@ fn admit(matrix: &mut Matrix, configuration: Configuration, launch: String, host
         }
         None => matrix.entrants.push(Entrant {
             configuration,
-            hosts: hosts.to_owned(),
+            place: place.clone(),
             launch,
         }),
     }
@@ -133,26 +138,17 @@ fn leave_out_repeats(matrix: &mut Matrix) {
     entrants.retain(|entrant| {
         let runs = commands.iter().any(|command| {
             command.configuration == entrant.configuration
-                && command.workload.hosts == entrant.hosts
+                && command.workload.place == entrant.place
         });
         if !runs && entrant.configuration.variant() == Some(PLAIN) {
             left_out.push(format!(
                 "{}{}: it is started as without +{PLAIN}, which is measured",
-                entrant.configuration,
-                on(&entrant.hosts)
+                entrant.configuration, entrant.place
             ));
             return false;
         }
         true
     });
-}
-
-fn on(hosts: &str) -> String {
-    if hosts.is_empty() {
-        String::new()
-    } else {
-        format!(" on {hosts}")
-    }
 }
 
 /// Every MPI over every transport; a transport written `MPI/TRANSPORT` belongs to that MPI alone.
@@ -174,10 +170,11 @@ fn configurations(settings: &Settings) -> Vec<Configuration> {
     list
 }
 
-/// Every benchmark on every set of hosts with every number of ranks that it can use.
+/// Every benchmark at every place with every number of ranks that it can use. Pairs are one pair
+/// inside a machine, where more would only share its cores.
 fn workloads(settings: &Settings) -> Vec<Workload> {
     let mut list = Vec::new();
-    for hosts in &settings.hosts {
+    for place in settings.places() {
         let benchmarks = settings
             .benchmarks
             .iter()
@@ -185,12 +182,13 @@ fn workloads(settings: &Settings) -> Vec<Workload> {
         for benchmark in benchmarks {
             let ranks: &[usize] = match benchmark.ranks {
                 Ranks::All => &settings.ranks,
+                Ranks::Pairs if !place.is_here() => &settings.ranks,
                 _ => &[2],
             };
             list.extend(ranks.iter().map(|ranks| Workload {
                 benchmark: benchmark.name.to_owned(),
                 ranks: *ranks,
-                hosts: hosts.clone(),
+                place: place.clone(),
             }));
         }
     }
@@ -213,10 +211,12 @@ fn command(
     builds: Builds<'_>,
     configuration: &Configuration,
     workload: &Workload,
+    access: &Access,
 ) -> Option<Vec<OsString>> {
     let benchmark: &Description = catalogue::find(&workload.benchmark)?;
-    let mut words: Vec<OsString> = vec![builds.launcher(configuration).into(), "run".into()];
-    words.extend(run_options(configuration, &workload.hosts, workload.ranks));
+    let mut words = access.enter.clone();
+    words.extend([builds.launcher(configuration).into(), "run".into()]);
+    words.extend(run_options(configuration, access, workload.ranks));
     let mut say = |text: &[&str]| words.extend(text.iter().map(OsString::from));
     say(&["--quiet", "--timeout", &settings.timeout.to_string()]);
     if configuration.is_weft() {
@@ -263,7 +263,9 @@ mod tests {
             this: Path::new("/bin/weft"),
             before: settings.before.as_deref(),
         };
-        let command = command(settings, builds, &configuration, workload).expect("a benchmark");
+        let access = Testbeds::default().access(&workload.place);
+        let command = command(settings, builds, &configuration, workload, &access);
+        let command = command.expect("a benchmark");
         command
             .iter()
             .map(|word| word.to_string_lossy())
@@ -275,8 +277,8 @@ mod tests {
     fn command_line_is_the_one_a_person_would_type() {
         assert_eq!(
             words(&settings(&["--quick", "-m", "8:64"]), "native", "latency"),
-            "/bin/weft run --mpi mpich --transport native -n 2 --quiet --timeout 60 -- /bin/weft bench latency --json \
-             --repeat-scale 0.1 --size-time 0.1 -m 8:64"
+            "/bin/weft run --mpi mpich --transport native -n 2 --quiet --timeout 60 -- \
+             /bin/weft bench latency --json --repeat-scale 0.1 --size-time 0.1 -m 8:64"
         );
     }
 
@@ -299,10 +301,10 @@ mod tests {
     }
 
     #[test]
-    fn matrix_is_the_product_and_pairs_always_have_two_ranks() {
+    fn matrix_is_the_product_and_pairs_have_two_ranks_inside_a_machine() {
         let settings = settings(&[
             "--benchmarks",
-            "latency,barrier",
+            "latency,mbw_mr,barrier",
             "-n",
             "2,4",
             "--hosts",
@@ -320,9 +322,12 @@ mod tests {
             shown,
             [
                 "latency, 2 ranks",
+                "mbw_mr, 2 ranks",
                 "barrier, 2 ranks",
                 "barrier, 4 ranks",
                 "latency, 2 ranks on a,b",
+                "mbw_mr, 2 ranks on a,b",
+                "mbw_mr, 4 ranks on a,b",
                 "barrier, 2 ranks on a,b",
                 "barrier, 4 ranks on a,b"
             ]
@@ -338,7 +343,8 @@ mod tests {
                 before: None,
             },
             &configuration,
-            &workloads(&settings)[4],
+            &workloads(&settings)[7],
+            &Testbeds::default().access(&Place::of_hosts("a,b")),
         )
         .expect("listed");
         assert!(
@@ -379,7 +385,7 @@ mod tests {
                 &mut matrix,
                 configuration,
                 "mpiexec.openmpi -n 2 x".into(),
-                "",
+                &Place::default(),
             );
         }
         assert_eq!((matrix.entrants.len(), matrix.left_out.len()), (1, 1));

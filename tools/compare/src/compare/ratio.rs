@@ -9,7 +9,7 @@
 //! gives about the ratio.
 
 use super::analysis::{Analysis, Figures, for_each};
-use super::configuration::{Configuration, Workload};
+use super::configuration::{AGAIN, Configuration, Workload};
 use super::record::better;
 use serde::Serialize;
 use weft_statistics::interval::{self, Column, Interval};
@@ -37,7 +37,24 @@ pub struct Ratio {
     pub baseline: Middle,
 }
 
+/// What a figure comes to over its baseline, or over all sizes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Ratios {
+    /// Of the runs' median blocks.
+    pub of_medians: Interval,
+    /// Of the runs' means.
+    pub of_means: Interval,
+}
+
 impl Ratio {
+    /// Both ratios, without the figures.
+    pub fn both(&self) -> Ratios {
+        Ratios {
+            of_medians: self.of_medians,
+            of_means: self.of_means,
+        }
+    }
+
     /// From what two measured; `None` if they share no round.
     pub fn of(ours: &Figures, base: &Figures) -> Option<Self> {
         let (medians, base_medians) = interval::shared(&ours.medians, &base.medians);
@@ -169,9 +186,8 @@ impl Analysis<'_> {
         Ratio::of(ours, &self.best(workload, false, size))
     }
 
-    /// Geometric mean of [`Self::best_to_best`] over the sizes where both have figures: of medians,
-    /// and of means.
-    pub fn mean_to_best(&self, workload: &Workload) -> Option<(Interval, Interval)> {
+    /// Geometric mean of [`Self::best_to_best`] over the sizes where both have figures.
+    pub fn mean_to_best(&self, workload: &Workload) -> Option<Ratios> {
         let of = |column: fn(&Figures) -> &Column| {
             let all_sizes = self.all_sizes(workload);
             let sides: Vec<_> = all_sizes
@@ -187,10 +203,10 @@ impl Analysis<'_> {
                 .collect();
             interval::of_geometric_mean(&sides, better(&workload.benchmark))
         };
-        Some((
-            of(|figures| &figures.medians)?,
-            of(|figures| &figures.means)?,
-        ))
+        Some(Ratios {
+            of_medians: of(|figures| &figures.medians)?,
+            of_means: of(|figures| &figures.means)?,
+        })
     }
 
     /// Who is best at a size among Weft's or among the rivals.
@@ -209,22 +225,22 @@ impl Analysis<'_> {
         })?;
         Some(best.0)
     }
+}
 
-    /// How often intervals hold 1 where a configuration is compared with itself under another name;
-    /// `None` where none is.
-    pub fn calibration(&self) -> Option<Calibration> {
-        let mut found = Calibration::default();
-        for_each(self, |workload, configuration, size| {
-            if configuration.variant() != Some(super::configuration::AGAIN) {
-                return;
-            }
-            if let Some(ratio) = self.to_native(workload, configuration, size) {
-                found.add(&ratio.of_medians);
-                found.add(&ratio.of_means);
-            }
-        });
-        (found.intervals > 0).then_some(found)
-    }
+/// How often intervals hold 1 where a configuration is compared with itself under another name;
+/// `None` where none is.
+pub fn calibration(analysis: &Analysis<'_>) -> Option<Calibration> {
+    let mut found = Calibration::default();
+    for_each(analysis, |workload, configuration, size| {
+        if configuration.variant() != Some(AGAIN) {
+            return;
+        }
+        if let Some(ratio) = analysis.to_native(workload, configuration, size) {
+            found.add(&ratio.of_medians);
+            found.add(&ratio.of_means);
+        }
+    });
+    (found.intervals > 0).then_some(found)
 }
 
 #[cfg(test)]

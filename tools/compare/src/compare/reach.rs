@@ -10,7 +10,7 @@
 use super::analysis::Analysis;
 use super::analysis::Figures;
 use super::configuration::{Configuration, Workload};
-use super::ratio::Ratio;
+use super::ratio::{Ratio, Ratios};
 use super::record::{Turn, better};
 use serde::Serialize;
 use weft_osu::catalogue;
@@ -80,13 +80,29 @@ impl Verdict {
     }
 }
 
+/// What a goal holds Weft against.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    /// The best of all others at a size.
+    Best,
+    /// The same over all sizes.
+    BestOnAverage,
+    /// What the same MPI has of its own.
+    Own,
+    /// The hardware, which has no better and no worse transport.
+    Limit,
+}
+
 /// One goal.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     /// What it is about, as `latency, 2 ranks`.
     pub group: String,
-    /// What Weft is divided by, as `best peer`.
+    /// What Weft is divided by, as `best of the others`.
     pub against: String,
+    /// Of which kind that is.
+    #[serde(skip)]
+    pub kind: Against,
     /// Message size; `None` for a mean over sizes.
     pub size_bytes: Option<usize>,
     /// Who was the best of Weft's, and who of the others; empty for a mean.
@@ -108,11 +124,13 @@ pub struct Check {
 
 impl Check {
     /// A goal held against both ratios; about a workload, with nobody named yet.
-    fn of(workload: &Workload, (ratio, ratio_of_means): (Interval, Interval), goal: f64) -> Self {
+    fn of(workload: &Workload, kind: Against, ratios: Ratios, goal: f64) -> Self {
         let better = better(&workload.benchmark);
+        let (ratio, ratio_of_means) = (ratios.of_medians, ratios.of_means);
         Self {
             group: workload.to_string(),
             against: String::new(),
+            kind,
             size_bytes: None,
             who: String::new(),
             verdict: Verdict::of(&ratio, goal, better),
@@ -126,12 +144,12 @@ impl Check {
 
     /// Whether it is about the hardware, which has no better and no worse transport.
     pub fn is_limit(&self) -> bool {
-        self.against.starts_with("one ")
+        self.kind == Against::Limit
     }
 
-    /// Whether it is about an MPI's native transport.
-    pub fn is_native(&self) -> bool {
-        self.against.ends_with(NATIVELY)
+    /// Whether it is about what the same MPI has of its own.
+    pub fn is_own(&self) -> bool {
+        self.kind == Against::Own
     }
 
     /// Whether the goal is an upper or a lower bound.
@@ -141,13 +159,6 @@ impl Check {
             Better::More => "at least",
         }
     }
-}
-
-/// What a check is against begins with the MPI and ends so.
-const NATIVELY: &str = " native";
-
-fn both(ratio: &Ratio) -> (Interval, Interval) {
-    (ratio.of_medians, ratio.of_means)
 }
 
 /// All goals of a workload that figures are there for.
@@ -160,10 +171,10 @@ pub fn checks(analysis: &Analysis<'_>, workload: &Workload) -> Vec<Check> {
             .into_iter()
             .filter(|configuration| configuration.is_ours())
         {
-            list.extend(against_native(analysis, workload, configuration));
+            list.extend(against_own(analysis, workload, configuration));
         }
     }
-    if workload.benchmark == "latency" && workload.hosts.is_empty() {
+    if workload.benchmark == "latency" && workload.place.is_here() {
         list.extend(limits(analysis, workload));
     }
     list
@@ -195,10 +206,10 @@ fn against_best(analysis: &Analysis<'_>, workload: &Workload) -> Vec<Check> {
         let ours = analysis.leader(workload, true, size)?;
         let theirs = analysis.leader(workload, false, size)?;
         Some(Check {
-            against: "best of the others".to_owned(),
+            against: workload.place.best().to_owned(),
             size_bytes: Some(size),
             who: format!("{ours} against {theirs}"),
-            ..Check::of(workload, both(&ratio), goal(workload))
+            ..Check::of(workload, Against::Best, ratio.both(), goal(workload))
         })
     };
     analysis
@@ -211,24 +222,27 @@ fn against_best(analysis: &Analysis<'_>, workload: &Workload) -> Vec<Check> {
 fn mean(analysis: &Analysis<'_>, workload: &Workload) -> Option<Check> {
     let ratios = analysis.mean_to_best(workload)?;
     Some(Check {
-        against: "best of the others, geometric mean".to_owned(),
-        ..Check::of(workload, ratios, goal_of_mean(workload)?)
+        against: format!("{}, geometric mean", workload.place.best()),
+        ..Check::of(
+            workload,
+            Against::BestOnAverage,
+            ratios,
+            goal_of_mean(workload)?,
+        )
     })
 }
 
-fn against_native(
-    analysis: &Analysis<'_>,
-    workload: &Workload,
-    ours: &Configuration,
-) -> Vec<Check> {
-    let native = ours.native();
+fn against_own(analysis: &Analysis<'_>, workload: &Workload, ours: &Configuration) -> Vec<Check> {
+    let Some(own) = analysis.baseline(workload, ours) else {
+        return Vec::new();
+    };
     let of_size = |size| {
-        let ratio = analysis.ratio(workload, ours, &native, size)?;
+        let ratio = analysis.ratio(workload, ours, &own, size)?;
         Some(Check {
-            against: format!("{}{NATIVELY}", ours.mpi),
+            against: format!("{} {}", own.mpi, own.short()),
             size_bytes: Some(size),
-            who: format!("{ours} against {native}"),
-            ..Check::of(workload, both(&ratio), goal(workload))
+            who: format!("{ours} against {own}"),
+            ..Check::of(workload, Against::Own, ratio.both(), goal(workload))
         })
     };
     analysis
@@ -247,7 +261,7 @@ fn limits(analysis: &Analysis<'_>, workload: &Workload) -> Vec<Check> {
             against: against.to_owned(),
             size_bytes: Some(size),
             who,
-            ..Check::of(workload, both(&ratio), goal)
+            ..Check::of(workload, Against::Limit, ratio.both(), goal)
         })
     };
     let handover = of(

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Everything that a comparison found out, as it is kept: the machine, what takes part, every run.
 //!
-//! Filled by compare, kept by journal, read by analysis and by everything that is written. docs/report.md describes the fields.
+//! Filled by compare, kept by journal, read by analysis and by everything that is written.
+//! docs/report.md describes the fields.
 
 use super::configuration::{Configuration, Run, Workload};
 use super::environment::Environment;
+use super::place::Place;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use weft_osu::catalogue;
@@ -16,11 +18,13 @@ use weft_statistics::speed::{Speed, around};
 /// Runs of one run that may fail before it is left alone (chosen: one accident is forgiven).
 const FAILURES_FORGIVEN: usize = 1;
 
-/// A run that takes longer than this, in seconds, and [`SLOW_FACTOR`] times as long as those that it is compared with, is slow (chosen).
+/// A run that takes longer than this, in seconds, and [`SLOW_FACTOR`] times as long as those that
+/// it is compared with, is slow (chosen).
 const SLOW_SECONDS: f64 = 5.0;
 /// Times the median run of the same workload (chosen).
 const SLOW_FACTOR: f64 = 4.0;
-/// Rounds in which a slow series takes part (chosen: what is so far behind needs no narrow interval, and would take most of the time).
+/// Rounds in which a slow series takes part (chosen: what is so far behind needs no narrow
+/// interval, and would take most of the time).
 const SLOW_ROUNDS: usize = 2;
 
 /// What takes part.
@@ -31,7 +35,8 @@ pub struct Matrix {
     pub rounds: usize,
     /// Factor on the default iterations.
     pub repeat_scale: f64,
-    /// What a size may take in a run, in seconds; 0 in comparisons from before there was such a limit.
+    /// What a size may take in a run, in seconds; 0 in comparisons from before there was such a
+    /// limit.
     pub size_seconds: f64,
     /// Message sizes, as -m takes them.
     pub sizes: Option<String>,
@@ -53,6 +58,11 @@ impl Matrix {
         let mut entrants = self.entrants.iter();
         entrants.any(|entrant| entrant.configuration.variant() == Some(variant))
     }
+
+    /// Whether some runs took place between the hosts of a testbed.
+    pub fn has_testbed(&self) -> bool {
+        self.workloads.iter().any(|one| one.place.is_testbed())
+    }
 }
 
 /// Somebody who takes part.
@@ -61,9 +71,9 @@ pub struct Entrant {
     /// Who.
     #[serde(flatten)]
     pub configuration: Configuration,
-    /// Where; empty for this machine.
-    #[serde(default)]
-    pub hosts: String,
+    /// Where.
+    #[serde(flatten)]
+    pub place: Place,
     /// The launcher's command line, as the dry run printed it.
     pub launch: String,
 }
@@ -282,7 +292,7 @@ impl Record {
         self.matrix
             .entrants
             .iter()
-            .filter(|entrant| entrant.hosts == workload.hosts)
+            .filter(|entrant| entrant.place == workload.place)
             .map(|entrant| &entrant.configuration)
             .collect()
     }

@@ -28,12 +28,18 @@ the interval in which the true ratio lies, then with what confidence; in parenth
 the means. Figures and ratio are from the same rounds.
 native: the MPI's own transport. best: the best of all MPIs and transports here without Weft.
 ";
-/// Said where something was started as by a plain mpirun.
 /// Said where another build was measured too.
 const BEFORE: &str = "before: another build of Weft (--before). Weft/before: this build over it.
 ";
-const PLAIN: &str = "plain: as a plain mpirun starts it (weft run --plain): no shared heap, no rules
-for collectives. It is divided by native, plain where that was measured, and else by native, which is then the same.
+/// Said where something was started as by a plain mpirun.
+const PLAIN: &str =
+    "plain: as a plain mpirun starts it (weft run --plain): no shared heap, no rules
+for collectives. It is divided by native, plain where that was measured, and else by native, which
+is then the same.
+";
+/// Said where a testbed's hosts were measured.
+const TESTBED: &str = "testbed: hosts that weft made on this machine. There the MPIs' own transport
+is TCP: UCX under MPICH (native), btl/tcp under Open MPI and libfabric's tcp under Intel MPI (tcp).
 ";
 
 /// The whole text.
@@ -44,6 +50,9 @@ pub fn all(analysis: &Analysis<'_>) -> String {
     }
     if analysis.record.matrix.has_variant(configuration::BEFORE) {
         text.push_str(BEFORE);
+    }
+    if analysis.record.matrix.has_testbed() {
+        text.push_str(TESTBED);
     }
     for mpi in analysis.record.mpis() {
         let version = analysis
@@ -108,7 +117,7 @@ fn one(analysis: &Analysis<'_>, mpi: &str, workload: &Workload) -> String {
 /// A column of ratios.
 enum Ratios<'a> {
     /// Of a configuration to its baseline.
-    Native(&'a Configuration),
+    Native(&'a Configuration, Configuration),
     /// Of Weft to the other build's.
     Before(&'a Configuration),
     /// Of Weft to the best of the others.
@@ -118,7 +127,7 @@ enum Ratios<'a> {
 impl Ratios<'_> {
     fn title(&self) -> String {
         match self {
-            Self::Native(configuration) => format!("{}/native", configuration.short()),
+            Self::Native(ours, baseline) => format!("{}/{}", ours.short(), baseline.carrier()),
             Self::Before(_) => "Weft/before".to_owned(),
             Self::Best(_) => "Weft/best".to_owned(),
         }
@@ -126,7 +135,7 @@ impl Ratios<'_> {
 
     fn ratio(&self, analysis: &Analysis<'_>, workload: &Workload, size: usize) -> Option<Ratio> {
         match self {
-            Self::Native(configuration) => analysis.to_native(workload, configuration, size),
+            Self::Native(ours, baseline) => analysis.ratio(workload, ours, baseline, size),
             Self::Before(configuration) => {
                 before::to_before(analysis, workload, configuration, size)
             }
@@ -145,8 +154,7 @@ fn columns<'a>(
     let mut list: Vec<Ratios<'_>> = mine
         .iter()
         .filter(|one| one.is_weft() || !one.is_rival())
-        .filter(|one| analysis.baseline(workload, one).is_some())
-        .map(|one| Ratios::Native(one))
+        .filter_map(|one| Some(Ratios::Native(one, analysis.baseline(workload, one)?)))
         .collect();
     if let Some(ours) = mine.iter().find(|one| one.is_ours()) {
         if measured(&ours.before()) {
@@ -226,13 +234,14 @@ pub fn goals(analysis: &Analysis<'_>) -> String {
         "Against the best of the others: in each round the best MPI over Weft and the \
                    best without Weft.\n",
     );
-    if let Some(usual) = analysis.usual {
+    if let Some(usual) = analysis.selection.usual {
         let handover = usual.handover_ns.map_or("not measured".to_owned(), |time| {
             format!("{:.0} ns", time.median)
         });
         let _ = writeln!(
             text,
-            "The limits here: a cache line from core to core takes {handover}, a copy of 4 MiB {:.0} us.",
+            "The limits here: a cache line from core to core takes {handover}, a copy of 4 MiB \
+             {:.0} us.",
             usual.copy_ns.median / 1000.0
         );
     }
@@ -259,7 +268,7 @@ fn group(workload: &Workload, checks: &[Check]) -> String {
         "\n  {workload}: {met} of {} met, by the means {of_means}",
         checks.len()
     );
-    for check in checks.iter().filter(|check| !check.is_native()) {
+    for check in checks.iter().filter(|check| !check.is_own()) {
         let size = check
             .size_bytes
             .map_or("all".to_owned(), |size| bytes(size as f64));
@@ -278,18 +287,18 @@ fn group(workload: &Workload, checks: &[Check]) -> String {
     }
     let mut natives: Vec<&str> = checks
         .iter()
-        .filter(|check| check.is_native())
+        .filter(|check| check.is_own())
         .map(|check| check.against.as_str())
         .collect();
     natives.dedup();
     for against in natives {
-        text.push_str(&against_native(workload, against, checks));
+        text.push_str(&against_own(workload, against, checks));
     }
     text
 }
 
-/// One line for an MPI's native transport: how many sizes, the ratio at each, the worst.
-fn against_native(workload: &Workload, against: &str, checks: &[Check]) -> String {
+/// One line for what an MPI has of its own: how many sizes, the ratio at each, the worst.
+fn against_own(workload: &Workload, against: &str, checks: &[Check]) -> String {
     let better = better(&workload.benchmark);
     let list: Vec<&Check> = checks
         .iter()

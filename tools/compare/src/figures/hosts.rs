@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Figures from two hosts in network namespaces of this machine, joined by four equal-cost paths that the kernel picks: what losses and a path
-//! that fails do to Weft and to TCP.
+//! Figures from two hosts of a testbed, joined by four equal-cost paths that the kernel picks: what
+//! losses and a path that fails do to Weft and to TCP.
 //!
-//! Called by figures. Brings the testbed's scripts along (tests/testbed), which need root, and
-//! removes what they made. Each configuration has a run per round, in turn.
+//! Called by figures. Each configuration has a run per round, in turn.
 
 use super::measured::order;
 use super::settings::Settings;
 use super::study::{Fault, Study};
 use crate::error::Error;
+use crate::testbed::Testbed;
+use crate::testbed::network::Network;
 use serde_json::Value;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use weft_chart::axis::Scale;
 use weft_chart::figure::{Axis, Figure, Point, Role, Series, Shape};
 use weft_statistics::Summary;
 
-/// Scripts that make hosts, with the names by which they find each other.
-const SCRIPTS: [(&str, &str); 2] = [
-    (
-        "testbed.sh",
-        include_str!("../../../../tests/testbed/testbed.sh"),
-    ),
-    ("host.py", include_str!("../../../../tests/testbed/host.py")),
-];
-/// Who takes part: name, transport. Hosts of one machine's own: nobody is on the network to keep out.
+/// Who takes part: name, transport. Hosts of one machine's own: nobody is on the network to keep
+/// out.
 const CONFIGURATIONS: [(&str, &str); 2] = [("Weft (SRD)", "weft"), ("TCP", "tcp")];
 /// Losses in percent (chosen: none, one of a thousand, and one of a hundred packets).
 const LOSSES: [f64; 3] = [0.0, 0.1, 1.0];
@@ -44,20 +37,6 @@ const BROKEN: Duration = Duration::from_secs(1);
 const STREAM: &str = "bw -m 1048576:1048576 -i 4 -x 1 -W 16 --json";
 const EXCHANGES: &str = "latency -m 8:8 -i 30000 -x 100 -z50,100 --json";
 
-/// Why no hosts can be made here; `None` when they can.
-pub fn missing() -> Option<String> {
-    let scripts = match Scripts::new() {
-        Ok(scripts) => scripts,
-        Err(error) => return Some(error.to_string()),
-    };
-    let output = scripts.command(&["check"]).output();
-    match output {
-        Ok(output) if output.status.success() => None,
-        Ok(output) => Some(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
-        Err(error) => Some(format!("bash cannot be started: {error}")),
-    }
-}
-
 /// Measures and fills it.
 ///
 /// # Errors
@@ -68,7 +47,7 @@ pub fn figure(
     fault: Fault,
     weft: &Path,
 ) -> Result<Figure, Error> {
-    let bed = Bed::new()?;
+    let bed = Testbed::up(&Network::default()).map_err(|error| error.about("the testbed"))?;
     let rounds = if settings.quick { QUICK_ROUNDS } else { ROUNDS };
     let places: &[f64] = match fault {
         Fault::Loss => &LOSSES,
@@ -103,9 +82,8 @@ pub fn figure(
 }
 
 /// Bandwidth in MB/s.
-fn stream(settings: &Settings, bed: &Bed, weft: &Path, who: usize) -> Result<f64, Error> {
-    let output = bed
-        .job(settings, weft, who, STREAM)
+fn stream(settings: &Settings, bed: &Testbed, weft: &Path, who: usize) -> Result<f64, Error> {
+    let output = job(bed, settings, weft, who, STREAM)
         .output()
         .map_err(Error::start("weft run"))?;
     if !output.status.success() {
@@ -114,16 +92,16 @@ fn stream(settings: &Settings, bed: &Bed, weft: &Path, who: usize) -> Result<f64
     figure_of(&output.stdout, "value")
 }
 
-/// The longest exchange in milliseconds, while the path that carries most swallows everything for a second.
-fn pause(settings: &Settings, bed: &Bed, weft: &Path, who: usize) -> Result<f64, Error> {
-    let before = bed.counts()?;
-    let mut job = bed
-        .job(settings, weft, who, EXCHANGES)
+/// The longest exchange in milliseconds, while the path that carries most swallows everything for a
+/// second.
+fn pause(settings: &Settings, bed: &Testbed, weft: &Path, who: usize) -> Result<f64, Error> {
+    let before = counts(bed)?;
+    let mut job = job(bed, settings, weft, who, EXCHANGES)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .map_err(Error::start("weft run"))?;
-    let broken = bed.busiest(&before, &mut job);
+    let broken = busiest(bed, &before, &mut job);
     if let Some(path) = &broken {
         bed.tell(&["blackhole", path])?;
         std::thread::sleep(BROKEN);
@@ -152,126 +130,55 @@ fn figure_of(stdout: &[u8], key: &str) -> Result<f64, Error> {
         .ok_or_else(|| Error::result("it printed no row"))
 }
 
-/// The scripts in a folder of their own, which ends with them.
-struct Scripts(tempfile::TempDir);
+/// `weft run` on the first host, for both.
+fn job(bed: &Testbed, settings: &Settings, weft: &Path, who: usize, program: &str) -> Command {
+    let words = bed.enter();
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]).arg(weft).stdin(Stdio::null());
+    // The hosts keep their ranks to their own processors; an MPI that bound them would count those
+    // of the whole machine.
+    let options = format!(
+        "run --hosts a0,b1 -n 2 --mpi {} --transport {} --quiet --bind none \
+         --timeout {LIMIT_SECONDS} --launcher {} --",
+        settings.mpi,
+        CONFIGURATIONS[who].1,
+        bed.agent().display()
+    );
+    command
+        .args(options.split(' '))
+        .arg(weft)
+        .arg("bench")
+        .args(program.split(' '));
+    command
+}
 
-impl Scripts {
-    fn new() -> Result<Self, Error> {
-        let folder = tempfile::Builder::new()
-            .prefix("weft-testbed-")
-            .tempdir()
-            .map_err(Error::file("make a folder in", &std::env::temp_dir()))?;
-        for (name, text) in SCRIPTS {
-            let path = folder.path().join(name);
-            fs::write(&path, text)
-                .and_then(|()| {
-                    fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
-                })
-                .map_err(Error::file("write", &path))?;
+/// Packets that left on each path, in both directions together.
+fn counts(bed: &Testbed) -> Result<Vec<(String, u64)>, Error> {
+    let text = bed.tell(&["counts"])?;
+    let path = |line: &str| {
+        let mut words = line.split(' ');
+        let name = words.next()?.to_owned();
+        let packets = words.filter_map(|word| word.parse::<u64>().ok()).sum();
+        Some((name, packets))
+    };
+    Ok(text.lines().filter_map(path).collect())
+}
+
+/// The path that carries most once the job's messages flow; `None` when it ends before.
+fn busiest(bed: &Testbed, before: &[(String, u64)], job: &mut Child) -> Option<String> {
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE && matches!(job.try_wait(), Ok(None)) {
+        let now = counts(bed).ok()?;
+        let grown = now
+            .iter()
+            .zip(before)
+            .map(|((name, now), (_, then))| (now - then, name));
+        if let Some((_, name)) = grown.max().filter(|(packets, _)| *packets > FLOWING) {
+            return Some(name.clone());
         }
-        Ok(Self(folder))
+        std::thread::sleep(Duration::from_millis(20));
     }
-
-    fn path(&self) -> PathBuf {
-        self.0.path().join("testbed.sh")
-    }
-
-    fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(self.path());
-        command.args(words).stdin(Stdio::null());
-        command
-    }
-}
-
-/// Two hosts and four paths, removed when dropped; the scripts see to it when this process is killed.
-struct Bed {
-    scripts: Scripts,
-    name: String,
-    agent: String,
-}
-
-impl Bed {
-    fn new() -> Result<Self, Error> {
-        let mut bed = Self {
-            scripts: Scripts::new()?,
-            name: String::new(),
-            agent: String::new(),
-        };
-        let owner = std::process::id().to_string();
-        bed.name = said(&mut bed.scripts.command(&["up", "--owner", &owner]))?;
-        bed.agent = bed.tell(&["agent"])?;
-        Ok(bed)
-    }
-
-    fn tell(&self, words: &[&str]) -> Result<String, Error> {
-        let mut all = vec![self.name.as_str()];
-        all.extend(words);
-        said(&mut self.scripts.command(&all))
-    }
-
-    /// `weft run` on the first host, for both.
-    fn job(&self, settings: &Settings, weft: &Path, who: usize, program: &str) -> Command {
-        let mut command = self.scripts.command(&[&self.name, "host", "0"]);
-        command.arg(weft);
-        // The hosts keep their ranks to their own processors; an MPI that bound them would count those of the whole machine.
-        let options = format!(
-            "run --hosts a0,b1 -n 2 --mpi {} --transport {} --quiet --bind none --timeout {LIMIT_SECONDS} --launcher {} --",
-            settings.mpi, CONFIGURATIONS[who].1, self.agent
-        );
-        command
-            .args(options.split(' '))
-            .arg(weft)
-            .arg("bench")
-            .args(program.split(' '));
-        command
-    }
-
-    /// Packets that left on each path, both ways together.
-    fn counts(&self) -> Result<Vec<(String, u64)>, Error> {
-        let text = self.tell(&["counts"])?;
-        let path = |line: &str| {
-            let mut words = line.split(' ');
-            let name = words.next()?.to_owned();
-            Some((
-                name,
-                words.filter_map(|word| word.parse::<u64>().ok()).sum(),
-            ))
-        };
-        Ok(text.lines().filter_map(path).collect())
-    }
-
-    /// The path that carries most once the job's messages flow; `None` when it ends before.
-    fn busiest(&self, before: &[(String, u64)], job: &mut Child) -> Option<String> {
-        let start = Instant::now();
-        while start.elapsed() < PATIENCE && matches!(job.try_wait(), Ok(None)) {
-            let now = self.counts().ok()?;
-            let grown = now
-                .iter()
-                .zip(before)
-                .map(|((name, now), (_, then))| (now - then, name));
-            if let Some((_, name)) = grown.max().filter(|(packets, _)| *packets > FLOWING) {
-                return Some(name.clone());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        None
-    }
-}
-
-impl Drop for Bed {
-    fn drop(&mut self) {
-        if !self.name.is_empty() {
-            let _ = self.tell(&["down"]);
-        }
-    }
-}
-
-fn said(command: &mut Command) -> Result<String, Error> {
-    let output = command.output().map_err(Error::start("the testbed"))?;
-    if output.status.success() {
-        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
-    }
-    Err(Error::failed(output.status, &output.stderr).about("the testbed"))
+    None
 }
 
 fn filled(

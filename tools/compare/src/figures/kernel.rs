@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! A figure from a kernel of the NAS Parallel Benchmarks with several settings, in turn: bars of its rate.
+//! A figure from a kernel of the NAS Parallel Benchmarks with several settings, in turn: bars of
+//! its rate.
 //!
 //! Called by figures; starts runs through compare's run, each of which repeats the kernel in one
 //! job, and leaves the bars to whole.
@@ -8,6 +9,7 @@ use super::settings::Settings;
 use super::study::{Study, Variant, Whole};
 use super::{measured, whole};
 use crate::compare::configuration::{Configuration, Run, Workload};
+use crate::compare::place::Place;
 use crate::compare::run;
 use crate::error::Error;
 use serde_json::json;
@@ -90,7 +92,7 @@ fn run_of(settings: &Settings, program: &str, class: &str, variant: &Variant, we
         workload: Workload {
             benchmark: program.into(),
             ranks: 2,
-            hosts: String::new(),
+            place: Place::default(),
         },
         command,
         limit: Duration::from_secs(settings.timeout) + SPARE,

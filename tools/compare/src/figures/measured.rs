@@ -7,6 +7,7 @@
 use super::settings::Settings;
 use super::study::{Measured, Study, Variant};
 use crate::compare::configuration::{Configuration, Run, Workload};
+use crate::compare::place::Place;
 use crate::compare::run;
 use crate::error::Error;
 use std::collections::BTreeMap;
@@ -124,7 +125,7 @@ fn run_of(settings: &Settings, measured: &Measured, variant: &Variant, weft: &Pa
         workload: Workload {
             benchmark: measured.benchmark.into(),
             ranks: 2,
-            hosts: String::new(),
+            place: Place::default(),
         },
         command,
         limit: Duration::from_secs(settings.timeout) + SPARE,

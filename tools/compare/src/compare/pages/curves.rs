@@ -44,7 +44,7 @@ pub fn best(analysis: &Analysis<'_>, workload: &Workload) -> Figure {
         })
         .collect();
     series.push(Series {
-        name: "best of the others".into(),
+        name: workload.place.best().into(),
         role: Role::Peer,
         points: leader(false),
     });
@@ -59,7 +59,11 @@ pub fn best(analysis: &Analysis<'_>, workload: &Workload) -> Figure {
         .collect();
     Figure {
         id: identifier(&format!("{workload} best")),
-        title: format!("{}: best of Weft, best of the others", shown(workload)),
+        title: format!(
+            "{}: best of Weft, {}",
+            shown(workload),
+            workload.place.best()
+        ),
         note: format!("Medians. Thin lines: every other MPI and transport. {BANDS}"),
         ratio: Some(ratio(
             workload,
@@ -201,7 +205,7 @@ fn blank(workload: &Workload, series: Vec<Series>) -> Figure {
 }
 
 fn shown(workload: &Workload) -> String {
-    if reach::pairs(workload) && workload.hosts.is_empty() {
+    if reach::pairs(workload) && workload.place.is_here() {
         workload.benchmark.clone()
     } else {
         workload.to_string()

@@ -63,16 +63,19 @@ pub fn section(analysis: &Analysis<'_>) -> Section {
     facts.extend(cores(analysis));
     facts.extend(software(analysis));
     facts.retain(|(_, value)| !value.is_empty());
-    let handover = (
-        "handover",
-        "Hand-over of a cache line beside each run",
-        "ns",
-    );
-    let copy = ("copy", "Copy of 4 MiB beside each run", "us");
-    let figures = [
-        speed(analysis, handover, &|speed| speed.handover_ns),
-        speed(analysis, copy, &|speed| Some(speed.copy_ns / 1e3)),
-    ];
+    let handover = KnownTask {
+        id: "speed-handover",
+        title: "Hand-over of a cache line beside each run",
+        unit: "ns",
+        time: |speed| speed.handover_ns,
+    };
+    let copy = KnownTask {
+        id: "speed-copy",
+        title: "Copy of 4 MiB beside each run",
+        unit: "us",
+        time: |speed| Some(speed.copy_ns / 1e3),
+    };
+    let figures = [handover, copy].map(|task| task.figure(analysis));
     Section {
         id: "machine".into(),
         title: "The machine".into(),
@@ -125,7 +128,7 @@ fn cores(analysis: &Analysis<'_>) -> Vec<Fact> {
         fact("Caches that both use", none_if_empty(&cores.shared_caches)),
         fact("Caches of their own", none_if_empty(&cores.own_caches)),
     ];
-    let Some(usual) = analysis.usual else {
+    let Some(usual) = analysis.selection.usual else {
         return facts;
     };
     if let Some(time) = usual.handover_ns {
@@ -186,50 +189,59 @@ fn group(here: &Environment) -> String {
     format!("{cpu}, {memory}")
 }
 
-/// How a known task's time went, run by run, with the limits beyond which a run is excluded.
-fn speed(
-    analysis: &Analysis<'_>,
-    (id, title, unit): (&str, &str, &str),
-    of: &dyn Fn(Speed) -> Option<f64>,
-) -> Option<Figure> {
-    let turns = &analysis.record.turns;
-    let points: Vec<Point> = turns
-        .iter()
-        .enumerate()
-        .filter_map(|(place, turn)| Some(Point::plain(place as f64, of(turn.speed())?)))
-        .collect();
-    let values: Vec<f64> = points.iter().map(|point| point.y).collect();
-    let usual = weft_statistics::Summary::of(&values)?.median;
-    let last = points.last()?.x;
-    let limit = |factor: f64, name: &str| Series {
-        name: name.to_owned(),
-        role: Role::Limit,
-        points: vec![
-            Point::plain(0.0, usual * factor),
-            Point::plain(last.max(1.0), usual * factor),
-        ],
-    };
-    Some(Figure {
-        id: format!("speed-{id}"),
-        title: title.to_owned(),
-        note: format!(
-            "A known task, timed before and after every run. Beyond the dotted lines ({:.0} % \
+/// A task that is timed beside every run to see the machine's speed.
+struct KnownTask {
+    id: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    /// Its time in that unit.
+    time: fn(Speed) -> Option<f64>,
+}
+
+impl KnownTask {
+    /// How its time went, run by run, with the limits beyond which a run is excluded.
+    fn figure(&self, analysis: &Analysis<'_>) -> Option<Figure> {
+        let turns = &analysis.record.turns;
+        let points: Vec<Point> = turns
+            .iter()
+            .enumerate()
+            .filter_map(|(place, turn)| {
+                Some(Point::plain(place as f64, (self.time)(turn.speed())?))
+            })
+            .collect();
+        let values: Vec<f64> = points.iter().map(|point| point.y).collect();
+        let usual = weft_statistics::Summary::of(&values)?.median;
+        let last = points.last()?.x;
+        let limit = |factor: f64, name: &str| Series {
+            name: name.to_owned(),
+            role: Role::Limit,
+            points: vec![
+                Point::plain(0.0, usual * factor),
+                Point::plain(last.max(1.0), usual * factor),
+            ],
+        };
+        Some(Figure {
+            id: self.id.to_owned(),
+            title: self.title.to_owned(),
+            note: format!(
+                "A known task, timed before and after every run. Beyond the dotted lines ({:.0} % \
              slower or as much faster than the median) a run is excluded.",
-            (TOLERANCE - 1.0) * 100.0
-        ),
-        x: Axis::new("run", "", Scale::Linear),
-        y: Axis::new("time", unit, Scale::Logarithmic),
-        series: vec![
-            limit(TOLERANCE, "too slow"),
-            limit(1.0 / TOLERANCE, "too fast"),
-            Series {
-                name: "measured".into(),
-                role: Role::Peer,
-                points,
-            },
-        ],
-        ..Figure::default()
-    })
+                (TOLERANCE - 1.0) * 100.0
+            ),
+            x: Axis::new("run", "", Scale::Linear),
+            y: Axis::new("time", self.unit, Scale::Logarithmic),
+            series: vec![
+                limit(TOLERANCE, "too slow"),
+                limit(1.0 / TOLERANCE, "too fast"),
+                Series {
+                    name: "measured".into(),
+                    role: Role::Peer,
+                    points,
+                },
+            ],
+            ..Figure::default()
+        })
+    }
 }
 
 /// The command lines.
@@ -257,10 +269,12 @@ pub fn repeat(analysis: &Analysis<'_>) -> Section {
         ),
     ];
     let excluded: Vec<String> = analysis
-        .excluded()
+        .selection
+        .excluded
         .iter()
         .map(|turn| {
             let slowdown = analysis
+                .selection
                 .usual
                 .map_or(1.0, |usual| usual.slowdown(&turn.speed()));
             format!(
@@ -276,7 +290,7 @@ pub fn repeat(analysis: &Analysis<'_>) -> Section {
             format!(
                 "Excluded runs ({} of {}): the machine's speed changed during them",
                 excluded.len(),
-                analysis.run_count()
+                analysis.selection.run_count
             ),
             vec![Block::Lines(excluded)],
         ));

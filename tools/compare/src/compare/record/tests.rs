@@ -17,7 +17,7 @@ pub fn workload(benchmark: &str) -> Workload {
     Workload {
         benchmark: benchmark.into(),
         ranks: 2,
-        hosts: String::new(),
+        place: Place::default(),
     }
 }
 
@@ -66,7 +66,7 @@ pub fn filled() -> Record {
     ] {
         record.matrix.entrants.push(Entrant {
             configuration: configuration(mpi, transport),
-            hosts: String::new(),
+            place: Place::default(),
             launch: "env A=1 mpiexec".into(),
         });
         for (round, noise) in [0.2, 0.4, 0.3, 0.25, 0.35, 0.3, 0.3]
@@ -88,7 +88,7 @@ pub fn filled() -> Record {
 }
 
 #[test]
-fn leg_is_given_up_after_its_second_failure() {
+fn run_is_given_up_after_its_second_failure() {
     let (mut record, run) = (Record::default(), run("mpich", "weft", "bw"));
     let failed = |round| Turn {
         failure: Some("died".into()),
