@@ -20,6 +20,7 @@
 //! - [`record`]: all that was found out; [`journal`]: the file that keeps it from run to run
 //! - [`selection`]: which runs count; [`analysis`]: medians, means, confidence; [`ratio`]: one
 //!   configuration over another; [`reach`]: the goals; [`thresholds`]: what must not get worse
+//! - [`cpu`]: the processor time that messages cost
 //! - [`caveats`]: what a reader must know; [`table`] and [`pages`]: for people; [`files`]: for
 //!   programs
 
@@ -31,6 +32,7 @@ mod builds;
 pub mod caveats;
 pub mod configuration;
 pub mod cores;
+pub mod cpu;
 pub mod environment;
 pub mod files;
 pub mod journal;

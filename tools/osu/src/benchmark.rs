@@ -33,6 +33,9 @@ pub struct Row {
     pub extremes: Option<(f64, f64)>,
     /// Timed iterations.
     pub iterations: usize,
+    /// Processor time of all ranks for a message, or for an operation of a collective, in
+    /// microseconds, warm-up included; only where --size-time limits a size, and only in JSON.
+    pub cpu_us: Option<f64>,
     /// Result of the validation, when validating.
     pub passed: Option<bool>,
     /// Percentiles, in the order of `Shown::tails`.

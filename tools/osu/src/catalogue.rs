@@ -154,6 +154,15 @@ mod tests {
     }
 
     #[test]
+    fn messages_of_all_ranks_are_counted() {
+        let of = |name: &str| find(name).expect("listed").messages(64, 4);
+        assert_eq!(
+            ["latency", "multi_lat", "bw", "bibw", "mbw_mr", "alltoall"].map(of),
+            [2, 8, 64, 128, 256, 1]
+        );
+    }
+
+    #[test]
     fn names_are_unique() {
         let mut names: Vec<_> = CATALOGUE
             .iter()

@@ -202,6 +202,22 @@ impl Description {
         }
     }
 
+    /// Messages that all ranks send in an iteration, answers to windows aside; 1 for what has no
+    /// messages of its own, as a collective.
+    pub fn messages(&self, window: usize, pairs: usize) -> usize {
+        match self.family {
+            Family::PointToPoint(which) => match which {
+                PointToPoint::Latency | PointToPoint::PersistentLatency => 2,
+                PointToPoint::MultiLatency => 2 * pairs,
+                PointToPoint::MessageRate => window * pairs,
+                PointToPoint::Bandwidth(directions)
+                | PointToPoint::PersistentBandwidth(directions) => window * directions.count(),
+                PointToPoint::LatencyWith(_) => 1,
+            },
+            _ => 1,
+        }
+    }
+
     /// The collective and its form, when it is one.
     pub fn collective(&self) -> Option<(Collective, Form)> {
         match self.family {

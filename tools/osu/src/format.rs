@@ -267,6 +267,9 @@ fn json_row(description: &Description, shown: &Shown, row: &Row) -> String {
     if let Some(rate) = row.rate {
         put("messages_per_second", rate.into());
     }
+    if let Some(cpu_us) = row.cpu_us {
+        put("cpu_us", cpu_us.into());
+    }
     if let Some((least, greatest)) = row.extremes {
         put("min", least.into());
         put("max", greatest.into());

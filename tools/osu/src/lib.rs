@@ -28,6 +28,7 @@ mod agree;
 pub mod benchmark;
 pub mod catalogue;
 pub mod collective;
+mod cpu;
 pub mod description;
 mod format;
 pub mod one_sided;

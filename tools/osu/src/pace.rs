@@ -8,9 +8,11 @@
 //! or say little.
 
 use crate::benchmark::{Benchmark, Row};
+use crate::cpu;
 use crate::timing::Repetitions;
 use std::time::Instant;
 use weft_mpi::{Communicator, Operation, Result};
+use weft_ranks::agree::over_ranks;
 
 /// Iterations that remain at least (chosen: where even two take too long, what is around them takes
 /// as long again).
@@ -20,15 +22,19 @@ const FEWEST: usize = 2;
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     longest_seconds: Option<f64>,
+    /// Messages of all ranks in an iteration.
+    messages: usize,
     /// Of the size before, the work around the iterations included.
     iteration_seconds: Option<f64>,
 }
 
 impl Pace {
-    /// For sizes that may take that long, or as long as they do.
-    pub fn new(longest_seconds: Option<f64>) -> Self {
+    /// For sizes that may take that long, or as long as they do, with so many messages in an
+    /// iteration.
+    pub fn new(longest_seconds: Option<f64>, messages: usize) -> Self {
         Self {
             longest_seconds,
+            messages,
             iteration_seconds: None,
         }
     }
@@ -66,13 +72,17 @@ impl Pace {
         size_bytes: usize,
         repetitions: &Repetitions,
     ) -> Result<Row> {
-        let start = Instant::now();
+        let (start, cpu) = (Instant::now(), cpu::seconds());
         let row = benchmark.measure(size_bytes, repetitions)?;
-        let seconds =
-            weft_ranks::agree::over_ranks(world, start.elapsed().as_secs_f64(), Operation::Max)?;
-        self.iteration_seconds =
-            Some(seconds / (repetitions.warmup + repetitions.iterations) as f64);
-        Ok(row)
+        let (seconds, cpu) = (start.elapsed().as_secs_f64(), cpu::seconds() - cpu);
+        let seconds = over_ranks(world, seconds, Operation::Max)?;
+        let cpu = over_ranks(world, cpu, Operation::Sum)?;
+        let iterations = (repetitions.warmup + repetitions.iterations) as f64;
+        self.iteration_seconds = Some(seconds / iterations);
+        Ok(Row {
+            cpu_us: Some(cpu * 1e6 / (iterations * self.messages as f64)),
+            ..row
+        })
     }
 
     /// The repetitions, shortened where they would take too long; iterations and warm-up keep
@@ -111,6 +121,7 @@ mod tests {
     fn fitted(iteration_seconds: f64, repetitions: Repetitions) -> (usize, usize) {
         let pace = Pace {
             longest_seconds: Some(0.15),
+            messages: 1,
             iteration_seconds: Some(iteration_seconds),
         };
         let repetitions = pace.fit(repetitions);
@@ -120,10 +131,10 @@ mod tests {
     #[test]
     fn what_fits_stays_as_it_is() {
         assert_eq!(fitted(0.001, PLAN), (100, 50));
-        let unlimited = Pace::new(None);
+        let unlimited = Pace::new(None, 1);
         assert_eq!(unlimited.fit(PLAN), PLAN);
         assert_eq!(
-            Pace::new(Some(1e-9)).fit(PLAN),
+            Pace::new(Some(1e-9), 1).fit(PLAN),
             PLAN,
             "nothing is known yet"
         );

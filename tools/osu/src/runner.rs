@@ -151,13 +151,11 @@ impl Run<'_> {
         let description = self.description;
         let sizes = sizes_within_memory(description, settings, world)?;
         let mut benchmark = make(description, world, settings)?;
-        self.print(&format::columns(
-            description,
-            settings,
-            &self.job(world, settings),
-        ));
+        let job = self.job(world, settings);
+        self.print(&format::columns(description, settings, &job));
         let mut all_passed = true;
-        let mut pace = Pace::new(settings.repeats.longest_seconds);
+        let messages = description.messages(settings.window, job.pairs);
+        let mut pace = Pace::new(settings.repeats.longest_seconds, messages);
         for size_bytes in sizes {
             let (iterations, warmup) = settings.repeats(description, size_bytes);
             let repetitions = Repetitions {

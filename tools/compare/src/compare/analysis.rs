@@ -22,6 +22,9 @@ pub struct Figures {
     pub medians: Column,
     /// Of each run's mean over all its iterations, which holds what a median hides.
     pub means: Column,
+    /// Processor time of all ranks for a message, or for an operation of a collective, in
+    /// microseconds.
+    pub cpu_us: Column,
 }
 
 /// What is compared.
@@ -161,7 +164,9 @@ fn by_size(runs: &Counted<'_>, rounds: usize) -> BTreeMap<usize, Figures> {
             let figures = sizes.entry(row.size_bytes).or_insert_with(|| Figures {
                 medians: vec![None; rounds],
                 means: vec![None; rounds],
+                cpu_us: vec![None; rounds],
             });
+            figures.cpu_us[*round] = row.cpu_us.filter(|time| *time > 0.0);
             figures.medians[*round] = Some(row.median);
             figures.means[*round] = (row.value > 0.0).then_some(row.value);
         }

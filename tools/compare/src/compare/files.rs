@@ -8,6 +8,7 @@
 use super::analysis::{Analysis, for_each};
 use super::arguments::Settings;
 use super::before;
+use super::cpu;
 use super::environment::libfabric_beside;
 use super::ratio::{Ratio, calibration};
 use super::reach;
@@ -162,6 +163,7 @@ fn results(analysis: &Analysis<'_>) -> Vec<Value> {
             "baseline": analysis.baseline(workload, configuration).map(|one| one.transport),
             "ratio_to_native": analysis.to_native(workload, configuration, size),
             "ratio_to_best": analysis.to_best(workload, configuration, size),
+            "cpu": cpu::cost(analysis, workload, configuration, size),
             "ratio_to_before": before::to_before(analysis, workload, configuration, size),
         }));
     });
@@ -390,6 +392,8 @@ mod tests {
         }
         assert_eq!(ratio["of_medians"]["confidence"], 0.984375);
         assert_eq!(first["figure"]["mean"]["value"], 0.3);
+        assert_eq!(first["cpu"]["seconds_per_million"], 0.6);
+        assert_eq!(first["cpu"]["to_native"]["value"], 0.5);
         assert_eq!(
             (&summary["run_count"], &first["baseline"]),
             (&42.into(), &"native".into())

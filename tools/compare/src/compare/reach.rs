@@ -300,6 +300,7 @@ fn limit(
     let limits = Figures {
         means: limits.clone(),
         medians: limits,
+        cpu_us: Vec::new(),
     };
     Some((leader.to_string(), Ratio::of(figures, &limits)?))
 }

@@ -146,6 +146,10 @@ pub struct Row {
     pub value: f64,
     /// The same of the median block of iterations, which the comparison uses.
     pub median: f64,
+    /// Processor time of all ranks for a message, or for an operation of a collective, in
+    /// microseconds; `None` in comparisons from before it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_us: Option<f64>,
 }
 
 /// All of it.

@@ -109,12 +109,13 @@ mod tests {
     #[test]
     fn rows_are_read_among_other_lines() {
         let script = r#"echo hello; echo '{"type":"header","mpi":"M","library":"/l","ranks":2}'
-            echo '{"type":"row","size_bytes":8,"value":0.9,"median":0.5,"unit":"us"}'"#;
+            echo '{"type":"row","size_bytes":8,"value":0.9,"median":0.5,"cpu_us":1.5}'"#;
         let expected = Outcome {
             rows: vec![Row {
                 size_bytes: 8,
                 value: 0.9,
                 median: 0.5,
+                cpu_us: Some(1.5),
             }],
             mpi: "M".into(),
             library: "/l".into(),

@@ -40,6 +40,7 @@ fn content() -> Row {
         extremes: Some((1.5, 20.25)),
         iterations: 1000,
         passed: None,
+        cpu_us: Some(1.75),
         tails: vec![],
         overlap: None,
     }
@@ -200,7 +201,10 @@ fn json_lines_hold_all_that_was_measured() {
     );
     let row: Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!(row["type"], "row");
-    assert_eq!(row["median"], 12.25);
+    assert_eq!(
+        (&row["median"], &row["cpu_us"]),
+        (&json!(12.25), &json!(1.75))
+    );
     assert_eq!(
         (&row["size_bytes"], &row["value"], &row["unit"]),
         (&json!(4096), &json!(12.345), &json!("us"))

@@ -6,6 +6,7 @@
 use crate::compare::analysis::Analysis;
 use crate::compare::before;
 use crate::compare::configuration::{self, Configuration, Workload};
+use crate::compare::cpu::{self, Cost};
 use crate::compare::reach::{Check, Verdict};
 use crate::compare::record::unit;
 use weft_chart::axis::figure;
@@ -43,25 +44,37 @@ const COLUMNS: [&str; 14] = [
 /// Head of one more column where another build was measured.
 const BEFORE: &str = "to before";
 
+/// Heads of further columns where runs say what processor time they took.
+const CPU: [&str; 3] = ["CPU s/10\u{2076}", "CPU s/GB", "CPU to native"];
+
 /// Every figure of some workloads.
 pub fn all(analysis: &Analysis<'_>, group: &[&Workload]) -> Table {
     let first = group[0];
+    let has_cpu = cpu::is_known(analysis);
     let mut rows = Vec::new();
     for workload in group {
         for configuration in analysis.record.configurations(workload) {
             for size in analysis.sizes(workload, configuration) {
-                rows.extend(row(analysis, workload, configuration, size));
+                let cells = row(analysis, workload, configuration, size);
+                rows.extend(cells.map(|mut cells| {
+                    if has_cpu {
+                        cells.extend(cost(cpu::cost(analysis, workload, configuration, size)));
+                    }
+                    cells
+                }));
             }
         }
     }
     let has_before = analysis.record.matrix.has_variant(configuration::BEFORE);
     let before = has_before.then(|| BEFORE.to_owned());
+    let cpu = if has_cpu { &CPU[..] } else { &[] };
     Table {
         caption: format!("{} ({})", first.benchmark, unit(&first.benchmark)),
         columns: COLUMNS
             .map(str::to_owned)
             .into_iter()
             .chain(before)
+            .chain(cpu.iter().map(|head| (*head).to_owned()))
             .collect(),
         rows,
     }
@@ -103,6 +116,18 @@ fn row(
         cells.push(ratio(before.map(|ratio| ratio.of_medians)));
     }
     Some(cells)
+}
+
+/// The columns of [`CPU`].
+fn cost(cost: Option<Cost>) -> [Cell; 3] {
+    let number = |value: Option<f64>| {
+        value.map_or(Cell::text("-"), |value| Cell::number(figure(value), value))
+    };
+    [
+        number(cost.map(|cost| cost.seconds_per_million)),
+        number(cost.and_then(|cost| cost.seconds_per_gb)),
+        ratio(cost.and_then(|cost| cost.to_native)),
+    ]
 }
 
 fn ratio(interval: Option<Interval>) -> Cell {

@@ -48,6 +48,7 @@ pub fn turn(run: &Run, round: usize, rows: &[(usize, f64)]) -> Turn {
                 size_bytes: *size_bytes,
                 value: *value,
                 median: *value,
+                cpu_us: Some(*value * 2.0),
             })
             .collect(),
         failure: None,
