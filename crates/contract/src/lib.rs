@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The vocabulary between the endpoint (the owner) and its routes, and the traits that join them.
+//! The words and the traits between the endpoint (the owner) and its routes. No behaviour lives
+//! here.
+//!
+//! - *Purpose*: endpoint and routes know each other by this crate alone.
+//! - *Used by*: endpoint and matching above it; shm, udp and the routes of tests below it.
+//! - *Start at*: [`peer`], the two traits that every message passes.
 //!
 //! A message is described once, by [`SendOp`] on its way down and by [`Envelope`] on its way up.
 //! The owner keeps what all routes share: matching, completion queues, addresses. A transport moves
@@ -23,7 +28,7 @@
 //! Modules, in the order a message meets them: [`send`] (down), [`peer`] (the traits), [`envelope`]
 //! (up), [`remote`] (who the other process is), [`error`] (how a transfer can fail); beside them
 //! [`route`] (what else a route is asked), [`direct`] (memory that is accessed without a message)
-//! and [`returned`] (sends that go another way). No behaviour lives here.
+//! and [`returned`] (sends that go another way).
 #![forbid(unsafe_code)]
 
 pub mod direct;

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The endpoint: the owner of everything that one libfabric domain has.
 //!
-//! The provider turns each fi_* call into one call of [`Domain`]. A send finds its remote and that
+//! - *Purpose*: messages, one-sided operations, completion queues and counters over a list of
+//!   routes.
+//! - *Used by*: the provider alone, which turns each fi_* call into one call of [`Domain`].
+//! - *Start at*: `calls/endpoint.rs` for a call on its way down, `endpoint/arrivals.rs` for a
+//!   message on its way up.
+//!
+//! A send finds its remote and that
 //! remote's route and hands the message to a transport. A receive takes an unexpected message or is
 //! posted. Reading an empty completion queue makes progress: the transports bound to it call back,
 //! an arriving message is matched, copied into the user's buffer and completed on the queue in one

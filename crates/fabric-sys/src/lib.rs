@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! libfabric's C structures and constants, written in Rust.
 //!
-//! A provider is a shared object that libfabric loads and talks to through tables of C functions
-//! and structures. This crate holds those structures and nothing else: no behaviour, no calls, no
-//! link against libfabric. The provider crate is its only user.
+//! - *Purpose*: libfabric loads a provider and talks to it through C structures and tables of
+//!   functions. This crate holds those and nothing else: no calls, no link against libfabric.
+//! - *Used by*: the provider; `weft soak`, which calls libfabric as an application does.
+//! - *Start at*: [`version`] (which members may be read), then [`provider`] and [`info`].
 //!
 //! One binary is loaded by libfabric 1.17, 2.4 and 2.6 alike. libfabric's structures only ever grow
 //! at their end, so each one here has the newest known layout (2.6 and its successor), and three

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! What users can look up or set, once: the FI_WEFT_* variables, the limits, the protocols by which
-//! a message is sent, the methods by which it is copied.
+//! What users can look up or set: variables, limits, protocols and copy methods, as tables.
 //!
-//! Plain constants, without dependencies. The provider reads its parameters by this table, and its
-//! limits are these; `weft doctor`, `weft info`, `weft top` and docs/parameters.md show the same
-//! rows. A test writes and compares that page (tests/document.rs).
+//! - *Purpose*: each fact stands once. Plain constants, without dependencies.
+//! - *Used by*: the provider and the endpoint, which keep to these values; `weft doctor`, `weft
+//!   info`, `weft top` and `weft run`, which show them; docs/parameters.md, which a test writes
+//!   from them (tests/document.rs).
+//! - *Start at*: [`parameter`], the FI_WEFT_* variables.
 //!
 //! - [`parameter`]: the variables; [`limit`]: the limits; [`protocol`]: how a message is sent;
 //!   [`copy`]: how a long one is copied.

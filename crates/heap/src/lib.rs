@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Memory that other processes of the same user can map: `libweft-heap.so`, preloaded into each
-//! rank by `weft run` (docs/adr/0013-memory-shared-when-offered-again.md).
+//! Memory that other processes of the same user can map: `libweft-heap.so`
+//! (docs/adr/0013-memory-shared-when-offered-again.md).
+//!
+//! - *Purpose*: receivers on the same host copy long messages straight out of the sender's memory.
+//! - *Used by*: `weft run`, which preloads it into each rank; crates/os, which finds its one
+//!   function by name. No crate links to it.
+//! - *Start at*: [`interface`], what a rank asks of it; then [`offers`].
 //!
 //! A program's memory is the C library's and the system's as ever. When a long message is offered
 //! out of the same buffer again and again, the whole pages inside the buffer are put into one

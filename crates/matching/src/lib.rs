@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Matching: which receive takes which message.
 //!
+//! - *Purpose*: the order of messages that MPI and libfabric promise is kept here, and nowhere
+//!   else.
+//! - *Used by*: the endpoint's receiving side, alone.
+//! - *Start at*: [`Matcher`], its two sides.
+//!
 //! A message that arrives takes the earliest posted receive that matches it; if there is none it is
 //! kept as unexpected. A receive that is posted takes the earliest unexpected message that
 //! satisfies it; if there is none it is kept as posted. "Earliest" runs over exact and wildcard
 //! receives together, and over all sources: these are the rules of MPI (MPI-4.1, section 3.5) and
-//! of libfabric's tagged messages (fi_tagged(3)), and the only place where Weft keeps messages in
-//! order.
+//! of libfabric's tagged messages (fi_tagged(3)).
 //!
 //! Pure: no input or output, no clock, no thread, no lock. The endpoint owns one [`Matcher`] and
 //! says what happened:

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The only caller of libc below the provider: each module wraps one facility of Linux behind a
-//! safe face.
+//! System calls: each module wraps one facility of Linux behind safe functions.
+//!
+//! - *Purpose*: nothing else below the provider calls libc.
+//! - *Used by*: memory, ring, the routes, the endpoint and the provider; `weft doctor` and `weft
+//!   run`.
+//! - *Start at*: the module of the facility in question; none needs another one to be understood.
 //!
 //! - [`map`]: mmap of shared regions.
 //! - [`region_file`]: memfd_create and O_TMPFILE, sealed so that nobody can shrink them under us.
 //! - [`local_socket`]: abstract unix sockets, named after an endpoint's address: first contact,
-//!   credentials, passing of region files (`handing_over`), wake-ups, and the question whether a
-//!   process still lives; [`own_listener`]: listening under a name that others may have taken.
+//!   credentials, passing of region files (`handing_over`), names that others have taken
+//!   ([`own_listener`]), wake-ups, and the question whether a process still lives.
 //! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how
 //!   long its files may be.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! libweft-fi.so: the face that Weft shows to libfabric.
+//! libweft-fi.so: Weft as libfabric sees it.
+//!
+//! - *Purpose*: turns C calls of libfabric into calls of the endpoint, and answers into C.
+//! - *Used by*: libfabric, which loads it. No crate links to it.
+//! - *Start at*: [`calls`], the list of all calls; [`tagged`] for one of them.
 //!
 //! libfabric finds this library in FI_PROVIDER_PATH, loads it and calls the one function it
 //! exports, `fi_prov_ini`. From then on every fi_* call of an application arrives in a table of C

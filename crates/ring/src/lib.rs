@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Lock-free structures in shared memory, and the only importer of atomics. The layout they share
-//! between processes is specified in docs/shm-layout.md; each file cites its clause.
+//! Lock-free structures in shared memory.
+//!
+//! - *Purpose*: two processes exchange cells and chunks without a lock. Atomics live here (and in
+//!   memory's remote atomics, and in the preloaded heap). docs/shm-layout.md specifies the layout;
+//!   each file cites its clause.
+//! - *Used by*: shm; `weft doctor` and `weft top`, which read what a region publishes.
+//! - *Start at*: [`layout`], then [`lane`].
 //!
 //! One region belongs to one endpoint, its *receiver*; every remote that sends to it maps the
 //! region and claims a slot in it. In the order a message meets them:

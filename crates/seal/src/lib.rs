@@ -2,6 +2,11 @@
 //! Who may take part in a job's network traffic: keyed tags, encryption, and the job's key
 //! (srd-protocol 14).
 //!
+//! - *Purpose*: a process hears only datagrams that were made with the job's key.
+//! - *Used by*: udp for every datagram; `weft run`, which makes keys; `weft doctor`, which checks
+//!   one.
+//! - *Start at*: [`protection`], then [`job_key`].
+//!
 //! Every process of a job holds the same 256-bit [`JobKey`]. An endpoint makes one
 //! [`PacketProtection`] from it, which draws the endpoint's incarnation (the machine of weft-srd
 //! must be made with it) and passes every datagram, in and out:

@@ -2,6 +2,10 @@
 //! The route to processes on the same host: shared regions, four protocols by size, and care for
 //! the dead.
 //!
+//! - *Purpose*: messages inside a machine, with one copy for long ones.
+//! - *Used by*: the provider, which puts it first into the endpoint's list of routes.
+//! - *Start at*: [`transport`], then `send/post.rs` (down) and `receive/take.rs` (up).
+//!
 //! Each endpoint owns one region (crate ring); a sender claims a slot in its receiver's region at
 //! first contact and from then on writes messages there by itself. By size a message is
 //!

@@ -2,6 +2,10 @@
 //! Scalable reliable datagrams: messages between processes of different hosts over many network
 //! paths at once.
 //!
+//! - *Purpose*: the protocol itself, docs/srd-protocol.md, without sockets and without a clock.
+//! - *Used by*: udp, which drives it over sockets; `weft sim`, on simulated hosts; fuzz targets.
+//! - *Start at*: [`machine`], then `transmit` (what leaves) and `flow` (what a packet does).
+//!
 //! The machine is sans-IO: it has no socket, no clock and no thread. It is told what arrived and
 //! what time it is, and says what to send and when to be called again. So the same code runs over
 //! sockets, in unit tests under a virtual clock, and on thousands of simulated hosts. The protocol

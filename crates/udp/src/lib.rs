@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The srd route: scalable reliable datagrams over UDP sockets, a transport between hosts.
 //!
+//! - *Purpose*: sockets, clock and payloads for the machine of weft-srd.
+//! - *Used by*: the provider, which puts it behind shm in the endpoint's list of routes.
+//! - *Start at*: [`transport`], then `driver`.
+//!
 //! This crate drives the sans-IO machine of weft-srd: it owns the sockets, the clock and the
 //! payloads, and the machine decides what is sent when and where. An endpoint has eight ports
 //! whatever the number of its remotes; a pair of ports, ours and theirs, is one path through the

@@ -2,6 +2,10 @@
 //! The packet formats of scalable reliable datagrams, version 2, as `docs/srd-protocol.md`
 //! specifies them.
 //!
+//! - *Purpose*: untrusted bytes become checked values, once.
+//! - *Used by*: srd, for every packet; seal, for where the tag lies; `weft sim`.
+//! - *Start at*: [`packet`], then [`header`].
+//!
 //! A datagram is parsed once, with every bound and rule checked, into a [`Packet`]: plain values
 //! and the payload as a slice of the datagram. What did not parse is a [`Malformed`] that names the
 //! field, its value and the rule; nothing here panics on any input. The other way,
