@@ -138,9 +138,11 @@ in_the_middle() {
     while [ "$1" != -- ]; do before+=("$1"); shift; done
     shift
     rm -f "$WORK"/here-*
+    local ignore=''
+    [ -z "${RANK_IGNORES:-}" ] || ignore="trap '' $RANK_IGNORES;"
     # shellcheck disable=SC2016 # the ranks expand
     launched a0,b1 "${before[@]}" -n 2 -- \
-        sh -c "${RANK_IGNORES:+trap '' $RANK_IGNORES; }touch $WORK/here-\$(hostname); exec sleep 157" &
+        sh -c "$ignore touch $WORK/here-\$(hostname); exec sleep 157" &
     local runner=$! begin=$SECONDS
     until [ -e "$WORK/here-a0" ] && [ -e "$WORK/here-b1" ]; do
         sleep 0.1
