@@ -13,7 +13,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # Words that a newcomer would have to ask about.
-UNKNOWN = r"contender|discipline|\blegs?\b|\baims?\b|entrant|does not count|do not count"
+UNKNOWN = r"conten[d]er|discipline|\blegs?\b|\baims?\b|entrant|does not count|do not count"
 
 
 def cells(line):
