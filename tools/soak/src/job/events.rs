@@ -15,7 +15,7 @@ use crate::network::{Relay, Weather};
 use crate::schedule::{Event, What};
 
 /// Something to be done at a time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 enum Act {
     Begin(What),
     Continue(u8),
@@ -62,10 +62,7 @@ impl<'a> Events<'a> {
 
     /// Does what is due at this time of the round.
     pub(super) fn fire(&mut self, crew: &mut Crew, now: Duration) -> io::Result<()> {
-        let (due, left) = self.left.iter().copied().partition(|(at, _)| *at <= now);
-        self.left = left;
-        let due: Vec<(Duration, Act)> = due;
-        for (_, act) in due {
+        for act in self.take_due(now) {
             match act {
                 Act::Begin(what) => self.begin(crew, now, what),
                 Act::Continue(rank) => crew.signal(rank, Signal::SIGCONT),
@@ -73,6 +70,21 @@ impl<'a> Events<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Takes out what is due. A rank that was stopped twice goes on when the longer stop is over:
+    /// one that went on earlier would find the others stopped for longer than it may wait for them.
+    fn take_due(&mut self, now: Duration) -> Vec<Act> {
+        let (due, left): (Vec<(Duration, Act)>, _) =
+            self.left.iter().copied().partition(|(at, _)| *at <= now);
+        self.left = left;
+        let is_stopped = |rank| {
+            let mut acts = self.left.iter().map(|(_, act)| *act);
+            acts.any(|act| act == Act::Continue(rank))
+        };
+        let mut acts: Vec<Act> = due.into_iter().map(|(_, act)| act).collect();
+        acts.retain(|act| !matches!(act, Act::Continue(rank) if is_stopped(*rank)));
+        acts
     }
 
     fn begin(&mut self, crew: &mut Crew, now: Duration, what: What) {
@@ -120,5 +132,25 @@ impl<'a> Events<'a> {
             }
         };
         *self.counts.entry(word).or_default() += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_within_a_suspension_does_not_end_it() {
+        let mut events = Events::new(Vec::new(), None);
+        let at = Duration::from_millis;
+        events.left = vec![
+            (at(8517), Act::Continue(0)),
+            (at(8517), Act::Continue(1)),
+            (at(2214), Act::Continue(1)),
+        ];
+        assert_eq!(events.take_due(at(2300)), []);
+        let last = [Act::Continue(0), Act::Continue(1)];
+        assert_eq!(events.take_due(at(8517)), last);
+        assert!(events.are_over());
     }
 }
