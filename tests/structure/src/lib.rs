@@ -32,12 +32,14 @@
 //! - [`width`]: how long lines of documents and of code may be.
 //! - [`word`]: words that were given up do not come back.
 //! - [`link`]: links and paths in the Markdown documents, and documents that other files name.
+//! - [`index`]: lists of documents are whole.
 
 #![forbid(unsafe_code)]
 
 pub mod circle;
 pub mod edge;
 pub mod head;
+pub mod index;
 pub mod link;
 pub mod ratchet;
 pub mod room;

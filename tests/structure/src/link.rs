@@ -121,7 +121,7 @@ fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// What stands between `](` and `)`.
-fn link_targets(line: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn link_targets(line: &str) -> impl Iterator<Item = &str> {
     line.split("](")
         .skip(1)
         .filter_map(|rest| rest.split_once(')'))

@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use weft_structure::ratchet::RATCHETS;
 use weft_structure::tree::{self, TextFile};
-use weft_structure::{Finding, edge, head, link, room, size};
+use weft_structure::{Finding, edge, head, index, link, room, size};
 
 fn texts() -> &'static [TextFile] {
     static TEXTS: OnceLock<Vec<TextFile>> = OnceLock::new();
@@ -91,4 +91,9 @@ fn rust_files_keep_to_their_rules_and_recorded_numbers_do_not_rise() {
 #[test]
 fn documents_point_at_what_exists() {
     assert_none(&link::check(&tree::root(), texts()));
+}
+
+#[test]
+fn pages_of_the_lab_and_decisions_are_listed() {
+    assert_none(&index::check(texts()));
 }
