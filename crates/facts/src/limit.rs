@@ -43,11 +43,15 @@ pub const ATOMIC_BYTES: usize = INJECT_BYTES - RANGES * 24;
 pub const INTERFACES: usize = 4;
 /// Remotes of this host that can send to one endpoint at the same time. Chosen: docs/shm-layout.md.
 pub const LOCAL_REMOTES: usize = 1024;
-/// Addresses (not memory) that one endpoint takes, and again each remote of this host.
+/// Addresses (not memory) that one endpoint takes for its own region. Specified:
+/// docs/shm-layout.md, clause 2.
 pub const REGION_BYTES: usize = 2_156_105_728;
+/// Addresses that it takes besides for each remote of this host: what lies before the lanes of that
+/// remote's region, and one lane. Specified: docs/shm-layout.md, clause 2.
+pub const REMOTE_BYTES: usize = 6_529_024;
 
 /// All of them.
-pub const ALL: [Limit; 12] = [
+pub const ALL: [Limit; 13] = [
     Limit {
         name: "message",
         value: MESSAGE_BYTES,
@@ -122,7 +126,14 @@ pub const ALL: [Limit; 12] = [
         name: "addresses",
         value: REGION_BYTES as u64,
         unit: Unit::Bytes,
-        meaning: "about 2 GiB of addresses that an endpoint maps, and again for each remote of \
-                  this host; memory is taken as pages are used, but ulimit -v counts all",
+        meaning: "about 2 GiB of addresses that an endpoint maps for its own shared memory; \
+                  pages cost memory only once they are used, but ulimit -v counts all",
+    },
+    Limit {
+        name: "addresses for a remote",
+        value: REMOTE_BYTES as u64,
+        unit: Unit::Bytes,
+        meaning: "about 6.2 MiB of addresses that an endpoint maps besides for each remote of \
+                  this host with which it exchanges messages",
     },
 ];

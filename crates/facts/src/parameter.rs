@@ -127,7 +127,8 @@ pub const JOB_KEY: Parameter = Parameter {
     variable: "FI_WEFT_JOB_KEY",
     key: c"job_key",
     values: Values::Key,
-    default: "none: this host alone, unless there is a file or trust",
+    default: "none (only processes of this host are heard), unless there is a key file or \
+              trust",
     meaning: "the key by which the processes of a job know each other between hosts; weft run \
               makes one for each job",
     since: "0.1.0",
@@ -148,7 +149,7 @@ pub const REGION_DIRECTORY: Parameter = Parameter {
     variable: "FI_WEFT_REGION_DIR",
     key: c"region_dir",
     values: Values::Folder,
-    default: "none: anonymous memory",
+    default: "none (anonymous memory)",
     meaning: "folder for the nameless files that hold shared memory, where memfd_create is not \
               wanted",
     since: "0.1.0",

@@ -35,7 +35,7 @@ pub const ALL: [Protocol; 6] = [
         name: "streamed",
         key: "streamed",
         longest_bytes: Some(STREAM_BYTES),
-        meaning: "as eager, in pieces",
+        meaning: "as eager, but in pieces, so that both sides copy at the same time",
     },
     Protocol {
         name: "single copy",
@@ -48,14 +48,15 @@ pub const ALL: [Protocol; 6] = [
         name: "pipelined",
         key: "pipelined",
         longest_bytes: None,
-        meaning: "rendezvous; both copy through chunks at once, where that is measured to be \
-                  faster",
+        meaning: "rendezvous; both sides copy at the same time, through chunks of shared memory, \
+                  where that is measured to be faster",
     },
     Protocol {
         name: "mapped",
         key: "mapped",
         longest_bytes: None,
-        meaning: "rendezvous; the receiver copies out of the sender's heap (weft run --heap)",
+        meaning: "rendezvous; the receiver copies out of memory that the sender shares (weft run \
+                  --heap)",
     },
 ];
 

@@ -16,6 +16,7 @@ use weft_launch::provider;
 use crate::check::{Check, Status};
 use crate::measure::{self, Timing};
 use crate::running::{self, Running};
+use crate::text::Look;
 use crate::tree::Tree;
 use crate::{contact, direct, heap, launcher, memory, parameters, processor, single_copy, text};
 
@@ -154,37 +155,38 @@ impl Info {
 
     /// The text for people.
     #[must_use]
-    pub fn text(&self, colour: bool) -> String {
+    pub fn text(&self, look: Look) -> String {
         let none = || "not found".to_owned();
-        let parts = [
-            text::table(
-                &format!("Weft {}", self.weft),
-                &[
-                    row(&["executable", &self.executable.clone().unwrap_or_else(none)]),
-                    row(&["provider", &self.provider.clone().unwrap_or_else(none)]),
-                ],
-                colour,
-            ),
-            text::table("MPIs, in the order of search", &self.mpi_rows(), colour),
-            text::table("Machine", &fact_rows(&self.machine), colour),
-            text::table(
-                "Messages inside a machine, by length",
+        let installed = [
+            row(&["executable", &self.executable.clone().unwrap_or_else(none)]),
+            row(&["provider", &self.provider.clone().unwrap_or_else(none)]),
+        ];
+        let tables: [(&str, &[Vec<String>]); 7] = [
+            (&format!("Weft {}", self.weft), &installed),
+            ("MPIs, in the order of search", &self.mpi_rows()),
+            ("Machine", &fact_rows(&self.machine)),
+            (
+                "Messages inside a machine, by length in bytes",
                 &self.protocols.iter().map(protocol_row).collect::<Vec<_>>(),
-                colour,
             ),
-            text::table("Choices on this machine", &fact_rows(&self.choices), colour),
-            text::table(
+            ("Choices on this machine", &fact_rows(&self.choices)),
+            (
                 "Choices of the jobs that run now",
                 &running::rows(&self.running),
-                colour,
             ),
-            text::table(
+            (
                 "Parameters",
-                &self.parameters.iter().map(setting_row).collect::<Vec<_>>(),
-                colour,
+                &self
+                    .parameters
+                    .iter()
+                    .flat_map(setting_rows)
+                    .collect::<Vec<_>>(),
             ),
         ];
-        parts.join("\n")
+        let look = look.for_tables();
+        tables
+            .map(|(heading, rows)| text::table(heading, rows, look))
+            .join("\n")
     }
 
     fn mpi_rows(&self) -> Vec<Vec<String>> {
@@ -203,14 +205,14 @@ impl Info {
                 .libmpi
                 .as_ref()
                 .map_or_else(none_found, |path| path.display().to_string());
-            vec![
-                format!("{} {}", mpi.family, mpi.version),
-                usable(mpi).to_owned(),
-                mpi.mpiexec.display().to_string(),
-                library,
+            let name = format!("{} {}", mpi.family, mpi.version);
+            let mpiexec = mpi.mpiexec.display().to_string();
+            [
+                row(&[&name, usable(mpi), &mpiexec]),
+                row(&["", "", &library]),
             ]
         };
-        self.mpis.iter().map(show).collect()
+        self.mpis.iter().flat_map(show).collect()
     }
 }
 
@@ -247,14 +249,17 @@ fn choices(checks: [Check; 3], timings: &[Timing]) -> Vec<Fact> {
     facts.push(fact("crossover", crossover));
     facts.push(fact(
         "bidirectional",
-        "one of the two ranks chooses for both directions, by what they take together".to_owned(),
+        "when two ranks send each other long messages at the same time, one of the two chooses the \
+         copy method for both directions, by the time that both take together"
+            .to_owned(),
     ));
     let cores = weft_launch::cores::allowed().processors.len();
     facts.push(fact(
-        "wide lanes",
+        "send buffer",
         format!(
-            "two for each rank that sends much, in jobs of at most {cores} ranks; none where ranks \
-             share processors"
+            "64 KiB of shared memory for each remote; more (a wide lane) for at most 2 remotes \
+             to which a rank sends much, unless more than {cores} ranks share the {cores} \
+             processors"
         ),
     ));
     let sleeping = if weft_os::sleep::join_barriers() {
@@ -290,14 +295,19 @@ fn protocol_row(protocol: &LocalProtocol) -> Vec<String> {
     ]
 }
 
-fn setting_row(setting: &Setting) -> Vec<String> {
-    let value = setting
-        .current
-        .as_ref()
-        .map_or_else(|| format!("[{}]", setting.default), Clone::clone);
+/// The variable with its value; below it what it does, and what it may be set to.
+fn setting_rows(setting: &Setting) -> [Vec<String>; 3] {
+    let value = setting.current.as_ref().map_or_else(
+        || format!("default: {}", setting.default),
+        |value| format!("set to {value}"),
+    );
     let described = Parameter::find(setting.name).map(|one| one.values.describe());
-    let meaning = format!("{} ({})", setting.meaning, described.unwrap_or_default());
-    vec![setting.name.to_owned(), value, meaning]
+    let values = format!("values: {}", described.unwrap_or_default());
+    [
+        row(&[setting.name, &value]),
+        row(&["", setting.meaning]),
+        row(&["", &values]),
+    ]
 }
 
 fn machine(tree: &Tree) -> Vec<Fact> {
@@ -335,12 +345,37 @@ fn machine(tree: &Tree) -> Vec<Fact> {
 mod tests {
     use super::*;
 
+    const PLAIN: Look = Look {
+        explain: false,
+        colour: false,
+        columns: None,
+    };
+
+    #[test]
+    fn lines_keep_within_their_columns_but_for_a_long_path() {
+        let info = Info::gather(&Tree::of_this_machine(), None, &[]);
+        for (columns, most) in [(None, 100), (Some(300), 100), (Some(72), 72)] {
+            let text = info.text(Look { columns, ..PLAIN });
+            for line in text.lines().filter(|line| !line.contains('/')) {
+                assert!(line.chars().count() <= most, "{most}: {line}");
+            }
+            // Nothing is cut off.
+            let words: Vec<&str> = text.split_whitespace().collect();
+            for setting in &info.parameters {
+                let meaning: Vec<&str> = setting.meaning.split_whitespace().collect();
+                let mut places = words.windows(meaning.len());
+                assert!(places.any(|place| place == meaning), "{}", setting.name);
+            }
+        }
+    }
+
     #[test]
     fn limits_that_users_are_told_are_those_of_the_shared_memory_queues() {
         use weft_facts::limit;
-        use weft_ring::layout::{REGION_BYTES, SLOT_COUNT};
+        use weft_ring::layout::{LANE_BYTES, REGION_BYTES, SHARED_BYTES, SLOT_COUNT};
         assert_eq!(weft_ring::INLINE_PAYLOAD_BYTES, limit::INLINE_BYTES);
         assert_eq!(REGION_BYTES, limit::REGION_BYTES);
+        assert_eq!(SHARED_BYTES + LANE_BYTES, limit::REMOTE_BYTES);
         assert_eq!(SLOT_COUNT, limit::LOCAL_REMOTES);
     }
 
@@ -348,25 +383,38 @@ mod tests {
     fn a_set_parameter_shows_its_value_and_an_unset_one_its_default() {
         let environment = [("FI_WEFT_INJECT_SIZE".to_owned(), "128".to_owned())];
         let info = Info::gather(&Tree::of_this_machine(), None, &environment);
-        let text = info.text(false);
+        let text = info.text(PLAIN);
         let line = |name: &str| {
             text.lines()
                 .find(|line| line.trim_start().starts_with(name))
                 .unwrap_or_default()
                 .to_owned()
         };
-        assert!(line("FI_WEFT_INJECT_SIZE").contains(" 128 "), "{text}");
         assert!(
-            line("FI_WEFT_IFACE").contains("[the first that is up"),
+            line("FI_WEFT_INJECT_SIZE").ends_with("  set to 128"),
             "{text}"
         );
+        assert!(
+            line("FI_WEFT_IFACE").contains("  default: the first that is up"),
+            "{text}"
+        );
+        let below = format!("\n{:25}values: a number of bytes from 64 to 8192\n", "");
+        assert!(text.contains(&below), "{text}");
         assert!(line("single copy ").contains("longer"));
         assert!(
             line("messages of 1.0 MiB").contains("non-temporal"),
             "{text}"
         );
         assert!(line("crossover").contains("win"), "{text}");
-        assert!(line("bidirectional").contains("one of the two ranks"));
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for choice in [
+            "bidirectional when two ranks send each other long messages at the same time, one of \
+             the two chooses the copy method",
+            "send buffer 64 KiB of shared memory for each remote; more (a wide lane) for at most \
+             2 remotes",
+        ] {
+            assert!(words.contains(choice), "{text}");
+        }
         assert!(text.contains("Choices of the jobs that run now"), "{text}");
         let json = serde_json::to_value(&info).unwrap();
         let parameters = json["parameters"].as_array().unwrap();

@@ -128,7 +128,7 @@ pub fn info(arguments: Vec<OsString>) -> u8 {
     let output = if arguments.json {
         json(&info)
     } else {
-        info.text(text::colour_wanted())
+        info.text(Look::of_stdout(false))
     };
     print(&output, 0)
 }

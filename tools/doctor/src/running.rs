@@ -46,7 +46,8 @@ fn of(report: Report) -> Vec<Running> {
 #[must_use]
 pub fn rows(running: &[Running]) -> Vec<Vec<String>> {
     if running.is_empty() {
-        let none = "none runs that has fetched long messages; weft top shows them as they change";
+        let none =
+            "no job that runs has received long messages; weft top shows choices as they change";
         return vec![vec![none.to_owned()]];
     }
     let row = |one: &Running| {

@@ -40,6 +40,8 @@ fn label(status: Status, colour: bool) -> String {
 const LABEL_COLUMNS: usize = 11;
 /// Narrower than this a text is not wrapped: it would be one word a line.
 const LEAST_COLUMNS: usize = 20;
+/// Most columns of a table. Chosen: longer lines are hard to read, and few terminals are wider.
+pub const TABLE_COLUMNS: usize = 100;
 
 /// How checks are shown.
 #[derive(Debug, Clone, Copy)]
@@ -61,6 +63,16 @@ impl Look {
             explain,
             colour: colour_wanted(),
             columns: size.map(|(width, _)| usize::from(width.0)),
+        }
+    }
+
+    /// The same for tables: at most [`TABLE_COLUMNS`], in a file too.
+    #[must_use]
+    pub fn for_tables(self) -> Self {
+        let columns = self.columns.unwrap_or(TABLE_COLUMNS).min(TABLE_COLUMNS);
+        Self {
+            columns: Some(columns),
+            ..self
         }
     }
 }
@@ -125,19 +137,26 @@ fn wrapped(text: &str, indent: usize, columns: Option<usize>) -> String {
     lines
 }
 
-/// A heading and rows of cells, columns aligned.
+/// A heading and rows of cells, columns aligned. The last cell of a row goes on below itself where
+/// the look has no room for it. Words, and so paths without blanks, are never broken.
 #[must_use]
-pub fn table(heading: &str, rows: &[Vec<String>], colour: bool) -> String {
+pub fn table(heading: &str, rows: &[Vec<String>], look: Look) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns).map(|column| widest(rows, column)).collect();
-    let mut text = format!("{}\n", painted(heading, "1", colour));
+    let mut text = format!("{}\n", painted(heading, "1", look.colour));
     for row in rows {
-        let cells: Vec<String> = row
-            .iter()
-            .zip(&widths)
-            .map(|(cell, &width)| format!("{cell:width$}"))
-            .collect();
-        let _ = writeln!(text, "  {}", cells.join("  ").trim_end());
+        let mut line = String::from("  ");
+        let (last, others) = row
+            .split_last()
+            .map_or(("", row.as_slice()), |(last, others)| {
+                (last.as_str(), others)
+            });
+        for (cell, &width) in others.iter().zip(&widths) {
+            let _ = write!(line, "{cell:width$}  ");
+        }
+        let indent = line.chars().count();
+        line.push_str(&wrapped(last, indent, look.columns));
+        let _ = writeln!(text, "{}", line.trim_end());
     }
     text
 }
@@ -231,6 +250,31 @@ not tried  hosts      none named
             vec!["a".to_owned(), "long".to_owned()],
             vec!["bbb".to_owned(), "x".to_owned()],
         ];
-        assert_eq!(table("head", &rows, false), "head\n  a    long\n  bbb  x\n");
+        assert_eq!(table("head", &rows, PLAIN), "head\n  a    long\n  bbb  x\n");
+    }
+
+    #[test]
+    fn the_last_cell_of_a_row_goes_on_below_itself() {
+        let cells = |cells: [&str; 2]| cells.map(str::to_owned).to_vec();
+        let rows = [
+            cells(["name", "one two three four five six"]),
+            cells(["", "/a/path/that/has/no/place/to/be/broken"]),
+        ];
+        let narrow = Look {
+            columns: Some(28),
+            ..PLAIN
+        };
+        assert_eq!(
+            table("head", &rows, narrow),
+            "head\n  name  one two three four\n        five six\n        \
+             /a/path/that/has/no/place/to/be/broken\n"
+        );
+        let wide = Look {
+            columns: Some(300),
+            ..PLAIN
+        };
+        assert_eq!(PLAIN.for_tables().columns, Some(TABLE_COLUMNS));
+        assert_eq!(wide.for_tables().columns, Some(TABLE_COLUMNS));
+        assert_eq!(narrow.for_tables().columns, Some(28));
     }
 }
