@@ -2,11 +2,14 @@
 //! Messages of all lengths that two endpoints send each other, answered and not, so that chunks
 //! change hands in every way: each arrives once, in order, as it was sent.
 
+#[path = "shared/random.rs"]
+mod random;
 #[path = "shared/transports.rs"]
 mod transports;
 
 use std::net::SocketAddr;
 
+use random::Random;
 use transports::{open_pair, tagged};
 use weft_contract::*;
 use weft_memory::{BytesView, UserBuffer};
@@ -123,15 +126,8 @@ impl Side {
 #[test]
 fn messages_arrive_in_order_and_whole_however_chunks_change_hands() {
     let mut sides = open_pair(&Settings::default()).map(Side::new);
-    let seed = weft_os::process::random_u64().expect("random bytes");
-    println!("seed {seed}");
-    let mut state = seed | 1;
-    let mut draw = move |below: usize| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 11) as usize % below
-    };
+    let mut random = Random::seeded();
+    let mut draw = move |below: usize| random.below(below as u64) as usize;
     // First both lanes get wide, then all patterns in turns: to and fro, one way, both at once.
     for round in 0..600 {
         let pattern = if round < 250 { 0 } else { draw(4) };

@@ -7,6 +7,8 @@
 
 #[path = "shared/processes.rs"]
 mod processes;
+#[path = "shared/random.rs"]
+mod random;
 #[path = "shared/transports.rs"]
 mod transports;
 
@@ -14,6 +16,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use processes::{Other, command, words};
+use random::Random;
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer, single_copy};
 use weft_shm::{Settings, SingleCopy, Transport};
@@ -94,17 +97,9 @@ fn child_role() {
 
 /// Kills initiators at random moments; answers how many died within a copy.
 fn kill_while_it_writes(memory: &UserBuffer) -> u64 {
-    let seed = std::env::var("WEFT_TEST_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| weft_os::process::random_u64().expect("random"));
-    eprintln!("WEFT_TEST_SEED={seed}");
-    let (mut random, mut torn_count) = (seed, 0);
+    let (mut random, mut torn_count) = (Random::seeded(), 0);
     let mut owner = open();
     for round in 0..ROUNDS {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
         memory.fill(0, BytesView::from_slice(&vec![0; LENGTH_BYTES]));
         owner.publish_registration(&Registration {
             key: KEY,
@@ -117,7 +112,7 @@ fn kill_while_it_writes(memory: &UserBuffer) -> u64 {
         let address = owner.local_address().to_string();
         let mut other = Other::start(&mut command("child_role", &address)).expect("child");
         other.await_line("writes");
-        std::thread::sleep(Duration::from_micros((random >> 33) % 3000));
+        std::thread::sleep(Duration::from_micros(random.below(3000)));
         other.child.kill().expect("kill");
         let killed = Instant::now();
         assert!(

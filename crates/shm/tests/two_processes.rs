@@ -5,6 +5,8 @@
 
 #[path = "shared/processes.rs"]
 mod processes;
+#[path = "shared/random.rs"]
+mod random;
 #[path = "shared/transports.rs"]
 mod transports;
 
@@ -13,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use processes::{Other, command, words};
+use random::Random;
 use transports::tagged;
 use weft_contract::*;
 use weft_memory::{BytesView, OwnHeap, UserBuffer, own_heap};
@@ -132,19 +135,11 @@ static ALONE: Mutex<()> = Mutex::new(());
 
 fn kill_at_random_moments(method: &str, rounds: u64) {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let seed = std::env::var("WEFT_TEST_SEED")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or_else(|| weft_os::process::random_u64().expect("random"));
-    eprintln!("WEFT_TEST_SEED={seed}");
-    let mut random = seed;
+    let mut random = Random::seeded();
     let mut noticed_after = Vec::new();
     SOURCE.with(|_| ());
     let files_before = open_files();
     for round in 0..rounds {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
         let mut transport = open(method);
         let mut owner = Counter::default();
         let words = format!("{} {method}", transport.local_address());
@@ -153,7 +148,7 @@ fn kill_at_random_moments(method: &str, rounds: u64) {
             transport.progress(&mut owner);
         }
         transport.watch(RemoteId(0), true);
-        let end = Instant::now() + Duration::from_micros((random >> 33) % 20_000);
+        let end = Instant::now() + Duration::from_micros(random.below(20_000));
         let mut index = 0;
         while Instant::now() < end {
             index += u64::from(post(&mut transport, index).expect("the child lives"));
