@@ -12,6 +12,10 @@ const TRIES_BEFORE_DEATH: u32 = 3;
 /// chosen).
 const AWAY_PART: u64 = 5;
 
+/// A remote of which nothing was heard for this part of `dead_after` is asked by a probe
+/// (srd-protocol 13.2; chosen: so that several probes may be lost).
+const QUIET_PART: u64 = 5;
+
 /// A silent remote is asked whether it lives at each such part of `dead_after` (srd-protocol 13.6;
 /// chosen: so that three answers may be lost).
 const HEARTBEAT_PART: u64 = 5;
@@ -160,6 +164,13 @@ impl Silence {
     #[inline]
     pub(crate) fn await_answer(&mut self, now_ns: Instant) {
         self.unanswered_ns = self.unanswered_ns.min(now_ns);
+    }
+
+    /// When a remote is asked by a probe because it is quiet, while nothing else has to leave
+    /// (srd-protocol 13.2).
+    #[inline]
+    pub(crate) fn quiet_ask_ns(&self, dead_after_ns: Nanos) -> Instant {
+        self.last_word_ns() + dead_after_ns / QUIET_PART
     }
 
     /// When the remote was last heard, or asked for a word.

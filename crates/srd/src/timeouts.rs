@@ -47,7 +47,8 @@ impl Flow {
     /// The same where nothing waits to leave.
     #[inline]
     fn quiet_ask_ns(&self, shared: &Shared) -> Instant {
-        self.silence.last_word_ns() + shared.config.timing.dead_after_ns / 5
+        self.silence
+            .quiet_ask_ns(shared.config.timing.dead_after_ns)
     }
 
     /// When to ask the remote's heartbeat port; [`Instant::NEVER`] where nothing waits for an
