@@ -48,7 +48,8 @@ pub(super) fn unmarked(id: u64) -> (usize, u64) {
 pub(super) struct Routing {
     pub(super) table: RoutingTable,
     pub(super) detours: Detours,
-    /// What a route has told of remotes, and the others do not know yet.
+    /// What a route has told of remotes, and the others do not know yet. Filled while a route makes
+    /// progress, and empty again before the round ends.
     pub(super) news: Vec<News>,
 }
 

@@ -17,7 +17,10 @@ impl<F: Route, O: Route> Sleep for Routes<F, O> {
         }
     }
 
+    // Not asked: `routing.news`. Only a route's progress brings news, and `share` spreads it before
+    // that round ends, so that nobody falls asleep over it.
     fn before_sleep(&mut self) -> bool {
+        debug_assert!(self.routing.news.is_empty(), "news outlived a round");
         if !self.routing.detours.is_empty() || !self.first.before_sleep() {
             return false;
         }
@@ -40,9 +43,7 @@ impl<F: Route, O: Route> Sleep for Routes<F, O> {
     }
 
     fn is_busy(&self) -> bool {
-        !self.routing.news.is_empty()
-            || self.first.is_busy()
-            || self.others.iter().any(Sleep::is_busy)
+        self.first.is_busy() || self.others.iter().any(Sleep::is_busy)
     }
 
     fn wakes_for_room(&self, remote: RemoteId) -> bool {
