@@ -42,7 +42,7 @@ struct fid_cntr *counters[KINDS_OF_EACH];
 struct fid_mr *regions[KINDS_OF_EACH];
 static char names[KINDS_OF_EACH][64];
 
-// xorshift64*, as in crates/srd.
+// xorshift64*, as in crates/srd: these C files link to libfabric alone.
 uint64_t number(void)
 {
     state ^= state >> 12;

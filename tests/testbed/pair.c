@@ -24,7 +24,7 @@ static int rank, ranks;
 static uint64_t state;
 static char *buffers[2][RANKS_MOST][EACH], *expected;
 
-// xorshift64*, as in crates/srd.
+// xorshift64*, as in crates/srd: this is a program of one C file, which links to MPI alone.
 static uint64_t number(void)
 {
     state ^= state >> 12;
@@ -51,6 +51,8 @@ static int length_of(uint64_t name)
     return lengths[(spread >> 40) % (sizeof(lengths) / sizeof(*lengths))];
 }
 
+// Bytes that tell one message from another, from its name alone: xorshift64 (Marsaglia 2003), whose
+// state is its output.
 static void fill(char *bytes, int length, uint64_t name)
 {
     uint64_t word = name * 0x9e3779b97f4a7c15ULL | 1;
