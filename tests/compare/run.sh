@@ -181,15 +181,19 @@ ranks_of() {
 }
 check 'a killed rank fails its run, which is recorded and told' killed
 
-# Two hosts that weft makes, in a folder of this suite: other testbeds may be there.
-beds=$work/beds
+# Two hosts that weft makes, in folders of this suite: other testbeds may be there.
+beds=$work/beds scripts=$work/scripts
+mkdir "$scripts"
 between=("$WEFT" bench compare --testbed direct,mtu=1500 --mpi "$mpi" --transport weft,tcp
     --benchmarks latency -m 8:16 --repeat-scale 0.01)
-no_bed_is_left() { [ -z "$(ls -A "$beds" 2>/dev/null)" ]; }
+has_bed() { [ -n "$(ls "$beds" 2>/dev/null)" ]; }
+no_bed_is_left() {
+    ! has_bed && [ -z "$(find "$scripts" -maxdepth 1 -name 'weft-testbed-*')" ]
+}
 
 between_hosts() {
-    WEFT_TESTBED_STATE=$beds exits 0 'on testbed direct,mtu=1500' "${between[@]}" -r 1 \
-        --out "$work/between" || return 1
+    WEFT_TESTBED_STATE=$beds TMPDIR=$scripts exits 0 'on testbed direct,mtu=1500' \
+        "${between[@]}" -r 1 --out "$work/between" || return 1
     no_bed_is_left || { echo 'the testbed is still there'; return 1; }
     grep -q 'latency on testbed direct,mtu=1500' "$work/between/index.html" ||
         { echo 'the page does not name the testbed'; return 1; }
@@ -203,18 +207,20 @@ assert {row["baseline"] for row in rows if row["transport"] == "weft"} == {"tcp"
 PYTHON
 }
 
-# without_us SIGNAL CODE: the testbed goes, whatever ends weft.
+# without_us SIGNAL CODE WHEN...: the testbed goes, whatever ends weft once the command is true.
 without_us() {
-    local job name status
-    WEFT_TESTBED_STATE=$beds "${between[@]}" -r 50 --out "$work/ended" >"$work/first" 2>&1 &
+    local signal=$1 code=$2 job name status
+    shift 2
+    rm -rf "$work/ended"
+    WEFT_TESTBED_STATE=$beds TMPDIR=$scripts "${between[@]}" -r 50 --out "$work/ended" \
+        >"$work/first" 2>&1 &
     job=$!
-    wait_for 120 has_turns "$work/ended" 1 ||
-        { cat "$work/first"; kill -KILL "$job"; return 1; }
+    wait_for 120 "$@" || { cat "$work/first"; kill -KILL "$job"; return 1; }
     name=$(ls "$beds")
-    kill "-$1" "$job"
+    kill "-$signal" "$job"
     wait "$job"
     status=$?
-    [ "$status" = "$2" ] || { cat "$work/first"; echo "exit code $status"; return 1; }
+    [ "$status" = "$code" ] || { cat "$work/first"; echo "exit code $status"; return 1; }
     wait_for 30 no_bed_is_left || return 1
     ! ip netns list | grep "$name" || { echo 'a namespace is still there'; return 1; }
 }
@@ -223,14 +229,16 @@ check 'a testbed that cannot be is wrong usage' \
     exits 2 'mtu=9: must be a whole number from 1280 to 65535' "${between[@]}" \
     --testbed direct,mtu=9 --out "$work/none"
 mkdir "$work/few"
-for tool in bash dirname env id; do ln -s "$(command -v "$tool")" "$work/few/$tool"; done
+for tool in bash sh dirname env id rm; do ln -s "$(command -v "$tool")" "$work/few/$tool"; done
 check 'a machine that can make no testbed is told what to do' env PATH="$work/few" \
     "$(command -v bash)" -c 'out=$("$@" 2>&1); [ $? = 1 ] && [[ $out == *"--testbed direct"* ]] &&
         [[ $out == *"apt install"* || $out == *sudo* ]]' sh "${between[@]}" --out "$work/none"
 if why=$(tests/testbed/testbed.sh check); then
     check 'hosts of a testbed are compared, and the testbed is removed' between_hosts
-    check 'Ctrl-C leaves no testbed behind' without_us INT 130
-    check 'a killed comparison leaves no testbed behind' without_us KILL 137
+    check 'Ctrl-C leaves no testbed behind' without_us INT 130 has_turns "$work/ended" 1
+    check 'a killed comparison leaves no testbed behind' \
+        without_us KILL 137 has_turns "$work/ended" 1
+    check 'nor does one that is killed while the testbed is made' without_us KILL 137 has_bed
 else
     skip 'a comparison between hosts' "$why"
 fi

@@ -15,7 +15,7 @@ use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 /// The scripts that make hosts, with the names by which they find each other.
 const SCRIPTS: [(&str, &str); 2] = [
@@ -25,21 +25,51 @@ const SCRIPTS: [(&str, &str); 2] = [
     ),
     ("host.py", include_str!("../../../tests/testbed/host.py")),
 ];
-/// Makes a testbed, prints its name, waits for the end of its input, removes the testbed and the
-/// folder of the scripts. It runs in a process group of its own, so that Ctrl-C does not reach it,
-/// and its input ends however this process does.
-const KEEP: &str = r#"name=$("$0" up "$@") || exit
-echo "$name"
-cat >/dev/null
-"$0" "$name" down
-rm -rf -- "${0%/*}""#;
+/// Checks whether a testbed can be made. If there are words, makes one with them, prints its name,
+/// waits for the end of its input, and removes the testbed. Then removes the folder of the scripts.
+///
+/// It runs in a process group of its own, so that Ctrl-C does not reach it, and its input ends
+/// however this process does. Then nobody reads what it writes any more, of which SIGPIPE tells:
+/// that must not end it.
+const KEEP: &str = r#"trap '' PIPE
+name= ended=0
+if ! reason=$("$0" check); then
+    echo "$reason" >&2
+    ended=3
+elif [ $# -gt 0 ]; then
+    name=$("$0" up "$@") || ended=$?
+fi
+if [ -n "$name" ]; then
+    echo "$name"
+    cat >/dev/null
+    "$0" "$name" down
+fi
+rm -rf -- "${0%/*}"
+exit $ended"#;
+/// With this code the keeper ends where something is missing.
+const MISSING: i32 = 3;
 
 /// Why no testbed can be made here, and what to do; `None` when it can.
 pub fn missing() -> Option<Error> {
-    match Scripts::new() {
-        Ok(scripts) => scripts.missing(),
+    let check = || -> Result<Output, Error> {
+        let scripts = Scripts::new()?;
+        let keeper = scripts.keeper().spawn().map_err(Error::start("sh"))?;
+        keeper.wait_with_output().map_err(Error::Wait)
+    };
+    match check() {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(complaint(&output)),
         Err(error) => Some(error),
     }
+}
+
+/// Why the keeper ended.
+fn complaint(output: &Output) -> Error {
+    if output.status.code() != Some(MISSING) {
+        return Error::failed(output.status, &output.stderr);
+    }
+    let reason = String::from_utf8_lossy(&output.stderr);
+    Error::Missing(reason.trim().to_owned())
 }
 
 /// The scripts in a folder of their own, which ends with them.
@@ -70,15 +100,13 @@ impl Scripts {
         command
     }
 
-    fn missing(&self) -> Option<Error> {
-        match self.command(&["check"]).output() {
-            Ok(output) if output.status.success() => None,
-            Ok(output) => {
-                let reason = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-                Some(Error::Missing(reason))
-            }
-            Err(error) => Some(Error::start("bash")(error)),
-        }
+    /// The process that checks, makes and removes; takes options of the script's `up`.
+    fn keeper(&self) -> Command {
+        let mut keeper = Command::new("sh");
+        keeper.args(["-c", KEEP]).arg(self.path()).process_group(0);
+        let piped = Stdio::piped;
+        keeper.stdin(piped()).stdout(piped()).stderr(piped());
+        keeper
     }
 }
 
@@ -97,21 +125,10 @@ impl Testbed {
     /// What is missing here, or what the script complained of.
     pub fn up(network: &Network) -> Result<Self, Error> {
         let scripts = Scripts::new()?;
-        if let Some(missing) = scripts.missing() {
-            return Err(missing);
-        }
         let owner = std::process::id().to_string();
-        let mut keeper = Command::new("sh")
-            .args(["-c", KEEP])
-            .arg(scripts.path())
-            .args(["--owner", &owner])
-            .args(network.options())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .process_group(0)
-            .spawn()
-            .map_err(Error::start("sh"))?;
+        let mut keeper = scripts.keeper();
+        keeper.args(["--owner", &owner]).args(network.options());
+        let mut keeper = keeper.spawn().map_err(Error::start("sh"))?;
         let mut name = String::new();
         if let Some(stdout) = keeper.stdout.take() {
             let read = BufReader::new(stdout).read_line(&mut name);
@@ -119,7 +136,7 @@ impl Testbed {
         }
         if name.trim().is_empty() {
             let output = keeper.wait_with_output().map_err(Error::Wait)?;
-            return Err(Error::failed(output.status, &output.stderr));
+            return Err(complaint(&output));
         }
         let mut testbed = Self {
             scripts,
@@ -165,5 +182,37 @@ impl Drop for Testbed {
     fn drop(&mut self) {
         drop(self.keeper.stdin.take());
         let _ = self.keeper.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In place of the script: makes a testbed once its input has ended, and keeps beside the
+    /// folder what it is told of it.
+    const STAND_IN: &str = r#"#!/bin/sh
+case $1 in
+check) ;;
+up) cat >/dev/null; echo wt-made ;;
+*) echo "$*" >"${0%/*}.told" ;;
+esac
+"#;
+
+    #[test]
+    fn testbed_that_is_made_after_this_process_has_ended_is_removed() {
+        let scripts = Scripts::new().expect("a folder");
+        let folder = scripts.0.path().to_owned();
+        fs::write(scripts.path(), STAND_IN).expect("a script");
+        let mut keeper = scripts.keeper().arg("--direct").spawn().expect("sh");
+        // As when this process ends: nobody listens, and then the input ends.
+        drop((keeper.stdout.take(), keeper.stderr.take()));
+        drop(keeper.stdin.take());
+        keeper.wait().expect("it ends");
+        assert!(!folder.exists(), "the folder of the scripts is still there");
+        let told = folder.with_extension("told");
+        let text = fs::read_to_string(&told);
+        assert_eq!(text.expect("the script was told"), "wt-made down\n");
+        fs::remove_file(told).expect("it is removed");
     }
 }
