@@ -92,7 +92,8 @@ pub struct Settings {
     /// Transports, as `weft run --transport` knows them; MPI/TRANSPORT for one MPI only;
     /// TRANSPORT+plain as a plain mpirun starts it (weft run --plain), TRANSPORT+again once more
     /// under another name, weft+before with the build of --before [default:
-    /// weft,native,weft+plain,native+plain,intel/ofi:shm; with --quick: weft,native]
+    /// weft,native,weft+plain,native+plain,intel/ofi:shm; with --quick: weft,native; with
+    /// --testbed: weft and each MPI's TCP]
     #[arg(
         long = "transport",
         value_delimiter = ',',
@@ -100,7 +101,8 @@ pub struct Settings {
     )]
     pub transports: Vec<String>,
     /// Benchmarks [default: latency,bw,bibw,mbw_mr,barrier,bcast,allreduce,alltoall,alltoallw; with
-    /// --quick: latency,bw]
+    /// --quick: latency,bw; with --testbed: latency,bw,bibw,mbw_mr,multi_lat,bcast,allreduce,
+    /// alltoall]
     #[arg(long, value_delimiter = ',', value_name = "NAME,...", value_parser = known_benchmark)]
     pub benchmarks: Vec<String>,
     /// Hosts of the ranks, as `weft run --hosts` takes them, or `local`; may be given several
@@ -116,8 +118,8 @@ pub struct Settings {
     /// Rounds, in each of which every run takes its turn [default: 6; with --quick: 3]
     #[arg(short = 'r', long, value_name = "N")]
     pub rounds: Option<usize>,
-    /// Ranks of the benchmarks that take more than two; several to compare with each [default:
-    /// 2,4,8; with --quick: 2]
+    /// Ranks of the benchmarks that take more than two, between hosts of those with pairs of ranks,
+    /// too; several to compare with each [default: 2,4,8; with --quick: 2; with --testbed: 2,8]
     #[arg(short = 'n', long, value_delimiter = ',', value_name = "N,...")]
     pub ranks: Vec<usize>,
     /// Message sizes, as for a single benchmark
@@ -156,8 +158,7 @@ pub struct Settings {
     #[arg(long)]
     pub render: bool,
     /// What Weft is divided by in the pictures: native (the same MPI's own transport), best (of all
-    /// others), or MPI/TRANSPORT
-    /// [default: native; with --testbed: best]
+    /// others), or MPI/TRANSPORT [default: native; with --testbed: best]
     #[arg(long, value_name = "WHICH")]
     pub baseline: Option<Baseline>,
     /// Fail when a figure is worse than this file allows (docs/report.md)
@@ -230,11 +231,12 @@ impl Settings {
         })
     }
 
-    /// What Weft is divided by in the pictures.
-    pub fn baseline(&self) -> Baseline {
-        let usual = match self.testbeds.is_empty() {
-            true => Baseline::Native,
-            false => Baseline::Best,
+    /// What Weft is divided by in the pictures of a comparison with a testbed, or without. These
+    /// options need not say which: --render does without --testbed.
+    pub fn baseline(&self, has_testbed: bool) -> Baseline {
+        let usual = match has_testbed {
+            true => Baseline::Best,
+            false => Baseline::Native,
         };
         self.baseline.clone().unwrap_or(usual)
     }

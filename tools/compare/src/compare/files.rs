@@ -67,10 +67,9 @@ pub fn write(
     save(&files.summary, &format!("{}\n", files.summary_text))?;
     save(&files.csv, &csv(analysis))?;
     save(&files.junit, &junit(analysis, outcomes))?;
-    save(
-        &files.plot,
-        &draw::sheet(&pages::overview(analysis, &settings.baseline()), 2),
-    )?;
+    let baseline = settings.baseline(analysis.record.matrix.has_testbed());
+    let overview = pages::overview(analysis, &baseline);
+    save(&files.plot, &draw::sheet(&overview, 2))?;
     save(
         &files.page,
         &pages::page(analysis, settings, outcomes).html(),

@@ -79,9 +79,10 @@ fn words(analysis: &Analysis<'_>) -> Vec<(String, String)> {
 
 /// The whole page.
 pub fn page(analysis: &Analysis<'_>, settings: &Settings, outcomes: &[Outcome]) -> Page {
+    let baseline = settings.baseline(analysis.record.matrix.has_testbed());
     let mut sections = vec![short(analysis, outcomes)];
     for group in groups(analysis) {
-        sections.push(benchmark(analysis, &settings.baseline(), &group));
+        sections.push(benchmark(analysis, &baseline, &group));
     }
     let checks = all_checks(analysis);
     if !checks.is_empty() {
@@ -296,7 +297,9 @@ fn benchmark(analysis: &Analysis<'_>, baseline: &Baseline, group: &[&Workload]) 
 mod tests {
     use super::*;
     use crate::compare::arguments;
+    use crate::compare::place::Place;
     use crate::compare::record::tests::filled;
+    use crate::testbed::network::Network;
 
     #[test]
     fn page_shows_curves_aims_machine_and_commands() {
@@ -338,6 +341,21 @@ mod tests {
         ids.sort_unstable();
         ids.dedup();
         assert_eq!(ids.len(), count, "an id stands twice");
+    }
+
+    #[test]
+    fn page_of_testbeds_that_is_written_anew_divides_by_the_best() {
+        let mut record = filled();
+        let testbed = Place::of_testbed(&Network::default());
+        let matrix = &mut record.matrix;
+        let workloads = matrix.workloads.iter_mut().map(|one| &mut one.place);
+        let entrants = matrix.entrants.iter_mut().map(|one| &mut one.place);
+        let turns = record.turns.iter_mut().map(|one| &mut one.workload.place);
+        let places = workloads.chain(entrants).chain(turns);
+        places.for_each(|place| *place = testbed.clone());
+        let settings = arguments::parse(vec!["--render".into()]).expect("good usage");
+        let text = page(&Analysis::of(&record), &settings, &[]).html();
+        assert!(text.contains("Weft / best") && !text.contains("Weft / native"));
     }
 
     #[test]

@@ -104,7 +104,7 @@ fn this_machine_is_the_only_place_unless_others_are_named() {
         ["", "a,b"]
     );
     assert_eq!(
-        parsed(&["--baseline", "openmpi/native"]).baseline(),
+        parsed(&["--baseline", "openmpi/native"]).baseline(true),
         "openmpi/native".parse().expect("a configuration")
     );
 }
@@ -123,7 +123,7 @@ fn testbed_is_a_place_of_its_own_with_tcp_beside_weft() {
     assert_eq!(said.places()[1].hosts, "a0,b1,a2,b3");
     assert_eq!(said.mpi, ["openmpi", "mpich", "intel"]);
     assert!(said.transports.contains(&"mpich/native".to_owned()));
-    assert_eq!(said.baseline(), Baseline::Best);
+    assert_eq!(said.baseline(true), Baseline::Best);
     let both = parsed(&["--hosts", "local", "--testbed", "direct"]);
     assert_eq!(both.places().len(), 2);
     for (words, part) in [
