@@ -72,18 +72,22 @@ impl<'a> Events<'a> {
         Ok(())
     }
 
-    /// Takes out what is due. A rank that was stopped twice goes on when the longer stop is over:
-    /// one that went on earlier would find the others stopped for longer than it may wait for them.
+    /// Takes out what is due. A rank that was stopped twice goes on when the longer stop is over,
+    /// and one that was killed is started when nobody is stopped: earlier it would find the others
+    /// stopped for longer than it may wait for them.
     fn take_due(&mut self, now: Duration) -> Vec<Act> {
-        let (due, left): (Vec<(Duration, Act)>, _) =
-            self.left.iter().copied().partition(|(at, _)| *at <= now);
-        self.left = left;
-        let is_stopped = |rank| {
-            let mut acts = self.left.iter().map(|(_, act)| *act);
-            acts.any(|act| act == Act::Continue(rank))
+        let stop_of = |(at, act): &(Duration, Act)| match act {
+            Act::Continue(rank) if *at > now => Some(*rank),
+            _ => None,
         };
+        let stopped: Vec<u8> = self.left.iter().filter_map(stop_of).collect();
+        let is_due = |(at, act): &(Duration, Act)| {
+            *at <= now && (stopped.is_empty() || !matches!(act, Act::Restart(_)))
+        };
+        let (due, left): (Vec<_>, Vec<_>) = self.left.drain(..).partition(is_due);
+        self.left = left;
         let mut acts: Vec<Act> = due.into_iter().map(|(_, act)| act).collect();
-        acts.retain(|act| !matches!(act, Act::Continue(rank) if is_stopped(*rank)));
+        acts.retain(|act| !matches!(act, Act::Continue(rank) if stopped.contains(rank)));
         acts
     }
 
@@ -150,6 +154,18 @@ mod tests {
         ];
         assert_eq!(events.take_due(at(2300)), []);
         let last = [Act::Continue(0), Act::Continue(1)];
+        assert_eq!(events.take_due(at(8517)), last);
+        assert!(events.are_over());
+    }
+
+    #[test]
+    fn nobody_is_started_while_others_are_stopped() {
+        let mut events = Events::new(Vec::new(), None);
+        let at = Duration::from_millis;
+        events.left = vec![(at(8517), Act::Continue(0)), (at(2214), Act::Restart(1))];
+        assert_eq!(events.take_due(at(2300)), []);
+        assert!(!events.are_over());
+        let last = [Act::Continue(0), Act::Restart(1)];
         assert_eq!(events.take_due(at(8517)), last);
         assert!(events.are_over());
     }
