@@ -61,6 +61,15 @@ pub(crate) struct Driver {
 }
 
 impl Driver {
+    /// Whether the owner is to hear something with the next progress.
+    #[inline]
+    pub(crate) fn has_pending(&self) -> bool {
+        !self.own.is_idle()
+            || !self.lost_again.is_empty()
+            || !self.arrivals.void.is_empty()
+            || !self.arrivals.waiting.is_empty()
+    }
+
     /// Takes a send; datagrams leave with the next flush. Fast path; allocates only to grow.
     #[inline]
     pub(crate) fn post(

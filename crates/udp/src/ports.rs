@@ -105,8 +105,8 @@ pub trait Ports: Sized {
     /// `before_sleep` has come.
     fn wait_fd(&self) -> Option<i32>;
 
-    /// Somebody will sleep on the descriptor, until this time at most. `with_room`: also until
-    /// datagrams can leave.
+    /// Somebody will sleep on the descriptor, or sleeps there already: until this time at most.
+    /// `with_room`: also until datagrams can leave.
     fn before_sleep(&mut self, until_ns: Option<Instant>, with_room: bool);
 
     /// From now on heartbeats are answered while the program computes (srd-protocol 13.6). Setup;

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Laws of sleep, with ports that lead nowhere and note until when they were told to sleep.
+
+use std::net::SocketAddr;
+
+use super::Transport;
+use weft_contract::{Class, CompletionLevel, Peer, RemoteId, SendOp, SendToken};
+use weft_memory::UserBuffer;
+use weft_srd::{Instant, Nanos, PORT_COUNT, PortAddresses, Transmit};
+
+use crate::ports::{Departed, Incoming, PortCounts, PortList, Ports};
+use crate::sends::Sends;
+use crate::settings::{OpenError, Settings};
+
+const HERE: ([u8; 4], u16) = ([192, 0, 2, 1], 2000);
+const THERE: ([u8; 4], u16) = ([192, 0, 2, 2], 2000);
+/// How far the clock moves at a look.
+const TICK_NS: Nanos = Nanos(100_000);
+/// Longer than any time-out, and shorter than what is due while nothing is under way.
+const SOON_NS: Nanos = Nanos(200_000_000);
+
+/// Sends into the void and hears nothing. Its clock moves with every look.
+#[derive(Debug)]
+struct Nowhere {
+    now_ns: Instant,
+    sent_count: usize,
+    until_ns: Option<Instant>,
+}
+
+impl Ports for Nowhere {
+    fn open(_: &Settings) -> Result<Self, OpenError> {
+        Ok(Self {
+            now_ns: Instant(1_000_000_000),
+            sent_count: 0,
+            until_ns: None,
+        })
+    }
+    fn list(&self) -> PortList {
+        PortList {
+            incarnation: 5,
+            address: HERE.into(),
+            ports: std::array::from_fn(|index| HERE.1 + index as u16),
+            count: PORT_COUNT as u8,
+            addresses: PortAddresses::ONE,
+            asks_hosts: false,
+            datagram_bytes: 1400,
+            heartbeat_port: 0,
+        }
+    }
+    fn datagram_bytes_to(&self, _: SocketAddr) -> (u16, bool) {
+        (1400, false)
+    }
+    fn routes_to(&self, _: &[SocketAddr; PORT_COUNT]) -> (u64, u16) {
+        (u64::MAX, u16::MAX)
+    }
+    fn now_ns(&mut self) -> Instant {
+        self.now_ns += TICK_NS;
+        self.now_ns
+    }
+    fn receive(&mut self, _: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
+        0
+    }
+    fn receive_rest(&mut self, _: &mut impl FnMut(Instant, Incoming<'_>)) -> usize {
+        0
+    }
+    fn send(&mut self, batch: &[Transmit], _: &Sends) -> Departed {
+        self.sent_count += batch.len();
+        Departed {
+            count: batch.len(),
+            blocked: false,
+        }
+    }
+    fn wait_fd(&self) -> Option<i32> {
+        None
+    }
+    fn before_sleep(&mut self, until_ns: Option<Instant>, _: bool) {
+        self.until_ns = until_ns;
+    }
+    fn counts(&self) -> PortCounts {
+        PortCounts::default()
+    }
+}
+
+/// An endpoint that knows itself by id 0 and somebody else by id 1.
+fn open() -> Transport<Nowhere> {
+    let mut transport = Transport::open(&Settings::default()).expect("ports that lead nowhere");
+    transport.add_remote(RemoteId(0), HERE.into());
+    transport.add_remote(RemoteId(1), THERE.into());
+    transport
+}
+
+fn post(transport: &mut Transport<Nowhere>, remote: u32) {
+    let op = SendOp {
+        remote: RemoteId(remote),
+        class: Class::Tagged,
+        tag: 1,
+        cq_data: None,
+        level: CompletionLevel::Transmit,
+        token: SendToken(7),
+        inject: false,
+    };
+    let payload = UserBuffer::leaked(&[8]);
+    transport.post_send(&op, &payload).expect("posted");
+}
+
+/// Whether somebody who sleeps is woken soon.
+fn wakes_soon(transport: &Transport<Nowhere>) -> bool {
+    let until_ns = transport.ports.until_ns;
+    until_ns.is_some_and(|until_ns| until_ns <= transport.ports.now_ns + SOON_NS)
+}
+
+#[test]
+fn who_sleeps_is_woken_for_what_another_thread_sends_and_nobody_answers() {
+    let mut transport = open();
+    assert!(transport.before_sleep(), "nothing is under way");
+    assert!(!wakes_soon(&transport));
+    post(&mut transport, 1);
+    assert!(transport.ports.sent_count > 0, "it left at once");
+    assert!(wakes_soon(&transport), "it will have to be sent again");
+    transport.after_sleep();
+    assert_eq!(transport.ports.until_ns, None);
+    post(&mut transport, 1);
+    assert_eq!(transport.ports.until_ns, None, "nobody sleeps");
+}
+
+#[test]
+fn who_sleeps_is_woken_for_a_message_of_another_thread_to_this_endpoint_itself() {
+    let mut transport = open();
+    assert!(transport.before_sleep(), "nothing is under way");
+    post(&mut transport, 0);
+    assert!(wakes_soon(&transport), "it waits for progress");
+}
