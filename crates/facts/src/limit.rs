@@ -63,7 +63,7 @@ pub const ALL: [Limit; 13] = [
         name: "inject",
         value: INJECT_BYTES as u64,
         unit: Unit::Bytes,
-        meaning: "longest message of fi_inject and its kin (fi_tx_attr.inject_size), unless \
+        meaning: "longest message of fi_inject and similar calls (fi_tx_attr.inject_size), unless \
                   FI_WEFT_INJECT_SIZE is lower",
     },
     Limit {
@@ -89,26 +89,29 @@ pub const ALL: [Limit; 13] = [
         name: "waiting sends",
         value: WAITING_BYTES as u64,
         unit: Unit::Bytes,
-        meaning: "memory of all sends of one endpoint that wait for room; then FI_EAGAIN",
+        meaning: "memory that all sends of one endpoint take while they wait for room; beyond it \
+                  FI_EAGAIN",
     },
     Limit {
         name: "pieces",
         value: PIECES as u64,
         unit: Unit::Count,
-        meaning: "pieces of memory in one message; fi_tx_attr.iov_limit says 4 where no more are \
-                  asked for",
+        meaning: "pieces of memory in one message; fi_tx_attr.iov_limit says 4 unless the \
+                  application asks for more",
     },
     Limit {
         name: "ranges",
         value: RANGES as u64,
         unit: Unit::Count,
-        meaning: "ranges of remote memory in one operation; fi_tx_attr.rma_iov_limit says 4 alike",
+        meaning: "ranges of remote memory in one operation; fi_tx_attr.rma_iov_limit says 4 unless \
+                  the application asks for more",
     },
     Limit {
         name: "atomic operands",
         value: ATOMIC_BYTES as u64,
         unit: Unit::Bytes,
-        meaning: "operands of one atomic operation; half of it where a comparand is sent too",
+        meaning: "operands of one atomic operation; half of it for operations that also send a \
+                  value to compare with",
     },
     Limit {
         name: "interfaces",

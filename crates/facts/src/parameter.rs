@@ -66,8 +66,8 @@ pub const DEAD_AFTER: Parameter = Parameter {
     key: c"dead_after",
     values: Values::Number(DEAD_AFTER_S),
     default: "5",
-    meaning: "seconds that a process on another host may be silent, while something is expected \
-              of it, before it counts as dead",
+    meaning: "seconds for which a process on another host may be silent, while something is \
+              expected of it, before it counts as dead",
     since: "0.1.0",
 };
 
@@ -97,8 +97,8 @@ pub const INTERFACE: Parameter = Parameter {
     values: Values::Interfaces(INTERFACES),
     default: "the first that is up and not loopback, and up to 3 others of the same kind, speed \
               and MTU",
-    meaning: "network interfaces, or their addresses, to use together; an endpoint is known by \
-              the first one's address where the application names none",
+    meaning: "network interfaces, or their addresses, to use together; the first one gives an \
+              endpoint its address where the application names none",
     since: "0.1.0",
 };
 
@@ -108,7 +108,7 @@ pub const INJECT_SIZE: Parameter = Parameter {
     key: c"inject_size",
     values: Values::Number(INJECT_SIZE_BYTES),
     default: "8192",
-    meaning: "longest message in bytes that fi_inject and its kin take",
+    meaning: "longest message in bytes that fi_inject and similar calls take",
     since: "0.1.0",
 };
 
@@ -161,8 +161,8 @@ pub const REPORT: Parameter = Parameter {
     key: c"report",
     values: Values::Socket,
     default: "no report",
-    meaning: "abstract unix socket that hears of each endpoint: that it is open, and its counts \
-              when it closes; weft run sets it",
+    meaning: "abstract unix socket to which each endpoint reports: that it is open, and what it \
+              has counted when it closes; weft run sets it",
     since: "0.1.0",
 };
 
@@ -172,8 +172,8 @@ pub const ROUTE: Parameter = Parameter {
     key: c"route",
     values: Values::Words(&["auto", "shm", "srd"]),
     default: "auto",
-    meaning: "auto: shared memory on this host, and datagrams over many paths beyond it; shm or \
-              srd: all remotes by this one, to compare",
+    meaning: "auto: shared memory to remotes on this host, and datagrams over many paths to all \
+              others; shm or srd: this route alone, to compare",
     since: "0.1.0",
 };
 
@@ -183,8 +183,9 @@ pub const SINGLE_COPY: Parameter = Parameter {
     key: c"single_copy",
     values: Values::Words(&["auto", "always", "never"]),
     default: "auto",
-    meaning: "fetch large messages straight from the sender's memory (process_vm_readv): where \
-              the kernel permits it and it is faster, where the kernel permits it, or never",
+    meaning: "whether a receiver reads long messages straight from the sender's memory \
+              (process_vm_readv). auto: if the kernel permits it and it is faster; always: if \
+              the kernel permits it; never: in no case",
     since: "0.1.0",
 };
 
