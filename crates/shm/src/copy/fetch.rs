@@ -120,6 +120,15 @@ impl Fetch {
         )
     }
 
+    /// Whether nothing of it can move before those of the same sender that came before it have.
+    pub(super) fn awaits_turn(&self) -> bool {
+        let waits = matches!(
+            self.stage,
+            Stage::Undecided | Stage::AwaitPipe | Stage::Follows
+        );
+        waits && !self.is_complete()
+    }
+
     /// Whether it is this processor that copies, which can do no other meanwhile.
     pub(super) fn is_ours_to_copy(&self) -> bool {
         matches!(

@@ -11,6 +11,7 @@ use weft_ring::layout::{CHUNK_BYTES, PIPE_CHUNKS};
 use crate::contact::contacts::Contacts;
 use crate::copy::cooperative::{Cooperation, Turn};
 use crate::copy::fetch::{Fetch, Stage};
+use crate::copy::fetch_list::FetchList;
 use crate::copy::laps::{Laps, PIPE_LAP_BYTES};
 use crate::copy::methods::{CopyMethods, Wanted};
 use crate::copy::pipes::{Pipe, Pipes};
@@ -56,7 +57,7 @@ pub(crate) struct Broken {
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Fetches {
-    fetches: Vec<Fetch>,
+    fetches: FetchList,
     /// By remote.
     lent: Vec<Lent>,
     pipes: Pipes,
@@ -111,21 +112,27 @@ impl Fetches {
         let mut lent_count = 0;
         self.rounds += 1;
         let round = self.rounds;
+        // Remotes whose next message cannot begin in this round.
+        let mut held_count = 0;
         for index in 0..self.fetches.len() {
+            if held_count == self.fetches.remote_count() {
+                break;
+            }
             let fetch = &self.fetches[index];
             let (remote, is_lent) = (fetch.offer.remote, fetch.is_lent());
             let waits =
                 matches!(fetch.stage, Stage::Undecided | Stage::AwaitPipe) && !fetch.is_complete();
             let lent = self.lent(remote);
             let is_next = lent.held_round != round;
-            if !is_lent {
+            if !is_lent && is_next {
                 lent.held_round = round;
+                held_count += 1;
             }
             // Of what is dropped nothing is wanted, and its sender is only told that it is over.
             if !is_next || !waits || contacts.remote(remote).failed().is_some() {
                 continue;
             }
-            let depth = self.remotes().filter(|&other| other == remote).count();
+            let depth = self.fetches.count_of(remote);
             let fetch = &mut self.fetches[index];
             if matches!(fetch.stage, Stage::Undecided) {
                 let wanted = Wanted::of(fetch.wanted_bytes, &fetch.landing.buffer, depth);
@@ -141,6 +148,7 @@ impl Fetches {
             };
             if is_lent {
                 lent_count += 1;
+                held_count -= 1;
                 self.lent(remote).held_round = 0;
             }
         }
@@ -294,13 +302,19 @@ impl Fetches {
         };
         let mut index = 0;
         let mut has_copied = false;
+        // The remote that was seen last to be reached.
+        let mut reached = None;
         while index < self.fetches.len() {
-            // One at a time of those that this processor copies.
-            let is_ours = self.fetches[index].is_ours_to_copy();
-            if is_ours && has_copied {
+            let fetch = &self.fetches[index];
+            let remote = fetch.offer.remote;
+            // One at a time of those that this processor copies; and those whose turn has not come
+            // wait, if only their sender can be reached.
+            let is_ours = fetch.is_ours_to_copy();
+            if (is_ours && has_copied) || (fetch.awaits_turn() && reached == Some(remote)) {
                 index += 1;
                 continue;
             }
+            reached = Some(remote);
             let before = events;
             let outcome = self.advance_one(contacts, sends, index, &mut events);
             has_copied |= is_ours && events > before;
@@ -312,12 +326,11 @@ impl Fetches {
                 }
                 Ok(()) => index += 1,
                 Err(why) => {
-                    let remote = self.fetches[index].offer.remote;
                     if contacts.remote(remote).failed().is_none() {
                         return Err(Broken { remote, why });
                     }
                     // We cannot reach it, though it reaches us.
-                    let fetch = self.fetches.remove(index);
+                    let fetch = self.fetches.take_out(index);
                     self.abandon(contacts, fetch.stage, remote);
                     owner.on_landed(fetch.landing.token, Err(why));
                 }
@@ -393,7 +406,7 @@ impl Fetches {
         index: usize,
         owner: &mut O,
     ) {
-        let fetch = self.fetches.remove(index);
+        let fetch = self.fetches.take_out(index);
         let remote = fetch.offer.remote;
         let bytes = fetch.wanted_bytes - fetch.begun_bytes;
         let now = Instant::now();
@@ -452,8 +465,7 @@ impl Fetches {
                 index += 1;
                 continue;
             }
-            // The others keep their order: what follows in a pipe goes by it.
-            let fetch = self.fetches.remove(index);
+            let fetch = self.fetches.take_out(index);
             self.abandon(contacts, fetch.stage, remote);
             landings.push(fetch.landing);
         }
@@ -462,7 +474,8 @@ impl Fetches {
 
     /// No sender writes into memory of ours any more, when this endpoint is closed.
     pub(crate) fn close(&mut self, contacts: &Contacts) {
-        for fetch in std::mem::take(&mut self.fetches) {
+        while self.fetches.len() > 0 {
+            let fetch = self.fetches.take_out(0);
             self.abandon(contacts, fetch.stage, fetch.offer.remote);
         }
     }
