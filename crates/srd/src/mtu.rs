@@ -15,7 +15,7 @@ const PLAIN_BYTES: u16 = 1500 - 48 - 16;
 /// Sizes below what the hosts carry (chosen: what common jumbo frames and tunnels through them
 /// leave).
 const SIZES: [u16; 3] = [8000, 4000, 2000];
-/// Probes of one size, each on another path, that must vanish before a smaller one is tried (RFC
+/// Probes of one size, each on a random path, that must vanish before a smaller one is tried (RFC
 /// 8899: MAX_PROBES 3).
 const TRIES: u8 = 3;
 /// The least that an answer is waited for (chosen: a receiver that is scheduled out), and when a

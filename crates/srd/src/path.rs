@@ -154,6 +154,12 @@ impl Paths {
         chosen.unwrap_or_else(|| self.last_resort(avoid))
     }
 
+    /// Any open path, whatever is known of it: those that swallow long datagrams have no queue, and
+    /// so they look better than those that carry them (srd-protocol 16.3).
+    pub(crate) fn pick_at_random(&self, random: &mut Random) -> Path {
+        from(self.order[random.below(self.open_count.into()) as usize])
+    }
+
     /// The next path in the shuffled order that may be used.
     fn next_in_turn(&mut self, now_ns: Instant, avoid: Option<Path>) -> Option<Path> {
         for _ in 0..self.open_count {

@@ -195,7 +195,7 @@ impl Turn<'_> {
         let Some(bytes) = flow.mtu_search.next(size, self.now_ns, heard_ns) else {
             return false;
         };
-        let path = flow.sender.paths.pick(self.now_ns, None);
+        let path = flow.sender.paths.pick_at_random(&mut self.shared.random);
         let srtt_ns = flow.sender.round_trip.srtt_ns();
         flow.mtu_search.on_sent(path, self.now_ns, srtt_ns);
         self.send_probe(path);

@@ -41,6 +41,8 @@ pub struct World {
     pub datagram_limit_bytes: usize,
     /// What is longer vanishes on this path.
     pub carries: Box<dyn Fn(Path) -> usize>,
+    /// What a path of the first host takes longer than others.
+    pub queue_ns: Box<dyn Fn(Path) -> u64>,
     /// Everything that was launched, by whom and for whom, if somebody listens.
     pub recorded: Option<Vec<Recorded>>,
     config: Config,
@@ -75,6 +77,7 @@ impl World {
             lose_length: None,
             datagram_limit_bytes: usize::from(config.datagram_bytes),
             carries: Box::new(|_| usize::MAX),
+            queue_ns: Box::new(|_| 0),
             recorded: None,
             config,
             queue: BinaryHeap::new(),
@@ -183,7 +186,10 @@ impl World {
         let copies = 1 + u64::from(self.random.below(100) < self.weather.double_percent);
         for _ in 0..copies {
             let jitter = self.random.below(self.weather.jitter_ns + 1);
-            let lag_ns = if from == 0 { self.lag_ns } else { 0 };
+            let lag_ns = match from {
+                0 => self.lag_ns + (self.queue_ns)(transmit.path),
+                _ => 0,
+            };
             let at = self.now + lag_ns + self.weather.delay_ns + jitter;
             self.queue.push(Reverse((at, self.next_datagram, to)));
             self.datagrams
