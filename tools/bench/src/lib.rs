@@ -9,6 +9,7 @@
 
 use std::ffi::OsString;
 
+use clap::CommandFactory;
 use weft_compare::{app, compare, figures};
 use weft_io::{ior, mdtest};
 use weft_osu::{catalogue, options, runner};
@@ -46,6 +47,16 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
             }
         },
     }
+}
+
+/// The command line of `weft bench`, as a shell completes it: the names, and the options of
+/// `compare`.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    let names = catalogue::names().filter(|name| *name != "compare");
+    clap::Command::new("bench")
+        .subcommands(names.map(clap::Command::new))
+        .subcommand(compare::arguments::Settings::command().name("compare"))
 }
 
 /// What is wrong with the arguments after `bench`, before any MPI is started: `weft run` asks once,

@@ -8,7 +8,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::Parser;
+use clap::builder::PossibleValuesParser;
+use clap::{CommandFactory, Parser};
+use weft_facts::parameter::{self, Parameter};
 
 use crate::fault::Fault;
 use crate::hosts;
@@ -88,6 +90,18 @@ pub struct Arguments {
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     #[arg(help_heading = "Arguments")]
     pub program: Vec<OsString>,
+}
+
+/// The command line of `weft run`, as a shell completes it: behind `--env` stand the variables of
+/// Weft.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    // Names must live as long as the program, which ends when it has printed them.
+    let named = |parameter: &&Parameter| &*format!("{}=", parameter.variable).leak();
+    let names: Vec<&'static str> = parameter::ALL.iter().map(named).collect();
+    Arguments::command().mut_arg("variables", |argument| {
+        argument.value_parser(PossibleValuesParser::new(names))
+    })
 }
 
 /// The hosts of a job, where it is to run on others than this machine.

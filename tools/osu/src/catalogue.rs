@@ -25,6 +25,12 @@ pub fn find(name: &str) -> Option<&'static Description> {
 /// Commands of `weft bench` that are no entries of the catalogue.
 const COMMANDS: [&str; 7] = ["compare", "ior", "mdtest", "app", "figures", "ft", "is"];
 
+/// All names that may stand behind `weft bench`.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let benchmarks = CATALOGUE.iter().map(|description| description.name);
+    benchmarks.chain(COMMANDS)
+}
+
 /// How alike two names must be for one to be suggested, of 1 (Jaro and Winkler's measure). Chosen:
 /// `latancy` and `latency` have 0.93, `gather` and `scatter` 0.75.
 const ALIKE: f64 = 0.85;
@@ -33,9 +39,7 @@ const ALIKE: f64 = 0.85;
 pub fn unknown(name: &str) -> String {
     let bare = name.strip_prefix("osu_").unwrap_or(name);
     let likeness = |known: &str| strsim::jaro_winkler(known, bare);
-    let known = CATALOGUE.iter().map(|description| description.name);
-    let nearest = known
-        .chain(COMMANDS)
+    let nearest = names()
         .filter(|known| likeness(known) >= ALIKE)
         .max_by(|one, other| likeness(one).total_cmp(&likeness(other)));
     let suggestion = nearest.map_or_else(

@@ -7,12 +7,15 @@
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
+mod completions;
+
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 use signal_hook::consts::{SIGPIPE, SIGXFSZ};
 use signal_hook::flag;
 
@@ -53,6 +56,11 @@ enum Tool {
     /// Show the version, the MPIs found, the machine, and every parameter
     #[command(disable_help_flag = true)]
     Info(Words),
+    /// Print what SHELL completes behind weft; for bash: eval "$(weft completions bash)"
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
 }
 
 /// Passed on as they are, `--help` included.
@@ -107,5 +115,6 @@ fn main() -> ExitCode {
         Tool::Soak(Words { words }) => weft_soak::run(words),
         Tool::Top(Words { words }) => weft_doctor::top::run(words),
         Tool::Info(Words { words }) => weft_doctor::info(words),
+        Tool::Completions { shell } => completions::print(shell, &Command::command()),
     })
 }
