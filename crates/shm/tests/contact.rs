@@ -11,37 +11,15 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use transports::{open, send_word, tagged};
+use transports::{Ear, open, send_word, tagged};
 use weft_contract::*;
-use weft_memory::{BytesView, UserBuffer};
+use weft_memory::UserBuffer;
 use weft_os::local_socket::{Bell, Listener};
 use weft_os::process_id::ProcessId;
 use weft_os::region_file::create_memfd;
 use weft_ring::layout::REGION_BYTES;
 use weft_ring::{Identity, Region};
 use weft_shm::{OpenError, Settings, Transport};
-
-#[derive(Default)]
-struct Nobody {
-    lost: Vec<TransferError>,
-}
-
-impl Owner for Nobody {
-    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
-        true
-    }
-    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
-        None
-    }
-    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
-    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
-    fn on_remote_lost(&mut self, _: RemoteId, why: TransferError) {
-        self.lost.push(why);
-    }
-    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
-        RemoteId(0)
-    }
-}
 
 /// A process of another build: everything in place but the header.
 struct Impostor {
@@ -128,7 +106,7 @@ fn a_dead_remote_and_another_host_are_told_apart() {
 #[test]
 fn a_region_that_cannot_be_opened_is_asked_for() {
     let directory = Some(std::env::temp_dir());
-    let mut owner = Nobody::default();
+    let mut owner = Ear::default();
     let mut there = open(Settings {
         directory,
         ..Settings::default()
@@ -179,7 +157,7 @@ fn an_endpoint_that_closes_inside_a_message_is_lost_and_has_broken_nothing() {
     sender.add_remote(RemoteId(0), receiver.local_address());
     // More than a lane holds, in messages of several pieces: one is cut by the end of the lane.
     let payload = UserBuffer::leaked(&[50_000]);
-    let mut nobody = Nobody::default();
+    let mut nobody = Ear::default();
     for token in 0..40 {
         let _ = sender.post_send(&tagged(token, CompletionLevel::Transmit), &payload);
         sender.progress(&mut nobody);

@@ -12,11 +12,11 @@ mod random;
 #[path = "shared/transports.rs"]
 mod transports;
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use processes::{Other, command, words};
 use random::Random;
+use transports::Ear;
 use weft_contract::*;
 use weft_memory::{BytesView, BytesViewMut, UserBuffer, single_copy};
 use weft_shm::{Settings, SingleCopy, Transport};
@@ -27,24 +27,6 @@ const KEY: u64 = 9;
 const ROUNDS: u64 = 15;
 /// A withdrawal looks for the dead every millisecond; the rest is for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// An owner that expects no messages.
-struct Nobody;
-
-impl Owner for Nobody {
-    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
-        true
-    }
-    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
-        None
-    }
-    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
-    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
-    fn on_remote_lost(&mut self, _: RemoteId, _: TransferError) {}
-    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
-        RemoteId(0)
-    }
-}
 
 fn open() -> Transport {
     transports::open(Settings {
@@ -89,7 +71,7 @@ fn child_role() {
                 println!("\nwrites");
             }
         } else {
-            transport.progress(&mut Nobody);
+            transport.progress(&mut Ear::default());
         }
     }
     panic!("the parent should have ended this");
@@ -132,7 +114,7 @@ fn kill_while_it_writes(memory: &UserBuffer) -> u64 {
         );
         assert!(at_withdrawal.iter().all(|&byte| byte == 1 || byte == 2));
         torn_count += u64::from(at_withdrawal.iter().any(|&byte| byte != at_withdrawal[0]));
-        owner.progress(&mut Nobody);
+        owner.progress(&mut Ear::default());
     }
     torn_count
 }

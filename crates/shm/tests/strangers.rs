@@ -13,9 +13,8 @@ use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
 use processes::{Other, command, words};
-use transports::{free_address, region_of, send_word};
+use transports::{Ear, free_address, region_of, send_word};
 use weft_contract::*;
-use weft_memory::BytesView;
 use weft_os::local_socket::{Bell, Listener};
 use weft_os::process;
 use weft_ring::layout::SLOTS_OFFSET;
@@ -24,30 +23,6 @@ use weft_shm::{Settings, Transport};
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Nobody (passwd(5)).
 const STRANGER: u32 = 65534;
-
-#[derive(Default)]
-struct Ear {
-    message_count: usize,
-    lost: Vec<TransferError>,
-}
-
-impl Owner for Ear {
-    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
-        self.message_count += 1;
-        true
-    }
-    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
-        None
-    }
-    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
-    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
-    fn on_remote_lost(&mut self, _: RemoteId, why: TransferError) {
-        self.lost.push(why);
-    }
-    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
-        RemoteId(0)
-    }
-}
 
 fn open(address: SocketAddr) -> Transport {
     transports::open(Settings {

@@ -1,12 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! How the tests of this crate open transports, and what they send to their first remotes.
+//! How the tests of this crate open transports, what they send to their first remotes, and an owner
+//! that only listens.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 
 use weft_contract::*;
-use weft_memory::UserBuffer;
+use weft_memory::{BytesView, UserBuffer};
 use weft_shm::{Settings, Transport};
+
+/// Takes what comes whole and leaves offers alone; notes how much came and who was lost. Whoever
+/// makes contact is its first remote.
+#[derive(Default)]
+pub struct Ear {
+    pub message_count: usize,
+    pub lost: Vec<TransferError>,
+}
+
+impl Owner for Ear {
+    fn on_message(&mut self, _: &Envelope, _: BytesView<'_>, _: Option<AckToken>) -> bool {
+        self.message_count += 1;
+        true
+    }
+    fn on_offer(&mut self, _: &Envelope, _: OfferId) -> Option<Landing> {
+        None
+    }
+    fn on_landed(&mut self, _: LandingToken, _: Result<(), TransferError>) {}
+    fn on_sent(&mut self, _: SendToken, _: Result<(), TransferError>) {}
+    fn on_remote_lost(&mut self, _: RemoteId, why: TransferError) {
+        self.lost.push(why);
+    }
+    fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
+        RemoteId(0)
+    }
+}
 
 /// A transport at a free port of 127.0.0.1, or where the settings say.
 pub fn open(settings: Settings) -> Transport {
