@@ -96,39 +96,21 @@ pub unsafe fn send(
 ) -> io::Result<usize> {
     let (raw, peer) = (socket.raw.number(), socket.peer());
     if let [one] = outbound {
-        let (mut name, length) = RawAddress::from(one.to);
-        let mut control = Control([0; CONTROL_BYTES]);
+        let mut room = Room::new();
         // SAFETY: all zeros is a message of nothing, to nobody.
         let mut header: libc::msghdr = unsafe { core::mem::zeroed() };
-        write_pieces(&mut header, one, pieces);
-        if peer != Some(one.to) {
-            header.msg_name = (&raw mut name).cast();
-            header.msg_namelen = length;
-        }
-        if one.segment_bytes > 0 {
-            write_segment_size(&mut header, &mut control, one.segment_bytes);
-        }
+        describe(&mut header, &mut room, one, pieces, peer);
         // SAFETY: the header names local memory, and pieces that the caller vouches for.
         let sent = unsafe { libc::sendmsg(raw, &header, 0) };
         return check_length(sent).map(|_| 1);
     }
     let count = outbound.len().min(SEND_BATCH);
-    let mut names = [RawAddress::none(); SEND_BATCH];
-    let mut controls = [Control([0; CONTROL_BYTES]); SEND_BATCH];
+    let mut rooms = [Room::new(); SEND_BATCH];
     // SAFETY: all zeros is a message of nothing, to nobody.
     let mut headers: [libc::mmsghdr; SEND_BATCH] = unsafe { core::mem::zeroed() };
     for (index, one) in outbound.iter().take(count).enumerate() {
-        let (name, length) = RawAddress::from(one.to);
-        names[index] = name;
         let header = &mut headers[index].msg_hdr;
-        write_pieces(header, one, pieces);
-        if peer != Some(one.to) {
-            header.msg_name = (&raw mut names[index]).cast();
-            header.msg_namelen = length;
-        }
-        if one.segment_bytes > 0 {
-            write_segment_size(header, &mut controls[index], one.segment_bytes);
-        }
+        describe(header, &mut rooms[index], one, pieces, peer);
     }
     // SAFETY: the headers name local memory, and pieces that the caller vouches for.
     let sent = unsafe { libc::sendmmsg(raw, headers.as_mut_ptr(), count as libc::c_uint, 0) };
@@ -162,10 +144,44 @@ pub fn send_bytes(
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-fn write_pieces(header: &mut libc::msghdr, one: &Outbound, pieces: &[Piece]) {
+/// What a header points to besides its pieces.
+#[derive(Clone, Copy)]
+struct Room {
+    name: RawAddress,
+    control: Control,
+}
+
+impl Room {
+    fn new() -> Self {
+        Self {
+            name: RawAddress::none(),
+            control: Control([0; CONTROL_BYTES]),
+        }
+    }
+}
+
+/// Describes a datagram in a header of zeros, which from then on points into `room`; the address of
+/// a socket's only peer is left out. Fast path.
+#[inline(always)]
+fn describe(
+    header: &mut libc::msghdr,
+    room: &mut Room,
+    one: &Outbound,
+    pieces: &[Piece],
+    peer: Option<SocketAddr>,
+) {
     let range = &pieces[one.first_piece..][..one.piece_count];
     header.msg_iov = range.as_ptr().cast_mut().cast();
     header.msg_iovlen = range.len() as _;
+    if peer != Some(one.to) {
+        let (name, length) = RawAddress::from(one.to);
+        room.name = name;
+        header.msg_name = (&raw mut room.name).cast();
+        header.msg_namelen = length;
+    }
+    if one.segment_bytes > 0 {
+        write_segment_size(header, &mut room.control, one.segment_bytes);
+    }
 }
 
 fn write_segment_size(header: &mut libc::msghdr, control: &mut Control, segment_bytes: u16) {
