@@ -247,14 +247,17 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<(Ending, Vec<Report>,
         .map(|agents| agents.finish(ending.forced))
         .unwrap_or_default()
     {
-        let Some(ended) = ended else {
-            // Open MPI's launcher ends with 0 when it loses a host.
-            ending.reason = ending.reason.or(Some(Reason::Host));
-            say!(
-                "weft: host {host} was lost; its node agent ends what is left of the job there, if \
-                 it still runs"
-            );
-            continue;
+        let ended = match ended {
+            Ok(ended) => ended,
+            Err(complaint) => {
+                // Open MPI's launcher ends with 0 when it loses a host.
+                ending.reason = ending.reason.or(Some(Reason::Host));
+                say!(
+                    "weft: host {host} was lost; its node agent ends what is left of the job \
+                     there, if it still runs{complaint}"
+                );
+                continue;
+            }
         };
         if ended.ended_count > 0 && !arguments.quiet {
             say!(

@@ -109,9 +109,10 @@ impl NodeAgents {
     }
 
     /// Tells all node agents that the job has ended, `at_once` that nothing of it is to be waited
-    /// for, and takes what they have to say, with the host of each; `None` for one that is lost.
+    /// for, and takes what they have to say, with the host of each; for one that is lost, what its
+    /// remote shell complained of, maybe nothing.
     #[must_use]
-    pub fn finish(mut self, at_once: bool) -> Vec<(String, Option<Ended>)> {
+    pub fn finish(mut self, at_once: bool) -> Vec<(String, Result<Ended, String>)> {
         let order = if at_once { ToAgent::Kill } else { ToAgent::End };
         for agent in &self.list {
             agent.tell(&order);
@@ -119,7 +120,10 @@ impl NodeAgents {
         let deadline = Instant::now() + LAST_ANSWER;
         self.list
             .iter_mut()
-            .map(|agent| (agent.host.clone(), agent.last_answer(deadline)))
+            .map(|agent| {
+                let ended = agent.last_answer(deadline);
+                (agent.host.clone(), ended.ok_or_else(|| agent.complaint()))
+            })
             .collect()
     }
 }
