@@ -213,7 +213,8 @@ def shell(connection):
     status = child.wait()
     put(connection, STATUS, str(128 - status if status < 0 else status).encode())
     # The kernel answers unread input with a reset when we close, and the caller then loses what it
-    # has not read yet. So we read to the caller's end; who is gone without a word is not waited for.
+    # has not read yet. So we read to the caller's end; who is gone without a word is not waited
+    # for.
     connection.shutdown(socket.SHUT_WR)
     connection.settimeout(10)
     while connection.recv(65536):
