@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Job files: what a job is, read from YAML or JSON, checked before anything starts.
+//! docs/job-file.md specifies the format; docs/job-file.schema.json is its schema.
+//!
+//! `weft run --spec` reads a file by [`JobFile::read`] and does what it says; `weft import` makes
+//! one from the files of other systems. Nothing here looks at the machine or starts a process.
+//!
+//! A file on its way in, in the order of the modules:
+//!
+//! - `parse`: the text as a tree of values with their lines (`node`).
+//! - `decode`: the tree as a `job::Job`, by serde; `whole`, `size` and `time` are its numbers,
+//!   `nearest` answers misspelled names, `fault` is what is wrong and where.
+//! - `check`: fields that must agree.
+//! - `file`: all of this behind one call, with the `places` of the fields.
+//! - `convert`: files of AWS Batch and ParallelCluster as jobs (`imported`).
+//! - `write`: a job as the text of a job file; `import`: the command.
+#![forbid(unsafe_code)]
+
+mod check;
+mod convert;
+mod decode;
+pub mod fault;
+pub mod file;
+pub mod import;
+pub mod imported;
+pub mod job;
+pub mod nearest;
+pub mod node;
+pub mod parse;
+mod places;
+#[cfg(test)]
+mod schema;
+pub mod size;
+pub mod time;
+pub mod whole;
+pub mod write;
+
+pub use fault::Fault;
+pub use file::{JobFile, Unread};
+pub use job::Job;
