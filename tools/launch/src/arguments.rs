@@ -74,6 +74,12 @@ pub struct Arguments {
     /// End the job after SECONDS (fractions allowed); the exit code is then 124
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<f64>,
+    /// Run the job again, up to N times, when its program fails or a host is lost
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = retries)]
+    pub retries: u32,
+    /// Take what no option says from a job file, in YAML or JSON (docs/job-file.md)
+    #[arg(long, value_name = "FILE")]
+    pub spec: Option<PathBuf>,
     /// Print the command with its environment instead of running it
     #[arg(long)]
     pub dry_run: bool,
@@ -87,7 +93,11 @@ pub struct Arguments {
     #[command(flatten)]
     pub hosts: HostArguments,
     /// The program and its arguments
-    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
+    #[arg(
+        required_unless_present = "spec",
+        trailing_var_arg = true,
+        value_name = "PROGRAM ARGS"
+    )]
     #[arg(help_heading = "Arguments")]
     pub program: Vec<OsString>,
 }
@@ -135,6 +145,7 @@ Examples:
   weft run -n 4 --transport native -- ./code input.dat    the MPI's own shared memory, to compare
   weft run -n 2 --mpi mpich -- weft bench latency
   weft run --hosts a,b --ppn 2 -- ./code                  4 ranks on two hosts, started through ssh
+  weft run --spec job.yaml -n 8                           a job file, with another number of ranks
   weft run -n 4 --dry-run -- python -m mpi4py.bench ringtest
 
 weft run looks for MPIs in this order: $WEFT_MPI_PATH (a list of prefixes),
@@ -156,6 +167,14 @@ Exit codes (docs/run.md says more, for each MPI):
 fn whole(text: &str) -> Result<u32, String> {
     text.parse()
         .map_err(|_| "it must be a whole number, at least 1".to_owned())
+}
+
+/// The most that a job file says, too.
+const MOST_RETRIES: u32 = 9;
+
+fn retries(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok().filter(|&count| count <= MOST_RETRIES);
+    count.ok_or_else(|| format!("it must be a whole number from 0 to {MOST_RETRIES}"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {

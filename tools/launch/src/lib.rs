@@ -12,8 +12,8 @@
 //! A run, in the order of the modules:
 //!
 //! - `spelling`: what the user wrote as for another launcher (`launcher_options`), in our words;
-//!   `arguments`: what it asks for, with `mpi_choice`; `fault`: every reason not to start, with its
-//!   exit code.
+//!   `arguments`: what it asks for, with `mpi_choice`; `spec`: what a job file adds to that;
+//!   `fault`: every reason not to start, with its exit code.
 //! - `program`: the file, and how it comes to its MPI (`binding`): `linkage` walks its libraries as
 //!   the loader would (`elf` reads the files, `loader` knows the order of search), `python` asks an
 //!   interpreter for its mpi4py.
@@ -36,6 +36,7 @@
 //! - `supervise`: the launcher from start to end, with `signals` passed on and the time limit kept.
 //! - `leftovers`, `sessions`: what ranks and daemons that were killed have left in /dev/shm and in
 //!   the folder for temporary files, removed.
+//! - `again`: signals between a job that failed and its next attempt.
 //! - `limits`: those that a job that failed may have met.
 //! - `outcome`: the exit code, the summary, the record for `--json`.
 //!
@@ -43,6 +44,7 @@
 //! what a run would see.
 #![forbid(unsafe_code)]
 
+mod again;
 pub mod agent_protocol;
 pub mod arguments;
 pub mod bind;
@@ -80,6 +82,7 @@ pub mod report;
 mod sessions;
 pub mod shell;
 pub mod signals;
+mod spec;
 mod spelling;
 pub mod spread;
 pub mod supervise;
@@ -91,8 +94,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
-use clap::Parser;
-
+use again::{Attempt, Between};
 use arguments::Arguments;
 use fault::Fault;
 pub use job::Check;
@@ -123,36 +125,66 @@ pub fn run(arguments: Vec<OsString>, check: Check) -> u8 {
         Ok(words) => words,
         Err(fault) => return refuse(fault),
     };
-    let mut arguments = match Arguments::try_parse_from(words) {
-        Ok(arguments) => arguments,
+    let mut arguments = match spec::arguments(words) {
+        Ok(Ok(arguments)) => arguments,
+        Ok(Err(fault)) => return refuse(fault),
         Err(error) => return talk::refusal(&error),
     };
     arguments
         .enter()
-        .and_then(|()| job::prepare(&arguments, check))
-        .and_then(|job| execute(&arguments, job))
+        .and_then(|()| run_to_end(&arguments, check))
         .unwrap_or_else(refuse)
 }
 
-fn execute(arguments: &Arguments, mut job: Job) -> Result<u8, Fault> {
-    if arguments.dry_run {
-        let mut line = OsString::new();
-        if let Some(folder) = &arguments.folder {
-            line.push("cd ");
-            line.push(shell::quote(folder.as_os_str()));
-            line.push(" && ");
+/// Runs the job, and again as often as --retries says while its program fails.
+fn run_to_end(arguments: &Arguments, check: Check) -> Result<u8, Fault> {
+    let mut between: Option<Between> = None;
+    let mut left = arguments.retries;
+    loop {
+        let job = job::prepare(arguments, check)?;
+        if arguments.dry_run {
+            return print(arguments, &job);
         }
-        let is_set = |name: &str| std::env::var_os(name).is_some();
-        line.push(job.launch.shell_line(is_set));
-        line.push("\n");
-        return match std::io::stdout().write_all(line.as_bytes()) {
-            // As a shell shows who ended by SIGPIPE.
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(141),
-            written => written
-                .map(|()| 0)
-                .map_err(Fault::system("writing to standard output")),
+        if let Some(exit_code) = between.as_ref().and_then(Between::exit_code) {
+            return Ok(exit_code);
+        }
+        let attempt = execute(arguments, job)?;
+        if left == 0 || !attempt.may_be_repeated {
+            return Ok(attempt.exit_code);
+        }
+        let exit_code = attempt.exit_code;
+        let how_often = if left == 1 {
+            "once more".to_owned()
+        } else {
+            format!("again, up to {left} times")
         };
+        say!("weft: the job failed with exit code {exit_code}; it is run {how_often}");
+        left -= 1;
+        between = Some(Between::begin()?);
     }
+}
+
+/// Prints the command in the place of running it.
+fn print(arguments: &Arguments, job: &Job) -> Result<u8, Fault> {
+    let mut line = OsString::new();
+    if let Some(folder) = &arguments.folder {
+        line.push("cd ");
+        line.push(shell::quote(folder.as_os_str()));
+        line.push(" && ");
+    }
+    let is_set = |name: &str| std::env::var_os(name).is_some();
+    line.push(job.launch.shell_line(is_set));
+    line.push("\n");
+    match std::io::stdout().write_all(line.as_bytes()) {
+        // As a shell shows who ended by SIGPIPE.
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(141),
+        written => written
+            .map(|()| 0)
+            .map_err(Fault::system("writing to standard output")),
+    }
+}
+
+fn execute(arguments: &Arguments, mut job: Job) -> Result<Attempt, Fault> {
     let mut record_file = match &arguments.json {
         Some(path) => Some(File::create(path).map_err(Fault::system(format!(
             "--json {} cannot be written",
@@ -197,7 +229,10 @@ fn execute(arguments: &Arguments, mut job: Job) -> Result<u8, Fault> {
         };
         outcome::write_record(file, &record).map_err(Fault::system("writing the --json record"))?;
     }
-    Ok(exit_code)
+    Ok(Attempt {
+        exit_code,
+        may_be_repeated: failed || ending.reason == Some(Reason::Host),
+    })
 }
 
 /// The job from start to end, with what its ranks reported and how many reports could not be read.
@@ -227,13 +262,11 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<(Ending, Vec<Report>,
             spared: spared.clone(),
         };
     }
-    let family = job.chosen.installation.family;
-    let leftovers = Leftovers::note(&leftovers::prefixes(family));
+    let leftovers = Leftovers::note(&leftovers::prefixes(job.chosen.installation.family));
     let mut ending = supervise::run(command, arguments.time_limit()?, elsewhere).map_err(
         Fault::system(format!("starting {}", job.launch.mpiexec.display())),
     )?;
-    let own = std::process::id();
-    leftovers.remove(|| signals::descendants(own, &spared).is_empty());
+    leftovers.remove(|| signals::descendants(std::process::id(), &spared).is_empty());
     Sessions::remove_of(&ending);
     let (mut reports, mut unreadable) = match collector {
         Some(collector) => collector

@@ -223,6 +223,18 @@ impl Group {
     }
 }
 
+/// The memory that a job may use on this host: the machine's, or less where a control group says
+/// so. `None` where the system does not say.
+pub(crate) fn memory_bytes() -> Option<u64> {
+    let table = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let machine = table.lines().find_map(|line| {
+        let kib = line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?;
+        kib.parse::<u64>().ok()?.checked_mul(1024)
+    })?;
+    let group = Limits::here().group.map(|group| group.limit_bytes);
+    Some(group.map_or(machine, |limit| limit.min(machine)))
+}
+
 fn number(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }

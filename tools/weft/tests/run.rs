@@ -4,28 +4,16 @@
 //!
 //! Needs no MPI. What the settings do inside real MPIs is tried in tests/mpi.
 
+#[path = "run/exit_code.rs"]
+mod exit_code;
 #[path = "fake/launcher.rs"]
 mod fake;
+#[path = "run/spec.rs"]
+mod spec;
 
 use std::time::{Duration, Instant};
 
 use fake::{Fake, signal, wait_for};
-
-#[test]
-fn the_exit_code_of_the_program_is_returned() {
-    let fake = Fake::new();
-    for code in [0, 1, 7, 255] {
-        let output = fake.run(&["--quiet", "-n", "2"], &format!("exit {code}"));
-        assert_eq!(output.status.code(), Some(code), "{output:?}");
-        assert!(output.stderr.is_empty(), "{output:?}");
-    }
-}
-
-#[test]
-fn a_launcher_killed_by_a_signal_gives_128_and_its_number() {
-    let output = Fake::new().run(&["-n", "1"], "kill -KILL $$");
-    assert_eq!(output.status.code(), Some(128 + 9), "{output:?}");
-}
 
 #[test]
 fn arguments_and_standard_input_reach_the_program_untouched() {

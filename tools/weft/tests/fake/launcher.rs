@@ -61,6 +61,11 @@ impl Fake {
         assert!(shell.wait().unwrap().success());
     }
 
+    /// Makes `program` of a shell script.
+    pub fn program(&self, script: &str) {
+        self.executable("program", &format!("#!/bin/sh\n{script}\n"));
+    }
+
     /// Puts a file in the place of the provider; the launcher does not load it.
     pub fn add_provider(&self) {
         std::fs::write(self.path("libweft-fi.so"), "").unwrap();
@@ -92,7 +97,7 @@ impl Fake {
     }
 
     fn spawn(&self, options: &[&str], script: &str, arguments: &[&str]) -> Child {
-        self.executable("program", &format!("#!/bin/sh\n{script}\n"));
+        self.program(script);
         let (launcher, program) = (self.path("bin/mpiexec"), self.path("program"));
         let transport: &[&str] = if options.contains(&"--transport") {
             &[]
