@@ -14,6 +14,7 @@ use weft_doctor::top::TopArguments;
 fn whole(command: &Command) -> Command {
     let tools = [
         ("run", weft_launch::arguments::command_line()),
+        ("import", weft_job::import::Arguments::command()),
         ("bench", weft_bench::command_line()),
         ("doctor", DoctorArguments::command()),
         ("sim", weft_netsim::options::Options::command()),

@@ -2,8 +2,9 @@
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
 //! Calls `weft_launch::run`, its `node_agent` and its `bind`, `weft_bench::run`,
-//! `weft_doctor::doctor`, `weft_doctor::top::run`, `weft_doctor::info`, `weft_netsim::run` and
-//! `weft_soak::run`; nothing is decided here but what the system's signals do.
+//! `weft_doctor::doctor`, `weft_doctor::top::run`, `weft_doctor::info`, `weft_job::import::run`,
+//! `weft_netsim::run` and `weft_soak::run`; nothing is decided here but what the system's signals
+//! do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
@@ -32,6 +33,9 @@ enum Tool {
     /// Run an MPI program over Weft, on this machine or on several
     #[command(disable_help_flag = true)]
     Run(Words),
+    /// Make a job file, for weft run --spec, from a file of AWS Batch or ParallelCluster
+    #[command(disable_help_flag = true)]
+    Import(Words),
     /// What weft run starts on the other hosts of a job
     #[command(hide = true)]
     NodeAgent,
@@ -76,6 +80,7 @@ Examples:
   weft run -n 4 -- ./code input.dat              run an MPI program over Weft
   weft run -n 4 --transport native -- ./code     the same over the MPI's own shared memory
   weft run --hosts a,b --ppn 2 -- ./code         two hosts
+  weft run --spec job.yaml                       what a job file says
   weft run -n 2 -- weft bench latency            measure
   weft sim incast --plot incast.svg              many hosts send to one, simulated
   weft soak --minutes 10                         random messages under faults, all checked
@@ -107,6 +112,7 @@ fn main() -> ExitCode {
     arrange_signals(&tool);
     ExitCode::from(match tool {
         Tool::Run(Words { words }) => weft_launch::run(words, check),
+        Tool::Import(Words { words }) => weft_job::import::run(words),
         Tool::NodeAgent => weft_launch::node_agent::serve(),
         Tool::Bind(Words { words }) => weft_launch::bind::run(words),
         Tool::Bench(Words { words }) => weft_bench::run(words),
