@@ -8,7 +8,7 @@
 //! - *Start at*: [`parameter`], the FI_WEFT_* variables.
 //!
 //! - [`parameter`]: the variables; [`limit`]: the limits; [`protocol`]: how a message is sent;
-//!   [`copy`]: how a long one is copied.
+//!   [`copy`]: how a long one is copied; [`mod@rank`]: where a launcher says which rank this is.
 
 #![forbid(unsafe_code)]
 
@@ -16,6 +16,7 @@ pub mod copy;
 pub mod limit;
 pub mod parameter;
 pub mod protocol;
+pub mod rank;
 
 /// What a number counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -26,7 +26,7 @@ pub enum Values {
     Key,
     /// The absolute path of a file with a job key that nobody else may read.
     KeyFile,
-    /// The name of a socket. Set by `weft run`, not by people.
+    /// 1, or the name of a socket, which `weft run` sets.
     Socket,
 }
 
@@ -161,8 +161,9 @@ pub const REPORT: Parameter = Parameter {
     key: c"report",
     values: Values::Socket,
     default: "no report",
-    meaning: "abstract unix socket to which each endpoint reports: that it is open, and what it \
-              has counted when it closes; weft run sets it",
+    meaning: "1: when rank 0 ends, it says in one line on stderr what Weft carried for it; else \
+              the abstract unix socket to which each endpoint reports: that it is open, and what \
+              it has counted when it closes; weft run sets it",
     since: "0.1.0",
 };
 
@@ -259,7 +260,7 @@ impl Values {
                 "a file with 64 random hexadecimal digits that nobody else may read (chmod 600)"
                     .to_owned()
             }
-            Self::Socket => "the name of an abstract unix socket".to_owned(),
+            Self::Socket => "1, or the name of an abstract unix socket".to_owned(),
         }
     }
 }

@@ -107,14 +107,22 @@ struct Face {
 /// The function by which the preloaded library tells it. Specified: clause 11.
 const ASK: &CStr = c"weft_heap_v2";
 
+/// Where that function is, if `libweft-heap.so` is preloaded.
+fn ask() -> Option<*mut c_void> {
+    // SAFETY: the name is a constant; dlsym looks through what is loaded.
+    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, ASK.as_ptr()) };
+    (!found.is_null()).then_some(found)
+}
+
+/// Whether `libweft-heap.so` is preloaded. Setup.
+pub fn is_preloaded() -> bool {
+    ask().is_some()
+}
+
 /// This process's file and whom to ask, if `libweft-heap.so` is preloaded and memory may be shared.
 /// Setup.
 pub fn own() -> Option<(Heap, Offer)> {
-    // SAFETY: the name is a constant; dlsym looks through what is loaded.
-    let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, ASK.as_ptr()) };
-    if found.is_null() {
-        return None;
-    }
+    let found = ask()?;
     type Ask = unsafe extern "C" fn(*mut Face) -> c_int;
     // SAFETY: whoever defines that name defines it with this type.
     let ask = unsafe { std::mem::transmute::<*mut c_void, Ask>(found) };

@@ -22,7 +22,7 @@
 //!
 //! Modules, in the order a program meets them:
 //!
-//! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`];
+//! - loading: [`prov_ini`], [`host`], [`parameters`], [`log`], [`report`], [`usage`], [`proof`];
 //! - choosing: [`info`], [`hints`], [`offer`], [`address`], [`interfaces`], [`c_memory`];
 //! - opening: [`fabric`], [`eq`], [`domain`], [`region_mode`], [`routes`], [`lock`], [`av`],
 //!   [`mr`], [`endpoint`], [`options`], [`object`],
@@ -69,6 +69,7 @@ pub mod peer_queue;
 pub mod poll;
 pub mod post;
 pub mod progress_thread;
+pub mod proof;
 pub mod prov_ini;
 pub mod refusal;
 pub mod region_mode;

@@ -2,7 +2,8 @@
 //! What becomes of an endpoint, told to whoever started the job: a line of JSON when it is enabled,
 //! and one with what it has carried when it closes, each over a connection of its own.
 //!
-//! Called by endpoint. `weft run` names its socket in FI_WEFT_REPORT and adds the reports up. A
+//! Called by endpoint. `weft run` names its socket in FI_WEFT_REPORT and adds the reports up; with
+//! FI_WEFT_REPORT=1 the counts go to [`crate::proof`] instead. A
 //! connection and its bytes wait in the listener's queue until they are taken, so that hundreds of
 //! ranks that close at once lose none; a datagram socket holds 10 (net.unix.max_dgram_qlen). The
 //! text is put together by hand: numbers and fixed names need no library.
@@ -15,8 +16,8 @@ use std::time::Duration;
 use weft_os::local_socket::Connection;
 use weft_shm as shm;
 
-use crate::parameters;
 use crate::routes::Statistics;
+use crate::{parameters, proof};
 
 /// How often a full queue is tried again, and after how long. Chosen: a listener that takes nothing
 /// for half a second is stopped, and thousands of ranks wait in its queue already.
@@ -30,14 +31,15 @@ pub fn opened() {
 
 /// Says what an endpoint has carried.
 pub fn closed(statistics: &Statistics) {
+    proof::add(statistics);
     tell(|pid| describe(statistics, pid));
 }
 
 /// Sends a report, if one is asked for. Waits only for a full queue, half a second at most, and
 /// never fails the caller: a job must not end differently because nobody listens.
 fn tell(text: impl FnOnce(u32) -> String) {
-    let Some(socket) = parameters::settings().and_then(|settings| settings.report.as_deref())
-    else {
+    let report = parameters::settings().and_then(|settings| settings.report.as_deref());
+    let Some(socket) = report.filter(|&name| name != proof::ASKED) else {
         return;
     };
     let text = text(weft_os::process::own_pid());

@@ -6,14 +6,8 @@
 //! `weft run` names a job by the socket for its reports, which is the same on every host.
 
 use serde::Serialize;
+use weft_facts::rank;
 
-/// Variables that hold the rank, the surest first.
-const RANKS: [&str; 4] = [
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "SLURM_PROCID",
-];
 /// What `weft run` names a job by, and what comes before the name.
 const REPORT: (&str, &str) = ("FI_WEFT_REPORT", "weft-report-");
 /// Digits of a job's name that are shown. Chosen: enough to tell jobs of one machine apart.
@@ -55,7 +49,9 @@ impl Place {
         let job = report.or_else(slurm).filter(is_plain);
         Self {
             command: String::new(),
-            rank: RANKS.iter().find_map(|&name| value(name)?.parse().ok()),
+            rank: rank::VARIABLES
+                .iter()
+                .find_map(|&name| value(name)?.parse().ok()),
             job: job.map(|name| name.chars().take(JOB_DIGITS).collect()),
         }
     }
