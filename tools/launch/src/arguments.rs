@@ -6,7 +6,6 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, Parser};
@@ -14,8 +13,8 @@ use weft_facts::parameter::{self, Parameter};
 
 use crate::fault::Fault;
 use crate::hosts;
-use crate::mpi_choice::MpiChoice;
 use crate::placement::{self, Share};
+use crate::rank_arguments::RankArguments;
 use crate::transport::Transport;
 
 /// The parsed command line of `weft run`.
@@ -37,10 +36,6 @@ pub struct Arguments {
     /// Ranks on each host; without hosts, N ranks or more on this machine
     #[arg(long, value_name = "N", value_parser = whole)]
     pub ppn: Option<u32>,
-    /// Which MPI: auto, openmpi, mpich, intel, debian-openmpi, debian-mpich, or the path of an
-    /// mpiexec
-    #[arg(long, value_name = "MPI", default_value = "auto")]
-    pub mpi: MpiChoice,
     /// What carries the messages: weft, native (the MPI's own shared memory), tcp, or ofi:PROVIDER
     /// (another libfabric provider)
     #[arg(long, value_name = "TRANSPORT", default_value = "weft")]
@@ -48,13 +43,9 @@ pub struct Arguments {
     /// When to bind each rank to a core of its own
     #[arg(long, value_enum, default_value_t = CoreBinding::Auto, value_name = "HOW")]
     pub bind: CoreBinding,
-    /// Which buffers a rank shares with receivers on its host, which copy straight out of them
-    #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
-    pub heap: Heap,
-    /// Set only what makes the MPI use the transport, as you would with mpirun: no shared heap, no
-    /// rules for collectives
-    #[arg(long, conflicts_with = "heap")]
-    pub plain: bool,
+    /// How the ranks are set up.
+    #[command(flatten)]
+    pub rank: RankArguments,
     /// Let more than 256 ranks share a core
     #[arg(long)]
     pub oversubscribe: bool,
@@ -86,9 +77,6 @@ pub struct Arguments {
     /// Exit with 3 if the program succeeded and no message went through Weft
     #[arg(long)]
     pub require_weft: bool,
-    /// Set a variable for the ranks, also one that weft run would set
-    #[arg(long = "env", value_name = "K=V")]
-    pub variables: Vec<Variable>,
     /// The hosts and the way to them.
     #[command(flatten)]
     pub hosts: HostArguments,
@@ -191,41 +179,6 @@ pub enum CoreBinding {
     Core,
     /// Never; best where several jobs share the machine.
     None,
-}
-
-/// Whether buffers that are sent become memory that receivers map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Heap {
-    /// Buffers that it sends again and again; none in programs with an allocator of their own, and
-    /// none that would lose large pages.
-    Auto,
-    /// None.
-    Private,
-    /// Every buffer, when it is first sent.
-    Shared,
-}
-
-/// One `K=V` of `--env`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Variable {
-    /// The name: not empty, no `=`.
-    pub name: String,
-    /// The value, possibly empty.
-    pub value: String,
-}
-
-impl FromStr for Variable {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            Some((name, value)) if !name.is_empty() => Ok(Self {
-                name: name.to_owned(),
-                value: value.to_owned(),
-            }),
-            _ => Err(format!("`{text}` is not of the form NAME=VALUE")),
-        }
-    }
 }
 
 /// Most ranks for each core without --oversubscribe: more is a slip of the keyboard. Chosen: 512
@@ -465,7 +418,10 @@ mod tests {
     fn the_last_of_repeated_options_counts_and_variables_add_up() {
         let arguments =
             parse(&["-n", "2", "--env", "A=1", "-n", "3", "--env", "B=2", "a"]).unwrap();
-        assert_eq!((arguments.ranks, arguments.variables.len()), (Some(3), 2));
+        assert_eq!(
+            (arguments.ranks, arguments.rank.variables.len()),
+            (Some(3), 2)
+        );
     }
 
     #[test]
@@ -483,18 +439,5 @@ mod tests {
             let arguments = parse(&[&format!("--timeout={bad}"), "a"]).unwrap();
             assert!(arguments.time_limit().is_err(), "{bad}");
         }
-    }
-
-    #[test]
-    fn a_variable_needs_a_name() {
-        assert_eq!(
-            "A=b=c".parse::<Variable>().unwrap(),
-            Variable {
-                name: "A".into(),
-                value: "b=c".into()
-            }
-        );
-        assert!("=x".parse::<Variable>().is_err());
-        assert!("x".parse::<Variable>().is_err());
     }
 }

@@ -7,12 +7,38 @@
 
 use std::path::Path;
 
-use crate::discover::Installation;
+use crate::discover::{Candidate, Installation};
 use crate::family::Family;
 use crate::fault::Fault;
 use crate::linkage::MpiNeed;
 use crate::mpi_choice::MpiChoice;
 use crate::program::{Binding, Program};
+
+/// The launcher that `--mpi` names by its path.
+#[must_use]
+pub fn named(asked: &MpiChoice) -> Option<Candidate> {
+    let MpiChoice::Path(path) = asked else {
+        return None;
+    };
+    Some(Candidate {
+        mpiexec: path.clone(),
+        origin: "--mpi".into(),
+    })
+}
+
+/// The launcher beside the program's own libmpi, whether or not it is there.
+#[must_use]
+pub fn natural(program: &Program) -> Option<Candidate> {
+    let prefix = match &program.binding {
+        Binding::Linked(need) => need.path.as_deref()?.parent()?.parent()?,
+        Binding::Python { prefix } => prefix,
+        Binding::AtRunTime | Binding::None(_) => return None,
+    };
+    Some(Candidate {
+        mpiexec: prefix.join("bin/mpiexec"),
+        origin: "the program's own MPI".into(),
+    })
+}
 
 /// The MPI chosen, and a word to the user where the choice was not the obvious one.
 #[derive(Debug, Clone, PartialEq, Eq)]

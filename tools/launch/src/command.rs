@@ -6,19 +6,17 @@
 //! transport.
 
 use std::ffi::{OsStr, OsString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
-use crate::arguments::Variable;
 use crate::discover::Installation;
+use crate::environment::Environment;
 use crate::family::Family;
 use crate::fault::Fault;
-use crate::linkage;
-use crate::loader::Loader;
-use crate::program::{BINDS_BY, Binding, Program};
+use crate::rank_environment::RankProgram;
 use crate::shell::quote;
 use crate::spread;
-use crate::transport::{Settings, intel};
+use crate::transport::Settings;
 
 /// The launcher with everything it is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,25 +25,19 @@ pub struct Launch {
     pub mpiexec: PathBuf,
     /// Its arguments, then the program and the program's arguments.
     pub arguments: Vec<OsString>,
-    /// Variables set beyond the inherited environment; each name once.
-    pub set: Vec<(String, OsString)>,
-    /// Variables taken out of the inherited environment.
-    pub remove: Vec<String>,
+    /// What is changed in the inherited environment.
+    pub environment: Environment,
 }
 
 /// What the user gave for the program.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
-    /// The program.
-    pub program: &'a Program,
+    /// The program and its surroundings.
+    pub rank: RankProgram<'a>,
     /// Its arguments.
     pub arguments: &'a [OsString],
     /// Number of ranks.
     pub ranks: u32,
-    /// `--env`.
-    pub variables: &'a [Variable],
-    /// LD_LIBRARY_PATH as inherited.
-    pub library_path: Option<&'a OsStr>,
     /// For a job on several hosts: variables that will be set later and must reach the ranks.
     pub elsewhere: Option<&'a [&'a str]>,
 }
@@ -54,8 +46,7 @@ impl Launch {
     /// Puts the command together.
     ///
     /// # Errors
-    /// `Fault::MpiMissing` when the program binds at run time and the MPI's library is unknown;
-    /// `Fault::Mismatch` when the program would load another libmpi than the launcher's.
+    /// As [`RankProgram::complete`].
     pub fn compose(
         mpi: &Installation,
         settings: Settings,
@@ -64,14 +55,15 @@ impl Launch {
         let Settings {
             arguments,
             before_program,
-            set,
-            remove,
+            launcher: mut environment,
+            mut ranks,
         } = settings;
+        request.rank.complete(&mut ranks, mpi)?;
+        environment.add(ranks);
         let mut launch = Self {
             mpiexec: mpi.mpiexec.clone(),
             arguments: Vec::new(),
-            set: Vec::new(),
-            remove,
+            environment,
         };
         launch
             .arguments
@@ -79,23 +71,13 @@ impl Launch {
         launch
             .arguments
             .extend(arguments.into_iter().map(OsString::from));
-        for (name, value) in set {
-            launch.set(&name, value);
-        }
-        launch.name_library(mpi, request)?;
-        for variable in request.variables {
-            launch.set(&variable.name, OsString::from(&variable.value));
-        }
-        launch
-            .remove
-            .retain(|name| !launch.set.iter().any(|(set, _)| set == name));
         if let (Some(later), Family::OpenMpi) = (request.elsewhere, mpi.family) {
             launch.export(later);
         }
         launch.arguments.extend(before_program);
         launch
             .arguments
-            .push(request.program.path.clone().into_os_string());
+            .push(request.rank.program.path.clone().into_os_string());
         launch.arguments.extend(request.arguments.iter().cloned());
         Ok(launch)
     }
@@ -103,93 +85,12 @@ impl Launch {
     /// Open MPI passes on to other hosts what it is told to, by name: the value goes through its
     /// own connection.
     fn export(&mut self, later: &[&str]) {
+        let removed: Vec<&str> = self.environment.removed().collect();
         let inherited = std::env::vars_os()
             .filter_map(|(name, _)| name.into_string().ok())
-            .filter(|name| !self.remove.contains(name));
-        for name in spread::exported(&self.set, inherited, later) {
+            .filter(|name| !removed.contains(&name.as_str()));
+        for name in spread::exported(&self.environment.set, inherited, later) {
             self.arguments.extend(["-x".into(), name.into()]);
-        }
-    }
-
-    fn set(&mut self, name: &str, value: OsString) {
-        self.set.retain(|(set, _)| set != name);
-        self.set.push((name.to_owned(), value));
-    }
-
-    /// Makes the ranks load this MPI's library and no other.
-    fn name_library(&mut self, mpi: &Installation, request: &Request<'_>) -> Result<(), Fault> {
-        if let Some(library) = &mpi.libmpi {
-            self.set(BINDS_BY, library.clone().into_os_string());
-            if matches!(request.program.binding, Binding::Python { .. }) {
-                self.set("MPI4PY_LIBMPI", library.clone().into_os_string());
-            }
-        } else if request.program.binding == Binding::AtRunTime {
-            return Err(Fault::MpiMissing(format!(
-                "{} was found, but not the libmpi that belongs to it, and {} loads it by name",
-                mpi.describe(),
-                request.program.path.display()
-            )));
-        }
-        let folders = match (&request.program.binding, mpi.family) {
-            (_, Family::Intel) => intel::library_folders(mpi),
-            (Binding::Linked(need), _)
-                if !need
-                    .path
-                    .as_deref()
-                    .is_some_and(|path| mpi.owns_library(path)) =>
-            {
-                mpi.library_folder()
-                    .map(Path::to_owned)
-                    .into_iter()
-                    .collect()
-            }
-            _ => Vec::new(),
-        };
-        if !folders.is_empty() {
-            let inherited = request
-                .library_path
-                .filter(|text| !text.is_empty())
-                .map(OsStr::to_owned);
-            let list: Vec<OsString> = folders
-                .into_iter()
-                .map(PathBuf::into_os_string)
-                .chain(inherited)
-                .collect();
-            self.set("LD_LIBRARY_PATH", list.join(OsStr::new(":")));
-        }
-        self.check_library(mpi, request)
-    }
-
-    /// Asks the loader's rules once more, now with the final LD_LIBRARY_PATH: an RPATH in the
-    /// program would still win over it.
-    fn check_library(&self, mpi: &Installation, request: &Request<'_>) -> Result<(), Fault> {
-        let Binding::Linked(need) = &request.program.binding else {
-            return Ok(());
-        };
-        let path = self
-            .set
-            .iter()
-            .find(|(name, _)| name == "LD_LIBRARY_PATH")
-            .map(|(_, value)| value.as_os_str());
-        let Some(path) = path else { return Ok(()) };
-        let loader = Loader::of_this_machine(Some(path));
-        match linkage::find_mpi(&request.program.path, &loader) {
-            Ok(Some(now))
-                if now
-                    .path
-                    .as_deref()
-                    .is_some_and(|path| !mpi.owns_library(path)) =>
-            {
-                Err(Fault::Mismatch(format!(
-                    "{} would load {} even under {}, because an RPATH in {} names it; build the \
-                     program with that MPI, or leave --mpi out",
-                    request.program.path.display(),
-                    now.path.unwrap_or_default().display(),
-                    mpi.describe(),
-                    need.asked_by.display()
-                )))
-            }
-            _ => Ok(()),
         }
     }
 
@@ -197,12 +98,8 @@ impl Launch {
     #[must_use]
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.mpiexec);
-        for name in &self.remove {
-            command.env_remove(name);
-        }
-        command
-            .args(&self.arguments)
-            .envs(self.set.iter().map(|(name, value)| (name, value)));
+        self.environment.apply(&mut command);
+        command.args(&self.arguments);
         command
     }
 
@@ -211,10 +108,10 @@ impl Launch {
     #[must_use]
     pub fn shell_line(&self, is_set: impl Fn(&str) -> bool) -> OsString {
         let mut words: Vec<OsString> = vec!["env".into()];
-        for name in self.remove.iter().filter(|name| is_set(name)) {
+        for name in self.environment.removed().filter(|name| is_set(name)) {
             words.extend(["-u".into(), quote(OsStr::new(name))]);
         }
-        for (name, value) in &self.set {
+        for (name, value) in &self.environment.set {
             let mut word = OsString::from(name);
             word.push("=");
             word.push(quote(value));
@@ -229,7 +126,13 @@ impl Launch {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
     use crate::family::Version;
+    use crate::linkage;
+    use crate::loader::Loader;
+    use crate::program::{Binding, Program};
+    use crate::rank_arguments::Variable;
 
     fn open_mpi(libmpi: Option<&str>) -> Installation {
         Installation {
@@ -261,11 +164,13 @@ mod tests {
             mpi,
             settings,
             &Request {
-                program: &program,
+                rank: RankProgram {
+                    program: &program,
+                    variables,
+                    library_path: None,
+                },
                 arguments: &arguments,
                 ranks: 3,
-                variables,
-                library_path: None,
                 elsewhere: None,
             },
         )
@@ -304,6 +209,7 @@ mod tests {
         }];
         let launch = compose(&open_mpi(Some("/l")), settings, Binding::AtRunTime, &own).unwrap();
         let values: Vec<_> = launch
+            .environment
             .set
             .iter()
             .filter(|(name, _)| name == "FI_PROVIDER")
@@ -324,6 +230,7 @@ mod tests {
         .unwrap();
         assert!(
             launch
+                .environment
                 .set
                 .contains(&("MPI4PY_LIBMPI".into(), "/l/libmpi.so.40".into()))
         );
@@ -400,11 +307,13 @@ mod tests {
             let (program, mpi) = linked_elsewhere(folder, dtags);
             let inherited = OsString::from("/inherited");
             let request = Request {
-                program: &program,
+                rank: RankProgram {
+                    program: &program,
+                    variables: &[],
+                    library_path: Some(&inherited),
+                },
                 arguments: &[],
                 ranks: 1,
-                variables: &[],
-                library_path: Some(&inherited),
                 elsewhere: None,
             };
             Launch::compose(&mpi, Settings::default(), &request)
@@ -413,7 +322,10 @@ mod tests {
         let launch = compose("--enable-new-dtags", folder.path()).unwrap();
         let expected = OsString::from(format!("{}:/inherited", folder.path().join("b").display()));
         assert!(
-            launch.set.contains(&("LD_LIBRARY_PATH".into(), expected)),
+            launch
+                .environment
+                .set
+                .contains(&("LD_LIBRARY_PATH".into(), expected)),
             "{launch:?}"
         );
         let folder = tempfile::tempdir().unwrap();

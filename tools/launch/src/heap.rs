@@ -3,15 +3,17 @@
 //!
 //! Called by `job.rs` once the command is composed: the launcher then starts env(1), which sets
 //! LD_PRELOAD and becomes the program, so the launcher and its own processes keep their memory as
-//! it is. Source: ld.so(8).
+//! it is. Called by `ranks.rs` for a rank that is there already. Source: ld.so(8).
 
 use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::arguments::{Arguments, Heap, Variable};
 use crate::command::Launch;
 use crate::elf;
+use crate::environment::Environment;
 use crate::fault::Fault;
+use crate::rank_arguments::{Heap, RankArguments};
 use crate::transport::Transport;
 
 /// The file name of the library; it lies beside the provider.
@@ -23,9 +25,9 @@ const ENV: &str = "/usr/bin/env";
 /// The variable that names preloaded libraries.
 const PRELOAD: &str = "LD_PRELOAD";
 
-/// Tells the library to share what is sent again and again, and to leave alone what would lose its
-/// large pages (crates/heap).
-const AS_IT_SEES_FIT: &str = "WEFT_HEAP=auto";
+/// Tells the library, as `auto`, to share what is sent again and again, and to leave alone what
+/// would lose its large pages (crates/heap).
+const WHEN: &str = "WEFT_HEAP";
 
 /// Whoever says by this variable how long messages are copied has `auto` keep out of it.
 const COPIES: &str = weft_facts::parameter::SINGLE_COPY.variable;
@@ -57,38 +59,48 @@ pub struct Library {
 /// `program` what is started.
 ///
 /// # Errors
-/// With `--heap shared`: `Fault::Usage` with a transport that does not use it,
+/// With `--heap shared`: `Fault::Usage` with a transport or a program that cannot use it,
 /// `Fault::ProviderMissing` when it is not there, or when the loader could not take its path. With
 /// `auto` such a job has no shared heap.
 pub fn library(
-    arguments: &Arguments,
+    rank: &RankArguments,
+    transport: &Transport,
     provider_folder: Option<&Path>,
     program: &Path,
 ) -> Result<Option<Library>, Fault> {
-    match arguments.heap {
-        Heap::Private => Ok(None),
-        Heap::Auto if arguments.plain => Ok(None),
-        Heap::Auto if has_allocator(program) || says_how_to_copy(arguments) => Ok(None),
-        Heap::Auto => Ok(find(&arguments.transport, provider_folder)
-            .ok()
-            .map(|path| Library {
-                path,
-                is_for_all: false,
-            })),
-        Heap::Shared => {
-            let path = find(&arguments.transport, provider_folder)?;
-            Ok(Some(Library {
-                path,
-                is_for_all: true,
-            }))
-        }
+    let is_for_all = match rank.heap {
+        Heap::Private => return Ok(None),
+        Heap::Auto if rank.plain || has_allocator(program) => return Ok(None),
+        // Whoever says how long messages are to be copied has said enough.
+        Heap::Auto if rank.says(|name| name == COPIES) => return Ok(None),
+        Heap::Auto => false,
+        Heap::Shared => true,
+    };
+    let found = takes_preloads(program).and_then(|()| find(transport, provider_folder));
+    match found {
+        Ok(path) => Ok(Some(Library { path, is_for_all })),
+        Err(fault) if is_for_all => Err(fault),
+        Err(_) => Ok(None),
     }
 }
 
-/// Whether the job's variables, or this process's, say how long messages are to be copied.
-fn says_how_to_copy(arguments: &Arguments) -> bool {
-    let is_it = |variable: &Variable| variable.name == COPIES;
-    arguments.variables.iter().any(is_it) || std::env::var_os(COPIES).is_some()
+/// Whether the loader preloads libraries into this program.
+fn takes_preloads(program: &Path) -> Result<(), Fault> {
+    let refuse = |why: &str| {
+        Err(Fault::Usage(format!(
+            "--heap shared: {} {why}, so no library can be preloaded into it; leave --heap shared \
+             out",
+            program.display()
+        )))
+    };
+    let mode = std::fs::metadata(program).map_or(0, |facts| facts.permissions().mode());
+    if mode & 0o6000 != 0 {
+        return refuse("is setuid or setgid");
+    }
+    match elf::dynamic(program) {
+        Ok(facts) if facts == elf::Dynamic::default() => refuse("is a static program"),
+        _ => Ok(()),
+    }
 }
 
 /// Whether a program is linked to an allocator of its own.
@@ -126,6 +138,19 @@ pub fn inherited() -> Option<OsString> {
     std::env::var_os(PRELOAD)
 }
 
+/// Has a rank load the library, after what it would preload anyway (`before`).
+pub fn add(rank: &mut Environment, library: &Library, before: Option<OsString>) {
+    if !library.is_for_all {
+        rank.set(WHEN, "auto");
+    }
+    let mut list = before.unwrap_or_default();
+    if !list.is_empty() {
+        list.push(":");
+    }
+    list.push(&library.path);
+    rank.set(PRELOAD, list);
+}
+
 /// Has the ranks of a composed command load the library, if there is one, after what they would
 /// preload anyway. The command ends with the program and `argument_count` arguments; `inherited` is
 /// LD_PRELOAD of this process.
@@ -137,34 +162,33 @@ pub fn preload(
 ) {
     let Some(library) = library else { return };
     let program_at = launch.arguments.len() - argument_count - 1;
-    let set = launch.set.iter().find(|(name, _)| name == PRELOAD);
-    let before = set.map(|(_, value)| value.clone()).or(inherited);
-    let mut word = OsString::from(format!("{PRELOAD}="));
-    if let Some(before) = before.filter(|text| !text.is_empty()) {
-        word.push(before);
-        word.push(":");
-    }
-    word.push(&library.path);
-    let fit = (!library.is_for_all).then(|| OsString::from(AS_IT_SEES_FIT));
-    let words = [Some(ENV.into()), fit, Some(word)];
-    launch
-        .arguments
-        .splice(program_at..program_at, words.into_iter().flatten());
+    let set = launch.environment.value(PRELOAD).cloned();
+    let mut rank = Environment::default();
+    add(&mut rank, library, set.or(inherited));
+    let words = rank.set.into_iter().map(|(name, value)| {
+        let mut word = OsString::from(name);
+        word.push("=");
+        word.push(value);
+        word
+    });
+    let words = std::iter::once(ENV.into()).chain(words);
+    launch.arguments.splice(program_at..program_at, words);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mpi_choice::MpiChoice;
 
     fn launch(set: &[(&str, &str)]) -> Launch {
+        let mut environment = Environment::default();
+        for &(name, value) in set {
+            environment.set(name, value);
+        }
         Launch {
             mpiexec: "mpiexec".into(),
             arguments: ["-n", "2", "./a", "x"].map(OsString::from).to_vec(),
-            set: set
-                .iter()
-                .map(|&(name, value)| (name.to_owned(), value.into()))
-                .collect(),
-            remove: Vec::new(),
+            environment,
         }
     }
 
@@ -202,85 +226,113 @@ mod tests {
             launch.arguments[2..5],
             [
                 "/usr/bin/env",
-                AS_IT_SEES_FIT,
+                "WEFT_HEAP=auto",
                 "LD_PRELOAD=/w/libweft-heap.so"
             ]
         );
     }
 
-    fn asked(heap: &str, transport: &str) -> Arguments {
-        let words = ["--heap", heap, "--transport", transport, "-n", "2", "a"];
-        <Arguments as clap::Parser>::try_parse_from(words).expect("they are right")
+    fn asked(heap: Heap) -> RankArguments {
+        RankArguments {
+            mpi: MpiChoice::Auto,
+            heap,
+            plain: false,
+            variables: Vec::new(),
+        }
     }
 
     #[test]
     fn a_heap_that_cannot_be_had_is_an_error_only_where_it_was_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let program = Path::new("/no/program");
-        let ask = |heap, transport| library(&asked(heap, transport), Some(folder.path()), program);
-        assert_eq!(ask("private", "native").unwrap(), None);
-        assert_eq!(ask("auto", "native").unwrap(), None);
-        assert_eq!(ask("auto", "weft").unwrap(), None, "it is not there");
-        assert!(matches!(ask("shared", "native"), Err(Fault::Usage(_))));
-        let missing = ask("shared", "weft").unwrap_err();
+        let place = Some(folder.path());
+        let ask = |heap, transport| library(&asked(heap), &transport, place, program);
+        let (native, weft) = (Transport::Native, Transport::Weft);
+        assert_eq!(ask(Heap::Private, native.clone()).unwrap(), None);
+        assert_eq!(ask(Heap::Auto, native.clone()).unwrap(), None);
+        assert_eq!(ask(Heap::Auto, weft.clone()).unwrap(), None, "not there");
+        assert!(matches!(ask(Heap::Shared, native), Err(Fault::Usage(_))));
+        let missing = ask(Heap::Shared, weft.clone()).unwrap_err();
         assert!(missing.to_string().contains("make build"), "{missing}");
         let path = folder.path().join(FILE_NAME);
         std::fs::write(&path, "").unwrap();
-        for (heap, is_for_all) in [("shared", true), ("auto", false)] {
+        for (heap, is_for_all) in [(Heap::Shared, true), (Heap::Auto, false)] {
             let path = path.clone();
             assert_eq!(
-                ask(heap, "weft").unwrap(),
+                ask(heap, weft.clone()).unwrap(),
                 Some(Library { path, is_for_all })
             );
         }
-        let mut decided = asked("auto", "weft");
-        decided
-            .variables
-            .push("FI_WEFT_SINGLE_COPY=never".parse().unwrap());
-        assert_eq!(
-            library(&decided, Some(folder.path()), program).unwrap(),
-            None
-        );
-        let mut plain = asked("auto", "weft");
+        let with = |rank: &RankArguments, at| library(rank, &weft, Some(at), program);
+        let mut decided = asked(Heap::Auto);
+        let never = "FI_WEFT_SINGLE_COPY=never".parse().unwrap();
+        decided.variables.push(never);
+        assert_eq!(with(&decided, folder.path()).unwrap(), None);
+        let mut plain = asked(Heap::Auto);
         plain.plain = true;
-        assert_eq!(library(&plain, Some(folder.path()), program).unwrap(), None);
+        assert_eq!(with(&plain, folder.path()).unwrap(), None);
         let odd = folder.path().join("a folder");
         std::fs::create_dir(&odd).unwrap();
         std::fs::write(odd.join(FILE_NAME), "").unwrap();
-        let refused = library(&asked("shared", "weft"), Some(&odd), program).unwrap_err();
+        let refused = with(&asked(Heap::Shared), &odd).unwrap_err();
         assert!(refused.to_string().contains("spaces"), "{refused}");
-        assert_eq!(
-            library(&asked("auto", "weft"), Some(&odd), program).unwrap(),
-            None
-        );
+        assert_eq!(with(&asked(Heap::Auto), &odd).unwrap(), None);
+    }
+
+    fn cc(folder: &Path, output: &str, source: &str, options: &[&str]) -> PathBuf {
+        let output = folder.join(output);
+        let input = output.with_extension("c");
+        std::fs::write(&input, source).unwrap();
+        let mut compiler = std::process::Command::new("cc");
+        let built = compiler.arg(&input).arg("-o").arg(&output).args(options);
+        assert!(built.status().unwrap().success());
+        output
+    }
+
+    const MAIN: &str = "int main(void) { return 0; }\n";
+
+    #[test]
+    fn static_and_setuid_programs_take_no_preloaded_library() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE_NAME), "").unwrap();
+        let bare = cc(folder.path(), "bare", MAIN, &["-static"]);
+        let dynamic = cc(folder.path(), "setuid", MAIN, &[]);
+        let ask = |heap, program: &Path| {
+            library(&asked(heap), &Transport::Weft, Some(folder.path()), program)
+        };
+        assert!(ask(Heap::Shared, &dynamic).unwrap().is_some());
+        let mode = std::fs::Permissions::from_mode(0o4755);
+        std::fs::set_permissions(&dynamic, mode).unwrap();
+        for (program, why) in [(&bare, "a static program"), (&dynamic, "setuid")] {
+            assert_eq!(ask(Heap::Auto, program).unwrap(), None);
+            let refused = ask(Heap::Shared, program).unwrap_err();
+            assert!(refused.to_string().contains(why), "{refused}");
+        }
     }
 
     #[test]
     fn a_program_with_an_allocator_of_its_own_keeps_it() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE_NAME), "").unwrap();
-        let cc = |output: &str, source: &str, options: &[&str]| {
-            let output = folder.path().join(output);
-            let input = output.with_extension("c");
-            std::fs::write(&input, source).unwrap();
-            let mut compiler = std::process::Command::new("cc");
-            let built = compiler.arg(&input).arg("-o").arg(&output).args(options);
-            assert!(built.status().unwrap().success());
-            output
-        };
         let soname = "-Wl,-soname,libjemalloc.so.2";
-        let allocator = cc("libjemalloc.so.2", "", &["-shared", "-fPIC", soname]);
-        let main = "int main(void) { return 0; }\n";
-        let plain = cc("plain", main, &[]);
+        let allocator = cc(
+            folder.path(),
+            "libjemalloc.so.2",
+            "",
+            &["-shared", "-fPIC", soname],
+        );
+        let plain = cc(folder.path(), "plain", MAIN, &[]);
         let linked = cc(
+            folder.path(),
             "linked",
-            main,
+            MAIN,
             &["-Wl,--no-as-needed", allocator.to_str().unwrap()],
         );
         for (program, has_one) in [(plain, false), (linked, true)] {
-            let ask = |heap| library(&asked(heap, "weft"), Some(folder.path()), &program).unwrap();
-            assert_eq!(ask("auto").is_none(), has_one);
-            assert!(ask("shared").is_some());
+            let place = Some(folder.path());
+            let ask = |heap| library(&asked(heap), &Transport::Weft, place, &program).unwrap();
+            assert_eq!(ask(Heap::Auto).is_none(), has_one);
+            assert!(ask(Heap::Shared).is_some());
         }
     }
 }

@@ -18,13 +18,13 @@ use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
 use crate::loader::Loader;
 use crate::machines::{self, Place, Room};
-use crate::mpi_choice::MpiChoice;
 use crate::node_agents::NodeAgents;
 use crate::placement::Share;
-use crate::program::{self, Binding, Program};
+use crate::program::{self, Program};
+use crate::rank_environment::RankProgram;
 use crate::remote_shell::RemoteShell;
 use crate::spread::{self, Spread};
-use crate::transport::{self, Shape, Transport, openmpi};
+use crate::transport::{self, Settings, Shape, Transport, openmpi_rules};
 use crate::{caution, cores, heap, job_key, leftovers, limits, provider, report};
 
 /// What a program of ours has to say against its arguments before it is started.
@@ -82,7 +82,8 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     let provider_folder = over_weft
         .then(provider::find_for_this_process)
         .transpose()?;
-    let heap = heap::library(arguments, provider_folder.as_deref(), &program.path)?;
+    let (rank, folder) = (&arguments.rank, provider_folder.as_deref());
+    let heap = heap::library(rank, &arguments.transport, folder, &program.path)?;
     let no_random = "taking random bytes";
     let mark = report::random_hex().map_err(Fault::system(no_random))?;
     let report_name = report::random_name().map_err(Fault::system(no_random))?;
@@ -91,7 +92,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         job: mark.clone(),
         report: over_weft.then(|| report_name.clone()),
-        files: needed_files(&program, mpi, provider_folder.as_deref(), heap.as_ref()),
+        files: needed_files(&program, mpi, folder, heap.as_ref()),
         leftovers: leftovers::prefixes(mpi.family),
         patience_seconds: arguments.hosts.host_timeout,
     };
@@ -108,18 +109,16 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         calls: Calls::of(&program),
         ..shape
     };
-    let mut settings = transport::settings(mpi, &arguments.transport, &shape)?;
-    limits::spare_files(&mut settings, mpi);
-    if let Some(spread) = &spread {
-        spread::add(&mut settings, mpi, &arguments.transport, spread);
-    }
+    let settings = settings(mpi, &arguments.transport, &shape, spread.as_ref())?;
     let ranks = spread.as_ref().map_or(shape.ranks, Spread::ranks);
     let request = Request {
-        program: &program,
+        rank: RankProgram {
+            program: &program,
+            variables: &rank.variables,
+            library_path: library_path.as_deref(),
+        },
         arguments: rest,
         ranks,
-        variables: &arguments.variables,
-        library_path: library_path.as_deref(),
         elsewhere: (spread.is_some()).then(|| set_later(agents.is_some(), arguments)),
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
@@ -139,11 +138,26 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     })
 }
 
+/// What the MPI and its launcher are told.
+fn settings(
+    mpi: &Installation,
+    transport: &Transport,
+    shape: &Shape,
+    spread: Option<&Spread>,
+) -> Result<Settings, Fault> {
+    let mut settings = transport::settings(mpi, transport, shape)?;
+    limits::spare_files(&mut settings, mpi);
+    if let Some(spread) = spread {
+        spread::add(&mut settings, mpi, spread);
+    }
+    Ok(settings)
+}
+
 /// The MPI that runs the program.
 fn chosen_mpi(arguments: &Arguments, program: &Program) -> Result<Chosen, Fault> {
     let here = discover::installations(&candidates(arguments, program));
     let wants_libfabric = arguments.transport.provider().is_some();
-    choose::choose(&arguments.mpi, program, &here, wants_libfabric)
+    choose::choose(&arguments.rank.mpi, program, &here, wants_libfabric)
 }
 
 /// The program and its arguments.
@@ -191,7 +205,7 @@ fn checked(arguments: &Arguments, own_cores: u32) -> Result<Option<Vec<Share>>, 
 fn set_later(has_agents: bool, arguments: &Arguments) -> &'static [&'static str] {
     match (has_agents, &arguments.transport) {
         (false, _) => &[],
-        (true, Transport::Weft) if job_key::is_needed(true, &arguments.variables) => {
+        (true, Transport::Weft) if job_key::is_needed(true, &arguments.rank.variables) => {
             &[agent_protocol::MARK, report::VARIABLE, job_key::VARIABLE]
         }
         (true, Transport::Weft) => &[agent_protocol::MARK, report::VARIABLE],
@@ -256,7 +270,7 @@ fn shape_of(
         bound: room.one_machine.is_empty() && arguments.bound(room.ranks, room.cores)?,
         label: arguments.label,
         root: nix::unistd::geteuid().is_root(),
-        shared_core_rules: shared_core_rules(arguments),
+        shared_core_rules: openmpi_rules::wanted(&arguments.rank, &arguments.transport),
         provider_folder: None,
         calls: Calls::default(),
         own_command: std::env::current_exe().ok(),
@@ -291,25 +305,6 @@ fn places(spread: &Spread, agents: Option<&NodeAgents>, own_cores: u32) -> Vec<P
         }
     };
     spread.shares.iter().map(place).collect()
-}
-
-/// The rules for collectives of ranks that share cores, for every transport: if they are beside the
-/// provider, and the user neither wants a plain job nor has said how collectives are to go.
-fn shared_core_rules(arguments: &Arguments) -> Option<PathBuf> {
-    let is_about = |name: &str| name.starts_with(openmpi::ABOUT_COLLECTIVES);
-    let mut inherited = std::env::vars_os();
-    if arguments.plain
-        || arguments
-            .variables
-            .iter()
-            .any(|variable| is_about(&variable.name))
-        || inherited.any(|(name, _)| is_about(&name.to_string_lossy()))
-    {
-        return None;
-    }
-    let folder = provider::find_for_this_process().ok()?;
-    let rules = folder.join(openmpi::shared_core_rules(&arguments.transport));
-    rules.is_file().then_some(rules)
 }
 
 /// The hosts that need a node agent. One that is this machine under another name gets one too,
@@ -363,30 +358,11 @@ fn needed_files(
     .collect()
 }
 
-/// The places to look in: the launcher that was named, the one beside the program's own libmpi, and
-/// the usual ones.
+/// The places to look in: the launcher that was named, the usual ones, and the one beside the
+/// program's own libmpi.
 fn candidates(arguments: &Arguments, program: &Program) -> Vec<Candidate> {
-    let mut list = Vec::new();
-    if let MpiChoice::Path(path) = &arguments.mpi {
-        list.push(Candidate {
-            mpiexec: path.clone(),
-            origin: "--mpi".into(),
-        });
-    }
+    let mut list: Vec<Candidate> = choose::named(&arguments.rank.mpi).into_iter().collect();
     list.extend(Surroundings::of_this_process().candidates());
-    let natural = match &program.binding {
-        Binding::Linked(need) => need
-            .path
-            .as_deref()
-            .and_then(Path::parent)
-            .and_then(Path::parent)
-            .map(Path::to_owned),
-        Binding::Python { prefix } => Some(prefix.clone()),
-        Binding::AtRunTime | Binding::None(_) => None,
-    };
-    list.extend(natural.map(|prefix| Candidate {
-        mpiexec: prefix.join("bin/mpiexec"),
-        origin: "the program's own MPI".into(),
-    }));
+    list.extend(choose::natural(program));
     list
 }

@@ -12,8 +12,8 @@ use weft_facts::parameter::{JOB_KEY, JOB_KEY_FILE, ROUTE, TRUST_NETWORK};
 use weft_os::limits;
 use weft_seal::JobKey;
 
-use crate::arguments::Variable;
 use crate::fault::Fault;
+use crate::rank_arguments::Variable;
 
 /// The variable that carries the key; each MPI's launcher passes it on to the ranks.
 pub const VARIABLE: &str = JOB_KEY.variable;

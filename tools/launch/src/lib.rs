@@ -56,6 +56,7 @@ pub mod command;
 pub mod cores;
 pub mod discover;
 pub mod elf;
+pub mod environment;
 pub mod family;
 pub mod fault;
 pub mod heap;
@@ -77,6 +78,8 @@ pub mod placement;
 pub mod program;
 pub mod provider;
 pub mod python;
+pub mod rank_arguments;
+pub mod rank_environment;
 pub mod remote_shell;
 pub mod report;
 mod sessions;
@@ -128,7 +131,7 @@ pub fn run(arguments: Vec<OsString>, check: Check) -> u8 {
     let mut arguments = match spec::arguments(words) {
         Ok(Ok(arguments)) => arguments,
         Ok(Err(fault)) => return refuse(fault),
-        Err(error) => return talk::refusal(&error),
+        Err(error) => return talk::refusal(&error, "weft run", "weft run -n 4 -- ./code"),
     };
     arguments
         .enter()
@@ -212,6 +215,7 @@ fn execute(arguments: &Arguments, mut job: Job) -> Result<Attempt, Fault> {
             command: outcome::command_words(&job.launch),
             environment: job
                 .launch
+                .environment
                 .set
                 .iter()
                 .map(|(name, value)| (name.clone(), text(value)))
@@ -242,7 +246,7 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<(Ending, Vec<Report>,
         let collector = Collector::open(&job.report_name)
             .map_err(Fault::system("opening the socket for the ranks' reports"))?;
         command.env(report::VARIABLE, collector.name());
-        if job_key::is_needed(job.agents.is_some(), &arguments.variables) {
+        if job_key::is_needed(job.agents.is_some(), &arguments.rank.variables) {
             job_key::give(&mut command)?;
         }
         Some(collector)

@@ -120,7 +120,7 @@ pub(crate) fn spare_files(settings: &mut Settings, mpi: &Installation) {
     };
     let said = std::env::var_os(STORE).is_some();
     if !said && needs_memory(mpi, files) {
-        settings.set(STORE, "hash");
+        settings.launcher.set(STORE, "hash");
     }
 }
 

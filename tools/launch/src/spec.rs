@@ -10,10 +10,11 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use weft_job::JobFile;
 
-use crate::arguments::{Arguments, Variable};
+use crate::arguments::Arguments;
 use crate::fault::Fault;
 use crate::hosts;
 use crate::limits;
+use crate::rank_arguments::Variable;
 use crate::talk::say;
 
 /// The arguments from the words of the command line, and from the job file that they name.
@@ -143,7 +144,7 @@ impl Spec<'_> {
             arguments.folder = job.folder.as_ref().map(Into::into);
         }
         if let Some(mpi) = job.mpi.as_ref().filter(|_| !self.is_given("mpi")) {
-            arguments.mpi = mpi.parse().map_err(|why: String| self.wrong("mpi", why))?;
+            arguments.rank.mpi = mpi.parse().map_err(|why: String| self.wrong("mpi", why))?;
         }
         let transport = job.transport.as_ref();
         if let Some(transport) = transport.filter(|_| !self.is_given("transport")) {
@@ -166,17 +167,17 @@ impl Spec<'_> {
 
     /// Those of the file first: of two that set the same variable the last one wins.
     fn add_variables(&self, arguments: &mut Arguments) {
-        let given = std::mem::take(&mut arguments.variables);
+        let given = std::mem::take(&mut arguments.rank.variables);
         let of_file = self.file.job.environment.iter();
         let is_given = |name: &str| given.iter().any(|one| one.name == name);
-        arguments.variables = of_file
+        arguments.rank.variables = of_file
             .filter(|(name, _)| !is_given(name))
             .map(|(name, value)| Variable {
                 name: name.clone(),
                 value: value.clone(),
             })
             .collect();
-        arguments.variables.extend(given);
+        arguments.rank.variables.extend(given);
     }
 
     fn check_hosts(&self) -> Result<(), Fault> {

@@ -13,7 +13,7 @@ use crate::discover::Installation;
 use crate::family::Family;
 use crate::placement::Share;
 use crate::remote_shell::RemoteShell;
-use crate::transport::{Settings, Transport};
+use crate::transport::Settings;
 
 /// Where the ranks go, and the way there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,9 +54,9 @@ impl Spread {
 }
 
 /// Adds what `mpi` must be told.
-pub fn add(settings: &mut Settings, mpi: &Installation, transport: &Transport, spread: &Spread) {
+pub fn add(settings: &mut Settings, mpi: &Installation, spread: &Spread) {
     match mpi.family {
-        Family::OpenMpi => open_mpi(settings, mpi, transport, spread),
+        Family::OpenMpi => open_mpi(settings, mpi, spread),
         Family::Mpich => mpich(settings, spread),
         Family::Intel => intel(settings, spread),
     }
@@ -71,16 +71,16 @@ fn first_of(interfaces: &str) -> &str {
     interfaces.split(',').next().unwrap_or(interfaces).trim()
 }
 
-fn open_mpi(settings: &mut Settings, mpi: &Installation, transport: &Transport, spread: &Spread) {
+fn open_mpi(settings: &mut Settings, mpi: &Installation, spread: &Spread) {
     let five = mpi.version.major >= 5;
     settings.argument(&["--host", &spread.counted()]);
     let shell = spread.shell.path.as_os_str();
     if five {
-        settings.set("PRTE_MCA_plm", "ssh");
-        settings.set("PRTE_MCA_plm_ssh_agent", shell);
+        settings.launcher.set("PRTE_MCA_plm", "ssh");
+        settings.launcher.set("PRTE_MCA_plm_ssh_agent", shell);
     } else {
-        settings.set("OMPI_MCA_plm", "rsh");
-        settings.set("OMPI_MCA_plm_rsh_agent", shell);
+        settings.launcher.set("OMPI_MCA_plm", "rsh");
+        settings.launcher.set("OMPI_MCA_plm_rsh_agent", shell);
     }
     if let Some(interface) = &spread.interface {
         settings.set("OMPI_MCA_btl_tcp_if_include", interface);
@@ -89,18 +89,7 @@ fn open_mpi(settings: &mut Settings, mpi: &Installation, transport: &Transport, 
         } else {
             "OMPI_MCA_oob_tcp_if_include"
         };
-        settings.set(control, interface);
-    }
-    // Shared memory reaches one host only; between hosts the MPI's own way, and the only one for
-    // windows in version 5, is tcp.
-    let shared_memory = settings
-        .value("OMPI_MCA_btl")
-        .and_then(|list| list.to_str());
-    if let Some(list) = shared_memory.filter(|list| !list.contains("tcp")) {
-        if *transport == Transport::Native || five {
-            let list = format!("{list},tcp");
-            settings.replace("OMPI_MCA_btl", &list);
-        }
+        settings.launcher.set(control, interface);
     }
 }
 
@@ -115,8 +104,10 @@ fn mpich(settings: &mut Settings, spread: &Spread) {
 }
 
 fn intel(settings: &mut Settings, spread: &Spread) {
-    settings.set("I_MPI_HYDRA_BOOTSTRAP", "ssh");
-    settings.set("I_MPI_HYDRA_BOOTSTRAP_EXEC", spread.shell.path.as_os_str());
+    settings.launcher.set("I_MPI_HYDRA_BOOTSTRAP", "ssh");
+    settings
+        .launcher
+        .set("I_MPI_HYDRA_BOOTSTRAP_EXEC", spread.shell.path.as_os_str());
     // It takes no counts in its list: one number for all, or a host for each rank.
     let even = spread
         .shares
@@ -144,10 +135,12 @@ fn intel(settings: &mut Settings, spread: &Spread) {
         .value("I_MPI_FABRICS")
         .is_some_and(|fabric| fabric == OsStr::new("shm"))
     {
-        settings.replace("I_MPI_FABRICS", "shm:ofi");
+        settings.set("I_MPI_FABRICS", "shm:ofi");
     }
     if let Some(interface) = &spread.interface {
-        settings.set("I_MPI_HYDRA_IFACE", first_of(interface));
+        settings
+            .launcher
+            .set("I_MPI_HYDRA_IFACE", first_of(interface));
     }
 }
 
@@ -224,22 +217,16 @@ mod tests {
         for (name, value) in set {
             settings.set(name, *value);
         }
-        add(
-            &mut settings,
-            &installation(family, major),
-            &Transport::Native,
-            spread,
-        );
+        add(&mut settings, &installation(family, major), spread);
         settings
     }
 
     #[test]
     fn open_mpi_names_its_agent_differently_in_each_version() {
         let two = spread(&[("a", 2), ("b", 1)], None);
-        let four = added(Family::OpenMpi, 4, &[("OMPI_MCA_btl", "vader,self")], &two);
+        let four = added(Family::OpenMpi, 4, &[], &two);
         assert_eq!(four.arguments, ["--host", "a:2,b:1"]);
         assert_eq!(four.value("OMPI_MCA_plm_rsh_agent").unwrap(), "/bin/true");
-        assert_eq!(four.value("OMPI_MCA_btl").unwrap(), "vader,self,tcp");
         let five = added(Family::OpenMpi, 5, &[], &two);
         assert_eq!(five.value("PRTE_MCA_plm_ssh_agent").unwrap(), "/bin/true");
     }

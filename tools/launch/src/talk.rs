@@ -24,11 +24,12 @@ pub(crate) fn line(out: &mut impl Write, words: Arguments<'_>) {
     let _: io::Result<()> = out.write_all(whole.as_bytes());
 }
 
-/// Shows what clap has to say, help on stdout and errors on stderr, and returns the exit code.
-pub(crate) fn refusal(error: &clap::Error) -> u8 {
+/// Shows what clap has to say about the words behind `tool`, help on stdout and errors on stderr,
+/// and returns the exit code.
+pub(crate) fn refusal(error: &clap::Error, tool: &str, example: &str) -> u8 {
     // The program is the only word that must be there.
     if error.kind() == ErrorKind::MissingRequiredArgument {
-        say!("weft run: no PROGRAM was named; write it last, as in: weft run -n 4 -- ./code");
+        say!("{tool}: no PROGRAM was named; write it last, as in: {example}");
     } else if error.use_stderr() {
         let coloured = io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         refuse_on(&mut io::stderr(), error, coloured);

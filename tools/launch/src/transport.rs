@@ -10,6 +10,7 @@ pub mod intel;
 mod job;
 pub mod mpich;
 pub mod openmpi;
+pub mod openmpi_rules;
 
 use crate::discover::Installation;
 use crate::family::Family;

@@ -6,6 +6,7 @@
 
 use super::*;
 use crate::calls::Calls;
+use crate::environment::Environment;
 use crate::family::Version;
 use std::collections::BTreeSet;
 
@@ -68,7 +69,7 @@ fn shape(ranks: u32, spread: bool) -> Shape {
 }
 
 /// Names of variables that have another value, or are set or taken away in only one of the two.
-fn other(one: &Settings, two: &Settings) -> BTreeSet<String> {
+fn other(one: &Environment, two: &Environment) -> BTreeSet<String> {
     let set = one.set.iter().chain(&two.set).map(|(name, _)| name);
     let names = set.chain(&one.remove).chain(&two.remove);
     let is_other = |name: &&String| {
@@ -97,7 +98,8 @@ fn transports_differ_in_what_carries_the_messages_and_in_nothing_else() {
                     found.arguments, native.arguments,
                     "{family:?} {major}, {ranks} ranks: {transport}"
                 );
-                let more: Vec<String> = other(&found, &native)
+                assert_eq!(found.launcher, native.launcher, "{family:?}: {transport}");
+                let more: Vec<String> = other(&found.ranks, &native.ranks)
                     .into_iter()
                     .filter(|name| !permitted.contains(&name.as_str()))
                     .collect();

@@ -13,12 +13,11 @@ use super::{Settings, Shape, Transport, set_provider};
 use crate::discover::Installation;
 
 /// Variables that would choose another fabric or library than the transport asks for.
-const CONTRADICTING: [&str; 6] = [
+const CONTRADICTING: [&str; 5] = [
     "I_MPI_FABRICS",
     "I_MPI_OFI_PROVIDER",
     "I_MPI_OFI_LIBRARY",
     "I_MPI_OFI_LIBRARY_INTERNAL",
-    "I_MPI_PIN",
     "FI_PROVIDER_PATH",
 ];
 
@@ -30,7 +29,8 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
     if shape.label {
         settings.argument(&["-l"]);
     }
-    settings.set("I_MPI_PIN", if shape.bound { "1" } else { "0" });
+    let pin = if shape.bound { "1" } else { "0" };
+    settings.launcher.set("I_MPI_PIN", pin);
     let own = providers_of(mpi);
     let fabric = match (transport, shape.calls.processes) {
         (Transport::Native, false) => "shm",
@@ -192,7 +192,7 @@ mod tests {
         let found = settings(&intel(folder.path(), "lib"), &Transport::Native, &shape(3));
         assert_eq!(found.value("I_MPI_FABRICS").unwrap(), "shm");
         assert_eq!(found.value("I_MPI_PIN").unwrap(), "0");
-        assert!(found.remove.iter().any(|name| name == "FI_PROVIDER"));
+        assert!(found.ranks.remove.iter().any(|name| name == "FI_PROVIDER"));
         assert_eq!(found.value("FI_PROVIDER_PATH"), None);
         let mut spawning = shape(2);
         spawning.calls.processes = true;

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use crate::calls::Calls;
+use crate::environment::Environment;
 
 /// What carries the messages of the job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,17 +105,18 @@ impl Shape {
     }
 }
 
-/// What to add to the launcher's command line and environment.
+/// What an MPI must be told, by who needs it: so that ranks can have their part also where another
+/// launcher started them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Settings {
     /// Arguments of the launcher, before the program.
     pub arguments: Vec<String>,
     /// Words that start the program, before it.
     pub before_program: Vec<OsString>,
-    /// Variables to set, in order.
-    pub set: Vec<(String, OsString)>,
-    /// Variables to take out of the environment, because they would contradict the transport.
-    pub remove: Vec<String>,
+    /// What the launcher and its daemons read.
+    pub launcher: Environment,
+    /// What each rank reads.
+    pub ranks: Environment,
 }
 
 impl Settings {
@@ -123,33 +125,24 @@ impl Settings {
             .extend(words.iter().map(|&word| word.to_owned()));
     }
 
+    /// Sets a variable for the ranks, in place of an earlier value.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
-        self.set.push((name.to_owned(), value.into()));
+        self.ranks.set(name, value);
     }
 
+    /// Takes variables away from the ranks.
     pub(crate) fn remove(&mut self, names: &[&str]) {
-        self.remove
-            .extend(names.iter().map(|&name| name.to_owned()));
+        self.ranks.remove(names);
     }
 
     pub(crate) fn path_argument(&mut self, path: &Path) {
         self.arguments.push(path.to_string_lossy().into_owned());
     }
 
-    /// Sets a variable in place of an earlier value.
-    pub(crate) fn replace(&mut self, name: &str, value: &str) {
-        self.set.retain(|(set, _)| set != name);
-        self.set(name, value);
-    }
-
-    /// The value that is set for `name`, if any.
+    /// The value that is set for `name`, for the ranks or for the launcher.
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&OsString> {
-        self.set
-            .iter()
-            .rev()
-            .find(|(set, _)| set == name)
-            .map(|(_, value)| value)
+        self.ranks.value(name).or_else(|| self.launcher.value(name))
     }
 }
 

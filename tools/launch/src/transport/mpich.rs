@@ -9,22 +9,24 @@ use super::{Settings, Shape, Transport, set_provider};
 use crate::discover::Installation;
 
 /// Variables that would choose another module or path than the transport asks for.
-const CONTRADICTING: [&str; 8] = [
+const CONTRADICTING: [&str; 6] = [
     "MPIR_CVAR_CH4_NETMOD",
     "MPIR_CVAR_NOLOCAL",
     "MPIR_CVAR_NO_LOCAL",
     "MPIR_CVAR_OFI_USE_PROVIDER",
     "MPIR_CVAR_ODD_EVEN_CLIQUES",
     "MPIR_CVAR_NUM_CLIQUES",
-    "HYDRA_BINDING",
-    "HYDRA_MAPPING",
 ];
+
+/// Variables by which Hydra would bind ranks in its own way.
+const BINDING: [&str; 2] = ["HYDRA_BINDING", "HYDRA_MAPPING"];
 
 /// Arguments and environment for a job under MPICH.
 #[must_use]
 pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Settings {
     let mut settings = Settings::default();
     settings.remove(&CONTRADICTING);
+    settings.launcher.remove(&BINDING);
     if shape.label {
         settings.argument(&["-l"]);
     }
@@ -122,7 +124,13 @@ mod tests {
     fn native_keeps_own_shared_memory_whatever_the_user_had_set() {
         let found = settings(&mpich(&["ucx", "ofi"]), &Transport::Native, &shape(2));
         assert_eq!(value(&found, "MPIR_CVAR_NOLOCAL"), Some(OsStr::new("0")));
-        assert!(found.remove.iter().any(|name| name == "MPIR_CVAR_NO_LOCAL"));
+        assert!(
+            found
+                .ranks
+                .remove
+                .iter()
+                .any(|name| name == "MPIR_CVAR_NO_LOCAL")
+        );
         assert_eq!(value(&found, "MPIR_CVAR_CH4_NETMOD"), None);
     }
 
@@ -145,7 +153,13 @@ mod tests {
             let found = settings(&mpich(&["ofi"]), &Transport::Weft, &bound);
             assert!(found.arguments.is_empty(), "{found:?}");
             assert_eq!(found.before_program, ["/w/bin/weft", "bind"]);
-            assert!(found.remove.iter().any(|name| name == "HYDRA_BINDING"));
+            assert!(
+                found
+                    .launcher
+                    .remove
+                    .iter()
+                    .any(|name| name == "HYDRA_BINDING")
+            );
         }
         let found = settings(&mpich(&["ofi"]), &Transport::Weft, &shape(2));
         assert_eq!(found.arguments, ["-bind-to", "core", "-map-by", "core"]);
@@ -157,6 +171,12 @@ mod tests {
         let found = settings(&mpich(&["ofi"]), &Transport::Ofi("sm2".into()), &shape(2));
         assert_eq!(value(&found, "FI_PROVIDER"), Some(OsStr::new("sm2")));
         assert_eq!(value(&found, "FI_PROVIDER_PATH"), None);
-        assert!(found.remove.iter().any(|name| name == "FI_PROVIDER_PATH"));
+        assert!(
+            found
+                .ranks
+                .remove
+                .iter()
+                .any(|name| name == "FI_PROVIDER_PATH")
+        );
     }
 }

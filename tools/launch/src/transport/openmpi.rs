@@ -42,28 +42,15 @@ pub fn settings(mpi: &Installation, transport: &Transport, shape: &Shape) -> Set
         few_turns(&mut settings, shape);
     }
     if shape.root {
-        settings.set("OMPI_ALLOW_RUN_AS_ROOT", "1");
-        settings.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
+        settings.launcher.set("OMPI_ALLOW_RUN_AS_ROOT", "1");
+        settings.launcher.set("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
     }
     components(&mut settings, transport, five);
     settle_calls(&mut settings, transport, shape, five);
+    reach_other_hosts(&mut settings, transport, shape, five);
     set_provider(&mut settings, transport, shape, None);
     settings
 }
-
-/// The file of rules by which collectives take as few turns of the ranks as they can; it lies
-/// beside the provider. Over other transports than Weft fewer sizes gain by them, so there is a
-/// file for those.
-#[must_use]
-pub fn shared_core_rules(transport: &Transport) -> &'static str {
-    match transport {
-        Transport::Weft => "openmpi-shared-cores.rules",
-        _ => "openmpi-shared-cores-native.rules",
-    }
-}
-
-/// Variables that say something about collectives begin so.
-pub const ABOUT_COLLECTIVES: &str = "OMPI_MCA_coll";
 
 /// Has collectives go by the rules for ranks that share cores, over every transport: what counts
 /// there is how many turns of the ranks follow one another, whatever carries their messages.
@@ -136,12 +123,12 @@ fn settle_calls(settings: &mut Settings, transport: &Transport, shape: &Shape, f
     // Shared memory reaches the ranks that started together: those that come later are reached by
     // tcp.
     if *transport == Transport::Native && calls.processes {
-        settings.replace("OMPI_MCA_btl", &format!("{},tcp", shared_memory(five)));
+        settings.set("OMPI_MCA_btl", format!("{},tcp", shared_memory(five)));
     }
     // The usual way to libfabric (cm, mtl ofi) does not unpack what MPI_Mrecv and MPI_Imrecv
     // receive into a datatype with gaps; ob1 over the BTL ofi does, and takes half as long again.
     if fills_matched_receives(transport, shape) {
-        settings.replace("OMPI_MCA_pml", "ob1");
+        settings.set("OMPI_MCA_pml", "ob1");
         settings.remove(&["OMPI_MCA_mtl"]);
         over_btl(settings, transport, five, "2");
     }
@@ -166,12 +153,27 @@ pub fn fills_matched_receives(transport: &Transport, shape: &Shape) -> bool {
 
 /// Has windows, and messages in mode 2, go over the BTL ofi.
 fn over_btl(settings: &mut Settings, transport: &Transport, five: bool, mode: &str) {
-    settings.replace("OMPI_MCA_btl", "ofi,self");
+    settings.set("OMPI_MCA_btl", "ofi,self");
     settings.set("OMPI_MCA_btl_ofi_mode", mode);
-    settings.replace("OMPI_MCA_osc", "^ucx,pt2pt");
+    settings.set("OMPI_MCA_osc", "^ucx,pt2pt");
     if !five {
         let provider = transport.provider().unwrap_or_default();
         settings.set("OMPI_MCA_btl_ofi_provider_include", provider);
+    }
+}
+
+/// Shared memory reaches one host only; between hosts the MPI's own way, and the only one for
+/// windows in version 5, is tcp.
+fn reach_other_hosts(settings: &mut Settings, transport: &Transport, shape: &Shape, five: bool) {
+    if !shape.spread || !(five || *transport == Transport::Native) {
+        return;
+    }
+    let list = settings
+        .value("OMPI_MCA_btl")
+        .and_then(|list| list.to_str());
+    if let Some(list) = list.filter(|list| !list.contains("tcp")) {
+        let list = format!("{list},tcp");
+        settings.set("OMPI_MCA_btl", list);
     }
 }
 
@@ -359,6 +361,23 @@ mod tests {
     }
 
     #[test]
+    fn between_hosts_tcp_carries_what_shared_memory_carries_inside() {
+        let spread = Shape {
+            spread: true,
+            ..shape(2)
+        };
+        for (major, transport, list) in [
+            (4, Transport::Native, "vader,self,tcp"),
+            (5, Transport::Weft, "sm,self,tcp"),
+            (4, Transport::Weft, "self"),
+            (5, Transport::Tcp, "tcp,self"),
+        ] {
+            let found = settings(&open_mpi(major), &transport, &spread);
+            assert_eq!(value(&found, "OMPI_MCA_btl"), Some(OsStr::new(list)));
+        }
+    }
+
+    #[test]
     fn shared_memory_has_another_name_in_each_major_version() {
         assert_eq!(
             value(
@@ -433,37 +452,5 @@ mod tests {
             ),
             None
         );
-    }
-
-    #[test]
-    fn rules_for_shared_cores_name_only_what_they_announce() {
-        check_rules(include_str!("../../openmpi-shared-cores.rules"));
-        check_rules(include_str!("../../openmpi-shared-cores-native.rules"));
-    }
-
-    fn check_rules(text: &str) {
-        let words = text
-            .lines()
-            .map(|line| line.split('#').next().unwrap_or_default())
-            .flat_map(str::split_whitespace);
-        let mut numbers = words.map(|word| word.parse::<u32>().expect("a number"));
-        let mut next = || numbers.next().expect("the file ends too early");
-        let mut collectives = Vec::new();
-        for _ in 0..next() {
-            collectives.push(next());
-            let mut ranks = 2;
-            for _ in 0..next() {
-                let more = next();
-                assert!(more > ranks, "communicator sizes rise, from three on");
-                ranks = more;
-                for place in 0..next() {
-                    let [bytes, algorithm, fan_out, segment_bytes] = [(); 4].map(|()| next());
-                    assert_eq!(place == 0, bytes == 0, "sizes begin with 0");
-                    assert!(algorithm <= 2 && fan_out == 0 && segment_bytes == 0);
-                }
-            }
-        }
-        assert_eq!(collectives, [2, 6, 7], "allreduce, barrier, bcast");
-        assert_eq!(numbers.next(), None, "nothing follows the last rule");
     }
 }
