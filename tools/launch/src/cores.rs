@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use nix::unistd::Pid;
+
 /// The processors of the affinity mask.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cores {
@@ -22,7 +24,13 @@ pub struct Cores {
 /// Reads the mask of this process. On failure one processor is assumed, which binds nothing.
 #[must_use]
 pub fn allowed() -> Cores {
-    let mask = nix::sched::sched_getaffinity(nix::unistd::Pid::from_raw(0));
+    allowed_to(Pid::this())
+}
+
+/// As `allowed`, of another process.
+#[must_use]
+pub fn allowed_to(process: Pid) -> Cores {
+    let mask = nix::sched::sched_getaffinity(process);
     let processors: Vec<usize> = match mask {
         Ok(mask) => (0..nix::sched::CpuSet::count())
             .filter(|&number| mask.is_set(number).unwrap_or(false))
@@ -30,7 +38,8 @@ pub fn allowed() -> Cores {
         Err(_) => vec![0],
     };
     let core_count = u32::try_from(grouped(&processors).len().max(1)).unwrap_or(u32::MAX);
-    // The standard library knows the quotas of both versions of control groups.
+    // The standard library knows the quotas of both versions of control groups; its answer is
+    // about this process, which may be bound to less than the other one.
     let parallel = std::thread::available_parallelism().map_or(core_count, |count| {
         u32::try_from(count.get()).unwrap_or(u32::MAX)
     });

@@ -43,6 +43,9 @@ pub enum Fault {
     /// A limit of this shell leaves no room for the job.
     #[error("{0}")]
     Limit(String),
+    /// Ranks on several hosts without a key.
+    #[error("{0}")]
+    NoKey(String),
     /// A host of the list cannot take part.
     #[error("{0}")]
     Host(String),
@@ -69,6 +72,7 @@ impl Fault {
             | Self::Mismatch(_)
             | Self::ProviderMissing(_)
             | Self::Limit(_)
+            | Self::NoKey(_)
             | Self::Host(_)
             | Self::System { .. } => 1,
         }

@@ -44,7 +44,8 @@ fn may_use_network(is_likely: bool, given: &[Variable]) -> bool {
 }
 
 /// Whether the job is to get a key of its own; `given` is what `--env` sets.
-fn is_wanted(given: &[Variable]) -> bool {
+#[must_use]
+pub fn is_wanted(given: &[Variable]) -> bool {
     let given: Vec<&str> = given
         .iter()
         .map(|variable| variable.name.as_str())
@@ -54,16 +55,41 @@ fn is_wanted(given: &[Variable]) -> bool {
         .any(|name| given.contains(name) || std::env::var_os(name).is_some())
 }
 
+/// Whether ranks that somebody else started on several hosts may talk to each other.
+///
+/// # Errors
+/// `Fault::NoKey` where nothing says whom they trust: the first message between hosts would fail.
+pub fn check(given: &[Variable]) -> Result<(), Fault> {
+    if !is_wanted(given) {
+        return Ok(());
+    }
+    Err(Fault::NoKey(format!(
+        "this job has ranks on several hosts and no key, so they would not hear each other. In the \
+         shell or batch script that starts it, before mpirun or srun, write: eval \"$(weft env \
+         --key)\"; with Open MPI's mpirun add -x {VARIABLE}. On a network where you trust \
+         everybody, set {}=1 for all ranks instead (docs/trust.md)",
+        TRUST_NETWORK.variable
+    )))
+}
+
+/// A fresh key as text, for whoever hands it to a job.
+///
+/// # Errors
+/// When the system has no random bytes.
+pub fn fresh() -> Result<impl std::ops::Deref<Target = String>, Fault> {
+    let key = JobKey::generate().map_err(|error| Fault::System {
+        what: "making the job's key".into(),
+        source: std::io::Error::other(error),
+    })?;
+    Ok(key.to_text())
+}
+
 /// Gives the job a key of its own.
 ///
 /// # Errors
 /// When the system has no random bytes.
 pub fn give(command: &mut Command) -> Result<(), Fault> {
-    let key = JobKey::generate().map_err(|error| Fault::System {
-        what: "making the job's key".into(),
-        source: std::io::Error::other(error),
-    })?;
-    command.env(VARIABLE, &*key.to_text());
+    command.env(VARIABLE, &*fresh()?);
     Ok(())
 }
 

@@ -40,10 +40,20 @@
 //! - `limits`: those that a job that failed may have met.
 //! - `outcome`: the exit code, the summary, the record for `--json`.
 //!
+//! `weft exec` gives the ranks of other launchers what ranks of `weft run` have:
+//!
+//! - `environment`: what is changed in an inherited environment; `transport` makes it in two parts,
+//!   for the launcher and for the ranks. `rank_arguments`, `rank_environment`, `ranks`: the part of
+//!   the ranks.
+//! - `exec` becomes the program, `env` prints the variables. `started`: which rank this is;
+//!   `above`: the launcher's process; `rank_mpi`: the program's MPI; `pmi`: whether that
+//!   understands the launcher.
+//!
 //! The doctor and `weft info` use `discover`, `provider`, `elf` and `cores` too, so that they see
 //! what a run would see.
 #![forbid(unsafe_code)]
 
+mod above;
 mod again;
 pub mod agent_protocol;
 pub mod arguments;
@@ -56,7 +66,9 @@ pub mod command;
 pub mod cores;
 pub mod discover;
 pub mod elf;
+pub mod env;
 pub mod environment;
+pub mod exec;
 pub mod family;
 pub mod fault;
 pub mod heap;
@@ -75,11 +87,14 @@ pub mod node_agent;
 pub mod node_agents;
 pub mod outcome;
 pub mod placement;
+mod pmi;
 pub mod program;
 pub mod provider;
 pub mod python;
 pub mod rank_arguments;
 pub mod rank_environment;
+mod rank_mpi;
+mod ranks;
 pub mod remote_shell;
 pub mod report;
 mod sessions;
@@ -88,6 +103,7 @@ pub mod signals;
 mod spec;
 mod spelling;
 pub mod spread;
+mod started;
 pub mod supervise;
 mod talk;
 pub mod transport;

@@ -29,7 +29,7 @@ pub fn find(named: Option<&OsStr>, executable_folder: Option<&Path>) -> Result<P
     }
     Err(Fault::ProviderMissing(format!(
         "{FILE_NAME} was not found in {}{}; build it with `make build`, or name its folder in \
-         WEFT_PROVIDER_DIR, or use --transport native",
+         WEFT_PROVIDER_DIR; `weft run --transport native` does without",
         place.display(),
         if named.is_some() {
             " (WEFT_PROVIDER_DIR)"

@@ -15,6 +15,8 @@ fn whole(command: &Command) -> Command {
     let tools = [
         ("run", weft_launch::arguments::command_line()),
         ("import", weft_job::import::Arguments::command()),
+        ("exec", weft_launch::exec::command_line()),
+        ("env", weft_launch::env::command_line()),
         ("bench", weft_bench::command_line()),
         ("doctor", DoctorArguments::command()),
         ("sim", weft_netsim::options::Options::command()),

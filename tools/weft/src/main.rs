@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The `weft` command: one name for the tools, each of which parses the words behind its own.
 //!
-//! Calls `weft_launch::run`, its `node_agent` and its `bind`, `weft_bench::run`,
+//! Calls `weft_launch::run`, its `exec`, `env`, `node_agent` and `bind`, `weft_bench::run`,
 //! `weft_doctor::doctor`, `weft_doctor::top::run`, `weft_doctor::info`, `weft_job::import::run`,
 //! `weft_netsim::run` and `weft_soak::run`; nothing is decided here but what the system's signals
 //! do.
@@ -36,6 +36,12 @@ enum Tool {
     /// Make a job file, for weft run --spec, from a file of AWS Batch or ParallelCluster
     #[command(disable_help_flag = true)]
     Import(Words),
+    /// Run a rank over Weft that mpirun, mpiexec or srun starts: mpirun -n 4 weft exec -- ./code
+    #[command(disable_help_flag = true)]
+    Exec(Words),
+    /// Print the variables that weft exec sets: eval "$(weft env)"
+    #[command(disable_help_flag = true)]
+    Env(Words),
     /// What weft run starts on the other hosts of a job
     #[command(hide = true)]
     NodeAgent,
@@ -81,6 +87,7 @@ Examples:
   weft run -n 4 --transport native -- ./code     the same over the MPI's own shared memory
   weft run --hosts a,b --ppn 2 -- ./code         two hosts
   weft run --spec job.yaml                       what a job file says
+  mpirun -n 4 weft exec -- ./code                the same, started by the MPI's own launcher
   weft run -n 2 -- weft bench latency            measure
   weft sim incast --plot incast.svg              many hosts send to one, simulated
   weft soak --minutes 10                         random messages under faults, all checked
@@ -113,6 +120,8 @@ fn main() -> ExitCode {
     ExitCode::from(match tool {
         Tool::Run(Words { words }) => weft_launch::run(words, check),
         Tool::Import(Words { words }) => weft_job::import::run(words),
+        Tool::Exec(Words { words }) => weft_launch::exec::run(words),
+        Tool::Env(Words { words }) => weft_launch::env::run(words),
         Tool::NodeAgent => weft_launch::node_agent::serve(),
         Tool::Bind(Words { words }) => weft_launch::bind::run(words),
         Tool::Bench(Words { words }) => weft_bench::run(words),

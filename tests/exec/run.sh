@@ -1,0 +1,179 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# `weft exec` and `weft env` under the MPIs' own launchers: that Weft carries the messages (the line
+# of FI_WEFT_REPORT=1) and does not without them, that nothing stands between launcher and rank,
+# scripts, exit codes, jobs on several hosts without a key, Slurm's variables.
+# Usage: tests/exec/run.sh [MPI...] (openmpi, mpich, intel, debian-openmpi)
+#
+# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Half a minute.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+ROOT=$PWD
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
+need_weft
+wanted=("$@")
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+# This shell may be a rank or have settings of its own; the cases begin without.
+while read -r name; do unset "$name"; done < <(
+    compgen -e | grep -E '^(FI_|OMPI_MCA_|OMPI_COMM|PMI_|PMIX_|SLURM_|MPI_LOCAL|I_MPI_|MPIR_CVAR)'
+)
+
+# mpirun MPI RANKS PROGRAM...: under the launcher of that MPI, ranks may share cores.
+mpirun() {
+    local mpi=$1 ranks=$2 launcher=$ROOT/.env/mpi/$1/bin/mpiexec options=()
+    shift 2
+    [ "$mpi" = debian-openmpi ] && launcher=/usr/bin/mpirun.openmpi
+    [[ $mpi == *openmpi ]] && [ "$ranks" -gt 1 ] && options=(--oversubscribe)
+    timeout 60 "$launcher" "${options[@]}" -n "$ranks" "$@"
+}
+
+# build MPI: the program for that MPI. Intel MPI and MPICH have one binary interface.
+build() {
+    local prefix=$ROOT/.env/mpi/$1 headers=$ROOT/.env/mpi/${1/intel/mpich} library=libmpi.so.12
+    [ "$1" = openmpi ] && library=libmpi.so.40
+    if [ "$1" = debian-openmpi ]; then
+        mpicc.openmpi -O1 -o "$work/exchange-$1" tests/exec/exchange.c
+    else
+        prefix=$(realpath "$prefix/lib")
+        cc -O1 -I "$headers/include" -o "$work/exchange-$1" tests/exec/exchange.c -L "$prefix" \
+            "-l:$library" -Wl,--enable-new-dtags,-rpath,"$prefix"
+    fi
+}
+
+# carried HEAP: the job's line says that rank 0 sent messages through Weft, once, and HEAP.
+carried() {
+    local line='^weft: rank 0, Weft [0-9.]*: sent [1-9][0-9]* messages \([1-9][0-9]* bytes\) by shm'
+    [ "$(grep -Ec "$line" "$work/out")" = 1 ] && grep -Eq "$line.*; heap $1\$" "$work/out"
+}
+
+with_exec() { # with_exec MPI RANKS HEAP OPTIONS...
+    local mpi=$1 ranks=$2 heap=$3
+    shift 3
+    FI_WEFT_REPORT=1 mpirun "$mpi" "$ranks" "$WEFT" exec "$@" -- "$work/exchange-$mpi" \
+        >"$work/out" 2>&1 && grep -q "^$ranks ranks" "$work/out" && carried "$heap"
+}
+
+# ends CODE WORDS COMMAND...: the command ends with this exit code and says the words.
+ends() {
+    local code=$1 words=$2 ended
+    shift 2
+    "$@" >"$work/out" 2>&1
+    ended=$?
+    echo "exit code $ended, wanted $code" >>"$work/out"
+    [ "$ended" = "$code" ] && grep -qF -- "$words" "$work/out"
+}
+
+script() { # script NAME LINE...
+    printf '%s\n' '#!/bin/sh' "${@:2}" >"$work/$1"
+    chmod 755 "$work/$1"
+}
+
+# The environment of a rank under a launcher, made by hand.
+as_rank() { env OMPI_COMM_WORLD_RANK="$1" PMIX_RANK="$1" OMPI_COMM_WORLD_SIZE="$2" \
+    OMPI_COMM_WORLD_LOCAL_SIZE="$3" "${@:4}"; }
+as_slurm_task() { env SLURM_PROCID=0 SLURM_STEP_NUM_TASKS="$1" SLURM_STEP_TASKS_PER_NODE="$2" \
+    SLURM_NODEID=0 "${@:3}"; }
+
+by_launcher() { # by_launcher MPI
+    local mpi=$1
+    with_exec "$mpi" 2 on
+    report $? "messages go over Weft, with the shared heap, $mpi"
+    with_exec "$mpi" 3 off --heap private
+    report $? "the same with three ranks and a private heap, $mpi"
+
+    FI_WEFT_REPORT=1 mpirun "$mpi" 2 "$work/exchange-$mpi" >"$work/out" 2>&1 &&
+        ! grep -q '^weft:' "$work/out"
+    report $? "without weft exec no message goes over Weft, $mpi"
+
+    (eval "$("$WEFT" env "$work/exchange-$mpi")" &&
+        FI_WEFT_REPORT=1 mpirun "$mpi" 2 "$work/exchange-$mpi") >"$work/out" 2>&1 && carried off
+    report $? "the variables of weft env do without weft exec, $mpi"
+
+    # The script's number is the rank's: weft exec became the script.
+    script parent "echo script \$\$ below \$PPID" "exec \"$work/exchange-$mpi\""
+    FI_WEFT_REPORT=1 mpirun "$mpi" 2 "$WEFT" exec -- "$work/parent" >"$work/out" 2>&1 &&
+        carried on && [ "$(grep -c '^script' "$work/out")" = 2 ] &&
+        [ "$(sed -n 's/^script.*below //p' "$work/out" | sort -u)" = \
+            "$(sed -n 's/.*parent //p' "$work/out")" ]
+    report $? "a script that starts the program, right below the launcher, $mpi"
+
+    script code 'exit 7'
+    ends 7 '' mpirun "$mpi" 1 "$WEFT" exec -- "$work/code"
+    report $? "the program's exit code, $mpi"
+    ends 127 'was not found' mpirun "$mpi" 1 "$WEFT" exec -- ./no-such-program
+    report $? "a program that is not there, $mpi"
+}
+
+for mpi in openmpi mpich intel debian-openmpi; do
+    is_wanted "$mpi" || continue
+    launcher=$ROOT/.env/mpi/$mpi/bin/mpiexec
+    [ "$mpi" = debian-openmpi ] && launcher=/usr/bin/mpirun.openmpi
+    if [ ! -x "$launcher" ]; then
+        skip "$mpi" 'it is not installed; scripts/setup.sh test installs it'
+    elif ! build "$mpi" >"$work/out" 2>&1; then
+        skip "$mpi" 'its compiler or headers are not installed'
+    else
+        by_launcher "$mpi"
+    fi
+done
+
+name='ranks that share cores are told so, and ranks that are bound to a core each are not'
+if [ -x "$work/exchange-openmpi" ] && [ "$(nproc)" -gt 1 ]; then
+    script yields 'echo "yields=$OMPI_MCA_mpi_yield_when_idle"'
+    ranks=$(($(nproc) + 1))
+    mpirun openmpi "$ranks" "$WEFT" exec -- "$work/yields" >"$work/out" 2>&1 &&
+        [ "$(grep -c '^yields=1$' "$work/out")" = "$ranks" ] &&
+        timeout 60 .env/mpi/openmpi/bin/mpiexec -n 2 --bind-to core \
+            "$WEFT" exec -- "$work/yields" >"$work/out" 2>&1 &&
+        [ "$(grep -c '^yields=$' "$work/out")" = 2 ]
+    report $? "$name"
+else
+    skip "$name" 'it takes Open MPI and two cores'
+fi
+
+name='a program under the launcher of another MPI would be jobs of one rank, and is refused'
+if [ -x "$work/exchange-mpich" ] && [ -x "$work/exchange-openmpi" ]; then
+    ends 1 'each rank would be a job of its own' mpirun openmpi 2 \
+        "$WEFT" exec -- "$work/exchange-mpich" &&
+        ends 1 'each rank would be a job of its own' mpirun mpich 2 \
+            "$WEFT" exec -- "$work/exchange-openmpi"
+    report $? "$name"
+    FI_WEFT_REPORT=1 ends 0 'weft: this process, Weft' "$WEFT" exec -- "$work/exchange-openmpi"
+    report $? 'without a launcher the program is a job of one rank'
+
+    name='ranks on several hosts need a key, which weft env makes into a pipe alone'
+    code=$work/exchange-openmpi
+    script keys 'printf "%s\n" "${#FI_WEFT_JOB_KEY}"'
+    keyed() { (eval "$("$WEFT" env --key --mpi openmpi)" && as_rank 0 4 2 "$WEFT" exec \
+        --mpi openmpi -- "$work/keys"); }
+    ends 1 'weft env --key' as_rank 0 4 2 "$WEFT" exec -- "$code" &&
+        ends 0 64 keyed && ends 2 'into a pipe alone' "$WEFT" env --key "$code" &&
+        ! grep -q JOB_KEY "$work/out"
+    report $? "$name"
+
+    name='srun with a PMI that the MPI does not speak is refused, with the one that it does'
+    ends 1 'Write srun --mpi=pmix' as_slurm_task 4 4 PMI_RANK=0 "$WEFT" exec -- "$code" &&
+        ends 1 'Write srun --mpi=pmi2' as_slurm_task 4 4 PMIX_RANK=0 \
+            "$WEFT" exec -- "$work/exchange-mpich" &&
+        ends 1 'weft env --key' as_slurm_task 4 '2(x2)' PMIX_RANK=0 "$WEFT" exec -- "$code"
+    report $? "$name"
+else
+    skip "$name" 'it takes Open MPI and MPICH'
+fi
+
+name='wrong use is refused'
+printf 'int main(void) { return 0; }\n' >"$work/none.c"
+cc -o "$work/none" "$work/none.c" && cc -static -o "$work/static" "$work/none.c" &&
+    : >"$work/plain" && mkdir "$work/empty" &&
+    ends 2 'no PROGRAM was named' "$WEFT" exec &&
+    ends 2 '--nonsense' "$WEFT" exec --nonsense -- "$work/none" &&
+    ends 126 'no execute permission' "$WEFT" exec -- "$work/plain" &&
+    ends 1 'is not linked to any libmpi' "$WEFT" exec -- "$work/none" &&
+    ends 2 'is a static program' "$WEFT" exec --mpi openmpi --heap shared -- "$work/static" &&
+    WEFT_PROVIDER_DIR=$work/empty ends 1 'libweft-fi.so was not found' \
+        "$WEFT" exec --mpi openmpi -- "$work/none" &&
+    OMPI_COMM_WORLD_RANK=one ends 2 'OMPI_COMM_WORLD_RANK is "one"' "$WEFT" exec -- "$work/none"
+report $? "$name"
+
+summary

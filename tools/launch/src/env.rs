@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `weft env`: prints what `weft exec` sets, as commands of a shell, for jobs whose ranks cannot
+//! have a wrapper in front of them.
+//!
+//! Called by `weft`; the variables are those of `ranks.rs`.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileTypeExt;
+use std::path::PathBuf;
+
+use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
+
+use crate::environment::Environment;
+use crate::fault::Fault;
+use crate::loader::Loader;
+use crate::program::{self, Binding, Program};
+use crate::rank_arguments::RankArguments;
+use crate::ranks::{self, Place};
+use crate::shell::Shell;
+use crate::talk::{self, say};
+use crate::{cores, job_key};
+
+/// What may stand behind `weft env`.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "weft env",
+    no_binary_name = true,
+    disable_version_flag = true,
+    args_override_self = true,
+    about = "Print the variables that weft exec sets, as commands of a shell",
+    after_help = AFTER_HELP
+)]
+struct EnvArguments {
+    /// How the ranks are set up.
+    #[command(flatten)]
+    rank: RankArguments,
+    /// Whose commands are printed
+    #[arg(long, value_enum, default_value_t = Shell::Sh, value_name = "SHELL")]
+    shell: Shell,
+    /// Make a key for a job on several hosts, unless one is set: into a pipe alone, for eval
+    #[arg(long)]
+    key: bool,
+    /// Ranks on each host, where they are more than its cores
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    ppn: u32,
+    /// The program that the ranks run [default: any program of the first MPI that is found]
+    program: Option<OsString>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  eval \"$(weft env)\"; mpirun -n 4 ./code              sh, bash, zsh
+  eval `weft env --shell csh`; mpirun -n 4 ./code     csh, tcsh
+  weft env --shell fish | source; mpirun -n 4 ./code
+  eval \"$(weft env --mpi openmpi --key)\"              a job on several hosts, in its batch script
+
+A shell that preloads the shared heap has it in every program that it starts, so here --heap is
+private unless you say otherwise. weft exec needs none of this. docs/exec.md says more.";
+
+/// The command line of `weft env`, as a shell completes it.
+#[must_use]
+pub fn command_line() -> Command {
+    let command = EnvArguments::augment_args(Command::new("weft env"));
+    command.mut_arg("heap", |heap| heap.default_value("private"))
+}
+
+/// Prints the variables; returns the exit code.
+#[must_use]
+pub fn run(words: Vec<OsString>) -> u8 {
+    let parsed = command_line().try_get_matches_from(words);
+    let read = |matches: ArgMatches| EnvArguments::from_arg_matches(&matches);
+    let arguments = match parsed.and_then(read) {
+        Ok(arguments) => arguments,
+        Err(error) => return talk::refusal(&error, "weft env", ""),
+    };
+    match text(&arguments).and_then(|text| {
+        let written = io::stdout().write_all(text.as_encoded_bytes());
+        written.map_err(Fault::system("writing to standard output"))
+    }) {
+        Ok(()) => 0,
+        Err(fault) => {
+            say!("weft env: {fault}");
+            fault.exit_code()
+        }
+    }
+}
+
+fn text(arguments: &EnvArguments) -> Result<OsString, Fault> {
+    let program = match &arguments.program {
+        Some(name) => {
+            let library_path = std::env::var_os("LD_LIBRARY_PATH");
+            let loader = Loader::of_this_machine(library_path.as_deref());
+            program::inspect(name, std::env::var_os("PATH").as_deref(), &loader)?
+        }
+        None => Program {
+            path: PathBuf::from("the program"),
+            binding: Binding::AtRunTime,
+        },
+    };
+    let place = Place::of_this_process()?;
+    let chosen = place.mpi(&arguments.rank.mpi, &program)?;
+    let mut standing = place.standing();
+    if place.started.is_none() {
+        standing.local_ranks = arguments.ppn;
+        standing.cores = cores::allowed().usable_count;
+    }
+    let mpi = &chosen.installation;
+    let mut ready = ranks::ready(&arguments.rank, &program, mpi, standing)?;
+    say!("weft env: for {}", mpi.describe());
+    if arguments.key && job_key::is_wanted(&arguments.rank.variables) {
+        check_pipe()?;
+        let key = job_key::fresh()?;
+        ready.environment.set(job_key::VARIABLE, &**key);
+    }
+    Ok(commands(arguments.shell, &ready.environment, |name| {
+        std::env::var_os(name).is_some()
+    }))
+}
+
+/// A key in a file or on a screen would stay there.
+fn check_pipe() -> Result<(), Fault> {
+    let owned = io::stdout().as_fd().try_clone_to_owned();
+    let facts = owned.and_then(|descriptor| File::from(descriptor).metadata());
+    if facts.is_ok_and(|facts| facts.file_type().is_fifo()) {
+        return Ok(());
+    }
+    Err(Fault::Usage(
+        "--key: the key goes into a pipe alone, because a file or a screen would keep it; write \
+         eval \"$(weft env --key)\""
+            .into(),
+    ))
+}
+
+/// The changes as commands, one on a line. `is_set` tells which of the removed variables need one.
+fn commands(shell: Shell, environment: &Environment, is_set: impl Fn(&str) -> bool) -> OsString {
+    let mut text = OsString::new();
+    for name in environment.removed().filter(|name| is_set(name)) {
+        text.push(shell.unset(OsStr::new(name)));
+        text.push("\n");
+    }
+    for (name, value) in &environment.set {
+        text.push(shell.set(OsStr::new(name), value));
+        text.push("\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_and_what_contradicts_it_becomes_commands() {
+        let mut environment = Environment::default();
+        environment.set("FI_PROVIDER", "weft");
+        environment.remove(&["OMPI_MCA_btl", "ABSENT", "FI_PROVIDER"]);
+        let text = commands(Shell::Sh, &environment, |name| name != "ABSENT");
+        assert_eq!(text, "unset OMPI_MCA_btl;\nexport FI_PROVIDER=weft;\n");
+    }
+
+    #[test]
+    fn the_heap_is_private_unless_it_is_asked_for() {
+        let parse = |words: &[&str]| {
+            let matches = command_line()
+                .no_binary_name(true)
+                .try_get_matches_from(words);
+            EnvArguments::from_arg_matches(&matches.unwrap()).unwrap()
+        };
+        use crate::rank_arguments::Heap;
+        assert_eq!(parse(&[]).rank.heap, Heap::Private);
+        assert_eq!(parse(&["--heap", "auto"]).rank.heap, Heap::Auto);
+        assert_eq!(parse(&["./code"]).program, Some("./code".into()));
+    }
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `weft exec`: stands in front of the program under any launcher, gives this one rank what
+//! `weft run` gives to the ranks of its jobs, and becomes the program.
+//!
+//! Called by `weft`; nothing of it is left in the job. `program` looks at the file, `ranks` finds
+//! out which rank this is and makes its environment.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use clap::{CommandFactory, Parser};
+
+use crate::fault::Fault;
+use crate::loader::Loader;
+use crate::rank_arguments::RankArguments;
+use crate::ranks::{self, Place, Ready};
+use crate::talk::{self, say};
+use crate::{job_key, program};
+
+/// What may stand behind `weft exec`.
+#[derive(Debug, Clone, Parser)]
+#[command(
+    name = "weft exec",
+    no_binary_name = true,
+    disable_version_flag = true,
+    args_override_self = true,
+    about = "Run a rank over Weft that another launcher starts: mpirun, mpiexec or srun",
+    after_help = AFTER_HELP
+)]
+struct ExecArguments {
+    /// How the rank is set up.
+    #[command(flatten)]
+    rank: RankArguments,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
+    program: Vec<OsString>,
+}
+
+const AFTER_HELP: &str = "\
+Examples:
+  mpirun -n 4 weft exec -- ./code input.dat
+  srun --mpi=pmix weft exec -- ./code input.dat
+  FI_WEFT_REPORT=1 mpirun -n 4 weft exec -- ./code    rank 0 says at its end what Weft carried
+
+weft exec sets variables and becomes the program. How many ranks there are, where they run and on
+which cores remains the launcher's. docs/exec.md says more.
+
+Exit codes:
+  1             something kept the program from starting
+  2             wrong usage
+  126, 127      the program cannot be executed; there is no such program
+  any other     the program's";
+
+/// The command line of `weft exec`, as a shell completes it.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    ExecArguments::command()
+}
+
+/// Becomes the program that the words name; returns only where that fails, with the exit code.
+#[must_use]
+pub fn run(words: Vec<OsString>) -> u8 {
+    let arguments = match ExecArguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            return talk::refusal(&error, "weft exec", "mpirun -n 4 weft exec -- ./code");
+        }
+    };
+    let fault = match prepare(&arguments) {
+        Ok(mut command) => started_not(&command.exec(), command.get_program()),
+        Err(fault) => fault,
+    };
+    say!("weft exec: {fault}");
+    fault.exit_code()
+}
+
+/// Why the program that was found does not run.
+fn started_not(error: &std::io::Error, program: &OsStr) -> Fault {
+    let path = PathBuf::from(program);
+    match error.kind() {
+        // The program is there: it is the interpreter that its first line names.
+        std::io::ErrorKind::NotFound => Fault::ProgramMissing(path),
+        _ => Fault::ProgramNotExecutable {
+            path,
+            reason: error.to_string(),
+        },
+    }
+}
+
+/// The program with its environment, ready to be executed.
+fn prepare(arguments: &ExecArguments) -> Result<Command, Fault> {
+    let (name, rest) = arguments
+        .program
+        .split_first()
+        .ok_or_else(|| Fault::Usage("no program was named".into()))?;
+    let place = Place::of_this_process()?;
+    let library_path = std::env::var_os("LD_LIBRARY_PATH");
+    let loader = Loader::of_this_machine(library_path.as_deref());
+    let path = std::env::var_os("PATH");
+    let program = program::inspect(name, path.as_deref(), &loader)?;
+    let rank = &arguments.rank;
+    let chosen = place.mpi(&rank.mpi, &program)?;
+    let standing = place.standing();
+    if standing.spread {
+        job_key::check(&rank.variables)?;
+    }
+    let ready = ranks::ready(rank, &program, &chosen.installation, standing)?;
+    if place.started.is_none_or(|rank| rank.rank == 0) {
+        warn(&ready, chosen.note.as_deref());
+    }
+    let mut command = Command::new(&program.path);
+    command.args(rest);
+    ready.environment.apply(&mut command);
+    Ok(command)
+}
+
+/// Once in a job.
+fn warn(ready: &Ready, note: Option<&str>) {
+    if let Some(note) = note {
+        say!("weft: note: {note}");
+    }
+    if let Some(warning) = &ready.caution {
+        say!("weft: warning: {warning}");
+    }
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Whether an MPI understands the launcher that started it. One that does not begins alone: then N
+//! jobs of one rank run, and all end well.
+//!
+//! Called by `exec.rs`. As tried under Open MPI's mpirun, Hydra and srun with Open MPI 4.1.4 and
+//! 5.0.11, MPICH 5.0.2 and Intel MPI 2021.18; open-mpi/ompi issue 13523.
+
+use crate::discover::Installation;
+use crate::elf;
+use crate::family::Family;
+use crate::fault::Fault;
+use crate::started::{Started, Starter};
+
+/// Functions that an MPI imports when it was built with a library of PMI.
+const PMIX: &str = "PMIx_Init";
+const PMI: [&str; 2] = ["PMI_Init", "PMI2_Init"];
+
+/// Whether this MPI's ranks find each other when they are started so.
+///
+/// # Errors
+/// `Fault::Mismatch` where each rank would be a job of its own.
+pub fn check(mpi: &Installation, started: &Started) -> Result<(), Fault> {
+    if started.is_alone() || understands(mpi, started) {
+        return Ok(());
+    }
+    let size = started
+        .size
+        .map_or("several".to_owned(), |size| size.to_string());
+    Err(Fault::Mismatch(format!(
+        "{} started {size} ranks, and {} does not understand it: each rank would be a job of its \
+         own. {}",
+        started.by,
+        mpi.describe(),
+        remedy(mpi.family, started.by)
+    )))
+}
+
+fn understands(mpi: &Installation, started: &Started) -> bool {
+    let imports = |names: &[&str]| {
+        let library = mpi.libmpi.as_deref();
+        let missing = library.and_then(|path| elf::missing_symbols(path).ok());
+        // A library that cannot be read is not known to lack anything.
+        missing.is_none_or(|missing| {
+            names
+                .iter()
+                .any(|name| missing.iter().any(|one| one == name))
+        })
+    };
+    match mpi.family {
+        // Version 4 could be built for each PMI, and says itself what it lacks.
+        Family::OpenMpi if mpi.version.major < 5 => started.pmix || started.by != Starter::Hydra,
+        Family::OpenMpi => started.pmix,
+        Family::Mpich => started.pmi || (started.pmix && imports(&[PMIX])) || imports(&PMI),
+        Family::Intel => {
+            let named = std::env::var_os("I_MPI_PMI_LIBRARY").is_some();
+            started.pmi || started.pmix || named
+        }
+    }
+}
+
+fn remedy(family: Family, by: Starter) -> &'static str {
+    match (family, by) {
+        (Family::OpenMpi, Starter::Slurm) => "Write srun --mpi=pmix",
+        (_, Starter::Slurm) => "Write srun --mpi=pmi2",
+        _ => "Start it with the mpirun of the MPI that it was built with, or with weft run",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::family::Version;
+
+    fn mpi(family: Family, major: u32) -> Installation {
+        Installation {
+            family,
+            version: Version {
+                major,
+                minor: 0,
+                patch: 0,
+            },
+            mpiexec: "/m/bin/mpiexec".into(),
+            // Imports neither PMI nor PMIx.
+            libmpi: std::env::current_exe().ok(),
+            netmods: Vec::new(),
+            origin: String::new(),
+        }
+    }
+
+    fn started(by: Starter, pmix: bool, pmi: bool) -> Started {
+        Started {
+            by,
+            variable: "X",
+            rank: 0,
+            size: Some(2),
+            local_size: Some(2),
+            pmix,
+            pmi,
+        }
+    }
+
+    #[test]
+    fn a_pair_that_would_give_jobs_of_one_rank_is_refused_with_the_remedy() {
+        use Starter::{Hydra, OpenMpi, Slurm};
+        let five = mpi(Family::OpenMpi, 5);
+        let mpich = mpi(Family::Mpich, 5);
+        let intel = mpi(Family::Intel, 2021);
+        for (mpi, started, remedy) in [
+            (&five, started(Slurm, false, true), "srun --mpi=pmix"),
+            (&five, started(Slurm, false, false), "srun --mpi=pmix"),
+            (&five, started(Hydra, false, true), "weft run"),
+            (&mpich, started(OpenMpi, true, false), "weft run"),
+            (&mpich, started(Slurm, true, false), "srun --mpi=pmi2"),
+            (&intel, started(Slurm, false, false), "srun --mpi=pmi2"),
+        ] {
+            let text = check(mpi, &started).unwrap_err().to_string();
+            assert!(text.contains(remedy), "{text}");
+            let alone = Started {
+                size: Some(1),
+                ..started
+            };
+            assert!(check(mpi, &alone).is_ok());
+        }
+        for (mpi, started) in [
+            (&five, started(OpenMpi, true, false)),
+            (&mpich, started(Hydra, false, true)),
+            (&mpich, started(Slurm, false, true)),
+            (&intel, started(Slurm, true, false)),
+        ] {
+            assert!(check(mpi, &started).is_ok());
+        }
+    }
+}

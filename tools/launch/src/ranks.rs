@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What `weft run` gives to its ranks, for ranks that another launcher starts: the same settings,
+//! from the same place.
+//!
+//! Called by `exec.rs` and `env.rs`; takes from `transport.rs` the part that is for the ranks.
+
+use nix::unistd::Pid;
+
+use crate::calls::Calls;
+use crate::choose::Chosen;
+use crate::discover::Installation;
+use crate::environment::Environment;
+use crate::fault::Fault;
+use crate::mpi_choice::MpiChoice;
+use crate::program::Program;
+use crate::rank_arguments::RankArguments;
+use crate::rank_environment::RankProgram;
+use crate::started::Started;
+use crate::transport::{self, Shape, Transport, openmpi_rules};
+use crate::{above, caution, heap, pmi, provider, rank_mpi};
+
+/// Where a process is: in a job that a launcher has started, or in none.
+#[derive(Debug)]
+pub struct Place {
+    /// The rank, as its launcher tells it.
+    pub started: Option<Started>,
+    /// The launcher's process on this host.
+    launcher: Option<Pid>,
+}
+
+impl Place {
+    /// Where this process is.
+    ///
+    /// # Errors
+    /// `Fault::Usage` where a launcher's variable holds no number.
+    pub fn of_this_process() -> Result<Self, Fault> {
+        let started = Started::of_this_process()?;
+        let launcher = started.as_ref().map(|rank| above::launcher(rank.variable));
+        Ok(Self { started, launcher })
+    }
+
+    /// The MPI of the program.
+    ///
+    /// # Errors
+    /// As [`rank_mpi::of`], and `Fault::Mismatch` where that MPI does not understand the launcher.
+    pub fn mpi(&self, asked: &MpiChoice, program: &Program) -> Result<Chosen, Fault> {
+        let folder = self.launcher.and_then(above::folder_of);
+        let starter = self.started.as_ref().map(|rank| rank.by);
+        let chosen = rank_mpi::of(asked, program, starter, folder.as_deref())?;
+        if let Some(started) = &self.started {
+            pmi::check(&chosen.installation, started)?;
+        }
+        Ok(chosen)
+    }
+
+    /// How it stands among the ranks; alone on its host where no launcher says otherwise.
+    #[must_use]
+    pub fn standing(&self) -> Standing {
+        let started = self.started.as_ref();
+        Standing {
+            local_ranks: started.and_then(|rank| rank.local_size).unwrap_or(1),
+            cores: self.launcher.map_or(1, above::cores_of),
+            spread: started.is_some_and(Started::is_spread),
+        }
+    }
+}
+
+/// How a rank stands among the others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Standing {
+    /// Ranks on this host.
+    pub local_ranks: u32,
+    /// Cores of this host that they share.
+    pub cores: u32,
+    /// Whether there are ranks on other hosts.
+    pub spread: bool,
+}
+
+/// The environment of a rank.
+#[derive(Debug)]
+pub struct Ready {
+    /// What is changed in it.
+    pub environment: Environment,
+    /// What the user must know of this program under this MPI.
+    pub caution: Option<String>,
+}
+
+/// Puts it together.
+///
+/// # Errors
+/// `Fault::ProviderMissing`, and as `transport::settings`, `heap::library` and
+/// [`RankProgram::complete`].
+pub fn ready(
+    rank: &RankArguments,
+    program: &Program,
+    mpi: &Installation,
+    standing: Standing,
+) -> Result<Ready, Fault> {
+    let folder = provider::find_for_this_process()?;
+    let weft = Transport::Weft;
+    let library = heap::library(rank, &weft, Some(&folder), &program.path)?;
+    let shape = Shape {
+        ranks: standing.local_ranks,
+        cores: standing.cores,
+        spread: standing.spread,
+        // What follows is for the launcher, which has done its part.
+        bound: false,
+        label: false,
+        root: false,
+        own_command: None,
+        provider_folder: Some(folder),
+        shared_core_rules: openmpi_rules::wanted(rank, &weft),
+        calls: Calls::of(program),
+    };
+    let mut environment = transport::settings(mpi, &weft, &shape)?.ranks;
+    let library_path = std::env::var_os("LD_LIBRARY_PATH");
+    let program = RankProgram {
+        program,
+        variables: &rank.variables,
+        library_path: library_path.as_deref(),
+    };
+    program.complete(&mut environment, mpi)?;
+    if let Some(library) = &library {
+        let set = environment.value("LD_PRELOAD").cloned();
+        heap::add(&mut environment, library, set.or_else(heap::inherited));
+    }
+    Ok(Ready {
+        caution: caution::of(mpi, &weft, &shape),
+        environment,
+    })
+}
