@@ -28,6 +28,9 @@
 #   testbed.sh NAME rate PATH RATE       changes a path's rate
 #   testbed.sh NAME delay PATH TIME      lets every packet wait so long, as tc(8) writes it (10ms);
 #                                        needs a kernel with netem
+#   testbed.sh NAME buffer PATH BYTES    how much a path holds back before it drops (default: what
+#                                        it carries in 5 ms, and a burst of 128 kB); what it lets
+#                                        through at once is then 16 kB. Needs an MTU below that
 #   testbed.sh NAME mtu PATH BYTES
 #   testbed.sh NAME counts               packets that left on each path: PATH FROM_A FROM_B (of
 #                                        cables: bytes)
@@ -406,13 +409,16 @@ forget_rules() {
 set_rate() { echo "$2" >"$DIR/rate-$1"; shape "$1"; }
 set_delay() { echo "$2" >"$DIR/delay-$1"; shape "$1"; }
 
-# shape PATH: gives it the rate and the delay that were set last. A delayed packet waits in netem,
-# before the rate; the limit is more packets than any rate here can delay.
+set_buffer() { echo "$2" >"$DIR/buffer-$1"; shape "$1"; }
+
+# shape PATH: gives it the rate, the buffer and the delay that were set last. A delayed packet waits
+# in netem, before the rate; the limit is more packets than any rate here can delay.
 shape() {
-    local s device rate=none delay='' parent
+    local s device rate=none delay='' parent bucket=(burst 128kb latency 5ms)
     device=$(device_of "$1")
     [ ! -f "$DIR/rate-$1" ] || rate=$(cat "$DIR/rate-$1")
     [ ! -f "$DIR/delay-$1" ] || delay=$(cat "$DIR/delay-$1")
+    [ ! -f "$DIR/buffer-$1" ] || bucket=(burst 16kb limit "$(cat "$DIR/buffer-$1")")
     for s in $(ends_of_paths); do
         in_ns "$s" tc qdisc del dev "$device" root 2>/dev/null || true
         parent=(root)
@@ -423,12 +429,19 @@ shape() {
             parent=(parent 1:1)
         fi
         [ "$rate" = none ] || in_ns "$s" tc qdisc add dev "$device" "${parent[@]}" \
-            tbf rate "$rate" burst 128kb latency 5ms
+            tbf rate "$rate" "${bucket[@]}"
     done
 }
 
 cmd_rate() { local p list; list=$(paths_of "$1"); for p in $list; do set_rate "$p" "$2"; done; }
 cmd_delay() { local p list; list=$(paths_of "$1"); for p in $list; do set_delay "$p" "$2"; done; }
+
+cmd_buffer() {
+    local p list
+    list=$(paths_of "$1")
+    number 'the buffer' "$2" 16384 1000000000
+    for p in $list; do set_buffer "$p" "$2"; done
+}
 
 cmd_mtu() {
     local p s list
@@ -487,7 +500,7 @@ cmd_kill() { local name; name=$(host_of "$1"); kill -KILL "$(cat "$DIR/$name.ini
 case ${1:-} in
 check) cmd_check; exit ;;
 up) shift; cmd_up "$@"; exit ;;
-'' | -h | --help) sed -n '3,43s/^# \{0,1\}//p' "$0"; exit 2 ;;
+'' | -h | --help) sed -n '3,46s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 NAME=$1 DIR=$STATE/$1
 if ! [[ $NAME =~ ^wt-[A-Za-z0-9]+$ ]] ||
@@ -503,7 +516,7 @@ counts | fragments) "cmd_$1" ;;
 host | isolate | join | kill) [ $# -ge 2 ] ||
     die "$1 needs a host"; verb=$1; shift; "cmd_$verb" "$@" ;;
 blackhole) cmd_loss "${2:-}" 100 ;;
-loss | rate | delay | mtu) [ $# -ge 3 ] ||
+loss | rate | delay | buffer | mtu) [ $# -ge 3 ] ||
     die "$1 needs a path and a value"; verb=$1; shift; "cmd_$verb" "$@" ;;
 *) die "unknown verb '${1:-}'; see the head of $0" ;;
 esac

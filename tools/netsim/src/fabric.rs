@@ -38,6 +38,17 @@ pub enum Content {
     Tcp(Segment),
 }
 
+/// A packet on its way to the card.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing {
+    /// What switches will see.
+    pub tuple: FiveTuple,
+    /// Without frame.
+    pub bytes: u64,
+    /// Its meaning.
+    pub content: Content,
+}
+
 /// A packet under way.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet {
@@ -214,6 +225,13 @@ impl Fabric {
     /// A link loses packets at random.
     pub fn set_loss(&mut self, link: u32, per_million: u32) {
         self.links[link as usize].loss_per_million = per_million;
+    }
+
+    /// How long the fullest queue of a spine's links takes to leave.
+    pub fn queue_ns(&self, spine: usize, now_ns: u64) -> u64 {
+        let links = self.topology.spine_links(spine).into_iter();
+        let queues = links.map(|link| self.links[link as usize].busy_until_ns);
+        queues.max().unwrap_or(0).saturating_sub(now_ns)
     }
 
     /// When the host's card has sent all it was given.

@@ -8,16 +8,14 @@ use weft_srd::{
     Arrival, Config, Event, Instant, Machine, Nanos, Offer, Origin, PostError, Send, Statistics,
 };
 
-use crate::fabric::{Content, Packet};
+use crate::fabric::{Content, Outgoing, Packet};
 use crate::hash::FiveTuple;
-use crate::tcp::{Segment, Sink, Source};
+use crate::rival_host::RivalHost;
+use crate::tcp::{HEADER_BYTES, Segment, Sink, Source};
 use crate::workload::Transfer;
 
 /// Ports of the machine on every host: 4000 to 4007.
 const FIRST_PORT: u16 = 4000;
-/// Bytes of a baseline header without IP: TCP with time stamps.
-pub const TCP_HEADER_BYTES: u64 = 32;
-
 /// What has arrived of a message.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Progress {
@@ -80,17 +78,6 @@ impl Desk {
     }
 }
 
-/// A packet on its way to the card.
-#[derive(Clone, Copy, Debug)]
-pub struct Outgoing {
-    /// What switches will see.
-    pub tuple: FiveTuple,
-    /// Without frame.
-    pub bytes: u64,
-    /// Its meaning.
-    pub content: Content,
-}
-
 /// One host, of either kind.
 #[derive(Debug)]
 pub enum Host {
@@ -98,6 +85,8 @@ pub enum Host {
     Srd(Box<SrdHost>),
     /// With the baseline.
     Tcp(TcpHost),
+    /// With an end of a flow without end.
+    Rival(RivalHost),
 }
 
 impl Host {
@@ -106,6 +95,8 @@ impl Host {
         match self {
             Self::Srd(host) => host.start(desk, index),
             Self::Tcp(host) => host.start(desk, index),
+            // It sends whatever the messages are.
+            Self::Rival(_) => {}
         }
     }
 
@@ -114,6 +105,7 @@ impl Host {
         match self {
             Self::Srd(host) => host.on_packet(desk, packet),
             Self::Tcp(host) => host.on_packet(desk, packet),
+            Self::Rival(host) => host.on_packet(desk.now_ns, packet),
         }
     }
 
@@ -122,6 +114,7 @@ impl Host {
         match self {
             Self::Srd(host) => host.poll(desk),
             Self::Tcp(host) => host.poll(desk),
+            Self::Rival(host) => host.poll(desk.now_ns),
         }
     }
 
@@ -135,6 +128,7 @@ impl Host {
                 .map(|pair| pair.1.deadline_ns())
                 .min()
                 .unwrap_or(u64::MAX),
+            Self::Rival(host) => host.deadline_ns(),
         }
     }
 
@@ -150,6 +144,7 @@ impl Host {
                     source.on_timeout(desk.now_ns);
                 }
             }
+            Self::Rival(host) => host.on_timeout(desk.now_ns),
         }
     }
 
@@ -164,7 +159,7 @@ impl Host {
     pub fn statistics(&self) -> Statistics {
         match self {
             Self::Srd(host) => host.machine.inspect().statistics(),
-            Self::Tcp(_) => Statistics::default(),
+            Self::Tcp(_) | Self::Rival(_) => Statistics::default(),
         }
     }
 
@@ -173,6 +168,17 @@ impl Host {
         match self {
             Self::Srd(host) => host.machine.inspect().statistics().retransmitted_count,
             Self::Tcp(host) => host.retransmitted_count,
+            Self::Rival(_) => 0,
+        }
+    }
+
+    /// Payload that has arrived here, of messages that have begun to; nothing for the baseline,
+    /// which is not asked.
+    pub fn taken_bytes(&self) -> u64 {
+        match self {
+            Self::Srd(host) => host.taken_bytes,
+            Self::Tcp(_) => 0,
+            Self::Rival(host) => host.taken_bytes(),
         }
     }
 }
@@ -184,6 +190,8 @@ pub struct SrdHost {
     machine: Machine,
     /// Messages for which the machine had no room yet.
     waiting: VecDeque<u32>,
+    /// Payload that has arrived.
+    taken_bytes: u64,
 }
 
 fn ip(host: u32) -> IpAddr {
@@ -211,6 +219,7 @@ impl SrdHost {
             host,
             machine,
             waiting: VecDeque::new(),
+            taken_bytes: 0,
         }
     }
 
@@ -266,6 +275,7 @@ impl SrdHost {
                 message, payload, ..
             } => {
                 let index = message.tag.unwrap_or(0) as u32;
+                self.taken_bytes += payload.len() as u64;
                 desk.progress[index as usize].add(0, payload.len() as u64);
                 desk.finish(index);
             }
@@ -275,6 +285,7 @@ impl SrdHost {
                 payload,
                 ..
             } => {
+                self.taken_bytes += payload.len() as u64;
                 desk.progress[landing as usize].add(offset_bytes, payload.len() as u64);
             }
         }
@@ -289,6 +300,7 @@ impl SrdHost {
                     message, payload, ..
                 } => {
                     let index = message.tag.unwrap_or(0) as u32;
+                    self.taken_bytes += payload.len() as u64;
                     desk.progress[index as usize].add(0, payload.len() as u64);
                     desk.finish(index);
                 }
@@ -399,7 +411,7 @@ impl TcpHost {
 
     fn poll(&mut self, desk: &mut Desk) -> Option<Outgoing> {
         if let Some((target, segment)) = self.answers.pop_front() {
-            return Some(self.outgoing(target, segment, TCP_HEADER_BYTES));
+            return Some(self.outgoing(target, segment, HEADER_BYTES));
         }
         for _ in 0..self.sources.len() {
             self.turn = (self.turn + 1) % self.sources.len();
@@ -407,11 +419,7 @@ impl TcpHost {
             if let Some((segment, again)) = source.poll(desk.now_ns) {
                 let target = desk.transfers[*index as usize].target;
                 self.retransmitted_count += u64::from(again);
-                return Some(self.outgoing(
-                    target,
-                    segment,
-                    TCP_HEADER_BYTES + desk.tcp_payload_bytes,
-                ));
+                return Some(self.outgoing(target, segment, HEADER_BYTES + desk.tcp_payload_bytes));
             }
         }
         None

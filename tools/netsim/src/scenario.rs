@@ -8,10 +8,11 @@ use weft_srd::random::Random;
 use weft_srd::{Config, Nanos};
 
 use crate::fabric::Fabric;
-use crate::host::{Desk, Host, Progress, SrdHost, TCP_HEADER_BYTES, TcpHost};
+use crate::host::{Desk, Host, Progress, SrdHost, TcpHost};
 use crate::options::{Options, Scenario};
 use crate::problem::Problem;
 use crate::simulator::{Outcome, Simulator};
+use crate::tcp::HEADER_BYTES;
 use crate::topology::Topology;
 use crate::workload::{Cut, Workload};
 
@@ -159,7 +160,7 @@ fn run_one(options: &Options, variant: Variant, failure: bool) -> Row {
     let mut fabric = Fabric::new(topology, options.rate, options.queue << 10, options.seed);
     let packet_bytes = u64::from(options.mtu) - IP_BYTES;
     let header = if variant == Variant::Tcp {
-        TCP_HEADER_BYTES
+        HEADER_BYTES
     } else {
         SRD_HEADER_BYTES
     };

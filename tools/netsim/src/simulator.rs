@@ -162,6 +162,27 @@ impl Simulator {
         }
     }
 
+    /// From now on a run ends only with its time, whatever messages are whole.
+    pub fn keep_going(&mut self) {
+        self.open_count = usize::MAX;
+    }
+
+    /// Starts what one host starts at once.
+    pub fn begin_host(&mut self, host: usize) {
+        for index in 0..self.desk.transfers.len() as u32 {
+            let transfer = &self.desk.transfers[index as usize];
+            if transfer.at_once && transfer.source as usize == host {
+                self.start(index);
+            }
+        }
+        self.settle(host);
+    }
+
+    /// Payload that has arrived at a host.
+    pub fn taken_bytes(&self, host: usize) -> u64 {
+        self.hosts[host].taken_bytes()
+    }
+
     /// Runs on until every message is whole, but not beyond `limit_ns`.
     pub fn go_on(&mut self, limit_ns: u64) -> Outcome {
         while self.open_count > 0 {

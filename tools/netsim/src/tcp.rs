@@ -5,6 +5,8 @@
 //!
 //! Called by host. Sequences count packets, not bytes.
 
+/// Bytes of a baseline header without IP: TCP with time stamps.
+pub const HEADER_BYTES: u64 = 32;
 /// Linux's least retransmission time-out.
 const RTO_LEAST_NS: u64 = 200_000_000;
 /// Initial window (RFC 6928).

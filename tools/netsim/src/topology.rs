@@ -47,9 +47,14 @@ impl Topology {
 
     /// Two hosts, each on a leaf of its own, and so many paths between them.
     pub fn pair(path_count: usize, random: &mut Random) -> Self {
+        Self::racks(1, path_count, random)
+    }
+
+    /// Two leaves with so many hosts each, and so many paths between them.
+    pub fn racks(hosts_per_leaf: usize, path_count: usize, random: &mut Random) -> Self {
         Self {
-            host_count: 2,
-            hosts_per_leaf: 1,
+            host_count: 2 * hosts_per_leaf,
+            hosts_per_leaf,
             leaf_count: 2,
             spine_count: path_count,
             salts: vec![random.number(), random.number()],
