@@ -331,6 +331,7 @@ impl Flow {
         size_of::<Self>()
             + self.sender.ring.footprint_bytes()
             + self.sender.paths.health.footprint_bytes()
+            + self.sender.window.footprint_bytes()
             + self.queue.footprint_bytes()
             + self.receiver.footprint_bytes()
     }

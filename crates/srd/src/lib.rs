@@ -72,6 +72,9 @@
 //!   - `send_queue` (`outgoing`: messages being sent)
 //!   - `sender`: when and where; `sent` (unacknowledged packets), `window` (cwnd), `pacing`, `path`
 //!     (`path_health` of each); `loss`: what an acknowledgement or its absence means
+//!     - `window` rests on `base_rtt` (round trips without a queue), `quick` (a window many times
+//!       too large), `taken` (losses that were none) and `rivals` (others who fill queues;
+//!       `overflow`: queues too short for delay to tell, `cubic`: sharing them)
 //!   - `receiver`: `ack` (which sequences arrived), `order` (the sender's order), `reassembly`
 //!     (ranges), `landing` (placement), `credit` (who may send how much)
 //!   - `mtu`: how large datagrams may be
@@ -83,9 +86,11 @@
 #![forbid(unsafe_code)]
 
 mod ack;
+mod base_rtt;
 pub mod config;
 mod contact;
 mod credit;
+mod cubic;
 pub mod events;
 mod flow;
 mod flows;
@@ -100,9 +105,11 @@ pub mod machine;
 mod mtu;
 mod order;
 mod outgoing;
+mod overflow;
 mod pacing;
 mod path;
 mod path_health;
+mod quick;
 pub mod random;
 mod reach;
 mod reassembly;
@@ -111,12 +118,14 @@ mod refusals;
 pub mod remote_control;
 mod remotes;
 mod replies;
+mod rivals;
 mod send_delay;
 mod send_queue;
 mod sender;
 mod sent;
 mod shared;
 mod silence;
+mod taken;
 mod timeouts;
 mod timers;
 mod transmit;

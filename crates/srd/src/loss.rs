@@ -12,7 +12,7 @@ use crate::config::Config;
 use crate::events::Statistics;
 use crate::sender::{HOSTS_MOST_NS, Sender};
 use crate::sent::{Fate, Piece, Sent};
-use crate::window::{Sample, Verdict};
+use crate::window::{Lost, Sample, Verdict};
 
 /// Round trips for which duplicates make us wait longer (srd-protocol 8.2; specified: RFC 8985).
 const PATIENCE_ROUND_TRIPS: u64 = 16;
@@ -281,7 +281,7 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
     let delivered_ns = sender.clocks.delivered_ns;
     // What a remote that was off its processor has not read yet, it has not lost.
     let least_ns = srtt_ns.max(sender.clocks.away_ns);
-    let (mut lost_bytes, mut lost_count) = (0, 0);
+    let (mut lost_bytes, mut lost_count, mut overtaken_bytes) = (0, 0, 0);
     for sequence in sender.ring.first()..sender.ring.next() {
         let Some(sent) = sender.ring.get(sequence).copied() else {
             break;
@@ -293,7 +293,8 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
         if sent.fate != Fate::InFlight {
             continue;
         }
-        if !sender.paths.health.overtaken(sent.path, sent.sent_ns) {
+        let overtaken = sender.paths.health.overtaken(sent.path, sent.sent_ns);
+        if !overtaken {
             if sent.sent_ns >= delivered_ns {
                 continue;
             }
@@ -308,12 +309,19 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
         sender.in_flight_bytes -= u64::from(sent.bytes);
         lost_bytes += u64::from(sent.bytes);
         lost_count += 1;
+        overtaken_bytes += u64::from(overtaken) * u64::from(sent.bytes);
         statistics.lost_count += 1;
         judge_loss(sender, &sent, now_ns, statistics);
     }
     if lost_bytes > 0 {
         let before_bytes = sender.in_flight_bytes + lost_bytes;
-        sender.window.on_lost(lost_bytes, lost_count, before_bytes);
+        sender.window.on_lost(&Lost {
+            now_ns,
+            bytes: lost_bytes,
+            packet_count: lost_count,
+            overtaken_bytes,
+            in_flight_bytes: before_bytes,
+        });
         sender.end_batch();
     }
 }

@@ -5,12 +5,13 @@
 //! Called by loss for every acknowledgement. Source: NSCC of the UEC specification 1.0 (3.6.13),
 //! delay only.
 
+use crate::base_rtt::BaseRtt;
 use crate::config::{BATCH_BYTES, Pace};
+use crate::quick::Quick;
+use crate::rivals::{Loss, News, Rivals, Rule};
+use crate::taken::Taken;
 use weft_wire::time::{Instant, Nanos};
 
-/// The base round trip is the least of the last one to two of these (chosen: a longer route must
-/// not count as a queue for long, nor a queue as a route).
-const BASE_EPOCH_NS: Nanos = Nanos(2_000_000_000);
 /// Quick adaptation asks whether less than this part of the window was delivered (NSCC: 2^-3).
 const QUICK_PART: u64 = 8;
 
@@ -28,6 +29,9 @@ const DELAY_PACKETS: u64 = 12;
 /// simulation of incasts).
 const HEAVY_LOSS: u64 = 4;
 
+/// A delay of less than this part of the base round trip is no queue that overflows (chosen).
+const QUEUE_PART: u64 = 8;
+
 /// What one acknowledgement says about the network.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
@@ -44,6 +48,19 @@ pub(crate) struct Sample {
     pub(crate) tried_bytes: u64,
 }
 
+/// Packets that were found lost together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lost {
+    pub(crate) now_ns: Instant,
+    pub(crate) bytes: u64,
+    pub(crate) packet_count: u64,
+    /// Of them, bytes on paths that went on to carry others: a full queue lets something through,
+    /// a broken path does not.
+    pub(crate) overtaken_bytes: u64,
+    /// Bytes in flight, these included.
+    pub(crate) in_flight_bytes: u64,
+}
+
 /// What the window made of a round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
@@ -56,74 +73,45 @@ pub(crate) enum Verdict {
 }
 
 /// The window of one flow.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Window {
     cwnd_bytes: u64,
-    limit_bytes: u64,
+    /// At most 1 GiB, as config checks.
+    limit_bytes: u32,
     packet_bytes: u64,
     target_floor_ns: Nanos,
-    base: Base,
+    base: BaseRtt,
     average_delay_ns: Nanos,
     decreased_ns: Instant,
     penalized_ns: Instant,
     quick: Quick,
     /// Bytes acknowledged in a row without any delay.
-    calm_bytes: u64,
+    calm_bytes: u32,
     taken: Taken,
-}
-
-/// What was taken from the window for losses that may turn out to be none.
-#[derive(Clone, Copy, Debug, Default)]
-struct Taken {
-    bytes: u64,
-    /// Packets found lost, for which nothing has been given back.
-    packet_count: u64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Base {
-    rtt_ns: Nanos,
-    coming_rtt_ns: Nanos,
-    epoch_ns: Instant,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Quick {
-    end_ns: Instant,
-    delivered_bytes: u64,
-    wanted: bool,
-    /// Something was late by several targets.
-    late: bool,
-    /// The least delay since the window was last judged, and in the time before that.
-    least_ns: Nanos,
-    least_before_ns: Nanos,
-    /// Bytes that were in flight when the window was adapted: what they tell is old news.
-    stale_bytes: u64,
+    rivals: Rivals,
 }
 
 impl Window {
     pub(crate) fn new(pace: &Pace, packet_bytes: u64) -> Self {
         Self {
             cwnd_bytes: pace.initial_cwnd_bytes,
-            limit_bytes: pace.cwnd_limit_bytes,
+            limit_bytes: pace.cwnd_limit_bytes as u32,
             packet_bytes,
             target_floor_ns: pace.target_floor_ns,
-            base: Base {
-                rtt_ns: Nanos::MAX,
-                coming_rtt_ns: Nanos::MAX,
-                epoch_ns: Instant::START,
-            },
+            base: BaseRtt::new(),
             average_delay_ns: Nanos::ZERO,
             decreased_ns: Instant::START,
             penalized_ns: Instant::START,
-            quick: Quick {
-                least_ns: Nanos::MAX,
-                least_before_ns: Nanos::MAX,
-                ..Quick::default()
-            },
+            quick: Quick::new(),
             calm_bytes: 0,
             taken: Taken::default(),
+            rivals: Rivals::new(),
         }
+    }
+
+    /// Bytes outside of this structure.
+    pub(crate) fn footprint_bytes(&self) -> usize {
+        self.rivals.footprint_bytes()
     }
 
     /// From now on packets have up to so many bytes.
@@ -139,17 +127,17 @@ impl Window {
     }
 
     fn target_ns(&self) -> Nanos {
-        if self.base.rtt_ns == Nanos::MAX {
+        if self.base.least_ns() == Nanos::MAX {
             self.target_floor_ns
         } else {
-            (self.base.rtt_ns * TARGET_HALVES / 2).max(self.target_floor_ns)
+            (self.base.least_ns() * TARGET_HALVES / 2).max(self.target_floor_ns)
         }
     }
 
     /// Up to here a round trip shows no queue to speak of.
     #[inline]
     pub(crate) fn calm_rtt_ns(&self) -> Nanos {
-        self.base.rtt_ns.saturating_add(self.target_ns())
+        self.base.least_ns().saturating_add(self.target_ns())
     }
 
     /// Whether the paths together show queues; then a loss is a full queue and no broken path.
@@ -157,32 +145,42 @@ impl Window {
         self.average_delay_ns > self.target_ns() / 2
     }
 
-    fn learn_base(&mut self, rtt_ns: Nanos, now_ns: Instant) {
-        if now_ns.saturating_since(self.base.epoch_ns) > BASE_EPOCH_NS {
-            self.base = Base {
-                rtt_ns: self.base.coming_rtt_ns,
-                coming_rtt_ns: Nanos::MAX,
-                epoch_ns: now_ns,
-            };
-        }
-        self.base.rtt_ns = self.base.rtt_ns.min(rtt_ns);
-        self.base.coming_rtt_ns = self.base.coming_rtt_ns.min(rtt_ns);
-    }
-
     /// Moves the window. Answers what the round trip says about its path.
     pub(crate) fn on_acknowledged(&mut self, sample: &Sample) -> Verdict {
-        self.quick.delivered_bytes += sample.acked_bytes;
-        self.quick.stale_bytes = self.quick.stale_bytes.saturating_sub(sample.acked_bytes);
+        self.quick.on_acknowledged(sample.acked_bytes);
         let Some(rtt_ns) = sample.rtt_ns else {
             return Verdict::BelowTarget;
         };
-        self.learn_base(rtt_ns, sample.now_ns);
-        let delay_ns = rtt_ns - self.base.rtt_ns;
+        self.base.on_round_trip(rtt_ns);
+        if self.rivals.compete() {
+            // Their queue never empties: it must not pass for the route.
+            self.base.keep(sample.now_ns);
+        }
+        let delay_ns = rtt_ns - self.base.least_ns();
         let target_ns = self.target_ns();
         self.average_delay_ns = self.average_delay_ns - self.average_delay_ns / 8 + delay_ns / 8;
-        self.quick.late |= delay_ns > 4 * target_ns;
-        self.quick.least_ns = self.quick.least_ns.min(delay_ns);
-        if self.adapt_quickly(sample) || self.quick.stale_bytes > 0 {
+        if let Rule::Set(cwnd_bytes) = self.rivals.on_acknowledged(&News {
+            now_ns: sample.now_ns,
+            rtt_ns: self.smoothed_rtt_ns(),
+            acked_bytes: sample.acked_bytes,
+            packet_bytes: self.packet_bytes,
+            cwnd_bytes: self.cwnd_bytes,
+            in_use: sample.tried_bytes * 2 >= self.cwnd_bytes && !self.base.is_draining(),
+            is_calm: delay_ns < target_ns,
+            calm_rtt_ns: self.calm_rtt_ns(),
+        }) {
+            let cwnd_bytes = self.base.stop_draining(sample.now_ns, cwnd_bytes);
+            self.set(cwnd_bytes);
+            return Verdict::Slow;
+        }
+        if self.base.is_due(sample.now_ns) {
+            let (now_ns, rtt_ns) = (sample.now_ns, self.smoothed_rtt_ns());
+            let cwnd_bytes = self.base.drained_bytes(now_ns, rtt_ns, self.cwnd_bytes);
+            self.set(cwnd_bytes);
+            return Verdict::BelowTarget;
+        }
+        self.quick.on_delay(delay_ns, target_ns);
+        if self.adapt_quickly(sample) || self.quick.is_stale() {
             return Verdict::Slow;
         }
         if delay_ns < target_ns {
@@ -190,17 +188,24 @@ impl Window {
             return Verdict::BelowTarget;
         }
         self.calm_bytes = 0;
-        if self.average_delay_ns < target_ns || self.some_path_is_free() {
+        if self.average_delay_ns < target_ns || self.quick.some_path_is_free(target_ns) {
             return Verdict::SlowMinority;
         }
         self.decrease(sample);
         Verdict::Slow
     }
 
-    /// Whether a path showed no queue to speak of lately. Then a queue elsewhere is for the choice
-    /// of paths to mend: a smaller window would leave the free ones idle as well.
-    fn some_path_is_free(&self) -> bool {
-        self.quick.least_ns.min(self.quick.least_before_ns) < self.target_ns()
+    /// With the queues as they are.
+    fn smoothed_rtt_ns(&self) -> Nanos {
+        self.base.least_ns().saturating_add(self.average_delay_ns)
+    }
+
+    /// The window is set by others than delay, which begins anew afterwards.
+    fn set(&mut self, cwnd_bytes: u64) {
+        let most = u64::from(self.limit_bytes).max(2 * self.packet_bytes);
+        self.cwnd_bytes = cwnd_bytes.clamp(2 * self.packet_bytes, most);
+        self.calm_bytes = 0;
+        self.quick = Quick::new();
     }
 
     /// Growth in proportion to the distance from the target; a quarter of what is acknowledged
@@ -214,14 +219,15 @@ impl Window {
         let share = per_round_trip * sample.acked_bytes / self.cwnd_bytes.max(1);
         let mut gain = share * (target_ns - delay_ns) / target_ns;
         if delay_ns < target_ns / 8 {
-            self.calm_bytes += sample.acked_bytes;
-            if self.calm_bytes > self.cwnd_bytes {
+            let calm_bytes = u64::from(self.calm_bytes) + sample.acked_bytes;
+            self.calm_bytes = calm_bytes.min(u32::MAX.into()) as u32;
+            if calm_bytes > self.cwnd_bytes {
                 gain = gain.max(sample.acked_bytes / 4);
             }
         } else {
             self.calm_bytes = 0;
         }
-        self.cwnd_bytes = (self.cwnd_bytes + gain).min(self.limit_bytes);
+        self.cwnd_bytes = (self.cwnd_bytes + gain).min(self.limit_bytes.into());
     }
 
     /// Delay alone may be a slow host, or a packet that is long for its link; below this only
@@ -232,7 +238,7 @@ impl Window {
 
     fn decrease(&mut self, sample: &Sample) {
         let since_ns = sample.now_ns.saturating_since(self.decreased_ns);
-        if since_ns < self.base.rtt_ns + sample.send_delay_ns {
+        if since_ns < self.base.least_ns() + sample.send_delay_ns {
             return;
         }
         self.decreased_ns = sample.now_ns;
@@ -245,69 +251,69 @@ impl Window {
 
     /// srd-protocol 10.5. Answers whether the window was set anew.
     fn adapt_quickly(&mut self, sample: &Sample) -> bool {
-        if sample.now_ns < self.quick.end_ns {
+        let target_ns = self.target_ns();
+        let every_ns = self.base.least_ns() + sample.send_delay_ns + target_ns;
+        let least_bytes = self.cwnd_bytes.max(u64::from(self.limit_bytes) / 2) / QUICK_PART;
+        let delivered = self
+            .quick
+            .look_back(sample.now_ns, every_ns, target_ns, least_bytes);
+        let Some(delivered_bytes) = delivered else {
             return false;
-        }
-        let begun = self.quick.end_ns != Instant::START;
-        let quick = self.quick;
-        self.quick.end_ns =
-            sample.now_ns + self.base.rtt_ns + sample.send_delay_ns + self.target_ns();
-        let all_late = quick.late && quick.least_ns > self.target_ns();
-        self.quick.delivered_bytes = 0;
-        self.quick.wanted = false;
-        self.quick.late = false;
-        self.quick.least_before_ns = quick.least_ns;
-        self.quick.least_ns = Nanos::MAX;
-        let least = self.cwnd_bytes.max(self.limit_bytes / 2) / QUICK_PART;
-        if !begun || !(quick.wanted || all_late) || quick.delivered_bytes > least {
-            return false;
-        }
+        };
         let before_bytes = self.cwnd_bytes;
-        self.cwnd_bytes = quick.delivered_bytes.max(2 * self.packet_bytes);
-        if self.taken.packet_count > 0 {
-            self.taken.bytes += before_bytes.saturating_sub(self.cwnd_bytes);
-        }
-        self.quick.stale_bytes = sample.in_flight_bytes;
+        self.cwnd_bytes = delivered_bytes.max(2 * self.packet_bytes);
+        self.taken.on_shrunk(before_bytes, self.cwnd_bytes);
+        self.quick.on_adapted(sample.in_flight_bytes);
         true
     }
 
-    /// Of the bytes in flight so many, in so many packets, were found lost (srd-protocol 10.9). If
-    /// they are a large part, a window that is larger than what was tried would let all of them
-    /// leave at once again, together with everybody else's.
-    pub(crate) fn on_lost(&mut self, bytes: u64, packet_count: u64, in_flight_bytes: u64) {
-        self.quick.wanted = true;
-        self.calm_bytes = 0;
-        self.taken.packet_count += packet_count;
-        if self.quick.stale_bytes == 0 {
-            let before_bytes = self.cwnd_bytes;
-            if bytes * HEAVY_LOSS > in_flight_bytes {
-                self.cwnd_bytes = self.cwnd_bytes.min(in_flight_bytes);
-            }
-            self.shrink(bytes.min(self.cwnd_bytes));
-            self.taken.bytes += before_bytes - self.cwnd_bytes;
+    /// srd-protocol 10.9. If what was lost is a large part, a window that is larger than what was
+    /// tried would let all of them leave at once again, together with everybody else's.
+    pub(crate) fn on_lost(&mut self, lost: &Lost) {
+        self.taken.on_lost(lost.packet_count);
+        self.cwnd_bytes = self.base.stop_draining(lost.now_ns, self.cwnd_bytes);
+        let before_bytes = self.cwnd_bytes;
+        if let Some(cwnd_bytes) = self.ask_rivals(lost) {
+            self.set(cwnd_bytes);
+            self.taken.on_shrunk(before_bytes, self.cwnd_bytes);
+            return;
         }
+        self.quick.on_lost();
+        self.calm_bytes = 0;
+        if !self.quick.is_stale() {
+            if lost.bytes * HEAVY_LOSS > lost.in_flight_bytes {
+                self.cwnd_bytes = self.cwnd_bytes.min(lost.in_flight_bytes);
+            }
+            self.shrink(lost.bytes.min(self.cwnd_bytes));
+            self.taken.on_shrunk(before_bytes, self.cwnd_bytes);
+        }
+    }
+
+    /// The window after a loss, if it moves by losses.
+    fn ask_rivals(&mut self, lost: &Lost) -> Option<u64> {
+        self.rivals.on_lost(&Loss {
+            now_ns: lost.now_ns,
+            rtt_ns: self.smoothed_rtt_ns(),
+            cwnd_bytes: self.cwnd_bytes,
+            in_flight_bytes: lost.in_flight_bytes,
+            packet_bytes: self.packet_bytes,
+            overtaken_bytes: lost.overtaken_bytes,
+            // Where there is none nothing overflows.
+            has_queue: self.average_delay_ns > self.base.least_ns() / QUEUE_PART,
+        })
     }
 
     /// So many packets that were taken for lost were not: their share of what was taken is given
     /// back (srd-protocol 10.9), and when none was lost the window is as before.
     pub(crate) fn on_false_loss(&mut self, count: u64) {
-        let Taken {
-            bytes,
-            packet_count,
-        } = self.taken;
-        if packet_count == 0 {
+        let (count, back_bytes) = self.taken.give_back(count);
+        if count == 0 {
             return;
         }
-        let count = count.min(packet_count);
-        let back_bytes = bytes * count / packet_count;
-        self.taken = Taken {
-            bytes: bytes - back_bytes,
-            packet_count: packet_count - count,
-        };
-        self.cwnd_bytes = (self.cwnd_bytes + back_bytes).min(self.limit_bytes);
-        if self.taken.packet_count == 0 {
-            self.quick.wanted = false;
-            self.quick.stale_bytes = 0;
+        self.rivals.on_false_loss(count * self.packet_bytes);
+        self.cwnd_bytes = (self.cwnd_bytes + back_bytes).min(self.limit_bytes.into());
+        if self.taken.is_none() {
+            self.quick.on_none_lost();
         }
     }
 
@@ -355,6 +361,16 @@ mod tests {
             in_flight_bytes: window.cwnd_bytes(),
             tried_bytes: window.cwnd_bytes(),
         })
+    }
+
+    fn lose(window: &mut Window, packet_count: u64, in_flight_bytes: u64) {
+        window.on_lost(&Lost {
+            now_ns: Instant(100_000),
+            bytes: packet_count * PACKET,
+            packet_count,
+            overtaken_bytes: 0,
+            in_flight_bytes,
+        });
     }
 
     #[test]
@@ -424,7 +440,7 @@ mod tests {
         let mut window = window();
         feed(&mut window, Instant::START, Nanos(10_000), PACKET);
         feed(&mut window, Instant(100_000), Nanos(10_000), PACKET);
-        window.on_lost(PACKET, 1, 128 << 10);
+        lose(&mut window, 1, 128 << 10);
         feed(&mut window, Instant(110_000), Nanos(60_000), 2 * PACKET);
         feed(&mut window, Instant(140_000), Nanos(60_000), PACKET);
         assert_eq!(window.cwnd_bytes(), 3 * PACKET);
@@ -438,7 +454,7 @@ mod tests {
         let before = window.cwnd_bytes();
         // Half of what is in flight seems lost, and then nearly nothing is delivered for a round
         // trip.
-        window.on_lost(20 * PACKET, 20, 40 * PACKET);
+        lose(&mut window, 20, 40 * PACKET);
         feed(&mut window, Instant(110_000), Nanos(60_000), 2 * PACKET);
         feed(&mut window, Instant(140_000), Nanos(60_000), PACKET);
         let least = window.cwnd_bytes();

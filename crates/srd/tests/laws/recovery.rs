@@ -382,8 +382,9 @@ fn what_a_host_takes_to_send_does_not_keep_the_window_small_when_the_driver_know
     let window = |known: bool| {
         let mut world = acquainted(16);
         (world.lag_ns, world.lag_known) = (300 * US, known);
-        world.post(0, 1, 1, 6_000_000);
-        world.run_until_quiet(SECOND);
+        world.post(0, 1, 1, 16_000_000);
+        // Before it looks as if others made a queue (srd-protocol 10.10).
+        world.run_for(15_000 * US);
         let remote = world.remote(0, 1);
         world.hosts[0]
             .machine

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Who shares a link with others takes a fair part of it, and leaves one (srd-protocol 10.10).
+
+use weft_netsim::bottleneck::{Bottleneck, Sender, Shares};
+use weft_netsim::rival::Control;
+
+const WEFT: Sender = Sender::Weft;
+const CUBIC: Sender = Sender::Tcp(Control::Cubic);
+const RENO: Sender = Sender::Tcp(Control::Reno);
+/// Packets of 1500 bytes: 30, 130 and 660 of them.
+const BUFFERS: [u64; 3] = [45_000, 200_000, 1_000_000];
+
+fn run(buffer_bytes: u64, one_way_ns: u64, senders: [Sender; 2]) -> Shares {
+    let bottleneck = Bottleneck {
+        buffer_bytes,
+        one_way_ns,
+        senders,
+        ..Bottleneck::default()
+    };
+    let shares = bottleneck.run();
+    println!("{bottleneck:?}: {:.2}, {shares:?}", shares.part());
+    shares
+}
+
+/// A flow that gives way to delay gets 0.02 to 0.3 here.
+#[test]
+fn beside_tcp_a_stream_takes_a_third_to_two_thirds_whatever_the_buffer() {
+    for buffer_bytes in BUFFERS {
+        for senders in [[WEFT, RENO], [CUBIC, WEFT]] {
+            let shares = run(buffer_bytes, 20_000, senders);
+            let part = shares.part();
+            assert!((0.35..=0.65).contains(&part), "{part}");
+            let used = shares.of_link[0] + shares.of_link[1];
+            assert!(used > 0.88, "{used} of the link is used");
+        }
+    }
+    for buffer_bytes in &BUFFERS[..2] {
+        let part = run(*buffer_bytes, 20_000, [WEFT, CUBIC]).part();
+        assert!((0.35..=0.65).contains(&part), "{part}");
+    }
+}
+
+/// The queue holds 0.9 of a base round trip and the delay target is 2.5 of them: a window that only
+/// delay holds back sends one packet of seven twice here, and leaves nothing to anybody.
+#[test]
+fn queues_that_overflow_below_the_delay_target_are_shared_too() {
+    let alone = run(45_000, 500_000, [WEFT, Sender::Nobody]);
+    assert!(alone.of_link[0] > 0.88, "{}", alone.of_link[0]);
+    assert!(
+        alone.sender.lost_count < 2000,
+        "{}",
+        alone.sender.lost_count
+    );
+    let part = run(45_000, 500_000, [WEFT, CUBIC]).part();
+    assert!((0.3..=0.72).contains(&part), "{part}");
+}
+
+/// Without a drain now and then the base round trip takes in the queue, and the target grows with
+/// it: 5.7 ms of queue after 20 s.
+#[test]
+fn alone_the_queue_stays_short_for_ever() {
+    let bottleneck = Bottleneck {
+        senders: [WEFT, Sender::Nobody],
+        counted_ns: 20_000_000_000,
+        ..Bottleneck::default()
+    };
+    let shares = bottleneck.run();
+    assert!(shares.queue_us < 600.0, "{}", shares.queue_us);
+    assert!(shares.of_link[0] > 0.88, "{}", shares.of_link[0]);
+}
