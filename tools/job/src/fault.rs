@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::node::Place;
+use crate::node::{Place, on_one_line};
 
 /// Why a file is refused. Its text says what is wrong, with the value, the limit and what to do; it
 /// is one line.
@@ -64,15 +64,15 @@ impl Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.file, self.place) {
-            (Some(file), Some(place)) => write!(f, "{file}, {place}: ")?,
-            (Some(file), None) => write!(f, "{file}: ")?,
+            (Some(file), Some(place)) => write!(f, "{}, {place}: ", on_one_line(file))?,
+            (Some(file), None) => write!(f, "{}: ", on_one_line(file))?,
             (None, Some(place)) => write!(f, "{place}: ")?,
             (None, None) => {}
         }
         if !self.field.is_empty() {
-            write!(f, "{}: ", self.field)?;
+            write!(f, "{}: ", on_one_line(&self.field))?;
         }
-        f.write_str(&self.text)
+        f.write_str(&on_one_line(&self.text))
     }
 }
 

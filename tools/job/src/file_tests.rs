@@ -104,6 +104,11 @@ fn a_wrong_name_or_number_is_refused_with_its_line_its_value_and_what_to_do() {
         ("hosts: a", 8, "must be a list"),
         ("hosts: [a, 'b c']", 12, "hosts[1]: `b c` is no host"),
         ("environment: [A=1]", 14, "must be fields with values"),
+        (
+            r#"environment: {"A\nB": [1]}"#,
+            23,
+            r"environment.A\nB: a list stands here",
+        ),
         ("environment: {'A=B': 1}", 14, "`A=B` cannot be the name"),
     ]);
 }

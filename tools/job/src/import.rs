@@ -86,7 +86,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
 fn import(arguments: &Arguments) -> Result<(), Unread> {
     let name = arguments.file.display().to_string();
     let text = text_of(&arguments.file)?;
-    let file = read(arguments, &name, &text).map_err(|fault| fault.in_file(&name))?;
+    let file = read(arguments, &name, &text)?;
     let yaml = to_yaml(&file.job)?;
     for note in &file.notes {
         eprintln!("weft import: {name}, {note}");
@@ -114,8 +114,15 @@ fn already_there(error: io::Error) -> io::Error {
     error
 }
 
-/// The job of this text. Options for the other kind of file are refused.
-fn read(arguments: &Arguments, name: &str, text: &str) -> Result<JobFile, Fault> {
+/// The job of the text of the file of this name. Options for the other kind of file are refused.
+///
+/// # Errors
+/// The first fault of the file or of the options.
+pub fn read(arguments: &Arguments, name: &str, text: &str) -> Result<JobFile, Fault> {
+    imported(arguments, name, text).map_err(|fault| fault.in_file(name))
+}
+
+fn imported(arguments: &Arguments, name: &str, text: &str) -> Result<JobFile, Fault> {
     let root = parse(text)?;
     if batch::is_definition(&root) {
         refuse(

@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::job::Job;
-use crate::node::Place;
+use crate::node::{Place, on_one_line};
 use crate::places::Places;
 
 /// A field that has no meaning in a job file.
@@ -22,7 +22,8 @@ pub struct Note {
 
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: {}: {}", self.place.line, self.field, self.text)
+        let (field, text) = (on_one_line(&self.field), on_one_line(&self.text));
+        write!(f, "line {}: {field}: {text}", self.place.line)
     }
 }
 

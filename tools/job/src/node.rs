@@ -120,6 +120,11 @@ pub fn shortened(text: &str) -> String {
     shown
 }
 
+/// A text as it is, but on one line: nothing in it is a command to a terminal.
+pub(crate) fn on_one_line(text: &str) -> String {
+    text.chars().flat_map(visible).collect()
+}
+
 /// A character, escaped where a terminal would take it as a command.
 fn visible(one: char) -> impl Iterator<Item = char> {
     let is_hidden = one.is_control() || matches!(one, '\u{2028}' | '\u{2029}' | '\u{feff}');
