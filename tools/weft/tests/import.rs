@@ -146,7 +146,7 @@ mounts:
         "12 Scheduling.SlurmSettings",
         "25 Scheduling.SlurmQueues[0].ComputeResources[0].Efa",
         "37 Scheduling.SlurmQueues[1]",
-        "43 SharedStorage",
+        "45 SharedStorage",
     ] {
         assert!(notes.iter().any(|note| note == field), "{field}: {notes:?}");
     }

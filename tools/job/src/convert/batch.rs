@@ -93,6 +93,7 @@ const TASK: Known = Known {
             "platformVersion",
             "this is about AWS, and has no meaning in a job file",
         ),
+        ("networkMode", "the job uses the network of its hosts"),
         ("ipcMode", "the ranks of a host share its memory"),
         ("pidMode", "the ranks of a host see each other"),
         (

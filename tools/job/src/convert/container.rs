@@ -63,6 +63,8 @@ pub(crate) const CONTAINER: Known = Known {
             "limits are those of the shell that starts the job",
         ),
         ("essential", OF_CONTAINER),
+        ("startTimeout", OF_CONTAINER),
+        ("stopTimeout", OF_CONTAINER),
         ("dependsOn", OF_CONTAINER),
     ],
 };
