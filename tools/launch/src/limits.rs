@@ -235,6 +235,12 @@ pub(crate) fn memory_bytes() -> Option<u64> {
     Some(group.map_or(machine, |limit| limit.min(machine)))
 }
 
+/// What is free in `/dev/shm` here. `None` where there is none.
+pub(crate) fn free_shm_bytes() -> Option<u64> {
+    let found = nix::sys::statvfs::statvfs("/dev/shm").ok()?;
+    found.blocks_available().checked_mul(found.fragment_size())
+}
+
 fn number(path: &Path) -> Option<u64> {
     std::fs::read_to_string(path).ok()?.trim().parse().ok()
 }

@@ -6,7 +6,7 @@
 
 use std::process::Output;
 
-use crate::fake::Fake;
+use crate::fake::{Fake, signal, wait_for};
 
 /// A job file for the fake launcher; `lines` stand behind the two that are required.
 fn job_file(fake: &Fake, script: &str, lines: &str) -> String {
@@ -112,6 +112,19 @@ fn a_job_that_met_its_time_limit_is_not_run_again() {
 }
 
 #[test]
+fn a_job_that_somebody_ended_is_not_run_again() {
+    let fake = Fake::new();
+    let script = r#"echo x >>"$0.runs"; touch "$0.ready"; while :; do sleep 0.02; done"#;
+    let child = fake.start(&["-n", "1", "--retries", "3"], script);
+    wait_for(&fake.path("program.ready"));
+    signal(child.id(), "TERM");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(143), "{output:?}");
+    let runs = std::fs::read_to_string(fake.path("program.runs")).unwrap();
+    assert_eq!(runs, "x\n");
+}
+
+#[test]
 fn what_a_job_file_cannot_mean_is_refused_before_anything_starts() {
     for (lines, words) in [
         (
@@ -122,7 +135,10 @@ fn what_a_job_file_cannot_mean_is_refused_before_anything_starts() {
         ("time_limit: -1", "time_limit: `-1` is not possible"),
         ("mpi: openmp", "`mpi` stands twice"),
         ("shm_size: 1000t", "is more than the memory here"),
-        ("shm_size: 1m", "weft run cannot give a job a /dev/shm"),
+        (
+            "shm_size: 1m\nhosts: [a]",
+            "shm_size: weft run cannot give a job a /dev/shm",
+        ),
         (
             "mounts: [{source: s3://data, target: /data}]",
             "mounts: weft run cannot mount yet",
@@ -144,7 +160,10 @@ fn what_a_job_file_cannot_mean_is_refused_before_anything_starts() {
             "hosts: ['-oProxyCommand=x']",
             "hosts[0]: `-oProxyCommand=x` is no host name",
         ),
-        ("ranks: 3\nranks_per_node: 2", "needs 2 machines"),
+        (
+            "ranks: 3\nranks_per_node: 2",
+            "ranks_per_node: 3 ranks, 2 on each node, need 2 nodes",
+        ),
     ] {
         let fake = Fake::new();
         let path = job_file(&fake, r#"touch "$0.ran""#, lines);
