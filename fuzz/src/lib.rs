@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! Random input against what reads claims of others: packets, sealed datagrams, and the SRD machine
-//! between packets, calls and time. (Random calls of the C interface: tests/fuzz.)
+//! Random input against what reads claims of others: packets, sealed datagrams, the SRD machine
+//! between packets, calls and time, and files of jobs. (Random calls of the C interface:
+//! tests/fuzz.)
 //!
 //! A target takes bytes and interprets them: the same bytes always do the same. It panics when
 //! something does not hold. The driver makes the bytes from a seed and prints it, so that a finding
@@ -10,13 +11,15 @@
 //!
 //! A finding becomes a test beside the code it was found in.
 //!
-//! Modules: [`input`]: bytes as decisions; [`wire`], [`seal`], [`cells`], [`machine`]: the targets;
+//! Modules: [`input`]: bytes as decisions; [`wire`], [`seal`], [`cells`], [`machine`],
+//! [`job`]: the targets;
 //! [`driver`]: runs one for some time.
 #![forbid(unsafe_code)]
 
 pub mod cells;
 pub mod driver;
 pub mod input;
+pub mod job;
 pub mod machine;
 pub mod seal;
 pub mod wire;
@@ -25,10 +28,11 @@ pub mod wire;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     ("wire", wire::run),
     ("seal", seal::run),
     ("cells", cells::run),
     ("machine", machine::run_honest),
     ("hostile", machine::run_hostile),
+    ("job", job::run),
 ];

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use weft_fuzz::{TARGETS, driver};
 
-/// For each target and seed: 10 runs, so 20 s in all, side by side where there are cores.
+/// For each target and seed: 12 runs, so 24 s in all, side by side where there are cores.
 const TIME: Duration = Duration::from_secs(2);
 
 fn both_seeds(name: &str) {
@@ -45,4 +45,9 @@ fn whatever_is_played_back_messages_come_once_and_in_order() {
 #[test]
 fn a_member_gone_mad_does_not_break_a_machine() {
     both_seeds("hostile");
+}
+
+#[test]
+fn files_of_jobs_are_read_as_they_are_or_refused() {
+    both_seeds("job");
 }

@@ -20,7 +20,7 @@ RUN=tests/mpi/run.sh
 . tests/mpi/arguments.sh
 read_arguments "$@"
 [ ${#suites[@]} -gt 0 ] ||
-    suites=(driver ends standard local_sends bench windows applications imb mpi4py)
+    suites=(driver ends spec standard local_sends bench windows applications imb mpi4py)
 prepare_run mpi-tests
 
 for suite in "${suites[@]}"; do
