@@ -31,6 +31,8 @@
 #   testbed.sh NAME buffer PATH BYTES    how much a path holds back before it drops (default: what
 #                                        it carries in 5 ms, and a burst of 128 kB); what it lets
 #                                        through at once is then 16 kB. Needs an MTU below that
+#   testbed.sh NAME flow-limit MBIT      drops what a flow (addresses and ports) sends beyond this
+#                                        rate, as some clouds do; 0 ends that
 #   testbed.sh NAME mtu PATH BYTES
 #   testbed.sh NAME counts               packets that left on each path: PATH FROM_A FROM_B (of
 #                                        cables: bytes)
@@ -443,6 +445,27 @@ cmd_buffer() {
     for p in $list; do set_buffer "$p" "$2"; done
 }
 
+# Both switches forward every packet; the first one that sees a flow polices it.
+cmd_flow_limit() {
+    local s family
+    is_cabled && die "$NAME has no switch that could limit flows (it was made with --cables)"
+    number 'the limit' "$1" 0 1000000
+    for s in s0 s1; do
+        in_ns "$s" nft 'add table inet police; delete table inet police'
+        [ "$1" != 0 ] || continue
+        in_ns "$s" nft 'add table inet police
+            add chain inet police c { type filter hook forward priority 5; }'
+        for family in ip ip6; do
+            in_ns "$s" nft "add set inet police of_$family { type $([ $family = ip ] &&
+                echo ipv4_addr || echo ipv6_addr) . inet_service . inet_service
+                    flags dynamic; size 65535; timeout 60s; }
+                add rule inet police c iifname \"h*\" meta l4proto { tcp, udp } \
+                    add @of_$family { $family saddr . th sport . th dport \
+                    limit rate over $(($1 * 125)) kbytes/second burst 128 kbytes } counter drop"
+        done
+    done
+}
+
 cmd_mtu() {
     local p s list
     list=$(paths_of "$1")
@@ -500,7 +523,7 @@ cmd_kill() { local name; name=$(host_of "$1"); kill -KILL "$(cat "$DIR/$name.ini
 case ${1:-} in
 check) cmd_check; exit ;;
 up) shift; cmd_up "$@"; exit ;;
-'' | -h | --help) sed -n '3,46s/^# \{0,1\}//p' "$0"; exit 2 ;;
+'' | -h | --help) sed -n '3,48s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
 NAME=$1 DIR=$STATE/$1
 if ! [[ $NAME =~ ^wt-[A-Za-z0-9]+$ ]] ||
@@ -513,6 +536,7 @@ address) name=$(host_of "${2:-}");
     if [ "${3:-4}" = 6 ]; then address6 "${name:1}"; else address4 "${name:1}"; fi ;;
 agent) echo "$DIR/agent" ;;
 counts | fragments) "cmd_$1" ;;
+flow-limit) [ $# -ge 2 ] || die 'flow-limit needs a rate in Mbit/s'; cmd_flow_limit "$2" ;;
 host | isolate | join | kill) [ $# -ge 2 ] ||
     die "$1 needs a host"; verb=$1; shift; "cmd_$verb" "$@" ;;
 blackhole) cmd_loss "${2:-}" 100 ;;

@@ -24,6 +24,8 @@ const WINDOW: usize = 16;
 const HOST_GIGABITS: u64 = 40;
 /// Frames of 1500 bytes.
 const DATAGRAM_BYTES: u16 = 1500 - 28;
+/// What a flow may send at once where flows are limited (chosen: two datagrams as joined by hosts).
+const FLOW_BURST_BYTES: u64 = 128 << 10;
 /// Moments at which the queue is looked at.
 const SAMPLES: u64 = 1000;
 const TCP_PAYLOAD_BYTES: u64 = 1448;
@@ -48,6 +50,8 @@ pub struct Bottleneck {
     pub megabits: u64,
     /// What the link holds back before it drops.
     pub buffer_bytes: u64,
+    /// What each flow may send, in Mbit/s; 0 for all it likes.
+    pub flow_megabits: u64,
     /// What the receiving host adds to the way, in each direction.
     pub one_way_ns: u64,
     /// From host 0 to host 2, and from host 1 to host 3.
@@ -64,6 +68,7 @@ impl Default for Bottleneck {
             seed: 1,
             megabits: 400,
             buffer_bytes: 1_000_000,
+            flow_megabits: 0,
             one_way_ns: 20_000,
             senders: [Sender::Weft, Sender::Tcp(Control::Cubic)],
             settle_ns: 500 * MS,
@@ -96,6 +101,9 @@ impl Bottleneck {
         let mut fabric = Fabric::new(topology, HOST_GIGABITS, 16 << 20, self.seed);
         fabric.set_host_ns(self.one_way_ns);
         fabric.shape_spine(0, Shape::new(self.megabits, self.buffer_bytes, 0));
+        if self.flow_megabits > 0 {
+            fabric.police_flows(self.flow_megabits, FLOW_BURST_BYTES);
+        }
         fabric
     }
 

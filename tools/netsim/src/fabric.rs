@@ -5,6 +5,8 @@
 //! A link is a first-in-first-out queue, so the time a packet leaves is known when it enters: one
 //! event per hop.
 
+use std::collections::HashMap;
+
 use slab::Slab;
 use weft_srd::random::Random;
 use weft_wire::Head;
@@ -142,6 +144,27 @@ pub struct Fabric {
     host_ns: u64,
     random: Random,
     tally: Tally,
+    police: Option<Police>,
+}
+
+/// Drops what a flow, by its 5-tuple, sends beyond a rate and a burst, as some clouds do.
+#[derive(Debug)]
+struct Police {
+    shape: Shape,
+    /// When all that passed would have left at the rate.
+    busy_until_ns: HashMap<FiveTuple, u64>,
+}
+
+impl Police {
+    fn passes(&mut self, now_ns: u64, tuple: &FiveTuple, bytes: u64) -> bool {
+        let busy_until_ns = self.busy_until_ns.entry(*tuple).or_insert(0);
+        let ends_ns = (*busy_until_ns).max(now_ns) + self.shape.time_ns(bytes);
+        let passes = ends_ns <= now_ns + self.shape.burst_ns;
+        if passes {
+            *busy_until_ns = ends_ns;
+        }
+        passes
+    }
 }
 
 impl Fabric {
@@ -163,6 +186,7 @@ impl Fabric {
             host_ns: HOST_NS,
             random: Random::new(seed),
             tally: Tally::default(),
+            police: None,
             topology,
         }
     }
@@ -207,6 +231,14 @@ impl Fabric {
         for link in self.topology.spine_links(spine) {
             self.links[link as usize].shape = shape;
         }
+    }
+
+    /// From now on each flow has this rate in Mbit/s and this burst; what is beyond is dropped.
+    pub fn police_flows(&mut self, megabits: u64, burst_bytes: u64) {
+        self.police = Some(Police {
+            shape: Shape::new(megabits, 0, burst_bytes),
+            busy_until_ns: HashMap::new(),
+        });
     }
 
     /// What card and software of a host take for every packet.
@@ -258,6 +290,12 @@ impl Fabric {
         };
         self.tally.sent_count += 1;
         let name = self.packets.insert(packet) as u32;
+        let police = self.police.as_mut();
+        if police.is_some_and(|police| !police.passes(now_ns, tuple, bytes + FRAME_BYTES)) {
+            self.tally.full_count += 1;
+            self.packets.remove(name as usize);
+            return (name, Step::Dropped);
+        }
         (name, self.advance(now_ns, name))
     }
 

@@ -5,7 +5,7 @@
 //! Source: the reflected polynomial of IEEE 802.3, which merchant silicon offers for ECMP.
 
 /// What switches hash.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct FiveTuple {
     /// Addresses stand for IP addresses.
     pub source: u32,

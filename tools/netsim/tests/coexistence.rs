@@ -68,3 +68,28 @@ fn alone_the_queue_stays_short_for_ever() {
     assert!(shares.queue_us < 600.0, "{}", shares.queue_us);
     assert!(shares.of_link[0] > 0.88, "{}", shares.of_link[0]);
 }
+
+/// As some clouds do: 500 Mbit/s a flow on a link of 2 Gbit/s. Headers are 6 of 100 bytes.
+#[test]
+fn where_the_network_limits_each_flow_the_paths_fill_the_link() {
+    let run = |sender, buffer_bytes| {
+        let limited = Bottleneck {
+            megabits: 2000,
+            flow_megabits: 500,
+            buffer_bytes,
+            one_way_ns: 100_000,
+            senders: [sender, Sender::Nobody],
+            counted_ns: 1_000_000_000,
+            ..Bottleneck::default()
+        };
+        let shares = limited.run();
+        println!("{limited:?}: {shares:?}");
+        shares.of_link[0]
+    };
+    for buffer_bytes in BUFFERS {
+        let used = run(WEFT, buffer_bytes);
+        assert!(used > 0.89, "{used} of the link is used");
+    }
+    let one_flow = run(CUBIC, BUFFERS[2]);
+    assert!(one_flow < 0.25, "{one_flow}");
+}
