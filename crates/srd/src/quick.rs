@@ -52,6 +52,11 @@ impl Quick {
         self.wanted = true;
     }
 
+    /// Whether something was lost since the last look.
+    pub(crate) fn is_after_loss(&self) -> bool {
+        self.wanted
+    }
+
     /// Nothing was lost after all.
     pub(crate) fn on_none_lost(&mut self) {
         self.wanted = false;

@@ -28,6 +28,8 @@ const OURS_TENTHS: u64 = 6;
 /// And if it grows to at least so many tenths when the window is doubled (twenty if it is).
 const OURS_DOUBLED_TENTHS: u64 = 17;
 
+/// A trial is early while the window is less than so many times what it began with (chosen).
+const EARLY_TIMES: u64 = 4;
 /// Nothing overflowed if more than this part, a fourth, of what seemed lost was not (chosen).
 const FALSE_PART: u64 = 4;
 
@@ -102,16 +104,20 @@ struct Sharing {
 enum Phase {
     /// Nobody is known.
     Alone,
-    /// The window grows until something is lost. `mark` is what it began with; after a doubling
-    /// and a round trip, at `judged_ns`, the queue has answered or not.
-    Trial {
-        mark: Mark,
-        judged_ns: Option<Instant>,
-    },
+    /// The window grows until something is lost.
+    Trial(Trial),
     /// The window is that of CUBIC until the next dip.
     Shares { dip_ns: Instant },
     /// The window is halved, to see what the queue does.
     Dip { before: Mark, end_ns: Instant },
+}
+
+/// After a doubling and a round trip, at `judged_ns`, the queue has answered or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Trial {
+    begun_bytes: u64,
+    mark: Mark,
+    judged_ns: Option<Instant>,
 }
 
 /// A window and the round trip that it made.
@@ -234,48 +240,44 @@ impl Sharing {
     fn move_on(&mut self, news: &News) -> Rule {
         match self.phase {
             Phase::Alone => Rule::Delay,
-            Phase::Trial { mark, judged_ns } => self.try_more(news, mark, judged_ns),
+            Phase::Trial(trial) => self.try_more(news, trial),
             Phase::Shares { dip_ns } => self.share(news, dip_ns),
             Phase::Dip { before, end_ns } => self.judge_dip(news, before, end_ns),
         }
     }
 
     fn begin_trial(&mut self, news: &News) -> Rule {
-        self.phase = Phase::Trial {
+        self.phase = Phase::Trial(Trial {
+            begun_bytes: news.cwnd_bytes,
             mark: Mark {
                 cwnd_bytes: news.cwnd_bytes,
                 rtt_ns: news.rtt_ns,
             },
             judged_ns: None,
-        };
+        });
         self.cubic = None;
         self.by_overflow = false;
         Rule::Set(news.cwnd_bytes)
     }
 
     /// A fourth more in every round trip, as long as that brings more.
-    fn try_more(&mut self, news: &News, mark: Mark, judged_ns: Option<Instant>) -> Rule {
+    fn try_more(&mut self, news: &News, mut trial: Trial) -> Rule {
         let cwnd_bytes = news.cwnd_bytes + if news.in_use { news.acked_bytes / 4 } else { 0 };
-        match judged_ns {
+        let mark = &mut trial.mark;
+        match trial.judged_ns {
             None if cwnd_bytes >= 2 * mark.cwnd_bytes => {
-                let judged_ns = Some(news.now_ns + news.rtt_ns);
-                self.phase = Phase::Trial { mark, judged_ns };
+                trial.judged_ns = Some(news.now_ns + news.rtt_ns);
             }
             Some(judged_ns) if news.now_ns >= judged_ns => {
                 if news.rtt_ns * 10 >= mark.rtt_ns * OURS_DOUBLED_TENTHS {
                     return self.give_way();
                 }
-                let mark = Mark {
-                    cwnd_bytes,
-                    rtt_ns: news.rtt_ns,
-                };
-                self.phase = Phase::Trial {
-                    mark,
-                    judged_ns: None,
-                };
+                (mark.cwnd_bytes, mark.rtt_ns) = (cwnd_bytes, news.rtt_ns);
+                trial.judged_ns = None;
             }
             _ => {}
         }
+        self.phase = Phase::Trial(trial);
         Rule::Set(cwnd_bytes)
     }
 
@@ -323,6 +325,12 @@ impl Sharing {
         };
     }
 
+    /// A full queue drops of everybody's packets: a loss early in a trial tells nothing of our
+    /// share, and the trial goes on after it.
+    fn is_early(&self, cwnd_bytes: u64) -> bool {
+        matches!(self.phase, Phase::Trial(trial) if cwnd_bytes < EARLY_TIMES * trial.begun_bytes)
+    }
+
     /// One reduction per round trip.
     fn on_lost(&mut self, loss: &Loss) -> Option<u64> {
         let overflows = self
@@ -350,6 +358,9 @@ impl Sharing {
         let cubic = Cubic::after_loss(before, whole_bytes, loss.packet_bytes, loss.now_ns);
         self.cubic = Some(cubic);
         self.retry_ns = STANDS_NS;
+        if self.is_early(whole_bytes) {
+            return Some(cubic.least_bytes());
+        }
         self.share_from(loss.now_ns, loss.rtt_ns);
         Some(cubic.least_bytes())
     }

@@ -254,14 +254,16 @@ impl Window {
         let target_ns = self.target_ns();
         let every_ns = self.base.least_ns() + sample.send_delay_ns + target_ns;
         let least_bytes = self.cwnd_bytes.max(u64::from(self.limit_bytes) / 2) / QUICK_PART;
-        let delivered = self
-            .quick
-            .look_back(sample.now_ns, every_ns, target_ns, least_bytes);
-        let Some(delivered_bytes) = delivered else {
+        let floor_bytes = match self.quick.is_after_loss() {
+            true => 0,
+            false => self.delay_floor_bytes().min(self.cwnd_bytes),
+        };
+        let (quick, now_ns) = (&mut self.quick, sample.now_ns);
+        let Some(bytes) = quick.look_back(now_ns, every_ns, target_ns, least_bytes) else {
             return false;
         };
         let before_bytes = self.cwnd_bytes;
-        self.cwnd_bytes = delivered_bytes.max(2 * self.packet_bytes);
+        self.cwnd_bytes = bytes.max(floor_bytes).max(2 * self.packet_bytes);
         self.taken.on_shrunk(before_bytes, self.cwnd_bytes);
         self.quick.on_adapted(sample.in_flight_bytes);
         true

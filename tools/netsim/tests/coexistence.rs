@@ -38,6 +38,20 @@ fn beside_tcp_a_stream_takes_a_third_to_two_thirds_whatever_the_buffer() {
         let part = run(*buffer_bytes, 20_000, [WEFT, CUBIC]).part();
         assert!((0.35..=0.65).contains(&part), "{part}");
     }
+    // CUBIC that came first leaves 0.4 to another CUBIC here.
+    let part = run(BUFFERS[2], 20_000, [WEFT, CUBIC]).part();
+    assert!((0.3..=0.65).contains(&part), "{part}");
+}
+
+/// What comes second takes the queue of the first for a part of the route.
+#[test]
+fn of_two_streams_the_second_leaves_the_first_its_part() {
+    for buffer_bytes in &BUFFERS[..2] {
+        let part = run(*buffer_bytes, 20_000, [WEFT, WEFT]).part();
+        assert!((0.35..=0.65).contains(&part), "{part}");
+    }
+    let part = run(BUFFERS[2], 20_000, [WEFT, WEFT]).part();
+    assert!((0.25..=0.75).contains(&part), "{part}");
 }
 
 /// The queue holds 0.9 of a base round trip and the delay target is 2.5 of them: a window that only

@@ -377,24 +377,27 @@ fn what_datagrams_wait_in_sockets_does_not_slow_the_sender_when_the_driver_knows
     );
 }
 
+/// The mean of 36 moments: single ones give 1.4 to 10 times. After 20 ms a trial finds out by
+/// itself that the lag is no queue of ours (srd-protocol 10.10).
 #[test]
 fn what_a_host_takes_to_send_does_not_keep_the_window_small_when_the_driver_knows_it() {
-    let window = |known: bool| {
+    let mean_cwnd_bytes = |known: bool| {
         let mut world = acquainted(16);
         (world.lag_ns, world.lag_known) = (300 * US, known);
         world.post(0, 1, 1, 16_000_000);
-        // Before it looks as if others made a queue (srd-protocol 10.10).
-        world.run_for(15_000 * US);
         let remote = world.remote(0, 1);
-        world.hosts[0]
-            .machine
-            .inspect()
-            .condition(remote)
-            .unwrap()
-            .cwnd_bytes
+        let mut sum = 0;
+        for _ in 0..36 {
+            world.run_for(500 * US);
+            let condition = world.hosts[0].machine.inspect().condition(remote);
+            sum += condition.unwrap().cwnd_bytes;
+        }
+        sum / 36
     };
-    let (known, unknown) = (window(true), window(false));
-    assert!(known > 4 * unknown, "{known} against {unknown} bytes");
+    let (known, unknown) = (mean_cwnd_bytes(true), mean_cwnd_bytes(false));
+    println!("{known} against {unknown} bytes");
+    assert!(known > 2 * unknown, "{known} against {unknown} bytes");
+    assert!(known > 90_000, "{known} bytes");
 }
 
 #[test]
