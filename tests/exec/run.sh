@@ -132,12 +132,16 @@ else
     skip "$name" 'it takes Open MPI and two cores'
 fi
 
-name='a program under the launcher of another MPI would be jobs of one rank, and is refused'
+name='a program under the launcher of another MPI is refused'
 if [ -x "$work/exchange-mpich" ] && [ -x "$work/exchange-openmpi" ]; then
-    ends 1 'each rank would be a job of its own' mpirun openmpi 2 \
+    ends 1 'would not find each other' mpirun openmpi 2 \
         "$WEFT" exec -- "$work/exchange-mpich" &&
-        ends 1 'each rank would be a job of its own' mpirun mpich 2 \
-            "$WEFT" exec -- "$work/exchange-openmpi"
+        ends 1 'would not find each other' mpirun mpich 2 \
+            "$WEFT" exec -- "$work/exchange-openmpi" && {
+        [ ! -x "$work/exchange-intel" ] ||
+            ends 1 'would not find each other' mpirun openmpi 2 \
+                "$WEFT" exec -- "$work/exchange-intel"
+    }
     report $? "$name"
     FI_WEFT_REPORT=1 ends 0 'weft: this process, Weft' "$WEFT" exec -- "$work/exchange-openmpi"
     report $? 'without a launcher the program is a job of one rank'

@@ -27,8 +27,8 @@ pub fn check(mpi: &Installation, started: &Started) -> Result<(), Fault> {
         .size
         .map_or("several".to_owned(), |size| size.to_string());
     Err(Fault::Mismatch(format!(
-        "{} started {size} ranks, and {} does not understand it: each rank would be a job of its \
-         own. {}",
+        "{} started {size} ranks in a way that {} does not understand: they would not find each \
+         other. {}",
         started.by,
         mpi.describe(),
         remedy(mpi.family, started.by)
@@ -51,9 +51,11 @@ fn understands(mpi: &Installation, started: &Started) -> bool {
         Family::OpenMpi if mpi.version.major < 5 => started.pmix || started.by != Starter::Hydra,
         Family::OpenMpi => started.pmix,
         Family::Mpich => started.pmi || (started.pmix && imports(&[PMIX])) || imports(&PMI),
+        // It takes Slurm's PMIx, and not that of Open MPI's launchers: there each rank is alone.
         Family::Intel => {
             let named = std::env::var_os("I_MPI_PMI_LIBRARY").is_some();
-            started.pmi || started.pmix || named
+            let pmix = started.pmix && started.by != Starter::OpenMpi;
+            started.pmi || pmix || named
         }
     }
 }
@@ -112,6 +114,7 @@ mod tests {
             (&mpich, started(OpenMpi, true, false), "weft run"),
             (&mpich, started(Slurm, true, false), "srun --mpi=pmi2"),
             (&intel, started(Slurm, false, false), "srun --mpi=pmi2"),
+            (&intel, started(OpenMpi, true, false), "weft run"),
         ] {
             let text = check(mpi, &started).unwrap_err().to_string();
             assert!(text.contains(remedy), "{text}");
