@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft exec` and `weft env` under the MPIs' own launchers: that Weft carries the messages (the line
 # of FI_WEFT_REPORT=1) and does not without them, that nothing stands between launcher and rank,
-# scripts, exit codes, jobs on several hosts without a key, Slurm's variables.
+# scripts, exit codes, jobs on several hosts without a key, Slurm's variables and a real Slurm.
 # Usage: tests/exec/run.sh [MPI...] (openmpi, mpich, intel, debian-openmpi)
 #
 # Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Half a minute.
@@ -164,6 +164,59 @@ if [ -x "$work/exchange-mpich" ] && [ -x "$work/exchange-openmpi" ]; then
     report $? "$name"
 else
     skip "$name" 'it takes Open MPI and MPICH'
+fi
+
+# under_srun MPI PMI RANKS: on one node with two ranks, on two with more.
+under_srun() {
+    local nodes=1
+    [ "$3" -gt 2 ] && nodes=2
+    FI_WEFT_REPORT=1 timeout 60 "$(slurm_program srun)" -N "$nodes" -n "$3" --mpi="$2" \
+        "$WEFT" exec -- "$work/exchange-$1"
+}
+
+carried_under_srun() { # carried_under_srun MPI PMI RANKS
+    under_srun "$@" >"$work/out" 2>&1 && grep -q "^$3 ranks" "$work/out" && carried on
+}
+
+by_slurm() {
+    local pair mpi pmi
+    for pair in 'openmpi pmix' 'debian-openmpi pmix' 'mpich pmi2' 'intel pmix' 'intel pmi2'; do
+        read -r mpi pmi <<<"$pair"
+        [ -x "$work/exchange-$mpi" ] || continue
+        carried_under_srun "$mpi" "$pmi" 2
+        report $? "srun --mpi=$pmi, $mpi"
+        ends 1 'weft env --key' under_srun "$mpi" "$pmi" 4 &&
+            (eval "$("$WEFT" env --key --mpi "$mpi" 2>>"$work/out")" &&
+                carried_under_srun "$mpi" "$pmi" 4 && FI_WEFT_ROUTE=srd \
+                under_srun "$mpi" "$pmi" 4 >"$work/out" 2>&1 &&
+                grep -Eq 'by shm and [1-9][0-9]* \([1-9][0-9]* bytes\) by srd' "$work/out")
+        report $? "srun --mpi=$pmi on two nodes, with a key and not without, $mpi"
+    done
+    for pair in 'openmpi pmi2' 'openmpi none' 'mpich pmix' 'mpich none' 'intel none'; do
+        read -r mpi pmi <<<"$pair"
+        [ -x "$work/exchange-$mpi" ] || continue
+        ends 1 'Write srun --mpi=' under_srun "$mpi" "$pmi" 2
+        report $? "srun --mpi=$pmi is refused, $mpi"
+    done
+}
+
+name='ranks that srun starts on two nodes of a Slurm'
+# shellcheck source=tests/exec/slurm.sh
+. tests/exec/slurm.sh
+if ! slurm_is_here; then
+    skip "$name" 'slurmctld, slurmd and srun are not installed (tests/exec/slurm.sh)'
+elif [ "$(id -u)" != 0 ]; then
+    skip "$name" 'slurmd of Debian 12 takes root'
+else
+    trap 'slurm_stop; rm -rf "$work"' EXIT
+    if slurm_start "$work/slurm" >"$work/out" 2>&1; then
+        by_slurm
+    else
+        cat "$work"/slurm/*.{log,out} >>"$work/out" 2>/dev/null
+        report 1 "$name"
+    fi
+    slurm_stop
+    unset SLURM_CONF LD_LIBRARY_PATH
 fi
 
 name='wrong use is refused'

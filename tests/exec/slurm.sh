@@ -1,0 +1,83 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# A Slurm of two nodes on this machine, without root's configuration: started for the tests and
+# ended by its process ids. Sourced by run.sh. Debian's packages slurmctld, slurmd, slurm-client and
+# slurm-wlm-basic-plugins are enough; unpacked (dpkg -x) below WEFT_SLURM_ROOT they need not be
+# installed.
+
+SLURM_PROCESSES=()
+
+# slurm_program NAME: its path; Debian's daemons have names of their own when merely unpacked.
+slurm_program() {
+    local folder name
+    for folder in "${WEFT_SLURM_ROOT:-}/usr/sbin" "${WEFT_SLURM_ROOT:-}/usr/bin"; do
+        for name in "$1" "$1-wlm"; do
+            [ -x "$folder/$name" ] && echo "$folder/$name" && return
+        done
+    done
+    return 1
+}
+
+slurm_is_here() {
+    local name
+    for name in slurmctld slurmd slurmstepd srun sinfo; do
+        slurm_program "$name" >/dev/null || return
+    done
+}
+
+# slurm_start FOLDER: configuration, controller and two node daemons; true when both are idle.
+slurm_start() {
+    local folder=$1 ports node plugins=${WEFT_SLURM_ROOT:-}/usr/lib/x86_64-linux-gnu/slurm-wlm
+    mkdir -p "$folder"/{state,n1,n2,tmp-n1,tmp-n2} || return
+    # Ports that are free now.
+    read -ra ports < <(python3 -c 'import socket
+held = [socket.socket() for _ in range(3)]
+for one in held: one.bind(("127.0.0.1", 0))
+print(*[one.getsockname()[1] for one in held])')
+    export SLURM_CONF=$folder/slurm.conf
+    [ -n "${WEFT_SLURM_ROOT:-}" ] && export LD_LIBRARY_PATH=$plugins
+    cat >"$SLURM_CONF" <<END
+ClusterName=weft
+SlurmctldHost=$(hostname)(127.0.0.1)
+SlurmctldPort=${ports[0]}
+AuthType=auth/none
+CredType=cred/none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SwitchType=switch/none
+PluginDir=$plugins
+SlurmUser=$(id -un)
+SlurmdUser=$(id -un)
+StateSaveLocation=$folder/state
+SlurmdSpoolDir=$folder/%n
+SlurmctldPidFile=$folder/slurmctld.pid
+SlurmdPidFile=$folder/slurmd-%n.pid
+SlurmctldLogFile=$folder/slurmctld.log
+SlurmdLogFile=$folder/slurmd-%n.log
+TmpFS=$folder/tmp-%n
+AccountingStorageType=accounting_storage/none
+JobAcctGatherType=jobacct_gather/none
+NodeName=n1 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=${ports[1]} CPUs=2
+NodeName=n2 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=${ports[2]} CPUs=2
+PartitionName=p Nodes=n1,n2 Default=YES MaxTime=5 State=UP
+END
+    "$(slurm_program slurmctld)" -D -c -f "$SLURM_CONF" >"$folder/slurmctld.out" 2>&1 &
+    SLURM_PROCESSES+=($!)
+    for node in n1 n2; do
+        "$(slurm_program slurmd)" -D -N "$node" -f "$SLURM_CONF" -d "$(slurm_program slurmstepd)" \
+            >"$folder/slurmd-$node.out" 2>&1 &
+        SLURM_PROCESSES+=($!)
+    done
+    wait_for 30 slurm_is_idle
+}
+
+slurm_is_idle() {
+    [ "$("$(slurm_program sinfo)" -h -t idle -o %D 2>/dev/null)" = 2 ]
+}
+
+slurm_stop() {
+    [ ${#SLURM_PROCESSES[@]} = 0 ] && return
+    kill "${SLURM_PROCESSES[@]}" 2>/dev/null
+    wait "${SLURM_PROCESSES[@]}" 2>/dev/null
+    SLURM_PROCESSES=()
+}
