@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # `weft exec` and `weft env` under the MPIs' own launchers: that Weft carries the messages (the line
 # of FI_WEFT_REPORT=1) and does not without them, that nothing stands between launcher and rank,
-# scripts, exit codes, jobs on several hosts without a key, Slurm's variables and a real Slurm.
+# scripts, exit codes, jobs on two hosts with a key and without, Slurm's variables and a real Slurm.
 # Usage: tests/exec/run.sh [MPI...] (openmpi, mpich, intel, debian-openmpi)
 #
-# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Half a minute.
+# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. A minute.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 ROOT=$PWD
@@ -200,6 +200,9 @@ by_slurm() {
     done
 }
 
+# shellcheck source=tests/exec/hosts.sh
+. tests/exec/hosts.sh
+
 name='ranks that srun starts on two nodes of a Slurm'
 # shellcheck source=tests/exec/slurm.sh
 . tests/exec/slurm.sh
@@ -216,6 +219,7 @@ else
         report 1 "$name"
     fi
     slurm_stop
+    trap 'rm -rf "$work"' EXIT
     unset SLURM_CONF LD_LIBRARY_PATH
 fi
 
