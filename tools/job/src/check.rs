@@ -27,6 +27,7 @@ pub(crate) fn check(job: &Job) -> Result<(), Fault> {
             return Err(wrong(field, "is empty; give a value, or remove the field"));
         }
     }
+    check_lengths(job)?;
     for name in job.environment.keys() {
         if name.is_empty() || name.contains('=') {
             let text = format!(
@@ -47,6 +48,23 @@ pub(crate) fn check(job: &Job) -> Result<(), Fault> {
 
 fn wrong(field: &str, text: &str) -> Fault {
     Fault::new(text).within(field)
+}
+
+/// How many there may be of each: far more than a job needs, and few enough to be compared with
+/// each other at once. Chosen.
+fn check_lengths(job: &Job) -> Result<(), Fault> {
+    for (field, count, most) in [
+        ("environment", job.environment.len(), 4096),
+        ("hosts", job.hosts.len(), 4096),
+        ("mounts", job.mounts.len(), 64),
+        ("dependencies", job.dependencies.len(), 256),
+    ] {
+        if count > most {
+            let text = format!("{count} are too many; a job has at most {most}");
+            return Err(wrong(field, &text));
+        }
+    }
+    Ok(())
 }
 
 fn check_name(name: &str) -> Result<(), Fault> {

@@ -193,6 +193,47 @@ fn ranks_nodes_and_hosts_must_agree() {
     }
 }
 
+/// Lists that are compared element by element: a long one must not take minutes.
+#[test]
+fn lists_that_are_too_long_are_refused_at_once() {
+    let listed = |line: &str, count: usize| -> String {
+        let lines = (0..count).map(|index| line.replace('#', &index.to_string()));
+        lines.collect()
+    };
+    for (field, line, most) in [
+        ("environment", "  a#: x\n", 4096),
+        ("hosts", "- a#\n", 4096),
+        ("mounts", "- {source: s3://abc, target: /a#}\n", 64),
+        ("dependencies", "- {job: 1}\n", 256),
+    ] {
+        let text = |count| {
+            let list = listed(line, count);
+            format!("version: 1\nprogram: a\n{field}:\n{list}")
+        };
+        assert!(read(&text(most)).is_ok(), "{field}");
+        if field == "environment" {
+            // A map of more names is refused before it is known what it is.
+            let answer = read(&text(most + 1)).unwrap_err();
+            assert!(answer.contains("more than 4096 names"), "{answer}");
+            continue;
+        }
+        let answer = read(&text(most + 1)).unwrap_err();
+        let said = format!("{field}: {} are too many", most + 1);
+        assert!(
+            answer.starts_with("job.yaml, line 4, ") && answer.contains(&said),
+            "{answer}"
+        );
+    }
+    let variables = listed(r#"{"name": "n#", "value": ""},"#, 4097);
+    let answer = read(&format!(
+        r#"{{"jobDefinitionName": "x", "containerProperties": {{"command": ["a"],
+        "environment": [{}]}}}}"#,
+        variables.trim_end_matches(',')
+    ));
+    let said = "line 2, column 24: environment: 4097 are too many";
+    assert!(answer.as_ref().unwrap_err().contains(said), "{answer:?}");
+}
+
 #[test]
 fn a_file_that_is_no_job_says_what_one_begins_with() {
     for (text, said) in [

@@ -87,7 +87,7 @@ fn import(arguments: &Arguments) -> Result<(), Unread> {
     let name = arguments.file.display().to_string();
     let text = text_of(&arguments.file)?;
     let file = read(arguments, &name, &text)?;
-    let yaml = to_yaml(&file.job)?;
+    let yaml = to_yaml(&file.job).map_err(|fault| fault.in_file(&name))?;
     for note in &file.notes {
         eprintln!("weft import: {name}, {note}");
     }

@@ -59,7 +59,11 @@ impl JsonSchema for TimeLimit {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "anyOf": [
             { "type": "number", "exclusiveMinimum": 0, "maximum": 315_360_000 },
-            { "type": "string", "pattern": "^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$" },
+            {
+                "type": "string",
+                "minLength": 2,
+                "pattern": "^([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?$",
+            },
         ] })
     }
 }
