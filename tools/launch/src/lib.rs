@@ -305,10 +305,7 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<(Ending, Vec<Report>,
             Err(complaint) => {
                 // Open MPI's launcher ends with 0 when it loses a host.
                 ending.reason = ending.reason.or(Some(Reason::Host));
-                say!(
-                    "weft: host {host} was lost; its node agent ends what is left of the job \
-                     there, if it still runs{complaint}"
-                );
+                tell_loss(&host, &complaint);
                 continue;
             }
         };
@@ -325,6 +322,13 @@ fn run_job(arguments: &Arguments, job: &mut Job) -> Result<(Ending, Vec<Report>,
         }));
     }
     Ok((ending, reports, unreadable))
+}
+
+fn tell_loss(host: &str, complaint: &str) {
+    say!(
+        "weft: host {host} was lost; its node agent ends what is left of the job there, if it \
+         still runs{complaint}"
+    );
 }
 
 /// One line before the start: what runs, with which MPI, over what, and bound or not.
