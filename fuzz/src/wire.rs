@@ -11,7 +11,7 @@ pub fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     // A first byte that is valid, so that the parser gets further.
     let mut datagram = vec![
-        0x20 | (1 + input.byte() % 12),
+        0x30 | (1 + input.byte() % 12),
         input.byte() & 31,
         input.byte() & 63,
         0,

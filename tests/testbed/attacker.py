@@ -193,7 +193,7 @@ class Attacker:
         made = []
         for _ in range(20):
             kind, flags = self.chance.randrange(16), self.chance.choice((0, 1, 2, 3, 7, 16))
-            head = bytes([0x20 | kind, flags, self.chance.randrange(64), 0])
+            head = bytes([0x30 | kind, flags, self.chance.randrange(64), 0])
             length = self.chance.choice((40, 44, 60, 84, 132, 300, 1400, 8000))
             noise = bytearray(head + self.chance.randbytes(length))
             # No tag, as without a key.
@@ -284,7 +284,7 @@ class Attacker:
 
         def head(kind, flags, sent_ns):
             path, context = self.chance.randrange(64), self.chance.choice((0, 1, 2))
-            return HEADER.pack(0x20 | kind, flags, path, 0, context, *ends, 0, sent_ns, 0)
+            return HEADER.pack(0x30 | kind, flags, path, 0, context, *ends, 0, sent_ns, 0)
 
         section = struct.pack("<QQQIBBBBQQQQ", 1 << 20, 1 << 40, echo_ns, 0, 0, 127, 0, 255,
                               2**64 - 1, 2**63, 2**63, 2**64 - 1)

@@ -159,18 +159,23 @@ impl PacketProtection {
         if self.encrypts() { SEAL_BYTES } else { 0 }
     }
 
-    /// Puts the tag into the head of a datagram whose payload lies elsewhere: `show` shows it,
-    /// stretch by stretch. Open networks need none. Fast path.
+    /// Puts the tag into the head of a datagram whose other `rest_bytes` lie elsewhere: `show`
+    /// shows them, stretch by stretch. Open networks need none. Fast path.
     ///
     /// # Panics
     /// When `head` is shorter than a header; in debug builds when this protection encrypts.
-    pub fn tag_apart(&mut self, head: &mut [u8], show: impl FnOnce(&mut dyn FnMut(&[u8]))) {
+    pub fn tag_apart(
+        &mut self,
+        head: &mut [u8],
+        rest_bytes: usize,
+        show: impl FnOnce(&mut dyn FnMut(&[u8])),
+    ) {
         debug_assert!(
             !self.encrypts(),
             "a protection that encrypts needs whole datagrams"
         );
         if let Mode::Tagged(tagging) = &mut self.mode {
-            let tag = tagging.tag_apart(head, show);
+            let tag = tagging.tag_apart(head, rest_bytes, show);
             head[TAG_RANGE].copy_from_slice(&tag.to_le_bytes());
         }
     }

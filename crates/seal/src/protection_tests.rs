@@ -29,7 +29,7 @@ fn sealed(text: &str, own: u64) -> PacketProtection {
 /// A datagram that says that it is from `own`; what follows the incarnation counts up.
 fn datagram(own: u64, length: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = (0..length).map(|index| index as u8).collect();
-    bytes[..8].copy_from_slice(&[0x21, 0, 9, 0, 7, 0, 0, 0]);
+    bytes[..8].copy_from_slice(&[0x31, 0, 9, 0, 7, 0, 0, 0]);
     bytes[SOURCE].copy_from_slice(&own.to_le_bytes());
     bytes[TAG_RANGE].fill(0);
     bytes
@@ -62,9 +62,13 @@ fn the_vectors_of_the_specification_hold() {
     let seal_key = crate::job_key::derive::<32>(&root, &[b"seal", &own, &upper]);
     assert_eq!(vector("job key"), KEY);
     assert_eq!(vector("tag key"), hex(&tag_key[..]));
+    let long_tag_key = crate::job_key::derive::<16>(&root, &[b"long tag"]);
+    assert_eq!(vector("long tag key"), hex(&long_tag_key[..]));
     assert_eq!(vector("seal key of count 4294967296"), hex(&seal_key[..]));
     assert_eq!(vector("datagram"), hex(&datagram(OWN, 56)));
     assert_eq!(vector("tagged"), hex(&sent(&mut tagged(KEY), 56)));
+    let long = sent(&mut tagged(KEY), 2048);
+    assert_eq!(vector("tag of the long datagram"), hex(&long[TAG_RANGE]));
     let mut protection = sealed(KEY, OWN);
     assert_eq!(vector("sealed, count 0"), hex(&sent(&mut protection, 56)));
     protection.sealing().skip_to(1 << 32);
@@ -249,7 +253,7 @@ proptest! {
         let whole = datagram(OWN, 92 + length);
         let (head, payload) = whole.split_at(92);
         let mut head = head.to_vec();
-        protection.tag_apart(&mut head, |see| payload.chunks(step).for_each(see));
+        protection.tag_apart(&mut head, length, |see| payload.chunks(step).for_each(see));
         let mut bytes = [&head[..], payload].concat();
         prop_assert_eq!(tagged(KEY).open(&mut bytes), Ok(92 + length));
     }

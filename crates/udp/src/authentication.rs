@@ -108,7 +108,7 @@ impl PacketAuthentication {
                 bytes.clear();
                 bytes.extend_from_slice(transmit.head.as_bytes());
                 let (from, length_bytes) = (part.offset_bytes as usize, part.length_bytes as usize);
-                protection.tag_apart(bytes, |see| {
+                protection.tag_apart(bytes, length_bytes, |see| {
                     sends.show(part.token, from, length_bytes, see);
                 });
                 continue;

@@ -7,7 +7,7 @@ use crate::malformed::{Malformed, require};
 use crate::path::Path;
 use crate::time::Instant;
 
-/// Words of a full bitmap: 1024 sequences (srd-protocol 15, part of version 2).
+/// Words of a full bitmap: 1024 sequences (srd-protocol 15, part of the protocol).
 pub const BITMAP_WORDS: usize = 16;
 /// Size of the section without its bitmap (srd-protocol 4).
 pub const ACKNOWLEDGEMENT_BYTES: usize = 64;

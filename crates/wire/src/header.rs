@@ -7,7 +7,7 @@ use crate::path::Path;
 use crate::time::Instant;
 
 /// The protocol version in the first nibble (srd-protocol 2).
-pub const VERSION: u8 = 2;
+pub const VERSION: u8 = 3;
 /// Size of the header (srd-protocol 2).
 pub const HEADER_BYTES: usize = 48;
 
@@ -174,7 +174,7 @@ impl Header {
             version == VERSION,
             "version",
             u64::from(version),
-            "this Weft speaks version 2",
+            "this Weft speaks version 3",
         )?;
         let number = first & 15;
         let kind = Kind::from_number(number)

@@ -2,7 +2,7 @@
 //! What a path is: a pair of ports that network switches hash to one way through the network. Used
 //! by the header.
 
-/// Ports of each endpoint (srd-protocol 15: specified, part of version 2).
+/// Ports of each endpoint (srd-protocol 15: specified, part of the protocol).
 pub const PORT_COUNT: usize = 8;
 /// Pairs of ports (srd-protocol 1).
 pub const PATH_COUNT: usize = PORT_COUNT * PORT_COUNT;

@@ -288,16 +288,16 @@ proptest! {
 
 #[test]
 fn errors_name_the_field_the_value_and_the_rule() {
-    let error = Packet::parse(&[0x31]).unwrap_err();
+    let error = Packet::parse(&[0x21]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "not an SRD packet: version is 3, but this Weft speaks version 2"
+        "not an SRD packet: version is 2, but this Weft speaks version 3"
     );
-    let error = Packet::parse(&[0x2f, 0]).unwrap_err();
+    let error = Packet::parse(&[0x3f, 0]).unwrap_err();
     assert_eq!((error.field, error.value), ("kind", 15));
-    let error = Packet::parse(&[0x21, 0, 64]).unwrap_err();
+    let error = Packet::parse(&[0x31, 0, 64]).unwrap_err();
     assert_eq!((error.field, error.value), ("path", 64));
-    let error = Packet::parse(&[0x21, 0, 1]).unwrap_err();
+    let error = Packet::parse(&[0x31, 0, 1]).unwrap_err();
     assert_eq!(
         (error.field, error.value),
         ("reserved byte of the header", 0)
