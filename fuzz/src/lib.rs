@@ -21,6 +21,7 @@ pub mod driver;
 pub mod input;
 pub mod job;
 pub mod machine;
+mod named;
 pub mod seal;
 pub mod wire;
 

@@ -11,11 +11,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use weft_srd::{
-    Arrival, Config, Event, Instant, Machine, Message, Offer, Reason, Remote, Send, Transmit,
-};
+use weft_srd::{Arrival, Config, Event, Instant, Machine, Reason, Remote, Segment, Send, Transmit};
 
 use crate::input::Input;
+use crate::named::Named;
 
 const HOSTS: usize = 3;
 /// Datagrams that are kept for delivery and playback.
@@ -50,28 +49,6 @@ struct Host {
     landings: BTreeMap<u64, Named>,
     /// Messages whose sender waits for a receipt that the owner has not given yet.
     owed: Vec<Named>,
-}
-
-/// A message as its receiver names it.
-#[derive(Clone, Copy)]
-struct Named {
-    offer: Offer,
-    tag: u64,
-    wants_receipt: bool,
-}
-
-impl Named {
-    fn new(remote: Remote, life: u32, message: &Message) -> Self {
-        Self {
-            offer: Offer {
-                remote,
-                life,
-                message_id: message.id,
-            },
-            tag: message.tag.unwrap_or(0),
-            wants_receipt: message.wants_receipt,
-        }
-    }
 }
 
 struct World {
@@ -167,6 +144,7 @@ impl World {
             cq_data: None,
             length_bytes,
             wants_receipt: length_bytes % 3 == 0,
+            is_awaited: length_bytes % 2 == 0,
             is_service: false,
             token: host.posted,
         };
@@ -201,17 +179,42 @@ impl World {
         let arrival = host
             .machine
             .handle_datagram(Instant(self.now_ns), from, bytes);
-        if let Arrival::Message {
-            remote,
-            life,
-            message,
-            ..
-        } = arrival
-        {
-            self.hear(to, remote, message.tag);
-            self.hosts[to].owe(Named::new(remote, life, &message));
+        match arrival {
+            Arrival::Message {
+                remote,
+                life,
+                message,
+                ..
+            } => {
+                self.hear(to, remote, message.tag);
+                self.hosts[to].owe(Named::new(remote, life, &message));
+            }
+            Arrival::Begun {
+                remote,
+                life,
+                segment,
+                payload,
+            } => {
+                let named = Named::new(remote, life, &segment.message);
+                self.begin(to, named, &segment, payload);
+            }
+            Arrival::Data { .. } | Arrival::Nothing => {}
         }
         self.drain(to);
+    }
+
+    /// Half of the messages have a landing from their first piece on, the others come whole.
+    fn begin(&mut self, at: usize, named: Named, segment: &Segment, payload: &[u8]) {
+        let remote = named.offer.remote;
+        let landing = (segment.message.id % 2 == 1).then(|| {
+            self.hear(at, remote, segment.message.tag);
+            self.landing_count += 1;
+            self.hosts[at].landings.insert(self.landing_count, named);
+            self.landing_count
+        });
+        let now_ns = Instant(self.now_ns);
+        let machine = &mut self.hosts[at].machine;
+        machine.at(remote).begin(now_ns, segment, payload, landing);
     }
 
     fn hear(&mut self, at: usize, remote: Remote, tag: Option<u64>) {
@@ -269,12 +272,11 @@ impl World {
                 }
                 Event::Landed { landing } => {
                     let named = self.hosts[at].landings.remove(&landing);
-                    if let Some(named) = named {
-                        self.hosts[at].owe(named);
-                    }
+                    self.hosts[at].owe(named.expect("a landing ends once"));
                 }
                 Event::LandingFailed { landing, .. } => {
-                    self.hosts[at].landings.remove(&landing);
+                    let named = self.hosts[at].landings.remove(&landing);
+                    assert!(named.is_some(), "a landing ends once");
                 }
             }
         }

@@ -67,7 +67,17 @@ pub trait Owner {
     /// `offer`, exactly once.
     fn on_offer(&mut self, envelope: &Envelope, offer: OfferId) -> Option<Landing>;
 
-    /// The payload of an accepted offer is in its landing, or failed.
+    /// The first bytes of a message are at hand, the others are under way. `Some` if a receive
+    /// waits for it: the message is written there as it arrives, and [`Self::on_landed`] follows.
+    /// `None` by default, and where no receive waits: then the message comes whole, by
+    /// [`Self::on_message`].
+    #[inline]
+    fn on_begun(&mut self, _: &Envelope) -> Option<Landing> {
+        None
+    }
+
+    /// The payload of an accepted offer, or of a message that had begun, is in its landing, or
+    /// failed.
     fn on_landed(&mut self, landing: LandingToken, outcome: Result<(), TransferError>);
 
     /// A pending send is complete, or failed.

@@ -230,7 +230,7 @@ impl<P: Route> Endpoint<P> {
         }
         let want = self.want(receive)?;
         let (class, context) = (receive.class, receive.context);
-        if self.core.receiving.has_unexpected(class) {
+        if self.core.receiving.matcher(class).unexpected_count() > 0 {
             let posted = PostedReceive::whole(buffer(), context, flags);
             self.receive_unexpected(&mut objects.completions, class, want, posted);
         } else {

@@ -44,6 +44,7 @@ impl Ends {
             cq_data: None,
             length_bytes,
             wants_receipt: false,
+            is_awaited: false,
             is_service: false,
             token: 1,
         };
@@ -69,6 +70,16 @@ impl Ends {
             ) {
                 Arrival::Nothing => {}
                 Arrival::Message { .. } => arrived = true,
+                Arrival::Begun {
+                    remote,
+                    segment,
+                    payload,
+                    ..
+                } => {
+                    let now_ns = weft_srd::Instant(self.now_ns + 5_000);
+                    self.data_bytes += payload.len() as u64;
+                    other.at(remote).begin(now_ns, &segment, payload, Some(0));
+                }
                 Arrival::Data { payload, .. } => self.data_bytes += payload.len() as u64,
             }
             while let Some(event) = other.poll_event() {

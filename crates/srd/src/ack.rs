@@ -4,14 +4,12 @@
 //!
 //! Called by flow.
 
-use weft_wire::acknowledgement::NO_SEQUENCE;
+use weft_wire::acknowledgement::{ACKNOWLEDGEMENT_BYTES, NO_SEQUENCE};
 use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, BITMAP_WORDS, Header, PATH_COUNT, Path};
 
+use crate::ack_timer::AckTimer;
 use crate::config::SEQUENCE_LIMIT;
-
-/// Packets after which an acknowledgement waits no longer (srd-protocol 7.3; specified: REPS).
-const ACKNOWLEDGE_AFTER: u32 = 8;
 
 /// Times of paths are kept in steps of so many bits of nanoseconds: 128 ns, which 32 bits count for
 /// nine minutes. What is newer than all before it counts as new whatever they say (chosen).
@@ -35,9 +33,8 @@ pub(crate) struct Received {
     /// Bit `sequence % 1024`, for sequences from `cumulative` to `end`.
     bits: [u64; BITMAP_WORDS],
     received_bytes: u64,
-    unacknowledged_count: u32,
+    pub(crate) timer: AckTimer,
     duplicate_count: u8,
-    due_ns: Instant,
     echo: Echo,
     /// A probe that has not been answered yet: it gets an answer of its own (srd-protocol 16.1).
     probe: Option<Echo>,
@@ -49,7 +46,8 @@ pub(crate) struct Received {
     newest_step: u32,
     /// The path and the sequence of the packet that came last for the first time: a batch leaves at
     /// one time.
-    last: (Path, u64),
+    last_path: Path,
+    last_sequence: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -77,9 +75,8 @@ impl Received {
             end: cumulative,
             bits: [0; BITMAP_WORDS],
             received_bytes,
-            unacknowledged_count: 0,
+            timer: AckTimer::new(),
             duplicate_count: 0,
-            due_ns: Instant::NEVER,
             echo: Echo {
                 sent_ns: Instant::START,
                 arrived_ns: Instant::START,
@@ -91,7 +88,8 @@ impl Received {
             heard_before: 0,
             newest: None,
             newest_step: (newest_ns.0 >> STEP_BITS) as u32,
-            last: (Path::from_ports(0, 0), u64::MAX),
+            last_path: Path::from_ports(0, 0),
+            last_sequence: u64::MAX,
         }
     }
 
@@ -107,7 +105,7 @@ impl Received {
 
     /// Whether nothing above a gap has arrived, and all is acknowledged.
     pub(crate) fn is_idle(&self) -> bool {
-        self.end == self.cumulative && self.due_ns == Instant::NEVER
+        self.end == self.cumulative && self.timer.due_ns() == Instant::NEVER
     }
 
     pub(crate) fn standing(&self, sequence: u64) -> Standing {
@@ -153,11 +151,12 @@ impl Received {
             .get_or_insert_with(|| Box::new([step; PATH_COUNT]));
         let newest = &mut all[usize::from(header.path.number())];
         let later = time.wrapping_sub(*newest) as i32;
-        let follows = later == 0 && self.last.0 == header.path && sequence > self.last.1;
+        let follows = later == 0 && self.last_path == header.path && sequence > self.last_sequence;
         let is_first = is_news || later > 0 || follows;
         if is_first {
             *newest = time;
-            self.last = (header.path, sequence);
+            self.last_path = header.path;
+            self.last_sequence = sequence;
         }
         is_first
     }
@@ -196,36 +195,13 @@ impl Received {
             sequence: NO_SEQUENCE,
             path: header.path,
         });
-        self.due_ns = Instant::START;
+        self.timer.want_now();
     }
 
-    /// A reliable packet wants to be acknowledged (srd-protocol 7.3).
-    pub(crate) fn want(
-        &mut self,
-        at_once: bool,
-        duplicate: bool,
-        now_ns: Instant,
-        delay_ns: Nanos,
-    ) {
-        self.unacknowledged_count += 1;
-        if duplicate {
-            self.duplicate_count = self.duplicate_count.saturating_add(1);
-        }
-        if at_once || duplicate || self.unacknowledged_count >= ACKNOWLEDGE_AFTER {
-            self.due_ns = Instant::START;
-        } else {
-            self.due_ns = self.due_ns.min(now_ns + delay_ns);
-        }
-    }
-
-    /// Limits have grown: the sender should hear of it at once.
-    pub(crate) fn want_now(&mut self) {
-        self.due_ns = Instant::START;
-    }
-
-    /// When an acknowledgement must leave; 0 for at once, [`Instant::NEVER`] for no need.
-    pub(crate) fn due_ns(&self) -> Instant {
-        self.due_ns
+    /// A packet that arrived before has come again: the sender should know at once.
+    pub(crate) fn want_for_duplicate(&mut self) {
+        self.duplicate_count = self.duplicate_count.saturating_add(1);
+        self.timer.want(true, false, Instant::START, Nanos::ZERO);
     }
 
     /// The way back of what was heard last.
@@ -236,6 +212,12 @@ impl Received {
     /// The path of a packet that only acknowledges (srd-protocol 7.4).
     pub(crate) fn ack_only_path(&self) -> Path {
         self.probe.unwrap_or(self.echo).path.reverse()
+    }
+
+    /// What the section would take, in bytes.
+    pub(crate) fn section_bytes(&self) -> u64 {
+        let above = self.end.saturating_sub(self.cumulative + 1);
+        ACKNOWLEDGEMENT_BYTES as u64 + 8 * above.div_ceil(64)
     }
 
     /// The section, to be sent now.
@@ -263,11 +245,7 @@ impl Received {
         self.heard = 0;
         self.duplicate_count = 0;
         // What has arrived besides the probe is echoed on its own.
-        let rest = probe.is_some() && self.unacknowledged_count > 0;
-        self.due_ns = if rest { Instant::START } else { Instant::NEVER };
-        if !rest {
-            self.unacknowledged_count = 0;
-        }
+        self.timer.on_sent(probe.is_some());
         section
     }
 
@@ -351,17 +329,14 @@ mod tests {
     }
 
     #[test]
-    fn the_eighth_packet_is_acknowledged_at_once_and_fewer_after_the_delay() {
+    fn a_section_takes_as_many_bytes_as_it_says() {
         let mut received = Received::new(0, 0, Instant::START);
-        for _ in 0..7 {
-            received.want(false, false, Instant(1000), Nanos(20_000));
-            assert_eq!(received.due_ns(), Instant(21_000));
+        for sequence in [0, 1, 2, 64, 67, 68, 300] {
+            received.insert(sequence, 1);
+            let room = received.section_bytes();
+            let section = received.take(Instant::START, &LIMITS);
+            let bytes = ACKNOWLEDGEMENT_BYTES + 8 * section.word_count();
+            assert_eq!(bytes as u64, room, "{sequence}");
         }
-        received.want(false, false, Instant(1000), Nanos(20_000));
-        assert_eq!(received.due_ns(), Instant::START);
-        received.take(Instant(1000), &LIMITS);
-        assert_eq!(received.due_ns(), Instant::NEVER);
-        received.want(true, false, Instant(1000), Nanos(20_000));
-        assert_eq!(received.due_ns(), Instant::START);
     }
 }

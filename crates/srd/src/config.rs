@@ -9,13 +9,16 @@ use weft_wire::time::Nanos;
 
 use weft_wire::{PATH_COUNT, PORT_COUNT, PortAddresses};
 
-/// Sequences under way per flow (srd-protocol 15, part of version 2).
+/// Sequences under way per flow (srd-protocol 15, part of the protocol).
 pub const SEQUENCE_LIMIT: u64 = 1024;
-/// Messages under way per flow and direction (srd-protocol 15, part of version 2).
+/// Messages under way per flow and direction (srd-protocol 15, part of the protocol).
 pub const MESSAGE_LIMIT: usize = 64;
 /// What may be sent before a remote's limit is known, and the least window (srd-protocol 11.3, part
-/// of version 2).
+/// of the protocol).
 pub const FIRST_CONTACT_BYTES: u64 = 64 << 10;
+/// So many times as long as another packet waits a receipt for its acknowledgement, so that it goes
+/// with the next message (chosen: a message of 64 KiB takes half of that).
+const RECEIPT_DELAYS: u64 = 5;
 /// Grants and slack are counted in these (srd-protocol 10.8, 11.1; chosen).
 pub const BATCH_BYTES: u32 = 16 << 10;
 /// One path is kept for this long at most (srd-protocol 10.1; measured: what one system call hands
@@ -25,7 +28,7 @@ pub const PATH_BATCH_BYTES: u32 = 65_507;
 /// After so much of one message another one of the same flow has its turn (chosen: a message in a
 /// row is done sooner than two side by side, and nobody waits longer than a millisecond for it).
 pub const TURN_BYTES: u64 = 1 << 20;
-/// The least that a message counts against a limit (srd-protocol 11.3, part of version 2).
+/// The least that a message counts against a limit (srd-protocol 11.3, part of the protocol).
 pub const MESSAGE_COST_LEAST: u64 = 64;
 
 /// Everything that can be set.
@@ -97,6 +100,13 @@ pub struct Memory {
     pub held_limit_bytes: u64,
     /// Remotes known at a time.
     pub remote_limit: u32,
+}
+
+impl Timing {
+    /// How long the acknowledgement of a receipt may take: nobody waits for it (srd-protocol 7.3).
+    pub(crate) fn receipt_delay_ns(&self) -> Nanos {
+        RECEIPT_DELAYS * self.acknowledgement_delay_ns
+    }
 }
 
 impl Default for Config {

@@ -7,6 +7,10 @@
 use crate::config::{BATCH_BYTES, FIRST_CONTACT_BYTES};
 use weft_wire::time::{Instant, Nanos};
 
+/// The least time after which a flow that sends nothing is left out of the pool (srd-protocol
+/// 11.2).
+const STALL_LEAST_NS: Nanos = Nanos(1_000_000);
+
 /// Granted and not arrived bytes of all flows of a receiver (srd-protocol 11.1).
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pool {
@@ -102,10 +106,13 @@ impl Account {
         pool.outstanding_bytes -= bytes;
     }
 
-    /// When to stop counting it, if nothing arrives until then.
-    pub(crate) fn stalled_ns(&self, patience_ns: Nanos) -> Option<Instant> {
-        let counts = self.outstanding_bytes() > 0 && !self.written_off;
-        counts.then_some(self.arrival_ns + patience_ns)
+    /// When to stop counting it, if nothing arrives until then (srd-protocol 11.2).
+    #[inline]
+    pub(crate) fn stalled_ns(&self, srtt_ns: Nanos) -> Instant {
+        if self.outstanding_bytes() == 0 || self.written_off {
+            return Instant::NEVER;
+        }
+        self.arrival_ns + (8 * srtt_ns).max(STALL_LEAST_NS)
     }
 
     /// srd-protocol 11.2.
@@ -239,13 +246,11 @@ mod tests {
         assert!(pool.has_room());
         busy.grant(&mut pool, Instant::START);
         assert!(!pool.has_room());
-        assert_eq!(
-            stalled.stalled_ns(Nanos(1_000_000)),
-            Some(Instant(1_000_000))
-        );
+        assert_eq!(stalled.stalled_ns(Nanos(1_000)), Instant(1_000_000));
+        assert_eq!(stalled.stalled_ns(Nanos(200_000)), Instant(1_600_000));
         stalled.write_off(&mut pool);
         assert!(pool.has_room());
-        assert_eq!(stalled.stalled_ns(Nanos(1_000_000)), None);
+        assert_eq!(stalled.stalled_ns(Nanos(1_000)), Instant::NEVER);
         assert!(stalled.covers(16_384));
         stalled.on_arrived(16_384, &mut pool, Instant(5));
         busy.on_arrived(32_768, &mut pool, Instant(5));

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use weft_wire::time::{Instant, Nanos};
 
 use weft_wire::refusal::Reason;
-use weft_wire::{Head, Message, Path};
+use weft_wire::{Head, Message, Path, Segment};
 
 /// The machine's number for a remote; valid as long as the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -27,6 +27,8 @@ pub struct Send {
     pub length_bytes: u64,
     /// Complete only when the remote's owner says it has delivered the message.
     pub wants_receipt: bool,
+    /// Somebody waits until it is acknowledged; else that may take a little longer.
+    pub is_awaited: bool,
     /// Between the endpoints themselves, past matching; has a tag (0 if none is given).
     pub is_service: bool,
     /// The caller's name for it.
@@ -103,7 +105,20 @@ pub enum Arrival<'d> {
         /// All of it.
         payload: &'d [u8],
     },
-    /// A piece of an accepted message; every byte of it comes exactly once.
+    /// The first piece of a message whose turn it is, and whose others are under way. Answer with
+    /// [`RemoteControl::begin`](crate::RemoteControl::begin), which says where they go.
+    Begun {
+        /// From whom.
+        remote: Remote,
+        /// Of which life of that remote (see [`Offer::life`]).
+        life: u32,
+        /// What the message is, and where in it the piece belongs.
+        segment: Segment,
+        /// The piece.
+        payload: &'d [u8],
+    },
+    /// A piece of an accepted message, or of one that has begun; every byte of it comes exactly
+    /// once.
     Data {
         /// From whom.
         remote: Remote,

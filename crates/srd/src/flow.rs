@@ -140,7 +140,6 @@ impl Flow {
         }
         self.take_section(shared, packet, &moment, is_news);
         let header = &packet.header;
-        let delay_ns = shared.config.timing.acknowledgement_delay_ns;
         let reliable = packet.body.kind().is_reliable();
         let received = &mut self.receiver.received;
         let is_first = received.is_first(header, reliable, is_news);
@@ -158,7 +157,7 @@ impl Flow {
                 if is_first {
                     self.idleness.touch(now_ns);
                     received.on_heard(header, true, arrived_ns);
-                    received.want(true, true, now_ns, delay_ns);
+                    received.want_for_duplicate();
                 }
                 return Arrival::Nothing;
             }
@@ -185,7 +184,9 @@ impl Flow {
         let received = &mut self.receiver.received;
         received.on_heard(header, true, arrived_ns);
         received.insert(header.sequence, moment.datagram_bytes as u64);
-        received.want(header.acknowledge_now, false, now_ns, delay_ns);
+        received
+            .timer
+            .want_for(packet, &shared.config.timing, now_ns);
         if let Some(event) = self.queue.on_answer(&packet.body) {
             shared.events.push(event);
         }

@@ -48,6 +48,13 @@ impl Inspection<'_> {
         self.flows.remotes.flows().any(|flow| flow.is_busy())
     }
 
+    /// Whether nothing is on its way to a remote, nor waits to leave. Fast path.
+    #[inline]
+    pub fn is_quiet(&self, remote: Remote) -> bool {
+        let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());
+        flow.is_none_or(|flow| flow.sender.in_flight_bytes == 0 && !flow.queue.has_unsent())
+    }
+
     /// Whether remotes still lack messages or answers of ours that they need not ask for. Slow
     /// path.
     pub fn owes(&self) -> bool {

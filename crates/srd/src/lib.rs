@@ -41,6 +41,7 @@
 //!     cq_data: None,
 //!     length_bytes: 5,
 //!     wants_receipt: false,
+//!     is_awaited: false,
 //!     is_service: false,
 //!     token: 1,
 //! };
@@ -71,7 +72,8 @@
 //!   - `identity` (`reach`: which paths there are between hosts of several addresses)
 //!   - `send_queue` (`outgoing`: messages being sent)
 //!   - `sender`: when and where; `sent` (unacknowledged packets), `window` (cwnd), `pacing`, `path`
-//!     (`path_health` of each); `loss`: what an acknowledgement or its absence means
+//!     (`path_health` of each), `first_flight` (how much keeps to one path); `loss`: what an
+//!     acknowledgement or its absence means
 //!     - `window` rests on `base_rtt` (round trips without a queue), `quick` (a window many times
 //!       too large), `taken` (losses that were none) and `rivals` (others who fill queues;
 //!       `overflow`: queues too short for delay to tell, `cubic`: sharing them)
@@ -86,12 +88,14 @@
 #![forbid(unsafe_code)]
 
 mod ack;
+mod ack_timer;
 mod base_rtt;
 pub mod config;
 mod contact;
 mod credit;
 mod cubic;
 pub mod events;
+mod first_flight;
 mod flow;
 mod flows;
 mod greeting;
@@ -141,4 +145,4 @@ pub use machine::Machine;
 pub use weft_wire::port_addresses::FURTHER_ADDRESSES;
 pub use weft_wire::refusal::Reason;
 pub use weft_wire::time::{Instant, Nanos};
-pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT, PortAddresses};
+pub use weft_wire::{Message, PATH_COUNT, PORT_COUNT, PortAddresses, Segment};

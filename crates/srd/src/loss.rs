@@ -105,12 +105,11 @@ pub(crate) fn on_section(
     let srtt_ns = sender.round_trip.srtt_ns();
     if let Some(rtt_ns) = rtt_ns {
         let path = section.echo_path;
-        sender.paths.on_echo(
-            path,
-            section.echo_sent_ns,
-            rtt_ns,
-            verdict == Verdict::BelowTarget,
-        );
+        let is_quick = verdict == Verdict::BelowTarget;
+        sender.first_flight.on_echo(section.cumulative, is_quick);
+        sender
+            .paths
+            .on_echo(path, section.echo_sent_ns, rtt_ns, is_quick);
         // Where many paths have queues, to pass over those that had one fills the others.
         if verdict == Verdict::SlowMinority && !sender.window.is_loaded() {
             sender.paths.health.skip(path, now_ns, srtt_ns);
@@ -322,6 +321,7 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
             overtaken_bytes,
             in_flight_bytes: before_bytes,
         });
+        sender.first_flight.forget();
         sender.end_batch();
     }
 }

@@ -126,7 +126,7 @@ impl Machine {
         reason: Reason,
     ) -> Result<(), PostError> {
         let (flow, _) = self.flows.known_flow(offer.remote.0)?;
-        flow.receiver.refuse(offer)?;
+        flow.receiver.offers.decide(offer)?;
         flow.idleness.touch(now_ns);
         flow.queue.answer(Piece::Refusal {
             message_id: offer.message_id,

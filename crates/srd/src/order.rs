@@ -4,10 +4,10 @@
 
 use std::collections::VecDeque;
 
-use weft_wire::Message;
+use weft_wire::{Message, Segment};
 
 use crate::config::MESSAGE_LIMIT;
-use crate::reassembly::{Assembly, Misfit};
+use crate::reassembly::{Assembly, Misfit, Ranges, Spares};
 
 /// A message that cannot be handed out yet.
 #[derive(Debug, Default)]
@@ -17,6 +17,23 @@ enum Waiting {
     Partial(Box<Assembly>),
     Whole(Message, Vec<u8>),
     Offer(Message),
+    Landing(Box<Landing>),
+}
+
+/// A message whose pieces go where they belong as they come.
+#[derive(Debug)]
+struct Landing {
+    token: u64,
+    message: Message,
+    ranges: Ranges,
+}
+
+/// What became of a piece.
+#[derive(Debug)]
+pub(crate) enum Kept {
+    Here,
+    /// It goes to this landing, and whether it was the last one.
+    Lands(u64, bool),
 }
 
 /// A message whose turn has come.
@@ -24,6 +41,15 @@ enum Waiting {
 pub(crate) enum Ready {
     Whole(Message, Vec<u8>),
     Offer(Message),
+}
+
+impl Landing {
+    fn check(&self, message: &Message, offset: u64, length: u64) -> Result<(), Misfit> {
+        if self.message != *message {
+            return Err(Misfit::Overlap);
+        }
+        self.ranges.check(offset, offset + length)
+    }
 }
 
 /// Messages that wait for their turn, from the next one in order upwards.
@@ -84,6 +110,7 @@ impl Order {
         match self.waiting.get(index) {
             None | Some(Waiting::Missing) => Ok(()),
             Some(Waiting::Partial(assembly)) => assembly.check(message, offset, length),
+            Some(Waiting::Landing(landing)) => landing.check(message, offset, length),
             Some(Waiting::Whole(..) | Waiting::Offer(_)) => Err(Misfit::Overlap),
         }
     }
@@ -112,26 +139,61 @@ impl Order {
         *self.place(message.id) = Waiting::Offer(message);
     }
 
+    /// The message in order has begun: its pieces go to this landing. Its first one has come.
+    pub(crate) fn land(&mut self, segment: &Segment, length: u64, token: u64) {
+        let mut ranges = Ranges::default();
+        ranges.insert(segment.offset_bytes, segment.offset_bytes + length);
+        *self.place(segment.message.id) = Waiting::Landing(Box::new(Landing {
+            token,
+            message: segment.message,
+            ranges,
+        }));
+    }
+
+    /// Landings of messages that are not whole.
+    pub(crate) fn landings(&self) -> impl Iterator<Item = u64> {
+        self.waiting.iter().filter_map(|waiting| match waiting {
+            Waiting::Landing(landing) => Some(landing.token),
+            _ => None,
+        })
+    }
+
     /// Puts a checked segment to its message.
-    pub(crate) fn keep_segment(&mut self, message: Message, offset: u64, piece: &[u8]) {
-        let place = self.place(message.id);
+    pub(crate) fn keep_segment(
+        &mut self,
+        segment: &Segment,
+        piece: &[u8],
+        spares: &mut Spares,
+    ) -> Kept {
+        let place = self.place(segment.message.id);
+        if let Waiting::Landing(landing) = place {
+            let token = landing.token;
+            let end = segment.offset_bytes + piece.len() as u64;
+            landing.ranges.insert(segment.offset_bytes, end);
+            let is_whole = landing.ranges.total_bytes() == landing.message.length_bytes;
+            if is_whole {
+                self.pass();
+            }
+            return Kept::Lands(token, is_whole);
+        }
         if matches!(place, Waiting::Missing) {
-            *place = Waiting::Partial(Box::new(Assembly::new(message)));
+            *place = Waiting::Partial(Box::new(Assembly::new(segment.message, spares)));
         }
         let Waiting::Partial(assembly) = place else {
-            return;
+            return Kept::Here;
         };
-        if assembly.insert(offset, piece) {
+        if assembly.insert(segment.offset_bytes, piece) {
             if let Waiting::Partial(assembly) = std::mem::take(place) {
                 *place = Waiting::Whole(*assembly.message(), assembly.into_payload());
             }
         }
+        Kept::Here
     }
 
     /// The next message, if its turn has come.
     pub(crate) fn pop(&mut self) -> Option<Ready> {
         let ready = match self.waiting.front_mut()? {
-            Waiting::Missing | Waiting::Partial(_) => return None,
+            Waiting::Missing | Waiting::Partial(_) | Waiting::Landing(_) => return None,
             Waiting::Whole(message, payload) => Ready::Whole(*message, std::mem::take(payload)),
             Waiting::Offer(message) => Ready::Offer(*message),
         };
@@ -142,7 +204,7 @@ impl Order {
     /// Payload bytes kept, complete or not.
     pub(crate) fn held_bytes(&self) -> u64 {
         let length = |waiting: &Waiting| match waiting {
-            Waiting::Missing | Waiting::Offer(_) => 0,
+            Waiting::Missing | Waiting::Offer(_) | Waiting::Landing(_) => 0,
             Waiting::Partial(assembly) => assembly.message().length_bytes,
             Waiting::Whole(message, _) => message.length_bytes,
         };
@@ -163,6 +225,9 @@ impl Order {
             .iter()
             .map(|waiting| match waiting {
                 Waiting::Partial(assembly) => assembly.footprint_bytes() + size_of::<Assembly>(),
+                Waiting::Landing(landing) => {
+                    landing.ranges.footprint_bytes() + size_of::<Landing>()
+                }
                 _ => 0,
             })
             .sum();

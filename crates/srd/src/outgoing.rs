@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use weft_wire::{Body, Data, Message, Receipt, Refusal, Segment};
 
 use crate::config::{MESSAGE_COST_LEAST, MESSAGE_LIMIT, TURN_BYTES};
-use crate::events::Payload;
+use crate::events::{Payload, Send};
 use crate::sent::Piece;
 
 /// How a message travels (srd-protocol 12.1).
@@ -29,6 +29,8 @@ pub(crate) struct Outgoing {
     pub(crate) token: u64,
     pub(crate) message: Message,
     pub(crate) form: Form,
+    /// See [`crate::Send::is_awaited`].
+    pub(crate) is_awaited: bool,
     /// Bytes handed to packets.
     pub(crate) next_bytes: u64,
     /// Bytes to be handed to packets: the length, or what was accepted of it.
@@ -110,11 +112,12 @@ impl OutgoingTable {
     }
 
     /// Takes a message; there must be room.
-    pub(crate) fn insert(&mut self, token: u64, message: Message, form: Form) {
+    pub(crate) fn insert(&mut self, send: &Send, message: Message, form: Form) {
         let outgoing = Outgoing {
-            token,
+            token: send.token,
             message,
             form,
+            is_awaited: send.is_awaited,
             next_bytes: 0,
             goal_bytes: message.length_bytes,
             acked_bytes: 0,

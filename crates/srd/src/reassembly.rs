@@ -10,6 +10,12 @@ use weft_wire::Message;
 /// batch under way, and 1024 sequences of 1 KiB are 64 batches.
 pub(crate) const RANGE_LIMIT: usize = 128;
 
+/// Buffers kept at most, and how large each may be (chosen: messages of a few remotes that are put
+/// together side by side; no message in segments is longer).
+const SPARE_LIMIT: usize = 4;
+/// See [`SPARE_LIMIT`].
+const SPARE_BYTES: usize = 64 << 10;
+
 /// Disjoint ranges in ascending order, none of which touch.
 #[derive(Debug, Default)]
 pub(crate) struct Ranges {
@@ -80,6 +86,28 @@ impl Ranges {
     }
 }
 
+/// Memory of messages that were handed out, for those to come: fresh memory costs a page fault for
+/// every 4 KiB, and writing zeros to it.
+#[derive(Debug, Default)]
+pub(crate) struct Spares(Vec<Vec<u8>>);
+
+impl Spares {
+    /// Room for so many bytes, none of which are there yet.
+    fn take(&mut self, length_bytes: usize) -> Vec<u8> {
+        let mut memory = self.0.pop().unwrap_or_default();
+        memory.reserve(length_bytes);
+        memory
+    }
+
+    /// Keeps memory that nobody needs any more.
+    pub(crate) fn keep(&mut self, mut memory: Vec<u8>) {
+        if self.0.len() < SPARE_LIMIT && memory.capacity() <= SPARE_BYTES {
+            memory.clear();
+            self.0.push(memory);
+        }
+    }
+}
+
 /// A message that is being put together.
 #[derive(Debug)]
 pub(crate) struct Assembly {
@@ -90,10 +118,10 @@ pub(crate) struct Assembly {
 
 impl Assembly {
     /// Room for all of it.
-    pub(crate) fn new(message: Message) -> Self {
+    pub(crate) fn new(message: Message, spares: &mut Spares) -> Self {
         Self {
             message,
-            payload: vec![0; message.length_bytes as usize],
+            payload: spares.take(message.length_bytes as usize),
             ranges: Ranges::default(),
         }
     }
@@ -112,7 +140,14 @@ impl Assembly {
     /// Takes a piece that was checked; answers whether the message is whole.
     pub(crate) fn insert(&mut self, start: u64, piece: &[u8]) -> bool {
         let end = start + piece.len() as u64;
-        self.payload[start as usize..end as usize].copy_from_slice(piece);
+        if start == self.payload.len() as u64 {
+            // In order, as they mostly come.
+            self.payload.extend_from_slice(piece);
+        } else {
+            let length_bytes = self.payload.len().max(end as usize);
+            self.payload.resize(length_bytes, 0);
+            self.payload[start as usize..end as usize].copy_from_slice(piece);
+        }
         self.ranges.insert(start, end);
         self.ranges.total_bytes() == self.message.length_bytes
     }
@@ -163,6 +198,50 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn a_message_is_what_was_sent_whatever_lay_in_the_memory_that_it_is_put_together_in() {
+        let message = |length_bytes| Message {
+            id: 0,
+            tag: None,
+            cq_data: None,
+            length_bytes,
+            wants_receipt: false,
+            is_service: false,
+        };
+        let mut spares = Spares::default();
+        for seed in 0..100 {
+            let mut random = Random::new(seed);
+            let sent: Vec<u8> = (0..1 + random.below(5000))
+                .map(|at| (at + seed) as u8)
+                .collect();
+            let mut assembly = Assembly::new(message(sent.len() as u64), &mut spares);
+            let mut pieces: Vec<usize> = (0..sent.len()).step_by(97).collect();
+            while !pieces.is_empty() {
+                // Half of them in order.
+                let next = random.below(2) * random.below(pieces.len() as u64);
+                let start = pieces.remove(next as usize);
+                let end = sent.len().min(start + 97);
+                let whole = assembly.insert(start as u64, &sent[start..end]);
+                assert_eq!(whole, pieces.is_empty(), "seed {seed}");
+            }
+            let payload = assembly.into_payload();
+            assert!(payload == sent, "seed {seed}");
+            spares.keep(payload);
+        }
+    }
+
+    #[test]
+    fn spare_memory_is_limited_in_number_and_size() {
+        let mut spares = Spares::default();
+        for _ in 0..2 * SPARE_LIMIT {
+            spares.keep(vec![1; 100]);
+        }
+        assert_eq!(spares.0.len(), SPARE_LIMIT);
+        let mut spares = Spares::default();
+        spares.keep(vec![1; SPARE_BYTES + 1]);
+        assert!(spares.0.is_empty());
     }
 
     #[test]

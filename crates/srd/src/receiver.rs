@@ -5,15 +5,15 @@
 //! Called by flow, with packets that are of this remote. A packet is checked against everything
 //! before anything of it is taken, since what is taken is acknowledged and will not come again.
 
-use weft_wire::time::{Instant, Nanos};
-use weft_wire::{Acknowledgement, Body, Message, Packet};
+use weft_wire::time::Instant;
+use weft_wire::{Acknowledgement, Body, Message, Packet, Segment};
 
 use crate::ack::{Limits, Received};
 use crate::config::{Config, FIRST_CONTACT_BYTES, MESSAGE_COST_LEAST, MESSAGE_LIMIT};
 use crate::credit::{Account, Inbox, Pool};
 use crate::events::{Arrival, Event, Offer, PostError, Remote};
 use crate::landing::Landings;
-use crate::order::{Order, Ready};
+use crate::order::{Kept, Order, Ready};
 use crate::reassembly::Misfit;
 use crate::sent::Piece;
 use crate::shared::Shared;
@@ -21,9 +21,6 @@ use crate::shared::Shared;
 /// Below this much unused credit a grant is told at once (chosen: four batches are more than an
 /// acknowledgement's way).
 const GRANT_SOON_BYTES: u64 = 4 * crate::config::BATCH_BYTES as u64;
-/// The least time after which a flow that sends nothing is left out of the pool (srd-protocol
-/// 11.2).
-const STALL_LEAST_NS: Nanos = Nanos(1_000_000);
 
 /// Why a packet is not taken, and not acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,20 +54,41 @@ pub(crate) struct ReceiverRest {
     granted_bytes: u64,
 }
 
+/// Offers that the owner has and has not decided.
+#[derive(Debug)]
+pub(crate) struct Offers {
+    /// See [`Offer::life`].
+    life: u32,
+    open_count: u32,
+}
+
+impl Offers {
+    fn check(&self, offer: Offer) -> Result<(), PostError> {
+        if self.open_count == 0 || self.life != offer.life {
+            return Err(PostError::Unknown);
+        }
+        Ok(())
+    }
+
+    /// The owner has accepted or declined an offered message.
+    pub(crate) fn decide(&mut self, offer: Offer) -> Result<(), PostError> {
+        self.check(offer)?;
+        self.open_count -= 1;
+        Ok(())
+    }
+}
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     remote: Remote,
-    /// See [`Offer::life`].
-    life: u32,
     /// Which sequences have arrived, and when to say so.
     pub(crate) received: Received,
     pub(crate) order: Order,
     pub(crate) inbox: Inbox,
     pub(crate) landings: Landings,
     pub(crate) account: Account,
-    /// Offers that the owner has and has not decided.
-    open_offer_count: u32,
+    pub(crate) offers: Offers,
     /// Waits in the machine's queue for grants.
     pub(crate) awaits_grant: bool,
 }
@@ -87,13 +105,15 @@ impl Receiver {
         let limit = rest.handed + config.memory.receive_credit_bytes;
         Self {
             remote,
-            life,
             received: Received::new(rest.cumulative, rest.received_bytes, newest_ns),
             order: Order::new(rest.expected_id),
             inbox: Inbox::new(rest.handed, limit),
             landings: Landings::default(),
             account: Account::new(rest.granted_bytes),
-            open_offer_count: 0,
+            offers: Offers {
+                life,
+                open_count: 0,
+            },
             awaits_grant: false,
         }
     }
@@ -132,7 +152,7 @@ impl Receiver {
             }
             Body::Offer(message) => {
                 self.order.check_whole(message)?;
-                let full = self.open_offer_count as usize >= MESSAGE_LIMIT;
+                let full = self.offers.open_count as usize >= MESSAGE_LIMIT;
                 if full || !self.inbox.covers(MESSAGE_COST_LEAST) {
                     Err(Reject::NoRoom)
                 } else {
@@ -175,13 +195,7 @@ impl Receiver {
         match packet.body {
             Body::Eager(message) => return self.take_eager(shared, message, packet.payload),
             Body::Segment(segment) => {
-                if self.order.is_new(segment.message.id) {
-                    self.inbox.on_arrived(cost(&segment.message));
-                    shared.held_bytes += segment.message.length_bytes;
-                }
-                self.order
-                    .keep_segment(segment.message, segment.offset_bytes, packet.payload);
-                self.hand_out(shared);
+                return self.take_segment(shared, segment, packet.payload);
             }
             Body::Offer(message) => {
                 self.inbox.on_arrived(MESSAGE_COST_LEAST);
@@ -229,22 +243,92 @@ impl Receiver {
         self.hand_out(shared);
         Arrival::Message {
             remote: self.remote,
-            life: self.life,
+            life: self.offers.life,
             message,
             payload,
         }
     }
 
+    /// A piece of a message goes straight to where it belongs if the message's turn has come.
+    fn take_segment<'d>(
+        &mut self,
+        shared: &mut Shared,
+        segment: Segment,
+        payload: &'d [u8],
+    ) -> Arrival<'d> {
+        let message = &segment.message;
+        if self.order.is_new(message.id) {
+            self.inbox.on_arrived(cost(message));
+            if message.id == self.order.expected() && !shared.events.has_ordered() {
+                return Arrival::Begun {
+                    remote: self.remote,
+                    life: self.offers.life,
+                    segment,
+                    payload,
+                };
+            }
+            shared.held_bytes += message.length_bytes;
+        }
+        let kept = self
+            .order
+            .keep_segment(&segment, payload, &mut shared.spares);
+        let Kept::Lands(landing, is_whole) = kept else {
+            self.hand_out(shared);
+            return Arrival::Nothing;
+        };
+        if is_whole {
+            self.on_landed(shared, &segment.message, landing);
+        }
+        Arrival::Data {
+            remote: self.remote,
+            landing,
+            offset_bytes: segment.offset_bytes,
+            payload,
+        }
+    }
+
+    /// A message has begun; its pieces go to the landing, or are kept until it is whole.
+    pub(crate) fn begin(
+        &mut self,
+        shared: &mut Shared,
+        segment: &Segment,
+        payload: &[u8],
+        landing: Option<u64>,
+    ) {
+        let message = &segment.message;
+        if !self.order.is_new(message.id) {
+            return;
+        }
+        let Some(landing) = landing else {
+            shared.held_bytes += message.length_bytes;
+            self.order
+                .keep_segment(segment, payload, &mut shared.spares);
+            return self.hand_out(shared);
+        };
+        let length = payload.len() as u64;
+        self.order.land(segment, length, landing);
+        if length == message.length_bytes {
+            self.order.pass();
+            self.on_landed(shared, message, landing);
+        }
+    }
+
+    fn on_landed(&mut self, shared: &mut Shared, message: &Message, landing: u64) {
+        shared.events.push(Event::Landed { landing });
+        self.on_handed(shared, cost(message));
+        self.hand_out(shared);
+    }
+
     fn on_handed(&mut self, shared: &Shared, cost: u64) {
         let window = shared.config.memory.receive_credit_bytes;
         if self.inbox.on_handed(cost, window) {
-            self.received.want_now();
+            self.received.timer.want_now();
         }
     }
 
     /// Hands out every message whose turn has come.
     fn hand_out(&mut self, shared: &mut Shared) {
-        let (remote, life) = (self.remote, self.life);
+        let (remote, life) = (self.remote, self.offers.life);
         while let Some(ready) = self.order.pop() {
             let (event, cost) = match ready {
                 Ready::Whole(message, payload) => {
@@ -258,7 +342,7 @@ impl Receiver {
                     (event, cost(&message))
                 }
                 Ready::Offer(message) => {
-                    self.open_offer_count += 1;
+                    self.offers.open_count += 1;
                     let event = Event::Offer {
                         remote,
                         life,
@@ -281,7 +365,7 @@ impl Receiver {
         landing: u64,
         length_bytes: u64,
     ) -> Result<Piece, PostError> {
-        self.check_offer(offer)?;
+        self.offers.check(offer)?;
         let message_id = offer.message_id;
         let mut name = 0;
         if length_bytes > 0 {
@@ -293,25 +377,11 @@ impl Receiver {
         } else {
             shared.events.push(Event::Landed { landing });
         }
-        self.open_offer_count -= 1;
+        self.offers.decide(offer)?;
         Ok(Piece::Accept {
             message_id,
             landing: name,
         })
-    }
-
-    /// The owner declines an offered message.
-    pub(crate) fn refuse(&mut self, offer: Offer) -> Result<(), PostError> {
-        self.check_offer(offer)?;
-        self.open_offer_count -= 1;
-        Ok(())
-    }
-
-    fn check_offer(&self, offer: Offer) -> Result<(), PostError> {
-        if self.open_offer_count == 0 || self.life != offer.life {
-            return Err(PostError::Unknown);
-        }
-        Ok(())
     }
 
     /// The owner keeps so many bytes unread; answers whether the remote is to hear of a new limit.
@@ -319,14 +389,14 @@ impl Receiver {
         let window = config.memory.receive_credit_bytes;
         let tell = self.inbox.set_unread(bytes, window);
         if tell {
-            self.received.want_now();
+            self.received.timer.want_now();
         }
         tell
     }
 
     /// The acknowledgement, to be sent now; `None` if none is wanted.
     pub(crate) fn section(&mut self, now_ns: Instant, penalty: u8) -> Option<Acknowledgement> {
-        if self.received.due_ns() == Instant::NEVER {
+        if self.received.timer.due_ns() == Instant::NEVER {
             return None;
         }
         let limits = Limits {
@@ -341,27 +411,16 @@ impl Receiver {
     pub(crate) fn grant(&mut self, pool: &mut Pool, now_ns: Instant) {
         // A sender with much unused credit hears of more with its next acknowledgement.
         if self.account.outstanding_bytes() < GRANT_SOON_BYTES {
-            self.received.want_now();
+            self.received.timer.want_now();
         }
         self.account.grant(pool, now_ns);
     }
 
-    /// When to stop counting the sender's credit, if nothing arrives until then (srd-protocol
-    /// 11.2).
-    #[inline]
-    pub(crate) fn stalled_ns(&self, srtt_ns: Nanos) -> Instant {
-        if self.account.outstanding_bytes() == 0 {
-            return Instant::NEVER;
-        }
-        let patience_ns = (8 * srtt_ns).max(STALL_LEAST_NS);
-        self.account
-            .stalled_ns(patience_ns)
-            .unwrap_or(Instant::NEVER)
-    }
-
     /// Whether offers or landings are open: then the remote must live.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.landings.is_empty() || self.open_offer_count > 0
+        !self.landings.is_empty()
+            || self.offers.open_count > 0
+            || self.order.landings().next().is_some()
     }
 
     /// Whether nothing is kept, and all is acknowledged.
@@ -373,7 +432,9 @@ impl Receiver {
     pub(crate) fn close(&mut self, shared: &mut Shared) -> Vec<u64> {
         shared.held_bytes -= self.order.held_bytes();
         self.account.close(&mut shared.pool);
-        self.landings.drain()
+        let mut landings = self.landings.drain();
+        landings.extend(self.order.landings());
+        landings
     }
 
     /// Gives memory back when there is nothing to remember: nothing is newer than `newest_ns`.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a driver tells a machine of one remote: what its host, its routes and its owner know.
 
-use crate::events::Remote;
+use crate::events::{Event, Failure, Remote};
 use crate::flows::Flows;
+use weft_wire::Segment;
 use weft_wire::time::Instant;
 
 /// One remote, to be told of; see [`Machine::at`](crate::Machine::at). Nothing happens to a remote
@@ -23,6 +24,34 @@ impl RemoteControl<'_> {
         if flow.receiver.set_unread(bytes, &shared.config) {
             self.flows.settle(self.remote.0, now_ns, true);
         }
+    }
+
+    /// Answers [`Arrival::Begun`](crate::Arrival::Begun) of this remote: the message goes to the
+    /// caller's `landing`, or comes whole as an event. `Landed` or `LandingFailed` follows for a
+    /// landing, exactly once. Fast path.
+    pub fn begin(
+        &mut self,
+        now_ns: Instant,
+        segment: &Segment,
+        payload: &[u8],
+        landing: Option<u64>,
+    ) {
+        let Ok((flow, shared)) = self.flows.known_flow(self.remote.0) else {
+            if let Some(landing) = landing {
+                let why = Failure::Lost;
+                let events = &mut self.flows.shared.events;
+                events.push(Event::LandingFailed { landing, why });
+            }
+            return;
+        };
+        flow.receiver.begin(shared, segment, payload, landing);
+        self.flows.settle(self.remote.0, now_ns, true);
+    }
+
+    /// Takes the payload of an [`Event::Message`] back when it was used: the next message is put
+    /// together in its memory. Fast path.
+    pub fn recycle(&mut self, payload: Vec<u8>) {
+        self.flows.shared.spares.keep(payload);
     }
 
     /// This host carries datagrams of up to so many bytes to the remote, where that differs from

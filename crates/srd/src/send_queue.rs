@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use weft_wire::acknowledgement::ACKNOWLEDGEMENT_BYTES;
 use weft_wire::message::MESSAGE_BYTES;
 use weft_wire::{Acknowledgement, Body, Message, data};
 
@@ -27,6 +28,17 @@ fn even_bytes(room_bytes: u64) -> u64 {
         return room_bytes;
     }
     room_bytes - room_bytes % EVEN_BYTES
+}
+
+/// What an acknowledgement takes while hardly anything arrives out of order.
+const SHORT_SECTION_BYTES: u64 = ACKNOWLEDGEMENT_BYTES as u64 + 8;
+
+/// How long a segment of a message is: as few as there can be, of equal length, so that the kernel
+/// sends them in one call, and the last one shorter by what an acknowledgement takes
+/// (srd-protocol 12.2).
+fn segment_bytes(message_bytes: u64, room_bytes: u64) -> u64 {
+    let whole = message_bytes + SHORT_SECTION_BYTES;
+    whole.div_ceil(whole.div_ceil(room_bytes))
 }
 
 /// See the module.
@@ -75,7 +87,7 @@ impl SendQueue {
         } else {
             Form::Offered
         };
-        self.messages.insert(send.token, message, form);
+        self.messages.insert(send, message, form);
         true
     }
 
@@ -112,9 +124,10 @@ impl SendQueue {
             Form::Eager => Piece::Eager { slot },
             Form::Segments => {
                 let room_bytes = identity.room_bytes(MESSAGE_BYTES + 8);
+                let length = segment_bytes(outgoing.message.length_bytes, room_bytes);
                 Piece::Segment {
                     slot,
-                    length: outgoing.left_bytes().min(room_bytes) as u16,
+                    length: outgoing.left_bytes().min(length) as u16,
                     offset: outgoing.next_bytes,
                 }
             }
@@ -232,5 +245,27 @@ impl SendQueue {
 
     pub(crate) fn footprint_bytes(&self) -> usize {
         self.messages.footprint_bytes() + self.answers.capacity() * size_of::<Piece>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_few_and_equal_and_the_last_has_room_for_an_acknowledgement() {
+        for room_bytes in [1_100, 1_332, 1_364, 3_900, 8_864] {
+            for message_bytes in (room_bytes..=65_536).step_by(7) {
+                let each = segment_bytes(message_bytes, room_bytes);
+                let count = message_bytes.div_ceil(each);
+                let last = message_bytes - (count - 1) * each;
+                assert!(each <= room_bytes && last + SHORT_SECTION_BYTES <= each);
+                let fewest = (message_bytes + SHORT_SECTION_BYTES).div_ceil(room_bytes);
+                assert_eq!(
+                    count, fewest,
+                    "{message_bytes} bytes, room for {room_bytes}"
+                );
+            }
+        }
     }
 }

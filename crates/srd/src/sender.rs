@@ -5,7 +5,8 @@
 use weft_wire::Path;
 use weft_wire::time::{Instant, Nanos};
 
-use crate::config::{BATCH_BYTES, Config, PATH_BATCH_BYTES};
+use crate::config::{Config, PATH_BATCH_BYTES};
+use crate::first_flight::FirstFlight;
 use crate::pacing::{Pace, Pacing};
 use crate::path::Paths;
 use crate::random::Random;
@@ -42,6 +43,7 @@ pub(crate) struct Sender {
     pub(crate) pacing: Pacing,
     pub(crate) round_trip: RoundTrip,
     pub(crate) paths: Paths,
+    pub(crate) first_flight: FirstFlight,
     batch: Batch,
     pub(crate) clocks: Clocks,
     /// To be sent at once, whatever the window: tail probe or time-out.
@@ -64,6 +66,8 @@ pub(crate) struct Clocks {
     /// count from.
     pub(crate) base_ns: Instant,
     pub(crate) tail_probed: bool,
+    /// All that is in flight are receipts, whose answer may take longer (srd-protocol 7.3).
+    pub(crate) only_receipts: bool,
     /// When a packet across paths will count as lost.
     pub(crate) loss_ns: Instant,
     /// When the newest packet left that is known to have arrived.
@@ -108,10 +112,12 @@ impl Sender {
             pacing: Pacing::default(),
             round_trip: RoundTrip::default(),
             paths,
+            first_flight: FirstFlight::new(),
             batch: Batch::default(),
             clocks: Clocks {
                 base_ns: Instant::START,
                 tail_probed: false,
+                only_receipts: false,
                 loss_ns: Instant::NEVER,
                 delivered_ns: Instant::START,
                 last_echo_ns: Instant::START,
@@ -133,6 +139,11 @@ impl Sender {
     /// One packet may always be in flight.
     pub(crate) fn window_is_open(&self, bytes: u64) -> bool {
         self.in_flight_bytes == 0 || self.in_flight_bytes + bytes <= self.window.cwnd_bytes()
+    }
+
+    /// Whether as much as is in flight could be so once more.
+    pub(crate) fn window_is_half_empty(&self) -> bool {
+        2 * self.in_flight_bytes <= self.window.cwnd_bytes()
     }
 
     /// The path for a new packet: that of the batch, or a new one.
@@ -172,10 +183,11 @@ impl Sender {
     /// a few packets, is done sooner on one path that is warm than on several (srd-protocol 10.1).
     fn batch_bytes(&self, packet_bytes: u16) -> u32 {
         let share = self.share_bytes() as u32;
-        let alone = self.in_flight_bytes == 0;
-        share
-            .max(if alone { BATCH_BYTES } else { 0 })
-            .max(packet_bytes.into())
+        let first_flight = match self.flies_no_message() {
+            true => self.first_flight.limit_bytes(),
+            false => 0,
+        };
+        share.max(first_flight).max(packet_bytes.into())
     }
 
     /// What keeps to one path, if packets are small (srd-protocol 10.1).
@@ -188,14 +200,27 @@ impl Sender {
         (self.window.cwnd_bytes() / count).min(PATH_BATCH_BYTES.into())
     }
 
-    /// Whether another packet of this size would begin a new batch.
-    pub(crate) fn batch_ends_after(&self, bytes: u16) -> bool {
-        self.batch.left_bytes < 2 * u32::from(bytes)
+    /// Whether a packet of `next_bytes` behind one of `bytes` would begin a new batch.
+    pub(crate) fn batch_ends_after(&self, bytes: u16, next_bytes: u16) -> bool {
+        self.batch.left_bytes < u32::from(bytes) + u32::from(next_bytes)
+    }
+
+    /// A piece of a longer message is next: if nothing is in flight, it begins a batch, so that
+    /// what short messages have left of theirs does not cut it short.
+    pub(crate) fn before_bulk(&mut self) {
+        if self.flies_no_message() {
+            self.end_batch();
+        }
     }
 
     /// Whether the last packet began or went on with a batch that has not ended.
     pub(crate) fn batch_is_open(&self) -> bool {
         self.batch.path.is_some()
+    }
+
+    /// Whether nothing is in flight but receipts.
+    fn flies_no_message(&self) -> bool {
+        self.in_flight_bytes == 0 || self.clocks.only_receipts
     }
 
     /// The next packet begins a new batch.
@@ -214,7 +239,15 @@ impl Sender {
         if self.in_flight_bytes == 0 {
             self.clocks.base_ns = now_ns;
             self.clocks.tail_probed = false;
+            self.clocks.only_receipts = true;
         }
+        let is_receipt = matches!(piece, Piece::Receipt { .. });
+        if self.clocks.only_receipts && !is_receipt {
+            self.clocks.only_receipts = false;
+            self.clocks.base_ns = now_ns;
+            self.first_flight.begin(path);
+        }
+        self.first_flight.on_sent(self.ring.next(), bytes, path);
         self.batch.left_bytes = self.batch.left_bytes.saturating_sub(u32::from(bytes));
         self.in_flight_bytes += u64::from(bytes);
         self.tried_bytes = self.tried_bytes.max(self.in_flight_bytes);
@@ -235,7 +268,9 @@ impl Sender {
         let pace = Pace {
             cwnd_bytes: self.window.cwnd_bytes(),
             srtt_ns: self.round_trip.srtt_ns(),
-            batch_bytes: self.share_bytes(),
+            batch_bytes: self
+                .share_bytes()
+                .max(self.first_flight.limit_bytes().into()),
         };
         self.pacing.on_sent(now_ns, u64::from(bytes), pace);
     }
@@ -280,7 +315,7 @@ impl Sender {
         }
         let timing = &config.timing;
         let rto = self.round_trip.rto_ns(timing, jitter_ns);
-        let tail = if self.clocks.tail_probed {
+        let tail = if self.clocks.tail_probed || self.clocks.only_receipts {
             Nanos::MAX
         } else {
             self.round_trip.tail_ns(timing, jitter_ns)
@@ -322,6 +357,23 @@ mod tests {
                 .share_round_trip(Nanos(150_000), Nanos(40_000));
         }
         assert_eq!(sender.share_bytes(), cwnd_bytes / BATCHES_PER_WINDOW);
+    }
+
+    #[test]
+    fn receipts_alone_are_not_probed_for_and_do_not_keep_a_message_from_beginning_a_flight() {
+        let (config, path) = (Config::default(), Path::from_ports(0, 0));
+        let mut sender = sender();
+        sender.round_trip.sample(Nanos(20_000));
+        sender.on_fresh(Piece::Receipt { message_id: 1 }, 120, path, Instant(1_000));
+        let rto_ns = sender.round_trip.rto_ns(&config.timing, Nanos::ZERO);
+        let silence_ns = sender.silence_ns(&config, Nanos::ZERO);
+        assert_eq!(silence_ns, Instant(1_000).saturating_add(rto_ns));
+        assert!(sender.flies_no_message());
+        sender.on_fresh(Piece::Eager { slot: 0 }, 100, path, Instant(9_000));
+        let tail_ns = sender.round_trip.tail_ns(&config.timing, Nanos::ZERO);
+        let silence_ns = sender.silence_ns(&config, Nanos::ZERO);
+        assert_eq!(silence_ns, Instant(9_000).saturating_add(tail_ns));
+        assert!(!sender.flies_no_message());
     }
 
     /// Acknowledgements are read in bursts: the first of one finds all in flight, the others next

@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::credit::Pool;
 use crate::events::{Event, Statistics};
 use crate::random::Random;
+use crate::reassembly::Spares;
 use crate::send_delay::SendDelays;
 use crate::timers::Jitter;
 
@@ -30,6 +31,7 @@ pub(crate) struct Shared {
     pub(crate) batch_has_ended: bool,
     /// Payload bytes that wait for their turn, over all flows.
     pub(crate) held_bytes: u64,
+    pub(crate) spares: Spares,
     /// Remotes to which our host's routes are not known (srd-protocol 17.3).
     pub(crate) unrouted: Vec<u32>,
 }
@@ -47,6 +49,7 @@ impl Shared {
             send_delays: SendDelays::default(),
             batch_has_ended: false,
             held_bytes: 0,
+            spares: Spares::default(),
             unrouted: Vec::new(),
             config,
         }

@@ -65,7 +65,7 @@ impl Flow {
     #[inline]
     pub(crate) fn is_at_rest(&self, shared: &Shared, now_ns: Instant) -> bool {
         let sender = &self.sender;
-        self.receiver.received.due_ns() > now_ns
+        self.receiver.received.timer.due_ns() > now_ns
             && !self.queue.owes()
             && !self.queue.has_unsent()
             && sender.urgent.is_none()
@@ -88,7 +88,7 @@ impl Flow {
             (Instant::NEVER, Instant::NEVER)
         };
         let leaving = [
-            self.receiver.received.due_ns(),
+            self.receiver.received.timer.due_ns(),
             self.heartbeat_ns(&shared.config),
             ask_ns,
             probe_ns,
@@ -111,7 +111,7 @@ impl Flow {
         let loss_ns = self.sender.clocks.loss_ns;
         loss_ns
             .min(self.sender.silence_ns(config, jitter_ns))
-            .min(self.receiver.stalled_ns(srtt_ns))
+            .min(self.receiver.account.stalled_ns(srtt_ns))
             .min(self.silence.judged_ns(config.timing.dead_after_ns))
             .min(self.idleness.due_ns(config.timing.idle_after_ns))
     }
@@ -139,7 +139,12 @@ impl Flow {
             let (config, counts) = (&shared.config, &mut shared.statistics);
             loss::on_silence(&mut self.sender, config, jitter_ns, now_ns, counts);
         }
-        if now_ns >= self.receiver.stalled_ns(self.sender.round_trip.srtt_ns()) {
+        if now_ns
+            >= self
+                .receiver
+                .account
+                .stalled_ns(self.sender.round_trip.srtt_ns())
+        {
             self.receiver.account.write_off(&mut shared.pool);
         }
         let fold_after_ns = shared.config.timing.idle_after_ns;

@@ -65,7 +65,7 @@ impl RoundTrip {
 
     /// srd-protocol 9.2, 9.3.
     pub(crate) fn rto_ns(&self, timing: &Timing, jitter_ns: Nanos) -> Nanos {
-        let measured = self.srtt_ns + 4 * self.rttvar_ns + timing.acknowledgement_delay_ns;
+        let measured = self.srtt_ns + 4 * self.rttvar_ns + timing.receipt_delay_ns();
         let floor = timing.rto_floor_ns.max(RTO_JITTERS * jitter_ns);
         let unknown = if self.srtt_ns == Nanos::ZERO {
             2 * timing.rto_floor_ns

@@ -3,10 +3,11 @@
 //! Called by flows, for a flow whose turn it is.
 
 use weft_wire::hello::ANSWERS_PROBES;
+use weft_wire::message::MESSAGE_BYTES;
 use weft_wire::time::Instant;
 use weft_wire::{Accept, Acknowledgement, Body, Header, Hello, Packet, Path, Stale};
 
-use crate::events::Transmit;
+use crate::events::{Payload, Transmit};
 use crate::flow::Flow;
 use crate::sent::Piece;
 use crate::shared::Shared;
@@ -48,7 +49,7 @@ impl Turn<'_> {
             self.send_again(sequence);
             return true;
         }
-        let acknowledges = self.flow.receiver.received.due_ns() <= self.now_ns;
+        let acknowledges = self.flow.receiver.received.timer.due_ns() <= self.now_ns;
         if acknowledges && !self.next_is_small() {
             self.send_acknowledgement();
             return true;
@@ -121,25 +122,32 @@ impl Turn<'_> {
         let now_ns = self.now_ns;
         self.flow.idleness.touch(now_ns);
         let packet_bytes = self.packet_bytes(&piece);
+        let bulk = matches!(piece, Piece::Segment { .. } | Piece::Data { .. });
+        if bulk {
+            self.flow.sender.before_bulk();
+        }
         self.flow.queue.on_piece(&piece);
         // Of two that talk one by one, one follows the other: then both use one pair of ports
         // (srd-protocol 10.1).
         let follows = self.shared.incarnation < self.flow.identity.incarnation;
         let answer = follows.then(|| self.flow.receiver.received.answer_path());
         let path = self.flow.sender.batch_path(packet_bytes, answer, now_ns);
-        let bulk = matches!(piece, Piece::Segment { .. } | Piece::Data { .. });
-        let ends = self.flow.sender.batch_ends_after(packet_bytes);
-        // srd-protocol 7.5: bulk asks for an answer at the end of a batch, or when nothing follows.
-        let last = bulk && (ends || !self.more_follows());
+        let next_bytes = match bulk {
+            true => self.next_bytes(),
+            false => Some(packet_bytes),
+        };
+        let sender = &self.flow.sender;
+        let ends = next_bytes.is_some_and(|next| sender.batch_ends_after(packet_bytes, next));
+        let last = bulk && (ends || next_bytes.is_none());
+        let marks = Marks {
+            path,
+            sequence: sender.ring.next(),
+            acknowledge_now: last && (ends || self.wants_answer(&piece)),
+            is_retransmission: false,
+        };
         if ends {
             self.flow.queue.messages.rotate_streams();
         }
-        let marks = Marks {
-            path,
-            sequence: self.flow.sender.ring.next(),
-            acknowledge_now: last,
-            is_retransmission: false,
-        };
         if last {
             self.flow.sender.end_batch();
         }
@@ -150,12 +158,27 @@ impl Turn<'_> {
         self.flow.silence.await_answer(now_ns);
     }
 
-    /// Whether another piece could leave right behind the one that is being written, pace aside.
-    fn more_follows(&self) -> bool {
+    /// The size of another piece that could leave right behind the one that is being written, pace
+    /// aside.
+    fn next_bytes(&self) -> Option<u16> {
         let sender = &self.flow.sender;
         let two = 2 * u64::from(self.flow.identity.size.in_use_bytes());
         let paced_ns = self.now_ns.max(sender.pacing.due_ns());
-        sender.window_is_open(two) && self.next_piece(paced_ns).is_some()
+        let next = self.next_piece(paced_ns);
+        let next = next.filter(|_| sender.window_is_open(two));
+        next.map(|piece| self.packet_bytes(&piece))
+    }
+
+    /// Whether the remote should answer at once to a piece behind which nothing leaves
+    /// (srd-protocol 7.5): not if it ends a message for whose answer nobody waits and which leaves
+    /// the window half empty. Then the answer may go with the remote's next message.
+    fn wants_answer(&self, piece: &Piece) -> bool {
+        let Flow { sender, queue, .. } = &*self.flow;
+        let Piece::Segment { slot, .. } = *piece else {
+            return true;
+        };
+        let is_awaited = queue.messages.get(slot).is_none_or(|one| one.is_awaited);
+        is_awaited || queue.has_unsent() || !sender.window_is_half_empty()
     }
 
     /// srd-protocol 8.5.
@@ -228,7 +251,7 @@ impl Turn<'_> {
                 return true;
             }
         }
-        if self.flow.receiver.received.due_ns() <= now_ns {
+        if self.flow.receiver.received.timer.due_ns() <= now_ns {
             self.send_acknowledgement();
             return true;
         }
@@ -269,7 +292,7 @@ impl Turn<'_> {
         } else {
             paths.pick(self.now_ns, None)
         };
-        self.flow.receiver.received.want_now();
+        self.flow.receiver.received.timer.want_now();
         self.write(&Body::Acknowledgement, Marks::unreliable(path));
     }
 
@@ -281,14 +304,15 @@ impl Turn<'_> {
             echo_sent_ns: Instant::START,
             home: self.shared.config.home(),
         };
-        self.flow.receiver.received.want_now();
+        self.flow.receiver.received.timer.want_now();
         self.write(&Body::Stale(farewell), Marks::unreliable(path));
     }
 
     fn write_piece(&mut self, piece: &Piece, marks: Marks) {
+        let payload = self.flow.queue.messages.payload(piece);
         // The body stays where it was made: moved, it would be copied.
         if let Some(body) = &self.flow.queue.messages.body(piece) {
-            self.write(body, marks);
+            self.write_with(body, marks, payload);
         } else if let Piece::Accept {
             message_id,
             landing,
@@ -302,11 +326,14 @@ impl Turn<'_> {
             };
             self.write(&Body::Accept(accept), marks);
         }
-        self.place.payload = self.flow.queue.messages.payload(piece);
     }
 
     fn write(&mut self, body: &Body, marks: Marks) {
-        let acknowledgement = self.section_for(body);
+        self.write_with(body, marks, None);
+    }
+
+    fn write_with(&mut self, body: &Body, marks: Marks, payload: Option<Payload>) {
+        let acknowledgement = self.section_for(body, payload);
         let hello = (!self.flow.identity.knows_us).then(|| self.hello());
         let identity = &self.flow.identity;
         let header = Header {
@@ -322,7 +349,7 @@ impl Turn<'_> {
         };
         self.place.to = identity.target(marks.path);
         self.place.path = marks.path;
-        self.place.payload = None;
+        self.place.payload = payload;
         self.place.padding_bytes = 0;
         self.place.head.clear();
         let (hello, acknowledgement) = (hello.as_ref(), acknowledgement.as_ref());
@@ -332,17 +359,24 @@ impl Turn<'_> {
     }
 
     /// The acknowledgement that goes with a packet, if one is wanted and there is room.
-    fn section_for(&mut self, body: &Body) -> Option<Acknowledgement> {
+    fn section_for(&mut self, body: &Body, payload: Option<Payload>) -> Option<Acknowledgement> {
         let Flow {
             identity, receiver, ..
         } = &mut *self.flow;
-        let payload_bytes = match body {
-            Body::Eager(message) => message.length_bytes,
-            // Bulk packets are filled to the brim when they first leave.
-            Body::Segment(_) | Body::Data(_) => return None,
-            _ => 0,
+        let payload_bytes = match payload {
+            // Filled to the brim, but for the last one of an accepted message.
+            _ if matches!(body, Body::Data(_)) => return None,
+            Some(payload) => payload.length_bytes.into(),
+            None => 0,
         };
-        let fits = identity.full_packet_bytes(payload_bytes) <= identity.size.in_use_bytes().into();
+        let fits = match body {
+            // The last one has room.
+            Body::Segment(_) => {
+                let section_bytes = receiver.received.section_bytes();
+                payload_bytes + section_bytes <= identity.room_bytes(MESSAGE_BYTES + 8)
+            }
+            _ => identity.full_packet_bytes(payload_bytes) <= identity.size.in_use_bytes().into(),
+        };
         if !fits {
             return None;
         }

@@ -2,6 +2,8 @@
 //! Between the owner and the machine: sends go down, and what arrives goes to the machine and what
 //! comes of it to the owner, at once: from the receive buffer into the user's. Called by transport.
 
+use std::ops::RangeInclusive;
+
 use weft_contract::{
     AckToken, Class, CompletionLevel, Envelope, Landing, MESSAGE_LIMIT_BYTES, OfferId, Owner,
     PostError, Posted, RemoteId, SendOp, TransferError,
@@ -20,6 +22,10 @@ use crate::statistics::Statistics;
 /// program may rightly receive in another order than it was sent to, so the limit only keeps a
 /// runaway sender from all memory.
 const UNREAD_FREE_BYTES: u64 = 64 << 20;
+
+/// Payloads of this length are copied after they have left, if they leave at once. Chosen: shorter
+/// ones leave in one piece with their head; longer ones wait for the remote's word first.
+const LATE_COPY_BYTES: RangeInclusive<usize> = 4097..=64 << 10;
 
 /// What the machine's reasons are called above.
 pub(crate) fn transfer_error(why: Failure) -> TransferError {
@@ -44,6 +50,17 @@ fn envelope(remote: RemoteId, message: &Message) -> Envelope {
     }
 }
 
+/// Where the payload of a send is while it is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Holding {
+    /// With the user.
+    Loan,
+    /// In memory of ours.
+    Copy,
+    /// With the user until it has left, and from then on in memory of ours.
+    LateCopy,
+}
+
 /// Everything but the ports: what arrives and leaves goes through here.
 #[derive(Debug)]
 pub(crate) struct Driver {
@@ -55,6 +72,8 @@ pub(crate) struct Driver {
     pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
     pub(crate) statistics: Statistics,
     pub(crate) copy_limit_bytes: usize,
+    /// The send that was posted last, which is to be copied once it has left.
+    pub(crate) late_copy: Option<u64>,
     pub(crate) own: OwnMail,
     /// What the owner calls ourselves, if it does.
     pub(crate) myself: Option<RemoteId>,
@@ -85,17 +104,16 @@ impl Driver {
         if length_bytes as u64 > MESSAGE_LIMIT_BYTES {
             return Err(PostError::Failed(TransferError::TooLong));
         }
-        let early = op.level == CompletionLevel::Inject && length_bytes <= self.copy_limit_bytes;
-        let copies = op.inject || early;
-        if copies && !self.sends.may_copy(length_bytes) {
-            return Err(PostError::Busy);
-        }
+        let holding = self.holding(op, remote, length_bytes)?;
+        let copies = holding != Holding::Loan;
         let complete = copies && op.level == CompletionLevel::Inject;
-        let token = if copies {
-            self.sends.copy((!complete).then_some(op.token), payload)
-        } else {
-            let is_still = op.class != Class::Service;
-            self.sends.lend(op.token, payload, is_still)
+        let owner_token = (!complete).then_some(op.token);
+        let token = match holding {
+            Holding::Copy => self.sends.copy(owner_token, payload),
+            Holding::Loan | Holding::LateCopy => {
+                let is_still = op.class != Class::Service;
+                self.sends.lend(owner_token, payload, is_still)
+            }
         };
         let send = Send {
             remote,
@@ -103,6 +121,7 @@ impl Driver {
             cq_data: op.cq_data,
             length_bytes: length_bytes as u64,
             wants_receipt: op.level == CompletionLevel::Delivery,
+            is_awaited: !complete,
             is_service: op.class == Class::Service,
             token,
         };
@@ -110,6 +129,7 @@ impl Driver {
             self.sends.end(token);
             return Err(refused(why));
         }
+        self.late_copy = (holding == Holding::LateCopy).then_some(token);
         self.statistics.sent_messages += 1;
         self.statistics.sent_bytes += length_bytes as u64;
         self.statistics.copied_messages += u64::from(copies);
@@ -118,6 +138,38 @@ impl Driver {
         } else {
             Posted::Pending
         })
+    }
+
+    /// Where the payload of a send is while it is under way.
+    #[inline]
+    fn holding(
+        &self,
+        op: &SendOp,
+        remote: Remote,
+        length_bytes: usize,
+    ) -> Result<Holding, PostError> {
+        let completes = op.level == CompletionLevel::Inject;
+        let may_copy = self.sends.may_copy(length_bytes);
+        if completes && !op.inject && may_copy && LATE_COPY_BYTES.contains(&length_bytes) {
+            // Where nothing is under way it leaves at once.
+            if self.machine.inspect().is_quiet(remote) {
+                return Ok(Holding::LateCopy);
+            }
+        }
+        match op.inject || completes && length_bytes <= self.copy_limit_bytes {
+            true if !may_copy => Err(PostError::Busy),
+            true => Ok(Holding::Copy),
+            false => Ok(Holding::Loan),
+        }
+    }
+
+    /// Copies what was posted last, if that is still to be done: from now on its buffer is the
+    /// user's.
+    #[inline]
+    pub(crate) fn copy_late(&mut self) {
+        if let Some(token) = self.late_copy.take() {
+            self.sends.keep(token);
+        }
     }
 
     /// Takes what came in at a port; answers how many events came of it. Fast path.
@@ -143,6 +195,26 @@ impl Driver {
                         self.deliver(now_ns, &offered, payload, owner);
                         events += 1;
                     }
+                    Arrival::Begun {
+                        remote,
+                        life,
+                        segment,
+                        payload,
+                    } => {
+                        let message = segment.message;
+                        let id = self.remotes.of_machine(remote, &self.machine, owner);
+                        let landing = owner.on_begun(&envelope(id, &message)).map(|landing| {
+                            fill(&landing, segment.offset_bytes, payload);
+                            self.arrivals.fillings.insert(Filling {
+                                landing: Some(landing),
+                                offered: Offered::new(remote, life, message),
+                            }) as u64
+                        });
+                        self.machine
+                            .at(remote)
+                            .begin(now_ns, &segment, payload, landing);
+                        events += 1;
+                    }
                     Arrival::Data {
                         landing,
                         offset_bytes,
@@ -152,8 +224,7 @@ impl Driver {
                         let filling = self.arrivals.fillings.get(landing as usize);
                         if let Some(landing) = filling.and_then(|filling| filling.landing.as_ref())
                         {
-                            let piece = BytesView::from_slice(payload);
-                            landing.buffer.fill(offset_bytes as usize, piece);
+                            fill(landing, offset_bytes, payload);
                         }
                         events += 1;
                     }
@@ -265,6 +336,7 @@ impl Driver {
             } => {
                 let offered = Offered::new(remote, life, message);
                 self.deliver(now_ns, &offered, &payload, owner);
+                self.machine.at(remote).recycle(payload);
             }
             Event::Offer {
                 remote,
@@ -395,6 +467,16 @@ impl Driver {
             events += 1;
         }
         events
+    }
+}
+
+/// Writes a piece of a message to where it belongs, as far as the receive reaches.
+fn fill(landing: &Landing, offset_bytes: u64, piece: &[u8]) {
+    let room = landing.buffer.length_bytes() as u64;
+    let fits = room.saturating_sub(offset_bytes).min(piece.len() as u64);
+    if fits > 0 {
+        let piece = BytesView::from_slice(&piece[..fits as usize]);
+        landing.buffer.fill(offset_bytes as usize, piece);
     }
 }
 

@@ -95,6 +95,7 @@ mod tests {
                 cq_data: None,
                 length_bytes: 0,
                 wants_receipt: false,
+                is_awaited: false,
                 is_service: false,
                 token: 0,
             };

@@ -164,6 +164,7 @@ mod tests {
                 cq_data: None,
                 length_bytes: 1,
                 wants_receipt: false,
+                is_awaited: false,
                 is_service: false,
                 token: 1,
             };

@@ -73,13 +73,13 @@ impl Sends {
     /// to it meanwhile.
     pub(crate) fn lend(
         &mut self,
-        owner_token: SendToken,
+        owner_token: Option<SendToken>,
         payload: &UserBuffer,
         is_still: bool,
     ) -> u64 {
         let index = self.place();
         let entry = &mut self.entries[index as usize];
-        entry.owner_token = Some(owner_token);
+        entry.owner_token = owner_token;
         entry.held = match is_still {
             true => Held::User(payload.clone()),
             false => Held::Shared(payload.clone()),
@@ -91,8 +91,23 @@ impl Sends {
     /// token.
     pub(crate) fn copy(&mut self, owner_token: Option<SendToken>, payload: &UserBuffer) -> u64 {
         let index = self.place();
+        self.entries[index as usize].owner_token = owner_token;
+        self.copy_into(index as usize, payload);
+        token(index, self.entries[index as usize].generation)
+    }
+
+    /// Copies a payload that was lent, unless its send has ended: the buffer is the user's again.
+    pub(crate) fn keep(&mut self, lent: u64) {
+        let Some(entry) = self.get(lent) else { return };
+        if let Held::User(payload) | Held::Shared(payload) = &entry.held {
+            let payload = payload.clone();
+            self.copy_into(lent as u32 as usize, &payload);
+        }
+    }
+
+    fn copy_into(&mut self, index: usize, payload: &UserBuffer) {
         let length_bytes = payload.length_bytes();
-        let entry = &mut self.entries[index as usize];
+        let entry = &mut self.entries[index];
         if entry.memory.len() < length_bytes {
             self.pooled_bytes += length_bytes - entry.memory.len();
             entry.memory.resize(length_bytes, 0);
@@ -102,9 +117,7 @@ impl Sends {
             &mut BytesViewMut::from_slice(&mut entry.memory[..length_bytes]),
         );
         self.copied_bytes += length_bytes;
-        entry.owner_token = owner_token;
         entry.held = Held::Copy(length_bytes);
-        token(index, entry.generation)
     }
 
     /// Ends a send; answers the owner's name for it, if it waits to hear.
@@ -211,7 +224,7 @@ mod tests {
         let mut sends = Sends::default();
         let payload = buffer(b"before");
         let copied = sends.copy(None, &payload);
-        let lent = sends.lend(SendToken(7), &payload, true);
+        let lent = sends.lend(Some(SendToken(7)), &payload, true);
         payload.fill(0, BytesView::from_slice(b"after!"));
         let mut out = [0; 9];
         sends.copy_to(copied, 0, &mut out[..6]);
@@ -222,14 +235,31 @@ mod tests {
     }
 
     #[test]
+    fn a_loan_that_is_kept_is_a_copy_from_then_on_and_counts_as_one() {
+        let mut sends = Sends::default();
+        let payload = buffer(b"before");
+        let lent = sends.lend(None, &payload, true);
+        sends.keep(lent);
+        payload.fill(0, BytesView::from_slice(b"after!"));
+        let mut out = [0; 6];
+        sends.copy_to(lent, 0, &mut out);
+        assert_eq!(&out, b"before");
+        assert!(!sends.may_copy(COPIED_LIMIT_BYTES - 5));
+        assert_eq!(sends.end(lent), None);
+        assert!(sends.may_copy(COPIED_LIMIT_BYTES));
+        sends.keep(lent);
+        assert!(sends.may_copy(COPIED_LIMIT_BYTES), "it has ended");
+    }
+
+    #[test]
     fn what_is_shown_of_a_payload_is_what_leaves_wherever_it_lies() {
         let bytes: Vec<u8> = (0..3 * STEP_BYTES)
             .map(|index| (index % 251) as u8)
             .collect();
         let payload = buffer(&bytes);
         let mut sends = Sends::default();
-        let still = sends.lend(SendToken(1), &payload, true);
-        let shared = sends.lend(SendToken(2), &payload, false);
+        let still = sends.lend(Some(SendToken(1)), &payload, true);
+        let shared = sends.lend(Some(SendToken(2)), &payload, false);
         let copied = sends.copy(Some(SendToken(3)), &payload);
         for (from, length) in [
             (0, bytes.len()),

@@ -96,6 +96,7 @@ impl<P: Ports> Transport<P> {
                 lost_again: Vec::new(),
                 statistics: Statistics::default(),
                 copy_limit_bytes: COPY_LIMIT_BYTES,
+                late_copy: None,
                 own: OwnMail::default(),
                 myself: None,
             },
@@ -344,6 +345,7 @@ impl<P: Ports> Peer for Transport<P> {
         let now_ns = self.ports.now_ns();
         let posted = self.driver.post(op, payload, now_ns)?;
         self.flush(now_ns);
+        self.driver.copy_late();
         Ok(posted)
     }
 

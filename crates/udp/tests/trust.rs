@@ -155,6 +155,7 @@ impl Hand {
             cq_data: None,
             length_bytes: length as u64,
             wants_receipt: false,
+            is_awaited: false,
             is_service: false,
             token: tag,
         };

@@ -241,6 +241,7 @@ impl SrdHost {
                 cq_data: None,
                 length_bytes: transfer.bytes,
                 wants_receipt: false,
+                is_awaited: true,
                 is_service: false,
                 token: u64::from(index),
             };
@@ -278,6 +279,19 @@ impl SrdHost {
                 self.taken_bytes += payload.len() as u64;
                 desk.progress[index as usize].add(0, payload.len() as u64);
                 desk.finish(index);
+            }
+            Arrival::Begun {
+                remote,
+                segment,
+                payload,
+                ..
+            } => {
+                let landing = segment.message.tag.unwrap_or(0);
+                let now_ns = Instant(desk.now_ns);
+                machine
+                    .at(remote)
+                    .begin(now_ns, &segment, payload, Some(landing));
+                desk.progress[landing as usize].add(segment.offset_bytes, payload.len() as u64);
             }
             Arrival::Data {
                 landing,

@@ -52,6 +52,14 @@ impl Owner for Arrivals<'_> {
     }
 
     #[inline]
+    fn on_begun(&mut self, envelope: &Envelope) -> Option<Landing> {
+        if envelope.class == Class::Service {
+            return None;
+        }
+        self.core.receiving.begin(envelope)
+    }
+
+    #[inline]
     fn on_landed(&mut self, landing: LandingToken, outcome: Result<(), TransferError>) {
         let core = &mut *self.core;
         if token::is_ours(landing.0) {

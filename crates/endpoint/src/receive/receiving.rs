@@ -59,7 +59,7 @@ impl Receiving {
 
     /// Fast path.
     #[inline(always)]
-    pub(super) fn matcher(&mut self, class: Class) -> &mut Matcher<PostedReceive, Unexpected> {
+    pub(crate) fn matcher(&mut self, class: Class) -> &mut Matcher<PostedReceive, Unexpected> {
         match class {
             Class::Tagged => &mut self.tagged,
             // Service messages never come here: arrivals.rs takes them before they are matched.
@@ -71,12 +71,6 @@ impl Receiving {
     #[inline(always)]
     pub(crate) fn find(&mut self, class: Class, want: Want) -> Option<UnexpectedId> {
         self.matcher(class).find_unexpected(want)
-    }
-
-    /// Whether messages wait for receives. Fast path.
-    #[inline(always)]
-    pub(crate) fn has_unexpected(&mut self, class: Class) -> bool {
-        self.matcher(class).unexpected_count() > 0
     }
 
     /// Posts a receive that no unexpected message matches. Fast path.
@@ -296,6 +290,18 @@ impl Receiving {
                 }
             }
         };
+        Some(self.delivery.expect(envelope, destination))
+    }
+
+    /// A message begins; answers where it goes if a receive waits for it that is for one message.
+    #[inline]
+    pub(crate) fn begin(&mut self, envelope: &Envelope) -> Option<Landing> {
+        let matcher = self.matcher(envelope.class);
+        let mut found = matcher.find_posted(envelope.remote, envelope.tag)?;
+        if found.receive().multi.is_some() {
+            return None;
+        }
+        let destination = Destination::whole(found.take());
         Some(self.delivery.expect(envelope, destination))
     }
 

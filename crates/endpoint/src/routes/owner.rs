@@ -80,6 +80,11 @@ impl<O: Owner> Owner for Between<'_, O> {
     }
 
     #[inline(always)]
+    fn on_begun(&mut self, envelope: &Envelope) -> Option<Landing> {
+        self.owner.on_begun(envelope)
+    }
+
+    #[inline(always)]
     fn on_landed(&mut self, landing: LandingToken, outcome: Result<(), TransferError>) {
         self.owner.on_landed(landing, outcome);
     }

@@ -60,10 +60,10 @@ fn datagrams_are_as_large_as_both_hosts_carry_to_each_other() {
         world.run_until_quiet(10 * MS);
         world.recorded = Some(Vec::new());
         world.post(0, 1, 2, 200_000);
-        world.post(1, 0, 3, 50_000);
+        world.post(1, 0, 3, 200_000);
         world.run_until_quiet(100 * MS);
         world.assert_got(1, second, &[(1, 100), (2, 200_000)]);
-        world.assert_got(0, first, &[(3, 50_000)]);
+        world.assert_got(0, first, &[(3, 200_000)]);
         let recorded = world.recorded.unwrap();
         for to in [0, 1] {
             let lengths = recorded.iter().filter(|one| one.to == to);

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use weft_srd::{Config, Failure, Machine, Offer, Remote};
-use weft_wire::Message;
+use weft_srd::{Config, Failure, Instant, Machine, Offer, Remote};
+use weft_wire::{Message, Segment};
 
 use crate::links::{Clock, Got, Policy};
 
@@ -50,5 +50,25 @@ impl Host {
             next_landing: 0,
             payloads: BTreeMap::new(),
         }
+    }
+
+    /// Half of the messages go to a landing from their first piece on, the others come whole.
+    pub fn on_begun(&mut self, now: Instant, mut got: Got, segment: &Segment, payload: &[u8]) {
+        let from = got.from;
+        if segment.message.id % 2 == 0 {
+            return self.machine.at(from).begin(now, segment, payload, None);
+        }
+        let landing = self.next_landing;
+        self.next_landing += 1;
+        let mut seen = vec![false; got.payload.len()];
+        let start = segment.offset_bytes as usize;
+        let range = start..start + payload.len();
+        got.payload[range.clone()].copy_from_slice(payload);
+        seen[range].fill(true);
+        let slot = self.got.len();
+        self.got.push(got);
+        self.landings.insert(landing, Landing { slot, seen });
+        let machine = &mut self.machine;
+        machine.at(from).begin(now, segment, payload, Some(landing));
     }
 }

@@ -7,6 +7,7 @@ mod chaos;
 mod clock;
 mod contact;
 mod delivery;
+mod exchange;
 mod host;
 mod hostile;
 mod links;

@@ -125,6 +125,7 @@ impl World {
             cq_data: None,
             length_bytes: length as u64,
             wants_receipt,
+            is_awaited: false,
             is_service: false,
             token,
         };
@@ -220,6 +221,21 @@ impl World {
                     message,
                     payload: payload.to_vec(),
                 });
+            }
+            Arrival::Begun {
+                remote,
+                life,
+                segment,
+                payload,
+            } => {
+                let got = Got {
+                    from: remote,
+                    life,
+                    message: segment.message,
+                    payload: vec![0; segment.message.length_bytes as usize],
+                };
+                let now = Instant(self.time_at(to));
+                self.hosts[to].on_begun(now, got, &segment, payload);
             }
             Arrival::Data {
                 landing,

@@ -83,7 +83,7 @@ fn a_link_that_breaks_is_left_without_an_error_and_a_healed_one_is_used_again() 
                 400 => broken.set(usize::MAX),
                 _ => {}
             }
-            let length = if token < 400 { 20_000 } else { 100_000 };
+            let length = if token < 400 { 20_000 } else { 200_000 };
             list.push((token, length));
             world.post(0, 1, token, length);
             let took = world.run_until_quiet(100 * MS);
