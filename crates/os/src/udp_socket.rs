@@ -150,6 +150,12 @@ impl UdpSocket {
         self.raw.set(libc::IPPROTO_UDP, libc::UDP_GRO, 1).is_ok()
     }
 
+    /// Every datagram is received on its own again.
+    pub fn receive_single(&self) {
+        // It can only fail where `receive_joined` has failed.
+        let _ = self.raw.set(libc::IPPROTO_UDP, libc::UDP_GRO, 0);
+    }
+
     /// Whether datagrams may be sent joined (UDP_SEGMENT).
     pub fn can_send_joined(&self) -> bool {
         self.raw.get(libc::IPPROTO_UDP, libc::UDP_SEGMENT).is_ok()

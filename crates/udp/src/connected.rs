@@ -31,9 +31,6 @@ fn pair(port_index: usize, to: SocketAddr) -> Pair {
 #[derive(Debug)]
 pub(crate) struct ConnectedPath {
     current: Option<Pair>,
-    /// A stream has come that way since; once only single datagrams leave that way again, it is
-    /// settled on anew.
-    is_wide: bool,
     candidate: Option<Pair>,
     run_count: u32,
     settled_after: u32,
@@ -43,7 +40,6 @@ impl Default for ConnectedPath {
     fn default() -> Self {
         Self {
             current: None,
-            is_wide: false,
             candidate: None,
             run_count: 0,
             settled_after: SETTLED_AFTER,
@@ -61,7 +57,7 @@ impl ConnectedPath {
     /// Counts a single datagram; true when its path should be connected. Fast path.
     #[inline]
     pub(crate) fn is_settled_by(&mut self, index: usize, to: SocketAddr) -> bool {
-        if self.is(index, to) && !self.is_wide {
+        if self.is(index, to) {
             self.run_count = 0;
             return false;
         }
@@ -81,12 +77,6 @@ impl ConnectedPath {
     /// It has a socket.
     pub(crate) fn settle(&mut self, index: usize, to: SocketAddr) {
         self.current = Some(pair(index, to));
-        self.is_wide = false;
-    }
-
-    /// Its socket has become like the others.
-    pub(crate) fn widen(&mut self) {
-        self.is_wide = true;
     }
 
     /// The socket is gone.
@@ -121,23 +111,6 @@ mod tests {
         assert_eq!(settled(&mut connected, 8, 2 * SETTLED_AFTER - 1), 0);
         assert!(connected.is(3, to(7)));
         assert_eq!(settled(&mut connected, 8, 1), 1);
-    }
-
-    #[test]
-    fn a_path_that_carried_a_stream_is_settled_on_anew_when_only_single_datagrams_take_it() {
-        let mut connected = ConnectedPath::default();
-        connected.settle(3, to(7));
-        connected.widen();
-        let settled = |connected: &mut ConnectedPath, count| {
-            (0..count)
-                .filter(|_| connected.is_settled_by(3, to(7)))
-                .count()
-        };
-        assert_eq!(settled(&mut connected, SETTLED_AFTER - 1), 0);
-        assert!(connected.is(3, to(7)), "it is used meanwhile");
-        assert_eq!(settled(&mut connected, 1), 1);
-        connected.settle(3, to(7));
-        assert_eq!(settled(&mut connected, 4 * SETTLED_AFTER), 0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! How the connected socket is looked into: with the cheapest call while single messages come
-//! through it, as the other sockets are once a stream does. Asked by sockets/reader.rs.
+//! through it, and with one that takes them joined while several come at a time. Asked by
+//! sockets/reader.rs.
 //!
 //! Of what a single datagram costs in the kernel, time stamps, joined datagrams, a member of the
 //! wait set and the headers of recvmsg(2) and sendmsg(2) are a fifth (measured). So this socket has
@@ -24,6 +25,8 @@ const LOOKS_PER_CALL: u32 = 3;
 /// what a caller does between calls only delays the answer (measured under MPICH, which yields:
 /// eight 5.3 us, three 5.5, sixteen 5.6, 32 6.4).
 const LOOKS_UNDISTURBED: u32 = 8;
+/// Datagrams in a row that come single, after which the kernel need not join any. Chosen.
+const SINGLE_AFTER: u32 = 64;
 /// Calls of progress after a sleep until the wait set is left. Chosen: whoever sleeps between
 /// messages stays in it.
 const AWAKE_CALLS: u32 = 64;
@@ -33,6 +36,10 @@ const AWAKE_CALLS: u32 = 64;
 pub(crate) struct ConnectedPolling {
     /// There is one, and it has none of the above.
     plain: bool,
+    /// The kernel joins what comes through it, as far as it can.
+    joined: bool,
+    /// Datagrams in a row that came single nevertheless.
+    single_count: u32,
     /// The wait set has it.
     watched: bool,
     /// When it was empty last; a look in vain waits for the next reading of the clock.
@@ -69,6 +76,33 @@ impl ConnectedPolling {
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         self.plain
+    }
+
+    /// Whether joined datagrams may come through it.
+    #[inline]
+    pub(crate) fn is_joined(&self) -> bool {
+        self.joined
+    }
+
+    /// Joined datagrams come from now on, if the kernel can.
+    pub(crate) fn join(&mut self, can: bool) {
+        self.joined = can;
+        self.single_count = 0;
+    }
+
+    /// Single ones come from now on.
+    pub(crate) fn separate(&mut self) {
+        self.joined = false;
+    }
+
+    /// A look at joined datagrams has found so many; answers whether single ones will do.
+    pub(crate) fn ends_joined(&mut self, datagram_count: usize) -> bool {
+        match datagram_count {
+            0 => {}
+            1 => self.single_count += 1,
+            _ => self.single_count = 0,
+        }
+        self.single_count >= SINGLE_AFTER
     }
 
     /// How often to look in this call. Fast path.
@@ -185,6 +219,22 @@ mod tests {
             !polling.on_found(Instant(9_000_000)),
             "two looks in one call"
         );
+    }
+
+    #[test]
+    fn single_datagrams_in_a_row_end_joining_and_looks_in_vain_do_not_count() {
+        let mut polling = begun();
+        polling.join(true);
+        for _ in 1..SINGLE_AFTER {
+            assert!(!polling.ends_joined(0) && !polling.ends_joined(1));
+        }
+        assert!(!polling.ends_joined(2), "a message of two datagrams");
+        for _ in 1..SINGLE_AFTER {
+            assert!(!polling.ends_joined(1));
+        }
+        assert!(polling.ends_joined(1));
+        polling.separate();
+        assert!(polling.is_plain() && !polling.is_joined());
     }
 
     #[test]

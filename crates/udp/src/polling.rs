@@ -12,7 +12,8 @@ const ALONE_AFTER: u32 = 4;
 /// few microseconds.
 const LOOKS: u32 = 8;
 
-/// Datagrams found at once that are no single message but a stream, which comes in everywhere.
+/// Datagrams, joined ones counted once, that are found at once and are no single message but a
+/// stream, which comes in everywhere.
 /// Chosen.
 pub(crate) const STREAM_COUNT: usize = 2;
 

@@ -28,8 +28,6 @@ pub(super) struct PortSockets {
     path: ConnectedPath,
     /// How the connected one is looked into.
     pub(super) connected_polling: ConnectedPolling,
-    /// The connected one is to be made anew for single datagrams: its path.
-    pub(super) renews: Option<(usize, SocketAddr)>,
     pub(super) wait_set: WaitSet,
     /// Whether the kernel says when a datagram has arrived.
     pub(super) stamps: bool,
@@ -66,7 +64,6 @@ impl PortSockets {
             all,
             path: ConnectedPath::default(),
             connected_polling: ConnectedPolling::default(),
-            renews: None,
             wait_set,
             stamps,
         })
@@ -95,12 +92,6 @@ impl PortSockets {
         self.path.is(index, to)
     }
 
-    /// Whether the connected socket is to be made anew.
-    #[inline]
-    pub(super) fn is_renewed(&self) -> bool {
-        self.renews.is_some()
-    }
-
     /// A call of progress begins. Fast path.
     #[inline]
     pub(super) fn on_progress(&mut self) {
@@ -121,13 +112,7 @@ impl PortSockets {
     /// time.
     #[inline]
     pub(super) fn on_single(&mut self, index: usize, to: SocketAddr) {
-        if !self.path.is_settled_by(index, to) {
-            return;
-        }
-        if self.path.is(index, to) {
-            // What waits in it is read first.
-            self.renews = Some((index, to));
-        } else {
+        if self.path.is_settled_by(index, to) {
             self.settle(index, to);
         }
     }
@@ -136,7 +121,6 @@ impl PortSockets {
     /// what does is sent again.
     #[cold]
     pub(super) fn settle(&mut self, index: usize, to: SocketAddr) {
-        self.renews = None;
         self.all.truncate(PORT_COUNT);
         self.path.leave();
         self.connected_polling.end();
@@ -153,18 +137,18 @@ impl PortSockets {
         self.connected_polling.begin();
     }
 
-    /// A stream comes through the connected socket: it becomes like the other sockets, until its
-    /// path is settled on anew.
+    /// Several datagrams at a time come through the connected socket: from now on the kernel joins
+    /// them.
     #[cold]
-    pub(super) fn widen(&mut self) {
-        let socket = &self.all[PORT_COUNT];
-        if self.stamps {
-            socket.stamp_arrivals();
-        }
-        socket.receive_joined();
-        // It may be a member already.
-        let _ = self.wait_set.add(socket.as_fd());
-        self.path.widen();
-        self.connected_polling.end();
+    pub(super) fn join_connected(&mut self) {
+        let joins = self.all[PORT_COUNT].receive_joined();
+        self.connected_polling.join(joins);
+    }
+
+    /// Only single ones come again.
+    #[cold]
+    pub(super) fn separate_connected(&mut self) {
+        self.all[PORT_COUNT].receive_single();
+        self.connected_polling.separate();
     }
 }

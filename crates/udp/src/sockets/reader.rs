@@ -14,7 +14,7 @@ use weft_os::udp_socket::UdpSocket;
 use weft_srd::{Instant, Nanos, Origin, PORT_COUNT};
 
 use crate::authentication::PacketAuthentication;
-use crate::polling::{Look, STREAM_COUNT, SocketPolling};
+use crate::polling::{Look, SocketPolling};
 use crate::ports::Incoming;
 use crate::sockets::port_sockets::PortSockets;
 use crate::sockets::waits::Waits;
@@ -31,6 +31,14 @@ const REST_ROUNDS: usize = 8;
 /// Whoever takes what was read: the time, and what it is.
 pub(super) trait Visit: FnMut(Instant, Incoming<'_>) {}
 impl<F: FnMut(Instant, Incoming<'_>)> Visit for F {}
+
+/// What one call found in a socket.
+#[derive(Clone, Copy, Default)]
+struct Found {
+    datagram_count: usize,
+    /// Joined ones count as one: a message in many datagrams is still a message on its own.
+    joined_count: usize,
+}
 
 /// The sockets, and what is known of what lies in them.
 #[derive(Debug)]
@@ -67,9 +75,6 @@ impl Reader {
         self.leaves = false;
         self.sockets.on_progress();
         let mut total = self.look(visit);
-        if self.sockets.is_renewed() {
-            total += self.renew(visit);
-        }
         while let Some(complaint) = self.complaints.pop_front() {
             visit(Instant(clock::monotonic_ns()), complaint);
             total += 1;
@@ -90,14 +95,14 @@ impl Reader {
                 },
             };
             self.leaves = true;
-            let count = if index == PORT_COUNT && self.sockets.connected_polling.is_plain() {
+            let found = if index == PORT_COUNT && self.sockets.connected_polling.is_plain() {
                 self.receive_connected(visit)
             } else {
                 self.receive_from(index, ReceiveBatch::receive_one, visit)
             };
-            self.polling.after_one(count);
-            if count > 0 {
-                return count;
+            self.polling.after_one(found.joined_count);
+            if found.datagram_count > 0 {
+                return found.datagram_count;
             }
         }
         0
@@ -119,8 +124,9 @@ impl Reader {
     fn receive_from_all(&mut self, visit: &mut impl Visit) -> usize {
         let mut total = 0;
         if self.sockets.connected_polling.is_plain() {
-            total = self.receive_connected(visit);
-            self.polling.found(PORT_COUNT, total);
+            let found = self.receive_connected(visit);
+            self.polling.found(PORT_COUNT, found.joined_count);
+            total = found.datagram_count;
             // There may be another one behind it.
             self.leaves |= total > 0;
         }
@@ -133,24 +139,38 @@ impl Reader {
             if let Some(index) = index
                 .filter(|index| *index < PORT_COUNT || !self.sockets.connected_polling.is_plain())
             {
-                let count = self.receive_from(index, ReceiveBatch::receive, visit);
-                self.polling.found(index, count);
-                total += count;
+                let found = self.receive_from(index, ReceiveBatch::receive, visit);
+                self.polling.found(index, found.joined_count);
+                total += found.datagram_count;
             }
         }
         total
     }
 
-    /// Receives from the connected socket while it is for single datagrams.
-    fn receive_connected(&mut self, visit: &mut impl Visit) -> usize {
-        if !self.sockets.connected_polling.ends_row() {
-            return self.receive_one_connected(visit);
+    /// Receives from the connected socket.
+    fn receive_connected(&mut self, visit: &mut impl Visit) -> Found {
+        if self.sockets.connected_polling.ends_row() {
+            let found = self.receive_from(PORT_COUNT, ReceiveBatch::receive, visit);
+            // It holds several still, after several that were read one by one.
+            let is_many = self.batch.is_full() && found.datagram_count > 0;
+            if is_many && !self.sockets.connected_polling.is_joined() {
+                self.sockets.join_connected();
+            }
+            return found;
         }
-        let count = self.receive_from(PORT_COUNT, ReceiveBatch::receive, visit);
-        if count > STREAM_COUNT {
-            self.sockets.widen();
+        if self.sockets.connected_polling.is_joined() {
+            let found = self.receive_from(PORT_COUNT, ReceiveBatch::receive_one, visit);
+            let connected_polling = &mut self.sockets.connected_polling;
+            if connected_polling.ends_joined(found.datagram_count) {
+                self.sockets.separate_connected();
+            }
+            return found;
         }
-        count
+        let count = self.receive_one_connected(visit);
+        Found {
+            datagram_count: count,
+            joined_count: count,
+        }
     }
 
     /// The same with the cheapest call. Who sent what it finds is known. Most looks are in vain, so
@@ -199,47 +219,26 @@ impl Reader {
         1
     }
 
-    /// Reads the connected socket out and makes it anew. What arrives between the two is lost, and
-    /// sent again.
-    #[cold]
-    fn renew(&mut self, visit: &mut impl Visit) -> usize {
-        let mut total = 0;
-        let Some((index, to)) = self.sockets.renews.take() else {
-            return 0;
-        };
-        for _ in 0..REST_ROUNDS {
-            match self.receive_from(PORT_COUNT, ReceiveBatch::receive, visit) {
-                0 => break,
-                count => total += count,
-            }
-        }
-        // A stream still comes this way where there was more.
-        if total <= STREAM_COUNT {
-            self.sockets.settle(index, to);
-        }
-        total
-    }
-
     /// Receives what one call finds in a socket.
     fn receive_from(
         &mut self,
         index: usize,
         receive: impl Fn(&mut ReceiveBatch, &UdpSocket) -> io::Result<usize>,
         visit: &mut impl Visit,
-    ) -> usize {
+    ) -> Found {
         self.call_count += 1;
         let socket = self.sockets.at(index);
         let is_connected = index == PORT_COUNT && self.sockets.connected_polling.is_plain();
         let Ok(count) = receive(&mut self.batch, socket) else {
             collect_complaints(socket, &mut self.complaints);
             self.leaves = true;
-            return 0;
+            return Found::default();
         };
         if count == 0 {
             if is_connected {
                 self.sockets.connected_polling.on_empty();
             }
-            return 0;
+            return Found::default();
         }
         let now_ns = Instant(clock::monotonic_ns());
         // Of single ones the last one's time is that of all.
@@ -268,7 +267,10 @@ impl Reader {
             }
         }
         self.leaves |= self.batch.is_full();
-        total
+        Found {
+            datagram_count: total,
+            joined_count: count,
+        }
     }
 }
 
