@@ -21,6 +21,8 @@ import socket
 import struct
 import time
 
+# Of the protocol (docs/srd-protocol.md, 2).
+VERSION = 3
 HEADER = struct.Struct("<BBBBIQQQQQ")
 OWN_TTL = 77
 TAPE_FIRST, TAPE_LAST = 500, 4000
@@ -127,7 +129,7 @@ class Attacker:
         ports = struct.unpack_from("!HH", packet, 20)
         if packet[9] == socket.IPPROTO_UDP:
             payload = packet[28 : struct.unpack_from("!H", packet, 2)[0]]
-            if len(payload) >= HEADER.size and payload[0] >> 4 == 2:
+            if len(payload) >= HEADER.size and payload[0] >> 4 == VERSION:
                 self.tape.take(Datagram((source, ports[0]), (target, ports[1]), payload))
         elif packet[9] == socket.IPPROTO_TCP and packet[33] & 0x12 == 0x02:
             if ports[1] in self.tape.ports.get(target, ()):
@@ -193,7 +195,7 @@ class Attacker:
         made = []
         for _ in range(20):
             kind, flags = self.chance.randrange(16), self.chance.choice((0, 1, 2, 3, 7, 16))
-            head = bytes([0x30 | kind, flags, self.chance.randrange(64), 0])
+            head = bytes([VERSION << 4 | kind, flags, self.chance.randrange(64), 0])
             length = self.chance.choice((40, 44, 60, 84, 132, 300, 1400, 8000))
             noise = bytearray(head + self.chance.randbytes(length))
             # No tag, as without a key.
@@ -284,7 +286,7 @@ class Attacker:
 
         def head(kind, flags, sent_ns):
             path, context = self.chance.randrange(64), self.chance.choice((0, 1, 2))
-            return HEADER.pack(0x30 | kind, flags, path, 0, context, *ends, 0, sent_ns, 0)
+            return HEADER.pack(VERSION << 4 | kind, flags, path, 0, context, *ends, 0, sent_ns, 0)
 
         section = struct.pack("<QQQIBBBBQQQQ", 1 << 20, 1 << 40, echo_ns, 0, 0, 127, 0, 255,
                               2**64 - 1, 2**63, 2**63, 2**64 - 1)
