@@ -150,7 +150,8 @@ impl UdpSocket {
         self.raw.set(libc::IPPROTO_UDP, libc::UDP_GRO, 1).is_ok()
     }
 
-    /// Every datagram is received on its own again.
+    /// Every datagram that arrives from now on is received on its own again. Those that were joined
+    /// and wait stay joined, and nobody is told their size: only for a socket that is empty.
     pub fn receive_single(&self) {
         // It can only fail where `receive_joined` has failed.
         let _ = self.raw.set(libc::IPPROTO_UDP, libc::UDP_GRO, 0);

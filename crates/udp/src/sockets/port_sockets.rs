@@ -4,10 +4,10 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 
 use weft_os::error_queue;
-use weft_os::sleep::{Timer, WaitSet};
+use weft_os::sleep::{self, Timer, WaitSet};
 use weft_os::udp_socket::UdpSocket;
 use weft_srd::PORT_COUNT;
 
@@ -145,10 +145,15 @@ impl PortSockets {
         self.connected_polling.join(joins);
     }
 
-    /// Only single ones come again.
+    /// Only single ones come again. What the kernel has joined before stays joined, and without
+    /// the option nobody hears of what size: so that waits until the socket is empty.
     #[cold]
     pub(super) fn separate_connected(&mut self) {
-        self.all[PORT_COUNT].receive_single();
+        let socket = &self.all[PORT_COUNT];
+        socket.receive_single();
+        if sleep::wait_readable(socket.as_fd().as_raw_fd(), 0) {
+            return self.join_connected();
+        }
         self.connected_polling.separate();
     }
 }

@@ -19,6 +19,10 @@ use crate::ports::Incoming;
 use crate::sockets::port_sockets::PortSockets;
 use crate::sockets::waits::Waits;
 
+#[cfg(test)]
+#[path = "reader_tests.rs"]
+mod tests;
+
 /// Datagrams, or joined ones, received by one call. Chosen: 128 KiB of buffers, which stay in the
 /// nearest caches; eight were no faster.
 const RECEIVE_COUNT: usize = 2;
