@@ -9,7 +9,7 @@ use weft_contract::{
 };
 use weft_memory::UserBuffer;
 use weft_os::{process, sleep};
-use weft_srd::{Config, Instant, Machine, Nanos, PORT_COUNT};
+use weft_srd::{Arrival, Config, Instant, Machine, Nanos, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
 use crate::driver::{Driver, transfer_error};
@@ -304,10 +304,7 @@ impl<P: Ports> Transport<P> {
             }
             let driver = &mut self.driver;
             let count = self.ports.receive(&mut |now_ns, incoming| {
-                if let Incoming::Datagram(origin, datagram) = incoming {
-                    driver.machine.handle_datagram(now_ns, origin, datagram);
-                }
-                while driver.machine.poll_event().is_some() {}
+                take_and_drop(&mut driver.machine, now_ns, incoming);
             });
             if count > 0 {
                 heard_ns = now_ns;
@@ -326,6 +323,21 @@ impl<P: Ports> Transport<P> {
             self.flush(now_ns);
         }
     }
+}
+
+/// Takes what came in while the endpoint closes, and drops it.
+fn take_and_drop(machine: &mut Machine, now_ns: Instant, incoming: Incoming<'_>) {
+    if let Incoming::Datagram(origin, datagram) = incoming
+        && let Arrival::Begun {
+            remote,
+            segment,
+            payload,
+            ..
+        } = machine.handle_datagram(now_ns, origin, datagram)
+    {
+        machine.at(remote).begin(now_ns, &segment, payload, None);
+    }
+    while machine.poll_event().is_some() {}
 }
 
 impl<P: Ports> Peer for Transport<P> {

@@ -55,16 +55,25 @@ fn open(address: IpAddr, port: u16) -> Transport<SimulatedPorts> {
 }
 
 fn post(transport: &mut Transport<SimulatedPorts>, tag: u64) {
+    post_bytes(transport, tag, 64, CompletionLevel::Delivery);
+}
+
+fn post_bytes(
+    transport: &mut Transport<SimulatedPorts>,
+    tag: u64,
+    length: usize,
+    level: CompletionLevel,
+) {
     let op = SendOp {
         remote: RemoteId(0),
         class: Class::Tagged,
         tag,
         cq_data: None,
-        level: CompletionLevel::Delivery,
+        level,
         token: SendToken(tag as usize as _),
         inject: false,
     };
-    let buffer = UserBuffer::leaked(&[64]);
+    let buffer = UserBuffer::leaked(&[length]);
     transport.post_send(&op, &buffer).expect("room");
 }
 
@@ -81,16 +90,20 @@ fn run(one: Side<'_>, other: Side<'_>, until: impl Fn(&Keeper, &Keeper) -> bool)
     false
 }
 
-#[test]
-fn a_receipt_for_a_process_that_is_gone_completes_nothing_of_the_next_one_at_its_address() {
-    let wire = Wire::open(Conditions {
-        seed: 11,
+fn fair_wire(seed: u64) -> IpAddr {
+    Wire::open(Conditions {
+        seed,
         lost_per_mille: 0,
         repeated_per_mille: 0,
         spread_ns: 0,
         full_every: 0,
         swallows_above_bytes: usize::MAX,
-    });
+    })
+}
+
+#[test]
+fn a_receipt_for_a_process_that_is_gone_completes_nothing_of_the_next_one_at_its_address() {
+    let wire = fair_wire(11);
     let (mut receiver, mut at_receiver) = (open(wire, 4000), Keeper::default());
     let (mut first, mut at_first) = (open(wire, 3000), Keeper::default());
     first.add_remote(RemoteId(0), receiver.local_address());
@@ -129,4 +142,29 @@ fn a_receipt_for_a_process_that_is_gone_completes_nothing_of_the_next_one_at_its
         (&mut receiver, &mut at_receiver),
     );
     assert!(run(sides.0, sides.1, |second, _| second.sent == 1));
+}
+
+/// What comes meanwhile is dropped, but its sender is not kept.
+#[test]
+fn who_closes_while_it_owes_something_takes_all_segments_of_a_message() {
+    let wire = fair_wire(12);
+    let (mut closes, mut at_closing) = (open(wire, 4000), Keeper::default());
+    let (mut stays, mut at_staying) = (open(wire, 3000), Keeper::default());
+    closes.add_remote(RemoteId(0), stays.local_address());
+    stays.add_remote(RemoteId(0), closes.local_address());
+    post_bytes(&mut stays, 1, 64, CompletionLevel::Transmit);
+    let sides = (&mut closes, &mut at_closing);
+    let known = |_: &Keeper, staying: &Keeper| staying.sent == 1;
+    assert!(run(sides, (&mut stays, &mut at_staying), known));
+    post_bytes(&mut stays, 2, 40_000, CompletionLevel::Transmit);
+    post_bytes(&mut closes, 3, 64, CompletionLevel::Transmit);
+    // The other one computes.
+    drop(closes);
+    for _ in 0..STEPS_MOST {
+        stays.progress(&mut at_staying);
+        if at_staying.lost > 0 {
+            break;
+        }
+    }
+    assert_eq!((at_staying.sent, at_staying.lost), (2, 1));
 }
