@@ -55,6 +55,12 @@ impl Inspection<'_> {
         flow.is_none_or(|flow| flow.sender.in_flight_bytes == 0 && !flow.queue.has_unsent())
     }
 
+    /// Whether messages to a remote have bytes that have not left.
+    pub fn has_unsent(&self, remote: Remote) -> bool {
+        let flow = self.slot(remote).and_then(|slot| slot.flow.as_ref());
+        flow.is_some_and(|flow| flow.queue.has_unsent())
+    }
+
     /// Whether remotes still lack messages or answers of ours that they need not ask for. Slow
     /// path.
     pub fn owes(&self) -> bool {

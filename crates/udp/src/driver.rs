@@ -163,13 +163,10 @@ impl Driver {
         }
     }
 
-    /// Copies what was posted last, if that is still to be done: from now on its buffer is the
-    /// user's.
-    #[inline]
-    pub(crate) fn copy_late(&mut self) {
-        if let Some(token) = self.late_copy.take() {
-            self.sends.keep(token);
-        }
+    /// Whether messages to a remote have bytes that have not left.
+    pub(crate) fn has_unsent(&mut self, remote: RemoteId) -> bool {
+        let remote = self.remotes.of_id(remote, &mut self.machine);
+        remote.is_some_and(|remote| self.machine.inspect().has_unsent(remote))
     }
 
     /// Takes what came in at a port; answers how many events came of it. Fast path.

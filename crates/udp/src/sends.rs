@@ -105,6 +105,13 @@ impl Sends {
         }
     }
 
+    /// The owner of a send waits to hear of its end after all.
+    pub(crate) fn name(&mut self, named: u64, owner_token: SendToken) {
+        if self.is_open(named) {
+            self.entries[named as u32 as usize].owner_token = Some(owner_token);
+        }
+    }
+
     fn copy_into(&mut self, index: usize, payload: &UserBuffer) {
         let length_bytes = payload.length_bytes();
         let entry = &mut self.entries[index];

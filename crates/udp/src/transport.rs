@@ -195,6 +195,25 @@ impl<P: Ports> Transport<P> {
         count
     }
 
+    /// A send that was to be copied once it has left: its owner may compute from now on, so what a
+    /// flush has left of it leaves first. What cannot leave yet stays with the user, who hears of
+    /// its end.
+    fn end_late_copy(&mut self, op: &SendOp, token: u64) -> Posted {
+        if self.outbox.has_more {
+            let now_ns = self.ports.now_ns();
+            self.flush(now_ns);
+        }
+        let driver = &mut self.driver;
+        let is_in_hand = self.outbox.has_more || self.outbox.is_blocked();
+        if !is_in_hand && !driver.has_unsent(op.remote) {
+            driver.sends.keep(token);
+            return Posted::Complete;
+        }
+        driver.statistics.copied_messages -= 1;
+        driver.sends.name(token, op.token);
+        Posted::Pending
+    }
+
     /// What was just begun may be due before the end of a sleep that another thread has announced:
     /// that thread is woken in time. Fast path while nobody sleeps.
     #[inline(always)]
@@ -357,8 +376,10 @@ impl<P: Ports> Peer for Transport<P> {
         let now_ns = self.ports.now_ns();
         let posted = self.driver.post(op, payload, now_ns)?;
         self.flush(now_ns);
-        self.driver.copy_late();
-        Ok(posted)
+        Ok(match self.driver.late_copy.take() {
+            None => posted,
+            Some(token) => self.end_late_copy(op, token),
+        })
     }
 
     fn accept(&mut self, offer: OfferId, landing: Landing) {

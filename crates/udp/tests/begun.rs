@@ -206,3 +206,51 @@ fn every_message_comes_as_it_was_sent_however_bad_the_wire() {
         assert!(landed_count > 0, "no receive was waiting");
     }
 }
+
+/// Its owner may compute from then on, and call nothing.
+#[test]
+fn what_is_complete_at_once_has_left() {
+    let wire = Wire::open(Conditions {
+        seed: 1,
+        lost_per_mille: 0,
+        repeated_per_mille: 0,
+        spread_ns: 0,
+        full_every: 0,
+        swallows_above_bytes: usize::MAX,
+    });
+    let (mut sends, mut sender) = (open(wire, 3000), Taker::default());
+    let (mut takes, mut taker) = (open(wire, 4000), Taker::default());
+    sends.add_remote(RemoteId(0), takes.local_address());
+    takes.add_remote(RemoteId(0), sends.local_address());
+    let mut complete_count = 0;
+    for tag in 0..60 {
+        let length = LENGTHS[tag as usize % LENGTHS.len()];
+        let op = SendOp {
+            remote: RemoteId(0),
+            class: Class::Tagged,
+            tag,
+            cq_data: None,
+            level: CompletionLevel::Inject,
+            token: SendToken(tag),
+            inject: false,
+        };
+        let payload = buffer_of(&content(tag, length));
+        let posted = sends.post_send(&op, &payload).expect("room");
+        let is_known = tag >= 10;
+        for _ in 0..200 {
+            if !is_known || posted == Posted::Pending {
+                sends.progress(&mut sender);
+            }
+            takes.progress(&mut taker);
+        }
+        let got = taker.landed_count + taker.whole_count;
+        assert_eq!(got, tag + 1, "a message of {length} bytes");
+        complete_count += u32::from(is_known && posted == Posted::Complete && length > 16_384);
+        // Whatever is not acknowledged yet.
+        for _ in 0..200 {
+            sends.progress(&mut sender);
+            takes.progress(&mut taker);
+        }
+    }
+    assert!(complete_count > 0, "long messages complete at once, too");
+}
