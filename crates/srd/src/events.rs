@@ -106,7 +106,7 @@ pub enum Arrival<'d> {
         payload: &'d [u8],
     },
     /// The first piece of a message whose turn it is, and whose others are under way. Answer with
-    /// [`RemoteControl::begin`](crate::RemoteControl::begin), which says where they go.
+    /// [`begin`](crate::remote_control::RemoteControl::begin), which says where they go.
     Begun {
         /// From whom.
         remote: Remote,
