@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use weft_wire::{Message, Segment};
 
 use crate::config::MESSAGE_LIMIT;
-use crate::reassembly::{Assembly, Misfit, Ranges, Spares};
+use crate::reassembly::{Assembly, Coverage, Misfit, Spares};
 
 /// A message that cannot be handed out yet.
 #[derive(Debug, Default)]
@@ -24,8 +24,7 @@ enum Waiting {
 #[derive(Debug)]
 struct Landing {
     token: u64,
-    message: Message,
-    ranges: Ranges,
+    coverage: Coverage,
 }
 
 /// What became of a piece.
@@ -41,15 +40,6 @@ pub(crate) enum Kept {
 pub(crate) enum Ready {
     Whole(Message, Vec<u8>),
     Offer(Message),
-}
-
-impl Landing {
-    fn check(&self, message: &Message, offset: u64, length: u64) -> Result<(), Misfit> {
-        if self.message != *message {
-            return Err(Misfit::Overlap);
-        }
-        self.ranges.check(offset, offset + length)
-    }
 }
 
 /// Messages that wait for their turn, from the next one in order upwards.
@@ -109,8 +99,8 @@ impl Order {
         let index = self.index(message.id).ok_or(Misfit::Overlap)?;
         match self.waiting.get(index) {
             None | Some(Waiting::Missing) => Ok(()),
-            Some(Waiting::Partial(assembly)) => assembly.check(message, offset, length),
-            Some(Waiting::Landing(landing)) => landing.check(message, offset, length),
+            Some(Waiting::Partial(assembly)) => assembly.coverage.check(message, offset, length),
+            Some(Waiting::Landing(landing)) => landing.coverage.check(message, offset, length),
             Some(Waiting::Whole(..) | Waiting::Offer(_)) => Err(Misfit::Overlap),
         }
     }
@@ -139,23 +129,20 @@ impl Order {
         *self.place(message.id) = Waiting::Offer(message);
     }
 
-    /// The message in order has begun: its pieces go to this landing. Its first one has come.
-    pub(crate) fn land(&mut self, segment: &Segment, length: u64, token: u64) {
-        let mut ranges = Ranges::default();
-        ranges.insert(segment.offset_bytes, segment.offset_bytes + length);
-        *self.place(segment.message.id) = Waiting::Landing(Box::new(Landing {
+    /// The message in order begins: its pieces go to this landing.
+    pub(crate) fn land(&mut self, message: Message, token: u64) {
+        *self.place(message.id) = Waiting::Landing(Box::new(Landing {
             token,
-            message: segment.message,
-            ranges,
+            coverage: Coverage::new(message),
         }));
     }
 
-    /// Landings of messages that are not whole.
-    pub(crate) fn landings(&self) -> impl Iterator<Item = u64> {
-        self.waiting.iter().filter_map(|waiting| match waiting {
+    /// The landing of the message in order, if it has one and is not whole. No other has one.
+    pub(crate) fn landing(&self) -> Option<u64> {
+        match self.waiting.front()? {
             Waiting::Landing(landing) => Some(landing.token),
             _ => None,
-        })
+        }
     }
 
     /// Puts a checked segment to its message.
@@ -167,10 +154,8 @@ impl Order {
     ) -> Kept {
         let place = self.place(segment.message.id);
         if let Waiting::Landing(landing) = place {
-            let token = landing.token;
-            let end = segment.offset_bytes + piece.len() as u64;
-            landing.ranges.insert(segment.offset_bytes, end);
-            let is_whole = landing.ranges.total_bytes() == landing.message.length_bytes;
+            let (token, length) = (landing.token, piece.len() as u64);
+            let is_whole = landing.coverage.insert(segment.offset_bytes, length);
             if is_whole {
                 self.pass();
             }
@@ -184,7 +169,7 @@ impl Order {
         };
         if assembly.insert(segment.offset_bytes, piece) {
             if let Waiting::Partial(assembly) = std::mem::take(place) {
-                *place = Waiting::Whole(*assembly.message(), assembly.into_payload());
+                *place = Waiting::Whole(*assembly.coverage.message(), assembly.into_payload());
             }
         }
         Kept::Here
@@ -205,7 +190,7 @@ impl Order {
     pub(crate) fn held_bytes(&self) -> u64 {
         let length = |waiting: &Waiting| match waiting {
             Waiting::Missing | Waiting::Offer(_) | Waiting::Landing(_) => 0,
-            Waiting::Partial(assembly) => assembly.message().length_bytes,
+            Waiting::Partial(assembly) => assembly.coverage.message().length_bytes,
             Waiting::Whole(message, _) => message.length_bytes,
         };
         self.waiting.iter().map(length).sum()
@@ -224,9 +209,11 @@ impl Order {
             .waiting
             .iter()
             .map(|waiting| match waiting {
-                Waiting::Partial(assembly) => assembly.footprint_bytes() + size_of::<Assembly>(),
+                Waiting::Partial(assembly) => {
+                    assembly.coverage.footprint_bytes() + size_of::<Assembly>()
+                }
                 Waiting::Landing(landing) => {
-                    landing.ranges.footprint_bytes() + size_of::<Landing>()
+                    landing.coverage.footprint_bytes() + size_of::<Landing>()
                 }
                 _ => 0,
             })

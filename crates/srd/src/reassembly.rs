@@ -108,20 +108,18 @@ impl Spares {
     }
 }
 
-/// A message that is being put together.
+/// A message, and which of its bytes have come.
 #[derive(Debug)]
-pub(crate) struct Assembly {
+pub(crate) struct Coverage {
     message: Message,
-    payload: Vec<u8>,
     ranges: Ranges,
 }
 
-impl Assembly {
-    /// Room for all of it.
-    pub(crate) fn new(message: Message, spares: &mut Spares) -> Self {
+impl Coverage {
+    /// Nothing of it has come.
+    pub(crate) fn new(message: Message) -> Self {
         Self {
             message,
-            payload: spares.take(message.length_bytes as usize),
             ranges: Ranges::default(),
         }
     }
@@ -130,11 +128,39 @@ impl Assembly {
         &self.message
     }
 
+    /// Whether a piece can be taken (srd-protocol 12.5).
     pub(crate) fn check(&self, message: &Message, start: u64, length: u64) -> Result<(), Misfit> {
         if *message != self.message {
             return Err(Misfit::Overlap);
         }
         self.ranges.check(start, start + length)
+    }
+
+    /// Takes a piece that was checked; answers whether the message is whole.
+    pub(crate) fn insert(&mut self, start: u64, length: u64) -> bool {
+        self.ranges.insert(start, start + length);
+        self.ranges.total_bytes() == self.message.length_bytes
+    }
+
+    pub(crate) fn footprint_bytes(&self) -> usize {
+        self.ranges.footprint_bytes()
+    }
+}
+
+/// A message that is being put together.
+#[derive(Debug)]
+pub(crate) struct Assembly {
+    pub(crate) coverage: Coverage,
+    payload: Vec<u8>,
+}
+
+impl Assembly {
+    /// Room for all of it.
+    pub(crate) fn new(message: Message, spares: &mut Spares) -> Self {
+        Self {
+            coverage: Coverage::new(message),
+            payload: spares.take(message.length_bytes as usize),
+        }
     }
 
     /// Takes a piece that was checked; answers whether the message is whole.
@@ -148,16 +174,11 @@ impl Assembly {
             self.payload.resize(length_bytes, 0);
             self.payload[start as usize..end as usize].copy_from_slice(piece);
         }
-        self.ranges.insert(start, end);
-        self.ranges.total_bytes() == self.message.length_bytes
+        self.coverage.insert(start, piece.len() as u64)
     }
 
     pub(crate) fn into_payload(self) -> Vec<u8> {
         self.payload
-    }
-
-    pub(crate) fn footprint_bytes(&self) -> usize {
-        self.ranges.footprint_bytes()
     }
 }
 

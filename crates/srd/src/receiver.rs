@@ -269,21 +269,14 @@ impl Receiver {
             }
             shared.held_bytes += message.length_bytes;
         }
-        let kept = self
-            .order
-            .keep_segment(&segment, payload, &mut shared.spares);
-        let Kept::Lands(landing, is_whole) = kept else {
-            self.hand_out(shared);
-            return Arrival::Nothing;
-        };
-        if is_whole {
-            self.on_landed(shared, &segment.message, landing);
-        }
-        Arrival::Data {
-            remote: self.remote,
-            landing,
-            offset_bytes: segment.offset_bytes,
-            payload,
+        match self.put(shared, &segment, payload) {
+            None => Arrival::Nothing,
+            Some(landing) => Arrival::Data {
+                remote: self.remote,
+                landing,
+                offset_bytes: segment.offset_bytes,
+                payload,
+            },
         }
     }
 
@@ -299,24 +292,30 @@ impl Receiver {
         if !self.order.is_new(message.id) {
             return;
         }
-        let Some(landing) = landing else {
-            shared.held_bytes += message.length_bytes;
-            self.order
-                .keep_segment(segment, payload, &mut shared.spares);
-            return self.hand_out(shared);
-        };
-        let length = payload.len() as u64;
-        self.order.land(segment, length, landing);
-        if length == message.length_bytes {
-            self.order.pass();
-            self.on_landed(shared, message, landing);
+        match landing {
+            None => shared.held_bytes += message.length_bytes,
+            Some(landing) => self.order.land(*message, landing),
         }
+        self.put(shared, segment, payload);
     }
 
-    fn on_landed(&mut self, shared: &mut Shared, message: &Message, landing: u64) {
-        shared.events.push(Event::Landed { landing });
-        self.on_handed(shared, cost(message));
+    /// Puts a piece to its message, and hands out what is whole by it. Answers the landing that the
+    /// piece goes to, if the message has one.
+    fn put(&mut self, shared: &mut Shared, segment: &Segment, payload: &[u8]) -> Option<u64> {
+        let kept = self
+            .order
+            .keep_segment(segment, payload, &mut shared.spares);
+        let landing = match kept {
+            Kept::Here => None,
+            Kept::Lands(landing, false) => return Some(landing),
+            Kept::Lands(landing, true) => {
+                shared.events.push(Event::Landed { landing });
+                self.on_handed(shared, cost(&segment.message));
+                Some(landing)
+            }
+        };
         self.hand_out(shared);
+        landing
     }
 
     fn on_handed(&mut self, shared: &Shared, cost: u64) {
@@ -418,9 +417,7 @@ impl Receiver {
 
     /// Whether offers or landings are open: then the remote must live.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.landings.is_empty()
-            || self.offers.open_count > 0
-            || self.order.landings().next().is_some()
+        !self.landings.is_empty() || self.offers.open_count > 0 || self.order.landing().is_some()
     }
 
     /// Whether nothing is kept, and all is acknowledged.
@@ -433,7 +430,7 @@ impl Receiver {
         shared.held_bytes -= self.order.held_bytes();
         self.account.close(&mut shared.pool);
         let mut landings = self.landings.drain();
-        landings.extend(self.order.landings());
+        landings.extend(self.order.landing());
         landings
     }
 
