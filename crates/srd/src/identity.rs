@@ -133,6 +133,11 @@ impl Identity {
         u64::from(self.size.in_use_bytes()) - (HEADER_BYTES + hello + body_bytes) as u64
     }
 
+    /// What a packet has room for behind the body of a segment.
+    pub(crate) fn segment_room_bytes(&self) -> u64 {
+        self.room_bytes(MESSAGE_BYTES + 8)
+    }
+
     /// A packet with so many bytes of payload has at most so many bytes, if it may have a hello and
     /// an acknowledgement too.
     pub(crate) fn full_packet_bytes(&self, payload_bytes: u64) -> u64 {

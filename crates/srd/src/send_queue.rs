@@ -123,7 +123,7 @@ impl SendQueue {
         Some(match outgoing.form {
             Form::Eager => Piece::Eager { slot },
             Form::Segments => {
-                let room_bytes = identity.room_bytes(MESSAGE_BYTES + 8);
+                let room_bytes = identity.segment_room_bytes();
                 let length = segment_bytes(outgoing.message.length_bytes, room_bytes);
                 Piece::Segment {
                     slot,

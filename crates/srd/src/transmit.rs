@@ -3,7 +3,6 @@
 //! Called by flows, for a flow whose turn it is.
 
 use weft_wire::hello::ANSWERS_PROBES;
-use weft_wire::message::MESSAGE_BYTES;
 use weft_wire::time::Instant;
 use weft_wire::{Accept, Acknowledgement, Body, Header, Hello, Packet, Path, Stale};
 
@@ -163,10 +162,12 @@ impl Turn<'_> {
     fn next_bytes(&self) -> Option<u16> {
         let sender = &self.flow.sender;
         let two = 2 * u64::from(self.flow.identity.size.in_use_bytes());
+        if !sender.window_is_open(two) {
+            return None;
+        }
         let paced_ns = self.now_ns.max(sender.pacing.due_ns());
-        let next = self.next_piece(paced_ns);
-        let next = next.filter(|_| sender.window_is_open(two));
-        next.map(|piece| self.packet_bytes(&piece))
+        let piece = self.next_piece(paced_ns)?;
+        Some(self.packet_bytes(&piece))
     }
 
     /// Whether the remote should answer at once to a piece behind which nothing leaves
@@ -373,7 +374,7 @@ impl Turn<'_> {
             // The last one has room.
             Body::Segment(_) => {
                 let section_bytes = receiver.received.section_bytes();
-                payload_bytes + section_bytes <= identity.room_bytes(MESSAGE_BYTES + 8)
+                payload_bytes + section_bytes <= identity.segment_room_bytes()
             }
             _ => identity.full_packet_bytes(payload_bytes) <= identity.size.in_use_bytes().into(),
         };
