@@ -61,6 +61,15 @@ enum Holding {
     LateCopy,
 }
 
+/// What became of a send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Handed {
+    /// The owner may be told so.
+    Over(Posted),
+    /// It is to be copied, under this token, once it has left.
+    LateCopy(u64),
+}
+
 /// Everything but the ports: what arrives and leaves goes through here.
 #[derive(Debug)]
 pub(crate) struct Driver {
@@ -72,8 +81,6 @@ pub(crate) struct Driver {
     pub(crate) lost_again: Vec<(RemoteId, TransferError)>,
     pub(crate) statistics: Statistics,
     pub(crate) copy_limit_bytes: usize,
-    /// The send that was posted last, which is to be copied once it has left.
-    pub(crate) late_copy: Option<u64>,
     pub(crate) own: OwnMail,
     /// What the owner calls ourselves, if it does.
     pub(crate) myself: Option<RemoteId>,
@@ -96,7 +103,7 @@ impl Driver {
         op: &SendOp,
         payload: &UserBuffer,
         now_ns: Instant,
-    ) -> Result<Posted, PostError> {
+    ) -> Result<Handed, PostError> {
         let Some(remote) = self.remotes.of_id(op.remote, &mut self.machine) else {
             return Err(PostError::Failed(TransferError::NoMemory));
         };
@@ -105,8 +112,7 @@ impl Driver {
             return Err(PostError::Failed(TransferError::TooLong));
         }
         let holding = self.holding(op, remote, length_bytes)?;
-        let copies = holding != Holding::Loan;
-        let complete = copies && op.level == CompletionLevel::Inject;
+        let complete = holding != Holding::Loan && op.level == CompletionLevel::Inject;
         let owner_token = (!complete).then_some(op.token);
         let token = match holding {
             Holding::Copy => self.sends.copy(owner_token, payload),
@@ -129,14 +135,13 @@ impl Driver {
             self.sends.end(token);
             return Err(refused(why));
         }
-        self.late_copy = (holding == Holding::LateCopy).then_some(token);
         self.statistics.sent_messages += 1;
         self.statistics.sent_bytes += length_bytes as u64;
-        self.statistics.copied_messages += u64::from(copies);
-        Ok(if complete {
-            Posted::Complete
-        } else {
-            Posted::Pending
+        self.statistics.copied_messages += u64::from(holding == Holding::Copy);
+        Ok(match complete {
+            _ if holding == Holding::LateCopy => Handed::LateCopy(token),
+            true => Handed::Over(Posted::Complete),
+            false => Handed::Over(Posted::Pending),
         })
     }
 
@@ -201,7 +206,8 @@ impl Driver {
                         let message = segment.message;
                         let id = self.remotes.of_machine(remote, &self.machine, owner);
                         let landing = owner.on_begun(&envelope(id, &message)).map(|landing| {
-                            fill(&landing, segment.offset_bytes, payload);
+                            let piece = BytesView::from_slice(payload);
+                            landing.buffer.fill(segment.offset_bytes as usize, piece);
                             self.arrivals.fillings.insert(Filling {
                                 landing: Some(landing),
                                 offered: Offered::new(remote, life, message),
@@ -221,7 +227,8 @@ impl Driver {
                         let filling = self.arrivals.fillings.get(landing as usize);
                         if let Some(landing) = filling.and_then(|filling| filling.landing.as_ref())
                         {
-                            fill(landing, offset_bytes, payload);
+                            let piece = BytesView::from_slice(payload);
+                            landing.buffer.fill(offset_bytes as usize, piece);
                         }
                         events += 1;
                     }
@@ -464,16 +471,6 @@ impl Driver {
             events += 1;
         }
         events
-    }
-}
-
-/// Writes a piece of a message to where it belongs, as far as the receive reaches.
-fn fill(landing: &Landing, offset_bytes: u64, piece: &[u8]) {
-    let room = landing.buffer.length_bytes() as u64;
-    let fits = room.saturating_sub(offset_bytes).min(piece.len() as u64);
-    if fits > 0 {
-        let piece = BytesView::from_slice(&piece[..fits as usize]);
-        landing.buffer.fill(offset_bytes as usize, piece);
     }
 }
 

@@ -12,7 +12,7 @@ use weft_os::{process, sleep};
 use weft_srd::{Arrival, Config, Instant, Machine, Nanos, PORT_COUNT};
 
 use crate::arrivals::Arrivals;
-use crate::driver::{Driver, transfer_error};
+use crate::driver::{Driver, Handed, transfer_error};
 use crate::host_probe::HostProbes;
 use crate::outbox::Outbox;
 use crate::own::{OwnMail, is_own};
@@ -96,7 +96,6 @@ impl<P: Ports> Transport<P> {
                 lost_again: Vec::new(),
                 statistics: Statistics::default(),
                 copy_limit_bytes: COPY_LIMIT_BYTES,
-                late_copy: None,
                 own: OwnMail::default(),
                 myself: None,
             },
@@ -207,9 +206,9 @@ impl<P: Ports> Transport<P> {
         let is_in_hand = self.outbox.has_more || self.outbox.is_blocked();
         if !is_in_hand && !driver.has_unsent(op.remote) {
             driver.sends.keep(token);
+            driver.statistics.copied_messages += 1;
             return Posted::Complete;
         }
-        driver.statistics.copied_messages -= 1;
         driver.sends.name(token, op.token);
         Posted::Pending
     }
@@ -374,11 +373,11 @@ impl<P: Ports> Peer for Transport<P> {
             return Err(PostError::Failed(TransferError::Unreachable));
         }
         let now_ns = self.ports.now_ns();
-        let posted = self.driver.post(op, payload, now_ns)?;
+        let handed = self.driver.post(op, payload, now_ns)?;
         self.flush(now_ns);
-        Ok(match self.driver.late_copy.take() {
-            None => posted,
-            Some(token) => self.end_late_copy(op, token),
+        Ok(match handed {
+            Handed::Over(posted) => posted,
+            Handed::LateCopy(token) => self.end_late_copy(op, token),
         })
     }
 
