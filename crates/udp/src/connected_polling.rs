@@ -5,8 +5,9 @@
 //!
 //! Of what a single datagram costs in the kernel, time stamps, joined datagrams, a member of the
 //! wait set and the headers of recvmsg(2) and sendmsg(2) are a fifth (measured). So this socket has
-//! none of them: who sent a datagram is known, when it arrived is asked only where it may have
-//! waited (SIOCGSTAMPNS), and the wait set has it only while somebody sleeps.
+//! none of them while messages are single: who sent a datagram is known, when it arrived is asked
+//! only where it may have waited (SIOCGSTAMPNS), and the wait set has it only while somebody
+//! sleeps.
 
 use weft_srd::{Instant, Nanos};
 /// A datagram found within this time of a look that found nothing has not waited. Chosen: a fifth
@@ -34,8 +35,7 @@ const AWAKE_CALLS: u32 = 64;
 /// The state of that socket.
 #[derive(Debug, Default)]
 pub(crate) struct ConnectedPolling {
-    /// There is one, and it has none of the above.
-    plain: bool,
+    exists: bool,
     /// The kernel joins what comes through it, as far as it can.
     joined: bool,
     /// Datagrams in a row that came single nevertheless.
@@ -58,13 +58,13 @@ impl ConnectedPolling {
     /// A new socket, in no wait set, without stamps and without joined datagrams.
     pub(crate) fn begin(&mut self) {
         *self = Self {
-            plain: true,
+            exists: true,
             undisturbed: self.undisturbed,
             ..Self::default()
         };
     }
 
-    /// It is like the others from now on, or gone.
+    /// It is gone.
     pub(crate) fn end(&mut self) {
         *self = Self {
             undisturbed: self.undisturbed,
@@ -72,10 +72,10 @@ impl ConnectedPolling {
         };
     }
 
-    /// Whether there is one to be looked into with the cheapest call.
+    /// Whether there is one.
     #[inline]
-    pub(crate) fn is_plain(&self) -> bool {
-        self.plain
+    pub(crate) fn exists(&self) -> bool {
+        self.exists
     }
 
     /// Whether joined datagrams may come through it.
@@ -171,7 +171,7 @@ impl ConnectedPolling {
     /// Somebody goes to sleep; whether the wait set must be given the socket.
     pub(crate) fn on_sleep(&mut self) -> bool {
         self.awake_calls = 0;
-        self.plain && !std::mem::replace(&mut self.watched, true)
+        self.exists && !std::mem::replace(&mut self.watched, true)
     }
 
     /// A call of progress; whether the socket should leave the wait set. Fast path.
@@ -181,7 +181,7 @@ impl ConnectedPolling {
             return false;
         }
         self.awake_calls += 1;
-        let leaves = self.plain && self.awake_calls > AWAKE_CALLS;
+        let leaves = self.awake_calls > AWAKE_CALLS;
         if leaves {
             self.watched = false;
         }
@@ -234,7 +234,7 @@ mod tests {
         }
         assert!(polling.ends_joined(1));
         polling.separate();
-        assert!(polling.is_plain() && !polling.is_joined());
+        assert!(polling.exists() && !polling.is_joined());
     }
 
     #[test]

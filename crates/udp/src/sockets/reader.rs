@@ -99,7 +99,7 @@ impl Reader {
                 },
             };
             self.leaves = true;
-            let found = if index == PORT_COUNT && self.sockets.connected_polling.is_plain() {
+            let found = if index == PORT_COUNT {
                 self.receive_connected(visit)
             } else {
                 self.receive_from(index, ReceiveBatch::receive_one, visit)
@@ -127,7 +127,7 @@ impl Reader {
     /// Receives from every socket in which something waits.
     fn receive_from_all(&mut self, visit: &mut impl Visit) -> usize {
         let mut total = 0;
-        if self.sockets.connected_polling.is_plain() {
+        if self.sockets.connected_polling.exists() {
             let found = self.receive_connected(visit);
             self.polling.found(PORT_COUNT, found.joined_count);
             total = found.datagram_count;
@@ -140,9 +140,8 @@ impl Reader {
         for descriptor in &found[..ready] {
             let named = |socket: &UdpSocket| socket.as_fd().as_raw_fd() == *descriptor;
             let index = self.sockets.position(named);
-            if let Some(index) = index
-                .filter(|index| *index < PORT_COUNT || !self.sockets.connected_polling.is_plain())
-            {
+            // The connected one has been looked into.
+            if let Some(index) = index.filter(|index| *index < PORT_COUNT) {
                 let found = self.receive_from(index, ReceiveBatch::receive, visit);
                 self.polling.found(index, found.joined_count);
                 total += found.datagram_count;
@@ -232,7 +231,7 @@ impl Reader {
     ) -> Found {
         self.call_count += 1;
         let socket = self.sockets.at(index);
-        let is_connected = index == PORT_COUNT && self.sockets.connected_polling.is_plain();
+        let is_connected = index == PORT_COUNT;
         let Ok(count) = receive(&mut self.batch, socket) else {
             collect_complaints(socket, &mut self.complaints);
             self.leaves = true;
