@@ -3,15 +3,14 @@
 //! are too short, and out of buffers that are used again as soon as their send is complete.
 
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use weft_contract::{
     AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
     PostError, Posted, RemoteId, SendOp, SendToken, TransferError,
 };
 use weft_memory::{BytesView, BytesViewMut, UserBuffer};
-use weft_simulated_wire::{Conditions, SimulatedPorts, Wire};
-use weft_udp::{Settings, Transport};
+use weft_simulated_wire::{Conditions, Wire, open};
 
 const MESSAGE_COUNT: u64 = 80;
 /// Steps of both sides after which something hangs.
@@ -130,12 +129,16 @@ impl Owner for Taker {
     }
 }
 
-fn open(address: IpAddr, port: u16) -> Transport<SimulatedPorts> {
-    let settings = Settings {
-        address: Some(SocketAddr::new(address, port)),
-        ..Settings::default()
-    };
-    Transport::open(&settings).expect("a free port")
+fn op(tag: u64) -> SendOp {
+    SendOp {
+        remote: RemoteId(0),
+        class: Class::Tagged,
+        tag,
+        cq_data: None,
+        level: CompletionLevel::Inject,
+        token: SendToken(tag),
+        inject: false,
+    }
 }
 
 /// One side sends all messages to the other; answers how many of them landed as they came.
@@ -156,16 +159,7 @@ fn send_all(conditions: Conditions) -> u64 {
         if posts {
             let length = LENGTHS[random.below(LENGTHS.len())];
             let payload = buffer_of(&content(tag, length));
-            let op = SendOp {
-                remote: RemoteId(0),
-                class: Class::Tagged,
-                tag,
-                cq_data: None,
-                level: CompletionLevel::Inject,
-                token: SendToken(tag),
-                inject: false,
-            };
-            match sends.post_send(&op, &payload) {
+            match sends.post_send(&op(tag), &payload) {
                 Ok(Posted::Complete) => {
                     payload.fill(0, BytesView::from_slice(&vec![0xee; length]));
                     tag += 1;
@@ -210,14 +204,7 @@ fn every_message_comes_as_it_was_sent_however_bad_the_wire() {
 /// Its owner may compute from then on, and call nothing.
 #[test]
 fn what_is_complete_at_once_has_left() {
-    let wire = Wire::open(Conditions {
-        seed: 1,
-        lost_per_mille: 0,
-        repeated_per_mille: 0,
-        spread_ns: 0,
-        full_every: 0,
-        swallows_above_bytes: usize::MAX,
-    });
+    let wire = Wire::open(Conditions::calm(1));
     let (mut sends, mut sender) = (open(wire, 3000), Taker::default());
     let (mut takes, mut taker) = (open(wire, 4000), Taker::default());
     sends.add_remote(RemoteId(0), takes.local_address());
@@ -225,17 +212,8 @@ fn what_is_complete_at_once_has_left() {
     let mut complete_count = 0;
     for tag in 0..60 {
         let length = LENGTHS[tag as usize % LENGTHS.len()];
-        let op = SendOp {
-            remote: RemoteId(0),
-            class: Class::Tagged,
-            tag,
-            cq_data: None,
-            level: CompletionLevel::Inject,
-            token: SendToken(tag),
-            inject: false,
-        };
         let payload = buffer_of(&content(tag, length));
-        let posted = sends.post_send(&op, &payload).expect("room");
+        let posted = sends.post_send(&op(tag), &payload).expect("room");
         let is_known = tag >= 10;
         for _ in 0..200 {
             if !is_known || posted == Posted::Pending {

@@ -3,15 +3,15 @@
 //! taken for the second's. Over the simulated wire, so that ports and order are the test's to
 //! choose.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 use weft_contract::{
     AckToken, Class, CompletionLevel, Envelope, Landing, LandingToken, OfferId, Owner, Peer,
     RemoteId, SendOp, SendToken, TransferError,
 };
 use weft_memory::{BytesView, UserBuffer};
-use weft_simulated_wire::{Conditions, SimulatedPorts, Wire};
-use weft_udp::{Settings, Transport};
+use weft_simulated_wire::{Conditions, SimulatedPorts, Wire, open};
+use weft_udp::Transport;
 
 /// Steps of both sides after which nothing more is to come; a protection against hanging.
 const STEPS_MOST: usize = 100_000;
@@ -44,14 +44,6 @@ impl Owner for Keeper {
     fn remote_at(&mut self, _: SocketAddr) -> RemoteId {
         RemoteId(0)
     }
-}
-
-fn open(address: IpAddr, port: u16) -> Transport<SimulatedPorts> {
-    let settings = Settings {
-        address: Some(SocketAddr::new(address, port)),
-        ..Settings::default()
-    };
-    Transport::open(&settings).expect("a free port")
 }
 
 fn post(transport: &mut Transport<SimulatedPorts>, tag: u64) {
@@ -90,20 +82,9 @@ fn run(one: Side<'_>, other: Side<'_>, until: impl Fn(&Keeper, &Keeper) -> bool)
     false
 }
 
-fn fair_wire(seed: u64) -> IpAddr {
-    Wire::open(Conditions {
-        seed,
-        lost_per_mille: 0,
-        repeated_per_mille: 0,
-        spread_ns: 0,
-        full_every: 0,
-        swallows_above_bytes: usize::MAX,
-    })
-}
-
 #[test]
 fn a_receipt_for_a_process_that_is_gone_completes_nothing_of_the_next_one_at_its_address() {
-    let wire = fair_wire(11);
+    let wire = Wire::open(Conditions::calm(11));
     let (mut receiver, mut at_receiver) = (open(wire, 4000), Keeper::default());
     let (mut first, mut at_first) = (open(wire, 3000), Keeper::default());
     first.add_remote(RemoteId(0), receiver.local_address());
@@ -147,7 +128,7 @@ fn a_receipt_for_a_process_that_is_gone_completes_nothing_of_the_next_one_at_its
 /// What comes meanwhile is dropped, but its sender is not kept.
 #[test]
 fn who_closes_while_it_owes_something_takes_all_segments_of_a_message() {
-    let wire = fair_wire(12);
+    let wire = Wire::open(Conditions::calm(12));
     let (mut closes, mut at_closing) = (open(wire, 4000), Keeper::default());
     let (mut stays, mut at_staying) = (open(wire, 3000), Keeper::default());
     closes.add_remote(RemoteId(0), stays.local_address());

@@ -163,14 +163,7 @@ fn two_that_were_stopped_together_for_longer_than_dead_after_lose_nothing() {
 
 #[test]
 fn a_remote_whose_host_is_silent_too_is_given_up_after_dead_after() {
-    let wire = Wire::open(Conditions {
-        seed: 5,
-        lost_per_mille: 0,
-        repeated_per_mille: 0,
-        spread_ns: 0,
-        full_every: 0,
-        swallows_above_bytes: usize::MAX,
-    });
+    let wire = Wire::open(Conditions::calm(5));
     let (mut a, b) = (open::<SimulatedPorts>(wire), open::<SimulatedPorts>(wire));
     a.add_remote(RemoteId(0), b.local_address());
     let mut at_a = Counts::default();

@@ -62,14 +62,7 @@ macro_rules! simulated {
 }
 
 /// A wire that does no harm.
-const CALM: Conditions = Conditions {
-    seed: 0x5eed,
-    lost_per_mille: 0,
-    repeated_per_mille: 0,
-    spread_ns: 0,
-    full_every: 0,
-    swallows_above_bytes: usize::MAX,
-};
+const CALM: Conditions = Conditions::calm(0x5eed);
 
 /// A wire that loses one datagram in twenty, repeats some, and lets later ones overtake.
 pub const LOSSY: Conditions = Conditions {

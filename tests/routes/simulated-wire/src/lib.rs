@@ -40,6 +40,34 @@ pub struct Conditions {
     pub swallows_above_bytes: usize,
 }
 
+impl Conditions {
+    /// A wire that does no harm.
+    #[must_use]
+    pub const fn calm(seed: u64) -> Self {
+        Self {
+            seed,
+            lost_per_mille: 0,
+            repeated_per_mille: 0,
+            spread_ns: 0,
+            full_every: 0,
+            swallows_above_bytes: usize::MAX,
+        }
+    }
+}
+
+/// A transport over the wire, at this address.
+///
+/// # Panics
+/// When the address is taken.
+#[must_use]
+pub fn open(address: IpAddr, port: u16) -> Transport {
+    let settings = Settings {
+        address: Some(SocketAddr::new(address, port)),
+        ..Settings::default()
+    };
+    Transport::open(&settings).expect("a free port")
+}
+
 #[derive(Debug)]
 struct Flight {
     arrival_ns: Instant,
