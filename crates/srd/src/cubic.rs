@@ -19,6 +19,8 @@ pub(crate) struct Cubic {
     most_bytes: f64,
     least_bytes: f64,
     cut_ns: Instant,
+    /// After so long the window is what it was before: K of RFC 9438, 4.2.
+    turn_seconds: f64,
     /// Where Reno's window would be.
     friendly_bytes: f64,
 }
@@ -35,15 +37,19 @@ impl Cubic {
         let least_bytes = (cwnd_bytes * BETA_TENTHS / 10) as f64;
         // Who has less than at the loss before makes room (fast convergence, RFC 9438, 4.7).
         let falls = before.is_some_and(|before| cwnd < before.most_bytes);
+        let most_bytes = if falls {
+            (cwnd + least_bytes) / 2.0
+        } else {
+            cwnd
+        };
+        let packet_bytes = packet_bytes as f64;
+        let lost = (most_bytes - least_bytes) / packet_bytes;
         Self {
-            packet_bytes: packet_bytes as f64,
-            most_bytes: if falls {
-                (cwnd + least_bytes) / 2.0
-            } else {
-                cwnd
-            },
+            packet_bytes,
+            most_bytes,
             least_bytes,
             cut_ns: now_ns,
+            turn_seconds: (lost / C).cbrt(),
             friendly_bytes: least_bytes,
         }
     }
@@ -64,9 +70,7 @@ impl Cubic {
         let (cwnd, acked) = (cwnd_bytes as f64, acked_bytes as f64);
         let since_ns = now_ns.saturating_since(self.cut_ns) + rtt_ns;
         let seconds = since_ns.0 as f64 / 1e9;
-        let lost = (self.most_bytes - self.least_bytes) / self.packet_bytes;
-        let turn = (lost / C).cbrt();
-        let aim = self.most_bytes + C * (seconds - turn).powi(3) * self.packet_bytes;
+        let aim = self.most_bytes + C * (seconds - self.turn_seconds).powi(3) * self.packet_bytes;
         let step = (aim.clamp(cwnd, 1.5 * cwnd) - cwnd) * (acked / cwnd).min(1.0);
         let slope = if self.friendly_bytes < self.most_bytes {
             FRIENDLY
