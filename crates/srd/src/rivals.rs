@@ -358,10 +358,9 @@ impl Sharing {
         let cubic = Cubic::after_loss(before, whole_bytes, loss.packet_bytes, loss.now_ns);
         self.cubic = Some(cubic);
         self.retry_ns = STANDS_NS;
-        if self.is_early(whole_bytes) {
-            return Some(cubic.least_bytes());
+        if !self.is_early(whole_bytes) {
+            self.share_from(loss.now_ns, loss.rtt_ns);
         }
-        self.share_from(loss.now_ns, loss.rtt_ns);
         Some(cubic.least_bytes())
     }
 }
