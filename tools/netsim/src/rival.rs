@@ -6,14 +6,10 @@
 
 use std::collections::VecDeque;
 
-use crate::tcp::Segment;
+use crate::tcp::{INITIAL_WINDOW, RTO_LEAST_NS, Segment};
 
-/// Initial window (RFC 6928).
-const INITIAL_WINDOW: f64 = 10.0;
 /// A packet is lost when one sent so much later has arrived (RFC 5681).
 const REORDERING: u32 = 3;
-/// Linux's least retransmission time-out.
-const RTO_NS: u64 = 200_000_000;
 /// RFC 9438, 4.1 and 4.6.
 const CUBIC_C: f64 = 0.4;
 const CUBIC_BETA: f64 = 0.7;
@@ -93,7 +89,7 @@ impl Rival {
         if self.flying.is_empty() {
             return u64::MAX;
         }
-        self.heard_ns + RTO_NS.max(3 * self.srtt_ns)
+        self.heard_ns + RTO_LEAST_NS.max(3 * self.srtt_ns)
     }
 
     /// A packet has arrived.

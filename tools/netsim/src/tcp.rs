@@ -8,9 +8,9 @@
 /// Bytes of a baseline header without IP: TCP with time stamps.
 pub const HEADER_BYTES: u64 = 32;
 /// Linux's least retransmission time-out.
-const RTO_LEAST_NS: u64 = 200_000_000;
+pub(crate) const RTO_LEAST_NS: u64 = 200_000_000;
 /// Initial window (RFC 6928).
-const INITIAL_WINDOW: f64 = 10.0;
+pub(crate) const INITIAL_WINDOW: f64 = 10.0;
 
 /// A packet of the baseline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
