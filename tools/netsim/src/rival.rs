@@ -28,8 +28,8 @@ pub enum Control {
 pub struct Rival {
     control: Control,
     next: u32,
-    /// Those that are neither acknowledged nor lost: number, and when each left.
-    flying: VecDeque<(u32, u64)>,
+    /// Those that are neither acknowledged nor lost.
+    flying: VecDeque<u32>,
     window: f64,
     threshold: f64,
     /// Losses of packets before this one are of one event.
@@ -39,7 +39,6 @@ pub struct Rival {
     friendly: f64,
     srtt_ns: u64,
     heard_ns: u64,
-    reductions: u64,
 }
 
 impl Rival {
@@ -57,13 +56,7 @@ impl Rival {
             friendly: 0.0,
             srtt_ns: 0,
             heard_ns: 0,
-            reductions: 0,
         }
-    }
-
-    /// How often its window shrank.
-    pub fn reduction_count(&self) -> u64 {
-        self.reductions
     }
 
     /// The next packet, if one may leave.
@@ -74,7 +67,7 @@ impl Rival {
         if self.flying.is_empty() {
             self.heard_ns = now_ns;
         }
-        self.flying.push_back((self.next, now_ns));
+        self.flying.push_back(self.next);
         self.next += 1;
         Some(Segment {
             flow: 0,
@@ -101,7 +94,7 @@ impl Rival {
             known => known - known / 8 + rtt_ns / 8,
         };
         let mut first_lost = None;
-        self.flying.retain(|(number, _)| {
+        self.flying.retain(|number| {
             let lost = number + REORDERING <= segment.number;
             if lost && first_lost.is_none() {
                 first_lost = Some(*number);
@@ -116,7 +109,6 @@ impl Rival {
     }
 
     fn reduce(&mut self, now_ns: u64) {
-        self.reductions += 1;
         self.recover = self.next;
         let beta = match self.control {
             Control::Reno => 0.5,
