@@ -8,7 +8,7 @@ use weft_srd::random::Random;
 use weft_srd::{Config, Statistics};
 
 use crate::fabric::{Fabric, Shape};
-use crate::host::{Desk, Host, Progress, SrdHost};
+use crate::host::{Desk, Host, SrdHost};
 use crate::rival::Control;
 use crate::rival_host::RivalHost;
 use crate::simulator::Simulator;
@@ -147,18 +147,7 @@ impl Bottleneck {
 
     /// Runs it.
     pub fn run(&self) -> Shares {
-        let transfers = self.transfers();
-        let desk = Desk {
-            now_ns: 0,
-            waited_ns: 0,
-            progress: vec![Progress::default(); transfers.len()],
-            sinks: vec![None; transfers.len()],
-            transfers,
-            done: Vec::new(),
-            failed_count: 0,
-            scratch: vec![0; 16 << 10],
-            tcp_payload_bytes: TCP_PAYLOAD_BYTES,
-        };
+        let desk = Desk::new(self.transfers(), TCP_PAYLOAD_BYTES);
         let hosts = (0..4).map(|host| self.host(host)).collect();
         let mut simulator = Simulator::new(self.fabric(), hosts, desk, false);
         simulator.keep_going();

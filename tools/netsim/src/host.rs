@@ -69,6 +69,21 @@ pub struct Desk {
 }
 
 impl Desk {
+    /// Before anything has begun.
+    pub fn new(transfers: Vec<Transfer>, tcp_payload_bytes: u64) -> Self {
+        Self {
+            now_ns: 0,
+            waited_ns: 0,
+            progress: vec![Progress::default(); transfers.len()],
+            sinks: vec![None; transfers.len()],
+            transfers,
+            done: Vec::new(),
+            failed_count: 0,
+            scratch: vec![0; 16 << 10],
+            tcp_payload_bytes,
+        }
+    }
+
     fn finish(&mut self, index: u32) {
         let progress = &mut self.progress[index as usize];
         assert_eq!(progress.done_ns, 0, "message {index} was completed twice");

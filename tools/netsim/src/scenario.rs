@@ -8,7 +8,7 @@ use weft_srd::random::Random;
 use weft_srd::{Config, Nanos};
 
 use crate::fabric::Fabric;
-use crate::host::{Desk, Host, Progress, SrdHost, TcpHost};
+use crate::host::{Desk, Host, SrdHost, TcpHost};
 use crate::options::{Options, Scenario};
 use crate::problem::Problem;
 use crate::simulator::{Outcome, Simulator};
@@ -196,17 +196,7 @@ fn run_one(options: &Options, variant: Variant, failure: bool) -> Row {
         ))),
         Variant::Tcp => Host::Tcp(TcpHost::new(host)),
     });
-    let desk = Desk {
-        now_ns: 0,
-        waited_ns: 0,
-        progress: vec![Progress::default(); workload.transfers.len()],
-        sinks: vec![None; workload.transfers.len()],
-        transfers: workload.transfers.clone(),
-        done: Vec::new(),
-        failed_count: 0,
-        scratch: vec![0; 16 << 10],
-        tcp_payload_bytes: cut.payload_bytes,
-    };
+    let desk = Desk::new(workload.transfers.clone(), cut.payload_bytes);
     let mut simulator = Simulator::new(fabric, hosts.collect(), desk, options.check);
     let outcome = simulator.run(LIMIT_NS);
     let done: Vec<u64> = simulator.done_ns().collect();

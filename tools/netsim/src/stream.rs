@@ -11,7 +11,7 @@ use weft_srd::random::Random;
 use weft_srd::{Config, Statistics};
 
 use crate::fabric::{Fabric, Shape};
-use crate::host::{Desk, Host, Progress, SrdHost};
+use crate::host::{Desk, Host, SrdHost};
 use crate::options::{Options, Scenario};
 use crate::simulator::{Absence, Simulator};
 use crate::topology::Topology;
@@ -239,17 +239,7 @@ impl Stream {
         let most =
             seconds * self.path_count * self.megabits as usize * 125 / self.message_bytes as usize;
         let workload = Workload::stream(most + self.window, self.message_bytes, self.window);
-        let desk = Desk {
-            now_ns: 0,
-            waited_ns: 0,
-            progress: vec![Progress::default(); workload.transfers.len()],
-            sinks: vec![None; workload.transfers.len()],
-            transfers: workload.transfers,
-            done: Vec::new(),
-            failed_count: 0,
-            scratch: vec![0; 16 << 10],
-            tcp_payload_bytes: 0,
-        };
+        let desk = Desk::new(workload.transfers, 0);
         let mut simulator = Simulator::new(fabric, hosts.collect(), desk, false);
         if self.away_most_ns > 0 {
             simulator.set_absence(Absence::new(
