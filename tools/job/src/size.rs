@@ -16,8 +16,9 @@ const UNITS: [(char, u64); 4] = [
     ('t', 1 << 40),
 ];
 
-/// The largest size, 1024 TiB: more than any machine has. Chosen.
-const BYTES_MOST: u64 = 1 << 50;
+/// The largest size in MiB, 1024 TiB: more than any machine has. Chosen.
+pub(crate) const MIB_MOST: u32 = 1 << 30;
+const BYTES_MOST: u64 = (MIB_MOST as u64) << 20;
 
 /// The size of `/dev/shm`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

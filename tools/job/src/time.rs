@@ -12,7 +12,7 @@ use crate::node::shortened;
 const UNITS: [(char, u64); 4] = [('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
 
 /// The longest, ten years, as for `weft run --timeout`. Chosen.
-const SECONDS_MOST: f64 = 315_360_000.0;
+pub(crate) const SECONDS_MOST: u32 = 315_360_000;
 
 /// How long a job may run: more than 0 seconds, at most ten years.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -25,7 +25,7 @@ impl TimeLimit {
     /// So many seconds, where they are possible.
     #[must_use]
     pub fn of_seconds(seconds: f64) -> Option<Self> {
-        let is_possible = seconds > 0.0 && seconds <= SECONDS_MOST;
+        let is_possible = seconds > 0.0 && seconds <= f64::from(SECONDS_MOST);
         is_possible.then_some(Self { seconds })
     }
 

@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::imported::Imported;
 use crate::node::{Node, shortened};
 use crate::places::Places;
-use crate::time::TimeLimit;
+use crate::time::{SECONDS_MOST, TimeLimit};
 use crate::whole::Whole;
 
 const OF_QUEUE: &str = "this is for the queues of Batch, and has no meaning in a job file";
@@ -113,7 +113,7 @@ const TASK: Known = Known {
 };
 
 /// The most nodes of a job file.
-const NODES_MOST: u64 = 65_536;
+const NODES_MOST: u32 = 65_536;
 
 /// Whether a file is such a definition, and no job file.
 pub(crate) fn is_definition(root: &Node) -> bool {
@@ -154,20 +154,19 @@ pub(crate) fn import(root: &Node, given: &[(String, String)]) -> Result<Imported
     job.name = definition.text("jobDefinitionName")?.map(str::to_owned);
     note_place(&definition, "jobDefinitionName", "name", &mut places);
     if let Some(nodes) = &nodes {
-        let count = nodes.whole("numNodes", 1, NODES_MOST)?;
-        job.nodes = count.and_then(|count| Whole::new(u32::try_from(count).ok()?));
+        job.nodes = nodes.whole("numNodes")?;
         note_place(nodes, "numNodes", "nodes", &mut places);
     }
     if let Some(retry) = definition.object("retryStrategy", RETRY)? {
-        let attempts = retry.whole("attempts", 1, 10)?;
+        let attempts = retry.whole::<1, 10>("attempts")?.map(Whole::get);
         let again = attempts.filter(|&attempts| attempts > 1);
-        job.retries = again.and_then(|count| Whole::new(u32::try_from(count - 1).ok()?));
+        job.retries = again.and_then(|attempts| Whole::new(attempts - 1));
         note_place(&retry, "attempts", "retries", &mut places);
     }
     if let Some(timeout) = definition.object("timeout", TIMEOUT)? {
         // Batch refuses less than a minute.
-        let seconds = timeout.whole("attemptDurationSeconds", 60, 315_360_000)?;
-        job.time_limit = seconds.and_then(|seconds| TimeLimit::of_seconds(seconds as f64));
+        let seconds = timeout.whole::<60, SECONDS_MOST>("attemptDurationSeconds")?;
+        job.time_limit = seconds.and_then(|seconds| TimeLimit::of_seconds(seconds.get().into()));
         note_place(
             &timeout,
             "attemptDurationSeconds",
@@ -242,9 +241,9 @@ fn container_in<'a>(object: &Object<'a>, plain: &str) -> Result<Object<'a>, Faul
 
 /// The container of the main node; what the others run is noted.
 fn container_of_main_node<'a>(nodes: &Object<'a>) -> Result<Object<'a>, Fault> {
-    let count = nodes.whole("numNodes", 1, NODES_MOST)?;
-    let main = nodes.whole("mainNode", 0, NODES_MOST)?;
-    let (Some(count), Some(main)) = (count, main) else {
+    let count = nodes.whole::<1, NODES_MOST>("numNodes")?;
+    let main = nodes.whole::<0, NODES_MOST>("mainNode")?;
+    let (Some(count), Some(main)) = (count.map(Whole::get), main.map(Whole::get)) else {
         return Err(nodes.fault("`numNodes` or `mainNode` is missing; Batch requires both"));
     };
     if main >= count {
@@ -277,9 +276,9 @@ fn container_of_main_node<'a>(nodes: &Object<'a>) -> Result<Object<'a>, Fault> {
 }
 
 /// `0:3`, `0:`, `:3` or `2`: the first and the last node.
-fn bounds(text: &str, count: u64) -> Option<(u64, u64)> {
+fn bounds(text: &str, count: u32) -> Option<(u32, u32)> {
     let (first, last) = text.split_once(':').unwrap_or((text, text));
-    let number = |text: &str, none: u64| match text {
+    let number = |text: &str, none: u32| match text {
         "" => Some(none),
         text => text.parse().ok(),
     };

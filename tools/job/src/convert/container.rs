@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::job::Job;
 use crate::node::{Node, Place, shortened};
 use crate::places::Places;
-use crate::size::ShmSize;
+use crate::size::{MIB_MOST, ShmSize};
 use crate::whole::Whole;
 
 const OF_IMAGE: &str = "a job file starts a program, and no container image";
@@ -173,11 +173,9 @@ fn shm_size(container: &Object<'_>) -> Result<Option<(ShmSize, Place)>, Fault> {
     Ok(found)
 }
 
-/// The most MiB: 1024 TiB.
-const MIB_MOST: u64 = 1 << 30;
-
 fn size_in(object: &Object<'_>, name: &str) -> Result<Option<(ShmSize, Place)>, Fault> {
-    let size = object.whole(name, 1, MIB_MOST)?.and_then(ShmSize::of_mib);
+    let mib = object.whole::<1, MIB_MOST>(name)?;
+    let size = mib.and_then(|mib| ShmSize::of_mib(mib.get().into()));
     let place = object.get(name).map(|node| node.place);
     Ok(size.zip(place))
 }

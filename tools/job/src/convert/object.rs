@@ -7,6 +7,7 @@ use crate::fault::Fault;
 use crate::imported::Note;
 use crate::nearest::nearest;
 use crate::node::{Entry, Node, Place, Value, shortened};
+use crate::whole::Whole;
 
 /// The fields of such a map: those that are read, and those that are known and have no meaning in a
 /// job file, each with the reason.
@@ -142,17 +143,19 @@ impl<'a> Object<'a> {
         self.get(name).map(text).transpose()
     }
 
-    /// A field that is a whole number within bounds.
-    pub(crate) fn whole(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Fault> {
+    /// A field that is a whole number within bounds, which are those of what it becomes.
+    pub(crate) fn whole<const LEAST: u32, const MOST: u32>(
+        &self,
+        name: &str,
+    ) -> Result<Option<Whole<LEAST, MOST>>, Fault> {
         let Some(node) = self.get(name) else {
             return Ok(None);
         };
         let field = self.field(name);
-        let number = text_of(node, &field)?.parse().ok();
-        match number.filter(|number| (least..=most).contains(number)) {
+        match text_of(node, &field)?.parse().ok().and_then(Whole::new) {
             Some(number) => Ok(Some(number)),
             None => {
-                let wanted = format!("a whole number from {least} to {most}");
+                let wanted = format!("a whole number from {LEAST} to {MOST}");
                 Err(wrong(node, &field, &wanted))
             }
         }

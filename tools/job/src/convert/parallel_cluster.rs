@@ -155,7 +155,8 @@ pub(crate) fn import(
     let mut places = Places::default();
     let mut count = 0;
     for resource in queue.objects("ComputeResources", RESOURCE)? {
-        count += resource.whole("MaxCount", 1, 65_536)?.unwrap_or(MAX_COUNT);
+        let most = resource.whole::<1, 65_536>("MaxCount")?;
+        count += most.map_or(MAX_COUNT, |most| most.get().into());
     }
     let nodes = u32::try_from(count).ok().and_then(Whole::new);
     job.nodes = Some(nodes.ok_or_else(|| {
