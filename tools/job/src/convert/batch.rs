@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::container::{self, CONTAINER};
+use super::container::{self, CONTAINER, OF_AWS, OF_FOLDERS, OF_IMAGE};
 use super::object::{Known, Notes, Object, text_of};
 use crate::fault::Fault;
 use crate::imported::Imported;
@@ -16,6 +16,7 @@ use crate::time::{SECONDS_MOST, TimeLimit};
 use crate::whole::Whole;
 
 const OF_QUEUE: &str = "this is for the queues of Batch, and has no meaning in a job file";
+const OF_HOSTS: &str = "the job runs on hosts that you name";
 const OF_TAGS: &str = "tags are for AWS, and have no meaning in a job file";
 
 const DEFINITION: Known = Known {
@@ -34,10 +35,7 @@ const DEFINITION: Known = Known {
         ("schedulingPriority", OF_QUEUE),
         ("propagateTags", OF_TAGS),
         ("tags", OF_TAGS),
-        (
-            "platformCapabilities",
-            "the job runs on hosts that you name",
-        ),
+        ("platformCapabilities", OF_HOSTS),
         ("consumableResourceProperties", OF_QUEUE),
         ("resourceRetentionPolicy", OF_QUEUE),
     ],
@@ -64,7 +62,7 @@ const NODES: Known = Known {
 const RANGE: Known = Known {
     read: &["targetNodes", "container", "ecsProperties", "eksProperties"],
     left_out: &[
-        ("instanceTypes", "the job runs on hosts that you name"),
+        ("instanceTypes", OF_HOSTS),
         ("consumableResourceProperties", OF_QUEUE),
     ],
 };
@@ -77,38 +75,17 @@ const ECS: Known = Known {
 const TASK: Known = Known {
     read: &["containers"],
     left_out: &[
-        (
-            "ephemeralStorage",
-            "the program sees the folders of its host",
-        ),
-        (
-            "executionRoleArn",
-            "this is about AWS, and has no meaning in a job file",
-        ),
-        (
-            "taskRoleArn",
-            "this is about AWS, and has no meaning in a job file",
-        ),
-        (
-            "platformVersion",
-            "this is about AWS, and has no meaning in a job file",
-        ),
+        ("ephemeralStorage", OF_FOLDERS),
+        ("executionRoleArn", OF_AWS),
+        ("taskRoleArn", OF_AWS),
+        ("platformVersion", OF_AWS),
         ("networkMode", "the job uses the network of its hosts"),
         ("ipcMode", "the ranks of a host share its memory"),
         ("pidMode", "the ranks of a host see each other"),
-        (
-            "networkConfiguration",
-            "this is about AWS, and has no meaning in a job file",
-        ),
-        (
-            "runtimePlatform",
-            "a job file starts a program, and no container image",
-        ),
-        ("volumes", "the program sees the folders of its host"),
-        (
-            "enableExecuteCommand",
-            "this is about AWS, and has no meaning in a job file",
-        ),
+        ("networkConfiguration", OF_AWS),
+        ("runtimePlatform", OF_IMAGE),
+        ("volumes", OF_FOLDERS),
+        ("enableExecuteCommand", OF_AWS),
     ],
 };
 

@@ -15,8 +15,10 @@ use crate::places::Places;
 use crate::size::{MIB_MOST, ShmSize};
 use crate::whole::Whole;
 
-const OF_IMAGE: &str = "a job file starts a program, and no container image";
-const OF_AWS: &str = "this is about AWS, and has no meaning in a job file";
+pub(crate) const OF_IMAGE: &str = "a job file starts a program, and no container image";
+pub(crate) const OF_AWS: &str = "this is about AWS, and has no meaning in a job file";
+pub(crate) const OF_FOLDERS: &str = "the program sees the folders of its host";
+const OF_OUTPUT: &str = "the output goes where `weft run` writes it";
 const OF_CONTAINER: &str = "this is about the container; the program runs without one";
 
 /// The fields of a container, whether of ECS tasks or not.
@@ -41,20 +43,14 @@ pub(crate) const CONTAINER: Known = Known {
             "secrets",
             "a job file holds no secrets; set these variables where the job starts",
         ),
-        (
-            "logConfiguration",
-            "the output goes where `weft run` writes it",
-        ),
-        (
-            "firelensConfiguration",
-            "the output goes where `weft run` writes it",
-        ),
+        ("logConfiguration", OF_OUTPUT),
+        ("firelensConfiguration", OF_OUTPUT),
         ("networkConfiguration", OF_AWS),
         ("fargatePlatformConfiguration", OF_AWS),
         ("ephemeralStorage", OF_AWS),
         ("enableExecuteCommand", OF_AWS),
-        ("mountPoints", "the program sees the folders of its host"),
-        ("volumes", "the program sees the folders of its host"),
+        ("mountPoints", OF_FOLDERS),
+        ("volumes", OF_FOLDERS),
         ("readonlyRootFilesystem", OF_CONTAINER),
         ("privileged", OF_CONTAINER),
         ("user", "the program runs as who starts it"),

@@ -13,6 +13,8 @@ use crate::places::Places;
 use crate::whole::Whole;
 
 const OF_CLUSTER: &str = "this is about the cluster, and has no meaning in a job file";
+const OF_NETWORK: &str = "Weft takes the network that there is";
+const OF_RANKS: &str = "`ranks_per_node` says how many ranks a node takes";
 
 const CLUSTER: Known = Known {
     read: &["Scheduling"],
@@ -65,7 +67,7 @@ const QUEUE: Known = Known {
             "JobExclusiveAllocation",
             "whether a node is shared is said when the job is submitted",
         ),
-        ("Networking", "Weft takes the network that there is"),
+        ("Networking", OF_NETWORK),
         ("Tags", OF_CLUSTER),
     ],
 };
@@ -74,17 +76,11 @@ const RESOURCE: Known = Known {
     read: &["Name", "MaxCount"],
     left_out: &[
         ("MinCount", OF_CLUSTER),
-        (
-            "InstanceType",
-            "`ranks_per_node` says how many ranks a node takes",
-        ),
-        (
-            "Instances",
-            "`ranks_per_node` says how many ranks a node takes",
-        ),
+        ("InstanceType", OF_RANKS),
+        ("Instances", OF_RANKS),
         ("DisableSimultaneousMultithreading", OF_CLUSTER),
-        ("Efa", "Weft takes the network that there is"),
-        ("Networking", "Weft takes the network that there is"),
+        ("Efa", OF_NETWORK),
+        ("Networking", OF_NETWORK),
         ("SpotPrice", OF_CLUSTER),
         ("CapacityReservationTarget", OF_CLUSTER),
         ("HealthChecks", OF_CLUSTER),
