@@ -7,8 +7,8 @@
 
 use serde::de::value::StrDeserializer;
 use serde::de::{
-    DeserializeOwned, DeserializeSeed, Deserializer, IntoDeserializer, MapAccess, SeqAccess,
-    Visitor,
+    DeserializeOwned, DeserializeSeed, Deserializer, Expected, IntoDeserializer, MapAccess,
+    SeqAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
@@ -26,11 +26,6 @@ pub fn decode<T: DeserializeOwned>(node: &Node) -> Result<T, Fault> {
 struct Decoder<'a>(&'a Node);
 
 impl Decoder<'_> {
-    fn is_not(&self, wanted: &dyn serde::de::Expected) -> Fault {
-        let found = self.0.in_words();
-        Fault::new(format!("{found} stands here, and must be {wanted}")).at(self.0.place)
-    }
-
     fn scalar<'a, 'de, V: Visitor<'de>>(&'a self, visitor: &V) -> Result<&'a Scalar, Fault> {
         match &self.0.value {
             Value::Scalar(scalar) if scalar.is_null() => Err(Fault::new(
@@ -38,7 +33,7 @@ impl Decoder<'_> {
             )
             .at(self.0.place)),
             Value::Scalar(scalar) => Ok(scalar),
-            _ => Err(self.is_not(visitor)),
+            _ => Err(Fault::instead(self.0, visitor as &dyn Expected)),
         }
     }
 }
@@ -66,7 +61,7 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.scalar(&visitor)?.truth() {
             Some(truth) => visitor.visit_bool(truth),
-            None => Err(self.is_not(&"true or false")),
+            None => Err(Fault::instead(self.0, "true or false")),
         }
     }
 
@@ -77,14 +72,17 @@ impl<'de> Deserializer<'de> for Decoder<'_> {
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match &self.0.value {
             Value::List(nodes) => visitor.visit_seq(List { nodes, index: 0 }),
-            _ => Err(self.is_not(&"a list, as in [a, b]")),
+            _ => Err(Fault::instead(self.0, "a list, as in [a, b]")),
         }
     }
 
     fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match &self.0.value {
             Value::Map(entries) => visitor.visit_map(Map { entries, index: 0 }),
-            _ => Err(self.is_not(&"fields with values, as in `name: value`")),
+            _ => Err(Fault::instead(
+                self.0,
+                "fields with values, as in `name: value`",
+            )),
         }
     }
 

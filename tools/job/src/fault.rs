@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::node::{Place, on_one_line};
+use crate::node::{Node, Place, on_one_line};
 
 /// Why a file is refused. Its text says what is wrong, with the value, the limit and what to do; it
 /// is one line.
@@ -29,6 +29,12 @@ impl Fault {
             field: String::new(),
             text: text.into(),
         }
+    }
+
+    /// A value is not what is wanted in its place.
+    pub(crate) fn instead(node: &Node, wanted: impl fmt::Display) -> Self {
+        let found = node.in_words();
+        Self::new(format!("{found} stands here, and must be {wanted}")).at(node.place)
     }
 
     /// With a place, if it has none yet: the innermost is the nearest.

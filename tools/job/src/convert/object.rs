@@ -191,6 +191,5 @@ pub(crate) fn text_of<'a>(node: &'a Node, field: &str) -> Result<&'a str, Fault>
 }
 
 fn wrong(node: &Node, field: &str, wanted: &str) -> Fault {
-    let text = format!("{} stands here, and must be {wanted}", node.in_words());
-    Fault::new(text).at(node.place).within(field)
+    Fault::instead(node, wanted).within(field)
 }
