@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Time limits, as a user writes them. A field of `job.rs`.
 
-use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -97,18 +96,6 @@ impl From<TimeLimit> for Written {
         } else {
             Self::Part(limit.seconds)
         }
-    }
-}
-
-impl From<TimeLimit> for f64 {
-    fn from(limit: TimeLimit) -> Self {
-        limit.seconds
-    }
-}
-
-impl fmt::Display for TimeLimit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} s", self.seconds)
     }
 }
 

@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use weft_job::JobFile;
 use weft_job::size::ShmSize;
+use weft_job::time::TimeLimit;
 
 use crate::arguments::Arguments;
 use crate::fault::Fault;
@@ -185,7 +186,7 @@ impl Spec<'_> {
             arguments.transport = read.map_err(|why: String| self.wrong("transport", why))?;
         }
         if arguments.timeout.is_none() {
-            arguments.timeout = job.time_limit.map(f64::from);
+            arguments.timeout = job.time_limit.map(TimeLimit::seconds);
         }
         if let Some(retries) = job.retries.filter(|_| !self.is_given("retries")) {
             arguments.retries = retries.get();
