@@ -15,6 +15,9 @@ use crate::whole::Whole;
 /// The version of the format that this is.
 pub const VERSION: u32 = 1;
 
+/// The most `retries`, here and for `weft run`.
+pub const RETRIES_MOST: u32 = 9;
+
 /// A job: a program, its ranks, where they run and what they need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -70,7 +73,7 @@ pub struct Job {
     pub time_limit: Option<TimeLimit>,
     /// How often a job that failed is run again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retries: Option<Whole<0, 9>>,
+    pub retries: Option<Whole<0, RETRIES_MOST>>,
     /// Many jobs of one kind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub array: Option<Array>,

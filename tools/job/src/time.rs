@@ -10,8 +10,9 @@ use crate::node::shortened;
 /// The units and their seconds, in the order in which they are written.
 const UNITS: [(char, u64); 4] = [('d', 86_400), ('h', 3600), ('m', 60), ('s', 1)];
 
-/// The longest, ten years, as for `weft run --timeout`. Chosen.
-pub(crate) const SECONDS_MOST: u32 = 315_360_000;
+/// The longest, ten years, here and for `weft run --timeout`: far below what overflows a clock.
+/// Chosen.
+pub const SECONDS_MOST: u32 = 315_360_000;
 
 /// How long a job may run: more than 0 seconds, at most ten years.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

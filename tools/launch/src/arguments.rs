@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, Parser};
 use weft_facts::parameter::{self, Parameter};
+use weft_job::job::RETRIES_MOST;
+use weft_job::time::SECONDS_MOST;
 
 use crate::fault::Fault;
 use crate::hosts;
@@ -157,12 +159,9 @@ fn whole(text: &str) -> Result<u32, String> {
         .map_err(|_| "it must be a whole number, at least 1".to_owned())
 }
 
-/// The most that a job file says, too.
-const MOST_RETRIES: u32 = 9;
-
 fn retries(text: &str) -> Result<u32, String> {
-    let count = text.parse().ok().filter(|&count| count <= MOST_RETRIES);
-    count.ok_or_else(|| format!("it must be a whole number from 0 to {MOST_RETRIES}"))
+    let count = text.parse().ok().filter(|&count| count <= RETRIES_MOST);
+    count.ok_or_else(|| format!("it must be a whole number from 0 to {RETRIES_MOST}"))
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -185,8 +184,8 @@ pub enum CoreBinding {
 /// ranks on 2 cores have been tried; each takes some 30 MB and a place in every table of the MPI.
 const RANKS_PER_CORE: u32 = 256;
 
-/// The largest `--timeout`: ten years, far below what overflows a clock. Chosen.
-const LONGEST_TIMEOUT_SECONDS: f64 = 315_360_000.0;
+/// The largest `--timeout`.
+const LONGEST_TIMEOUT_SECONDS: f64 = SECONDS_MOST as f64;
 
 impl Arguments {
     /// How many ranks to start on this machine, `cores` being what this process may use.
