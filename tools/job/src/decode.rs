@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A tree of values as one of our types, by serde; an error has the place and the field.
 //!
-//! Called by `lib.rs` with the tree of `parse.rs`. A scalar is given to the type as the text that
+//! Called by `file.rs` with the tree of `parse.rs`. A scalar is given to the type as the text that
 //! is written, so that `010` and `no` stay what they are where a text is wanted; types of numbers
 //! parse it on their own.
 

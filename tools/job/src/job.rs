@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! What a job file says: the types behind docs/job-file.md, version 1.
 //!
-//! Read by `lib.rs`, checked by `check.rs`, written by `write.rs`; `weft run` takes from it what
+//! Read by `file.rs`, checked by `check.rs`, written by `write.rs`; `weft run` takes from it what
 //! options did not say. The field's texts are those of the JSON schema.
 
 use std::collections::BTreeMap;

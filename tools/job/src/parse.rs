@@ -2,9 +2,9 @@
 //! A file's text as a tree of values with their places. JSON is read as the YAML that it is (YAML
 //! 1.2.2, 1.3).
 //!
-//! Called by `lib.rs` and `import.rs`. What makes YAML dangerous or surprising is refused: aliases,
-//! by which a short file stands for a long one, tags, merge keys, names that stand twice, more than
-//! one document. The tree is never deeper than [`DEPTH_MOST`].
+//! Called by `file.rs`, `import.rs` and `write.rs`. What makes YAML dangerous or surprising is
+//! refused: aliases, by which a short file stands for a long one, tags, merge keys, names that
+//! stand twice, more than one document. The tree is never deeper than [`DEPTH_MOST`].
 
 use std::borrow::Cow;
 use std::fmt::Write;
