@@ -128,7 +128,6 @@ mod tests {
     use super::*;
     use std::path::Path;
 
-    use crate::family::Version;
     use crate::linkage;
     use crate::loader::Loader;
     use crate::program::{Binding, Program};
@@ -136,16 +135,9 @@ mod tests {
 
     fn open_mpi(libmpi: Option<&str>) -> Installation {
         Installation {
-            family: Family::OpenMpi,
-            version: Version {
-                major: 5,
-                minor: 0,
-                patch: 0,
-            },
             mpiexec: "/o p/bin/mpiexec".into(),
             libmpi: libmpi.map(PathBuf::from),
-            netmods: Vec::new(),
-            origin: String::new(),
+            ..Installation::nowhere(Family::OpenMpi, 5)
         }
     }
 

@@ -184,6 +184,25 @@ impl Surroundings {
     }
 }
 
+#[cfg(test)]
+impl Installation {
+    /// An MPI of this family and major version, for tests: nothing of it is on the disk.
+    pub(crate) fn nowhere(family: Family, major: u32) -> Self {
+        Self {
+            family,
+            version: Version {
+                major,
+                minor: 0,
+                patch: 0,
+            },
+            mpiexec: "/m/bin/mpiexec".into(),
+            libmpi: None,
+            netmods: Vec::new(),
+            origin: String::new(),
+        }
+    }
+}
+
 /// Asks each launcher once; those that are missing, fail or are of an unknown family are left out,
 /// and so are second names of one launcher.
 #[must_use]

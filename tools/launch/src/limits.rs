@@ -248,22 +248,10 @@ fn number(path: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::family::Version;
 
     #[test]
     fn short_files_change_where_open_mpi_4_keeps_what_ranks_tell() {
-        let mpi = |family, major| Installation {
-            family,
-            version: Version {
-                major,
-                minor: 0,
-                patch: 0,
-            },
-            mpiexec: "/m/bin/mpiexec".into(),
-            libmpi: None,
-            netmods: Vec::new(),
-            origin: String::new(),
-        };
+        let mpi = Installation::nowhere;
         let four = mpi(Family::OpenMpi, 4);
         assert!(needs_memory(&four, 1 << 20));
         assert!(!needs_memory(&four, nix::sys::resource::RLIM_INFINITY));

@@ -71,21 +71,12 @@ fn remedy(family: Family, by: Starter) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::family::Version;
 
     fn mpi(family: Family, major: u32) -> Installation {
         Installation {
-            family,
-            version: Version {
-                major,
-                minor: 0,
-                patch: 0,
-            },
-            mpiexec: "/m/bin/mpiexec".into(),
             // Imports neither PMI nor PMIx.
             libmpi: std::env::current_exe().ok(),
-            netmods: Vec::new(),
-            origin: String::new(),
+            ..Installation::nowhere(family, major)
         }
     }
 

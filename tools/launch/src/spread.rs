@@ -175,22 +175,6 @@ pub fn exported(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::family::Version;
-
-    fn installation(family: Family, major: u32) -> Installation {
-        Installation {
-            family,
-            version: Version {
-                major,
-                minor: 0,
-                patch: 0,
-            },
-            mpiexec: "/m/bin/mpiexec".into(),
-            libmpi: None,
-            netmods: Vec::new(),
-            origin: String::new(),
-        }
-    }
 
     fn spread(counts: &[(&str, u32)], interface: Option<&str>) -> Spread {
         Spread {
@@ -217,7 +201,7 @@ mod tests {
         for (name, value) in set {
             settings.set(name, *value);
         }
-        add(&mut settings, &installation(family, major), spread);
+        add(&mut settings, &Installation::nowhere(family, major), spread);
         settings
     }
 

@@ -7,7 +7,6 @@
 use super::*;
 use crate::calls::Calls;
 use crate::environment::Environment;
-use crate::family::Version;
 use std::collections::BTreeSet;
 
 /// Variables that choose the transport of Open MPI.
@@ -40,16 +39,9 @@ const INTEL: &[&str] = &[
 
 fn installation(family: Family, major: u32) -> Installation {
     Installation {
-        family,
-        version: Version {
-            major,
-            minor: 0,
-            patch: 0,
-        },
-        mpiexec: "/m/bin/mpiexec".into(),
         libmpi: Some("/m/lib/libmpi.so".into()),
         netmods: vec!["ofi".into()],
-        origin: String::new(),
+        ..Installation::nowhere(family, major)
     }
 }
 
