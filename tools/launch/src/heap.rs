@@ -138,12 +138,14 @@ pub fn inherited() -> Option<OsString> {
     std::env::var_os(PRELOAD)
 }
 
-/// Has a rank load the library, after what it would preload anyway (`before`).
-pub fn add(rank: &mut Environment, library: &Library, before: Option<OsString>) {
+/// Has a rank load the library, after what it would preload anyway: what is set for it, else what
+/// it inherits.
+pub fn add(rank: &mut Environment, library: &Library, inherited: Option<OsString>) {
     if !library.is_for_all {
         rank.set(WHEN, "auto");
     }
-    let mut list = before.unwrap_or_default();
+    let set = rank.value(PRELOAD).cloned();
+    let mut list = set.or(inherited).unwrap_or_default();
     if !list.is_empty() {
         list.push(":");
     }
@@ -162,9 +164,11 @@ pub fn preload(
 ) {
     let Some(library) = library else { return };
     let program_at = launch.arguments.len() - argument_count - 1;
-    let set = launch.environment.value(PRELOAD).cloned();
     let mut rank = Environment::default();
-    add(&mut rank, library, set.or(inherited));
+    if let Some(set) = launch.environment.value(PRELOAD) {
+        rank.set(PRELOAD, set);
+    }
+    add(&mut rank, library, inherited);
     let words = rank.set.into_iter().map(|(name, value)| {
         let mut word = OsString::from(name);
         word.push("=");

@@ -121,8 +121,7 @@ pub fn ready(
     };
     program.complete(&mut environment, mpi)?;
     if let Some(library) = &library {
-        let set = environment.value("LD_PRELOAD").cloned();
-        heap::add(&mut environment, library, set.or_else(heap::inherited));
+        heap::add(&mut environment, library, heap::inherited());
     }
     Ok(Ready {
         caution: caution::of(mpi, &weft, &shape),
