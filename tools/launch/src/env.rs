@@ -15,7 +15,6 @@ use clap::{ArgMatches, Args, Command, FromArgMatches, Parser};
 
 use crate::environment::Environment;
 use crate::fault::Fault;
-use crate::loader::Loader;
 use crate::program::{self, Binding, Program};
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place};
@@ -90,11 +89,7 @@ pub fn run(words: Vec<OsString>) -> u8 {
 
 fn text(arguments: &EnvArguments) -> Result<OsString, Fault> {
     let program = match &arguments.program {
-        Some(name) => {
-            let library_path = std::env::var_os("LD_LIBRARY_PATH");
-            let loader = Loader::of_this_machine(library_path.as_deref());
-            program::inspect(name, std::env::var_os("PATH").as_deref(), &loader)?
-        }
+        Some(name) => program::inspect_here(name)?,
         None => Program {
             path: PathBuf::from("the program"),
             binding: Binding::AtRunTime,

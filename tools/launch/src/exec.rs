@@ -13,7 +13,6 @@ use std::process::Command;
 use clap::{CommandFactory, Parser};
 
 use crate::fault::Fault;
-use crate::loader::Loader;
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place, Ready};
 use crate::talk::{self, say};
@@ -91,15 +90,9 @@ fn started_not(error: &std::io::Error, program: &OsStr) -> Fault {
 
 /// The program with its environment, ready to be executed.
 fn prepare(arguments: &ExecArguments) -> Result<Command, Fault> {
-    let (name, rest) = arguments
-        .program
-        .split_first()
-        .ok_or_else(|| Fault::Usage("no program was named".into()))?;
+    let (name, rest) = program::split(&arguments.program)?;
     let place = Place::of_this_process()?;
-    let library_path = std::env::var_os("LD_LIBRARY_PATH");
-    let loader = Loader::of_this_machine(library_path.as_deref());
-    let path = std::env::var_os("PATH");
-    let program = program::inspect(name, path.as_deref(), &loader)?;
+    let program = program::inspect_here(name)?;
     let rank = &arguments.rank;
     let chosen = place.mpi(&rank.mpi, &program)?;
     let standing = place.standing();

@@ -16,7 +16,6 @@ use crate::choose::{self, Chosen};
 use crate::command::{Launch, Request};
 use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
-use crate::loader::Loader;
 use crate::machines::{self, Place, Room};
 use crate::node_agents::NodeAgents;
 use crate::placement::Share;
@@ -71,11 +70,8 @@ impl Job {
 pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault> {
     let own_cores = cores::allowed().usable_count;
     let shares = checked(arguments, own_cores)?;
-    let (name, rest) = program_words(arguments)?;
-    let library_path = std::env::var_os("LD_LIBRARY_PATH");
-    let path = std::env::var_os("PATH");
-    let loader = Loader::of_this_machine(library_path.as_deref());
-    let program = inspected(name, rest, path.as_deref(), &loader, check)?;
+    let (name, rest) = program::split(&arguments.program)?;
+    let program = inspected(name, rest, check)?;
     let chosen = chosen_mpi(arguments, &program)?;
     let mpi = &chosen.installation;
     let over_weft = arguments.transport == Transport::Weft;
@@ -111,6 +107,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     };
     let settings = settings(mpi, &arguments.transport, &shape, spread.as_ref())?;
     let ranks = spread.as_ref().map_or(shape.ranks, Spread::ranks);
+    let library_path = std::env::var_os("LD_LIBRARY_PATH");
     let request = Request {
         rank: RankProgram {
             program: &program,
@@ -160,21 +157,9 @@ fn chosen_mpi(arguments: &Arguments, program: &Program) -> Result<Chosen, Fault>
     choose::choose(&arguments.rank.mpi, program, &here, wants_libfabric)
 }
 
-/// The program and its arguments.
-fn program_words(arguments: &Arguments) -> Result<(&OsString, &[OsString]), Fault> {
-    let words = arguments.program.split_first();
-    words.ok_or_else(|| Fault::Usage("no program was named".into()))
-}
-
 /// Looks at the program; one of ours is asked whether it can do with its arguments.
-fn inspected(
-    name: &OsStr,
-    arguments: &[OsString],
-    path: Option<&OsStr>,
-    loader: &Loader,
-    check: Check,
-) -> Result<Program, Fault> {
-    let program = program::inspect(name, path, loader)?;
+fn inspected(name: &OsStr, arguments: &[OsString], check: Check) -> Result<Program, Fault> {
+    let program = program::inspect_here(name)?;
     match check(arguments).filter(|_| is_this_program(&program.path)) {
         Some(text) => Err(Fault::Words(text)),
         None => Ok(program),

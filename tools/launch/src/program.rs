@@ -4,7 +4,7 @@
 //! Called by `lib.rs` before an MPI is chosen; uses `linkage.rs` for ELF programs and `python.rs`
 //! for Python.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -80,6 +80,25 @@ fn check_executable(path: PathBuf) -> Result<PathBuf, Fault> {
         }
         Ok(_) => Ok(path),
     }
+}
+
+/// Splits the words of a command line into the program and its arguments.
+///
+/// # Errors
+/// `Fault::Usage` where there are none.
+pub fn split(words: &[OsString]) -> Result<(&OsString, &[OsString]), Fault> {
+    let split = words.split_first();
+    split.ok_or_else(|| Fault::Usage("no program was named".into()))
+}
+
+/// Finds out what the program `name` is where it inherits PATH and LD_LIBRARY_PATH from here.
+///
+/// # Errors
+/// As `inspect`.
+pub fn inspect_here(name: &OsStr) -> Result<Program, Fault> {
+    let library_path = std::env::var_os("LD_LIBRARY_PATH");
+    let loader = Loader::of_this_machine(library_path.as_deref());
+    inspect(name, std::env::var_os("PATH").as_deref(), &loader)
 }
 
 /// Finds out what the program `name` is.
