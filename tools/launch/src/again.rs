@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use nix::sys::signal::Signal;
 
 use crate::fault::Fault;
+use crate::outcome;
 use crate::signals::Watch;
 
 /// What came of one attempt.
@@ -48,7 +49,7 @@ impl Between {
     /// The exit code, if somebody asked for the end.
     pub(crate) fn exit_code(&self) -> Option<u8> {
         let signal = self.arrived.try_recv().ok()?;
-        Some(u8::try_from(128 + signal as i32).unwrap_or(128))
+        Some(outcome::killed_by(signal as i32))
     }
 }
 

@@ -60,11 +60,15 @@ pub fn ended_well(ending: &Ending) -> bool {
     ending.code == Some(0) && ending.reason.is_none()
 }
 
+/// The exit code of what a signal ended, as shells have it.
+pub(crate) fn killed_by(signal: i32) -> u8 {
+    u8::try_from(128 + (signal & 0x7f)).unwrap_or(128)
+}
+
 /// The exit code of `weft run`. An end that was asked for is never a success, whatever the launcher
 /// makes of it.
 #[must_use]
 pub fn exit_code(ending: &Ending, usage: Usage, weft_is_required: bool) -> u8 {
-    let killed_by = |signal: i32| u8::try_from(128 + (signal & 0x7f)).unwrap_or(128);
     let own = match (ending.reason, ending.code, ending.signal) {
         (Some(Reason::Asked(signal)), ..) => killed_by(signal as i32),
         (Some(Reason::Time), ..) => TIMED_OUT,
