@@ -171,9 +171,8 @@ impl Spec<'_> {
             let words = std::iter::once(&job.program).chain(&job.arguments);
             arguments.program = words.map(OsString::from).collect();
         }
-        let count = |one: Option<u32>, other: Option<u32>| one.or(other);
-        arguments.ranks = count(arguments.ranks, job.ranks.map(u32::from));
-        arguments.ppn = count(arguments.ppn, job.ranks_per_node.map(u32::from));
+        arguments.ranks = arguments.ranks.or(job.ranks.map(u32::from));
+        arguments.ppn = arguments.ppn.or(job.ranks_per_node.map(u32::from));
         if arguments.folder.is_none() {
             arguments.folder = job.folder.as_ref().map(Into::into);
         }
