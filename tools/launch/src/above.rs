@@ -4,7 +4,6 @@
 //!
 //! Called by `exec.rs`. Source: proc(5), `stat`, `environ` and `exe`.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
 use nix::unistd::{Pid, getppid};
@@ -65,7 +64,7 @@ fn has(process: Pid, variable: &str) -> bool {
 /// The fourth field; the second, a name in parentheses, may hold anything.
 fn parent_of(process: Pid) -> Option<Pid> {
     let text = std::fs::read(format!("/proc/{process}/stat")).ok()?;
-    let text = std::ffi::OsStr::from_bytes(&text).to_string_lossy();
+    let text = String::from_utf8_lossy(&text);
     let (_, rest) = text.rsplit_once(')')?;
     let parent = rest.split_whitespace().nth(1)?.parse().ok()?;
     Some(Pid::from_raw(parent)).filter(|parent| parent.as_raw() > 0)
