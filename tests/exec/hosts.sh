@@ -8,7 +8,7 @@ TESTBED=$ROOT/tests/testbed/testbed.sh
 # launch_on_hosts MPI: one rank on each host. Hydra passes the environment on; Open MPI what it is
 # told, by name alone.
 launch_on_hosts() {
-    local mpi=$1 launcher=$ROOT/.env/mpi/$1/bin/mpiexec options
+    local mpi=$1 options
     local by_slot=(--host 'a0:1,b1:1' --map-by slot --bind-to none)
     [ -n "${FI_WEFT_JOB_KEY:-}" ] && by_slot+=(-x FI_WEFT_JOB_KEY)
     case $mpi in
@@ -16,11 +16,10 @@ launch_on_hosts() {
         intel) options=(-hosts a0,b1 -ppn 1) ;;
         *) options=("${by_slot[@]}") ;;
     esac
-    [ "$mpi" = debian-openmpi ] && launcher=/usr/bin/mpirun.openmpi
     I_MPI_HYDRA_BOOTSTRAP=ssh I_MPI_HYDRA_BOOTSTRAP_EXEC=$AGENT I_MPI_PIN=0 \
         PRTE_MCA_plm=ssh PRTE_MCA_plm_ssh_agent=$AGENT \
         OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=$AGENT FI_WEFT_REPORT=1 \
-        timeout 60 "$TESTBED" "$BED" host a0 "$launcher" "${options[@]}" -n 2 \
+        timeout 60 "$TESTBED" "$BED" host a0 "$(launcher_of "$mpi")" "${options[@]}" -n 2 \
         "$WEFT" exec -- "$work/exchange-$mpi"
 }
 

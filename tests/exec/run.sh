@@ -19,13 +19,21 @@ while read -r name; do unset "$name"; done < <(
     compgen -e | grep -E '^(FI_|OMPI_MCA_|OMPI_COMM|PMI_|PMIX_|SLURM_|MPI_LOCAL|I_MPI_|MPIR_CVAR)'
 )
 
+# launcher_of MPI: its path, whether or not it is installed.
+launcher_of() {
+    if [ "$1" = debian-openmpi ]; then
+        echo /usr/bin/mpirun.openmpi
+    else
+        echo "$ROOT/.env/mpi/$1/bin/mpiexec"
+    fi
+}
+
 # mpirun MPI RANKS PROGRAM...: under the launcher of that MPI, ranks may share cores.
 mpirun() {
-    local mpi=$1 ranks=$2 launcher=$ROOT/.env/mpi/$1/bin/mpiexec options=()
+    local mpi=$1 ranks=$2 options=()
     shift 2
-    [ "$mpi" = debian-openmpi ] && launcher=/usr/bin/mpirun.openmpi
     [[ $mpi == *openmpi ]] && [ "$ranks" -gt 1 ] && options=(--oversubscribe)
-    timeout 60 "$launcher" "${options[@]}" -n "$ranks" "$@"
+    timeout 60 "$(launcher_of "$mpi")" "${options[@]}" -n "$ranks" "$@"
 }
 
 # build MPI: the program for that MPI. Intel MPI and MPICH have one binary interface.
@@ -107,9 +115,7 @@ by_launcher() { # by_launcher MPI
 
 for mpi in openmpi mpich intel debian-openmpi; do
     is_wanted "$mpi" || continue
-    launcher=$ROOT/.env/mpi/$mpi/bin/mpiexec
-    [ "$mpi" = debian-openmpi ] && launcher=/usr/bin/mpirun.openmpi
-    if [ ! -x "$launcher" ]; then
+    if [ ! -x "$(launcher_of "$mpi")" ]; then
         skip "$mpi" 'it is not installed; scripts/setup.sh test installs it'
     elif ! build "$mpi" >"$work/out" 2>&1; then
         skip "$mpi" 'its compiler or headers are not installed'
