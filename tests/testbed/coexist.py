@@ -17,7 +17,6 @@ rounds with the least and the greatest. Needs root, as testbed.sh does; it says 
 
 import argparse
 import json
-import os
 import pathlib
 import re
 import statistics
@@ -26,10 +25,9 @@ import sys
 import tempfile
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from measure import Bed, ROOT, TESTBED, WEFT
+
 HERE = ROOT / "tests/testbed"
-TESTBED = str(HERE / "testbed.sh")
-WEFT = os.environ.get("WEFT", str(ROOT / "dist/bin/weft"))
 BUFFERS = {"deep": 1_000_000, "middle": 200_000, "shallow": 45_000}
 # Until a flow that joined has its pace.
 SETTLE_SECONDS = 2
@@ -46,20 +44,19 @@ class Spoilt(Exception):
     """A round that says nothing."""
 
 
-class Link:
+class Link(Bed):
     """Four hosts, two of them on each side of one link."""
 
     def __init__(self, megabits):
+        super().__init__("--hosts", "4", "--paths", "1", "--mtu", "1500", "--rate",
+            f"{megabits}mbit")
         self.megabits = megabits
 
     def __enter__(self):
         check = subprocess.run([TESTBED, "check"], capture_output=True, text=True)
         if check.returncode:
             sys.exit(f"skip: {check.stdout.strip()}")
-        up = [TESTBED, "up", "--owner", str(os.getpid()), "--hosts", "4", "--paths", "1", "--mtu",
-            "1500", "--rate", f"{self.megabits}mbit"]
-        self.name = subprocess.run(up, check=True, capture_output=True, text=True).stdout.strip()
-        self.agent = self.tell("agent")
+        super().__enter__()
         for host in ("a0", "b1", "a2", "b3"):
             # The link sees single packets, as a switch does, not joined ones.
             subprocess.run(["ip", "-n", f"{self.name}-{host}", "link", "set", "eth0",
@@ -69,13 +66,6 @@ class Link:
         for source in (0, 2):
             self.nft(f"add rule inet count c ip saddr {self.address(source)} counter")
         return self
-
-    def __exit__(self, *_):
-        self.tell("down")
-
-    def tell(self, *words):
-        return subprocess.run([TESTBED, self.name, *words], check=True, capture_output=True,
-            text=True).stdout.strip()
 
     def nft(self, words):
         inside = ["nsenter", f"--net=/run/netns/{self.name}-s0"]
