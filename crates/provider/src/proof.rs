@@ -13,7 +13,7 @@ use weft_facts::rank;
 use weft_shm as shm;
 
 use crate::report;
-use crate::routes::Statistics;
+use crate::routes::{self, Statistics};
 
 /// The value of FI_WEFT_REPORT that asks for the line.
 pub const ASKED: &str = "1";
@@ -93,22 +93,16 @@ impl Carried {
         let (received, bytes) = (counts.received_count, counts.received_bytes);
         sum(&mut self.received, received, bytes);
         self.errors = self.errors.saturating_add(counts.error_count);
-        let Some(carried) = &statistics.local else {
-            return;
-        };
-        let local = &carried.first;
+        let (local, network) = routes::by_route(statistics);
         for protocol in shm::Protocol::ALL {
             let sent = local.sent(protocol);
             sum(&mut self.shm, sent.messages, sent.bytes);
         }
-        for direct in [&local.mapped, &local.copied] {
+        for direct in [local.mapped, local.copied] {
             sum(&mut self.shm, direct.messages, direct.bytes);
         }
-        self.remotes += local.remotes;
-        if let Some(network) = carried.others.first() {
-            sum(&mut self.srd, network.sent_messages, network.sent_bytes);
-            self.remotes += network.remotes;
-        }
+        sum(&mut self.srd, network.sent_messages, network.sent_bytes);
+        self.remotes += local.remotes + network.remotes;
     }
 }
 

@@ -20,6 +20,14 @@ pub type Statistics = weft_endpoint::Statistics<<Route as weft_contract::Route>:
 /// The endpoint crate's domain with such endpoints.
 pub type Guarded = Domain<Route>;
 
+/// What went inside the host and between hosts; nothing by a route that an endpoint does not have.
+pub fn by_route(statistics: &Statistics) -> (shm::Statistics, srd::Statistics) {
+    let carried = statistics.local.as_ref();
+    let local = carried.map_or(shm::Statistics::default(), |carried| carried.first);
+    let network = carried.and_then(|carried| carried.others.first().copied());
+    (local, network.unwrap_or_default())
+}
+
 /// How the endpoints of a domain are opened. Setup.
 pub fn settings(settings: &Settings) -> <Route as weft_contract::Route>::Settings {
     routes::Settings {

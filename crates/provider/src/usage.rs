@@ -16,7 +16,7 @@ use std::time::Duration;
 use weft_os::local_socket::Connection;
 use weft_shm as shm;
 
-use crate::routes::Statistics;
+use crate::routes::{self, Statistics};
 use crate::{parameters, proof};
 
 /// How often a full queue is tried again, and after how long. Chosen: a listener that takes nothing
@@ -59,10 +59,7 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 fn describe(statistics: &Statistics, pid: u32) -> String {
     let counts = &statistics.counts;
-    let carried = statistics.local.as_ref();
-    let local = carried.map_or(shm::Statistics::default(), |carried| carried.first);
-    let network = carried.and_then(|carried| carried.others.first().copied());
-    let network = network.unwrap_or_default();
+    let (local, network) = routes::by_route(statistics);
     let mut sent = String::new();
     for protocol in shm::Protocol::ALL {
         let count = local.sent(protocol);
