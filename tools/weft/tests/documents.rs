@@ -9,8 +9,10 @@ use std::process::Command;
 use std::{fs, iter};
 
 /// Tools of `weft`, and those of `weft bench` that parse words of their own.
-const TOOLS: [&str; 10] = [
+const TOOLS: [&str; 12] = [
     "run",
+    "exec",
+    "env",
     "import",
     "bench",
     "doctor",
@@ -185,7 +187,7 @@ fn sources(folder: &Path, all: &mut String) {
 
 #[test]
 fn options_that_documents_name_stand_in_a_help_or_a_source() {
-    let tools = TOOLS[..8].iter().map(|tool| vec![*tool]);
+    let tools = TOOLS[..10].iter().map(|tool| vec![*tool]);
     let benches = BENCHES.iter().chain(iter::once(&"latency"));
     let helps = tools.chain(benches.map(|bench| vec!["bench", *bench]));
     let mut known: String = helps.map(|tool| help_of(&tool)).collect();
