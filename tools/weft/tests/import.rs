@@ -294,6 +294,8 @@ fn words_for_the_other_kind_of_file_are_refused() {
     assert!(refusal(command, "", &["--queue", "q"]).contains("--queue is for"));
     assert!(refusal(command, "", &["--", "./a"]).contains("write none behind --"));
     assert!(refusal(command, "", &["--parameter", "x=1"]).contains("no Ref::x stands"));
+    let longer = r#""command": ["a", "Ref::input"]"#;
+    assert!(refusal(longer, "", &["--parameter", "in=1"]).contains("no Ref::in stands"));
     let cluster = definition("cluster.yaml");
     for (words, told) in [
         (

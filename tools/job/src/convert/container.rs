@@ -205,14 +205,20 @@ fn note_resources(container: &Object<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
+/// The next parameter that a text names: what stands before it, its name, and what follows.
+fn next_parameter(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, behind) = text.split_once("Ref::")?;
+    let is_name = |one: char| one.is_ascii_alphanumeric() || one == '_' || one == '-';
+    let length = behind.find(|one| !is_name(one)).unwrap_or(behind.len());
+    let (name, after) = behind.split_at(length);
+    Some((before, name, after))
+}
+
 /// A word of the command with the values of its parameters.
 fn with_parameters(word: &str, parameters: &BTreeMap<String, String>) -> Result<String, String> {
     let mut whole = String::new();
     let mut rest = word;
-    while let Some((before, behind)) = rest.split_once("Ref::") {
-        let is_name = |one: char| one.is_ascii_alphanumeric() || one == '_' || one == '-';
-        let length = behind.find(|one| !is_name(one)).unwrap_or(behind.len());
-        let (name, after) = behind.split_at(length);
+    while let Some((before, name, after)) = next_parameter(rest) {
         let value = parameters.get(name).ok_or_else(|| {
             let name = shortened(name);
             format!(
@@ -230,7 +236,11 @@ fn with_parameters(word: &str, parameters: &BTreeMap<String, String>) -> Result<
 
 /// Whether a command names a parameter.
 pub(crate) fn names(command: &[Node], parameter: &str) -> bool {
-    let word = format!("Ref::{parameter}");
+    let names_it = |text: &str| {
+        let mut parameters =
+            std::iter::successors(next_parameter(text), |one| next_parameter(one.2));
+        parameters.any(|(_, name, _)| name == parameter)
+    };
     let texts = command.iter().filter_map(|node| text_of(node, "").ok());
-    texts.into_iter().any(|text| text.contains(&word))
+    texts.into_iter().any(names_it)
 }
