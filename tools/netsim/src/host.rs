@@ -303,6 +303,7 @@ impl SrdHost {
             } => {
                 let landing = segment.message.tag.unwrap_or(0);
                 let now_ns = Instant(desk.now_ns);
+                self.taken_bytes += payload.len() as u64;
                 machine
                     .at(remote)
                     .begin(now_ns, &segment, payload, Some(landing));
