@@ -27,6 +27,16 @@ impl<'a> BytesView<'a> {
         }
     }
 
+    /// A view of words, in memory order.
+    #[inline(always)]
+    pub fn from_words(words: &'a [u64]) -> Self {
+        Self {
+            base: words.as_ptr().cast(),
+            length_bytes: size_of_val(words),
+            owner: PhantomData,
+        }
+    }
+
     /// A view of shared memory.
     ///
     /// # Safety
@@ -86,7 +96,28 @@ impl<'a> BytesView<'a> {
         copy
     }
 
-    pub(crate) fn base(&self) -> *const u8 {
+    /// At most `length_bytes` bytes from `offset_bytes` on, as far as there are any.
+    #[inline]
+    pub fn part(self, offset_bytes: usize, length_bytes: usize) -> Self {
+        self.split_at(offset_bytes).1.split_at(length_bytes).0
+    }
+
+    /// The first eight bytes as a word, in memory order; bytes that are missing count as 0. Fast
+    /// path.
+    #[inline(always)]
+    pub fn first_word(&self) -> u64 {
+        if self.length_bytes >= 8 {
+            // SAFETY: the view is readable for eight bytes; any bytes are a word.
+            return unsafe { self.base.cast::<u64>().read_unaligned() };
+        }
+        let mut bytes = [0; 8];
+        self.copy_to_slice(&mut bytes[..self.length_bytes]);
+        u64::from_ne_bytes(bytes)
+    }
+
+    /// The address of the first byte, for reads within the length and lifetime of the view.
+    #[inline(always)]
+    pub fn base(&self) -> *const u8 {
         self.base
     }
 }
@@ -106,6 +137,16 @@ impl<'a> BytesViewMut<'a> {
         Self {
             base: bytes.as_mut_ptr(),
             length_bytes: bytes.len(),
+            owner: PhantomData,
+        }
+    }
+
+    /// A view of words, in memory order.
+    #[inline(always)]
+    pub fn from_words(words: &'a mut [u64]) -> Self {
+        Self {
+            base: words.as_mut_ptr().cast(),
+            length_bytes: size_of_val(words),
             owner: PhantomData,
         }
     }
@@ -166,7 +207,73 @@ impl<'a> BytesViewMut<'a> {
         unsafe { copy(bytes.as_ptr(), self.base, bytes.len()) }
     }
 
-    pub(crate) fn base(&mut self) -> *mut u8 {
+    /// At most `length_bytes` bytes from `offset_bytes` on, as far as there are any.
+    #[inline]
+    pub fn part(&mut self, offset_bytes: usize, length_bytes: usize) -> BytesViewMut<'_> {
+        let whole = BytesViewMut {
+            base: self.base,
+            length_bytes: self.length_bytes,
+            owner: PhantomData,
+        };
+        whole.split_at(offset_bytes).1.split_at(length_bytes).0
+    }
+
+    /// The same bytes to read.
+    #[inline]
+    pub fn as_view(&self) -> BytesView<'_> {
+        BytesView {
+            base: self.base,
+            length_bytes: self.length_bytes,
+            owner: PhantomData,
+        }
+    }
+
+    /// Copies `payload` in at `offset_bytes`, as far as there is room; answers how many bytes that
+    /// was. The two should not overlap: what lands is then unspecified. Fast path.
+    #[inline(always)]
+    pub fn fill(&mut self, offset_bytes: usize, payload: BytesView<'_>) -> usize {
+        let room = self.length_bytes.saturating_sub(offset_bytes);
+        let count = payload.length_bytes.min(room);
+        // SAFETY: offset + count is within the view, which is ours to write (constructor); the
+        // payload is readable for count. A writable view is ours alone, so they do not overlap.
+        unsafe { copy(payload.base, self.base.wrapping_add(offset_bytes), count) };
+        count
+    }
+
+    /// The address of the first byte, for accesses within the length and lifetime of the view.
+    #[inline(always)]
+    pub fn base(&mut self) -> *mut u8 {
         self.base
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_end_where_the_view_ends() {
+        let bytes = [1, 2, 3, 4];
+        let view = BytesView::from_slice(&bytes);
+        assert_eq!(view.part(1, 2).to_vec(), [2, 3]);
+        assert_eq!(view.part(3, 9).to_vec(), [4]);
+        assert_eq!(view.part(9, 1).length_bytes(), 0);
+        let mut target = [0; 4];
+        let mut writable = BytesViewMut::from_slice(&mut target);
+        assert_eq!(writable.fill(3, view), 1);
+        assert_eq!(writable.fill(4, view), 0);
+        assert_eq!(writable.part(1, 2).fill(0, view), 2);
+        assert_eq!(writable.as_view().to_vec(), [0, 1, 2, 1]);
+    }
+
+    #[test]
+    fn words_are_bytes_in_memory_order() {
+        let words = [7, u64::MAX];
+        let view = BytesView::from_words(&words);
+        assert_eq!((view.length_bytes(), view.first_word()), (16, 7));
+        assert_eq!(
+            view.part(15, 1).first_word(),
+            u64::from_ne_bytes([255, 0, 0, 0, 0, 0, 0, 0])
+        );
     }
 }
