@@ -21,7 +21,7 @@ pub struct Edges {
 }
 
 /// The edges between crates/, from the top down. Imports go downwards only.
-pub const EDGES: [Edges; 15] = [
+pub const EDGES: [Edges; 16] = [
     Edges {
         from: "weft-provider",
         to: &[
@@ -89,6 +89,11 @@ pub const EDGES: [Edges; 15] = [
         from: "weft-ring",
         to: &["weft-memory", "weft-os"],
         reason: "queues lie in mappings; waiting asks the system",
+    },
+    Edges {
+        from: "weft-collectives",
+        to: &["weft-memory"],
+        reason: "pure above memory: who has a communicator maps the segment and waits",
     },
     Edges {
         from: "weft-contract",

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Barrier (docs/collectives.md, clause 4.1): each rank publishes a step without data and waits for
+//! all others. Called by team.rs.
+
+use weft_memory::BytesView;
+
+use crate::exchange::Exchange;
+use crate::fault::Fault;
+use crate::wait::Wait;
+
+/// Returns once all ranks have called. One step.
+#[inline]
+pub(crate) fn run(exchange: &mut Exchange, wait: &mut dyn Wait) -> Result<(), Fault> {
+    let step = exchange.next_step();
+    exchange.open(wait, step)?;
+    exchange.publish_inline(step, BytesView::from_slice(&[]));
+    for rank in exchange.others() {
+        exchange.heed(wait, rank, step)?;
+    }
+    exchange.finish(step);
+    exchange.all_have_begun(step);
+    Ok(())
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! A rank's buffers in one call, as team.rs hands them to the algorithms.
+
+use weft_memory::{BytesView, BytesViewMut};
+
+use crate::fault::Fault;
+
+/// One rank's buffers: what it gives, and where the result goes, which may hold what it gives.
+#[derive(Debug)]
+pub(crate) struct Buffers<'a> {
+    /// None: what we give lies in `recv`.
+    pub(crate) send: Option<BytesView<'a>>,
+    /// Empty on ranks that do not get the result.
+    pub(crate) recv: BytesViewMut<'a>,
+}
+
+impl Buffers<'_> {
+    /// # Errors
+    /// [`Fault::Length`] if the result does not fit.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        let (given_bytes, needed_bytes) = (self.recv.length_bytes(), self.given().length_bytes());
+        if given_bytes < needed_bytes {
+            return Err(Fault::Length {
+                given_bytes,
+                needed_bytes,
+            });
+        }
+        Ok(())
+    }
+
+    /// What this rank gives.
+    pub(crate) fn given(&self) -> BytesView<'_> {
+        match self.send {
+            Some(send) => send,
+            None => self.recv.as_view(),
+        }
+    }
+}
+
+/// Which ranks get the result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Receivers {
+    All,
+    Only(usize),
+}
+
+impl Receivers {
+    pub(crate) fn include(self, rank: usize) -> bool {
+        self == Self::All || self == Self::Only(rank)
+    }
+}

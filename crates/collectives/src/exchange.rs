@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The hand-over between ranks: each publishes in steps, each waits for what it reads
+//! (docs/collectives.md, clause 3). Used by the algorithms; drives segment.rs.
+//!
+//! All ranks count the same steps, since each call takes a number of steps that its arguments say.
+//! In step `s` a rank may publish once, in flag `s % FLAG_COUNT`. It may do so once all ranks have
+//! finished step `s - FLAG_COUNT`, the last use of that flag.
+
+use weft_memory::{BytesView, BytesViewMut};
+
+use crate::fault::Fault;
+use crate::layout::{FLAG_COUNT, FLAG_WORDS, INLINE_BYTES};
+use crate::segment::{Part, Segment};
+use crate::wait::{Patience, Wait};
+
+/// Bits of a mark below its step, which tell one call from another.
+const CALL_BITS: u32 = 16;
+
+/// What a call is, as far as all ranks must agree on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Call {
+    /// Which collective.
+    pub(crate) kind: u8,
+    /// Its root, or 0.
+    pub(crate) root: usize,
+    /// Bytes of each rank's part.
+    pub(crate) length_bytes: usize,
+}
+
+impl Call {
+    /// Mixes it to the bits of a mark.
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        let sum = (self.length_bytes as u64) << 18 | (self.root as u64) << 6 | u64::from(self.kind);
+        // Multiplication by 2^64 divided by the golden ratio spreads neighbours (Knuth, 6.4).
+        sum.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (64 - CALL_BITS)
+    }
+}
+
+/// Inline data of a flag, copied out.
+#[repr(C, align(32))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Inline([u64; FLAG_WORDS + 1]);
+
+impl Inline {
+    pub(crate) const EMPTY: Self = Self([0; FLAG_WORDS + 1]);
+
+    /// The first so many bytes.
+    #[inline(always)]
+    pub(crate) fn view(&self, length_bytes: usize) -> BytesView<'_> {
+        let (first, _) = BytesView::from_words(&self.0).split_at(length_bytes);
+        first
+    }
+
+    /// The same to write.
+    #[inline(always)]
+    pub(crate) fn view_mut(&mut self, length_bytes: usize) -> BytesViewMut<'_> {
+        let (first, _) = BytesViewMut::from_words(&mut self.0).split_at(length_bytes);
+        first
+    }
+}
+
+/// One rank's end of the hand-over.
+#[derive(Debug)]
+pub(crate) struct Exchange {
+    segment: Segment,
+    rank: usize,
+    /// How many ranks there are.
+    ranks: usize,
+    patience: Patience,
+    /// The last step that was begun.
+    step: u64,
+    /// The bits of the call under way.
+    call: u64,
+    /// All ranks have finished this step.
+    all_done: u64,
+    /// Why nothing works any more.
+    fault: Option<Fault>,
+}
+
+impl Exchange {
+    pub(crate) fn new(segment: Segment, ranks: usize, rank: usize, patience: Patience) -> Self {
+        Self {
+            segment,
+            rank,
+            ranks,
+            patience,
+            step: 0,
+            call: 0,
+            all_done: 0,
+            fault: None,
+        }
+    }
+
+    /// Our rank.
+    #[inline(always)]
+    pub(crate) fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// How many ranks there are.
+    #[inline(always)]
+    pub(crate) fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    /// All ranks but ours, each beginning with the one after it, so that not all look at the same
+    /// rank's memory at the same time.
+    #[inline(always)]
+    pub(crate) fn others(&self) -> impl Iterator<Item = usize> + use<> {
+        (self.rank + 1..self.ranks).chain(0..self.rank)
+    }
+
+    /// Begins a call.
+    ///
+    /// # Errors
+    /// What an earlier call failed with.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, call: Call) -> Result<(), Fault> {
+        self.call = call.bits();
+        self.fault.map_or(Ok(()), Err)
+    }
+
+    /// Takes the next step's number.
+    #[inline(always)]
+    pub(crate) fn next_step(&mut self) -> u64 {
+        self.step += 1;
+        self.step
+    }
+
+    #[inline(always)]
+    fn mark(&self, step: u64) -> u64 {
+        step << CALL_BITS | self.call
+    }
+
+    /// Waits until our flag of this step may be written.
+    #[inline(always)]
+    pub(crate) fn open(&mut self, wait: &mut dyn Wait, step: u64) -> Result<(), Fault> {
+        match step.checked_sub(FLAG_COUNT as u64) {
+            Some(last_use) if last_use > self.all_done => self.wait_for_all(wait, last_use),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits until all ranks have finished a step.
+    #[cold]
+    fn wait_for_all(&mut self, wait: &mut dyn Wait, step: u64) -> Result<(), Fault> {
+        let mut all_done = self.step;
+        for rank in self.others() {
+            let done = &self.segment.control(rank).progress.done;
+            let mut seen = 0;
+            let outcome = self.patience.until(wait, || {
+                // Pairs with the store in `finish`: the rank reads the flag no more.
+                seen = done.observe();
+                (seen >= step).then_some(Ok(()))
+            });
+            self.settle(outcome)?;
+            all_done = all_done.min(seen);
+        }
+        self.all_done = all_done.max(step);
+        Ok(())
+    }
+
+    /// Publishes short data, at most [`INLINE_BYTES`]. The flag must be open.
+    #[inline(always)]
+    pub(crate) fn publish_inline(&mut self, step: u64, data: BytesView<'_>) {
+        debug_assert!(data.length_bytes() <= INLINE_BYTES);
+        let flag = self.segment.flag(self.rank, step);
+        let length_bytes = data.length_bytes();
+        if length_bytes == 8 {
+            flag.words[0].set(data.first_word());
+        } else if length_bytes > 0 {
+            let mut inline = Inline::EMPTY;
+            inline.view_mut(length_bytes).fill(0, data);
+            for (word, value) in flag.words.iter().zip(inline.0).take(words_of(length_bytes)) {
+                word.set(value);
+            }
+        }
+        flag.mark.publish(self.mark(step));
+    }
+
+    /// A part of our staging of this step, to write. The flag must be open.
+    #[inline]
+    pub(crate) fn stage(&self, step: u64, part: Part) -> BytesViewMut<'_> {
+        self.segment.stage_mut(self.rank, step, part)
+    }
+
+    /// Publishes what was staged.
+    #[inline]
+    pub(crate) fn publish(&mut self, step: u64) {
+        let mark = self.mark(step);
+        self.segment.flag(self.rank, step).mark.publish(mark);
+    }
+
+    /// Waits until `rank` has published this step.
+    #[inline(always)]
+    pub(crate) fn heed(
+        &mut self,
+        wait: &mut dyn Wait,
+        rank: usize,
+        step: u64,
+    ) -> Result<(), Fault> {
+        let wanted = self.mark(step);
+        let mark = &self.segment.flag(rank, step).mark;
+        let outcome = self.patience.until(wait, || {
+            let seen = mark.observe();
+            if seen == wanted {
+                Some(Ok(()))
+            } else if seen >> CALL_BITS >= step {
+                Some(Err(Fault::Mismatch { rank }))
+            } else {
+                None
+            }
+        });
+        self.settle(outcome)
+    }
+
+    #[inline(always)]
+    fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {
+        if let Err(fault) = outcome {
+            self.fault = Some(fault);
+        }
+        outcome
+    }
+
+    /// The short data that `rank` published in this step, of which we have heard.
+    #[inline(always)]
+    pub(crate) fn inline(&self, rank: usize, step: u64, length_bytes: usize) -> Inline {
+        let flag = self.segment.flag(rank, step);
+        let mut inline = Inline::EMPTY;
+        if length_bytes <= 8 {
+            inline.0[0] = flag.words[0].get();
+            return inline;
+        }
+        let count = words_of(length_bytes);
+        for (value, word) in inline.0.iter_mut().zip(&flag.words).take(count) {
+            *value = word.get();
+        }
+        inline
+    }
+
+    /// A part of what `rank` staged in this step, of which we have heard.
+    #[inline]
+    pub(crate) fn staged(&self, rank: usize, step: u64, part: Part) -> BytesView<'_> {
+        self.segment.staged(rank, step, part)
+    }
+
+    /// Says that we read no flag of this step and of those before it any more.
+    #[inline(always)]
+    pub(crate) fn finish(&mut self, step: u64) {
+        self.segment.control(self.rank).progress.done.publish(step);
+    }
+
+    /// Remembers that all ranks have begun this step, so have finished the one before.
+    #[inline(always)]
+    pub(crate) fn all_have_begun(&mut self, step: u64) {
+        self.all_done = self.all_done.max(step - 1);
+    }
+}
+
+/// Words that hold so many bytes, at most those of a flag.
+#[inline(always)]
+fn words_of(length_bytes: usize) -> usize {
+    length_bytes.div_ceil(8).min(FLAG_WORDS)
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Why a collective call fails. Small values without text; whoever shows one makes words of it.
+
+use core::fmt;
+
+use crate::layout::RANK_LIMIT;
+
+/// The waiting rank was told to give up: a rank died, or the job ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped;
+
+/// Why a call failed. After [`Fault::Stopped`] and [`Fault::Mismatch`] the team is of no more use:
+/// each later call fails alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// [`crate::Wait`] said so.
+    Stopped,
+    /// This rank is in another call than we are, or in the same one with another root or length.
+    Mismatch {
+        /// The rank.
+        rank: usize,
+    },
+    /// The team cannot have so many ranks, or not this one among them.
+    Ranks {
+        /// Ranks of the team.
+        ranks: usize,
+        /// The rank that was named.
+        rank: usize,
+    },
+    /// A buffer is shorter than the call needs.
+    Length {
+        /// Bytes that it has.
+        given_bytes: usize,
+        /// Bytes that the call needs.
+        needed_bytes: usize,
+    },
+    /// The segment's address is not a multiple of a page.
+    Unaligned,
+}
+
+impl From<Stopped> for Fault {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stopped => write!(to, "the call was given up, because a rank has ended"),
+            Self::Mismatch { rank } => write!(
+                to,
+                "rank {rank} is in another collective call, or has another count, type or root; \
+                 all ranks must make the same calls in the same order"
+            ),
+            Self::Ranks { ranks, rank } => write!(
+                to,
+                "rank {rank} of {ranks} cannot be; ranks are counted from 0, and there are at most \
+                 {RANK_LIMIT}"
+            ),
+            Self::Length {
+                given_bytes,
+                needed_bytes,
+            } => write!(
+                to,
+                "the buffer has {given_bytes} bytes, and the call needs {needed_bytes}"
+            ),
+            Self::Unaligned => write!(to, "the segment does not begin with a page"),
+        }
+    }
+}
+
+impl core::error::Error for Fault {}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How a rank waits: it looks, then pauses, then asks [`Wait`], which drives other work, yields,
+//! sleeps, and tells when to give up. Used by exchange.rs.
+
+use crate::fault::{Fault, Stopped};
+
+/// Drives other work while a rank waits, and tells when to give up. May be called in the middle of
+/// any call of a team; must not call the team.
+pub trait Wait {
+    /// Called again and again while nothing comes; `spins` counts the looks since the wait began.
+    /// A good one drives progress always, yields from some thousand spins on (at once where ranks
+    /// share cores), and sleeps for some microseconds when the wait becomes long.
+    ///
+    /// # Errors
+    /// [`Stopped`] if what we wait for will never come.
+    fn pause(&mut self, spins: u32) -> Result<(), Stopped>;
+}
+
+/// How many looks come before what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// Looks without any pause.
+    bare_spins: u32,
+    /// Looks between two calls of [`Wait::pause`], less one; a power of two less one.
+    pause_mask: u32,
+}
+
+impl Patience {
+    /// For ranks that have a core each. Chosen: bare looks last half a microsecond, several times
+    /// what a line takes; calls come each microsecond or two.
+    #[cfg(not(loom))]
+    const OWN_CORES: Self = Self {
+        bare_spins: 400,
+        pause_mask: 31,
+    };
+    /// For ranks that share cores: whoever waits stands in the way of whom it waits for. Chosen:
+    /// some looks, since the other core's rank may be about to answer.
+    #[cfg(not(loom))]
+    const OVERSUBSCRIBED: Self = Self {
+        bare_spins: 32,
+        pause_mask: 0,
+    };
+
+    #[cfg(not(loom))]
+    pub(crate) fn new(oversubscribed: bool) -> Self {
+        if oversubscribed {
+            Self::OVERSUBSCRIBED
+        } else {
+            Self::OWN_CORES
+        }
+    }
+
+    /// A model must be told of each look.
+    #[cfg(loom)]
+    pub(crate) fn new(_: bool) -> Self {
+        Self {
+            bare_spins: 0,
+            pause_mask: 0,
+        }
+    }
+
+    /// Looks until there is an answer.
+    #[inline(always)]
+    pub(crate) fn until(
+        self,
+        wait: &mut dyn Wait,
+        mut look: impl FnMut() -> Option<Result<(), Fault>>,
+    ) -> Result<(), Fault> {
+        for _ in 0..=self.bare_spins {
+            if let Some(answer) = look() {
+                return answer;
+            }
+        }
+        self.until_after_pauses(wait, look)
+    }
+
+    #[cold]
+    fn until_after_pauses(
+        self,
+        wait: &mut dyn Wait,
+        mut look: impl FnMut() -> Option<Result<(), Fault>>,
+    ) -> Result<(), Fault> {
+        let mut spins = self.bare_spins;
+        loop {
+            spins = spins.saturating_add(1);
+            if spins & self.pause_mask == 0 || spins == u32::MAX {
+                wait.pause(spins)?;
+            } else {
+                core::hint::spin_loop();
+            }
+            if let Some(answer) = look() {
+                return answer;
+            }
+        }
+    }
+}

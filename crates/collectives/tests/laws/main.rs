@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The laws of collectives, with threads as ranks.
+
+mod random;
+mod threads;
