@@ -49,14 +49,29 @@ pub fn run(arguments: Vec<OsString>) -> u8 {
     }
 }
 
-/// The command line of `weft bench`, as a shell completes it: the names, and the options of
-/// `compare`.
+/// The command line of `weft bench`, for completions and manual pages: the names, and the options
+/// of those that start jobs of their own.
 #[must_use]
 pub fn command_line() -> clap::Command {
-    let names = catalogue::names().filter(|name| *name != "compare");
+    let starters = [
+        ("compare", compare::arguments::Settings::command()),
+        ("app", app::arguments::Settings::command()),
+        ("figures", figures::settings::Settings::command()),
+    ];
+    let is_starter = |name: &&str| starters.iter().any(|(starter, _)| starter == name);
+    let names: Vec<&str> = catalogue::names()
+        .filter(|name| !is_starter(name))
+        .collect();
     clap::Command::new("bench")
-        .subcommands(names.map(clap::Command::new))
-        .subcommand(compare::arguments::Settings::command().name("compare"))
+        .after_help(catalogue::overview())
+        .subcommands(names.into_iter().map(clap::Command::new))
+        .subcommands(starters.map(|(name, command)| command.name(name)))
+}
+
+/// The options that the benchmarks of the catalogue share, for the manual page.
+#[must_use]
+pub fn benchmark_options() -> clap::Command {
+    options::command_line()
 }
 
 /// What is wrong with the arguments after `bench`, before any MPI is started: `weft run` asks once,

@@ -100,7 +100,8 @@ pub fn command_line() -> clap::Command {
     let named = |parameter: &&Parameter| &*format!("{}=", parameter.variable).leak();
     let names: Vec<&'static str> = parameter::ALL.iter().map(named).collect();
     Arguments::command().mut_arg("variables", |argument| {
-        argument.value_parser(PossibleValuesParser::new(names))
+        let parser = PossibleValuesParser::new(names);
+        argument.value_parser(parser).hide_possible_values(true)
     })
 }
 
@@ -139,8 +140,9 @@ Examples:
   weft run -n 4 --dry-run -- python -m mpi4py.bench ringtest
 
 weft run looks for MPIs in this order: $WEFT_MPI_PATH (a list of prefixes),
-.env/mpi/{openmpi,mpich,intel} of the checkout that weft was built in, $VIRTUAL_ENV, $PATH,
-/usr/bin/mpiexec.openmpi, /usr/bin/mpiexec.mpich, $I_MPI_ROOT.
+.env/mpi/{openmpi,mpich,intel} of the checkout that weft was built in, $VIRTUAL_ENV, the virtual
+environment that weft is in, $PATH, /usr/bin/mpiexec.openmpi, /usr/bin/mpiexec.mpich,
+$I_MPI_ROOT.
 
 It also takes the options of mpirun and mpiexec (-np, -x, -H, -hostfile, -genv and others).
 

@@ -6,7 +6,7 @@
 //! Source: the option tables of OSU 7.5. Options of ours beyond OSU's are --osu-format and --json.
 
 use crate::description::{Description, LARGE_MESSAGE_BYTES, Measure};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 pub use percent::Percent;
 pub use special::{HelperCounts, Special};
 use std::ffi::OsString;
@@ -26,6 +26,12 @@ mod tests;
 const DEFAULT_TAILS: &str = "50,90,99";
 /// Percentiles at most, as in OSU.
 const TAIL_LIMIT: usize = 5;
+
+/// The options as clap knows them, for the manual page.
+#[must_use]
+pub fn command_line() -> clap::Command {
+    Arguments::command()
+}
 
 /// Who is the root of a rooted collective.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,14 +3,18 @@
 //!
 //! Calls `weft_launch::run`, its `exec`, `env`, `node_agent` and `bind`, `weft_bench::run`,
 //! `weft_doctor::doctor`, `weft_doctor::top::run`, `weft_doctor::info`, `weft_job::import::run`,
-//! `weft_netsim::run` and `weft_soak::run`; nothing is decided here but what the system's signals
-//! do.
+//! `weft_netsim::run` and `weft_soak::run`; `completions.rs` and `manual.rs` write what shells and
+//! man(1) read. Nothing is decided here but what the system's signals do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
+mod command_line;
 mod completions;
+mod help_text;
+mod manual;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -70,6 +74,12 @@ enum Tool {
     Completions {
         /// Which shell
         shell: Shell,
+    },
+    /// Write the manual pages into FOLDER, as `make build` does
+    #[command(hide = true)]
+    Manual {
+        /// Where to; it must be there
+        folder: PathBuf,
     },
 }
 
@@ -131,5 +141,6 @@ fn main() -> ExitCode {
         Tool::Top(Words { words }) => weft_doctor::top::run(words),
         Tool::Info(Words { words }) => weft_doctor::info(words),
         Tool::Completions { shell } => completions::print(shell, &Command::command()),
+        Tool::Manual { folder } => manual::write(&folder, &Command::command()),
     })
 }
