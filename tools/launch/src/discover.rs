@@ -127,6 +127,22 @@ impl Surroundings {
         }
     }
 
+    /// The checkout in which this `weft` was built: dist/bin/weft and target/release/weft lie two
+    /// folders below it. An installed `weft` has none, and must not take the folder above its
+    /// prefix for one: below /tmp that may be anybody's.
+    fn checkout(&self) -> Option<&Path> {
+        let above = self.executable_folder.as_deref()?.parent()?;
+        let is_built = above.ends_with("dist") || above.ends_with("target");
+        above.parent().filter(|_| is_built)
+    }
+
+    /// The virtual environment in which pip has put this `weft`, which need not be the active one.
+    /// Source: PEP 405, pyvenv.cfg.
+    fn own_virtual_environment(&self) -> Option<&Path> {
+        let prefix = self.executable_folder.as_deref()?.parent()?;
+        prefix.join("pyvenv.cfg").is_file().then_some(prefix)
+    }
+
     /// All places to look in, in order, whether or not anything is there.
     #[must_use]
     pub fn candidates(&self) -> Vec<Candidate> {
@@ -146,13 +162,7 @@ impl Surroundings {
                 add(prefix.join("bin/mpiexec"), "WEFT_MPI_PATH");
             }
         }
-        // dist/bin/weft and target/release/weft both lie two folders below the checkout.
-        if let Some(checkout) = self
-            .executable_folder
-            .as_deref()
-            .and_then(Path::parent)
-            .and_then(Path::parent)
-        {
+        if let Some(checkout) = self.checkout() {
             for name in ["openmpi", "mpich", "intel"] {
                 add(
                     checkout.join(".env/mpi").join(name).join("bin/mpiexec"),
@@ -162,6 +172,12 @@ impl Surroundings {
         }
         if let Some(folder) = &self.virtual_env {
             add(Path::new(folder).join("bin/mpiexec"), "VIRTUAL_ENV");
+        }
+        if let Some(folder) = self.own_virtual_environment() {
+            add(
+                folder.join("bin/mpiexec"),
+                "the virtual environment of weft",
+            );
         }
         for folder in self
             .path
@@ -364,6 +380,24 @@ mod tests {
             "/intel/bin/mpiexec",
         ];
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn an_installed_weft_looks_in_its_virtual_environment_and_in_no_checkout() {
+        let folder = tempfile::tempdir().unwrap();
+        let surroundings = Surroundings {
+            executable_folder: Some(folder.path().join("bin")),
+            ..Surroundings::default()
+        };
+        let origins = || -> Vec<String> {
+            let candidates = surroundings.candidates().into_iter();
+            candidates.map(|candidate| candidate.origin).collect()
+        };
+        let of_the_system = ["Debian's openmpi-bin", "Debian's mpich"];
+        assert_eq!(origins(), of_the_system);
+        std::fs::write(folder.path().join("pyvenv.cfg"), "").unwrap();
+        assert_eq!(origins()[0], "the virtual environment of weft");
+        assert_eq!(origins()[1..], of_the_system);
     }
 
     #[test]
