@@ -4,15 +4,17 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build demo test tests-built ready check bench bench-network readme clean \
-  setup-build setup-demo setup-test
+.PHONY: help build install uninstall demo test tests-built ready check bench bench-network \
+  readme clean setup-build setup-demo setup-test
 
+PREFIX ?= /usr/local
 TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
 
 help:
 	@printf '%s\n' \
 	  'make demo    sets up, builds, compares Weft with each MPI'\''s own transport (report/)' \
 	  'make build   builds dist/bin/weft and the libraries in dist/lib/weft' \
+  'make install copies dist/ to PREFIX (/usr/local), below DESTDIR; make uninstall removes it' \
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
 	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
@@ -27,18 +29,16 @@ setup-demo: setup-build
 setup-test: setup-build
 	@scripts/setup.sh test
 
-# The provider must end in fi.so for libfabric to see it; it is put in place by rename, so that a
-# running job keeps the file it mapped.
+# dist/ then holds Weft as it is installed; packaging/files.txt lists it.
 build: setup-build
 	cargo build --release --locked -p weft -p weft-provider -p weft-heap
-	@install -D -m 755 $(TARGET_FOLDER)/release/weft dist/bin/weft.new
-	@mv dist/bin/weft.new dist/bin/weft
-	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_fi.so dist/lib/weft/libweft.new
-	@mv dist/lib/weft/libweft.new dist/lib/weft/libweft-fi.so
-	@install -D -m 755 $(TARGET_FOLDER)/release/libweft_heap.so dist/lib/weft/libweft-heap.new
-	@mv dist/lib/weft/libweft-heap.new dist/lib/weft/libweft-heap.so
-	@install -D -m 644 -t dist/lib/weft tools/launch/openmpi-shared-cores.rules \
-	  tools/launch/openmpi-shared-cores-native.rules
+	@packaging/dist.sh $(TARGET_FOLDER)/release dist
+
+# Both copy or remove files, and build nothing.
+install:
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install.sh install
+uninstall:
+	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install.sh uninstall
 
 demo: setup-demo build
 	dist/bin/weft doctor || true
