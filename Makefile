@@ -31,7 +31,7 @@ setup-test: setup-build
 
 # dist/ then holds Weft as it is installed; packaging/files.txt lists it.
 build: setup-build
-	cargo build --release --locked -p weft -p weft-provider -p weft-heap
+	cargo build --release --locked -p weft -p weft-provider -p weft-heap -p weft-yield
 	@packaging/dist.sh $(TARGET_FOLDER)/release dist
 
 # Both copy or remove files, and build nothing.

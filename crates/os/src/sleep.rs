@@ -7,10 +7,11 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::check;
 
-/// Lets another runnable thread have this processor.
+/// Lets another runnable thread have this processor. By number: the function of the C library may
+/// be another one in a job (`weft run --yield`), and who calls this has already paused enough.
 pub fn yield_now() {
     // SAFETY: sched_yield has no preconditions.
-    unsafe { libc::sched_yield() };
+    unsafe { libc::syscall(libc::SYS_sched_yield) };
 }
 
 const CMD_GLOBAL_EXPEDITED: libc::c_int = 1 << 1;

@@ -21,7 +21,7 @@ pub struct Edges {
 }
 
 /// The edges between crates/, from the top down. Imports go downwards only.
-pub const EDGES: [Edges; 16] = [
+pub const EDGES: [Edges; 17] = [
     Edges {
         from: "weft-provider",
         to: &[
@@ -114,6 +114,11 @@ pub const EDGES: [Edges; 16] = [
         from: "weft-heap",
         to: &[],
         reason: "preloaded by itself: nothing it uses may allocate",
+    },
+    Edges {
+        from: "weft-yield",
+        to: &[],
+        reason: "preloaded by itself into any program",
     },
     Edges {
         from: "weft-fabric-sys",

@@ -56,14 +56,16 @@ Examples:
   weft env --shell fish | source; mpirun -n 4 ./code
   eval \"$(weft env --mpi openmpi --key)\"              a job on several hosts, in its batch script
 
-A shell that preloads the shared heap has it in every program that it starts, so here --heap is
-private unless you say otherwise. weft exec needs none of this. docs/exec.md says more.";
+A shell that preloads libraries has them in every program that it starts, so here --heap is private
+and --yield is system unless you say otherwise. weft exec needs none of this. docs/exec.md says
+more.";
 
 /// The command line of `weft env`, as a shell completes it.
 #[must_use]
 pub fn command_line() -> Command {
     let command = EnvArguments::augment_args(Command::new("weft env"));
-    command.mut_arg("heap", |heap| heap.default_value("private"))
+    let command = command.mut_arg("heap", |heap| heap.default_value("private"));
+    command.mut_arg("yielding", |kind| kind.default_value("system"))
 }
 
 /// Prints the variables; returns the exit code.
@@ -157,15 +159,16 @@ mod tests {
     }
 
     #[test]
-    fn the_heap_is_private_unless_it_is_asked_for() {
+    fn nothing_is_preloaded_unless_it_is_asked_for() {
         let parse = |words: &[&str]| {
             let matches = command_line()
                 .no_binary_name(true)
                 .try_get_matches_from(words);
             EnvArguments::from_arg_matches(&matches.unwrap()).unwrap()
         };
-        use crate::rank_arguments::Heap;
+        use crate::rank_arguments::{Heap, Yield};
         assert_eq!(parse(&[]).rank.heap, Heap::Private);
+        assert_eq!(parse(&[]).rank.yielding, Yield::System);
         assert_eq!(parse(&["--heap", "auto"]).rank.heap, Heap::Auto);
         assert_eq!(parse(&["./code"]).program, Some("./code".into()));
     }

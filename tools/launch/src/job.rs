@@ -19,12 +19,13 @@ use crate::fault::Fault;
 use crate::machines::{self, Place, Room};
 use crate::node_agents::NodeAgents;
 use crate::placement::Share;
+use crate::preload::{self, Library};
 use crate::program::{self, Program};
 use crate::rank_environment::RankProgram;
 use crate::remote_shell::RemoteShell;
 use crate::spread::{self, Spread};
 use crate::transport::{self, Settings, Shape, Transport, openmpi_rules};
-use crate::{caution, cores, heap, job_key, leftovers, limits, provider, report};
+use crate::{caution, cores, heap, job_key, leftovers, limits, provider, report, yields};
 
 /// What a program of ours has to say against its arguments before it is started.
 pub type Check = fn(&[OsString]) -> Option<String>;
@@ -79,7 +80,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         .then(provider::find_for_this_process)
         .transpose()?;
     let (rank, folder) = (&arguments.rank, provider_folder.as_deref());
-    let heap = heap::library(rank, &arguments.transport, folder, &program.path)?;
+    let mut libraries = preloaded(arguments, folder, &program.path, mpi)?;
     let no_random = "taking random bytes";
     let mark = report::random_hex().map_err(Fault::system(no_random))?;
     let report_name = report::random_name().map_err(Fault::system(no_random))?;
@@ -88,7 +89,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         job: mark.clone(),
         report: over_weft.then(|| report_name.clone()),
-        files: needed_files(&program, mpi, folder, heap.as_ref()),
+        files: needed_files(&program, mpi, folder, &libraries),
         leftovers: leftovers::prefixes(mpi.family),
         patience_seconds: arguments.hosts.host_timeout,
     };
@@ -119,7 +120,8 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         elsewhere: (spread.is_some()).then(|| set_later(agents.is_some(), arguments)),
     };
     let mut launch = Launch::compose(mpi, settings, &request)?;
-    heap::preload(&mut launch, heap.as_ref(), rest.len(), heap::inherited());
+    yields::leave_out(&mut libraries, rank, &shape);
+    preload::into_command(&mut launch, &libraries, rest.len(), preload::inherited());
     let caution = caution::of(mpi, &arguments.transport, &shape);
     Ok(Job {
         caution,
@@ -133,6 +135,19 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         spread,
         agents,
     })
+}
+
+/// What the ranks preload, as far as the options, the program and the MPI say.
+fn preloaded(
+    arguments: &Arguments,
+    provider_folder: Option<&Path>,
+    program: &Path,
+    mpi: &Installation,
+) -> Result<Vec<Library>, Fault> {
+    let (rank, transport) = (&arguments.rank, &arguments.transport);
+    let heap = heap::library(rank, transport, provider_folder, program)?;
+    let yields = yields::library(rank, transport, mpi.family, program)?;
+    Ok(heap.into_iter().chain(yields).collect())
 }
 
 /// What the MPI and its launcher are told.
@@ -319,7 +334,7 @@ fn needed_files(
     program: &Program,
     mpi: &Installation,
     provider_folder: Option<&Path>,
-    heap: Option<&heap::Library>,
+    libraries: &[Library],
 ) -> Vec<PathBuf> {
     let daemons = mpi.mpiexec.parent().map(|folder| match mpi.family {
         crate::family::Family::OpenMpi if mpi.version.major >= 5 => folder.join("prted"),
@@ -335,10 +350,10 @@ fn needed_files(
         mpi.libmpi.clone(),
         daemons,
         provider,
-        heap.map(|heap| heap.path.clone()),
     ]
     .into_iter()
     .flatten()
+    .chain(libraries.iter().map(|library| library.path.clone()))
     .filter_map(|path| std::path::absolute(path).ok())
     .collect()
 }

@@ -29,7 +29,8 @@
 //! - `calls`: what the program calls that wants another way; `caution`: what no setting helps.
 //! - `bind`: what binds MPICH's ranks to their cores.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
-//! - `heap`: the preloaded heap that receivers map (`--heap`).
+//! - `preload`: libraries that the ranks preload. `heap`: memory that receivers map (`--heap`).
+//!   `yields`: what waiting ranks do (`--yield`).
 //! - `job_key`: what the ranks know each other by between hosts.
 //! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the
 //!   user.
@@ -88,6 +89,7 @@ pub mod node_agents;
 pub mod outcome;
 pub mod placement;
 mod pmi;
+pub mod preload;
 pub mod program;
 pub mod provider;
 pub mod python;
@@ -107,6 +109,7 @@ mod started;
 pub mod supervise;
 mod talk;
 pub mod transport;
+pub mod yields;
 
 use std::ffi::OsString;
 use std::fs::File;

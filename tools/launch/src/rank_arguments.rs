@@ -18,9 +18,12 @@ pub struct RankArguments {
     /// Which buffers a rank shares with receivers on its host, which copy straight out of them
     #[arg(long, value_enum, default_value_t = Heap::Auto, value_name = "KIND")]
     pub heap: Heap,
+    /// What an MPI's call of sched_yield does, with which it waits for messages
+    #[arg(long = "yield", value_enum, default_value_t = Yield::Auto, value_name = "KIND")]
+    pub yielding: Yield,
     /// Set only what makes the MPI use the transport, as you would with mpirun: no shared heap, no
-    /// rules for collectives
-    #[arg(long, conflicts_with = "heap")]
+    /// other sched_yield, no rules for collectives
+    #[arg(long, conflicts_with_all = ["heap", "yielding"])]
     pub plain: bool,
     /// Set a variable for the ranks, also one that Weft would set
     #[arg(long = "env", value_name = "K=V")]
@@ -45,6 +48,19 @@ pub enum Heap {
     Private,
     /// Every buffer, when it is first sent.
     Shared,
+}
+
+/// What sched_yield(2) does in a rank.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Yield {
+    /// Over Weft `pause` for MPICH and Intel MPI where no host has more ranks than cores, else
+    /// `system`.
+    Auto,
+    /// The system call, each time.
+    System,
+    /// A pause of the processor; the system call every 20 us, and each time while another thread
+    /// wants the core.
+    Pause,
 }
 
 /// One `K=V` of `--env`.

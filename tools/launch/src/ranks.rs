@@ -17,7 +17,7 @@ use crate::rank_arguments::RankArguments;
 use crate::rank_environment::RankProgram;
 use crate::started::Started;
 use crate::transport::{self, Shape, Transport, openmpi_rules};
-use crate::{above, caution, heap, pmi, provider, rank_mpi};
+use crate::{above, caution, heap, pmi, preload, provider, rank_mpi, yields};
 
 /// Where a process is: in a job that a launcher has started, or in none.
 #[derive(Debug)]
@@ -88,8 +88,8 @@ pub struct Ready {
 /// Puts it together.
 ///
 /// # Errors
-/// `Fault::ProviderMissing`, and as `transport::settings`, `heap::library` and
-/// [`RankProgram::complete`].
+/// `Fault::ProviderMissing`, and as `transport::settings`, `heap::library`,
+/// `yields::library` and [`RankProgram::complete`].
 pub fn ready(
     rank: &RankArguments,
     program: &Program,
@@ -98,7 +98,9 @@ pub fn ready(
 ) -> Result<Ready, Fault> {
     let folder = provider::find_for_this_process()?;
     let weft = Transport::Weft;
-    let library = heap::library(rank, &weft, Some(&folder), &program.path)?;
+    let heap = heap::library(rank, &weft, Some(&folder), &program.path)?;
+    let yields = yields::library(rank, &weft, mpi.family, &program.path)?;
+    let mut libraries: Vec<_> = heap.into_iter().chain(yields).collect();
     let shape = Shape {
         ranks: standing.local_ranks,
         cores: standing.cores,
@@ -120,9 +122,8 @@ pub fn ready(
         library_path: library_path.as_deref(),
     };
     program.complete(&mut environment, mpi)?;
-    if let Some(library) = &library {
-        heap::add(&mut environment, library, heap::inherited());
-    }
+    yields::leave_out(&mut libraries, rank, &shape);
+    preload::add(&mut environment, &libraries, preload::inherited());
     Ok(Ready {
         caution: caution::of(mpi, &weft, &shape),
         environment,

@@ -23,12 +23,14 @@ const DEFAULT_SCALE: f64 = 0.1;
 const SIZE_SECONDS: f64 = 1.0;
 /// What the whole comparison compares. Where a plain mpirun and `weft run` start the same, it is
 /// measured once.
-const ALL_TRANSPORTS: [&str; 5] = [
+const ALL_TRANSPORTS: [&str; 7] = [
     "weft",
     "native",
     "weft+plain",
     "native+plain",
     "intel/ofi:shm",
+    "mpich/native+pause",
+    "intel/native+pause",
 ];
 /// Between the hosts of a testbed: Weft, and TCP as each MPI carries messages over it: UCX under
 /// MPICH, btl/tcp under Open MPI, libfabric's tcp under Intel MPI.
@@ -90,10 +92,11 @@ pub struct Settings {
     #[arg(long, value_delimiter = ',', value_name = "MPI,...")]
     pub mpi: Vec<String>,
     /// Transports, as `weft run --transport` knows them; MPI/TRANSPORT for one MPI only;
-    /// TRANSPORT+plain as a plain mpirun starts it (weft run --plain), TRANSPORT+again once more
-    /// under another name, weft+before with the build of --before [default:
-    /// weft,native,weft+plain,native+plain,intel/ofi:shm; with --quick: weft,native; with
-    /// --testbed: weft and each MPI's TCP]
+    /// TRANSPORT+plain as a plain mpirun starts it (weft run --plain), TRANSPORT+pause with
+    /// weft run --yield pause, TRANSPORT+again once more under another name, weft+before with
+    /// the build of --before [default: weft,native,weft+plain,native+plain,intel/ofi:shm,
+    /// mpich/native+pause,intel/native+pause; with --quick: weft,native; with --testbed: weft and
+    /// each MPI's TCP]
     #[arg(
         long = "transport",
         value_delimiter = ',',
@@ -359,8 +362,9 @@ fn check(settings: &Settings) -> Result<(), clap::Error> {
         .find(|name| !has_known_variant(name))
     {
         return refuse(format!(
-            "--transport '{transport}': behind the + stands plain (as a plain mpirun starts it) \
-             or again (once more); behind weft+ also before (another build)"
+            "--transport '{transport}': behind the + stands plain (as a plain mpirun starts it), \
+             pause (weft run --yield pause) or again (once more); behind weft+ also before \
+             (another build)"
         ));
     }
     let names: Vec<String> = settings.testbeds.iter().map(Network::to_string).collect();

@@ -5,7 +5,8 @@
 //! Called by plan, record and everything that reads them. A transport may carry a variant behind a
 //! `+`: `weft+plain` is Weft as a plain mpirun would use it (`weft run --plain`: no shared heap, no
 //! rules for collectives), `native+again` is the native transport once more under another name, to
-//! try whether intervals hold as often as they say, and `weft+before` is Weft of another build.
+//! try whether intervals hold as often as they say, `native+pause` waits as ranks over Weft do
+//! (`weft run --yield pause`), and `weft+before` is Weft of another build.
 
 use super::place::Place;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,8 @@ pub const PLAIN: &str = "plain";
 pub const AGAIN: &str = "again";
 /// As another build carries it (`--before`).
 pub const BEFORE: &str = "before";
+/// Waiting with pauses for system calls, as `weft run` sets Weft up.
+pub const PAUSE: &str = "pause";
 /// The transport that an MPI has of its own.
 pub const NATIVE: &str = "native";
 /// TCP as the MPI carries messages over it.
@@ -121,7 +124,7 @@ impl Configuration {
 pub fn has_known_variant(transport: &str) -> bool {
     transport
         .split_once(BETWEEN)
-        .is_none_or(|(_, variant)| [PLAIN, AGAIN, BEFORE].contains(&variant))
+        .is_none_or(|(_, variant)| [PLAIN, AGAIN, BEFORE, PAUSE].contains(&variant))
 }
 
 /// What configurations are compared in: figures of different workloads have nothing to do with each
@@ -197,6 +200,8 @@ mod tests {
         assert!(plain.is_weft() && !plain.is_ours() && !plain.is_rival());
         assert_eq!(plain.short(), "Weft, plain");
         assert!(!Configuration::new("mpich", "native+again").is_rival());
+        assert!(Configuration::new("mpich", "native+pause").is_rival());
+        assert!(has_known_variant("native+pause") && !has_known_variant("native+paus"));
         let alike = |transport| Configuration::new("mpich", transport).weft().transport;
         assert_eq!(
             (alike("native"), alike("native+plain")),

@@ -6,7 +6,7 @@
 
 use super::access::{Access, Testbeds};
 use super::builds::Builds;
-use super::configuration::{Configuration, PLAIN, Workload};
+use super::configuration::{Configuration, PAUSE, PLAIN, Workload};
 use super::place::Place;
 use crate::error::Error;
 use std::collections::BTreeMap;
@@ -116,8 +116,10 @@ pub fn run_options(configuration: &Configuration, access: &Access, ranks: usize)
         "-n",
         &ranks,
     ];
-    if configuration.variant() == Some(PLAIN) {
-        words.push("--plain");
+    match configuration.variant() {
+        Some(PLAIN) => words.push("--plain"),
+        Some(PAUSE) => words.extend(["--yield", "pause"]),
+        _ => {}
     }
     let words = words.into_iter().map(OsString::from);
     words.chain(access.options.iter().cloned()).collect()

@@ -68,11 +68,18 @@ const PLAIN: (&str, &str) = (
     "plain",
     "started as by a plain mpirun (weft run --plain): no shared heap, no rules for collectives",
 );
+/// One more where something waited with pauses.
+const PAUSE: (&str, &str) = (
+    "pause",
+    "with weft run --yield pause, which is how Weft is set up under MPICH and Intel MPI",
+);
 
 fn words(analysis: &Analysis<'_>) -> Vec<(String, String)> {
     let has_plain = analysis.record.matrix.has_variant(configuration::PLAIN);
     let plain = has_plain.then_some(PLAIN);
-    let list = WORDS.into_iter().chain(plain);
+    let has_pause = analysis.record.matrix.has_variant(configuration::PAUSE);
+    let pause = has_pause.then_some(PAUSE);
+    let list = WORDS.into_iter().chain(plain).chain(pause);
     list.map(|(word, meaning)| (word.to_owned(), meaning.to_owned()))
         .collect()
 }

@@ -37,6 +37,11 @@ const PLAIN: &str =
 for collectives. It is divided by native, plain where that was measured, and else by native, which
 is then the same.
 ";
+/// Said where something waited with pauses.
+const PAUSE: &str =
+    "pause: with weft run --yield pause, which is how Weft is set up under MPICH and
+Intel MPI.
+";
 /// Said where a testbed's hosts were measured.
 const TESTBED: &str = "testbed: hosts that weft made on this machine. There the MPIs' own transport
 is TCP: UCX under MPICH (native), btl/tcp under Open MPI and libfabric's tcp under Intel MPI (tcp).
@@ -47,6 +52,9 @@ pub fn all(analysis: &Analysis<'_>) -> String {
     let mut text = LEGEND.to_owned();
     if analysis.record.matrix.has_variant(configuration::PLAIN) {
         text.push_str(PLAIN);
+    }
+    if analysis.record.matrix.has_variant(configuration::PAUSE) {
+        text.push_str(PAUSE);
     }
     if analysis.record.matrix.has_variant(configuration::BEFORE) {
         text.push_str(BEFORE);

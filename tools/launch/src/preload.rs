@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Libraries of Weft that are preloaded into the ranks and into nothing else of the job.
+//!
+//! Which ones, `heap.rs` and `yields.rs` decide. Called by `job.rs` once the command is composed:
+//! the launcher then starts env(1), which sets LD_PRELOAD and becomes the program, so the launcher
+//! and its own processes stay as they are. Called by `ranks.rs` for a rank that is there already.
+//! Source: ld.so(8).
+
+use std::ffi::OsString;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::command::Launch;
+use crate::elf;
+use crate::environment::Environment;
+use crate::fault::Fault;
+
+/// What sets a variable for one program.
+const ENV: &str = "/usr/bin/env";
+
+/// The variable that names preloaded libraries.
+const PRELOAD: &str = "LD_PRELOAD";
+
+/// A library to preload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Library {
+    /// The file.
+    pub path: PathBuf,
+    /// What it is told: a variable and its value.
+    pub variable: Option<(&'static str, &'static str)>,
+}
+
+/// The library of this name beside the provider, for a program that takes it.
+///
+/// # Errors
+/// `Fault::Usage` with a program that takes no preloaded libraries; `Fault::ProviderMissing` when
+/// the library is not there, or when the loader could not take its path. `option` is what asks for
+/// it, as the user writes it.
+pub fn find(
+    option: &str,
+    file_name: &str,
+    folder: &Path,
+    program: &Path,
+) -> Result<PathBuf, Fault> {
+    takes_preloads(option, program)?;
+    let library = folder.join(file_name);
+    if !library.is_file() {
+        return Err(Fault::ProviderMissing(format!(
+            "{} is missing; build it with `make build`, or leave out {option}",
+            library.display()
+        )));
+    }
+    let text = library.to_string_lossy();
+    if text.contains([' ', ':', char::REPLACEMENT_CHARACTER]) {
+        return Err(Fault::ProviderMissing(format!(
+            "{option}: the loader takes no spaces or colons in the path of a preloaded library \
+             ({text}); put Weft into another folder, or leave {option} out"
+        )));
+    }
+    Ok(library)
+}
+
+/// Whether the loader preloads libraries into this program.
+fn takes_preloads(option: &str, program: &Path) -> Result<(), Fault> {
+    let refuse = |why: &str| {
+        Err(Fault::Usage(format!(
+            "{option}: {} {why}, so no library can be preloaded into it; leave {option} out",
+            program.display()
+        )))
+    };
+    let mode = std::fs::metadata(program).map_or(0, |facts| facts.permissions().mode());
+    if mode & 0o6000 != 0 {
+        return refuse("is setuid or setgid");
+    }
+    match elf::dynamic(program) {
+        Ok(facts) if facts == elf::Dynamic::default() => refuse("is a static program"),
+        _ => Ok(()),
+    }
+}
+
+/// What processes that this one starts preload already.
+pub fn inherited() -> Option<OsString> {
+    std::env::var_os(PRELOAD)
+}
+
+/// Has a rank load the libraries, after what it would preload anyway: what is set for it, else
+/// what it inherits.
+pub fn add(rank: &mut Environment, libraries: &[Library], inherited: Option<OsString>) {
+    if libraries.is_empty() {
+        return;
+    }
+    let set = rank.value(PRELOAD).cloned();
+    let mut list = set.or(inherited).unwrap_or_default();
+    for library in libraries {
+        if let Some((name, value)) = library.variable {
+            rank.set(name, value);
+        }
+        if !list.is_empty() {
+            list.push(":");
+        }
+        list.push(&library.path);
+    }
+    rank.set(PRELOAD, list);
+}
+
+/// Has the ranks of a composed command load the libraries, after what they would preload anyway.
+/// The command ends with the program and `argument_count` arguments; `inherited` is LD_PRELOAD of
+/// this process.
+pub fn into_command(
+    launch: &mut Launch,
+    libraries: &[Library],
+    argument_count: usize,
+    inherited: Option<OsString>,
+) {
+    if libraries.is_empty() {
+        return;
+    }
+    let program_at = launch.arguments.len() - argument_count - 1;
+    let mut rank = Environment::default();
+    if let Some(set) = launch.environment.value(PRELOAD) {
+        rank.set(PRELOAD, set);
+    }
+    add(&mut rank, libraries, inherited);
+    let words = rank.set.into_iter().map(|(name, value)| {
+        let mut word = OsString::from(name);
+        word.push("=");
+        word.push(value);
+        word
+    });
+    let words = std::iter::once(ENV.into()).chain(words);
+    launch.arguments.splice(program_at..program_at, words);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn launch(set: &[(&str, &str)]) -> Launch {
+        let mut environment = Environment::default();
+        for &(name, value) in set {
+            environment.set(name, value);
+        }
+        Launch {
+            mpiexec: "mpiexec".into(),
+            arguments: ["-n", "2", "./a", "x"].map(OsString::from).to_vec(),
+            environment,
+        }
+    }
+
+    fn library(path: &str, variable: Option<(&'static str, &'static str)>) -> Library {
+        Library {
+            path: path.into(),
+            variable,
+        }
+    }
+
+    #[test]
+    fn libraries_are_loaded_by_the_ranks_after_what_they_load_anyway() {
+        for (set, inherited, word) in [
+            (&[][..], None, "LD_PRELOAD=/w/h.so"),
+            (&[], Some("/i.so"), "LD_PRELOAD=/i.so:/w/h.so"),
+            (
+                &[("LD_PRELOAD", "/s.so")],
+                Some("/i.so"),
+                "LD_PRELOAD=/s.so:/w/h.so",
+            ),
+            (&[("LD_PRELOAD", "")], None, "LD_PRELOAD=/w/h.so"),
+        ] {
+            let mut launch = launch(set);
+            let one = [library("/w/h.so", None)];
+            into_command(&mut launch, &one, 1, inherited.map(OsString::from));
+            assert_eq!(
+                launch.arguments,
+                ["-n", "2", "/usr/bin/env", word, "./a", "x"]
+            );
+        }
+    }
+
+    #[test]
+    fn each_library_is_told_its_own_and_none_changes_nothing() {
+        let mut told = launch(&[]);
+        let both = [
+            library("/w/h.so", Some(("WEFT_HEAP", "auto"))),
+            library("/w/y.so", None),
+        ];
+        into_command(&mut told, &both, 1, None);
+        assert_eq!(
+            told.arguments[2..5],
+            [
+                "/usr/bin/env",
+                "WEFT_HEAP=auto",
+                "LD_PRELOAD=/w/h.so:/w/y.so"
+            ]
+        );
+        let mut same = launch(&[]);
+        into_command(&mut same, &[], 1, Some("/i.so".into()));
+        assert_eq!(same.arguments, launch(&[]).arguments);
+    }
+}

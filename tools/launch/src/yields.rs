@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! `--yield`: whether libweft-yield.so is preloaded into the ranks. Called by `job.rs` and
+//! `ranks.rs`. Why: docs/yield.md.
+
+use std::path::Path;
+
+use crate::family::Family;
+use crate::fault::Fault;
+use crate::heap;
+use crate::preload::{self, Library};
+use crate::provider;
+use crate::rank_arguments::{RankArguments, Yield};
+use crate::transport::{Shape, Transport};
+
+/// The file name of the library; it lies beside the provider.
+pub const FILE_NAME: &str = "libweft-yield.so";
+
+/// The library that `--yield` asks for, if it asks for one of this MPI over this transport;
+/// `program` is what is started. Whether the ranks have cores of their own is known later: see
+/// [`leave_out`].
+///
+/// # Errors
+/// With `--yield pause`: as `provider::find_for_this_process` and `preload::find`. With `auto` such
+/// a job yields as ever.
+pub fn library(
+    rank: &RankArguments,
+    transport: &Transport,
+    family: Family,
+    program: &Path,
+) -> Result<Option<Library>, Fault> {
+    let option = "--yield pause";
+    let find = || {
+        let folder = provider::find_for_this_process()?;
+        preload::find(option, FILE_NAME, &folder, program)
+    };
+    let path = match rank.yielding {
+        Yield::System => None,
+        Yield::Pause => Some(find()?),
+        Yield::Auto if rank.plain || *transport != Transport::Weft => None,
+        // Open MPI calls it only where it was told that ranks share cores.
+        Yield::Auto if family == Family::OpenMpi || heap::has_allocator(program) => None,
+        Yield::Auto => find().ok(),
+    };
+    Ok(path.map(|path| Library {
+        path,
+        variable: None,
+    }))
+}
+
+/// Takes the library out of the list where ranks share cores, unless the user says so.
+pub fn leave_out(libraries: &mut Vec<Library>, rank: &RankArguments, shape: &Shape) {
+    if rank.yielding != Yield::Pause && shape.ranks > shape.cores {
+        libraries.retain(|library| !library.path.ends_with(FILE_NAME));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::calls::Calls;
+    use crate::mpi_choice::MpiChoice;
+    use crate::rank_arguments::Heap;
+
+    fn asked(yielding: Yield, plain: bool) -> RankArguments {
+        RankArguments {
+            mpi: MpiChoice::Auto,
+            heap: Heap::Auto,
+            yielding,
+            plain,
+            variables: Vec::new(),
+        }
+    }
+
+    fn shape(ranks: u32, cores: u32) -> Shape {
+        Shape {
+            ranks,
+            cores,
+            spread: false,
+            bound: false,
+            label: false,
+            root: false,
+            provider_folder: None,
+            shared_core_rules: None,
+            calls: Calls::default(),
+            own_command: None,
+        }
+    }
+
+    #[test]
+    fn ranks_that_share_cores_yield_truly_unless_the_user_says_otherwise() {
+        for (yielding, ranks, count) in [
+            (Yield::Auto, 2, 1),
+            (Yield::Auto, 3, 0),
+            (Yield::Pause, 3, 1),
+        ] {
+            let mut libraries = vec![Library {
+                path: Path::new("/w").join(FILE_NAME),
+                variable: None,
+            }];
+            leave_out(&mut libraries, &asked(yielding, false), &shape(ranks, 2));
+            assert_eq!(libraries.len(), count, "{yielding:?} {ranks}");
+        }
+    }
+
+    #[test]
+    fn nobody_gets_it_who_did_not_ask_and_has_no_use_for_it() {
+        let program = Path::new("/no/program");
+        let is_none = |yielding, plain, transport: &Transport, family| {
+            let found = library(&asked(yielding, plain), transport, family, program);
+            found.unwrap().is_none()
+        };
+        let (weft, native) = (Transport::Weft, Transport::Native);
+        assert!(is_none(Yield::System, false, &weft, Family::Mpich));
+        assert!(is_none(Yield::Auto, true, &weft, Family::Mpich));
+        assert!(is_none(Yield::Auto, false, &native, Family::Mpich));
+        assert!(is_none(Yield::Auto, false, &weft, Family::OpenMpi));
+    }
+}
