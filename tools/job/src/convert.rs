@@ -4,7 +4,7 @@
 //!
 //! - `object`: the fields of a map, taken one by one.
 //! - `batch`: job definitions of AWS Batch; `container`: what a container of theirs runs;
-//!   `launcher`: a command that begins with mpirun.
+//!   `launcher`: a command that begins with mpirun; `weft_run`: one that begins with weft run.
 //! - `parallel_cluster`: configurations of AWS ParallelCluster.
 
 pub(crate) mod batch;
@@ -12,3 +12,4 @@ mod container;
 mod launcher;
 mod object;
 pub(crate) mod parallel_cluster;
+mod weft_run;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A job with what is known of the file that it was read from.
 //!
-//! The entry for `weft run` and `weft import`: `parse.rs`, `decode.rs` or `convert`, and `check.rs`
-//! behind one call.
+//! The entry for `weft run`, `weft import` and `weft export`: `parse.rs`, `decode.rs` or `convert`,
+//! and `check.rs` behind one call.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -143,6 +143,31 @@ pub(crate) fn text_of(path: &Path) -> Result<String, Unread> {
         let text = format!("the file is not UTF-8: byte {at} is the first that is not");
         Fault::new(text).in_file(&path.display().to_string()).into()
     })
+}
+
+/// Writes a text to a file, which must not exist, or to standard output.
+pub(crate) fn write_out(path: Option<&Path>, text: &str) -> Result<(), Unread> {
+    let Some(path) = path else {
+        let written = io::stdout().write_all(text.as_bytes());
+        return written.map_err(|source| Unread::File {
+            path: PathBuf::from("standard output"),
+            source,
+        });
+    };
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    let written = file.map_err(already_there);
+    let written = written.and_then(|mut file| file.write_all(text.as_bytes()));
+    written.map_err(|source| Unread::File {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn already_there(error: io::Error) -> io::Error {
+    if error.kind() == ErrorKind::AlreadyExists {
+        return io::Error::other("this file exists; name another one, or remove it");
+    }
+    error
 }
 
 /// The job that a job file says.

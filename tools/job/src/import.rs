@@ -4,15 +4,13 @@
 //! Called by the command `weft` with the words behind `import`.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Parser;
 
 use crate::convert::{batch, parallel_cluster};
 use crate::fault::Fault;
-use crate::file::{JobFile, Unread, text_of};
+use crate::file::{JobFile, Unread, text_of, write_out};
 use crate::parse::parse;
 use crate::write::to_yaml;
 
@@ -91,27 +89,7 @@ fn import(arguments: &Arguments) -> Result<(), Unread> {
     for note in &file.notes {
         eprintln!("weft import: {name}, {note}");
     }
-    let unwritten = |path: &Path| {
-        let path = path.to_owned();
-        |source| Unread::File { path, source }
-    };
-    match &arguments.output {
-        Some(path) => {
-            let file = OpenOptions::new().write(true).create_new(true).open(path);
-            let mut file = file.map_err(already_there).map_err(unwritten(path))?;
-            file.write_all(yaml.as_bytes()).map_err(unwritten(path))
-        }
-        None => io::stdout()
-            .write_all(yaml.as_bytes())
-            .map_err(unwritten(Path::new("standard output"))),
-    }
-}
-
-fn already_there(error: io::Error) -> io::Error {
-    if error.kind() == ErrorKind::AlreadyExists {
-        return io::Error::other("this file exists; name another one, or remove it");
-    }
-    error
+    write_out(arguments.output.as_deref(), &yaml)
 }
 
 /// The job of the text of the file of this name. Options for the other kind of file are refused.

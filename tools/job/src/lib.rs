@@ -3,7 +3,8 @@
 //! docs/job-file.md specifies the format; docs/job-file.schema.json is its schema.
 //!
 //! `weft run --spec` reads a file by [`JobFile::read`] and does what it says; `weft import` makes
-//! one from the files of other systems. Nothing here looks at the machine or starts a process.
+//! one from the files of other systems, and `weft export` those files from one. Nothing here looks
+//! at the machine or starts a process.
 //!
 //! A file on its way in, in the order of the modules:
 //!
@@ -14,11 +15,13 @@
 //! - `file`: all of this behind one call, with the `places` of the fields.
 //! - `convert`: files of AWS Batch and ParallelCluster as jobs (`imported`).
 //! - `write`: a job as the text of a job file; `import`: the command.
+//! - `export`: a job as the files of other systems, and the command for it.
 #![forbid(unsafe_code)]
 
 mod check;
 mod convert;
 mod decode;
+pub mod export;
 pub mod fault;
 pub mod file;
 pub mod import;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A job as the text of a job file. What is written here is read back as it was.
 //!
-//! Called by `import`. Serde makes JSON of the job, which keeps the order of the fields; this
-//! writes the same as YAML that a person likes to read.
+//! Called by `import` and `export`. Serde makes JSON of the job, which keeps the order of the
+//! fields; this writes the same as YAML that a person likes to read.
 
 use std::fmt::Write;
 
@@ -17,8 +17,16 @@ use crate::parse::parse;
 /// When the job is longer than a job file may be.
 pub fn to_yaml(job: &Job) -> Result<String, Fault> {
     let json = serde_json::to_string(job).map_err(|error| Fault::new(error.to_string()))?;
+    json_as_yaml(&json)
+}
+
+/// The same as YAML.
+///
+/// # Errors
+/// When it is longer than a job file may be.
+pub(crate) fn json_as_yaml(json: &str) -> Result<String, Fault> {
     let mut text = String::new();
-    block(&mut text, &parse(&json)?, 0);
+    block(&mut text, &parse(json)?, 0);
     Ok(text)
 }
 

@@ -13,6 +13,7 @@ pub(crate) fn whole(command: &Command) -> Command {
     let tools = [
         ("run", weft_launch::arguments::command_line()),
         ("import", weft_job::import::Arguments::command()),
+        ("export", weft_job::export::Arguments::command()),
         ("exec", weft_launch::exec::command_line()),
         ("env", weft_launch::env::command_line()),
         ("bench", weft_bench::command_line()),

@@ -3,8 +3,9 @@
 //!
 //! Calls `weft_launch::run`, its `exec`, `env`, `node_agent` and `bind`, `weft_bench::run`,
 //! `weft_doctor::doctor`, `weft_doctor::top::run`, `weft_doctor::info`, `weft_job::import::run`,
-//! `weft_netsim::run` and `weft_soak::run`; `completions.rs` and `manual.rs` write what shells and
-//! man(1) read. Nothing is decided here but what the system's signals do.
+//! `weft_job::export::run`, `weft_netsim::run` and `weft_soak::run`; `completions.rs` and
+//! `manual.rs` write what shells and man(1) read. Nothing is decided here but what the system's
+//! signals do.
 //! structure: allow atomics because signal-hook asks for flags, which nobody reads
 #![forbid(unsafe_code)]
 
@@ -40,6 +41,9 @@ enum Tool {
     /// Make a job file, for weft run --spec, from a file of AWS Batch or ParallelCluster
     #[command(disable_help_flag = true)]
     Import(Words),
+    /// Make the file of AWS Batch, ParallelCluster, Kubeflow or Slurm from a job file
+    #[command(disable_help_flag = true)]
+    Export(Words),
     /// Run a rank over Weft that mpirun, mpiexec or srun starts: mpirun -n 4 weft exec -- ./code
     #[command(disable_help_flag = true)]
     Exec(Words),
@@ -130,6 +134,7 @@ fn main() -> ExitCode {
     ExitCode::from(match tool {
         Tool::Run(Words { words }) => weft_launch::run(words, check),
         Tool::Import(Words { words }) => weft_job::import::run(words),
+        Tool::Export(Words { words }) => weft_job::export::run(words),
         Tool::Exec(Words { words }) => weft_launch::exec::run(words),
         Tool::Env(Words { words }) => weft_launch::env::run(words),
         Tool::NodeAgent => weft_launch::node_agent::serve(),

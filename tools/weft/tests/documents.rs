@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, iter};
 
-/// Tools of `weft`, and those of `weft bench` that parse words of their own.
-const TOOLS: [&str; 12] = [
+/// Tools of `weft`, those of `weft bench` that parse words of their own, and the targets of `weft
+/// export`.
+const TOOLS: [&str; 13] = [
     "run",
     "exec",
     "env",
     "import",
+    "export",
     "bench",
     "doctor",
     "info",
@@ -22,6 +24,14 @@ const TOOLS: [&str; 12] = [
     "soak",
     "bind",
     "node-agent",
+];
+const EXPORTS: [&str; 6] = [
+    "batch",
+    "batch-submit",
+    "parallelcluster",
+    "trainjob",
+    "mpijob",
+    "slurm-shm",
 ];
 const BENCHES: [&str; 7] = ["compare", "app", "figures", "ior", "mdtest", "ft", "is"];
 
@@ -107,6 +117,9 @@ fn tool_of(words: &[String]) -> Vec<&str> {
                 .all(|letter| letter.is_ascii_lowercase() || letter == '_');
             vec!["bench", if is_name { first } else { "latency" }]
         }
+        Some(target) if words[0] == "export" && EXPORTS.contains(&target) => {
+            vec!["export", target]
+        }
         _ => vec![&words[0]],
     }
 }
@@ -187,9 +200,10 @@ fn sources(folder: &Path, all: &mut String) {
 
 #[test]
 fn options_that_documents_name_stand_in_a_help_or_a_source() {
-    let tools = TOOLS[..10].iter().map(|tool| vec![*tool]);
+    let tools = TOOLS[..11].iter().map(|tool| vec![*tool]);
     let benches = BENCHES.iter().chain(iter::once(&"latency"));
     let helps = tools.chain(benches.map(|bench| vec!["bench", *bench]));
+    let helps = helps.chain(EXPORTS.iter().map(|target| vec!["export", *target]));
     let mut known: String = helps.map(|tool| help_of(&tool)).collect();
     for folder in ["tests", "scripts", "tools"] {
         sources(&root().join(folder), &mut known);

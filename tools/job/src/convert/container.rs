@@ -13,7 +13,6 @@ use crate::job::Job;
 use crate::node::{Node, Place, shortened};
 use crate::places::Places;
 use crate::size::{MIB_MOST, ShmSize};
-use crate::whole::Whole;
 
 pub(crate) const OF_IMAGE: &str = "a job file starts a program, and no container image";
 pub(crate) const OF_AWS: &str = "this is about AWS, and has no meaning in a job file";
@@ -114,9 +113,6 @@ pub(crate) fn job_of(
     let mut job = launcher::job_of(words).map_err(place)?;
     for field in ["program", "arguments", "ranks", "ranks_per_node", "folder"] {
         places.add(field, command.place);
-    }
-    if job.ranks.is_none() && job.ranks_per_node.is_none() {
-        job.ranks_per_node = Some(Whole::least());
     }
     add_variables(&mut job, container, places)?;
     if let Some((size, place)) = shm_size(container)? {

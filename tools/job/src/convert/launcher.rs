@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! A command that begins with mpirun or mpiexec: the program behind it, and its ranks.
 //!
-//! Called by `container.rs`. Sources: mpirun(1) of Open MPI 5; mpiexec of MPICH and Intel MPI.
+//! Called by `container.rs`; hands a `weft run` to `weft_run.rs`. Sources: mpirun(1) of Open MPI 5;
+//! mpiexec of MPICH and Intel MPI.
 
+use super::weft_run;
 use crate::fault::Fault;
 use crate::job::Job;
 use crate::whole::Whole;
@@ -12,16 +14,21 @@ use crate::whole::Whole;
 /// # Errors
 /// An option of the launcher that a job file cannot say, or no program behind it.
 pub(crate) fn job_of(words: Vec<String>) -> Result<Job, Fault> {
-    let mut words = words.into_iter();
+    let mut words = words.into_iter().peekable();
     let first = words.next().filter(|word| !word.is_empty());
     let first = first.ok_or_else(|| Fault::new("the command is empty; a job has a program"))?;
     let name = first.rsplit('/').next().unwrap_or_default();
+    if name == "weft" && words.next_if(|word| word == "run").is_some() {
+        return weft_run::job_of(words);
+    }
     if !matches!(
         name,
         "mpirun" | "mpiexec" | "orterun" | "prterun" | "mpiexec.hydra"
     ) {
+        // The other system starts it once on each node.
         let mut job = Job::of(first);
         job.arguments = words.collect();
+        job.ranks_per_node = Some(Whole::least());
         return Ok(job);
     }
     // The program is put in when it is met.
@@ -30,6 +37,9 @@ pub(crate) fn job_of(words: Vec<String>) -> Result<Job, Fault> {
         let Some(option) = word.strip_prefix('-') else {
             job.program = word;
             job.arguments = words.collect();
+            if job.ranks.is_none() && job.ranks_per_node.is_none() {
+                job.ranks_per_node = Some(Whole::least());
+            }
             return Ok(job);
         };
         let option = option.strip_prefix('-').unwrap_or(option);

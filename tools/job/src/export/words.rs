@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The `weft run` that another system is to start: what it is told of the job.
+//!
+//! `convert/weft_run.rs` reads these words back.
+
+use crate::job::Job;
+
+/// What the words say besides the program.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Told<'a> {
+    /// The file in which the system lists the job's hosts.
+    pub hostfile: Option<&'a str>,
+    /// Whether the variables are among them.
+    pub has_variables: bool,
+}
+
+/// The words of `weft run`.
+pub(super) fn words_of(job: &Job, told: Told<'_>) -> Vec<String> {
+    let mut words = vec!["weft".to_owned(), "run".to_owned()];
+    let mut option = |name: &str, value: Option<String>| {
+        words.extend(value.into_iter().flat_map(|value| [name.to_owned(), value]));
+    };
+    option("--hostfile", told.hostfile.map(str::to_owned));
+    option("-n", job.ranks.map(|ranks| ranks.to_string()));
+    option("--ppn", job.ranks_per_node.map(|each| each.to_string()));
+    option("--mpi", job.mpi.clone());
+    option("--transport", job.transport.clone());
+    option("--wdir", job.folder.clone());
+    if told.has_variables {
+        for (name, value) in &job.environment {
+            option("--env", Some(format!("{name}={value}")));
+        }
+    }
+    words.push("--".to_owned());
+    words.push(job.program.clone());
+    words.extend(job.arguments.iter().cloned());
+    words
+}
