@@ -31,6 +31,7 @@
 //! - `command`: the whole command line, run or printed (`--dry-run`).
 //! - `preload`: libraries that the ranks preload. `heap`: memory that receivers map (`--heap`).
 //!   `yields`: what waiting ranks do (`--yield`).
+//! - `dev_shm`: a `/dev/shm` of the job's own (`--shm-size`).
 //! - `job_key`: what the ranks know each other by between hosts.
 //! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the
 //!   user.
@@ -65,6 +66,7 @@ mod caution;
 pub mod choose;
 pub mod command;
 pub mod cores;
+pub mod dev_shm;
 pub mod discover;
 pub mod elf;
 pub mod env;
@@ -370,7 +372,7 @@ fn announce(arguments: &Arguments, job: &Job) {
         job.chosen.installation.describe(),
         arguments.transport
     );
-    if let Some(note) = &job.chosen.note {
+    for note in [&job.chosen.note, &job.shm_advice].into_iter().flatten() {
         say!("weft: note: {note}");
     }
 }
