@@ -18,3 +18,34 @@ pub fn online_count() -> u32 {
     // SAFETY: sysconf has no preconditions.
     (unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).max(1) as u32
 }
+
+/// Variables in which launchers say how many ranks run on this node. Specified by Open MPI, Hydra
+/// (MPICH), Intel MPI and Slurm.
+const LOCAL_SIZE_VARIABLES: [&str; 5] = [
+    "OMPI_COMM_WORLD_LOCAL_SIZE",
+    "MPI_LOCALNRANKS",
+    "I_MPI_LOCAL_SIZE",
+    "PALS_LOCAL_SIZE",
+    "SLURM_NTASKS_PER_NODE",
+];
+
+/// How many ranks run on this node, if the launcher says so. Setup.
+pub fn ranks_of_node() -> Option<u32> {
+    LOCAL_SIZE_VARIABLES
+        .iter()
+        .find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// Processors that the ranks of this node share. Ranks bound to one each are taken to have it to
+/// themselves. Setup.
+pub fn shared_count() -> u32 {
+    match allowed_count() {
+        1 => online_count(),
+        allowed => allowed,
+    }
+}
+
+/// Whether the ranks of this node need more processors than there are. Setup.
+pub fn ranks_share_cores() -> bool {
+    ranks_of_node().unwrap_or(1) > shared_count()
+}

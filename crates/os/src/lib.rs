@@ -14,8 +14,7 @@
 //! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how
 //!   long its files may be.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory;
-//!   [`process_id`]: which process it is, and whether it has ended; [`process_end`]: waiting for
-//!   that.
+//!   [`process_id`]: which process it is, and whether it has ended.
 //! - [`udp_socket`]: sockets between hosts; [`outbound`], [`datagrams`]: sending and receiving,
 //!   many datagrams to a system call; [`error_queue`]: what became of those that were sent.
 //! - [`host_check`]: whether a host lives, whatever its processes do.
@@ -23,6 +22,7 @@
 //!   process_vm_writev).
 //! - [`file_of`]: mapping what another process shares already.
 //! - [`heap`]: the heap of a process that others may map.
+//! - [`loaded`]: functions of the libraries in this process, by name.
 //! - [`clock`], [`cpu`]: time stamps and the processors this process may use.
 //! - [`sleep`]: epoll, timerfd, sched_yield, membarrier.
 //! - [`interface`]: the addresses of this machine; [`alike`]: which interfaces are used together;
@@ -50,12 +50,12 @@ pub mod host_check;
 pub mod interface;
 pub mod lease;
 pub mod limits;
+pub mod loaded;
 pub mod local_socket;
 pub mod map;
 pub mod outbound;
 pub mod own_listener;
 pub mod process;
-pub mod process_end;
 pub mod process_id;
 mod raw_socket;
 pub mod region_file;

@@ -20,7 +20,7 @@ pub struct Room {
 }
 
 /// The only crates with `unsafe` code.
-pub const UNSAFE: [Room; 11] = [
+pub const UNSAFE: [Room; 12] = [
     Room {
         folder: "crates/fabric-sys",
         reason: "C structures, and reading through the pointers in them",
@@ -53,6 +53,10 @@ pub const UNSAFE: [Room; 11] = [
     Room {
         folder: "crates/yield",
         reason: "takes the place of sched_yield, which is C's; stands alone",
+    },
+    Room {
+        folder: "crates/intercept",
+        reason: "stands before MPI's functions, which are C's, on the program's buffers",
     },
     Room {
         folder: "tools/mpi",

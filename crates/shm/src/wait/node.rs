@@ -13,16 +13,6 @@ const PATIENT_LOOKS: u32 = 64;
 /// at two lanes each.
 const FEW_RANKS: u32 = 8;
 
-/// Variables in which launchers say how many ranks run on this node. Specified by Open MPI, Hydra
-/// (MPICH), Intel MPI and Slurm.
-const LOCAL_SIZE_VARIABLES: [&str; 5] = [
-    "OMPI_COMM_WORLD_LOCAL_SIZE",
-    "MPI_LOCALNRANKS",
-    "I_MPI_LOCAL_SIZE",
-    "PALS_LOCAL_SIZE",
-    "SLURM_NTASKS_PER_NODE",
-];
-
 /// The ranks of this node.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Node {
@@ -35,8 +25,8 @@ pub(crate) struct Node {
 impl Node {
     /// Asks the environment and the system. Set-up.
     pub(crate) fn look() -> Self {
-        let ranks = ranks_of_node();
-        let shares_cores = ranks.unwrap_or(1) > cores();
+        let ranks = cpu::ranks_of_node();
+        let shares_cores = cpu::ranks_share_cores();
         Self {
             shares_cores,
             has_few_ranks: !shares_cores && ranks.is_some_and(|ranks| ranks <= FEW_RANKS),
@@ -48,21 +38,5 @@ impl Node {
     #[inline(always)]
     pub(crate) fn patience(self) -> u32 {
         if self.shares_cores { 0 } else { PATIENT_LOOKS }
-    }
-}
-
-/// How many ranks run on this node, if the launcher says so.
-fn ranks_of_node() -> Option<u32> {
-    LOCAL_SIZE_VARIABLES
-        .iter()
-        .find_map(|name| std::env::var(name).ok()?.parse().ok())
-}
-
-/// Processors that the ranks of this node share. Ranks bound to one each are taken to have it to
-/// themselves.
-fn cores() -> u32 {
-    match cpu::allowed_count() {
-        1 => cpu::online_count(),
-        allowed => allowed,
     }
 }

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! How the ranks of a communicator agree to meet in shared memory: all of them are in the same call
+//! when they do, and ask each other by the MPI's own collectives. Called by communicators, once for
+//! each. docs/collectives.md says what is agreed.
+//!
+//! Only ranks of the program that `weft run` started take part, since only those are known to have
+//! this library: others would not answer.
+
+use std::env;
+use std::ffi::{c_int, c_void};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use weft_collectives::{LAYOUT_VERSION, RANK_LIMIT, Shape, Team, segment_bytes};
+use weft_os::cpu;
+use weft_os::map::RawMap;
+use weft_os::process::{open_memfd_of, random_u64};
+use weft_os::process_id::ProcessId;
+use weft_os::region_file::{create_memfd, may_be_mapped};
+
+use crate::functions::Handle;
+use crate::mpi::Mpi;
+use crate::waiting::Waiting;
+
+/// The variable that says how many ranks have this library: all of the job's.
+const RANKS: &str = "WEFT_COLLECTIVES_RANKS";
+
+/// One rank's end of a communicator that is served. The team goes before what it lies in.
+#[derive(Debug)]
+pub struct Served {
+    /// The algorithms.
+    pub team: Team,
+    /// What is done while they wait.
+    pub waiting: Waiting,
+    _segment: RawMap,
+}
+
+/// Words of a [`Card`].
+const CARD_WORDS: usize = 8;
+
+/// What a rank tells the others of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Card {
+    version: u64,
+    process: ProcessId,
+    /// The descriptor of the segment's file, and its number: of the first rank.
+    descriptor: u64,
+    nonce: u64,
+    shares_cores: bool,
+}
+
+impl Card {
+    fn words(&self) -> [u64; CARD_WORDS] {
+        [
+            self.version,
+            u64::from(self.process.pid) | u64::from(self.process.namespace) << 32,
+            self.process.started_ticks,
+            self.descriptor,
+            self.nonce,
+            u64::from(self.shares_cores),
+            0,
+            0,
+        ]
+    }
+
+    fn of_words(words: &[u64; CARD_WORDS]) -> Self {
+        Self {
+            version: words[0],
+            process: ProcessId {
+                pid: words[1] as u32,
+                namespace: (words[1] >> 32) as u32,
+                started_ticks: words[2],
+            },
+            descriptor: words[3],
+            nonce: words[4],
+            shares_cores: words[5] != 0,
+        }
+    }
+}
+
+/// Where a rank stands in a communicator.
+#[derive(Clone, Copy)]
+struct Standing {
+    rank: usize,
+    ranks: usize,
+}
+
+/// Has the ranks of a communicator agree; all of them call it in the same call of the program.
+/// `None`, on all of them, if it is left to the MPI.
+pub fn agree(mpi: &'static Mpi, communicator: Handle) -> Option<Served> {
+    let standing = standing(mpi, communicator)?;
+    let (file, card) = own_card(standing);
+    let cards = exchange(mpi, communicator, standing, card)?;
+    let served = join(mpi, standing, &cards);
+    let is_ready = agree_on(mpi, communicator, served.is_some());
+    // The file is needed until everybody has mapped it, and no longer.
+    drop(file);
+    served.filter(|_| is_ready)
+}
+
+/// Where this rank stands, if the communicator is one that can be served; asks nobody, and is alike
+/// on all ranks.
+fn standing(mpi: &Mpi, communicator: Handle) -> Option<Standing> {
+    let mut is_inter = 0;
+    // SAFETY: the program's communicator, and a place of ours.
+    let code = unsafe { (mpi.functions.test_inter)(communicator, &mut is_inter) };
+    if code != 0 || is_inter != 0 {
+        return None;
+    }
+    let number = |function: unsafe extern "C" fn(Handle, *mut c_int) -> c_int, of: Handle| {
+        let mut number = 0;
+        // SAFETY: a communicator, and a place of ours.
+        let code = unsafe { function(of, &mut number) };
+        usize::try_from(number).ok().filter(|_| code == 0)
+    };
+    let ranks = number(mpi.functions.size, communicator)?;
+    let rank = number(mpi.functions.rank, communicator)?;
+    let world = number(mpi.functions.size, mpi.communicators.world)?;
+    let told: usize = env::var(RANKS).ok()?.parse().ok()?;
+    let may_be = (2..=RANK_LIMIT).contains(&ranks) && told == world;
+    (may_be && is_of_world(mpi, communicator, ranks)).then_some(Standing { rank, ranks })
+}
+
+/// Whether all ranks are ranks of MPI_COMM_WORLD, and not of another program.
+fn is_of_world(mpi: &Mpi, communicator: Handle, ranks: usize) -> bool {
+    let list: Vec<c_int> = (0..ranks as c_int).collect();
+    let mut found = vec![mpi.abi.undefined(); ranks];
+    let (mut group, mut world) = (0, 0);
+    // SAFETY: communicators, places and lists of ours; the groups are freed here.
+    unsafe {
+        let functions = &mpi.functions;
+        if (functions.group)(communicator, &mut group) != 0 {
+            return false;
+        }
+        if (functions.group)(mpi.communicators.world, &mut world) == 0 {
+            let (list, found) = (list.as_ptr(), found.as_mut_ptr());
+            (functions.translate)(group, ranks as c_int, list, world, found);
+            (functions.group_free)(&mut world);
+        }
+        (functions.group_free)(&mut group);
+    }
+    found.iter().all(|&rank| rank >= 0)
+}
+
+/// The name of a segment in /proc.
+fn segment_name(nonce: u64) -> String {
+    format!("weft-mpi-{LAYOUT_VERSION}-{nonce:016x}")
+}
+
+/// What this rank tells; the first one makes the segment.
+fn own_card(standing: Standing) -> (Option<OwnedFd>, Card) {
+    let mut card = Card {
+        version: LAYOUT_VERSION,
+        process: ProcessId::own(),
+        descriptor: u64::MAX,
+        nonce: 0,
+        shares_cores: cpu::ranks_share_cores(),
+    };
+    if standing.rank != 0 {
+        return (None, card);
+    }
+    let make = || -> io::Result<(u64, OwnedFd)> {
+        let nonce = random_u64()?;
+        let bytes = segment_bytes(standing.ranks) as u64;
+        Ok((nonce, create_memfd(&segment_name(nonce), bytes)?))
+    };
+    let Ok((nonce, file)) = make() else {
+        return (None, card);
+    };
+    card.nonce = nonce;
+    card.descriptor = u64::try_from(file.as_raw_fd()).unwrap_or(u64::MAX);
+    (Some(file), card)
+}
+
+/// Gives everybody all cards.
+fn exchange(mpi: &Mpi, communicator: Handle, standing: Standing, card: Card) -> Option<Vec<Card>> {
+    let own = card.words();
+    let mut all = vec![[0u64; CARD_WORDS]; standing.ranks];
+    let bytes = size_of_val(&own) as c_int;
+    let byte = mpi.datatypes.byte;
+    // SAFETY: a collective that all ranks call now, on memory of ours of the length it names.
+    let code = unsafe {
+        (mpi.functions.allgather)(
+            own.as_ptr().cast(),
+            bytes,
+            byte,
+            all.as_mut_ptr().cast(),
+            bytes,
+            byte,
+            communicator,
+        )
+    };
+    (code == 0).then(|| all.iter().map(Card::of_words).collect())
+}
+
+/// Maps the segment, if this rank can.
+fn join(mpi: &'static Mpi, standing: Standing, cards: &[Card]) -> Option<Served> {
+    let first = cards.first()?;
+    let can_meet = |card: &Card| {
+        card.version == LAYOUT_VERSION && card.process.namespace == first.process.namespace
+    };
+    if first.process.namespace == 0 || !cards.iter().all(can_meet) {
+        return None;
+    }
+    let descriptor = i32::try_from(first.descriptor).ok()?;
+    let name = segment_name(first.nonce);
+    let file = open_memfd_of(first.process.pid, &name, descriptor).ok()?;
+    let bytes = segment_bytes(standing.ranks);
+    let map = Some(file.as_fd()).filter(|&file| may_be_mapped(file));
+    let map = RawMap::new(map?, bytes).ok()?;
+    let base = NonNull::new(map.base())?;
+    // All ranks use the first one's view of the machine.
+    let shape = Shape::flat(standing.ranks, first.shares_cores);
+    // SAFETY: the mapping has the length that the team asks for, was all zero when the first rank
+    // made it, and lives as long as the team; nothing else refers to it.
+    let team = unsafe { Team::attach(base, standing.ranks, standing.rank, &shape) }.ok()?;
+    let others = cards.iter().map(|card| card.process).collect();
+    let waiting = Waiting::new(mpi, others, first.shares_cores)?;
+    Some(Served {
+        team,
+        waiting,
+        _segment: map,
+    })
+}
+
+/// Whether all ranks can.
+fn agree_on(mpi: &Mpi, communicator: Handle, can: bool) -> bool {
+    let (own, mut all): (c_int, c_int) = (c_int::from(can), 0);
+    // SAFETY: a collective that all ranks call now, on places of ours.
+    let code = unsafe {
+        (mpi.functions.allreduce)(
+            (&raw const own).cast::<c_void>(),
+            (&raw mut all).cast(),
+            1,
+            mpi.datatypes.int,
+            mpi.datatypes.min,
+            communicator,
+        )
+    };
+    code == 0 && all == 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_card_says_what_it_was_told() {
+        let card = Card {
+            version: 3,
+            process: ProcessId {
+                pid: u32::MAX,
+                namespace: 0xf000_0001,
+                started_ticks: (1 << 48) - 1,
+            },
+            descriptor: 7,
+            nonce: u64::MAX,
+            shares_cores: true,
+        };
+        assert_eq!(Card::of_words(&card.words()), card);
+    }
+}

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! libweft-mpi.so: serves MPI's collectives inside a host (docs/collectives.md).
+//!
+//! - *Purpose*: ranks on one host meet in shared memory instead of sending each other messages,
+//!   under every MPI.
+//! - *Used by*: `weft run --collectives`, which preloads it into each rank. No crate links to it.
+//! - *Start at*: [`entries`], the functions that stand before the MPI's; then [`communicators`].
+//!
+//! One MPI_Allreduce down: [`entries`] (the MPI's name) -> [`reduction`] (is it a type and an
+//! operation that Weft knows) -> [`communicators`] (what is known of the communicator; at its first
+//! calls [`agreement`], in which all its ranks agree) -> crates/collectives. Whatever is not served
+//! goes on to the next definition of the same name: the MPI's, or another tool's.
+//!
+//! Whether a call is served depends only on what the standard says is equal on all ranks: the
+//! communicator, the call, the length in bytes, and of a reduction the type and the operation. So
+//! all ranks decide alike without asking each other.
+//!
+//! [`mpi`] finds the MPI of the process and its binary interface; [`datatypes`] knows types and
+//! [`buffers`] the data that they describe; [`waiting`] drives the MPI while a rank waits;
+//! [`functions`] are those that this library calls itself.
+
+pub mod agreement;
+pub mod buffers;
+pub mod communicators;
+pub mod datatypes;
+pub mod entries;
+pub mod functions;
+pub mod movement;
+pub mod mpi;
+pub mod next;
+pub mod reduction;
+pub mod waiting;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! The MPI of this process: its binary interface, its predefined handles, and the functions of it
+//! that this library calls for itself. Those are called by their second names (`PMPI_`), so that no
+//! other tool counts them. Found at the first collective call; used by everything below entries.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::Path;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+use weft_mpi_abi::{Abi, Constant, Place, recognise};
+use weft_os::loaded::{self, Loaded};
+
+use crate::datatypes::Datatypes;
+use crate::functions::{Functions, Handle};
+
+/// What is known of the MPI.
+#[derive(Debug)]
+pub struct Mpi {
+    /// Its binary interface.
+    pub abi: Abi,
+    /// Its functions.
+    pub functions: Functions,
+    /// Its predefined types and operations.
+    pub datatypes: Datatypes,
+    /// Its predefined communicators.
+    pub communicators: Predefined,
+}
+
+/// Predefined communicators.
+#[derive(Clone, Copy, Debug)]
+pub struct Predefined {
+    /// MPI_COMM_WORLD.
+    pub world: Handle,
+    /// MPI_COMM_SELF.
+    pub own: Handle,
+    /// MPI_COMM_NULL.
+    pub null: Handle,
+}
+
+static MPI: OnceLock<Option<Mpi>> = OnceLock::new();
+
+/// The MPI of this process; `None` if it has none that Weft knows. Must be called after MPI_Init.
+#[inline]
+pub fn of_this_process() -> Option<&'static Mpi> {
+    MPI.get_or_init(find).as_ref()
+}
+
+fn find() -> Option<Mpi> {
+    let library = Loaded::with(c"PMPI_Comm_size");
+    let find = |name: &CStr| loaded::next_definition(name).or_else(|| library?.function(name));
+    let abi = interface(&find)?;
+    let functions = Functions::find(&find)?;
+    let mut initialized = 0;
+    // SAFETY: the place is ours to write; the standard allows the call at any time.
+    if unsafe { (functions.initialized)(&mut initialized) } != 0 || initialized == 0 {
+        return None;
+    }
+    let handle = |constant: Constant| match constant.place(abi) {
+        Place::Number(number) => Some(number),
+        // A program may hold the object itself (a copy relocation), and then the MPI uses that.
+        Place::Symbol(name) => loaded::anywhere(name)
+            .or_else(|| library?.function(name))
+            .map(|address| address.as_ptr() as usize),
+    };
+    let communicators = Predefined {
+        world: handle(weft_mpi_abi::COMM_WORLD)?,
+        own: handle(weft_mpi_abi::COMM_SELF)?,
+        null: handle(weft_mpi_abi::COMM_NULL)?,
+    };
+    let datatypes = Datatypes::ask(&handle, &functions)?;
+    Some(Mpi {
+        abi,
+        functions,
+        datatypes,
+        communicators,
+    })
+}
+
+/// Which interface the MPI has.
+fn interface(find: &impl Fn(&CStr) -> Option<NonNull<c_void>>) -> Option<Abi> {
+    type Version = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+    let function = find(c"PMPI_Get_library_version")?;
+    // SAFETY: this is the standard's type for that name.
+    let version = unsafe { std::mem::transmute::<*mut c_void, Version>(function.as_ptr()) };
+    // MPI_MAX_LIBRARY_VERSION_STRING is at most 8192 (specified by MPICH and the standard).
+    let mut text = vec![0u8; 8192 + 1];
+    let mut length = 0;
+    // SAFETY: the room is what the function may use.
+    unsafe { version(text.as_mut_ptr().cast(), &mut length) };
+    let path = loaded::file_of(function.as_ptr() as usize)?;
+    let path = path.to_string_lossy();
+    let file_name = Path::new(path.as_ref()).file_name()?.to_string_lossy();
+    let objects = find(c"ompi_mpi_comm_world").is_some();
+    recognise(&file_name, objects, &String::from_utf8_lossy(&text))
+}
+
+impl Mpi {
+    /// A handle as the program passed it.
+    #[inline]
+    pub fn handle(&self, passed: usize) -> Handle {
+        self.abi.handle(passed)
+    }
+
+    /// Whether an address is MPI_IN_PLACE.
+    #[inline]
+    pub fn is_in_place(&self, address: *const c_void) -> bool {
+        address as usize == self.abi.in_place()
+    }
+}

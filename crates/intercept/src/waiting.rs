@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What a rank does while it waits in a collective: drives the MPI's progress, so that others'
+//! messages to it go on; offers its processor to others; and looks whether a rank has died. Made by
+//! agreement, called by crates/collectives.
+//!
+//! Progress is driven by testing a request that never completes: a generalised one (MPI 4.1, 13.2),
+//! which takes part in no communication.
+
+use std::ffi::{c_int, c_void};
+
+use weft_collectives::{Stopped, Wait};
+use weft_os::clock::monotonic_ns;
+use weft_os::process_id::ProcessId;
+use weft_os::sleep::yield_now;
+
+use crate::functions::{Functions, Handle};
+use crate::mpi::Mpi;
+
+/// How often a rank that waits looks whether the others live. Chosen: an ended rank is noticed
+/// within a tenth of a second, and a look at one process takes ten microseconds.
+const LIFE_CHECK_NS: u64 = 100_000_000;
+
+/// Calls between two looks at the clock. Chosen: a call takes a tenth of a microsecond or more.
+const CALLS_PER_LOOK: u32 = 256;
+
+/// Looks after which a rank with a core of its own offers it to others all the same. Chosen: about
+/// a millisecond.
+const SPINS_ALONE: u32 = 100_000;
+
+/// One communicator's waiting.
+#[derive(Debug)]
+pub struct Waiting {
+    mpi: &'static Functions,
+    status_ignore: usize,
+    request: Handle,
+    own: ProcessId,
+    others: Vec<ProcessId>,
+    /// Ranks have to share processors.
+    shares_cores: bool,
+    calls: u32,
+    next_check_ns: u64,
+    /// The rank whose process has ended.
+    pub ended: Option<usize>,
+}
+
+unsafe extern "C" fn query(_: *mut c_void, _: *mut c_void) -> c_int {
+    0
+}
+
+unsafe extern "C" fn free(_: *mut c_void) -> c_int {
+    0
+}
+
+unsafe extern "C" fn cancel(_: *mut c_void, _: c_int) -> c_int {
+    0
+}
+
+impl Waiting {
+    /// For the ranks that those processes are. `None` if the MPI gives no request.
+    pub fn new(mpi: &'static Mpi, others: Vec<ProcessId>, shares_cores: bool) -> Option<Self> {
+        let mut request = 0;
+        let nothing = std::ptr::null_mut();
+        // SAFETY: the functions have the standard's types, and take nothing.
+        let code =
+            unsafe { (mpi.functions.start_request)(query, free, cancel, nothing, &mut request) };
+        (code == 0).then(|| Self {
+            mpi: &mpi.functions,
+            status_ignore: mpi.abi.status_ignore(),
+            request,
+            own: ProcessId::own(),
+            others,
+            shares_cores,
+            calls: 0,
+            next_check_ns: 0,
+            ended: None,
+        })
+    }
+
+    fn progress(&mut self) {
+        let mut flag = 0;
+        let status = self.status_ignore as *mut c_void;
+        // SAFETY: our own request, which no other thread tests: a communicator has one call at a
+        // time.
+        unsafe { (self.mpi.test)(&mut self.request, &mut flag, status) };
+    }
+
+    fn look_after_others(&mut self) -> Result<(), Stopped> {
+        let now_ns = monotonic_ns();
+        if now_ns < self.next_check_ns {
+            return Ok(());
+        }
+        let is_first = self.next_check_ns == 0;
+        self.next_check_ns = now_ns + LIFE_CHECK_NS;
+        if is_first {
+            return Ok(());
+        }
+        let mut others = self.others.iter();
+        self.ended = others.position(|other| other.has_ended(&self.own));
+        if self.ended.is_some() {
+            Err(Stopped)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+impl Wait for Waiting {
+    fn pause(&mut self, spins: u32) -> Result<(), Stopped> {
+        self.progress();
+        if self.shares_cores || spins > SPINS_ALONE {
+            yield_now();
+        }
+        self.calls = self.calls.wrapping_add(1);
+        if self.calls % CALLS_PER_LOOK == 0 {
+            return self.look_after_others();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let status = self.status_ignore as *mut c_void;
+        // SAFETY: our own request, completed once and waited for; the MPI still lives, since it
+        // calls us, or the program has just called it.
+        unsafe {
+            if (self.mpi.complete_request)(self.request) == 0 {
+                (self.mpi.wait)(&mut self.request, status);
+            }
+        }
+    }
+}
