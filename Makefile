@@ -32,7 +32,8 @@ setup-test: setup-build
 
 # dist/ then holds Weft as it is installed; packaging/files.txt lists it.
 build: setup-build
-	cargo build --release --locked -p weft -p weft-provider -p weft-heap -p weft-yield
+	cargo build --release --locked -p weft -p weft-provider -p weft-heap -p weft-yield \
+	  -p weft-intercept
 	@packaging/dist.sh $(TARGET_FOLDER)/release dist
 
 # Both copy or remove files, and build nothing.

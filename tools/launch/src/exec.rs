@@ -11,13 +11,12 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::{CommandFactory, Parser};
-use weft_job::size::ShmSize;
 
 use crate::fault::Fault;
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place, Ready};
 use crate::talk::{self, say};
-use crate::{dev_shm, job_key, program};
+use crate::{job_key, program};
 
 /// What may stand behind `weft exec`.
 #[derive(Debug, Clone, Parser)]
@@ -33,10 +32,6 @@ struct ExecArguments {
     /// How the rank is set up.
     #[command(flatten)]
     rank: RankArguments,
-    /// Give the ranks of this host a /dev/shm of their own of SIZE: 4g, 512m; try:4g goes on with
-    /// the one that there is where the host refuses
-    #[arg(long, value_name = "SIZE")]
-    shm_size: Option<ShmSize>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     program: Vec<OsString>,
@@ -105,15 +100,12 @@ fn prepare(arguments: &ExecArguments) -> Result<Command, Fault> {
         job_key::check(&rank.variables)?;
     }
     let ready = ranks::ready(rank, &program, &chosen.installation, standing)?;
-    if place.started.as_ref().is_none_or(|rank| rank.rank == 0) {
+    if place.started.is_none_or(|rank| rank.rank == 0) {
         warn(&ready, chosen.note.as_deref());
     }
     let mut command = Command::new(&program.path);
     command.args(rest);
     ready.environment.apply(&mut command);
-    if let Some(size) = arguments.shm_size {
-        dev_shm::give(size, &place)?;
-    }
     Ok(command)
 }
 

@@ -57,7 +57,7 @@ pub fn library(
     match find(transport, provider_folder, program) {
         Ok(path) => Ok(Some(Library {
             path,
-            variable: (!is_for_all).then_some(AUTO),
+            variable: (!is_for_all).then(|| (AUTO.0, AUTO.1.to_owned())),
         })),
         Err(fault) if is_for_all => Err(fault),
         Err(_) => Ok(None),
@@ -88,7 +88,7 @@ fn find(
 mod tests {
     use super::*;
     use crate::mpi_choice::MpiChoice;
-    use crate::rank_arguments::Yield;
+    use crate::rank_arguments::{Collectives, Yield};
     use std::os::unix::fs::PermissionsExt;
 
     fn asked(heap: Heap) -> RankArguments {
@@ -96,6 +96,7 @@ mod tests {
             mpi: MpiChoice::Auto,
             heap,
             yielding: Yield::Auto,
+            collectives: Collectives::Mpi,
             plain: false,
             variables: Vec::new(),
         }
@@ -118,6 +119,7 @@ mod tests {
         std::fs::write(&path, "").unwrap();
         for (heap, variable) in [(Heap::Shared, None), (Heap::Auto, Some(AUTO))] {
             let path = path.clone();
+            let variable = variable.map(|(name, value)| (name, value.to_owned()));
             assert_eq!(
                 ask(heap, weft.clone()).unwrap(),
                 Some(Library { path, variable })

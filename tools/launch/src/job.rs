@@ -14,7 +14,6 @@ use crate::arguments::{Arguments, CoreBinding};
 use crate::calls::Calls;
 use crate::choose::{self, Chosen};
 use crate::command::{Launch, Request};
-use crate::dev_shm::plan::Plan;
 use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
 use crate::machines::{self, Place, Room};
@@ -26,7 +25,9 @@ use crate::rank_environment::RankProgram;
 use crate::remote_shell::RemoteShell;
 use crate::spread::{self, Spread};
 use crate::transport::{self, Settings, Shape, Transport, openmpi_rules};
-use crate::{caution, cores, heap, job_key, leftovers, limits, provider, report, yields};
+use crate::{
+    caution, collectives, cores, heap, job_key, leftovers, limits, provider, report, yields,
+};
 
 /// What a program of ours has to say against its arguments before it is started.
 pub type Check = fn(&[OsString]) -> Option<String>;
@@ -47,8 +48,6 @@ pub(crate) struct Job {
     pub report_name: String,
     /// What the user must know of this program under this MPI.
     pub caution: Option<String>,
-    /// Which `--shm-size` to ask for, where `/dev/shm` may be too small.
-    pub shm_advice: Option<String>,
     /// The mark of its processes.
     pub mark: String,
     /// Where hosts were named: the ranks of each.
@@ -83,12 +82,12 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         .then(provider::find_for_this_process)
         .transpose()?;
     let (rank, folder) = (&arguments.rank, provider_folder.as_deref());
-    let mut libraries = preloaded(arguments, folder, &program.path, mpi)?;
+    let ranks = all_ranks(shares.as_deref(), arguments, own_cores)?;
+    let mut libraries = preloaded(arguments, folder, &program.path, mpi, ranks)?;
     let no_random = "taking random bytes";
     let mark = report::random_hex().map_err(Fault::system(no_random))?;
     let report_name = report::random_name().map_err(Fault::system(no_random))?;
     let spread = spread_over(shares, arguments, mpi)?;
-    let shm = Plan::of(arguments, spread.is_some())?;
     let begin = || Begin {
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         job: mark.clone(),
@@ -96,19 +95,21 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         files: needed_files(&program, mpi, folder, &libraries),
         leftovers: leftovers::prefixes(mpi.family),
         patience_seconds: arguments.hosts.host_timeout,
-        shm_size: shm.size_elsewhere(),
     };
-    let spoken_to = spread.as_ref().filter(|_| !arguments.dry_run);
-    let start = |spread: &Spread| NodeAgents::start(&spread.shell, &other_hosts(spread), &begin());
-    let agents = spoken_to.map(start).transpose()?;
+    let agents = match &spread {
+        Some(spread) if !arguments.dry_run => {
+            let hosts = other_hosts(spread);
+            Some(NodeAgents::start(&spread.shell, &hosts, &begin())?)
+        }
+        _ => None,
+    };
     let (shape, one_machine) = shape_of(arguments, spread.as_ref(), agents.as_ref(), own_cores)?;
     let shape = Shape {
         provider_folder,
         calls: Calls::of(&program),
         ..shape
     };
-    let mut settings = settings(mpi, &arguments.transport, &shape, spread.as_ref())?;
-    shm.before_ranks(&mut settings);
+    let settings = settings(mpi, &arguments.transport, &shape, spread.as_ref())?;
     let ranks = spread.as_ref().map_or(shape.ranks, Spread::ranks);
     let library_path = std::env::var_os("LD_LIBRARY_PATH");
     let request = Request {
@@ -124,10 +125,9 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     let mut launch = Launch::compose(mpi, settings, &request)?;
     yields::leave_out(&mut libraries, rank, &shape);
     preload::into_command(&mut launch, &libraries, rest.len(), preload::inherited());
-    shm.before_launcher(&mut launch);
+    let caution = caution::of(mpi, &arguments.transport, &shape);
     Ok(Job {
-        caution: caution::of(mpi, &arguments.transport, &shape),
-        shm_advice: shm.advice(mpi, &arguments.transport, ranks),
+        caution,
         chosen,
         launch,
         shape,
@@ -146,11 +146,26 @@ fn preloaded(
     provider_folder: Option<&Path>,
     program: &Path,
     mpi: &Installation,
+    ranks: u32,
 ) -> Result<Vec<Library>, Fault> {
     let (rank, transport) = (&arguments.rank, &arguments.transport);
     let heap = heap::library(rank, transport, provider_folder, program)?;
     let yields = yields::library(rank, transport, mpi.family, program)?;
-    Ok(heap.into_iter().chain(yields).collect())
+    let ranks = Some(ranks);
+    let collectives = collectives::library(rank, transport, provider_folder, program, ranks)?;
+    Ok(heap.into_iter().chain(yields).chain(collectives).collect())
+}
+
+/// Ranks on all hosts.
+fn all_ranks(
+    shares: Option<&[Share]>,
+    arguments: &Arguments,
+    own_cores: u32,
+) -> Result<u32, Fault> {
+    match shares {
+        Some(shares) => Ok(shares.iter().map(|share| share.ranks).sum()),
+        None => arguments.rank_count(own_cores),
+    }
 }
 
 /// What the MPI and its launcher are told.

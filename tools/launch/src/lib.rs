@@ -30,8 +30,8 @@
 //! - `bind`: what binds MPICH's ranks to their cores.
 //! - `command`: the whole command line, run or printed (`--dry-run`).
 //! - `preload`: libraries that the ranks preload. `heap`: memory that receivers map (`--heap`).
-//!   `yields`: what waiting ranks do (`--yield`).
-//! - `dev_shm`: a `/dev/shm` of the job's own (`--shm-size`).
+//!   `yields`: what waiting ranks do (`--yield`). `collectives`: what serves collectives inside a
+//!   host (`--collectives`).
 //! - `job_key`: what the ranks know each other by between hosts.
 //! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the
 //!   user.
@@ -64,9 +64,9 @@ pub mod binding;
 pub mod calls;
 mod caution;
 pub mod choose;
+pub mod collectives;
 pub mod command;
 pub mod cores;
-pub mod dev_shm;
 pub mod discover;
 pub mod elf;
 pub mod env;
@@ -372,7 +372,7 @@ fn announce(arguments: &Arguments, job: &Job) {
         job.chosen.installation.describe(),
         arguments.transport
     );
-    for note in [&job.chosen.note, &job.shm_advice].into_iter().flatten() {
+    if let Some(note) = &job.chosen.note {
         say!("weft: note: {note}");
     }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Libraries of Weft that are preloaded into the ranks and into nothing else of the job.
 //!
-//! Which ones, `heap.rs` and `yields.rs` decide. Called by `job.rs` once the command is composed:
-//! the launcher then starts env(1), which sets LD_PRELOAD and becomes the program, so the launcher
-//! and its own processes stay as they are. Called by `ranks.rs` for a rank that is there already.
+//! Which ones, `heap.rs`, `yields.rs` and `collectives.rs` decide. Called by `job.rs` once the
+//! command is composed: the launcher then starts env(1), which sets LD_PRELOAD and becomes the
+//! program, so the launcher and its own processes stay as they are. Called by `ranks.rs` for a rank
+//! that is there already.
 //! Source: ld.so(8).
 
 use std::ffi::OsString;
@@ -27,7 +28,7 @@ pub struct Library {
     /// The file.
     pub path: PathBuf,
     /// What it is told: a variable and its value.
-    pub variable: Option<(&'static str, &'static str)>,
+    pub variable: Option<(&'static str, String)>,
 }
 
 /// The library of this name beside the provider, for a program that takes it.
@@ -92,7 +93,7 @@ pub fn add(rank: &mut Environment, libraries: &[Library], inherited: Option<OsSt
     let set = rank.value(PRELOAD).cloned();
     let mut list = set.or(inherited).unwrap_or_default();
     for library in libraries {
-        if let Some((name, value)) = library.variable {
+        if let Some((name, value)) = &library.variable {
             rank.set(name, value);
         }
         if !list.is_empty() {
@@ -147,10 +148,10 @@ mod tests {
         }
     }
 
-    fn library(path: &str, variable: Option<(&'static str, &'static str)>) -> Library {
+    fn library(path: &str, variable: Option<(&'static str, &str)>) -> Library {
         Library {
             path: path.into(),
-            variable,
+            variable: variable.map(|(name, value)| (name, value.to_owned())),
         }
     }
 

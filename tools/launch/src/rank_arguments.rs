@@ -21,9 +21,12 @@ pub struct RankArguments {
     /// What an MPI's call of sched_yield does, with which it waits for messages
     #[arg(long = "yield", value_enum, default_value_t = Yield::Auto, value_name = "KIND")]
     pub yielding: Yield,
+    /// Who carries out collectives among ranks of one host
+    #[arg(long, value_enum, default_value_t = Collectives::Mpi, value_name = "WHO")]
+    pub collectives: Collectives,
     /// Set only what makes the MPI use the transport, as you would with mpirun: no shared heap, no
-    /// other sched_yield, no rules for collectives
-    #[arg(long, conflicts_with_all = ["heap", "yielding"])]
+    /// other sched_yield, no collectives of Weft, no rules for collectives
+    #[arg(long, conflicts_with_all = ["heap", "yielding", "collectives"])]
     pub plain: bool,
     /// Set a variable for the ranks, also one that Weft would set
     #[arg(long = "env", value_name = "K=V")]
@@ -61,6 +64,18 @@ pub enum Yield {
     /// A pause of the processor; the system call every 20 us, and each time while another thread
     /// wants the core.
     Pause,
+}
+
+/// Who carries out collectives among ranks of one host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Collectives {
+    /// Weft, where the program takes its library; else the MPI.
+    Auto,
+    /// Weft, as far as docs/collectives.md says; an error where the program cannot take its
+    /// library.
+    Weft,
+    /// The MPI.
+    Mpi,
 }
 
 /// One `K=V` of `--env`.

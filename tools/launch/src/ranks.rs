@@ -17,7 +17,7 @@ use crate::rank_arguments::RankArguments;
 use crate::rank_environment::RankProgram;
 use crate::started::Started;
 use crate::transport::{self, Shape, Transport, openmpi_rules};
-use crate::{above, caution, heap, pmi, preload, provider, rank_mpi, yields};
+use crate::{above, caution, collectives, heap, pmi, preload, provider, rank_mpi, yields};
 
 /// Where a process is: in a job that a launcher has started, or in none.
 #[derive(Debug)]
@@ -37,12 +37,6 @@ impl Place {
         let started = Started::of_this_process()?;
         let launcher = started.as_ref().map(|rank| above::launcher(rank.variable));
         Ok(Self { started, launcher })
-    }
-
-    /// The launcher's process on this host; `None` where there is no launcher.
-    #[must_use]
-    pub(crate) fn launcher(&self) -> Option<Pid> {
-        self.launcher
     }
 
     /// The MPI of the program.
@@ -67,6 +61,7 @@ impl Place {
             local_ranks: started.and_then(|rank| rank.local_size).unwrap_or(1),
             cores: self.launcher.map_or(1, above::cores_of),
             spread: started.is_some_and(Started::is_spread),
+            ranks: started.and_then(|rank| rank.size),
         }
     }
 }
@@ -80,6 +75,8 @@ pub struct Standing {
     pub cores: u32,
     /// Whether there are ranks on other hosts.
     pub spread: bool,
+    /// Ranks of the job, if its launcher says so.
+    pub ranks: Option<u32>,
 }
 
 /// The environment of a rank.
@@ -95,7 +92,7 @@ pub struct Ready {
 ///
 /// # Errors
 /// `Fault::ProviderMissing`, and as `transport::settings`, `heap::library`,
-/// `yields::library` and [`RankProgram::complete`].
+/// `yields::library`, `collectives::library` and [`RankProgram::complete`].
 pub fn ready(
     rank: &RankArguments,
     program: &Program,
@@ -106,7 +103,9 @@ pub fn ready(
     let weft = Transport::Weft;
     let heap = heap::library(rank, &weft, Some(&folder), &program.path)?;
     let yields = yields::library(rank, &weft, mpi.family, &program.path)?;
-    let mut libraries: Vec<_> = heap.into_iter().chain(yields).collect();
+    let ranks = standing.ranks;
+    let collectives = collectives::library(rank, &weft, Some(&folder), &program.path, ranks)?;
+    let mut libraries: Vec<_> = heap.into_iter().chain(yields).chain(collectives).collect();
     let shape = Shape {
         ranks: standing.local_ranks,
         cores: standing.cores,

@@ -59,13 +59,14 @@ mod tests {
     use super::*;
     use crate::calls::Calls;
     use crate::mpi_choice::MpiChoice;
-    use crate::rank_arguments::Heap;
+    use crate::rank_arguments::{Collectives, Heap};
 
     fn asked(yielding: Yield, plain: bool) -> RankArguments {
         RankArguments {
             mpi: MpiChoice::Auto,
             heap: Heap::Auto,
             yielding,
+            collectives: Collectives::Mpi,
             plain,
             variables: Vec::new(),
         }

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 OR MIT
+ * Random collectives against the MPI's own results: each call is made by its first name, which a
+ * preloaded library may serve, and by its second (PMPI_), which nobody does. Communicators are
+ * split, duplicated and freed in the middle; messages travel in between. Reductions of floating
+ * point numbers are of small whole numbers, so that every order gives the same bits.
+ *
+ *   random CASES SEED
+ *
+ * Ends with `N cases are right, seed S`, or says which case was wrong. */
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMMUNICATORS = 6, ROOM = 1 << 21 };
+
+static uint64_t shared_state, own_state;
+
+/* The same numbers on all ranks. */
+static uint64_t draw(uint64_t *state) {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static int below(int limit) { return (int)(draw(&shared_state) % (uint64_t)limit); }
+
+static long seed;
+static int world_rank, case_number;
+
+static void fail(const char *what) {
+    fprintf(stderr, "seed %ld, case %d, rank %d: %s\n", seed, case_number, world_rank, what);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void check(const void *ours, const void *theirs, size_t bytes, const char *what) {
+    const char *one = ours, *other = theirs;
+    for (size_t at = 0; at < bytes; at++) {
+        if (one[at] == other[at]) continue;
+        char text[200];
+        snprintf(text, sizeof text, "%s: byte %zu of %zu is %d and should be %d", what, at, bytes,
+                 one[at], other[at]);
+        fail(text);
+    }
+}
+
+struct type {
+    MPI_Datatype handle;
+    size_t bytes;
+    int is_float; /* 4 or 8: small whole numbers of so many bytes; -8: no highest bits, since Open
+                     MPI 4.1 compares unsigned long as if it had a sign */
+    int is_bits;  /* takes bitwise operations */
+};
+
+static struct type types[12];
+static int type_count;
+
+static void add_type(MPI_Datatype handle, int is_float, int is_bits) {
+    int bytes;
+    MPI_Type_size(handle, &bytes);
+    types[type_count++] = (struct type){handle, (size_t)bytes, is_float, is_bits};
+}
+
+/* Fills a buffer with the rank's own numbers. */
+static void fill(void *buffer, size_t bytes, int is_float) {
+    if (is_float == 8) {
+        for (size_t at = 0; at < bytes / 8; at++) ((double *)buffer)[at] = draw(&own_state) % 4;
+    } else if (is_float == 4) {
+        for (size_t at = 0; at < bytes / 4; at++) ((float *)buffer)[at] = draw(&own_state) % 4;
+    } else if (is_float == -8) {
+        for (size_t at = 0; at < bytes / 8; at++) ((uint64_t *)buffer)[at] = draw(&own_state) >> 1;
+    } else {
+        for (size_t at = 0; at < bytes; at++) ((uint8_t *)buffer)[at] = (uint8_t)draw(&own_state);
+    }
+}
+
+static char *send, *ours, *theirs;
+
+/* A length that is short mostly, and long now and then. */
+static int length(int ranks) {
+    int most = ROOM / 16 / ranks;
+    int kind = below(16);
+    if (kind == 0) return 0;
+    if (kind == 1) return below(most);
+    if (kind < 5) return below(4000);
+    return below(64);
+}
+
+static void broadcast(MPI_Comm communicator, int rank, int ranks) {
+    struct type type = types[below(type_count)];
+    int count = length(ranks), root = below(ranks), derive = below(4) == 0;
+    size_t bytes = count * type.bytes;
+    fill(ours, bytes, 0);
+    memcpy(theirs, ours, bytes);
+    MPI_Datatype kind = type.handle;
+    int times = count;
+    /* One rank may describe the same data otherwise: twice as many halves, say. */
+    if (derive && count % 2 == 0 && rank % 2 == 0) {
+        MPI_Type_contiguous(2, type.handle, &kind);
+        MPI_Type_commit(&kind);
+        times = count / 2;
+    }
+    MPI_Bcast(ours, times, kind, root, communicator);
+    PMPI_Bcast(theirs, times, kind, root, communicator);
+    if (kind != type.handle) MPI_Type_free(&kind);
+    check(ours, theirs, bytes, "broadcast");
+}
+
+/* Columns of a matrix at one rank, plain elements at the others. */
+static void broadcast_columns(MPI_Comm communicator, int rank, int ranks) {
+    int rows = 1 + below(200), root = below(ranks), gap = 1 + below(3);
+    MPI_Datatype column;
+    MPI_Type_vector(rows, 1, gap, MPI_INT, &column);
+    MPI_Type_commit(&column);
+    size_t bytes = (size_t)rows * gap * sizeof(int);
+    fill(ours, bytes, 0);
+    memcpy(theirs, ours, bytes);
+    int is_plain = rank % 2;
+    MPI_Bcast(ours, is_plain ? rows : 1, is_plain ? MPI_INT : column, root, communicator);
+    PMPI_Bcast(theirs, is_plain ? rows : 1, is_plain ? MPI_INT : column, root, communicator);
+    MPI_Type_free(&column);
+    check(ours, theirs, bytes, "broadcast of columns");
+}
+
+static void reduce(MPI_Comm communicator, int rank, int ranks, int to_all) {
+    static const int kinds = 10;
+    MPI_Op operations[] = {MPI_SUM, MPI_MAX, MPI_MIN,  MPI_PROD, MPI_BAND,
+                           MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR,  MPI_LXOR};
+    int at_type = below(type_count);
+    if (!types[at_type].is_float && !types[at_type].is_bits) at_type = 0;
+    struct type type = types[at_type];
+    int at = below(type.is_float > 0 ? 4 : kinds), count = length(ranks), root = below(ranks);
+    MPI_Op operation = operations[at];
+    int in_place = below(3) == 0;
+    size_t bytes = count * type.bytes;
+    fill(send, bytes, type.is_float);
+    fill(ours, bytes, type.is_float);
+    memcpy(theirs, ours, bytes);
+    if (to_all) {
+        const void *from = in_place ? MPI_IN_PLACE : send;
+        MPI_Allreduce(from, ours, count, type.handle, operation, communicator);
+        PMPI_Allreduce(from, theirs, count, type.handle, operation, communicator);
+        char what[100];
+        snprintf(what, sizeof what, "allreduce%s, type %d, operation %d",
+                 in_place ? " in place" : "", (int)(at_type), at);
+        check(ours, theirs, bytes, what);
+    } else {
+        const void *from = in_place && rank == root ? MPI_IN_PLACE : send;
+        MPI_Reduce(from, rank == root ? ours : NULL, count, type.handle, operation, root,
+                   communicator);
+        PMPI_Reduce(from, rank == root ? theirs : NULL, count, type.handle, operation, root,
+                    communicator);
+        check(ours, theirs, bytes, in_place ? "reduce in place" : "reduce");
+    }
+}
+
+static void exchange(MPI_Comm communicator, int rank, int ranks, int to_each) {
+    struct type type = types[below(type_count)];
+    int count = length(ranks), in_place = below(3) == 0;
+    size_t part = count * type.bytes, bytes = part * ranks;
+    fill(send, to_each ? bytes : part, 0);
+    fill(ours, bytes, 0);
+    memcpy(theirs, ours, bytes);
+    const void *from = in_place ? MPI_IN_PLACE : send;
+    (void)rank;
+    if (to_each) {
+        MPI_Alltoall(from, count, type.handle, ours, count, type.handle, communicator);
+        PMPI_Alltoall(from, count, type.handle, theirs, count, type.handle, communicator);
+        check(ours, theirs, bytes, in_place ? "alltoall in place" : "alltoall");
+    } else {
+        MPI_Allgather(from, count, type.handle, ours, count, type.handle, communicator);
+        PMPI_Allgather(from, count, type.handle, theirs, count, type.handle, communicator);
+        check(ours, theirs, bytes, in_place ? "allgather in place" : "allgather");
+    }
+}
+
+static void to_or_from_root(MPI_Comm communicator, int rank, int ranks, int gathers) {
+    struct type type = types[below(type_count)];
+    int count = length(ranks), root = below(ranks), in_place = below(3) == 0;
+    size_t part = count * type.bytes, bytes = part * ranks;
+    int is_root = rank == root;
+    fill(send, bytes, 0);
+    fill(ours, bytes, 0);
+    memcpy(theirs, ours, bytes);
+    if (gathers) {
+        const void *from = in_place && is_root ? MPI_IN_PLACE : send;
+        MPI_Gather(from, count, type.handle, is_root ? ours : NULL, count, type.handle, root,
+                   communicator);
+        PMPI_Gather(from, count, type.handle, is_root ? theirs : NULL, count, type.handle, root,
+                    communicator);
+        check(ours, theirs, bytes, "gather");
+    } else {
+        void *one = in_place && is_root ? MPI_IN_PLACE : ours;
+        void *other = in_place && is_root ? MPI_IN_PLACE : theirs;
+        MPI_Scatter(is_root ? send : NULL, count, type.handle, one, count, type.handle, root,
+                    communicator);
+        PMPI_Scatter(is_root ? send : NULL, count, type.handle, other, count, type.handle, root,
+                     communicator);
+        check(ours, theirs, bytes, "scatter");
+    }
+}
+
+static void reduce_scatter_block(MPI_Comm communicator, int ranks) {
+    struct type type = types[below(type_count)];
+    if (!type.is_float && !type.is_bits) type = types[0];
+    int count = length(ranks), in_place = below(3) == 0;
+    size_t bytes = count * type.bytes * ranks;
+    fill(send, bytes, type.is_float);
+    fill(ours, bytes, type.is_float);
+    memcpy(theirs, ours, bytes);
+    const void *from = in_place ? MPI_IN_PLACE : send;
+    MPI_Reduce_scatter_block(from, ours, count, type.handle, MPI_SUM, communicator);
+    PMPI_Reduce_scatter_block(from, theirs, count, type.handle, MPI_SUM, communicator);
+    check(ours, theirs, count * type.bytes, "reduce_scatter_block");
+}
+
+/* A long message beside a collective: who receives it first waits for it in the collective. */
+static void cross(MPI_Comm communicator, int rank, int ranks) {
+    int bytes = 1 + below(300000), to = (rank + 1) % ranks, from = (rank + ranks - 1) % ranks;
+    MPI_Request requests[2];
+    memset(send, rank + 1, (size_t)bytes);
+    MPI_Irecv(ours, bytes, MPI_BYTE, from, 7, communicator, &requests[0]);
+    MPI_Isend(send, bytes, MPI_BYTE, to, 7, communicator, &requests[1]);
+    MPI_Barrier(communicator);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    for (int at = 0; at < bytes; at++)
+        if (ours[at] != (char)(from + 1)) fail("message across a barrier");
+}
+
+/* Replaces one of the communicators by a part of another, or a copy. */
+static void renew(MPI_Comm *communicators, int *there) {
+    int place = 1 + below(COMMUNICATORS - 1), source = below(place), colours = 1 + below(2);
+    int copies = below(2), order = below(2);
+    if (there[place]) MPI_Comm_free(&communicators[place]);
+    there[place] = 0;
+    if (!there[source]) return;
+    if (copies) {
+        MPI_Comm_dup(communicators[source], &communicators[place]);
+    } else {
+        int colour = world_rank % colours, key = order ? -world_rank : world_rank;
+        MPI_Comm_split(communicators[source], colour, key, &communicators[place]);
+    }
+    there[place] = 1;
+}
+
+static void one(MPI_Comm communicator) {
+    int rank, ranks;
+    MPI_Comm_rank(communicator, &rank);
+    MPI_Comm_size(communicator, &ranks);
+    switch (below(11)) {
+    case 0: MPI_Barrier(communicator); break;
+    case 1: broadcast(communicator, rank, ranks); break;
+    case 2: broadcast_columns(communicator, rank, ranks); break;
+    case 3: reduce(communicator, rank, ranks, 1); break;
+    case 4: reduce(communicator, rank, ranks, 0); break;
+    case 5: exchange(communicator, rank, ranks, 0); break;
+    case 6: exchange(communicator, rank, ranks, 1); break;
+    case 7: to_or_from_root(communicator, rank, ranks, 1); break;
+    case 8: to_or_from_root(communicator, rank, ranks, 0); break;
+    case 9: reduce_scatter_block(communicator, ranks); break;
+    default: cross(communicator, rank, ranks);
+    }
+}
+
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    int cases = argc > 1 ? atoi(argv[1]) : 100;
+    seed = argc > 2 ? atol(argv[2]) : 1;
+    send = malloc(ROOM);
+    ours = malloc(ROOM);
+    theirs = malloc(ROOM);
+    add_type(MPI_INT, 0, 1);
+    add_type(MPI_UNSIGNED_CHAR, 0, 1);
+    add_type(MPI_SHORT, 0, 1);
+    add_type(MPI_UNSIGNED_LONG, -8, 1);
+    add_type(MPI_INT64_T, 0, 1);
+    add_type(MPI_DOUBLE, 8, 0);
+    add_type(MPI_FLOAT, 4, 0);
+    add_type(MPI_C_DOUBLE_COMPLEX, 0, 0);
+    add_type(MPI_CHAR, 0, 0);
+    MPI_Comm communicators[COMMUNICATORS] = {MPI_COMM_WORLD};
+    int there[COMMUNICATORS] = {1};
+    shared_state = (uint64_t)seed * 0x9e3779b97f4a7c15u + 1;
+    for (case_number = 0; case_number < cases; case_number++) {
+        /* Each case draws anew, so that ranks outside a communicator draw the same. */
+        uint64_t next = draw(&shared_state);
+        own_state = next * 31 + (uint64_t)world_rank + 1;
+        if (below(40) == 0) renew(communicators, there);
+        int place = below(COMMUNICATORS);
+        if (!there[place]) place = 0;
+        one(communicators[place]);
+        shared_state = next | 1;
+    }
+    for (int place = 1; place < COMMUNICATORS; place++)
+        if (there[place]) MPI_Comm_free(&communicators[place]);
+    if (world_rank == 0) printf("%d cases are right, seed %ld\n", cases, seed);
+    MPI_Finalize();
+    return 0;
+}

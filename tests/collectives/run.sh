@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Collectives that Weft serves (`weft run --collectives weft`): random calls on communicators that
+# are split and freed, against the MPI's own results, under each MPI with 2, 3 and 8 ranks; a rank
+# that is killed inside a barrier; programs without MPI.
+#
+#   tests/collectives/run.sh [SEED]
+#
+# Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N skipped`. Less than a minute.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+ROOT=$PWD
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
+need_weft
+seed=${1:-$RANDOM}
+
+# job RANKS MPI PROGRAM...: a job with Weft's collectives. Open MPI's vector code adds unsigned
+# bytes as if they could not overflow, so its plain code is what we compare with.
+job() {
+    "$WEFT" run -n "$1" --mpi "$2" --collectives weft --timeout 60 --env OMPI_MCA_op=^avx -- \
+        "${@:3}" >"$work/out" 2>&1
+}
+
+# build MPI SOURCE: the program for an MPI; Intel MPI runs what was built for MPICH.
+build() {
+    local compiler=$ROOT/.env/mpi/${1/intel/mpich}/bin/mpicc
+    if [ "$1" = debian-openmpi ]; then compiler=$(command -v mpicc.openmpi); fi
+    [ -x "$compiler" ] && "$compiler" -O1 -o "$work/$2-$1" "$ROOT/tests/collectives/$2.c" \
+        >"$work/out" 2>&1
+}
+
+is_there() {
+    if [ "$1" = debian-openmpi ]; then
+        command -v mpiexec.openmpi >/dev/null
+    else
+        [ -x "$ROOT/.env/mpi/$1/bin/mpiexec" ]
+    fi
+}
+
+for mpi in openmpi mpich intel debian-openmpi; do
+    if ! is_there "$mpi" || ! build "$mpi" random || ! build "$mpi" killed; then
+        skip "random collectives, $mpi" "$mpi or an mpicc for it is not installed"
+        continue
+    fi
+    for shape in '2 600' '3 300' '8 40'; do
+        read -r ranks cases <<<"$shape"
+        job "$ranks" "$mpi" "$work/random-$mpi" "$cases" "$seed" &&
+            grep -aq "^$cases cases are right, seed $seed\$" "$work/out"
+        report $? "$cases random collectives, $ranks ranks, $mpi, seed $seed"
+    done
+    begin=$SECONDS
+    ! job 3 "$mpi" "$work/killed-$mpi" && [ $((SECONDS - begin)) -lt 50 ] &&
+        ! grep -aq '^the barrier came back$' "$work/out"
+    report $? "a rank killed inside a barrier ends the job, $mpi"
+done
+
+if is_there mpich; then
+    job 2 mpich sh -c 'echo "$((6 * 7))"' && [ "$(grep -c '^42$' "$work/out")" = 2 ]
+    report $? 'a program without MPI runs as ever'
+
+    printf 'int main(void) { return 0; }\n' | cc -static -x c -o "$work/static" - 2>"$work/out"
+    job 2 mpich "$work/static"
+    [ $? = 2 ] && grep -q 'is a static program' "$work/out"
+    report $? 'a static program is refused, in words'
+else
+    skip 'programs without MPI' 'mpich is not installed; scripts/setup.sh test installs it'
+fi
+
+summary
