@@ -4,8 +4,9 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build install uninstall demo test tests-built ready check check-exports bench \
-  bench-network readme clean setup-build setup-demo setup-test
+.PHONY: help build install uninstall deb packages check-packages demo test tests-built ready \
+  check check-exports bench bench-network readme clean setup-build setup-demo setup-test \
+  setup-packages
 
 PREFIX ?= /usr/local
 TARGET_FOLDER := $(or $(CARGO_TARGET_DIR),target)
@@ -14,7 +15,9 @@ help:
 	@printf '%s\n' \
 	  'make demo    sets up, builds, compares Weft with each MPI'\''s own transport (report/)' \
 	  'make build   builds dist/bin/weft and the libraries in dist/lib/weft' \
-  'make install copies dist/ to PREFIX (/usr/local), below DESTDIR; make uninstall removes it' \
+	  'make install copies dist/ to PREFIX (/usr/local), below DESTDIR; make uninstall removes it' \
+	  'make deb     the Debian package, in target/packages; make packages makes all there are' \
+	  'make check-packages   lintian and other judges; each package is installed and used' \
 	  'make test    sets up what is missing, builds, runs all tests' \
 	  'make check   formatting, clippy, structure rules, documentation' \
 	  'make check-exports   what weft export makes, before the code of AWS, Kubernetes and others' \
@@ -29,6 +32,8 @@ setup-demo: setup-build
 	@scripts/setup.sh demo
 setup-test: setup-build
 	@scripts/setup.sh test
+setup-packages: setup-build
+	@scripts/setup.sh packages
 
 # dist/ then holds Weft as it is installed; packaging/files.txt lists it.
 build: setup-build
@@ -41,6 +46,13 @@ install:
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install.sh install
 uninstall:
 	@PREFIX='$(PREFIX)' DESTDIR='$(DESTDIR)' packaging/install.sh uninstall
+
+# Into target/packages/, from dist/.
+deb: setup-packages build
+	@packaging/deb.sh
+packages: deb
+check-packages: packages
+	@packaging/check.sh
 
 demo: setup-demo build
 	dist/bin/weft doctor || true

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 OR MIT
 # Brings a machine to the point where one tier of the Makefile works. Safe to run again: what is
-# there stays, and a second call takes a second. Usage: scripts/setup.sh build|demo|test|exports
+# there stays, and a second call takes a second.
+# Usage: scripts/setup.sh build|demo|test|exports|packages
 #
 #   build   a C linker, Rust 1.85 or newer, and the crates of Cargo.lock
 #   demo    build, and three MPIs in virtual environments of their own under
@@ -10,6 +11,8 @@
 #           of hosts on one machine
 #   exports build, and the code of AWS, ParallelCluster and Kubernetes that reads what weft export
 #           makes, under .env/exports
+#   packages build, and what makes and judges packages, in .env/packaging: cargo-deb (minutes to
+#           compile), and lintian
 #
 # Packages are installed with apt when this runs as root on a Debian-like system. Otherwise it
 # prints what is missing and exits with 1.
@@ -171,6 +174,27 @@ need_exports() {
     cp "$wanted" "$folder/installed.txt"
 }
 
+# --- what makes packages --------------------------------------------------------------------------
+
+cargo_deb_version=3.8.0
+# Of cargo-deb-3.8.0.crate, which holds the checksums of what it is built from.
+cargo_deb_sha256=201780f7056812fe4d8078b2772c1a222c56fa924cd2aafa1aaf74ff2777e188
+
+need_cargo_deb() {
+    local folder=.env/packaging crate
+    [ "$(cat "$folder/cargo-deb.txt" 2>/dev/null)" = "$cargo_deb_version" ] && return 0
+    say "compiling cargo-deb $cargo_deb_version into $folder; this takes minutes"
+    retry cargo install --quiet --locked --root "$folder/incoming" \
+        "cargo-deb@$cargo_deb_version" || die "cargo-deb could not be installed"
+    crate=$(find "${CARGO_HOME:-$HOME/.cargo}/registry/cache" \
+        -name "cargo-deb-$cargo_deb_version.crate" | head -n 1)
+    printf '%s  %s\n' "$cargo_deb_sha256" "$crate" | sha256sum --check --status ||
+        die "cargo-deb-$cargo_deb_version.crate is not the one that this script names"
+    install -D "$folder/incoming/bin/cargo-deb" "$folder/bin/cargo-deb"
+    rm -rf "$folder/incoming"
+    printf '%s\n' "$cargo_deb_version" >"$folder/cargo-deb.txt"
+}
+
 # --- the tiers ------------------------------------------------------------------------------------
 
 tier=${1:-}
@@ -182,6 +206,8 @@ test_packages=(openmpi-bin libopenmpi-dev libfabric-dev libfabric-bin hpcc lammp
 browser_packages=(chromium chromium-driver fonts-dejavu-core)
 # For the benchmark with threads of Intel MPI.
 openmp_packages=(libomp5-14)
+# Readers of what `make install` installs.
+install_packages=(man-db environment-modules)
 
 # Programs that tests compare with or run over Weft: OpenFOAM with its examples (100 MB to fetch,
 # 470 MB, some 20 seconds) and NetPIPE.
@@ -199,7 +225,9 @@ exports) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_pa
 demo) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}"; python_packages) ;;
 test) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" "${test_packages[@]}";
     python_packages) ;;
-*) say "usage: scripts/setup.sh build|demo|test|exports"; exit 2 ;;
+packages) mapfile -t packages < <(printf '%s\n' "${build_packages[@]}" binutils dpkg-dev;
+    python_packages) ;;
+*) say "usage: scripts/setup.sh build|demo|test|exports|packages"; exit 2 ;;
 esac
 
 need_packages "${packages[@]}"
@@ -207,9 +235,14 @@ if [ "$tier" = test ]; then
     want_packages "${browser_packages[@]}"
     want_packages "${program_packages[@]}"
     want_packages "${openmp_packages[@]}"
+    want_packages "${install_packages[@]}"
 fi
 need_rust
 if [ "$tier" = exports ]; then need_exports; fi
+if [ "$tier" = packages ]; then
+    want_packages lintian
+    need_cargo_deb
+fi
 if [ "$tier" = demo ] || [ "$tier" = test ]; then
     for name in openmpi mpich intel; do need_mpi "$name"; done
 fi

@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+# Judges of the packages, what `make check-packages` runs after `make packages`: lintian; the Debian
+# package installed, used and purged in a root of its own; the modulefile by Lmod; the Spack recipe.
+# Usage: packaging/check.sh [deb|lmod|spack...]
+#
+# The root is an overlay over this machine's, in a mount namespace: what is done there never reaches
+# the machine. It takes root. Prints `ok`, `not ok` or `skip`, ends with `N passed, N failed, N
+# skipped`.
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit 1
+ROOT=$PWD
+# shellcheck source=tests/reports.sh
+. tests/reports.sh
+wanted=("$@")
+
+# --- a root of its own ----------------------------------------------------------------------------
+
+# in_root SCRIPT ARGUMENTS...: runs it in an overlay over /, as root, and shows under $work/changed
+# what it left there. No network: packages come from this machine.
+in_root() {
+    unshare --mount --propagation private bash -c '
+        set -e
+        work=$1 script=$2 root=$1/overlay/root
+        shift 2
+        mkdir -p "$work/overlay"
+        mount -t tmpfs none "$work/overlay"
+        mkdir "$work/overlay/upper" "$work/overlay/work" "$root"
+        mount -t overlay overlay -o \
+            "lowerdir=/,upperdir=$work/overlay/upper,workdir=$work/overlay/work" "$root"
+        for folder in proc sys dev; do mount --rbind "/$folder" "$root/$folder"; done
+        mount -t tmpfs none "$root/tmp"
+        mkdir "$root/tmp/in" && mount --bind "$work/in" "$root/tmp/in"
+        status=0
+        chroot "$root" bash "$script" "$@" || status=$?
+        cd "$work/overlay/upper" && find . ! -type d | sort >"$work/changed"
+        exit $status' root "$work" "$@"
+}
+
+can_have_a_root() { mkdir -p "$work/in" && echo true >"$work/in/true" && in_root /tmp/in/true; }
+
+# --- the Debian package ---------------------------------------------------------------------------
+
+check_deb() {
+    local deb name='the Debian package is installed, used and purged, and nothing is left'
+    deb=$(ls -t target/packages/weft_*.deb 2>/dev/null | head -n 1)
+    [ -n "$deb" ] || { skip "$name" 'it is not there; make deb makes it'; return; }
+    if command -v lintian >/dev/null; then
+        lintian --allow-root --fail-on error "$deb" >"$work/out" 2>&1
+        report $? "lintian finds no error: $(grep -c '^W:' "$work/out") warnings"
+    else
+        skip 'lintian finds no error' 'lintian is not installed'
+    fi
+    dpkg-deb --fsys-tarfile "$deb" | tar -xO ./usr/share/doc/weft/copyright >"$work/copyright"
+    packaging/licences.py texts | sed -n 's/^\([^ ]*\) \([^ ]*\): .*/linked\/\1-\2\//p' \
+        >"$work/crates"
+    [ -s "$work/crates" ] && ! while read -r crate; do
+        grep -q "^Files: $crate" "$work/copyright" || echo "$crate"
+    done <"$work/crates" | tee "$work/out" | grep -q .
+    report $? 'debian/copyright names every linked crate'
+
+    if ! can_have_a_root 2>"$work/out"; then
+        skip "$name" "no overlay can be mounted: $(tail -n 1 "$work/out")"
+        return
+    fi
+    cp "$deb" "$work/in/weft.deb"
+    cat >"$work/in/use" <<'END'
+set -ex
+cd /
+dpkg -i /tmp/in/weft.deb
+find / -xdev -path /tmp -prune -o -newer /tmp/in/weft.deb -name '*weft*' -print >/tmp/in/installed
+[ "$(type -p weft)" = /usr/bin/weft ]
+man -w weft-run
+dpkg --verify weft
+mpi=$(command -v mpiexec.openmpi || echo "$1")
+WEFT_MPI_PATH=$(dirname "$(dirname "$(realpath "$mpi")")") OMPI_ALLOW_RUN_AS_ROOT=1 \
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 weft run -n 2 --oversubscribe --require-weft \
+    --mpi "$mpi" -- weft bench latency -m 8:8 -i 20
+dpkg --purge weft
+! dpkg-query -W weft
+END
+    in_root /tmp/in/use "$ROOT/.env/mpi/openmpi/bin/mpiexec" >"$work/out" 2>&1 &&
+        ! grep -vE '^\./(var/(lib|log|cache)/(dpkg|man|ldconfig|apt)|etc/ld.so.cache)' \
+            "$work/changed" >>"$work/out" &&
+        ! grep -i weft "$work/changed" >>"$work/out" && [ -s "$work/in/installed" ]
+    report $? "$name"
+}
+
+# --- Lmod and Spack -------------------------------------------------------------------------------
+
+# Environment Modules and Lmod cannot be installed together, so the other one gets a root.
+check_lmod() {
+    local name='the modulefile by Lmod'
+    [ -r /usr/share/lmod/lmod/init/bash ] &&
+        { skip "$name" 'Lmod is installed here, and tests/install tries it'; return; }
+    can_have_a_root 2>"$work/out" || { skip "$name" 'no overlay can be mounted'; return; }
+    cat >"$work/in/lmod" <<'END'
+DEBIAN_FRONTEND=noninteractive apt-get -qq -y --no-install-recommends install lmod || exit 77
+cd "$1" && tests/install/run.sh
+END
+    in_root /tmp/in/lmod "$ROOT" >"$work/out" 2>&1
+    if [ $? = 77 ]; then
+        skip "$name" "lmod cannot be installed: $(tail -n 1 "$work/out")"
+    else
+        grep -q '^ok - the modulefile, from a moved prefix, by /usr/share/lmod' "$work/out"
+        report $? "$name"
+    fi
+}
+
+check_spack() {
+    local recipe=packaging/spack/spack_repo/weft/packages/weft/package.py
+    PYTHONPYCACHEPREFIX=$work/cache python3 -m py_compile "$recipe" >"$work/out" 2>&1
+    report $? 'the Spack recipe is Python'
+    if command -v spack >/dev/null; then
+        spack -C "$work" repo add "$ROOT/packaging/spack/spack_repo/weft" >"$work/out" 2>&1 &&
+            spack -C "$work" info weft >>"$work/out" 2>&1 &&
+            spack -C "$work" spec weft >>"$work/out" 2>&1
+        report $? 'Spack concretizes it'
+    else
+        skip 'Spack concretizes it' 'spack is not installed'
+    fi
+}
+
+for part in deb lmod spack; do
+    is_wanted "$part" && "check_$part"
+done
+summary

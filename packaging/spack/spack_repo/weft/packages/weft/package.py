@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0 OR MIT
+"""Weft for Spack: `spack repo add packaging/spack/spack_repo/weft`, then `spack install weft`."""
+
+from spack_repo.builtin.build_systems import cargo
+from spack_repo.builtin.build_systems.cargo import CargoPackage
+
+from spack.package import *
+
+
+class Weft(CargoPackage):
+    """Faster MPI on ordinary machines and clouds, without root or code changes: a libfabric
+    provider for unmodified programs of Open MPI, MPICH and Intel MPI, with the tools around it."""
+
+    homepage = "https://github.com/weft-fabric/weft"
+    git = "https://github.com/weft-fabric/weft.git"
+
+    license("Apache-2.0 OR MIT")
+
+    version("main", branch="main")
+
+    depends_on("c", type="build")
+    depends_on("rust@1.85:", type="build")
+
+    requires("platform=linux", msg="Weft runs on Linux")
+    requires("target=x86_64:", msg="Weft runs on x86-64")
+
+
+class CargoBuilder(cargo.CargoBuilder):
+    """Weft is a command and two libraries, which `cargo install` would leave out."""
+
+    @property
+    def build_args(self):
+        return ["--release", "--locked", "-p", "weft", "-p", "weft-provider", "-p", "weft-heap"]
+
+    @property
+    def check_args(self):
+        return ["--locked", "-p", "weft-launch"]
+
+    def build(self, pkg, spec, prefix):
+        with working_dir(self.build_directory):
+            pkg.module.cargo("build", *self.std_build_args, *self.build_args)
+            Executable("packaging/dist.sh")(join_path("target", "release"), "dist")
+
+    def install(self, pkg, spec, prefix):
+        with working_dir(self.build_directory):
+            Executable("packaging/install.sh")("install", extra_env={"PREFIX": str(prefix)})
