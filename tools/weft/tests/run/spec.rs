@@ -135,10 +135,7 @@ fn what_a_job_file_cannot_mean_is_refused_before_anything_starts() {
         ("time_limit: -1", "time_limit: `-1` is not possible"),
         ("mpi: openmp", "`mpi` stands twice"),
         ("shm_size: 1000t", "is more than the memory here"),
-        (
-            "shm_size: 1m\nhosts: [a]",
-            "shm_size: weft run cannot give a job a /dev/shm",
-        ),
+        ("shm_size: 4096", "shm_size: `4096` has no unit"),
         (
             "mounts: [{source: s3://data, target: /data}]",
             "mounts: weft run cannot mount yet",
