@@ -11,8 +11,8 @@ pub fn run(bytes: &[u8]) {
     let mut input = Input::new(bytes);
     // A first byte that is valid, so that the parser gets further.
     let mut datagram = vec![
-        0x30 | (1 + input.byte() % 12),
-        input.byte() & 31,
+        0x40 | (1 + input.byte() % 12),
+        input.byte() & 127,
         input.byte() & 63,
         0,
     ];

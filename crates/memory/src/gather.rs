@@ -49,7 +49,16 @@ impl<'a> Gather<'_, 'a> {
             first_piece: self.space.pieces.len(),
             piece_count: 0,
             segment_bytes,
+            without_ect: false,
         });
+    }
+
+    /// The datagram begun last leaves as Not-ECT.
+    #[inline]
+    pub fn leave_without_ect(&mut self) {
+        if let Some(last) = self.space.outbound.last_mut() {
+            last.without_ect = true;
+        }
     }
 
     /// Adds bytes to the datagram begun last.
@@ -124,5 +133,34 @@ mod tests {
         assert_eq!(batch.receive(&socket).expect("received"), 2);
         let got = [0, 1].map(|index| batch.get(index).expect("whole").bytes);
         assert_eq!(got, [&[0, 2, 3, 4, 5][..], &[0, 3, 4, 5, 6][..]]);
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "Miri knows no sendmmsg(2)")]
+    fn datagrams_leave_with_ect_unless_told_otherwise_joined_or_not() {
+        for ip in ["127.0.0.1", "::1"] {
+            let address = SocketAddr::new(ip.parse().expect("an address"), 0);
+            let Ok(from) = UdpSocket::bind(address) else {
+                println!("skipped: no {ip} here");
+                continue;
+            };
+            let to = UdpSocket::bind(address).expect("bound");
+            assert!(from.take_congestion_marks() && to.take_congestion_marks());
+            assert!(to.receive_joined());
+            let (bytes, mut space) = ([7; 3000], GatherSpace::default());
+            let mut gather = space.begin();
+            for (segment_bytes, without) in [(0, false), (0, true), (1000, false), (1000, true)] {
+                gather.begin_datagram(to.local_address().expect("bound"), segment_bytes);
+                gather.add_bytes(&bytes);
+                if without {
+                    gather.leave_without_ect();
+                }
+            }
+            assert_eq!(gather.send(&from, 0).expect("sent"), 4);
+            let mut batch = ReceiveBatch::new(4, 4096);
+            assert_eq!(batch.receive(&to).expect("received"), 4);
+            let class = |place| batch.get(place).expect("one").traffic_class;
+            assert_eq!([0, 1, 2, 3].map(class), [2, 0, 2, 0].map(Some), "{ip}");
+        }
     }
 }

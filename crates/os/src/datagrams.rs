@@ -11,7 +11,7 @@ use crate::socket_address::RawAddress;
 use crate::udp_socket::UdpSocket;
 use crate::{check, check_length};
 
-/// Room for the ancillary data of one datagram: a time stamp and a segment size.
+/// Room for the ancillary data of one datagram: a time stamp, a segment size and a traffic class.
 const CONTROL_BYTES: usize = 96;
 
 /// Aligned as ancillary data is.
@@ -30,6 +30,8 @@ pub struct Received<'a> {
     pub segment_bytes: usize,
     /// When it arrived, in nanoseconds of CLOCK_REALTIME; 0 if the socket does not stamp.
     pub arrived_realtime_ns: u64,
+    /// The type of service of IPv4 or the traffic class of IPv6; `None` if the socket does not ask.
+    pub traffic_class: Option<u8>,
 }
 
 /// Buffers for one system call's worth of datagrams; used again and again.
@@ -210,6 +212,7 @@ impl ReceiveBatch {
             bytes,
             segment_bytes: bytes.len().max(1),
             arrived_realtime_ns: 0,
+            traffic_class: None,
         };
         read_controls(header, &mut received);
         Some(received)
@@ -220,8 +223,9 @@ fn read_controls(header: &libc::msghdr, received: &mut Received<'_>) {
     // SAFETY: the kernel has filled the control memory that the header names.
     let mut at = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !at.is_null() {
-        // SAFETY: a header that the kernel wrote.
-        let (level, kind) = unsafe { ((*at).cmsg_level, (*at).cmsg_type) };
+        // SAFETY: a header that the kernel wrote, with a byte of data at least.
+        let (level, kind, byte) =
+            unsafe { ((*at).cmsg_level, (*at).cmsg_type, *libc::CMSG_DATA(at)) };
         if level == libc::SOL_SOCKET && kind == libc::SCM_TIMESTAMPNS {
             // SAFETY: this kind carries a timespec.
             let stamp = unsafe {
@@ -237,6 +241,12 @@ fn read_controls(header: &libc::msghdr, received: &mut Received<'_>) {
             received.segment_bytes = usize::try_from(bytes)
                 .unwrap_or(0)
                 .clamp(1, received.bytes.len().max(1));
+        } else if (level, kind) == (libc::IPPROTO_IP, libc::IP_TOS)
+            || (level, kind) == (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
+        {
+            // The first kind carries a byte, the second an int, of which the first byte holds the
+            // class on little-endian machines, the only ones Weft is for.
+            received.traffic_class = Some(byte);
         }
         // SAFETY: `at` is a header that CMSG_FIRSTHDR or CMSG_NXTHDR gave for this message.
         at = unsafe { libc::CMSG_NXTHDR(header, at) };

@@ -19,8 +19,8 @@ pub const SEGMENTS_BYTES: usize = 65_507;
 /// Pieces of one datagram: half of what the kernel takes at once (UIO_MAXIOV, 1024).
 pub const PIECE_LIMIT: usize = 512;
 
-/// Room for the ancillary data of one sent datagram: the segment size.
-const CONTROL_BYTES: usize = 32;
+/// Room for the ancillary data of one sent datagram: the segment size, the traffic class.
+const CONTROL_BYTES: usize = 48;
 
 /// A stretch of memory to gather a datagram from.
 #[derive(Clone, Copy, Debug)]
@@ -53,6 +53,8 @@ pub struct Outbound {
     pub piece_count: usize,
     /// The kernel cuts the bytes into datagrams of this size; 0 for one datagram.
     pub segment_bytes: u16,
+    /// Leaves as Not-ECT, whatever the socket does otherwise (RFC 3168).
+    pub without_ect: bool,
 }
 
 /// Why a datagram did not leave.
@@ -133,6 +135,7 @@ pub fn send_bytes(
         first_piece: 0,
         piece_count: 1,
         segment_bytes,
+        without_ect: false,
     };
     let piece = Piece::new(bytes.as_ptr() as usize, bytes.len());
     // SAFETY: the one piece is the borrowed slice, readable while the call lasts.
@@ -179,24 +182,54 @@ fn describe(
         header.msg_name = (&raw mut room.name).cast();
         header.msg_namelen = length;
     }
-    if one.segment_bytes > 0 {
-        write_segment_size(header, &mut room.control, one.segment_bytes);
+    if one.segment_bytes > 0 || one.without_ect {
+        write_controls(header, &mut room.control, one);
     }
 }
 
-fn write_segment_size(header: &mut libc::msghdr, control: &mut Control, segment_bytes: u16) {
+fn write_controls(header: &mut libc::msghdr, control: &mut Control, one: &Outbound) {
     header.msg_control = control.0.as_mut_ptr().cast();
+    header.msg_controllen = 0;
+    if one.segment_bytes > 0 {
+        let size = one.segment_bytes.to_ne_bytes();
+        add_control(header, libc::IPPROTO_UDP, libc::UDP_SEGMENT, size);
+    }
+    if one.without_ect {
+        let (level, kind) = if one.to.is_ipv6() {
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS)
+        } else {
+            (libc::IPPROTO_IP, libc::IP_TOS)
+        };
+        add_control(header, level, kind, 0_i32.to_ne_bytes());
+    }
+}
+
+/// Adds one behind those that are there. There is room for two of up to 8 bytes.
+fn add_control<const N: usize>(
+    header: &mut libc::msghdr,
+    level: libc::c_int,
+    kind: libc::c_int,
+    value: [u8; N],
+) {
+    const { assert!(N <= 8) };
     // SAFETY: pure arithmetic.
-    let (space, length) = unsafe { (libc::CMSG_SPACE(2), libc::CMSG_LEN(2)) };
-    header.msg_controllen = space as _;
-    // SAFETY: the control memory is aligned and larger than the space of one u16, so there is a
-    // first header in it.
+    let (space, length) = unsafe { (libc::CMSG_SPACE(N as u32), libc::CMSG_LEN(N as u32)) };
+    let at = header.msg_controllen;
+    header.msg_controllen = at + space as usize;
+    // SAFETY: the control memory is aligned, and holds two of these, each of a space that keeps
+    // the alignment.
     unsafe {
-        let first = libc::CMSG_FIRSTHDR(header);
-        (*first).cmsg_level = libc::IPPROTO_UDP;
-        (*first).cmsg_type = libc::UDP_SEGMENT;
-        (*first).cmsg_len = length as _;
-        libc::CMSG_DATA(first).cast::<u16>().write(segment_bytes);
+        let place = header
+            .msg_control
+            .cast::<u8>()
+            .add(at)
+            .cast::<libc::cmsghdr>();
+        (*place).cmsg_level = level;
+        (*place).cmsg_type = kind;
+        (*place).cmsg_len = length as _;
+        libc::CMSG_DATA(place)
+            .cast::<[u8; N]>()
+            .write_unaligned(value);
     }
 }
 

@@ -14,6 +14,9 @@ use crate::{check, check_length};
 /// asm-generic/sockios.h; for programs of 64 bits.
 const SIOCGSTAMPNS: libc::Ioctl = 0x8907;
 
+/// ECT(0) in the type of service of IPv4 or the traffic class of IPv6 (RFC 3168, 5).
+const ECT_0: i32 = 2;
+
 /// Datagrams thrown away when a socket is connected: more than its buffer holds before it is made
 /// larger.
 const THROWN_AWAY_MOST: usize = 4096;
@@ -167,6 +170,21 @@ impl UdpSocket {
         self.raw
             .set(libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
             .is_ok()
+    }
+
+    /// Datagrams leave with ECT(0) (RFC 3168), but for those sent
+    /// [without](crate::outbound::Outbound::without_ect), and received ones tell what their IP
+    /// header says of congestion (IP_RECVTOS; ipv6(7): IPV6_RECVTCLASS). False if this kernel
+    /// cannot. The kernel joins only datagrams of which all say the same
+    /// (inet_gro_receive in net/ipv4/af_inet.c and ipv6_gro_receive compare the whole field).
+    pub fn take_congestion_marks(&self) -> bool {
+        let (level, field, receive) = if self.raw.is_v6() {
+            (libc::IPPROTO_IPV6, libc::IPV6_TCLASS, libc::IPV6_RECVTCLASS)
+        } else {
+            (libc::IPPROTO_IP, libc::IP_TOS, libc::IP_RECVTOS)
+        };
+        let receives = self.raw.set(level, receive, 1).is_ok();
+        receives && self.raw.set(level, field, ECT_0).is_ok()
     }
 
     /// Looks into the network card's queue while polling, for this long (SO_BUSY_POLL). False if

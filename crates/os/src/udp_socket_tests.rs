@@ -20,6 +20,7 @@ fn send(socket: &UdpSocket, to: SocketAddr, bytes: &[u8], segment_bytes: u16) ->
     let (front, back) = bytes.split_at(bytes.len() / 2);
     let pieces = [front, back].map(|part| Piece::new(part.as_ptr() as usize, part.len()));
     let one = Outbound {
+        without_ect: false,
         to,
         first_piece: 0,
         piece_count: 2,

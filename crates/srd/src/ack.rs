@@ -10,6 +10,7 @@ use weft_wire::{Acknowledgement, BITMAP_WORDS, Header, PATH_COUNT, Path};
 
 use crate::ack_timer::AckTimer;
 use crate::config::SEQUENCE_LIMIT;
+use crate::marks_heard::MarksHeard;
 
 /// Times of paths are kept in steps of so many bits of nanoseconds: 128 ns, which 32 bits count for
 /// nine minutes. What is newer than all before it counts as new whatever they say (chosen).
@@ -37,9 +38,10 @@ pub(crate) struct Received {
     duplicate_count: u8,
     echo: Echo,
     /// A probe that has not been answered yet: it gets an answer of its own (srd-protocol 16.1).
-    probe: Option<Echo>,
+    probe: Option<Box<Echo>>,
     heard: u64,
     heard_before: u64,
+    pub(crate) marks: MarksHeard,
     /// Of each path the time of its newest packet, in steps of [`STEP_BITS`] (srd-protocol 14.7);
     /// `None` where all have `newest_step`.
     newest: Option<Box<[u32; PATH_COUNT]>>,
@@ -86,6 +88,7 @@ impl Received {
             probe: None,
             heard: 0,
             heard_before: 0,
+            marks: MarksHeard::default(),
             newest: None,
             newest_step: (newest_ns.0 >> STEP_BITS) as u32,
             last_path: Path::from_ports(0, 0),
@@ -164,11 +167,13 @@ impl Received {
     /// Gives memory back: nothing is newer than `newest_ns`.
     pub(crate) fn trim(&mut self, newest_ns: Instant) {
         self.newest = None;
+        self.marks = MarksHeard::default();
         self.newest_step = (newest_ns.0 >> STEP_BITS) as u32;
     }
 
     pub(crate) fn footprint_bytes(&self) -> usize {
-        self.newest.as_ref().map_or(0, |all| size_of_val(&**all))
+        let newest_bytes = self.newest.as_ref().map_or(0, |all| size_of_val(&**all));
+        newest_bytes + self.marks.footprint_bytes()
     }
 
     /// Something arrived on a path; the answer's echo names the newest packet.
@@ -189,12 +194,12 @@ impl Received {
     /// A probe arrived: the next answer is for it.
     pub(crate) fn on_probe(&mut self, header: &Header, now_ns: Instant) {
         self.heard |= header.path.bit();
-        self.probe = Some(Echo {
+        self.probe = Some(Box::new(Echo {
             sent_ns: header.sent_ns,
             arrived_ns: now_ns,
             sequence: NO_SEQUENCE,
             path: header.path,
-        });
+        }));
         self.timer.want_now();
     }
 
@@ -211,19 +216,20 @@ impl Received {
 
     /// The path of a packet that only acknowledges (srd-protocol 7.4).
     pub(crate) fn ack_only_path(&self) -> Path {
-        self.probe.unwrap_or(self.echo).path.reverse()
+        self.probe.as_deref().unwrap_or(&self.echo).path.reverse()
     }
 
     /// What the section would take, in bytes.
     pub(crate) fn section_bytes(&self) -> u64 {
         let above = self.end.saturating_sub(self.cumulative + 1);
-        ACKNOWLEDGEMENT_BYTES as u64 + 8 * above.div_ceil(64)
+        let marks_bytes = self.marks.section_bytes();
+        ACKNOWLEDGEMENT_BYTES as u64 + 8 * above.div_ceil(64) + marks_bytes
     }
 
     /// The section, to be sent now.
     pub(crate) fn take(&mut self, now_ns: Instant, limits: &Limits) -> Acknowledgement {
         let probe = self.probe.take();
-        let echo = probe.unwrap_or(self.echo);
+        let echo = probe.as_deref().copied().unwrap_or(self.echo);
         let section = Acknowledgement {
             cumulative: self.cumulative,
             received_bytes: self.received_bytes,
@@ -240,6 +246,7 @@ impl Received {
             receive_limit: limits.receive_limit,
             credit_limit: limits.credit_limit,
             bitmap: self.bitmap(),
+            marks: self.marks.take(echo.path),
         };
         self.heard_before = self.heard;
         self.heard = 0;

@@ -53,6 +53,9 @@ pub struct Config {
     /// trip more at first contact (srd-protocol 14.6). For every network on which somebody may play
     /// packets back or lie about where they are from.
     pub fresh_contact: bool,
+    /// Datagrams leave with ECT(0) where their head says so, and arrive with what their IP header
+    /// says (srd-protocol 10.12).
+    pub ecn: bool,
     /// Times.
     pub timing: Timing,
     /// Windows.
@@ -120,6 +123,7 @@ impl Default for Config {
             datagram_bytes: 1400,
             path_count: PATH_COUNT as u8,
             fresh_contact: false,
+            ecn: false,
             timing: Timing {
                 acknowledgement_delay_ns: Nanos(20_000),
                 rto_floor_ns: Nanos(200_000),

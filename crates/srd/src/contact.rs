@@ -3,6 +3,7 @@
 //! 13, 14.6, 14.9). Called by machine for every packet; begins and ends flows.
 
 use std::net::SocketAddr;
+use weft_wire::marks::Ecn;
 use weft_wire::time::{Instant, Nanos};
 
 use weft_wire::stale::STALE_BYTES;
@@ -182,6 +183,7 @@ impl Contact<'_> {
                     now_ns: self.came.now_ns,
                     waited_ns: Nanos::ZERO,
                     datagram_bytes: self.came.bytes,
+                    ecn: Ecn::Unknown,
                 };
                 flow.take_section(shared, self.packet, &moment, false);
             }

@@ -4,6 +4,7 @@
 
 use core::fmt;
 use std::net::SocketAddr;
+use weft_wire::marks::Ecn;
 use weft_wire::time::{Instant, Nanos};
 
 use weft_wire::refusal::Reason;
@@ -244,6 +245,8 @@ pub struct Origin {
     pub from: SocketAddr,
     /// Between its arrival and now; 0 if not known.
     pub waited_ns: Nanos,
+    /// What its IP header says of congestion; of joined datagrams all say the same.
+    pub ecn: Ecn,
 }
 
 /// Of a datagram that has just arrived.
@@ -252,6 +255,7 @@ impl From<SocketAddr> for Origin {
         Self {
             from,
             waited_ns: Nanos::ZERO,
+            ecn: Ecn::Unknown,
         }
     }
 }

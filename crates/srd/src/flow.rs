@@ -4,6 +4,7 @@
 //!
 //! Owned by flows. What leaves is in transmit.rs, what time does in timeouts.rs.
 
+use weft_wire::marks::Ecn;
 use weft_wire::time::{Instant, Nanos};
 use weft_wire::{Acknowledgement, Body, Packet};
 
@@ -54,6 +55,7 @@ pub(crate) struct Moment {
     pub(crate) now_ns: Instant,
     pub(crate) waited_ns: Nanos,
     pub(crate) datagram_bytes: usize,
+    pub(crate) ecn: Ecn,
 }
 
 /// One flow.
@@ -150,6 +152,9 @@ impl Flow {
             }
             _ if !reliable => return Arrival::Nothing,
             _ => {}
+        }
+        if is_first {
+            received.marks.on_packet(header, moment.ecn);
         }
         match received.standing(header.sequence) {
             Standing::Duplicate => {
@@ -333,6 +338,7 @@ impl Flow {
             + self.sender.ring.footprint_bytes()
             + self.sender.paths.health.footprint_bytes()
             + self.sender.window.footprint_bytes()
+            + self.sender.marks.footprint_bytes()
             + self.queue.footprint_bytes()
             + self.receiver.footprint_bytes()
     }

@@ -4,11 +4,12 @@
 //!
 //! Called by flow. Sources: RFC 8985 (RACK-TLP), MRC and REPS for paths.
 
-use weft_wire::Acknowledgement;
 use weft_wire::acknowledgement::NO_SEQUENCE;
 use weft_wire::time::{Instant, Nanos};
+use weft_wire::{Acknowledgement, PATH_COUNT, Path};
 
 use crate::config::Config;
+use crate::congestion_marks::{Concern, is_marked};
 use crate::events::Statistics;
 use crate::sender::{HOSTS_MOST_NS, Sender};
 use crate::sent::{Fate, Piece, Sent};
@@ -57,6 +58,9 @@ fn is_possible(sender: &Sender, section: &Acknowledgement, end: u64, now_ns: Ins
         && known
         && section.echo_sent_ns <= now_ns
         && section.received_bytes <= sender.sent_bytes
+        && section.marks.is_none_or(|marks| {
+            u64::from(marks.ce_count) <= sender.ring.next() + sender.again_count
+        })
 }
 
 /// Takes a section. `acknowledged` is called once for every piece that is acknowledged for the
@@ -87,6 +91,9 @@ pub(crate) fn on_section(
             sender.in_flight_bytes -= u64::from(sent.bytes);
         }
         acked_bytes += u64::from(sent.bytes);
+        if !sent.again {
+            sender.marks.on_arrived(sequence);
+        }
         learn_lateness(sender, &sent, before, heard);
         judge_arrival(sender, &sent, section, now_ns, statistics);
         acknowledged(sent.piece);
@@ -105,7 +112,8 @@ pub(crate) fn on_section(
     let srtt_ns = sender.round_trip.srtt_ns();
     if let Some(rtt_ns) = rtt_ns {
         let path = section.echo_path;
-        let is_quick = verdict == Verdict::BelowTarget;
+        let is_marked = is_marked(section.marks.as_ref(), path);
+        let is_quick = verdict == Verdict::BelowTarget && !is_marked;
         sender.first_flight.on_echo(section.cumulative, is_quick);
         sender
             .paths
@@ -116,6 +124,7 @@ pub(crate) fn on_section(
         }
     }
     if heard.is_news {
+        heed_marks(sender, heard, in_flight_bytes);
         sender.window.on_penalty(section.penalty, now_ns, srtt_ns);
     }
     // Judged by when the section came, not by when it was read: behind it in our sockets may lie
@@ -123,6 +132,38 @@ pub(crate) fn on_section(
     // after all that waits has been read.
     find_lost(sender, now_ns.saturating_sub(heard.waited_ns), statistics);
     Ok(())
+}
+
+/// The network has marked packets instead of dropping them (srd-protocol 10.12).
+#[inline]
+fn heed_marks(sender: &mut Sender, heard: &Heard<'_>, in_flight_bytes: u64) {
+    let section = heard.section;
+    sender.marks.on_heard(section.paths_heard);
+    if section.marks.is_some() {
+        take_marks(sender, heard, in_flight_bytes);
+    }
+}
+
+#[cold]
+fn take_marks(sender: &mut Sender, heard: &Heard<'_>, in_flight_bytes: u64) {
+    let (section, now_ns) = (heard.section, heard.now_ns);
+    let Some(marks) = &section.marks else { return };
+    let cwnd_bytes = sender.window.cwnd_bytes();
+    sender.marks.validate(marks, section.echo_path, cwnd_bytes);
+    let echo_sent_ns = section.echo_sent_ns;
+    let Some(concern) = sender.marks.on_marked(marks, echo_sent_ns, now_ns) else {
+        return;
+    };
+    if let Concern::Part { .. } = concern {
+        let srtt_ns = sender.round_trip.srtt_ns();
+        let health = &mut sender.paths.health;
+        for number in (0..PATH_COUNT as u8).filter_map(Path::from_number) {
+            if is_marked(Some(marks), number) {
+                health.skip(number, now_ns, srtt_ns);
+            }
+        }
+    }
+    sender.window.on_marked(concern, now_ns, in_flight_bytes);
 }
 
 /// Whether this echo is news (srd-protocol 9.1, 14.7): newer than all before it, or of a sequence
@@ -308,6 +349,9 @@ pub(crate) fn find_lost(sender: &mut Sender, now_ns: Instant, statistics: &mut S
         sender.in_flight_bytes -= u64::from(sent.bytes);
         lost_bytes += u64::from(sent.bytes);
         lost_count += 1;
+        if !sent.again {
+            sender.marks.on_lost(sequence);
+        }
         overtaken_bytes += u64::from(overtaken) * u64::from(sent.bytes);
         statistics.lost_count += 1;
         judge_loss(sender, &sent, now_ns, statistics);
@@ -407,6 +451,7 @@ mod tests {
             receive_limit: 0,
             credit_limit: 0,
             bitmap: [0; 16],
+            marks: None,
         };
         section.bitmap[0] = told.bitmap;
         let heard = Heard {

@@ -199,6 +199,7 @@ impl Machine {
             now_ns,
             waited_ns: origin.waited_ns,
             datagram_bytes: datagram.len(),
+            ecn: origin.ecn,
         };
         let arrival = flow.on_packet(shared, &packet, moment);
         self.flows.grant(now_ns);

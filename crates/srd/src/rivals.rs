@@ -199,6 +199,12 @@ impl Rivals {
         self.sharing().on_lost(loss)
     }
 
+    /// The network has marked packets: somebody's queue is long, and a loss is what comes next. So
+    /// the window moves by losses from now on, and this is the first. Answers the window.
+    pub(crate) fn on_marked(&mut self, loss: &Loss) -> u64 {
+        self.sharing().on_marked(loss)
+    }
+
     /// So many bytes that were taken for lost were not.
     pub(crate) fn on_false_loss(&mut self, bytes: u64) {
         if let Some(sharing) = &mut self.sharing {
@@ -344,8 +350,20 @@ impl Sharing {
             self.by_overflow = true;
         }
         self.lost_bytes += loss.overtaken_bytes;
+        Some(self.take_part(loss))
+    }
+
+    fn on_marked(&mut self, loss: &Loss) -> u64 {
+        if self.phase == Phase::Alone {
+            self.by_overflow = false;
+        }
+        self.take_part(loss)
+    }
+
+    /// Three tenths, once in a round trip; between, CUBIC's curve.
+    fn take_part(&mut self, loss: &Loss) -> u64 {
         if loss.now_ns < self.recovered_ns {
-            return Some(loss.cwnd_bytes);
+            return loss.cwnd_bytes;
         }
         self.recovered_ns = loss.now_ns + loss.rtt_ns;
         let whole_bytes = match self.phase {
@@ -361,6 +379,6 @@ impl Sharing {
         if !self.is_early(whole_bytes) {
             self.share_from(loss.now_ns, loss.rtt_ns);
         }
-        Some(cubic.least_bytes())
+        cubic.least_bytes()
     }
 }

@@ -6,6 +6,7 @@ use weft_wire::Path;
 use weft_wire::time::{Instant, Nanos};
 
 use crate::config::{Config, PATH_BATCH_BYTES};
+use crate::congestion_marks::CongestionMarks;
 use crate::first_flight::FirstFlight;
 use crate::pacing::{Pace, Pacing};
 use crate::path::Paths;
@@ -43,6 +44,7 @@ pub(crate) struct Sender {
     pub(crate) pacing: Pacing,
     pub(crate) round_trip: RoundTrip,
     pub(crate) paths: Paths,
+    pub(crate) marks: CongestionMarks,
     pub(crate) first_flight: FirstFlight,
     batch: Batch,
     pub(crate) clocks: Clocks,
@@ -112,6 +114,7 @@ impl Sender {
             pacing: Pacing::default(),
             round_trip: RoundTrip::default(),
             paths,
+            marks: CongestionMarks::default(),
             first_flight: FirstFlight::new(),
             batch: Batch::default(),
             clocks: Clocks {

@@ -156,6 +156,7 @@ impl Flow {
             Some(Step::Fold) => return Outcome::Folds,
             Some(Step::Trim) => {
                 self.sender.ring.trim();
+                self.sender.marks.trim();
                 self.queue.trim();
                 self.receiver.trim(self.silence.newest_ns);
             }

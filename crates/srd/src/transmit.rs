@@ -152,7 +152,10 @@ impl Turn<'_> {
         }
         self.write_piece(&piece, marks);
         let bytes = self.place.length_bytes() as u16;
-        self.flow.sender.on_fresh(piece, bytes, path, now_ns);
+        let sequence = self.flow.sender.on_fresh(piece, bytes, path, now_ns);
+        if self.place.head.is_ect() {
+            self.flow.sender.marks.on_sent(sequence);
+        }
         self.shared.batch_has_ended = last;
         self.flow.silence.await_answer(now_ns);
     }
@@ -337,11 +340,17 @@ impl Turn<'_> {
         let acknowledgement = self.section_for(body, payload);
         let hello = (!self.flow.identity.knows_us).then(|| self.hello());
         let identity = &self.flow.identity;
+        // Not before the remote has named us: a network that swallows such packets must not keep
+        // anybody from being met. Nor what goes again (RFC 3168, 6.1.5).
+        let may_be_marked = identity.knows_us && !marks.is_retransmission;
+        let ect =
+            self.shared.config.ecn && may_be_marked && self.flow.sender.marks.are_used(marks.path);
         let header = Header {
             path: marks.path,
             acknowledge_now: marks.acknowledge_now,
             retransmission: marks.is_retransmission,
             sealed: false,
+            ect,
             context: identity.context,
             source: self.shared.incarnation,
             target: identity.incarnation,

@@ -7,6 +7,7 @@
 
 use crate::base_rtt::BaseRtt;
 use crate::config::{BATCH_BYTES, Pace};
+use crate::congestion_marks::Concern;
 use crate::quick::Quick;
 use crate::rivals::{Loss, News, Rivals, Rule};
 use crate::taken::Taken;
@@ -28,6 +29,9 @@ const DELAY_PACKETS: u64 = 12;
 /// A loss is heavy when it is more than this part, a fourth, of what was in flight (chosen by
 /// simulation of incasts).
 const HEAVY_LOSS: u64 = 4;
+
+/// A mark takes so many tenths of its paths' part (specified: RFC 9438, 4.6, for a loss).
+const MARKED_TENTHS: u64 = 3;
 
 /// A delay of less than this part of the base round trip is no queue that overflows (chosen).
 const QUEUE_PART: u64 = 8;
@@ -89,6 +93,12 @@ pub(crate) struct Window {
     calm_bytes: u32,
     taken: Taken,
     rivals: Rivals,
+}
+
+/// Delay alone may be a slow host, or a packet that is long for its link; below this only losses
+/// go.
+fn delay_floor_bytes(packet_bytes: u64) -> u64 {
+    u64::from(BATCH_BYTES).max(DELAY_PACKETS * packet_bytes)
 }
 
 impl Window {
@@ -230,12 +240,6 @@ impl Window {
         self.cwnd_bytes = (self.cwnd_bytes + gain).min(self.limit_bytes.into());
     }
 
-    /// Delay alone may be a slow host, or a packet that is long for its link; below this only
-    /// losses go.
-    fn delay_floor_bytes(&self) -> u64 {
-        u64::from(BATCH_BYTES).max(DELAY_PACKETS * self.packet_bytes)
-    }
-
     fn decrease(&mut self, sample: &Sample) {
         let since_ns = sample.now_ns.saturating_since(self.decreased_ns);
         if since_ns < self.base.least_ns() + sample.send_delay_ns {
@@ -245,7 +249,9 @@ impl Window {
         let (average, target) = (self.average_delay_ns, self.target_ns());
         // gamma 0.8; at most one half.
         let cut = self.cwnd_bytes * 4 / 5 * (average - target) / average.max(Nanos(1));
-        let room = self.cwnd_bytes.saturating_sub(self.delay_floor_bytes());
+        let room = self
+            .cwnd_bytes
+            .saturating_sub(delay_floor_bytes(self.packet_bytes));
         self.shrink(cut.min(self.cwnd_bytes / 2).min(room));
     }
 
@@ -256,7 +262,7 @@ impl Window {
         let least_bytes = self.cwnd_bytes.max(u64::from(self.limit_bytes) / 2) / QUICK_PART;
         let floor_bytes = match self.quick.is_after_loss() {
             true => 0,
-            false => self.delay_floor_bytes().min(self.cwnd_bytes),
+            false => delay_floor_bytes(self.packet_bytes).min(self.cwnd_bytes),
         };
         let (quick, now_ns) = (&mut self.quick, sample.now_ns);
         let Some(bytes) = quick.look_back(now_ns, every_ns, target_ns, least_bytes) else {
@@ -275,7 +281,8 @@ impl Window {
         self.taken.on_lost(lost.packet_count);
         self.cwnd_bytes = self.base.stop_draining(lost.now_ns, self.cwnd_bytes);
         let before_bytes = self.cwnd_bytes;
-        if let Some(cwnd_bytes) = self.ask_rivals(lost) {
+        let loss = self.loss(lost);
+        if let Some(cwnd_bytes) = self.rivals.on_lost(&loss) {
             self.set(cwnd_bytes);
             self.taken.on_shrunk(before_bytes, self.cwnd_bytes);
             return;
@@ -291,9 +298,36 @@ impl Window {
         }
     }
 
-    /// The window after a loss, if it moves by losses.
-    fn ask_rivals(&mut self, lost: &Lost) -> Option<u64> {
-        self.rivals.on_lost(&Loss {
+    /// A queue of the network is long, and says so (srd-protocol 10.12): a loss for which nothing
+    /// was lost. `tried_bytes`: what was in flight.
+    pub(crate) fn on_marked(&mut self, concern: Concern, now_ns: Instant, tried_bytes: u64) {
+        self.cwnd_bytes = self.base.stop_draining(now_ns, self.cwnd_bytes);
+        self.calm_bytes = 0;
+        match concern {
+            Concern::All => {
+                let loss = self.loss(&Lost {
+                    now_ns,
+                    bytes: 0,
+                    packet_count: 0,
+                    overtaken_bytes: 0,
+                    in_flight_bytes: tried_bytes.max(delay_floor_bytes(self.packet_bytes)),
+                });
+                let cwnd_bytes = self.rivals.on_marked(&loss);
+                self.set(cwnd_bytes);
+            }
+            Concern::Part {
+                marked_count,
+                heard_count,
+            } => {
+                let part_bytes = self.cwnd_bytes * u64::from(marked_count) / u64::from(heard_count);
+                self.shrink(part_bytes * MARKED_TENTHS / 10);
+            }
+        }
+    }
+
+    /// What a loss tells of rivals.
+    fn loss(&self, lost: &Lost) -> Loss {
+        Loss {
             now_ns: lost.now_ns,
             rtt_ns: self.smoothed_rtt_ns(),
             cwnd_bytes: self.cwnd_bytes,
@@ -302,7 +336,7 @@ impl Window {
             overtaken_bytes: lost.overtaken_bytes,
             // Where there is none nothing overflows.
             has_queue: self.average_delay_ns > self.base.least_ns() / QUEUE_PART,
-        })
+        }
     }
 
     /// So many packets that were taken for lost were not: their share of what was taken is given
@@ -342,158 +376,5 @@ impl Window {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Config;
-
-    const PACKET: u64 = 1400;
-
-    fn window() -> Window {
-        let mut pace = Config::default().pace;
-        pace.target_floor_ns = Nanos(5_000);
-        Window::new(&pace, PACKET)
-    }
-
-    fn feed(window: &mut Window, now_ns: Instant, rtt_ns: Nanos, acked_bytes: u64) -> Verdict {
-        window.on_acknowledged(&Sample {
-            now_ns,
-            rtt_ns: Some(rtt_ns),
-            send_delay_ns: Nanos::ZERO,
-            acked_bytes,
-            in_flight_bytes: window.cwnd_bytes(),
-            tried_bytes: window.cwnd_bytes(),
-        })
-    }
-
-    fn lose(window: &mut Window, packet_count: u64, in_flight_bytes: u64) {
-        window.on_lost(&Lost {
-            now_ns: Instant(100_000),
-            bytes: packet_count * PACKET,
-            packet_count,
-            overtaken_bytes: 0,
-            in_flight_bytes,
-        });
-    }
-
-    #[test]
-    fn an_empty_network_lets_the_window_grow_and_a_full_one_makes_it_shrink() {
-        let mut window = window();
-        let start = window.cwnd_bytes();
-        let mut now_ns = 0;
-        for _ in 0..200 {
-            now_ns += 1_000;
-            assert_eq!(
-                feed(&mut window, Instant(now_ns), Nanos(10_000), 8 * PACKET),
-                Verdict::BelowTarget
-            );
-        }
-        let grown = window.cwnd_bytes();
-        assert!(grown > 2 * start, "{start} -> {grown}");
-        for _ in 0..200 {
-            now_ns += 1_000;
-            feed(&mut window, Instant(now_ns), Nanos(40_000), 8 * PACKET);
-        }
-        assert!(
-            window.cwnd_bytes() < grown / 4,
-            "{grown} -> {}",
-            window.cwnd_bytes()
-        );
-    }
-
-    #[test]
-    fn one_slow_path_among_fast_ones_leaves_the_window_alone() {
-        let mut window = window();
-        for step in 0..50 {
-            feed(&mut window, Instant(1_000 * step), Nanos(10_000), PACKET);
-        }
-        let before = window.cwnd_bytes();
-        assert_eq!(
-            feed(&mut window, Instant(51_000), Nanos(35_000), PACKET),
-            Verdict::SlowMinority
-        );
-        assert_eq!(window.cwnd_bytes(), before);
-    }
-
-    /// Four links of which one is empty: a smaller window would leave that one idle.
-    #[test]
-    fn long_queues_on_most_paths_leave_the_window_alone_while_one_path_is_free() {
-        let mut window = window();
-        for step in 0..50 {
-            feed(&mut window, Instant(1_000 * step), Nanos(10_000), PACKET);
-        }
-        let before = window.cwnd_bytes();
-        for step in 50..1_000 {
-            let rtt_ns = if step % 8 == 0 { 12_000 } else { 500_000 };
-            feed(&mut window, Instant(1_000 * step), Nanos(rtt_ns), PACKET);
-        }
-        assert!(
-            window.cwnd_bytes() >= before,
-            "{before} -> {}",
-            window.cwnd_bytes()
-        );
-        for step in 1_000..2_000 {
-            feed(&mut window, Instant(1_000 * step), Nanos(500_000), PACKET);
-        }
-        assert!(window.cwnd_bytes() < before / 2, "no path is free any more");
-    }
-
-    #[test]
-    fn after_heavy_loss_the_window_is_what_was_delivered() {
-        let mut window = window();
-        feed(&mut window, Instant::START, Nanos(10_000), PACKET);
-        feed(&mut window, Instant(100_000), Nanos(10_000), PACKET);
-        lose(&mut window, 1, 128 << 10);
-        feed(&mut window, Instant(110_000), Nanos(60_000), 2 * PACKET);
-        feed(&mut window, Instant(140_000), Nanos(60_000), PACKET);
-        assert_eq!(window.cwnd_bytes(), 3 * PACKET);
-    }
-
-    #[test]
-    fn what_was_taken_for_losses_comes_back_as_they_prove_to_be_none() {
-        let mut window = window();
-        feed(&mut window, Instant::START, Nanos(10_000), PACKET);
-        feed(&mut window, Instant(100_000), Nanos(10_000), PACKET);
-        let before = window.cwnd_bytes();
-        // Half of what is in flight seems lost, and then nearly nothing is delivered for a round
-        // trip.
-        lose(&mut window, 20, 40 * PACKET);
-        feed(&mut window, Instant(110_000), Nanos(60_000), 2 * PACKET);
-        feed(&mut window, Instant(140_000), Nanos(60_000), PACKET);
-        let least = window.cwnd_bytes();
-        assert_eq!(least, 3 * PACKET);
-        window.on_false_loss(10);
-        assert_eq!(window.cwnd_bytes(), least + (before - least) / 2);
-        window.on_false_loss(10);
-        assert_eq!(window.cwnd_bytes(), before);
-        window.on_false_loss(10);
-        assert_eq!(window.cwnd_bytes(), before, "nothing more than was taken");
-    }
-
-    #[test]
-    fn a_window_that_is_not_used_does_not_grow() {
-        let mut window = window();
-        let before = window.cwnd_bytes();
-        for step in 0..100 {
-            window.on_acknowledged(&Sample {
-                now_ns: Instant(step * 1_000),
-                rtt_ns: Some(Nanos(10_000)),
-                send_delay_ns: Nanos::ZERO,
-                acked_bytes: PACKET,
-                in_flight_bytes: PACKET,
-                tried_bytes: PACKET,
-            });
-        }
-        assert_eq!(window.cwnd_bytes(), before);
-    }
-
-    #[test]
-    fn a_penalty_of_64_halves_the_window_once_per_round_trip() {
-        let mut window = window();
-        let before = window.cwnd_bytes();
-        window.on_penalty(64, Instant(100_000), Nanos(10_000));
-        window.on_penalty(64, Instant(105_000), Nanos(10_000));
-        assert_eq!(window.cwnd_bytes(), before / 2);
-        window.on_penalty(64, Instant(110_000), Nanos(10_000));
-        assert_eq!(window.cwnd_bytes(), before / 4);
-    }
-}
+#[path = "window_tests.rs"]
+mod tests;

@@ -31,6 +31,8 @@ pub(crate) struct Source<'a> {
     pub(crate) sends: &'a Sends,
     /// What authentication has added to each.
     pub(crate) seal_bytes: usize,
+    /// Whether the sockets let datagrams leave with ECT that have it in their heads.
+    pub(crate) ecn: bool,
 }
 
 /// What one system call sends.
@@ -70,7 +72,9 @@ fn train(batch: &[Transmit], source: &Source<'_>) -> usize {
         total += length;
         let padded = first.padding_bytes > 0 || next.padding_bytes > 0;
         let fits = total <= SEGMENTS_BYTES && count < SEGMENT_LIMIT && length <= size && !padded;
-        if !fits || next.path != first.path || next.to != first.to || !is_open(next, source.sends) {
+        let same_ways = next.path == first.path && next.to == first.to;
+        let alike = same_ways && next.head.is_ect() == first.head.is_ect();
+        if !fits || !alike || !is_open(next, source.sends) {
             break;
         }
         count += 1;
@@ -121,6 +125,9 @@ impl<'s, 'a> GsoBatch<'s, 'a> {
         };
         let index = self.gather.count();
         self.gather.begin_datagram(batch[0].to, size);
+        if source.ecn && !batch[0].head.is_ect() {
+            self.gather.leave_without_ect();
+        }
         for (place, transmit) in batch[..count].iter().enumerate() {
             let head = transmit.head.as_bytes();
             let ready = ready.get(place);

@@ -127,6 +127,7 @@ impl SocketPorts {
                 authentication.overhead_bytes() as u16,
             ),
             heartbeat_port: 0,
+            ecn: sockets.iter().all(UdpSocket::take_congestion_marks),
         };
         Ok((sockets, list))
     }
@@ -141,6 +142,7 @@ impl SocketPorts {
             &transmit.payload,
         ) {
             _ if transmit.padding_bytes > 0 => return false,
+            _ if self.list.ecn && !transmit.head.is_ect() => return false,
             (Some(whole), None) => whole,
             (Some(whole), Some(_)) if whole.len() > head.len() => whole,
             (None, None) => head,
@@ -194,6 +196,7 @@ impl SocketPorts {
             ready,
             sends,
             seal_bytes: authentication.overhead_bytes(),
+            ecn: self.list.ecn,
         };
         let run = GsoBatch::gather(&mut self.space, &source, self.joins);
         let whole = batch[0].padding_bytes > 0;

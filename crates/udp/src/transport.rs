@@ -65,6 +65,7 @@ fn config(settings: &Settings, list: &crate::ports::PortList) -> Config {
         datagram_bytes: list.datagram_bytes,
         addresses: list.addresses,
         path_count: settings.path_count,
+        ecn: list.ecn,
         // Whoever is not on the path cannot make us send anything anywhere, key or no key.
         fresh_contact: true,
         ..Config::default()

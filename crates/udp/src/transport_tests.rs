@@ -45,6 +45,7 @@ impl Ports for Nowhere {
             asks_hosts: false,
             datagram_bytes: 1400,
             heartbeat_port: 0,
+            ecn: false,
         }
     }
     fn datagram_bytes_to(&self, _: SocketAddr) -> (u16, bool) {

@@ -4,6 +4,7 @@
 
 use crate::bytes::{Head, Reader, write_at};
 use crate::malformed::{Malformed, require};
+use crate::marks::Marks;
 use crate::path::Path;
 use crate::time::Instant;
 
@@ -41,6 +42,9 @@ pub struct Acknowledgement {
     pub credit_limit: u64,
     /// Bit i of word w: sequence `cumulative + 1 + 64 w + i` has arrived.
     pub bitmap: [u64; BITMAP_WORDS],
+    /// What was seen of congestion marks, if there were any: a section of its own (srd-protocol
+    /// 4.1).
+    pub marks: Option<Marks>,
 }
 
 impl Acknowledgement {
@@ -102,6 +106,9 @@ impl Acknowledgement {
         for word in &self.bitmap[..words] {
             head.put_u64(*word);
         }
+        if let Some(marks) = &self.marks {
+            marks.write(head);
+        }
     }
 
     #[inline(always)]
@@ -161,6 +168,7 @@ impl Acknowledgement {
             receive_limit,
             credit_limit,
             bitmap: [0; BITMAP_WORDS],
+            marks: None,
         };
         Ok((section, usize::from(words)))
     }

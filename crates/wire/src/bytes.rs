@@ -6,8 +6,8 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use crate::malformed::Malformed;
 
 /// The longest a packet can be without its payload: header, a hello with all further addresses, an
-/// acknowledgement with a full bitmap, the longest body.
-pub const HEAD_BYTES: usize = 48 + (72 + 48) + (64 + 128) + 44;
+/// acknowledgement with a full bitmap, marks, the longest body.
+pub const HEAD_BYTES: usize = 48 + (72 + 48) + (64 + 128) + 24 + 44;
 
 /// Everything of a packet but its payload, in a fixed array.
 #[derive(Clone, Copy)]

@@ -7,7 +7,7 @@ use crate::path::Path;
 use crate::time::Instant;
 
 /// The protocol version in the first nibble (srd-protocol 2).
-pub const VERSION: u8 = 3;
+pub const VERSION: u8 = 4;
 /// Size of the header (srd-protocol 2).
 pub const HEADER_BYTES: usize = 48;
 
@@ -21,7 +21,9 @@ pub(crate) mod flag {
     pub(crate) const ACK_NOW: u8 = 4;
     pub(crate) const RETRANSMISSION: u8 = 8;
     pub(crate) const SEALED: u8 = 16;
-    pub(crate) const ALL: u8 = 31;
+    pub(crate) const ECT: u8 = 32;
+    pub(crate) const MARKS: u8 = 64;
+    pub(crate) const ALL: u8 = 127;
 }
 
 /// The kinds of packets (srd-protocol 5).
@@ -92,6 +94,8 @@ pub struct Header {
     pub retransmission: bool,
     /// Encrypted by the layer around the machine (srd-protocol 14.2).
     pub sealed: bool,
+    /// Leaves with ECT(0) in its IP header (srd-protocol 10.12).
+    pub ect: bool,
     /// The receiver's number for the sender; 0 if not known.
     pub context: u32,
     /// Incarnation of the sender; not 0.
@@ -113,6 +117,7 @@ impl Header {
             acknowledge_now: false,
             retransmission: false,
             sealed: false,
+            ect: false,
             context: 0,
             source,
             target,
@@ -128,6 +133,13 @@ impl Head {
     pub fn is_retransmission(&self) -> bool {
         let flags = self.as_bytes().get(FLAGS_AT);
         flags.is_some_and(|flags| flags & flag::RETRANSMISSION != 0)
+    }
+
+    /// Whether that packet leaves with ECT(0) in its IP header (srd-protocol 10.12). Fast path.
+    #[inline]
+    pub fn is_ect(&self) -> bool {
+        let flags = self.as_bytes().get(FLAGS_AT);
+        flags.is_some_and(|flags| flags & flag::ECT != 0)
     }
 }
 
@@ -149,6 +161,9 @@ impl Header {
         }
         if self.sealed {
             flags |= flag::SEALED;
+        }
+        if self.ect {
+            flags |= flag::ECT;
         }
         let place = head.next::<HEADER_BYTES>();
         let opening = [VERSION << 4 | kind as u8, flags, self.path.number(), 0];
@@ -174,7 +189,7 @@ impl Header {
             version == VERSION,
             "version",
             u64::from(version),
-            "this Weft speaks version 3",
+            "this Weft speaks version 4",
         )?;
         let number = first & 15;
         let kind = Kind::from_number(number)
@@ -184,7 +199,7 @@ impl Header {
             flags & !flag::ALL == 0,
             "flags",
             u64::from(flags),
-            "flags above 16 are not defined",
+            "flags above 64 are not defined",
         )?;
         let number = reader.u8("path")?;
         let path = Path::from_number(number)
@@ -208,6 +223,7 @@ impl Header {
             acknowledge_now: flags & flag::ACK_NOW != 0,
             retransmission: flags & flag::RETRANSMISSION != 0,
             sealed: flags & flag::SEALED != 0,
+            ect: flags & flag::ECT != 0,
             context,
             source,
             target,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
-//! The packet formats of scalable reliable datagrams, version 3, as `docs/srd-protocol.md`
+//! The packet formats of scalable reliable datagrams, version 4, as `docs/srd-protocol.md`
 //! specifies them.
 //!
 //! - *Purpose*: untrusted bytes become checked values, once.
@@ -18,7 +18,7 @@
 //! - [`bytes`]: reading and writing fixed-width numbers within bounds; [`malformed`]: what was
 //!   wrong
 //! - [`header`]: the 48 bytes that every packet begins with, [`path`]: what a path is
-//! - [`hello`] with [`port_addresses`], [`acknowledgement`]: the two optional sections
+//! - [`hello`] with [`port_addresses`], [`acknowledgement`], [`marks`]: the optional sections
 //! - [`message`]: what three kinds say about a user's message
 //! - [`eager`], [`segment`], [`offer`], [`accept`], [`data`], [`receipt`], [`refusal`], [`stale`],
 //!   [`greeting`], [`alive`]: one body each
@@ -36,6 +36,7 @@ pub mod greeting;
 pub mod header;
 pub mod hello;
 pub mod malformed;
+pub mod marks;
 pub mod message;
 pub mod offer;
 pub mod packet;

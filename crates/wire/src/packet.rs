@@ -5,6 +5,7 @@
 use crate::bytes::{Head, Reader};
 use crate::header::{Header, Kind, Opening, flag};
 use crate::malformed::{Malformed, require};
+use crate::marks::Marks;
 use crate::{
     Accept, Acknowledgement, Alive, Data, Greeting, Hello, Message, Receipt, Refusal, Segment,
     Stale, eager, offer,
@@ -151,8 +152,11 @@ impl<'a> Packet<'a> {
         if hello.is_some() {
             sections |= flag::HELLO;
         }
-        if acknowledgement.is_some() {
+        if let Some(acknowledgement) = acknowledgement {
             sections |= flag::ACKNOWLEDGEMENT;
+            if acknowledgement.marks.is_some() {
+                sections |= flag::MARKS;
+            }
         }
         header.write(body.kind(), sections, head);
         if let Some(hello) = hello {
@@ -177,11 +181,23 @@ impl<'a> Packet<'a> {
         } else {
             None
         };
-        let acknowledgement = if flags & flag::ACKNOWLEDGEMENT != 0 {
+        let mut acknowledgement = if flags & flag::ACKNOWLEDGEMENT != 0 {
             Some(Acknowledgement::read(&mut reader)?)
         } else {
             None
         };
+        if flags & flag::MARKS != 0 {
+            require(
+                acknowledgement.is_some(),
+                "flags",
+                u64::from(flags),
+                "marks come with the acknowledgement section",
+            )?;
+            let marks = Some(Marks::read(&mut reader)?);
+            if let Some(section) = &mut acknowledgement {
+                section.marks = marks;
+            }
+        }
         require(
             kind != Kind::Acknowledgement || acknowledgement.is_some(),
             "flags",

@@ -5,6 +5,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use proptest::prelude::*;
+use weft_wire::marks::Marks;
 use weft_wire::time::Instant;
 use weft_wire::*;
 
@@ -38,12 +39,13 @@ fn header() -> impl Strategy<Value = Header> {
         any::<u64>(),
         any::<u64>(),
     );
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (path(), flags, numbers).prop_map(|(path, flags, numbers)| Header {
         path,
         acknowledge_now: flags.0,
         retransmission: flags.1,
         sealed: flags.2,
+        ect: flags.3,
         context: numbers.0,
         source: numbers.1,
         target: numbers.2,
@@ -89,6 +91,18 @@ fn hello() -> impl Strategy<Value = Hello> {
     })
 }
 
+fn marks() -> impl Strategy<Value = Marks> {
+    let counts = (any::<u32>(), any::<u32>());
+    (any::<u64>(), any::<u64>(), counts).prop_map(|(paths_marked, paths_mangled, (one, two))| {
+        Marks {
+            paths_marked,
+            paths_mangled,
+            ce_count: one.max(two),
+            in_row_count: one.min(two),
+        }
+    })
+}
+
 fn acknowledgement() -> impl Strategy<Value = Acknowledgement> {
     let numbers = (
         0..u64::MAX / 2,
@@ -104,8 +118,9 @@ fn acknowledgement() -> impl Strategy<Value = Acknowledgement> {
         small,
         limits,
         proptest::collection::vec(any::<u64>(), 0..=16),
+        proptest::option::of(marks()),
     )
-        .prop_map(|(numbers, small, limits, words)| {
+        .prop_map(|(numbers, small, limits, words, marks)| {
             let mut bitmap = [0; BITMAP_WORDS];
             bitmap[..words.len()].copy_from_slice(&words);
             Acknowledgement {
@@ -121,6 +136,7 @@ fn acknowledgement() -> impl Strategy<Value = Acknowledgement> {
                 receive_limit: limits.1,
                 credit_limit: limits.2,
                 bitmap,
+                marks,
             }
         })
 }
@@ -291,13 +307,13 @@ fn errors_name_the_field_the_value_and_the_rule() {
     let error = Packet::parse(&[0x21]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "not an SRD packet: version is 2, but this Weft speaks version 3"
+        "not an SRD packet: version is 2, but this Weft speaks version 4"
     );
-    let error = Packet::parse(&[0x3f, 0]).unwrap_err();
+    let error = Packet::parse(&[0x4f, 0]).unwrap_err();
     assert_eq!((error.field, error.value), ("kind", 15));
-    let error = Packet::parse(&[0x31, 0, 64]).unwrap_err();
+    let error = Packet::parse(&[0x41, 0, 64]).unwrap_err();
     assert_eq!((error.field, error.value), ("path", 64));
-    let error = Packet::parse(&[0x31, 0, 1]).unwrap_err();
+    let error = Packet::parse(&[0x41, 0, 1]).unwrap_err();
     assert_eq!(
         (error.field, error.value),
         ("reserved byte of the header", 0)
@@ -313,6 +329,7 @@ fn with_addresses(addresses: PortAddresses) -> Packet<'static> {
             acknowledge_now: true,
             retransmission: true,
             sealed: true,
+            ect: true,
             context: 1,
             source: 1,
             target: 1,
@@ -344,6 +361,12 @@ fn with_addresses(addresses: PortAddresses) -> Packet<'static> {
             receive_limit: 0,
             credit_limit: 0,
             bitmap: [1; BITMAP_WORDS],
+            marks: Some(Marks {
+                paths_marked: 1,
+                paths_mangled: 2,
+                ce_count: 3,
+                in_row_count: 1,
+            }),
         }),
         body: Body::Segment(Segment {
             message: Message {

@@ -50,6 +50,8 @@ pub struct Bottleneck {
     pub megabits: u64,
     /// What the link holds back before it drops.
     pub buffer_bytes: u64,
+    /// It marks what comes behind so much; `u64::MAX` for never.
+    pub mark_bytes: u64,
     /// What each flow may send, in Mbit/s; 0 for all it likes.
     pub flow_megabits: u64,
     /// What the receiving host adds to the way, in each direction.
@@ -68,6 +70,7 @@ impl Default for Bottleneck {
             seed: 1,
             megabits: 400,
             buffer_bytes: 1_000_000,
+            mark_bytes: u64::MAX,
             flow_megabits: 0,
             one_way_ns: 20_000,
             senders: [Sender::Weft, Sender::Tcp(Control::Cubic)],
@@ -100,7 +103,10 @@ impl Bottleneck {
         let topology = Topology::racks(2, 1, &mut Random::new(self.seed));
         let mut fabric = Fabric::new(topology, HOST_GIGABITS, 16 << 20, self.seed);
         fabric.set_host_ns(self.one_way_ns);
-        fabric.shape_spine(0, Shape::new(self.megabits, self.buffer_bytes, 0));
+        let shape = Shape::new(self.megabits, self.buffer_bytes, 0);
+        let marks = self.mark_bytes < u64::MAX;
+        let marking = || shape.marking(self.mark_bytes);
+        fabric.shape_spine(0, if marks { marking() } else { shape });
         if self.flow_megabits > 0 {
             fabric.police_flows(self.flow_megabits, FLOW_BURST_BYTES);
         }
@@ -138,6 +144,7 @@ impl Bottleneck {
             Sender::Weft | Sender::Nobody => {
                 let config = Config {
                     datagram_bytes: DATAGRAM_BYTES,
+                    ecn: true,
                     ..Config::default()
                 };
                 Host::Srd(Box::new(SrdHost::new(host, config, self.seed)))

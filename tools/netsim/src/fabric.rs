@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 
 use slab::Slab;
+use weft_srd::Ecn;
 use weft_srd::random::Random;
 use weft_wire::Head;
 
@@ -40,6 +41,16 @@ pub enum Content {
     Tcp(Segment),
 }
 
+impl Content {
+    /// As it leaves.
+    fn ecn(&self) -> Ecn {
+        match self {
+            Self::Srd { head, .. } if head.is_ect() => Ecn::Ect0,
+            _ => Ecn::NotEct,
+        }
+    }
+}
+
 /// A packet on its way to the card.
 #[derive(Clone, Copy, Debug)]
 pub struct Outgoing {
@@ -63,6 +74,8 @@ pub struct Packet {
     wire_bytes: u32,
     route: Route,
     hop: u8,
+    /// What its IP header says of congestion.
+    pub ecn: Ecn,
     /// Its meaning.
     pub content: Content,
 }
@@ -99,6 +112,8 @@ pub struct Shape {
     byte_time: u64,
     /// What does not fit waits no longer than this; it is dropped.
     queue_ns: u64,
+    /// What would wait for longer is marked, if its sender takes part.
+    marks_ns: u64,
     /// After a pause so much passes at once, as a token bucket lets it.
     burst_ns: u64,
 }
@@ -111,7 +126,14 @@ impl Shape {
             byte_time,
             queue_ns: (queue_bytes * byte_time) >> 20,
             burst_ns: (burst_bytes * byte_time) >> 20,
+            marks_ns: u64::MAX,
         }
+    }
+
+    /// The same with a queue that marks what comes behind so many bytes.
+    pub fn marking(self, bytes: u64) -> Self {
+        let marks_ns = (bytes * self.byte_time) >> 20;
+        Self { marks_ns, ..self }
     }
 
     fn time_ns(&self, bytes: u64) -> u64 {
@@ -286,6 +308,7 @@ impl Fabric {
             wire_bytes: (bytes + FRAME_BYTES) as u32,
             route: self.topology.route(tuple),
             hop: 0,
+            ecn: content.ecn(),
             content,
         };
         self.tally.sent_count += 1;
@@ -321,6 +344,9 @@ impl Fabric {
             self.tally.full_count += 1;
             self.packets.remove(name as usize);
             return Step::Dropped;
+        }
+        if wait_ns > shape.marks_ns && packet.ecn == Ecn::Ect0 {
+            packet.ecn = Ecn::Ce;
         }
         link.carried_count += 1;
         link.busy_until_ns = now_ns + wait_ns + shape.time_ns(packet.wire_bytes.into());

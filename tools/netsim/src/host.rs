@@ -283,6 +283,7 @@ impl SrdHost {
         let origin = Origin {
             from,
             waited_ns: Nanos(desk.waited_ns),
+            ecn: packet.ecn,
         };
         let machine = &mut self.machine;
         match machine.handle_datagram(Instant(desk.now_ns), origin, datagram) {

@@ -107,3 +107,28 @@ fn where_the_network_limits_each_flow_the_paths_fill_the_link() {
     let one_flow = run(CUBIC, BUFFERS[2]);
     assert!(one_flow < 0.25, "{one_flow}");
 }
+
+/// A queue that marks at 0.6 ms is kept there, and nothing is lost; without marks the delay target
+/// of 2.5 base round trips keeps it at ms.
+#[test]
+fn a_queue_that_marks_is_kept_short_without_a_loss_and_shared() {
+    let bottleneck = |mark_bytes, senders| Bottleneck {
+        mark_bytes,
+        one_way_ns: 500_000,
+        senders,
+        settle_ns: 300_000_000,
+        counted_ns: 1_000_000_000,
+        ..Bottleneck::default()
+    };
+    let alone = [WEFT, Sender::Nobody];
+    let unmarked = bottleneck(u64::MAX, alone).run();
+    let marked = bottleneck(30_000, alone).run();
+    println!("{unmarked:?} {marked:?}");
+    assert!(marked.queue_us * 2.0 < unmarked.queue_us);
+    assert!(marked.of_link[0] > 0.85, "{}", marked.of_link[0]);
+    assert_eq!(marked.sender.lost_count, 0);
+    let both = bottleneck(30_000, [WEFT, WEFT]).run();
+    println!("{both:?}");
+    assert!((0.35..=0.65).contains(&both.part()), "{}", both.part());
+    assert_eq!(both.sender.lost_count, 0);
+}

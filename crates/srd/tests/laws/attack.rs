@@ -3,7 +3,7 @@
 //! with every answer that this brings. Nothing of it changes an established flow (srd-protocol
 //! 14.7, 14.9). All hosts have the same first port here, which is what such an attack needs.
 
-use weft_srd::{Config, Failure, Instant, Nanos, Origin};
+use weft_srd::{Config, Failure, Instant, Origin};
 use weft_wire::{Alive, Body, Header, Packet, Path};
 
 use crate::links::sealed;
@@ -31,10 +31,7 @@ fn play_all(world: &mut World, hosts: usize) {
         begin += tape.len();
         for (to, from) in (0..hosts).flat_map(|to| (0..hosts).map(move |from| (to, from))) {
             for one in &tape {
-                let origin = Origin {
-                    from: address(from),
-                    waited_ns: Nanos::ZERO,
-                };
+                let origin = Origin::from(address(from));
                 world.deliver(to, origin, &one.bytes);
                 world.run_for(US);
             }
@@ -112,10 +109,7 @@ fn what_is_played_back_on_its_path_is_not_answered() {
     let tape = world.recorded.clone().expect("recorded");
     let sent = world.sent_per_host.clone();
     for one in tape.iter().filter(|one| one.to == 1) {
-        let origin = Origin {
-            from: one.from,
-            waited_ns: Nanos::ZERO,
-        };
+        let origin = Origin::from(one.from);
         world.deliver(1, origin, &one.bytes);
         world.run_for(MS);
     }
@@ -133,6 +127,7 @@ fn alive(world: &World, asked_ns: u64) -> Vec<u8> {
             acknowledge_now: false,
             retransmission: false,
             sealed: false,
+            ect: false,
             context: 0,
             source: 4711,
             target: world.hosts[0].machine.inspect().incarnation(),
@@ -154,10 +149,7 @@ fn alive(world: &World, asked_ns: u64) -> Vec<u8> {
 }
 
 fn tell_alive(world: &mut World, bytes: &[u8]) {
-    let origin = Origin {
-        from: address(1),
-        waited_ns: Nanos::ZERO,
-    };
+    let origin = Origin::from(address(1));
     world.deliver(0, origin, bytes);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Memory per remote: under 4 KiB idle, under 64 KiB in the worst of activity, payloads apart.
 
+use weft_srd::Config;
+
 use crate::pair::{MS, Policy, SECOND, US, Weather, World, config};
 
 const IDLE_BYTES: usize = 4 << 10;
@@ -10,7 +12,14 @@ const MET_BYTES: usize = 2560;
 
 #[test]
 fn an_idle_remote_takes_less_than_4_kib_and_a_resting_one_less_than_1() {
-    let mut world = World::new(2, 1);
+    let mut world = World::with(
+        2,
+        1,
+        Config {
+            ecn: true,
+            ..config()
+        },
+    );
     for token in 0..64 {
         world.post(0, 1, token, 60_000);
     }

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::net::SocketAddr;
 
 use weft_srd::random::Random;
-use weft_srd::{Arrival, Config, Event, Instant, Nanos, Offer, Origin, Remote, Send, Transmit};
+use weft_srd::{Arrival, Config, Ecn, Event, Instant, Nanos, Offer, Origin};
+use weft_srd::{Remote, Send, Transmit};
 use weft_wire::{Message, Path};
 
 pub use crate::host::{Host, Landing};
@@ -43,11 +44,14 @@ pub struct World {
     pub carries: Box<dyn Fn(Path) -> usize>,
     /// What a path of the first host takes longer than others.
     pub queue_ns: Box<dyn Fn(Path) -> u64>,
+    /// What the network makes of the ECN field of a host's datagram on a path; `Unknown` swallows
+    /// it.
+    pub remark: Box<dyn FnMut(usize, Path, Ecn) -> Ecn>,
     /// Everything that was launched, by whom and for whom, if somebody listens.
     pub recorded: Option<Vec<Recorded>>,
     config: Config,
     queue: BinaryHeap<Flying>,
-    datagrams: BTreeMap<u64, (SocketAddr, Vec<u8>)>,
+    datagrams: BTreeMap<u64, (Origin, Vec<u8>)>,
     next_datagram: u64,
     pub sent_per_host: Vec<u64>,
     /// Heartbeats that were asked for; nobody answers them.
@@ -78,6 +82,7 @@ impl World {
             datagram_limit_bytes: usize::from(config.datagram_bytes),
             carries: Box::new(|_| usize::MAX),
             queue_ns: Box::new(|_| 0),
+            remark: Box::new(|_, _, ecn| ecn),
             recorded: None,
             config,
             queue: BinaryHeap::new(),
@@ -184,6 +189,11 @@ impl World {
             let at = self.random.below(bytes.len() as u64) as usize;
             bytes[at] ^= 1 << self.random.below(8);
         }
+        let ecn = [Ecn::NotEct, Ecn::Ect0][usize::from(transmit.head.is_ect())];
+        let ecn = (self.remark)(from, transmit.path, ecn);
+        if ecn == Ecn::Unknown {
+            return;
+        }
         let copies = 1 + u64::from(self.random.below(100) < self.weather.double_percent);
         for _ in 0..copies {
             let jitter = self.random.below(self.weather.jitter_ns + 1);
@@ -193,8 +203,12 @@ impl World {
             };
             let at = self.now + lag_ns + self.weather.delay_ns + jitter;
             self.queue.push(Reverse((at, self.next_datagram, to)));
+            let origin = Origin {
+                ecn,
+                ..Origin::from(source)
+            };
             self.datagrams
-                .insert(self.next_datagram, (source, bytes.clone()));
+                .insert(self.next_datagram, (origin, bytes.clone()));
             self.next_datagram += 1;
         }
     }
@@ -438,20 +452,11 @@ impl World {
         }
         self.queue.extend(waiting);
         for (arrived, name, to) in due {
-            let (from, bytes) = self.datagrams.remove(&name).unwrap();
-            let waited_ns = if self.wait_known {
-                self.now - arrived
-            } else {
-                0
-            };
-            self.deliver(
-                to,
-                Origin {
-                    from,
-                    waited_ns: Nanos(waited_ns),
-                },
-                &bytes,
-            );
+            let (mut origin, bytes) = self.datagrams.remove(&name).unwrap();
+            if self.wait_known {
+                origin.waited_ns = Nanos(self.now - arrived);
+            }
+            self.deliver(to, origin, &bytes);
             // The owner drains events before the next datagram.
             while let Some(event) = self.hosts[to].machine.poll_event() {
                 self.on_event(to, event);

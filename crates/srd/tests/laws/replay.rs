@@ -3,7 +3,7 @@
 //! cannot bring about.
 
 use weft_srd::random::Random;
-use weft_srd::{Config, Failure, Instant, Nanos, Origin};
+use weft_srd::{Config, Failure, Instant, Origin};
 use weft_wire::{Body, Packet};
 
 use crate::links::ip;
@@ -26,10 +26,7 @@ fn world(hosts: usize, seed: u64) -> World {
 /// machines settle.
 fn play(world: &mut World, to: usize, recorded: &[Recorded], from: Option<std::net::SocketAddr>) {
     for one in recorded {
-        let origin = Origin {
-            from: from.unwrap_or(one.from),
-            waited_ns: Nanos::ZERO,
-        };
+        let origin = Origin::from(from.unwrap_or(one.from));
         world.deliver(to, origin, &one.bytes);
         world.run_for(US);
         for host in &world.hosts {

@@ -130,6 +130,7 @@ impl PortSockets {
         if prepare_socket(&socket).is_err() {
             return;
         }
+        socket.take_congestion_marks();
         // From now on the time of the last arrival is kept.
         let _ = socket.last_arrival_realtime_ns();
         self.all.push(socket);

@@ -11,7 +11,7 @@ use weft_os::datagrams::ReceiveBatch;
 use weft_os::error_queue::{self, Complaint};
 use weft_os::sleep::READABLE_LIMIT;
 use weft_os::udp_socket::UdpSocket;
-use weft_srd::{Instant, Nanos, Origin, PORT_COUNT};
+use weft_srd::{Ecn, Instant, Nanos, Origin, PORT_COUNT};
 
 use crate::authentication::PacketAuthentication;
 use crate::polling::{Look, SocketPolling};
@@ -260,6 +260,9 @@ impl Reader {
             let origin = Origin {
                 from: received.from,
                 waited_ns: Nanos(self.waits.of(now_ns.0, realtime_ns, arrived_ns)),
+                ecn: received
+                    .traffic_class
+                    .map_or(Ecn::Unknown, Ecn::from_traffic_class),
             };
             for datagram in received.bytes.chunks(received.segment_bytes) {
                 let admitted = self.authentication.admit(origin.from, datagram);

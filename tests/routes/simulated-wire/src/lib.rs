@@ -208,6 +208,7 @@ impl Ports for SimulatedPorts {
             asks_hosts: false,
             datagram_bytes: settings.datagram_limit_bytes.unwrap_or(1400),
             heartbeat_port: 0,
+            ecn: false,
         };
         Ok(Self {
             wire,
@@ -256,8 +257,8 @@ impl Ports for SimulatedPorts {
         for (arrival_ns, from, bytes) in &due {
             let waited_ns = now_ns - *arrival_ns;
             let origin = Origin {
-                from: *from,
                 waited_ns,
+                ..Origin::from(*from)
             };
             visit(now_ns, Incoming::Datagram(origin, bytes));
         }
