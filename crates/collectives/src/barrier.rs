@@ -18,6 +18,6 @@ pub(crate) fn run(exchange: &mut Exchange, wait: &mut dyn Wait) -> Result<(), Fa
         exchange.heed(wait, rank, step)?;
     }
     exchange.finish(step);
-    exchange.all_have_begun(step);
+    exchange.all_have_finished(step - 1);
     Ok(())
 }

@@ -16,9 +16,15 @@ pub(crate) struct Buffers<'a> {
 
 impl Buffers<'_> {
     /// # Errors
-    /// [`Fault::Length`] if the result does not fit.
+    /// [`Fault::Length`] if a result as long as what is given does not fit.
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        let (given_bytes, needed_bytes) = (self.recv.length_bytes(), self.given().length_bytes());
+        self.check_recv(self.given().length_bytes())
+    }
+
+    /// # Errors
+    /// [`Fault::Length`] if so many bytes do not fit.
+    pub(crate) fn check_recv(&self, needed_bytes: usize) -> Result<(), Fault> {
+        let given_bytes = self.recv.length_bytes();
         if given_bytes < needed_bytes {
             return Err(Fault::Length {
                 given_bytes,

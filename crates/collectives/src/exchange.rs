@@ -215,6 +215,13 @@ impl Exchange {
         self.settle(outcome)
     }
 
+    /// Makes all later calls fail, too.
+    #[cold]
+    pub(crate) fn give_up(&mut self, fault: Fault) -> Fault {
+        self.fault = Some(fault);
+        fault
+    }
+
     #[inline(always)]
     fn settle(&mut self, outcome: Result<(), Fault>) -> Result<(), Fault> {
         if let Err(fault) = outcome {
@@ -251,10 +258,11 @@ impl Exchange {
         self.segment.control(self.rank).progress.done.publish(step);
     }
 
-    /// Remembers that all ranks have begun this step, so have finished the one before.
+    /// Remembers that all ranks have finished this step. Who publishes step `s` has finished
+    /// `s - 1`, less the steps that its algorithm publishes ahead of what it reads.
     #[inline(always)]
-    pub(crate) fn all_have_begun(&mut self, step: u64) {
-        self.all_done = self.all_done.max(step - 1);
+    pub(crate) fn all_have_finished(&mut self, step: u64) {
+        self.all_done = self.all_done.max(step);
     }
 }
 

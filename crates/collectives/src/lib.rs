@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! Collectives of the ranks of one host, through memory that all of them map.
 //!
-//! - *Purpose*: barrier, bcast, reduce and allreduce as fast as the memory is, with results that
-//!   have the same bits every time. docs/collectives.md specifies layout and algorithms.
+//! - *Purpose*: barrier, bcast, reductions, gathers and exchanges as fast as the memory is, with
+//!   results that have the same bits every time. docs/collectives.md specifies layout and
+//!   algorithms.
 //! - *Used by*: whoever has a communicator, a segment for it and a way to wait.
 //! - *Start at*: [`team`], then `exchange`.
 //!
@@ -11,27 +12,41 @@
 //!
 //! - [`team`]: the calls; checks arguments. [`fault`]: why a call fails. [`shape`]: what is known
 //!   of the machine.
-//! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): the algorithms.
+//! - `barrier`, `bcast`, `allreduce` (with `sliced` for long data): algorithms; `gathering`,
+//!   `spreading`, `reduce_scatter` and `scan`: algorithms that `pipeline` runs chunk by chunk.
+//!   [`blocks`]: where ranks' blocks lie; `agreement`: how long the longest one is.
 //! - [`arithmetic`]: elements, operations, and the loops over them.
-//! - `exchange`: the hand-over in steps that all algorithms are made of. [`wait`]: how ranks wait.
+//! - `exchange`: the hand-over in steps that all algorithms are made of; `posting`: one stretch of
+//!   data in a step. [`wait`]: how ranks wait.
 //! - `segment`: the shared memory; [`layout`]: where everything lies. `sync`: the atomics.
 
+mod agreement;
 mod allreduce;
 pub mod arithmetic;
 mod barrier;
 mod bcast;
+pub mod blocks;
 mod buffers;
 mod exchange;
 pub mod fault;
+mod gathering;
 pub mod layout;
+#[cfg(all(test, loom))]
+mod models;
+mod pipeline;
+mod posting;
+mod reduce_scatter;
+mod scan;
 mod segment;
 pub mod shape;
 mod sliced;
+mod spreading;
 mod sync;
 pub mod team;
 pub mod wait;
 
 pub use arithmetic::{Element, Operation, Reduction};
+pub use blocks::{Block, Blocks};
 pub use fault::{Fault, Stopped};
 pub use layout::{LAYOUT_VERSION, RANK_LIMIT, segment_bytes};
 pub use shape::Shape;

@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 
 use weft_memory::{BytesView, BytesViewMut};
 
-use crate::layout::{CONTROL_BYTES, FLAG_COUNT, FLAG_WORDS, STAGE_BYTES, stages_offset};
+use crate::layout::{FLAG_COUNT, FLAG_WORDS, STAGE_BYTES, stages_offset};
 use crate::sync::Word;
 
 /// What one rank publishes in one step. A pair of lines of its own, since processors fetch pairs.
@@ -39,7 +39,7 @@ pub(crate) struct Control {
 }
 
 #[cfg(not(loom))]
-const _: () = assert!(size_of::<Control>() == CONTROL_BYTES);
+const _: () = assert!(size_of::<Control>() == crate::layout::CONTROL_BYTES);
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<Flag>() == 128);
 

@@ -92,7 +92,14 @@ impl Sliced<'_> {
             given = next.unwrap_or(given);
         }
         match earlier {
-            Some(step) => self.collect(buffers, receivers, chunks - 1, step),
+            Some(step) => {
+                self.collect(buffers, receivers, chunks - 1, step)?;
+                if receivers == Receivers::All {
+                    // Each gave the last two chunks before it collected the last but one.
+                    self.exchange.all_have_finished(step.saturating_sub(3));
+                }
+                Ok(())
+            }
             None => Ok(()),
         }
     }

@@ -6,22 +6,36 @@ use core::ptr::NonNull;
 use weft_memory::{BytesView, BytesViewMut};
 
 use crate::arithmetic::Reduction;
+use crate::blocks::{Blocks, Chunks};
 use crate::buffers::{Buffers, Receivers};
 use crate::exchange::{Call, Exchange};
 use crate::fault::Fault;
-use crate::layout::{CONTROL_BYTES, RANK_LIMIT};
+use crate::gathering::Gathering;
+use crate::layout::{CONTROL_BYTES, RANK_LIMIT, STAGE_BYTES};
+use crate::reduce_scatter::{self, ReduceScatter};
+use crate::scan::Scan;
 use crate::segment::Segment;
 use crate::shape::Shape;
+use crate::spreading::{self, Givers, Spreading, Taken};
 use crate::wait::{Patience, Wait};
-use crate::{allreduce, barrier, bcast};
+use crate::{agreement, allreduce, barrier, bcast, pipeline};
 
 /// Which collective a call is, in a mark. Specified by docs/collectives.md, clause 3.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Barrier = 1,
     Bcast,
     Reduce,
     Allreduce,
+    Gather,
+    Allgather,
+    Scatter,
+    Alltoall,
+    ReduceScatter,
+    Scan,
+    Exscan,
+    /// Set for a call whose ranks name lengths of their own.
+    Uneven = 0x10,
 }
 
 /// One rank's end of a communicator's collectives. Used by one thread at a time.
@@ -160,9 +174,235 @@ impl Team {
             Receivers::All => (Kind::Allreduce, 0),
             Receivers::Only(root) => (Kind::Reduce, root),
         };
-        let kind = (kind as u8).wrapping_add(reduction.code().wrapping_mul(16));
-        self.begin(kind, root, length_bytes)?;
+        self.begin(reducing(kind, reduction), root, length_bytes)?;
         allreduce::run(&mut self.exchange, wait, buffers, reduction, receivers)
+    }
+
+    /// Brings all ranks' blocks to `root`, which says where they go; what `blocks` says on other
+    /// ranks does not count, but all name either even or uneven ones. What a rank gives is `send`;
+    /// the root may have its block in `recv` already and give none. `recv` of other ranks may be
+    /// empty. Fast path; uneven blocks take a step more.
+    ///
+    /// # Errors
+    /// [`Fault::Stopped`], [`Fault::Mismatch`]; [`Fault::Ranks`] if there is no such root;
+    /// [`Fault::Length`] if a block lies outside of the root's `recv`.
+    pub fn gather(
+        &mut self,
+        wait: &mut dyn Wait,
+        send: Option<BytesView<'_>>,
+        recv: BytesViewMut<'_>,
+        blocks: Blocks<'_>,
+        root: usize,
+    ) -> Result<(), Fault> {
+        self.check_root(root)?;
+        let buffers = Buffers { send, recv };
+        let mut own_bytes = buffers.send.map_or(0, |send| send.length_bytes());
+        if self.rank() == root {
+            blocks.check(self.ranks(), buffers.recv.length_bytes())?;
+            own_bytes = blocks.longest_bytes();
+        }
+        self.begin(uneven(Kind::Gather, blocks), root, blocks.common_bytes())?;
+        let longest_bytes = match blocks {
+            Blocks::Even(length_bytes) => length_bytes,
+            Blocks::Uneven(_) => agreement::longest(&mut self.exchange, wait, own_bytes)?,
+        };
+        let mut gathering = Gathering {
+            buffers,
+            blocks,
+            receivers: Receivers::Only(root),
+            chunks: Chunks::new(longest_bytes, STAGE_BYTES),
+        };
+        pipeline::run(&mut self.exchange, wait, &mut gathering)
+    }
+
+    /// Brings all ranks' blocks to all ranks. What a rank gives is `send`, or its block in `recv`
+    /// where there is none. All name the same blocks. Fast path.
+    ///
+    /// # Errors
+    /// [`Fault::Stopped`], [`Fault::Mismatch`]; [`Fault::Length`] if a block lies outside of
+    /// `recv`.
+    pub fn allgather(
+        &mut self,
+        wait: &mut dyn Wait,
+        send: Option<BytesView<'_>>,
+        recv: BytesViewMut<'_>,
+        blocks: Blocks<'_>,
+    ) -> Result<(), Fault> {
+        blocks.check(self.ranks(), recv.length_bytes())?;
+        self.begin(uneven(Kind::Allgather, blocks), 0, blocks.common_bytes())?;
+        let mut gathering = Gathering {
+            buffers: Buffers { send, recv },
+            blocks,
+            receivers: Receivers::All,
+            chunks: Chunks::new(blocks.longest_bytes(), STAGE_BYTES),
+        };
+        pipeline::run(&mut self.exchange, wait, &mut gathering)
+    }
+
+    /// Brings a block of the root's `send` to each rank's `recv`. Only the root's `blocks` count,
+    /// but all name either even or uneven ones. Without `recv` the root leaves its own block where
+    /// it is. Fast path; uneven blocks take a step more.
+    ///
+    /// # Errors
+    /// [`Fault::Stopped`], [`Fault::Mismatch`]; [`Fault::Ranks`] if there is no such root;
+    /// [`Fault::Length`] if a block lies outside of the root's `send`, or is longer than `recv`.
+    pub fn scatter(
+        &mut self,
+        wait: &mut dyn Wait,
+        send: BytesView<'_>,
+        recv: Option<BytesViewMut<'_>>,
+        blocks: Blocks<'_>,
+        root: usize,
+    ) -> Result<(), Fault> {
+        self.check_root(root)?;
+        if let Some(recv) = &recv {
+            Blocks::Even(blocks.common_bytes()).check(1, recv.length_bytes())?;
+        }
+        let mut recv = recv.unwrap_or(BytesViewMut::from_slice(&mut []));
+        let mut longest_bytes = recv.length_bytes();
+        if self.rank() == root {
+            blocks.check(self.ranks(), send.length_bytes())?;
+            longest_bytes = blocks.longest_bytes();
+        }
+        self.begin(uneven(Kind::Scatter, blocks), root, blocks.common_bytes())?;
+        if let Blocks::Uneven(_) = blocks {
+            longest_bytes = agreement::longest(&mut self.exchange, wait, longest_bytes)?;
+        } else {
+            longest_bytes = blocks.common_bytes();
+        }
+        // All that this rank takes is one block at the beginning of `recv`.
+        let taken_bytes = recv.length_bytes().min(longest_bytes);
+        let mut spreading = Spreading {
+            buffers: Buffers {
+                send: Some(send),
+                recv: recv.part(0, taken_bytes),
+            },
+            given: blocks,
+            taken: Taken::One(taken_bytes),
+            givers: Givers::Only(root),
+            chunks: spreading::chunks(self.ranks(), longest_bytes),
+        };
+        pipeline::run(&mut self.exchange, wait, &mut spreading)
+    }
+
+    /// Brings a block from each rank to each rank. Block `i` of `given` lies in `send` and goes to
+    /// rank `i`; block `i` of `taken` lies in `recv` and comes from rank `i`. Without `send` the
+    /// blocks given are those that lie in `recv` before, and `given` does not count. Fast path;
+    /// uneven blocks take a step more.
+    ///
+    /// # Errors
+    /// [`Fault::Stopped`], [`Fault::Mismatch`]; [`Fault::Length`] if a block lies outside of its
+    /// buffer.
+    pub fn alltoall(
+        &mut self,
+        wait: &mut dyn Wait,
+        send: Option<BytesView<'_>>,
+        recv: BytesViewMut<'_>,
+        given: Blocks<'_>,
+        taken: Blocks<'_>,
+    ) -> Result<(), Fault> {
+        let given = match send {
+            Some(send) => given
+                .check(self.ranks(), send.length_bytes())
+                .map(|()| given)?,
+            None => taken,
+        };
+        taken.check(self.ranks(), recv.length_bytes())?;
+        self.begin(uneven(Kind::Alltoall, taken), 0, taken.common_bytes())?;
+        let longest_bytes = given.longest_bytes().max(taken.longest_bytes());
+        let longest_bytes = match taken {
+            Blocks::Uneven(_) => agreement::longest(&mut self.exchange, wait, longest_bytes)?,
+            _ => longest_bytes,
+        };
+        let mut spreading = Spreading {
+            buffers: Buffers { send, recv },
+            given,
+            taken: Taken::Each(taken),
+            givers: Givers::All,
+            chunks: spreading::chunks(self.ranks(), longest_bytes),
+        };
+        pipeline::run(&mut self.exchange, wait, &mut spreading)
+    }
+
+    /// Combines all ranks' elements, in the order of ranks, and leaves each rank its own block of
+    /// the result at the beginning of `recv`. What a rank gives is `send`, or what `recv` holds
+    /// where there is none. All name the same blocks. Fast path.
+    ///
+    /// # Errors
+    /// [`Fault::Stopped`], [`Fault::Mismatch`]; [`Fault::Length`] if a block lies outside of what
+    /// is given, or the result outside of `recv`.
+    pub fn reduce_scatter(
+        &mut self,
+        wait: &mut dyn Wait,
+        send: Option<BytesView<'_>>,
+        recv: BytesViewMut<'_>,
+        blocks: Blocks<'_>,
+        reduction: Reduction,
+    ) -> Result<(), Fault> {
+        let buffers = Buffers { send, recv };
+        blocks.check(self.ranks(), buffers.given().length_bytes())?;
+        buffers.check_recv(blocks.of(self.rank()).length_bytes)?;
+        let kind = reducing(Kind::ReduceScatter, reduction);
+        self.begin(kind, 0, blocks.common_bytes())?;
+        let mut reduce_scatter = ReduceScatter {
+            buffers,
+            blocks,
+            reduction,
+            chunks: reduce_scatter::chunks(self.ranks(), blocks.longest_bytes()),
+        };
+        pipeline::run(&mut self.exchange, wait, &mut reduce_scatter)
+    }
+
+    /// Combines the elements of all ranks up to this one, in the order of ranks. What a rank gives
+    /// is `send`, or what `recv` holds where there is none. Fast path.
+    ///
+    /// # Errors
+    /// As [`Self::allreduce`].
+    pub fn scan(
+        &mut self,
+        wait: &mut dyn Wait,
+        send: Option<BytesView<'_>>,
+        recv: BytesViewMut<'_>,
+        reduction: Reduction,
+    ) -> Result<(), Fault> {
+        self.prefix(wait, Buffers { send, recv }, reduction, Kind::Scan)
+    }
+
+    /// As [`Self::scan`], without this rank's own elements. The first rank's `recv` stays.
+    ///
+    /// # Errors
+    /// As [`Self::allreduce`].
+    pub fn exscan(
+        &mut self,
+        wait: &mut dyn Wait,
+        send: Option<BytesView<'_>>,
+        recv: BytesViewMut<'_>,
+        reduction: Reduction,
+    ) -> Result<(), Fault> {
+        self.prefix(wait, Buffers { send, recv }, reduction, Kind::Exscan)
+    }
+
+    fn prefix(
+        &mut self,
+        wait: &mut dyn Wait,
+        buffers: Buffers<'_>,
+        reduction: Reduction,
+        kind: Kind,
+    ) -> Result<(), Fault> {
+        buffers.check()?;
+        let length_bytes = buffers.given().length_bytes();
+        if length_bytes == 0 {
+            return Ok(());
+        }
+        self.begin(reducing(kind, reduction), 0, length_bytes)?;
+        let mut scan = Scan {
+            buffers,
+            reduction,
+            includes_own: kind == Kind::Scan,
+            length_bytes,
+            chunks: Chunks::new(length_bytes, STAGE_BYTES),
+        };
+        pipeline::run(&mut self.exchange, wait, &mut scan)
     }
 
     #[inline(always)]
@@ -181,5 +421,19 @@ impl Team {
         } else {
             Err(Fault::Ranks { ranks, rank: root })
         }
+    }
+}
+
+/// The kind of a call with a reduction.
+#[inline(always)]
+fn reducing(kind: Kind, reduction: Reduction) -> u8 {
+    (kind as u8).wrapping_add(reduction.code().wrapping_mul(32))
+}
+
+/// The kind of a call with blocks.
+fn uneven(kind: Kind, blocks: Blocks<'_>) -> u8 {
+    match blocks {
+        Blocks::Uneven(_) => kind as u8 | Kind::Uneven as u8,
+        Blocks::Even(_) => kind as u8,
     }
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 OR MIT
 //! The laws of collectives, with threads as ranks.
 
+mod blocks;
+mod faults;
 mod random;
 mod threads;

@@ -9,6 +9,7 @@ use fastrand::Rng;
 use weft_collectives::{Element, Operation, Reduction, Shape, Team, Wait};
 use weft_memory::{BytesView, BytesViewMut};
 
+use crate::blocks::BlockCase;
 use crate::threads::run;
 
 /// Calls of one team. Chosen: flags come round many times.
@@ -18,8 +19,15 @@ const CALLS: usize = if cfg!(miri) { 6 } else { 60 };
 #[derive(Clone, Debug)]
 enum Call {
     Barrier,
-    Bcast { root: usize, length_bytes: usize },
+    Bcast {
+        root: usize,
+        length_bytes: usize,
+    },
     Combine(Combine),
+    Scan {
+        includes_own: bool,
+        combine: Combine,
+    },
 }
 
 /// A reduce, with its root, or an allreduce.
@@ -60,13 +68,21 @@ fn call(rng: &mut Rng, ranks: usize) -> Call {
                 (Element::U16, Operation::Sum),
             ];
             let (element, operation) = kinds[rng.usize(..kinds.len())];
-            Call::Combine(Combine {
-                root: rng.bool().then(|| rng.usize(..ranks)),
+            let mut combine = Combine {
+                root: None,
                 in_place: rng.bool(),
                 count: length_bytes(rng) / element.size_bytes(),
                 element,
                 operation,
-            })
+            };
+            if rng.u8(..4) == 0 {
+                return Call::Scan {
+                    includes_own: rng.bool(),
+                    combine,
+                };
+            }
+            combine.root = rng.bool().then(|| rng.usize(..ranks));
+            Call::Combine(combine)
         }
     }
 }
@@ -99,8 +115,8 @@ fn model(combine: &Combine, given: &[Vec<u8>]) -> Vec<u8> {
 struct Case {
     call: Call,
     given: Vec<Vec<u8>>,
-    /// What who gets the result must get.
-    result: Vec<u8>,
+    /// What each rank that gets the result must get.
+    results: Vec<Vec<u8>>,
 }
 
 impl Case {
@@ -108,20 +124,32 @@ impl Case {
         let length_bytes = match &call {
             Call::Barrier => 0,
             Call::Bcast { length_bytes, .. } => *length_bytes,
-            Call::Combine(combine) => combine.count * combine.element.size_bytes(),
+            Call::Combine(combine) | Call::Scan { combine, .. } => {
+                combine.count * combine.element.size_bytes()
+            }
         };
         let given: Vec<_> = (0..ranks as u64)
             .map(|rank| data(seed ^ rank << 32, length_bytes))
             .collect();
-        let result = match &call {
+        let results = match &call {
             Call::Barrier => Vec::new(),
-            Call::Bcast { root, .. } => given[*root].clone(),
-            Call::Combine(combine) => model(combine, &given),
+            Call::Bcast { root, .. } => vec![given[*root].clone(); ranks],
+            Call::Combine(combine) => vec![model(combine, &given); ranks],
+            Call::Scan {
+                includes_own,
+                combine,
+            } => (0..ranks)
+                .map(|rank| rank + usize::from(*includes_own))
+                .map(|count| match count {
+                    0 => Vec::new(),
+                    _ => model(combine, &given[..count]),
+                })
+                .collect(),
         };
         Self {
             call,
             given,
-            result,
+            results,
         }
     }
 
@@ -133,9 +161,11 @@ impl Case {
                 let mut buffer = self.given[own].clone();
                 team.bcast(wait, BytesViewMut::from_slice(&mut buffer), *root)
                     .expect("bcast");
-                assert!(buffer == self.result, "{:?} on rank {own}", self.call);
+                assert!(buffer == self.results[own], "{:?} on rank {own}", self.call);
             }
-            Call::Combine(combine) => self.combine(combine, team, wait),
+            Call::Combine(combine) | Call::Scan { combine, .. } => {
+                self.combine(combine, team, wait);
+            }
         }
     }
 
@@ -144,21 +174,49 @@ impl Case {
         let reduction = Reduction::new(combine.element, combine.operation).expect("known");
         let mut buffer = match combine.in_place {
             true => self.given[own].clone(),
-            false => vec![0xEE; self.result.len()],
+            false => vec![0xEE; self.given[own].len()],
         };
         let before = buffer.clone();
         let send = (!combine.in_place).then(|| BytesView::from_slice(&self.given[own]));
         let recv = BytesViewMut::from_slice(&mut buffer);
-        match combine.root {
-            Some(root) => team.reduce(wait, send, recv, reduction, root),
-            None => team.allreduce(wait, send, recv, reduction),
+        match (&self.call, combine.root) {
+            (Call::Scan { includes_own, .. }, _) if *includes_own => {
+                team.scan(wait, send, recv, reduction)
+            }
+            (Call::Scan { .. }, _) => team.exscan(wait, send, recv, reduction),
+            (_, Some(root)) => team.reduce(wait, send, recv, reduction, root),
+            (_, None) => team.allreduce(wait, send, recv, reduction),
         }
         .expect("combined");
-        let expected = match combine.root {
-            Some(root) if root != own => &before,
-            _ => &self.result,
+        let gets = combine.root.is_none_or(|root| root == own);
+        let expected = match gets && !self.results[own].is_empty() {
+            true => &self.results[own],
+            false => &before,
         };
         assert!(buffer == *expected, "{:?} on rank {own}", self.call);
+    }
+}
+
+/// A call of either sort.
+enum Either {
+    One(Case),
+    Blocks(BlockCase),
+}
+
+impl Either {
+    fn new(rng: &mut Rng, ranks: usize) -> Self {
+        if rng.bool() {
+            let longest_bytes = length_bytes(rng) / ranks;
+            return Self::Blocks(BlockCase::new(rng, ranks, longest_bytes / 4 * 4));
+        }
+        Self::One(Case::new(call(rng, ranks), ranks, rng.u64(..)))
+    }
+
+    fn make(&self, team: &mut Team, wait: &mut dyn Wait) {
+        match self {
+            Self::One(case) => case.make(team, wait),
+            Self::Blocks(case) => case.make(team, wait),
+        }
     }
 }
 
@@ -170,8 +228,7 @@ fn teams(ranks: usize) {
     println!("WEFT_SEED={seed}");
     for team in 0..count {
         let mut rng = Rng::with_seed(seed.wrapping_add(team));
-        let case = |_| Case::new(call(&mut rng, ranks), ranks, rng.u64(..));
-        let cases: Vec<Case> = (0..CALLS).map(case).collect();
+        let cases: Vec<_> = (0..CALLS).map(|_| Either::new(&mut rng, ranks)).collect();
         run(&Shape::flat(ranks, true), |team, wait| {
             cases.iter().for_each(|case| case.make(team, wait));
         });

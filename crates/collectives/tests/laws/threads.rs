@@ -4,7 +4,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use weft_collectives::{Shape, Stopped, Team, Wait, segment_bytes};
@@ -36,13 +36,36 @@ impl Memory {
         unsafe { Team::attach(self.base, ranks, rank, shape) }.expect("attached")
     }
 
-    /// Writes rubbish over a word of the segment, as a bad process would.
-    #[allow(dead_code)]
-    pub fn spoil(&self, offset_bytes: usize, value: u64) {
-        assert!(offset_bytes + 8 <= self.layout.size() && offset_bytes % 8 == 0);
-        let word = self.base.as_ptr().wrapping_add(offset_bytes).cast();
+    pub fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Writes over a word of the segment, as a bad process would: another word of it, or a number
+    /// near it, or anything.
+    pub fn spoil(&self, rng: &mut fastrand::Rng) {
+        // Half of the time a control page, where the marks are.
+        let pages = self.layout.size() / 4096;
+        let words = if rng.bool() {
+            pages.min(3) * 512
+        } else {
+            pages * 512
+        };
+        let (from, to) = (rng.usize(..words), rng.usize(..words));
+        let seen = self.word(from).load(Ordering::Relaxed);
+        let value = match rng.u8(..4) {
+            0 => rng.u64(..),
+            1 => seen.wrapping_add(1 << 16),
+            2 => seen.wrapping_sub(1 << 16),
+            _ => seen,
+        };
+        self.word(to).store(value, Ordering::Relaxed);
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        assert!((index + 1) * 8 <= self.layout.size());
+        let word = self.base.as_ptr().wrapping_add(index * 8).cast();
         // SAFETY: the word lies in the memory and is aligned.
-        unsafe { std::sync::atomic::AtomicU64::from_ptr(word) }.store(value, Ordering::Relaxed);
+        unsafe { AtomicU64::from_ptr(word) }
     }
 }
 

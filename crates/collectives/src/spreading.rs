@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Scatter and alltoall, and their v-forms (docs/collectives.md, clause 4.5): whoever gives
+//! publishes a block for each other rank, each rank reads its own. Run by pipeline.rs.
+
+use weft_memory::BytesView;
+
+use crate::blocks::{Blocks, Chunks};
+use crate::buffers::Buffers;
+use crate::exchange::{Exchange, Inline};
+use crate::fault::Fault;
+use crate::layout::{GRAIN_BYTES, INLINE_BYTES, STAGE_BYTES};
+use crate::pipeline::Transfer;
+use crate::segment::Part;
+use crate::wait::Wait;
+
+/// Which ranks give.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Givers {
+    All,
+    Only(usize),
+}
+
+impl Givers {
+    fn include(self, rank: usize) -> bool {
+        self == Self::All || self == Self::Only(rank)
+    }
+}
+
+/// Where what a rank takes goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Taken<'a> {
+    /// One block of this length, to the beginning of `recv`.
+    One(usize),
+    /// Each giver's block to its place.
+    Each(Blocks<'a>),
+}
+
+impl Taken<'_> {
+    fn of(&self, giver: usize) -> Part {
+        match self {
+            Self::One(length_bytes) => Part::first(*length_bytes),
+            Self::Each(blocks) => blocks.of(giver),
+        }
+    }
+}
+
+/// One call under way.
+#[derive(Debug)]
+pub(crate) struct Spreading<'a> {
+    /// Without `send` blocks are given from where they are taken to.
+    pub(crate) buffers: Buffers<'a>,
+    /// Where the blocks for the others lie; nothing on ranks that do not give.
+    pub(crate) given: Blocks<'a>,
+    /// Where the blocks from the others go.
+    pub(crate) taken: Taken<'a>,
+    pub(crate) givers: Givers,
+    pub(crate) chunks: Chunks,
+}
+
+/// Chunks of blocks of up to `longest_bytes`, of which a rank publishes one for each other rank.
+pub(crate) fn chunks(ranks: usize, longest_bytes: usize) -> Chunks {
+    let others = (ranks - 1).max(1);
+    if longest_bytes * others <= INLINE_BYTES {
+        return Chunks::new(longest_bytes, INLINE_BYTES);
+    }
+    Chunks::new(
+        longest_bytes,
+        STAGE_BYTES / others / GRAIN_BYTES * GRAIN_BYTES,
+    )
+}
+
+impl Spreading<'_> {
+    /// Where `giver` publishes what is for `rank`, another one.
+    fn place(&self, giver: usize, rank: usize, length_bytes: usize) -> Part {
+        let index = if rank < giver { rank } else { rank - 1 };
+        Part {
+            offset_bytes: index * self.chunks.chunk_bytes,
+            length_bytes,
+        }
+    }
+
+    /// How much a rank publishes in a step, whole or not.
+    fn published_bytes(&self, ranks: usize) -> usize {
+        (ranks - 1) * self.chunks.chunk_bytes
+    }
+
+    fn piece(&self, rank: usize, chunk: usize) -> BytesView<'_> {
+        let part = self.chunks.of(self.given.of(rank), chunk);
+        let data = self.buffers.given();
+        data.part(part.offset_bytes, part.length_bytes)
+    }
+}
+
+impl Transfer for Spreading<'_> {
+    fn count(&self) -> usize {
+        self.chunks.count
+    }
+
+    fn is_among_all(&self) -> bool {
+        self.givers == Givers::All
+    }
+
+    fn give(
+        &mut self,
+        exchange: &mut Exchange,
+        wait: &mut dyn Wait,
+        chunk: usize,
+        step: u64,
+    ) -> Result<(), Fault> {
+        let own = exchange.rank();
+        if !self.givers.include(own) {
+            return Ok(());
+        }
+        exchange.open(wait, step)?;
+        let published_bytes = self.published_bytes(exchange.ranks());
+        if published_bytes <= INLINE_BYTES {
+            let mut all = Inline::EMPTY;
+            for rank in exchange.others() {
+                let place = self.place(own, rank, 0);
+                let mut target = all.view_mut(published_bytes);
+                target.fill(place.offset_bytes, self.piece(rank, chunk));
+            }
+            exchange.publish_inline(step, all.view(published_bytes));
+            return Ok(());
+        }
+        for rank in exchange.others() {
+            let data = self.piece(rank, chunk);
+            let place = self.place(own, rank, data.length_bytes());
+            exchange.stage(step, place).fill(0, data);
+        }
+        exchange.publish(step);
+        Ok(())
+    }
+
+    fn take(
+        &mut self,
+        exchange: &mut Exchange,
+        wait: &mut dyn Wait,
+        chunk: usize,
+        step: u64,
+    ) -> Result<(), Fault> {
+        let own = exchange.rank();
+        let published_bytes = self.published_bytes(exchange.ranks());
+        for rank in exchange.others().filter(|rank| self.givers.include(*rank)) {
+            exchange.heed(wait, rank, step)?;
+            let part = self.chunks.of(self.taken.of(rank), chunk);
+            let place = self.place(rank, own, part.length_bytes);
+            let mut target = self.buffers.recv.part(part.offset_bytes, part.length_bytes);
+            if published_bytes <= INLINE_BYTES {
+                let all = exchange.inline(rank, step, published_bytes);
+                let data = all.view(published_bytes);
+                target.fill(0, data.part(place.offset_bytes, part.length_bytes));
+            } else {
+                target.fill(0, exchange.staged(rank, step, place));
+            }
+        }
+        if let (Some(send), true) = (self.buffers.send, self.givers.include(own)) {
+            let from = self.chunks.of(self.given.of(own), chunk);
+            let to = self.chunks.of(self.taken.of(own), chunk);
+            let mut target = self.buffers.recv.part(to.offset_bytes, to.length_bytes);
+            target.fill(0, send.part(from.offset_bytes, from.length_bytes));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! What is refused, and what becomes of a call when other ranks die, differ or write rubbish: an
+//! error, and no access beyond the buffers.
+
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::process::{Child, Command};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use fastrand::Rng;
+use weft_collectives::{
+    Block, Blocks, Element, Fault, Operation, Reduction, Shape, Stopped, Team, Wait, segment_bytes,
+};
+use weft_memory::{BytesView, BytesViewMut, Mapping};
+
+use crate::blocks::BlockCase;
+use crate::threads::{Memory, run};
+
+/// Names the shared file to a process that is the second rank.
+const SECOND_RANK: &str = "WEFT_TEST_SECOND_RANK";
+
+/// Gives up after so many looks.
+struct Impatient(u32);
+
+impl Wait for Impatient {
+    fn pause(&mut self, _: u32) -> Result<(), Stopped> {
+        std::thread::yield_now();
+        self.0 = self.0.checked_sub(1).ok_or(Stopped)?;
+        Ok(())
+    }
+}
+
+fn sum() -> Reduction {
+    Reduction::new(Element::U32, Operation::Sum).expect("known")
+}
+
+#[test]
+fn a_rank_that_is_told_to_give_up_does_and_its_team_is_of_no_more_use() {
+    let memory = Memory::new(2);
+    let mut team = memory.team(0, &Shape::flat(2, true));
+    assert_eq!(team.barrier(&mut Impatient(3)), Err(Fault::Stopped));
+    let nobody_waits = &mut Impatient(0);
+    assert_eq!(team.barrier(nobody_waits), Err(Fault::Stopped));
+    let mut data = [1; 8];
+    let buffer = BytesViewMut::from_slice(&mut data);
+    assert_eq!(team.bcast(nobody_waits, buffer, 0), Err(Fault::Stopped));
+}
+
+#[test]
+fn a_root_is_not_held_up_by_a_rank_that_never_comes_until_its_flags_are_used_up() {
+    let memory = Memory::new(2);
+    let mut team = memory.team(0, &Shape::flat(2, true));
+    let mut bcast = || {
+        let mut data = [1; 8];
+        team.bcast(&mut Impatient(3), BytesViewMut::from_slice(&mut data), 0)
+    };
+    for _ in 0..8 {
+        assert_eq!(bcast(), Ok(()));
+    }
+    assert_eq!(bcast(), Err(Fault::Stopped));
+}
+
+/// Two ranks in these calls: one at least is told, and none waits for ever.
+fn differ(first: impl Fn(&mut Team) -> Result<(), Fault> + Sync) {
+    let found = run(&Shape::flat(2, true), |team, _| first(team));
+    assert!(
+        found
+            .iter()
+            .any(|end| matches!(end, Err(Fault::Mismatch { .. }))),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn ranks_that_differ_in_call_length_root_or_operation_are_told() {
+    let bytes = |team: &mut Team, length, root| {
+        let mut data = vec![0; length];
+        team.bcast(
+            &mut Impatient(10_000),
+            BytesViewMut::from_slice(&mut data),
+            root,
+        )
+    };
+    let combine = |team: &mut Team, length, operation| {
+        let reduction = Reduction::new(Element::U32, operation).expect("known");
+        let mut data = vec![0; length];
+        let recv = BytesViewMut::from_slice(&mut data);
+        team.allreduce(&mut Impatient(10_000), None, recv, reduction)
+    };
+    differ(|team| match team.rank() {
+        0 => team.barrier(&mut Impatient(10_000)),
+        _ => combine(team, 8, Operation::Sum),
+    });
+    differ(|team| bytes(team, 8 + team.rank(), 0));
+    differ(|team| bytes(team, 100_000 + 60_000 * team.rank(), 0));
+    differ(|team| combine(team, 8 << team.rank(), Operation::Sum));
+    differ(|team| combine(team, 40_000 << team.rank(), Operation::Sum));
+    let operations = [Operation::Sum, Operation::Product];
+    differ(|team| combine(team, 8, operations[team.rank()]));
+}
+
+#[test]
+fn what_does_not_fit_or_does_not_exist_is_refused_before_anything_is_sent() {
+    let memory = Memory::new(2);
+    let mut team = memory.team(0, &Shape::flat(2, true));
+    let wait = &mut Impatient(0);
+    let given = [0; 8];
+    let send = BytesView::from_slice(&given);
+    let mut short = [0; 4];
+    let length = |given_bytes, needed_bytes| {
+        Err(Fault::Length {
+            given_bytes,
+            needed_bytes,
+        })
+    };
+    let recv = BytesViewMut::from_slice(&mut short);
+    assert_eq!(team.allreduce(wait, Some(send), recv, sum()), length(4, 8));
+    let recv = BytesViewMut::from_slice(&mut short);
+    assert_eq!(
+        team.allgather(wait, Some(send), recv, Blocks::Even(8)),
+        length(4, 16)
+    );
+    let far = [
+        Block::default(),
+        Block {
+            offset_bytes: usize::MAX,
+            length_bytes: 2,
+        },
+    ];
+    let recv = BytesViewMut::from_slice(&mut short);
+    let refused = team.gather(wait, Some(send), recv, Blocks::Uneven(&far), 0);
+    assert_eq!(refused, length(4, usize::MAX));
+    let recv = BytesViewMut::from_slice(&mut short);
+    let huge = Blocks::Even(usize::MAX / 2 + 1);
+    assert_eq!(
+        team.scatter(wait, send, Some(recv), huge, 0),
+        length(4, usize::MAX / 2 + 1)
+    );
+    let no_root = Err(Fault::Ranks { ranks: 2, rank: 2 });
+    assert_eq!(
+        team.bcast(wait, BytesViewMut::from_slice(&mut short), 2),
+        no_root
+    );
+    // Nothing was begun: the other rank's first call finds this one's first.
+    let mut data = [5; 4];
+    assert_eq!(
+        team.bcast(wait, BytesViewMut::from_slice(&mut data), 0),
+        Ok(())
+    );
+    let mut other = memory.team(1, &Shape::flat(2, true));
+    assert_eq!(
+        other.bcast(wait, BytesViewMut::from_slice(&mut short), 0),
+        Ok(())
+    );
+    assert_eq!(short, [5; 4]);
+}
+
+#[test]
+fn a_team_that_cannot_be_is_refused() {
+    let memory = Memory::new(2);
+    let attach = |offset: usize, ranks, rank| {
+        // SAFETY: refused before the memory is touched.
+        unsafe {
+            Team::attach(
+                memory.base().add(offset),
+                ranks,
+                rank,
+                &Shape::flat(2, true),
+            )
+        }
+        .map(|_| ())
+    };
+    assert_eq!(attach(0, 2, 2), Err(Fault::Ranks { ranks: 2, rank: 2 }));
+    assert_eq!(
+        attach(0, 513, 0),
+        Err(Fault::Ranks {
+            ranks: 513,
+            rank: 0
+        })
+    );
+    assert_eq!(attach(64, 2, 0), Err(Fault::Unaligned));
+}
+
+/// Copies words of the segment over each other, and random ones, while ranks make calls; each of
+/// them ends, and no byte beside a buffer changes.
+#[test]
+#[cfg_attr(miri, ignore = "races with staged bytes are what it makes")]
+fn rubbish_in_the_segment_changes_results_alone() {
+    let seed = std::env::var("WEFT_SEED")
+        .ok()
+        .and_then(|text| text.parse().ok());
+    let seed: u64 = seed.unwrap_or_else(|| fastrand::u64(..));
+    println!("WEFT_SEED={seed}");
+    let mut rng = Rng::with_seed(seed);
+    for ranks in [2, 3] {
+        let memory = Memory::new(ranks);
+        let cases: Vec<BlockCase> = (0..300)
+            .map(|_| {
+                let longest_bytes = [8, 40, 3000, 30_000][rng.usize(..4)];
+                BlockCase::new(&mut rng, ranks, longest_bytes)
+            })
+            .collect();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let (memory, cases, over) = (&memory, &cases, &over);
+            let mut rng = rng.fork();
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    memory.spoil(&mut rng);
+                    std::thread::yield_now();
+                }
+            });
+            let rank = |rank| {
+                scope.spawn(move || {
+                    let mut team = memory.team(rank, &Shape::flat(ranks, true));
+                    for case in cases {
+                        let end = case.attempt(&mut team, &mut Impatient(200));
+                        if end.is_err() {
+                            team = memory.team(rank, &Shape::flat(ranks, true));
+                        }
+                    }
+                })
+            };
+            let all: Vec<_> = (0..ranks).map(rank).collect();
+            let ends: Vec<_> = all.into_iter().map(|rank| rank.join()).collect();
+            over.store(true, Ordering::Relaxed);
+            assert!(ends.iter().all(Result::is_ok), "a rank panicked");
+        });
+    }
+}
+
+/// Gives up when the other process has ended.
+struct Watching<'a>(&'a mut Child);
+
+impl Wait for Watching<'_> {
+    fn pause(&mut self, _: u32) -> Result<(), Stopped> {
+        std::thread::yield_now();
+        match self.0.try_wait() {
+            Ok(None) => Ok(()),
+            _ => Err(Stopped),
+        }
+    }
+}
+
+/// Goes on for ever: its process is killed.
+struct Tireless;
+
+impl Wait for Tireless {
+    fn pause(&mut self, _: u32) -> Result<(), Stopped> {
+        std::thread::yield_now();
+        Ok(())
+    }
+}
+
+fn mapped(file: &File, rank: usize) -> (Mapping, Team) {
+    let mapping = Mapping::shared(file.as_fd(), segment_bytes(2)).expect("mapped");
+    let base = mapping.bytes(0, segment_bytes(2)).expect("all of it");
+    let base = NonNull::new(base).expect("not null");
+    // SAFETY: the mapping has as many bytes, which were zero, and is kept as long as the team.
+    let team = unsafe { Team::attach(base, 2, rank, &Shape::flat(2, true)) };
+    (mapping, team.expect("attached"))
+}
+
+fn add_up(team: &mut Team, wait: &mut dyn Wait, length: usize) -> Result<(), Fault> {
+    let mut data = vec![1; length];
+    team.allreduce(wait, None, BytesViewMut::from_slice(&mut data), sum())
+}
+
+/// The second process of the test below; passes at once when run by itself.
+#[test]
+#[cfg_attr(miri, ignore = "needs processes")]
+fn second_rank() {
+    let Some(path) = std::env::var_os(SECOND_RANK) else {
+        return;
+    };
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .open(path)
+        .expect("the file");
+    let (_mapping, mut team) = mapped(&file, 1);
+    for length in [8, 400, 4000, 400_000].into_iter().cycle() {
+        add_up(&mut team, &mut Tireless, length).expect("added");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "needs processes")]
+fn a_rank_that_is_killed_fails_the_call_of_the_other() {
+    let path = std::env::temp_dir().join(format!("weft-collectives-{}", std::process::id()));
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(&path)
+        .expect("a file");
+    file.set_len(segment_bytes(2) as u64).expect("its length");
+    let mut child = Command::new(std::env::current_exe().expect("this program"))
+        .args(["--exact", "faults::second_rank", "--nocapture"])
+        .env(SECOND_RANK, &path)
+        .spawn()
+        .expect("started");
+    let (_mapping, mut team) = mapped(&file, 0);
+    for length in [8, 400, 4000, 400_000].repeat(10) {
+        add_up(&mut team, &mut Watching(&mut child), length).expect("both live");
+    }
+    std::fs::remove_file(&path).expect("removed");
+    child.kill().expect("killed");
+    let end = [8, 400, 4000, 400_000]
+        .into_iter()
+        .cycle()
+        .find_map(|length| add_up(&mut team, &mut Watching(&mut child), length).err());
+    assert_eq!(end, Some(Fault::Stopped));
+    child.wait().expect("reaped");
+}
