@@ -119,7 +119,9 @@ impl JobFile {
         }
     }
 
-    fn placed(&self, fault: Fault) -> Fault {
+    /// The fault with the file's name and the line of its field.
+    #[must_use]
+    pub fn placed(&self, fault: Fault) -> Fault {
         let fault = match self.places.find(fault.field()) {
             Some(place) => fault.at(place),
             None => fault,

@@ -16,6 +16,7 @@
 //! - `convert`: files of AWS Batch and ParallelCluster as jobs (`imported`).
 //! - `write`: a job as the text of a job file; `import`: the command.
 //! - `export`: a job as the files of other systems, and the command for it.
+//! - `sbatch`: a job as a batch script for Slurm; `shell` quotes its words.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -31,8 +32,10 @@ pub mod nearest;
 pub mod node;
 pub mod parse;
 mod places;
+pub mod sbatch;
 #[cfg(test)]
 mod schema;
+pub mod shell;
 pub mod size;
 pub mod time;
 pub mod whole;
