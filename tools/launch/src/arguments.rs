@@ -73,6 +73,10 @@ pub struct Arguments {
     /// Take what no option says from a job file, in YAML or JSON (docs/job-file.md)
     #[arg(long, value_name = "FILE")]
     pub spec: Option<PathBuf>,
+    /// Inside an allocation of Slurm: run on its nodes, started by srun [default where it has
+    /// several nodes]
+    #[arg(long)]
+    pub slurm: bool,
     /// Print the command with its environment instead of running it
     #[arg(long)]
     pub dry_run: bool,

@@ -42,6 +42,9 @@ struct EnvArguments {
     /// Make a key for a job on several hosts, unless one is set: into a pipe alone, for eval
     #[arg(long)]
     key: bool,
+    /// The same, and no other variable: for a batch script whose ranks have weft exec
+    #[arg(long, conflicts_with_all = ["key", "ppn", "program"])]
+    only_key: bool,
     /// Ranks on each host, where they are more than its cores
     #[arg(long, value_name = "N", default_value_t = 1)]
     ppn: u32,
@@ -90,6 +93,11 @@ pub fn run(words: Vec<OsString>) -> u8 {
 }
 
 fn text(arguments: &EnvArguments) -> Result<OsString, Fault> {
+    if arguments.only_key {
+        let mut environment = Environment::default();
+        add_key(&mut environment, arguments)?;
+        return Ok(commands(arguments.shell, &environment, |_| false));
+    }
     let program = match &arguments.program {
         Some(name) => program::inspect_here(name)?,
         None => Program {
@@ -107,14 +115,22 @@ fn text(arguments: &EnvArguments) -> Result<OsString, Fault> {
     let mpi = &chosen.installation;
     let mut ready = ranks::ready(&arguments.rank, &program, mpi, standing)?;
     say!("weft env: for {}", mpi.describe());
-    if arguments.key && job_key::is_wanted(&arguments.rank.variables) {
-        check_pipe()?;
-        let key = job_key::fresh()?;
-        ready.environment.set(job_key::VARIABLE, &**key);
+    if arguments.key {
+        add_key(&mut ready.environment, arguments)?;
     }
     Ok(commands(arguments.shell, &ready.environment, |name| {
         std::env::var_os(name).is_some()
     }))
+}
+
+/// A fresh key, unless the user has decided.
+fn add_key(environment: &mut Environment, arguments: &EnvArguments) -> Result<(), Fault> {
+    if job_key::is_wanted(&arguments.rank.variables) {
+        check_pipe()?;
+        let key = job_key::fresh()?;
+        environment.set(job_key::VARIABLE, &**key);
+    }
+    Ok(())
 }
 
 /// A key in a file or on a screen would stay there.

@@ -16,7 +16,7 @@ use crate::fault::Fault;
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place, Ready};
 use crate::talk::{self, say};
-use crate::{job_key, program};
+use crate::{job_key, program, started};
 
 /// What may stand behind `weft exec`.
 #[derive(Debug, Clone, Parser)]
@@ -32,6 +32,9 @@ struct ExecArguments {
     /// How the rank is set up.
     #[command(flatten)]
     rank: RankArguments,
+    /// Refuse to run where the launcher started another number of ranks than N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    world: Option<u32>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     program: Vec<OsString>,
@@ -92,6 +95,9 @@ fn started_not(error: &std::io::Error, program: &OsStr) -> Fault {
 fn prepare(arguments: &ExecArguments) -> Result<Command, Fault> {
     let (name, rest) = program::split(&arguments.program)?;
     let place = Place::of_this_process()?;
+    if let Some(world) = arguments.world {
+        started::check_world(place.started.as_ref(), world)?;
+    }
     let program = program::inspect_here(name)?;
     let rank = &arguments.rank;
     let chosen = place.mpi(&rank.mpi, &program)?;

@@ -50,6 +50,7 @@
 //! - `exec` becomes the program, `env` prints the variables. `started`: which rank this is;
 //!   `above`: the launcher's process; `rank_mpi`: the program's MPI; `pmi`: whether that
 //!   understands the launcher.
+//! - `slurm_start`: how ranks start inside an allocation of Slurm; `slurm`: `weft run` there.
 //!
 //! The doctor and `weft info` use `discover`, `provider`, `elf` and `cores` too, so that they see
 //! what a run would see.
@@ -104,6 +105,8 @@ pub mod report;
 mod sessions;
 pub mod shell;
 pub mod signals;
+mod slurm;
+pub mod slurm_start;
 mod spec;
 mod spelling;
 pub mod spread;
@@ -154,10 +157,14 @@ pub fn run(arguments: Vec<OsString>, check: Check) -> u8 {
         Ok(Err(fault)) => return refuse(fault),
         Err(error) => return talk::refusal(&error, "weft run", "weft run -n 4 -- ./code"),
     };
-    arguments
-        .enter()
-        .and_then(|()| run_to_end(&arguments, check))
-        .unwrap_or_else(refuse)
+    let run = |arguments: &mut Arguments| {
+        arguments.enter()?;
+        if slurm::is_wanted(arguments)? {
+            return slurm::run(arguments);
+        }
+        run_to_end(arguments, check)
+    };
+    run(&mut arguments).unwrap_or_else(refuse)
 }
 
 /// Runs the job, and again as often as --retries says while its program fails.

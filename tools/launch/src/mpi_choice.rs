@@ -3,6 +3,7 @@
 //!
 //! Read by `arguments.rs`; `choose.rs` finds the MPI.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -45,6 +46,20 @@ impl FromStr for MpiChoice {
                 ));
             }
         })
+    }
+}
+
+impl fmt::Display for MpiChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::OpenMpi => f.write_str("openmpi"),
+            Self::Mpich => f.write_str("mpich"),
+            Self::Intel => f.write_str("intel"),
+            Self::DebianOpenMpi => f.write_str("debian-openmpi"),
+            Self::DebianMpich => f.write_str("debian-mpich"),
+            Self::Path(path) => path.display().fmt(f),
+        }
     }
 }
 

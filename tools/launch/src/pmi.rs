@@ -20,7 +20,7 @@ const PMI: [&str; 2] = ["PMI_Init", "PMI2_Init"];
 /// # Errors
 /// `Fault::Mismatch` where each rank would be a job of its own.
 pub fn check(mpi: &Installation, started: &Started) -> Result<(), Fault> {
-    if started.is_alone() || understands(mpi, started) {
+    if started.is_alone() || understands(mpi, &Offer::of(started)) {
         return Ok(());
     }
     let size = started
@@ -35,7 +35,34 @@ pub fn check(mpi: &Installation, started: &Started) -> Result<(), Fault> {
     )))
 }
 
-fn understands(mpi: &Installation, started: &Started) -> bool {
+/// What a launcher offers its ranks to find each other by.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer {
+    /// Who starts the ranks.
+    pub by: Starter,
+    /// PMIx.
+    pub pmix: bool,
+    /// PMI 1 or 2.
+    pub pmi: bool,
+}
+
+impl Offer {
+    fn of(started: &Started) -> Self {
+        Self {
+            by: started.by,
+            pmix: started.pmix,
+            pmi: started.pmi,
+        }
+    }
+}
+
+/// Intel MPI speaks PMIx by itself from this version on; older ones take PMI alone. Specified by
+/// Intel's release notes of 2021.11.
+const INTEL_WITH_PMIX: (u32, u32) = (2021, 11);
+
+/// Whether ranks of this MPI find each other by what is offered.
+#[must_use]
+pub fn understands(mpi: &Installation, started: &Offer) -> bool {
     let imports = |names: &[&str]| {
         let library = mpi.libmpi.as_deref();
         let missing = library.and_then(|path| elf::missing_symbols(path).ok());
@@ -54,7 +81,9 @@ fn understands(mpi: &Installation, started: &Started) -> bool {
         // It takes Slurm's PMIx, and not that of Open MPI's launchers: there each rank is alone.
         Family::Intel => {
             let named = std::env::var_os("I_MPI_PMI_LIBRARY").is_some();
-            let pmix = started.pmix && started.by != Starter::OpenMpi;
+            let version = (mpi.version.major, mpi.version.minor);
+            let speaks = version >= INTEL_WITH_PMIX && started.by != Starter::OpenMpi;
+            let pmix = started.pmix && speaks;
             started.pmi || pmix || named
         }
     }
@@ -97,7 +126,9 @@ mod tests {
         use Starter::{Hydra, OpenMpi, Slurm};
         let five = mpi(Family::OpenMpi, 5);
         let mpich = mpi(Family::Mpich, 5);
-        let intel = mpi(Family::Intel, 2021);
+        let mut intel = mpi(Family::Intel, 2021);
+        let old_intel = intel.clone();
+        intel.version.minor = INTEL_WITH_PMIX.1;
         for (mpi, started, remedy) in [
             (&five, started(Slurm, false, true), "srun --mpi=pmix"),
             (&five, started(Slurm, false, false), "srun --mpi=pmix"),
@@ -106,6 +137,7 @@ mod tests {
             (&mpich, started(Slurm, true, false), "srun --mpi=pmi2"),
             (&intel, started(Slurm, false, false), "srun --mpi=pmi2"),
             (&intel, started(OpenMpi, true, false), "weft run"),
+            (&old_intel, started(Slurm, true, false), "srun --mpi=pmi2"),
         ] {
             let text = check(mpi, &started).unwrap_err().to_string();
             assert!(text.contains(remedy), "{text}");

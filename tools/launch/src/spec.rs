@@ -75,7 +75,7 @@ impl Spec<'_> {
     /// The fields that have no option yet.
     fn refuse_what_cannot_be_done(&self) -> Result<(), Fault> {
         let job = &self.file.job;
-        let is_elsewhere = self.names_hosts() || !job.hosts.is_empty();
+        let is_elsewhere = self.names_hosts() || !job.hosts.is_empty() || self.is_given("slurm");
         if let Some(bytes) = limits::memory_bytes().filter(|_| !is_elsewhere) {
             let checked = self.file.check_memory(bytes);
             checked.map_err(|fault| Fault::Usage(fault.to_string()))?;

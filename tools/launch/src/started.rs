@@ -111,6 +111,25 @@ impl Started {
     }
 }
 
+/// Whether the launcher started as many ranks as the job is to have: fewer would be several jobs,
+/// or a part of one, and end well. A launcher that does not say how many is believed.
+///
+/// # Errors
+/// `Fault::Mismatch` with both numbers.
+pub fn check_world(started: Option<&Started>, world: u32) -> Result<(), Fault> {
+    let (by, size) = match started {
+        None => ("no launcher".to_owned(), Some(1)),
+        Some(rank) => (rank.by.to_string(), rank.size),
+    };
+    match size {
+        Some(size) if size != world => Err(Fault::Mismatch(format!(
+            "--world {world}: {by} started this process as one of {size} ranks; start all of them \
+             with one srun or mpirun, or give the number that is meant"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// The launcher whose variables are there, and the one with the rank.
 fn starter(get: Get<'_>) -> Option<(Starter, &'static str)> {
     let has = |name: &str| get(name).is_some();
@@ -215,6 +234,20 @@ mod tests {
         assert_eq!(started(&[]).unwrap(), None);
         let script = [("SLURM_PROCID", "0"), ("SLURM_NTASKS", "4")];
         assert_eq!(started(&script).unwrap(), None);
+    }
+
+    #[test]
+    fn a_world_of_another_size_than_the_jobs_is_refused_with_both_numbers() {
+        let four = started(&OPEN_MPI).unwrap();
+        assert!(check_world(four.as_ref(), 4).is_ok());
+        let text = check_world(four.as_ref(), 8).unwrap_err().to_string();
+        assert!(
+            text.contains("--world 8") && text.contains("one of 4"),
+            "{text}"
+        );
+        assert!(check_world(None, 1).is_ok());
+        let text = check_world(None, 2).unwrap_err().to_string();
+        assert!(text.contains("no launcher"), "{text}");
     }
 
     #[test]
