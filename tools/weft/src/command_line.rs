@@ -12,6 +12,11 @@ use weft_doctor::top::TopArguments;
 pub(crate) fn whole(command: &Command) -> Command {
     let tools = [
         ("run", weft_launch::arguments::command_line()),
+        ("submit", weft_slurm::submit::command_line()),
+        ("jobs", weft_slurm::jobs::command_line()),
+        ("logs", weft_slurm::logs::command_line()),
+        ("cancel", weft_slurm::cancel::command_line()),
+        ("wait", weft_slurm::wait::command_line()),
         ("import", weft_job::import::Arguments::command()),
         ("export", weft_job::export::Arguments::command()),
         ("exec", weft_launch::exec::command_line()),

@@ -38,6 +38,21 @@ enum Tool {
     /// Run an MPI program over Weft, on this machine or on several
     #[command(disable_help_flag = true)]
     Run(Words),
+    /// Submit an MPI program to Slurm, with its messages carried by Weft
+    #[command(disable_help_flag = true)]
+    Submit(Words),
+    /// List your jobs of Slurm, those that ended too
+    #[command(disable_help_flag = true)]
+    Jobs(Words),
+    /// Show the output of a job of Slurm
+    #[command(disable_help_flag = true)]
+    Logs(Words),
+    /// Cancel jobs of Slurm, or send their ranks a signal
+    #[command(disable_help_flag = true)]
+    Cancel(Words),
+    /// Wait until jobs of Slurm have ended; end with their exit code
+    #[command(disable_help_flag = true)]
+    Wait(Words),
     /// Make a job file, for weft run --spec, from a file of AWS Batch or ParallelCluster
     #[command(disable_help_flag = true)]
     Import(Words),
@@ -101,6 +116,7 @@ Examples:
   weft run -n 4 --transport native -- ./code     the same over the MPI's own shared memory
   weft run --hosts a,b --ppn 2 -- ./code         two hosts
   weft run --spec job.yaml                       what a job file says
+  weft submit -N 2 --ppn 4 -- ./code             a job of Slurm
   mpirun -n 4 weft exec -- ./code                the same, started by the MPI's own launcher
   weft run -n 2 -- weft bench latency            measure
   weft sim incast --plot incast.svg              many hosts send to one, simulated
@@ -133,6 +149,11 @@ fn main() -> ExitCode {
     arrange_signals(&tool);
     ExitCode::from(match tool {
         Tool::Run(Words { words }) => weft_launch::run(words, check),
+        Tool::Submit(Words { words }) => weft_slurm::submit::run(words),
+        Tool::Jobs(Words { words }) => weft_slurm::jobs::run(words),
+        Tool::Logs(Words { words }) => weft_slurm::logs::run(words),
+        Tool::Cancel(Words { words }) => weft_slurm::cancel::run(words),
+        Tool::Wait(Words { words }) => weft_slurm::wait::run(words),
         Tool::Import(Words { words }) => weft_job::import::run(words),
         Tool::Export(Words { words }) => weft_job::export::run(words),
         Tool::Exec(Words { words }) => weft_launch::exec::run(words),

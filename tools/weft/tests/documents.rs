@@ -10,8 +10,13 @@ use std::{fs, iter};
 
 /// Tools of `weft`, those of `weft bench` that parse words of their own, and the targets of `weft
 /// export`.
-const TOOLS: [&str; 13] = [
+const TOOLS: [&str; 18] = [
     "run",
+    "submit",
+    "jobs",
+    "logs",
+    "cancel",
+    "wait",
     "exec",
     "env",
     "import",

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Slurm's commands: run, and their answers read as text.
+//!
+//! Called by every module that asks Slurm for something.
+
+use std::ffi::OsStr;
+use std::io::ErrorKind;
+use std::process::{Command, Output, Stdio};
+
+use crate::fault::Fault;
+
+/// The oldest version that Weft's tests ran with; older ones lack options that are used here.
+const OLDEST: (u32, u32) = (22, 5);
+
+/// What a command of Slurm answered.
+#[derive(Debug)]
+pub struct Answer {
+    /// Whether it ended with 0.
+    pub is_ok: bool,
+    /// Its output.
+    pub out: String,
+    /// What it said on stderr, on one line.
+    pub err: String,
+}
+
+impl Answer {
+    /// The output of a command that must succeed.
+    ///
+    /// # Errors
+    /// `Fault::Slurm` with what the command said.
+    pub fn or_fail(self, what: &str) -> Result<String, Fault> {
+        if self.is_ok {
+            return Ok(self.out);
+        }
+        Err(Fault::Slurm(format!("{what}: {}", self.err)))
+    }
+}
+
+/// Runs one, without input.
+///
+/// # Errors
+/// `Fault::Slurm` where there is no such command.
+pub fn ask(name: &str, words: &[&str]) -> Result<Answer, Fault> {
+    let mut command = Command::new(name);
+    command.args(words).stdin(Stdio::null());
+    run(&mut command)
+}
+
+/// Runs a command that was made ready.
+///
+/// # Errors
+/// `Fault::Slurm` where there is no such command.
+pub fn run(command: &mut Command) -> Result<Answer, Fault> {
+    let name = command.get_program().to_owned();
+    // Times as seconds since 1970, whatever the user likes to read.
+    command.env("SLURM_TIME_FORMAT", "%s");
+    let output = command
+        .output()
+        .map_err(|error| not_started(&name, &error))?;
+    Ok(read(&output))
+}
+
+fn read(output: &Output) -> Answer {
+    let err = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = err
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
+    Answer {
+        is_ok: output.status.success(),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: lines.join("; "),
+    }
+}
+
+fn not_started(name: &OsStr, error: &std::io::Error) -> Fault {
+    let name = name.to_string_lossy();
+    Fault::Slurm(match error.kind() {
+        ErrorKind::NotFound => format!(
+            "there is no {name} on PATH, so there is no Slurm here; log in to a node of the \
+             cluster or load its module. Without Slurm, weft run starts jobs, also on several \
+             hosts"
+        ),
+        _ => format!("{name} cannot be started: {error}"),
+    })
+}
+
+/// Refuses a Slurm that is older than what Weft knows.
+///
+/// # Errors
+/// `Fault::Slurm` with both versions, and where there is none.
+pub fn check_version() -> Result<(), Fault> {
+    let text = ask("sbatch", &["--version"])?.or_fail("sbatch --version")?;
+    match version(&text) {
+        Some(found) if found < OLDEST => Err(Fault::Slurm(format!(
+            "{} is too old: Weft needs {}.{:02} or newer; write a batch script of your own with \
+             srun weft exec (docs/exec.md)",
+            text.trim(),
+            OLDEST.0,
+            OLDEST.1
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Year and month in `slurm-wlm 22.05.8`.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut parts = text.split_whitespace().last()?.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_compared() {
+        assert_eq!(version("slurm-wlm 22.05.8\n"), Some((22, 5)));
+        assert_eq!(version("slurm 25.11.0-0rc1"), Some((25, 11)));
+        assert!(version("slurm 20.11.9") < Some(OLDEST));
+        assert_eq!(version("sbatch"), None);
+    }
+
+    #[test]
+    fn a_command_that_is_missing_says_what_to_do_instead() {
+        let fault = ask("no-such-command-of-slurm", &[]).unwrap_err();
+        assert_eq!(fault.exit_code(), 1);
+        assert!(fault.to_string().contains("weft run"), "{fault}");
+    }
+}

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Jobs under Slurm: `weft submit`, `weft jobs`, `weft logs`, `weft cancel` and `weft wait`.
+//! Slurm schedules; here is no daemon and no database.
+//!
+//! A job on its way in, in the order of the modules:
+//!
+//! - `arguments`: what the user writes; `pass_through`: options of sbatch among it.
+//! - `wish`: the job that is meant, from a job file and the options.
+//! - `command`: Slurm's commands and their version; `fields` reads their answers.
+//! - `partition`: what a partition allows.
+//! - `submit`: all of this together; the script itself is `weft_job::sbatch`, how ranks start
+//!   `weft_launch::slurm_start`.
+//!
+//! And what became of it:
+//!
+//! - `task`: one task of a job, its state and exit code; `job_id`: its number.
+//! - `queue`: what the controller knows, `accounting`: what sacct knows, `record`: what the job
+//!   wrote down; `tasks` puts the three together.
+//! - `jobs`, `logs`, `cancel`, `wait`: the commands.
+//!
+//! `fault`: what can be wrong, with its exit code.
+#![forbid(unsafe_code)]
+
+mod accounting;
+mod arguments;
+pub mod cancel;
+mod command;
+mod fault;
+mod fields;
+mod job_id;
+pub mod jobs;
+pub mod logs;
+mod partition;
+mod pass_through;
+mod queue;
+mod record;
+pub mod submit;
+mod task;
+mod tasks;
+pub mod wait;
+mod wish;
+
+use fault::Fault;
+
+/// One line for the user.
+fn say(text: &str) {
+    use std::io::Write;
+    let line = format!("{text}\n");
+    let _: std::io::Result<()> = std::io::stderr().write_all(line.as_bytes());
+}
+
+/// Says why a command could not do what it was asked; answers its exit code.
+fn refuse(command: &str, fault: &Fault) -> u8 {
+    say(&format!("{command}: {fault}"));
+    fault.exit_code()
+}
+
+/// Shows what clap has to say, help on stdout and errors on stderr; answers the exit code.
+fn refusal(error: &clap::Error) -> u8 {
+    let _ = error.print();
+    u8::try_from(error.exit_code()).unwrap_or(2)
+}

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0 OR MIT
+//! Options of sbatch among those of `weft submit`: they go into the script as they are.
+//!
+//! Called by `submit.rs` with what clap does not know. Source: sbatch(1) of Slurm 22.05 to 25.11.
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
+
+use crate::arguments::SubmitArguments;
+
+/// Options that take a value, with their short form if they have one.
+const WITH_VALUE: [(&str, &str); 57] = [
+    ("account", "A"),
+    ("acctg-freq", ""),
+    ("batch", ""),
+    ("bb", ""),
+    ("bbf", ""),
+    ("begin", "b"),
+    ("cluster-constraint", ""),
+    ("comment", ""),
+    ("constraint", "C"),
+    ("container", ""),
+    ("core-spec", "S"),
+    ("cores-per-socket", ""),
+    ("cpu-freq", ""),
+    ("cpus-per-gpu", ""),
+    ("cpus-per-task", "c"),
+    ("deadline", ""),
+    ("delay-boot", ""),
+    ("distribution", "m"),
+    ("error", "e"),
+    ("exclude", "x"),
+    ("extra-node-info", "B"),
+    ("gpu-bind", ""),
+    ("gpu-freq", ""),
+    ("gpus", "G"),
+    ("gpus-per-node", ""),
+    ("gpus-per-socket", ""),
+    ("gpus-per-task", ""),
+    ("gres", ""),
+    ("gres-flags", ""),
+    ("hint", ""),
+    ("input", "i"),
+    ("licenses", "L"),
+    ("mail-type", ""),
+    ("mail-user", ""),
+    ("mcs-label", ""),
+    ("mem", ""),
+    ("mem-bind", ""),
+    ("mem-per-cpu", ""),
+    ("mem-per-gpu", ""),
+    ("mincpus", ""),
+    ("network", ""),
+    ("nodelist", "w"),
+    ("ntasks-per-core", ""),
+    ("ntasks-per-gpu", ""),
+    ("ntasks-per-socket", ""),
+    ("open-mode", ""),
+    ("prefer", ""),
+    ("priority", ""),
+    ("qos", "q"),
+    ("reservation", ""),
+    ("signal", ""),
+    ("sockets-per-node", ""),
+    ("switches", ""),
+    ("threads-per-core", ""),
+    ("tmp", ""),
+    ("tres-per-task", ""),
+    ("wckey", ""),
+];
+
+/// Options without a value, or with one behind `=` alone.
+const WITHOUT: [(&str, &str); 14] = [
+    ("contiguous", ""),
+    ("exclusive", ""),
+    ("export", ""),
+    ("get-user-env", ""),
+    ("hold", "H"),
+    ("nice", ""),
+    ("no-kill", "k"),
+    ("no-requeue", ""),
+    ("overcommit", "O"),
+    ("oversubscribe", "s"),
+    ("propagate", ""),
+    ("reboot", ""),
+    ("requeue", ""),
+    ("use-min-nodes", ""),
+];
+
+/// Options that contradict what `weft submit` does, and what to write instead.
+const REFUSED: [(&str, &str); 6] = [
+    (
+        "clusters",
+        "log in to that cluster, or set SLURM_CLUSTERS in a script of your own",
+    ),
+    (
+        "parsable",
+        "leave it out: the number alone goes to standard output",
+    ),
+    ("test-only", "--dry-run"),
+    ("wrap", "the program behind --"),
+    ("export-file", "--env NAME=VALUE"),
+    ("thread-spec", "--sbatch=--thread-spec=N"),
+];
+
+/// The command line with options of sbatch taken out and put behind `--sbatch`.
+///
+/// # Errors
+/// What clap says of the first word that nobody knows, or the help that was asked for.
+pub fn parse(mut words: Vec<OsString>) -> Result<SubmitArguments, clap::Error> {
+    let mut passed = Vec::new();
+    loop {
+        let error = match SubmitArguments::try_parse_from(&words) {
+            Ok(mut arguments) => {
+                // Before those of --sbatch, which are the more explicit.
+                arguments.sbatch.splice(0..0, passed);
+                return Ok(arguments);
+            }
+            Err(error) => error,
+        };
+        match unknown(&error).and_then(|word| take(&mut words, &word)) {
+            Some(option) => passed.push(option),
+            None => return Err(explained(error)),
+        }
+    }
+}
+
+/// The word that clap does not know.
+fn unknown(error: &clap::Error) -> Option<String> {
+    match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) => Some(word.clone()),
+        _ => None,
+    }
+}
+
+/// Takes the option with its value out of the words, if sbatch knows it.
+fn take(words: &mut Vec<OsString>, unknown: &str) -> Option<String> {
+    let bare = unknown.split('=').next()?;
+    let is_it = |word: &OsString| {
+        let word = word.to_string_lossy();
+        let long = bare.starts_with("--") && word.split('=').next() == Some(bare);
+        long || (!bare.starts_with("--") && word.starts_with(bare))
+    };
+    let at = words.iter().position(is_it)?;
+    let word = words[at].to_str()?.to_owned();
+    let name = bare.trim_start_matches('-');
+    let find = |list: &[(&'static str, &str)]| {
+        let mut found = list.iter();
+        let is_long = bare.starts_with("--");
+        found
+            .find(|(long, short)| {
+                if is_long {
+                    *long == name
+                } else {
+                    *short == name
+                }
+            })
+            .map(|one| one.0)
+    };
+    if let Some(long) = find(&WITH_VALUE) {
+        words.remove(at);
+        let rest = match word.split_once('=') {
+            Some((_, value)) if bare.starts_with("--") => value.to_owned(),
+            _ if word.len() > bare.len() => word[bare.len()..].to_owned(),
+            _ if at < words.len() => words.remove(at).to_str()?.to_owned(),
+            _ => return None,
+        };
+        return Some(format!("--{long}={rest}"));
+    }
+    let long = find(&WITHOUT)?;
+    words.remove(at);
+    let value = word.split_once('=').map(|(_, value)| format!("={value}"));
+    Some(format!("--{long}{}", value.unwrap_or_default()))
+}
+
+/// Clap's error with what to write instead of an option that is sbatch's, or near to one.
+fn explained(error: clap::Error) -> clap::Error {
+    let Some(word) = unknown(&error) else {
+        return error;
+    };
+    let name = word
+        .trim_start_matches('-')
+        .split('=')
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let text = match REFUSED.iter().find(|(long, _)| *long == name) {
+        Some((_, instead)) => format!("weft submit does not take {word}; write: {instead}"),
+        None => {
+            let all = WITH_VALUE.iter().chain(&WITHOUT).map(|one| one.0);
+            let near = all
+                .map(|long| (strsim::damerau_levenshtein(long, &name), long))
+                .min();
+            match near.filter(|&(distance, _)| distance <= 2 && !word_is_ours(&error)) {
+                Some((_, long)) => format!("there is no option {word}; sbatch has --{long}"),
+                None => return error,
+            }
+        }
+    };
+    clap::Error::raw(ErrorKind::UnknownArgument, text + "\n").with_cmd(&SubmitArguments::command())
+}
+
+/// Whether clap has a name of ours that is near.
+fn word_is_ours(error: &clap::Error) -> bool {
+    error.get(ContextKind::SuggestedArg).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(words: &[&str]) -> Result<SubmitArguments, clap::Error> {
+        parse(words.iter().map(OsString::from).collect())
+    }
+
+    #[test]
+    fn options_of_sbatch_go_through_in_every_spelling() {
+        let words = [
+            "-n",
+            "4",
+            "--account=physics",
+            "--mem",
+            "4G",
+            "-c2",
+            "-C",
+            "gpu",
+            "--hold",
+            "--exclusive=user",
+            "--sbatch=--new=1",
+            "--",
+            "./code",
+            "--mem",
+            "1",
+        ];
+        let arguments = parsed(&words).unwrap();
+        assert_eq!(
+            arguments.sbatch,
+            [
+                "--account=physics",
+                "--mem=4G",
+                "--cpus-per-task=2",
+                "--constraint=gpu",
+                "--hold",
+                "--exclusive=user",
+                "--new=1",
+            ]
+        );
+        assert_eq!(arguments.program, ["./code", "--mem", "1"]);
+        assert_eq!(arguments.ranks, Some(4));
+    }
+
+    #[test]
+    fn what_nobody_knows_is_refused_with_the_nearest_name_or_the_way() {
+        for (words, said) in [
+            (["--nonsense", "--", "a"], "--nonsense"),
+            (["--acount=x", "--", "a"], "sbatch has --account"),
+            (["--nodez=2", "--", "a"], "--nodes"),
+            (["--wrap=x", "--", "a"], "the program behind --"),
+            (["-n", "0", "a"], "0"),
+            (["-N", "70000", "a"], "65536"),
+            (["--transport", "tcp", "a"], "native"),
+        ] {
+            let text = parsed(&words).unwrap_err().to_string();
+            assert!(text.contains(said), "{text}");
+        }
+    }
+}
