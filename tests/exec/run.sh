@@ -19,14 +19,8 @@ while read -r name; do unset "$name"; done < <(
     compgen -e | grep -E '^(FI_|OMPI_MCA_|OMPI_COMM|PMI_|PMIX_|SLURM_|MPI_LOCAL|I_MPI_|MPIR_CVAR)'
 )
 
-# launcher_of MPI: its path, whether or not it is installed.
-launcher_of() {
-    if [ "$1" = debian-openmpi ]; then
-        echo /usr/bin/mpirun.openmpi
-    else
-        echo "$ROOT/.env/mpi/$1/bin/mpiexec"
-    fi
-}
+# shellcheck source=tests/exec/programs.sh
+. tests/exec/programs.sh
 
 # mpirun MPI RANKS PROGRAM...: under the launcher of that MPI, ranks may share cores.
 mpirun() {
@@ -34,19 +28,6 @@ mpirun() {
     shift 2
     [[ $mpi == *openmpi ]] && [ "$ranks" -gt 1 ] && options=(--oversubscribe)
     timeout 60 "$(launcher_of "$mpi")" "${options[@]}" -n "$ranks" "$@"
-}
-
-# build MPI: the program for that MPI. Intel MPI and MPICH have one binary interface.
-build() {
-    local prefix=$ROOT/.env/mpi/$1 headers=$ROOT/.env/mpi/${1/intel/mpich} library=libmpi.so.12
-    [ "$1" = openmpi ] && library=libmpi.so.40
-    if [ "$1" = debian-openmpi ]; then
-        mpicc.openmpi -O1 -o "$work/exchange-$1" tests/exec/exchange.c
-    else
-        prefix=$(realpath "$prefix/lib")
-        cc -O1 -I "$headers/include" -o "$work/exchange-$1" tests/exec/exchange.c -L "$prefix" \
-            "-l:$library" -Wl,--enable-new-dtags,-rpath,"$prefix"
-    fi
 }
 
 # carried HEAP: the job's line says that rank 0 sent messages through Weft, once, and HEAP.

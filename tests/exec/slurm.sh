@@ -26,6 +26,7 @@ slurm_is_here() {
 }
 
 # slurm_start FOLDER: configuration, controller and two node daemons; true when both are idle.
+# SLURM_SETTINGS: further lines of the configuration.
 slurm_start() {
     local folder=$1 ports node plugins=${WEFT_SLURM_ROOT:-}/usr/lib/x86_64-linux-gnu/slurm-wlm
     mkdir -p "$folder"/{state,n1,n2,tmp-n1,tmp-n2} || return
@@ -60,6 +61,7 @@ JobAcctGatherType=jobacct_gather/none
 NodeName=n1 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=${ports[1]} CPUs=2
 NodeName=n2 NodeHostname=$(hostname) NodeAddr=127.0.0.1 Port=${ports[2]} CPUs=2
 PartitionName=p Nodes=n1,n2 Default=YES MaxTime=5 State=UP
+${SLURM_SETTINGS:-}
 END
     "$(slurm_program slurmctld)" -D -c -f "$SLURM_CONF" >"$folder/slurmctld.out" 2>&1 &
     SLURM_PROCESSES+=($!)
