@@ -137,6 +137,7 @@ fn variables_stand_in_the_script_and_those_of_an_mpi_also_before_the_program() {
 fn what_no_script_can_do_is_refused_with_its_field() {
     for (fields, begin, said) in [
         ("hosts: ['a:2', b]\n", "hosts: ", "a:2"),
+        ("shm_size: 4g\n", "shm_size: ", "4g"),
         ("transport: tcp\n", "transport: ", "weft or native"),
         (
             "mounts: [{source: 's3://bucket', target: /b}]\n",
