@@ -3,6 +3,9 @@
 //!
 //! Called by `lib.rs`.
 
+use std::ffi::OsString;
+use std::path::PathBuf;
+
 use clap::Parser;
 
 /// The words of `weft doctor`.
@@ -27,6 +30,19 @@ pub struct DoctorArguments {
     /// Start no jobs: the MPIs are not tried
     #[arg(long)]
     pub quick: bool,
+    /// Examine these hosts, as in a,b, and say what differs between them
+    #[arg(long, value_name = "LIST", conflicts_with = "hostfile")]
+    pub hosts: Option<String>,
+    /// The same for the hosts of a file, as weft run reads it
+    #[arg(long, value_name = "FILE")]
+    pub hostfile: Option<PathBuf>,
+    /// What starts processes on other hosts [default: ssh]
+    #[arg(long, value_name = "PROGRAM")]
+    pub launcher: Option<OsString>,
+    /// Seconds that a host may take
+    #[arg(long, value_name = "SECONDS", default_value_t = 120,
+        value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub host_timeout: u32,
     /// Does what is done without it, too: as it was called when jobs were not tried by themselves
     #[arg(long = "try", hide = true, conflicts_with = "quick")]
     pub trial: bool,

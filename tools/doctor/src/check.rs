@@ -4,10 +4,10 @@
 //! Made by every file of this crate that tries something; shown by `text.rs` and `examination.rs`.
 //! docs/doctor.md lists the states and all checks.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// What came of a check. Ordered from good to bad.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
     /// Tried, and as it should be.
@@ -21,7 +21,7 @@ pub enum Status {
 }
 
 /// One check and its result. Empty texts have nothing to say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Check {
     /// What was tried, in one to three words.
     pub name: String,

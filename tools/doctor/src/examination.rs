@@ -4,12 +4,12 @@
 //!
 //! Called by `lib.rs`; `text.rs` shows it to people.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::check::{Check, Status};
 
 /// How many checks are of each state.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Tried and good.
     pub ok: usize,

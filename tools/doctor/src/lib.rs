@@ -17,6 +17,7 @@
 //!   tries the first two with `weft` as the other process. `contact`, `network`: addresses and
 //!   datagrams. `memory`, `processor`: the machine, by what Weft asks of it; `tree` and `cgroup`
 //!   read its files.
+//! - `hosts`: the doctor on each host of a job, and what differs of their `facts`.
 //! - `variables`: what in the environment turns an MPI away from Weft. `parameters`: FI_WEFT_* as a
 //!   table.
 //! - `measure`: the copy methods for a long message, timed. `top`: the live endpoints of this user,
@@ -34,7 +35,9 @@ pub mod check;
 pub mod contact;
 pub mod direct;
 pub mod examination;
+pub mod facts;
 pub mod heap;
+pub mod hosts;
 pub mod info;
 pub mod launcher;
 pub mod library;
@@ -54,9 +57,13 @@ pub mod variables;
 use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use clap::Parser;
 use serde::Serialize;
+use weft_launch::family::Family;
+use weft_launch::fault::Fault;
+use weft_launch::remote_shell::RemoteShell;
 
 use arguments::{DoctorArguments, InfoArguments};
 use attempt::FetchError;
@@ -86,14 +93,56 @@ pub fn doctor(arguments: Vec<OsString>) -> u8 {
             }
         };
     }
+    match on_hosts(&arguments) {
+        Ok(None) => {}
+        Ok(Some(code)) => return code,
+        Err(fault) => {
+            eprintln!("weft doctor: {fault}");
+            return 2;
+        }
+    }
     let executable = std::env::current_exe().ok();
     let found = Examination::of(all_checks(executable.as_deref(), arguments.quick));
     let output = if arguments.json {
-        json(&found)
+        let facts = facts::of_here(&Tree::of_this_machine(), &launcher::installations());
+        json(&hosts::Answer::now(&found, facts))
     } else {
         text::examination(&found, Look::of_stdout(arguments.explain))
     };
     print(&output, found.exit_code)
+}
+
+/// The doctor on the hosts that were named, if any; answers the exit code.
+fn on_hosts(arguments: &DoctorArguments) -> Result<Option<u8>, Fault> {
+    let list = match (&arguments.hosts, &arguments.hostfile) {
+        (Some(list), _) => weft_launch::hosts::from_list(list)?,
+        (_, Some(path)) => weft_launch::hosts::from_file(path)?,
+        _ => return Ok(None),
+    };
+    let names: Vec<String> = list.into_iter().map(|host| host.name).collect();
+    // Each family has variables of its own for this; those of Open MPI stand for all.
+    let shell = RemoteShell::choose(
+        arguments.launcher.as_deref(),
+        Family::OpenMpi,
+        |name| std::env::var_os(name),
+        std::env::var_os("PATH").as_deref(),
+    )?;
+    let program = std::env::current_exe().map_err(|source| Fault::System {
+        what: "finding the path of weft".to_owned(),
+        source,
+    })?;
+    let words: &[&str] = match arguments.quick {
+        true => &["doctor", "--json", "--quick"],
+        false => &["doctor", "--json"],
+    };
+    let patience = Duration::from_secs(arguments.host_timeout.into());
+    let found = hosts::examine(&shell, &program, &names, words, patience);
+    let output = if arguments.json {
+        json(&found)
+    } else {
+        found.text()
+    };
+    Ok(Some(print(&output, found.exit_code)))
 }
 
 /// Where this is the other process of a check: what came of its part.

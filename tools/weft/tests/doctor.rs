@@ -218,3 +218,42 @@ fn each_tool_answers_to_help_and_wrong_usage_gives_2() {
     );
     assert!(String::from_utf8_lossy(&weft(&["--help"], &[]).stdout).contains("weft run -n 4 --"));
 }
+
+/// The hosts are this machine, reached by a script in the place of ssh.
+#[test]
+fn each_host_of_a_job_is_examined_and_one_that_is_not_reached_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().unwrap();
+    let shell = folder.path().join("shell");
+    let script = "#!/bin/sh\n[ \"$1\" = lost ] && { echo no route >&2; exit 255; }\n\
+                  [ \"$1\" = slow ] && exec sleep 100\nexec sh -c \"$2\"\n";
+    std::fs::write(&shell, script).unwrap();
+    std::fs::set_permissions(&shell, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let shell = shell.to_str().unwrap();
+    let on = |list: &str, more: &[&str]| {
+        let words = ["doctor", "--hosts", list, "--quick", "--launcher", shell];
+        weft(&[&words, more].concat(), &[])
+    };
+    let output = on("a,lost,b", &["--json"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let found = json(&output);
+    let hosts = found["hosts"].as_array().unwrap();
+    let names: Vec<_> = hosts.iter().map(|host| host["host"].as_str()).collect();
+    assert_eq!(names, [Some("a"), Some("lost"), Some("b")]);
+    assert!(hosts[0]["facts"]["kernel"].is_string() && hosts[0]["checks"].is_array());
+    let why = hosts[1]["unreachable"].as_str().unwrap();
+    assert!(why.contains("255") && why.contains("no route"), "{why}");
+    assert_eq!(found["differences"], serde_json::json!({}));
+
+    let output = on("slow", &["--host-timeout", "1"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        text.contains("slow: not reached: no answer within 1 s"),
+        "{text}"
+    );
+
+    let output = on("a b", &[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(output.stdout.is_empty());
+}
