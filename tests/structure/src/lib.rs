@@ -20,7 +20,8 @@
 //!
 //! Modules, in the order a run goes through them:
 //! - [`tree`]: finds the files and parses the Rust ones.
-//! - [`edge`]: which crate may import which, and that each outside crate has its reason.
+//! - [`edge`]: whether crates import only what [`edges`] lets them, and that each outside crate
+//!   has its reason.
 //! - [`head`]: how a file opens, what it may be called, which words may not stand in it.
 //! - [`size`]: lengths and counts.
 //! - [`room`]: where `unsafe`, atomics and libc may live, and that each `unsafe` says why it is
@@ -38,6 +39,7 @@
 
 pub mod circle;
 pub mod edge;
+pub mod edges;
 pub mod head;
 pub mod index;
 pub mod link;
