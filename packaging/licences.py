@@ -6,7 +6,7 @@ Usage: packaging/licences.py expression        the SPDX expression of all togeth
        packaging/licences.py texts             each crate with its licence, and every text once
        packaging/licences.py debian            debian/copyright, in its format 1.0
 
-Linked are the normal dependencies of the command and of both libraries on Linux. Build scripts,
+Linked are the normal dependencies of the command and of all libraries on Linux. Build scripts,
 tests and macros that run in the compiler leave none of their code behind. Needs cargo, and the
 crates that `make build` has fetched; no network.
 """
@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILT = ("weft", "weft-provider", "weft-heap")
+BUILT = ("weft", "weft-provider", "weft-heap", "weft-yield", "weft-intercept")
 TARGET = "x86_64-unknown-linux-gnu"
 TEXT_NAMES = re.compile(r"(LICEN[CS]E|COPYING|COPYRIGHT|NOTICE|UNLICENSE)", re.IGNORECASE)
 # Names of debian/copyright where they differ from SPDX's.

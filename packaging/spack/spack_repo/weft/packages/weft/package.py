@@ -26,11 +26,12 @@ class Weft(CargoPackage):
 
 
 class CargoBuilder(cargo.CargoBuilder):
-    """Weft is a command and two libraries, which `cargo install` would leave out."""
+    """Weft is a command and its libraries, which `cargo install` would leave out."""
 
     @property
     def build_args(self):
-        return ["--release", "--locked", "-p", "weft", "-p", "weft-provider", "-p", "weft-heap"]
+        packages = ["weft", "weft-provider", "weft-heap", "weft-yield", "weft-intercept"]
+        return ["--release", "--locked"] + [f"--package={name}" for name in packages]
 
     @property
     def check_args(self):
