@@ -48,6 +48,7 @@ static long number_of(const char *name)
     if (!strcmp(name, "sched_setaffinity")) return SYS_sched_setaffinity;
     if (!strcmp(name, "sendmsg")) return SYS_sendmsg;
     if (!strcmp(name, "setsockopt")) return SYS_setsockopt;
+    if (!strcmp(name, "unshare")) return SYS_unshare;
     return -1;
 }
 

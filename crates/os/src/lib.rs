@@ -14,7 +14,8 @@
 //! - [`lease`]: whether anybody has a file open; [`limits`]: what this process may map, and how
 //!   long its files may be.
 //! - [`process`]: opening another process's region through /proc, who may read whose memory;
-//!   [`process_id`]: which process it is, and whether it has ended.
+//!   [`process_id`]: which process it is, and whether it has ended; [`process_end`]: waiting for
+//!   that.
 //! - [`udp_socket`]: sockets between hosts; [`outbound`], [`datagrams`]: sending and receiving,
 //!   many datagrams to a system call; [`error_queue`]: what became of those that were sent.
 //! - [`host_check`]: whether a host lives, whatever its processes do.
@@ -56,6 +57,7 @@ pub mod map;
 pub mod outbound;
 pub mod own_listener;
 pub mod process;
+pub mod process_end;
 pub mod process_id;
 mod raw_socket;
 pub mod region_file;

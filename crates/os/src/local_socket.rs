@@ -179,6 +179,12 @@ impl Connection {
     }
 }
 
+impl From<Connection> for OwnedFd {
+    fn from(connection: Connection) -> Self {
+        connection.socket
+    }
+}
+
 /// A datagram socket under a name: while it exists its process lives, and a datagram to it wakes a
 /// sleeper.
 #[derive(Debug)]

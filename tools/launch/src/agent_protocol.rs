@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use weft_job::size::ShmSize;
 
 use crate::report::Report;
 
@@ -45,6 +46,8 @@ pub struct Begin {
     pub leftovers: Vec<String>,
     /// After how many seconds without a line the other side counts as gone.
     pub patience_seconds: f64,
+    /// The size of the `/dev/shm` that the ranks there shall have, where one was asked for.
+    pub shm_size: Option<ShmSize>,
 }
 
 /// From a node agent.
@@ -72,6 +75,8 @@ pub struct Ready {
     pub boot: Option<String>,
     /// Those of the files that are not there.
     pub missing: Vec<PathBuf>,
+    /// Why the ranks there cannot have such a `/dev/shm`.
+    pub shm_refusal: Option<String>,
 }
 
 /// What a node agent saw of the job.

@@ -11,6 +11,7 @@ use clap::builder::PossibleValuesParser;
 use clap::{CommandFactory, Parser};
 use weft_facts::parameter::{self, Parameter};
 use weft_job::job::RETRIES_MOST;
+use weft_job::size::ShmSize;
 use weft_job::time::SECONDS_MOST;
 
 use crate::fault::Fault;
@@ -51,6 +52,10 @@ pub struct Arguments {
     /// Let more than 256 ranks share a core
     #[arg(long)]
     pub oversubscribe: bool,
+    /// Give the ranks on each host a /dev/shm of their own of SIZE: 4g, 512m; try:4g goes on with
+    /// the one that there is where the host refuses
+    #[arg(long, value_name = "SIZE")]
+    pub shm_size: Option<ShmSize>,
     /// Run in DIR; relative paths on this command line begin there, except those of --json and
     /// --hostfile
     #[arg(long = "wdir", value_name = "DIR")]

@@ -82,6 +82,15 @@ impl Launch {
         Ok(launch)
     }
 
+    /// Has the launcher started by these words, which stand before it.
+    pub fn start_by(&mut self, words: Vec<OsString>) {
+        let mut words = words.into_iter();
+        if let Some(first) = words.next() {
+            let launcher = std::mem::replace(&mut self.mpiexec, first.into());
+            self.arguments.splice(..0, words.chain([launcher.into()]));
+        }
+    }
+
     /// Open MPI passes on to other hosts what it is told to, by name: the value goes through its
     /// own connection.
     fn export(&mut self, later: &[&str]) {

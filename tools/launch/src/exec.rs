@@ -11,12 +11,13 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use clap::{CommandFactory, Parser};
+use weft_job::size::ShmSize;
 
 use crate::fault::Fault;
 use crate::rank_arguments::RankArguments;
 use crate::ranks::{self, Place, Ready};
 use crate::talk::{self, say};
-use crate::{job_key, program, started};
+use crate::{dev_shm, job_key, program, started};
 
 /// What may stand behind `weft exec`.
 #[derive(Debug, Clone, Parser)]
@@ -35,6 +36,10 @@ struct ExecArguments {
     /// Refuse to run where the launcher started another number of ranks than N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     world: Option<u32>,
+    /// Give the ranks of this host a /dev/shm of their own of SIZE: 4g, 512m; try:4g goes on with
+    /// the one that there is where the host refuses
+    #[arg(long, value_name = "SIZE")]
+    shm_size: Option<ShmSize>,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "PROGRAM ARGS")]
     program: Vec<OsString>,
@@ -106,12 +111,15 @@ fn prepare(arguments: &ExecArguments) -> Result<Command, Fault> {
         job_key::check(&rank.variables)?;
     }
     let ready = ranks::ready(rank, &program, &chosen.installation, standing)?;
-    if place.started.is_none_or(|rank| rank.rank == 0) {
+    if place.started.as_ref().is_none_or(|rank| rank.rank == 0) {
         warn(&ready, chosen.note.as_deref());
     }
     let mut command = Command::new(&program.path);
     command.args(rest);
     ready.environment.apply(&mut command);
+    if let Some(size) = arguments.shm_size {
+        dev_shm::give(size, &place)?;
+    }
     Ok(command)
 }
 

@@ -14,6 +14,7 @@ use crate::arguments::{Arguments, CoreBinding};
 use crate::calls::Calls;
 use crate::choose::{self, Chosen};
 use crate::command::{Launch, Request};
+use crate::dev_shm::plan::Plan;
 use crate::discover::{self, Candidate, Installation, Surroundings};
 use crate::fault::Fault;
 use crate::machines::{self, Place, Room};
@@ -48,6 +49,8 @@ pub(crate) struct Job {
     pub report_name: String,
     /// What the user must know of this program under this MPI.
     pub caution: Option<String>,
+    /// Which `--shm-size` to ask for, where `/dev/shm` may be too small.
+    pub shm_advice: Option<String>,
     /// The mark of its processes.
     pub mark: String,
     /// Where hosts were named: the ranks of each.
@@ -88,6 +91,7 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     let mark = report::random_hex().map_err(Fault::system(no_random))?;
     let report_name = report::random_name().map_err(Fault::system(no_random))?;
     let spread = spread_over(shares, arguments, mpi)?;
+    let shm = Plan::of(arguments, spread.is_some())?;
     let begin = || Begin {
         weft: env!("CARGO_PKG_VERSION").to_owned(),
         job: mark.clone(),
@@ -95,21 +99,19 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
         files: needed_files(&program, mpi, folder, &libraries),
         leftovers: leftovers::prefixes(mpi.family),
         patience_seconds: arguments.hosts.host_timeout,
+        shm_size: shm.size_elsewhere(),
     };
-    let agents = match &spread {
-        Some(spread) if !arguments.dry_run => {
-            let hosts = other_hosts(spread);
-            Some(NodeAgents::start(&spread.shell, &hosts, &begin())?)
-        }
-        _ => None,
-    };
+    let spoken_to = spread.as_ref().filter(|_| !arguments.dry_run);
+    let start = |spread: &Spread| NodeAgents::start(&spread.shell, &other_hosts(spread), &begin());
+    let agents = spoken_to.map(start).transpose()?;
     let (shape, one_machine) = shape_of(arguments, spread.as_ref(), agents.as_ref(), own_cores)?;
     let shape = Shape {
         provider_folder,
         calls: Calls::of(&program),
         ..shape
     };
-    let settings = settings(mpi, &arguments.transport, &shape, spread.as_ref())?;
+    let mut settings = settings(mpi, &arguments.transport, &shape, spread.as_ref())?;
+    shm.before_ranks(&mut settings);
     let ranks = spread.as_ref().map_or(shape.ranks, Spread::ranks);
     let library_path = std::env::var_os("LD_LIBRARY_PATH");
     let request = Request {
@@ -125,9 +127,10 @@ pub(crate) fn prepare(arguments: &Arguments, check: Check) -> Result<Job, Fault>
     let mut launch = Launch::compose(mpi, settings, &request)?;
     yields::leave_out(&mut libraries, rank, &shape);
     preload::into_command(&mut launch, &libraries, rest.len(), preload::inherited());
-    let caution = caution::of(mpi, &arguments.transport, &shape);
+    shm.before_launcher(&mut launch);
     Ok(Job {
-        caution,
+        caution: caution::of(mpi, &arguments.transport, &shape),
+        shm_advice: shm.advice(mpi, &arguments.transport, ranks),
         chosen,
         launch,
         shape,

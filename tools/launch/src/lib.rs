@@ -32,6 +32,7 @@
 //! - `preload`: libraries that the ranks preload. `heap`: memory that receivers map (`--heap`).
 //!   `yields`: what waiting ranks do (`--yield`). `collectives`: what serves collectives inside a
 //!   host (`--collectives`).
+//! - `dev_shm`: a `/dev/shm` of the job's own (`--shm-size`).
 //! - `job_key`: what the ranks know each other by between hosts.
 //! - `report`: a socket for what the ranks' providers have to say. `talk`: what is said to the
 //!   user.
@@ -68,6 +69,7 @@ pub mod choose;
 pub mod collectives;
 pub mod command;
 pub mod cores;
+pub mod dev_shm;
 pub mod discover;
 pub mod elf;
 pub mod env;
@@ -379,7 +381,7 @@ fn announce(arguments: &Arguments, job: &Job) {
         job.chosen.installation.describe(),
         arguments.transport
     );
-    if let Some(note) = &job.chosen.note {
+    for note in [&job.chosen.note, &job.shm_advice].into_iter().flatten() {
         say!("weft: note: {note}");
     }
 }

@@ -42,6 +42,9 @@ pub struct Limits {
 /// A control group with a limit on memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Group {
+    /// The one of this process.
+    own: PathBuf,
+    /// The one with the limit: that, or one above.
     folder: PathBuf,
     limit_bytes: u64,
     kills: u64,
@@ -193,13 +196,20 @@ impl Group {
                 .map(|at| (root.to_owned(), at))
         };
         let (above, at) = own.or_else(unified)?;
-        let folder = above.join(at.trim_start_matches('/'));
-        let limit_bytes = ["memory.max", "memory.limit_in_bytes"]
-            .iter()
-            .find_map(|name| number(&folder.join(name)))
+        let at = Path::new(at.trim_start_matches('/'));
+        let limit = |folder: &PathBuf| {
+            let files = ["memory.max", "memory.limit_in_bytes"].iter();
+            let mut set = files.filter_map(|name| number(&folder.join(name)));
             // Version 1 says so when there is none.
-            .filter(|&bytes| bytes < 1 << 60)?;
+            set.find(|&bytes| bytes < 1 << 60)
+        };
+        // A group above may allow less, as that of a batch system's job.
+        let limited = at.ancestors().map(|at| above.join(at));
+        let (limit_bytes, folder) = limited
+            .filter_map(|folder| Some((limit(&folder)?, folder)))
+            .min_by_key(|(bytes, _)| *bytes)?;
         let mut group = Self {
+            own: above.join(at),
             folder,
             limit_bytes,
             kills: 0,
@@ -212,7 +222,7 @@ impl Group {
         let files = ["memory.events", "memory.oom_control"];
         let texts = files
             .iter()
-            .map(|name| std::fs::read_to_string(self.folder.join(name)));
+            .map(|name| std::fs::read_to_string(self.own.join(name)));
         texts
             .flatten()
             .find_map(|text| {
@@ -223,22 +233,34 @@ impl Group {
     }
 }
 
-/// The memory that a job may use on this host: the machine's, or less where a control group says
-/// so. `None` where the system does not say.
-pub(crate) fn memory_bytes() -> Option<u64> {
+/// The memory that a job may use on this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Memory {
+    /// How much.
+    pub bytes: u64,
+    /// The control group that allows no more; `None` where the machine has no more.
+    pub group: Option<PathBuf>,
+}
+
+/// The machine's memory, or what a control group leaves of it. `None` where the system does not
+/// say.
+pub(crate) fn memory() -> Option<Memory> {
     let table = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let machine = table.lines().find_map(|line| {
+    let bytes = table.lines().find_map(|line| {
         let kib = line.strip_prefix("MemTotal:")?.trim().strip_suffix(" kB")?;
         kib.parse::<u64>().ok()?.checked_mul(1024)
     })?;
-    let group = Limits::here().group.map(|group| group.limit_bytes);
-    Some(group.map_or(machine, |limit| limit.min(machine)))
+    let group = Limits::here().group;
+    let group = group.filter(|group| group.limit_bytes < bytes);
+    Some(Memory {
+        bytes: group.as_ref().map_or(bytes, |group| group.limit_bytes),
+        group: group.map(|group| group.folder),
+    })
 }
 
-/// What is free in `/dev/shm` here. `None` where there is none.
-pub(crate) fn free_shm_bytes() -> Option<u64> {
-    let found = nix::sys::statvfs::statvfs("/dev/shm").ok()?;
-    found.blocks_available().checked_mul(found.fragment_size())
+/// The same in bytes.
+pub(crate) fn memory_bytes() -> Option<u64> {
+    memory().map(|memory| memory.bytes)
 }
 
 fn number(path: &Path) -> Option<u64> {

@@ -15,13 +15,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
+use weft_job::size::ShmSize;
 
 use crate::agent_protocol::{Begin, Ended, FromAgent, MARK, Ready, ToAgent};
 use crate::heartbeat::Heartbeat;
 use crate::leftovers::Leftovers;
 use crate::report::Collector;
 use crate::sessions::Sessions;
-use crate::{cores, signals};
+use crate::{cores, dev_shm, signals};
 
 /// Between two words to the other side.
 const TICK: Duration = Duration::from_secs(1);
@@ -128,7 +129,14 @@ fn ready(begin: &Begin) -> Ready {
         core_names: cores::names(),
         boot: cores::boot_id(),
         missing,
+        shm_refusal: begin.shm_size.and_then(refusal_here),
     }
+}
+
+/// Why the ranks here cannot have such a `/dev/shm`.
+fn refusal_here(size: ShmSize) -> Option<String> {
+    let tried = dev_shm::probe(size);
+    tried.err().map(|why| why.to_string())
 }
 
 /// How the watch over a job ends.
@@ -349,6 +357,7 @@ mod tests {
             files: vec!["/".into(), "/no/such/file".into()],
             leftovers: Vec::new(),
             patience_seconds: 1.0,
+            shm_size: None,
         };
         let found = ready(&begin);
         assert_eq!(found.missing, [PathBuf::from("/no/such/file")]);

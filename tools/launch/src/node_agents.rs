@@ -213,6 +213,14 @@ impl NodeAgent {
                         path.display()
                     ));
                 }
+                if let (Some(why), Some(size)) = (&ready.shm_refusal, begin.shm_size) {
+                    if !size.is_wish {
+                        return Err(format!(
+                            "host {host}: --shm-size {size}: {why}. With --shm-size try:{size} \
+                             the job goes on with the /dev/shm that there is"
+                        ));
+                    }
+                }
                 self.ready = ready;
                 Ok(())
             }

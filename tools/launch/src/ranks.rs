@@ -39,6 +39,12 @@ impl Place {
         Ok(Self { started, launcher })
     }
 
+    /// The launcher's process on this host; `None` where there is no launcher.
+    #[must_use]
+    pub(crate) fn launcher(&self) -> Option<Pid> {
+        self.launcher
+    }
+
     /// The MPI of the program.
     ///
     /// # Errors

@@ -9,7 +9,6 @@ use std::ffi::OsString;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 use weft_job::JobFile;
-use weft_job::size::ShmSize;
 use weft_job::time::TimeLimit;
 
 use crate::arguments::Arguments;
@@ -80,10 +79,6 @@ impl Spec<'_> {
             let checked = self.file.check_memory(bytes);
             checked.map_err(|fault| Fault::Usage(fault.to_string()))?;
         }
-        if let Some(size) = job.shm_size.filter(|size| !size.is_wish) {
-            let free = limits::free_shm_bytes().filter(|_| !is_elsewhere);
-            self.check_shm(size, free)?;
-        }
         if let Some(mount) = job.mounts.first() {
             return Err(self.wrong(
                 "mounts",
@@ -118,22 +113,6 @@ impl Spec<'_> {
             return Ok(());
         }
         self.check_one_machine()
-    }
-
-    /// The `/dev/shm` that there is will do where it has room for the size that is asked for;
-    /// `free_bytes` is nothing where it cannot be known, as on other hosts.
-    fn check_shm(&self, size: ShmSize, free_bytes: Option<u64>) -> Result<(), Fault> {
-        let found = match free_bytes {
-            Some(free) if free >= size.bytes() => return Ok(()),
-            Some(free) => format!("the one here has {}m free", free >> 20),
-            None => "those of other hosts are not known".to_owned(),
-        };
-        let text = format!(
-            "weft run cannot give a job a /dev/shm of its own yet, and {found}; make room for \
-             {size} (as root: mount -o remount,size={size} /dev/shm), and remove the field or \
-             write try:{size}"
-        );
-        Err(self.wrong("shm_size", text))
     }
 
     /// Without hosts, all ranks run on this machine.
@@ -187,6 +166,7 @@ impl Spec<'_> {
         if arguments.timeout.is_none() {
             arguments.timeout = job.time_limit.map(TimeLimit::seconds);
         }
+        arguments.shm_size = arguments.shm_size.or(job.shm_size);
         if let Some(retries) = job.retries.filter(|_| !self.is_given("retries")) {
             arguments.retries = retries.get();
         }
@@ -229,42 +209,5 @@ impl Spec<'_> {
         for note in &self.file.notes {
             say!("weft: note: {}, {note}", self.file.name());
         }
-        if self.file.job.shm_size.is_some() {
-            say!(
-                "weft: note: {}, shm_size: the job uses the /dev/shm that there is; weft run \
-                 cannot give it one of its own yet",
-                self.file.name()
-            );
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shm_size_needs_that_much_room_on_this_machine() {
-        let text = "version: 1\nprogram: a\nshm_size: 4g\n";
-        let file = JobFile::from_text("job.yaml", text).unwrap();
-        let given = Arguments::command().get_matches_from(["--spec", "job.yaml"]);
-        let spec = Spec {
-            file: &file,
-            given: &given,
-        };
-        let size = file.job.shm_size.unwrap();
-        let said = |free| {
-            spec.check_shm(size, free)
-                .map_err(|fault| fault.to_string())
-        };
-        assert_eq!(said(Some(4 << 30)), Ok(()));
-        let answer = said(Some(64 << 20)).unwrap_err();
-        let begin = "job.yaml, line 3, column 11: shm_size: ";
-        assert!(
-            answer.starts_with(begin) && answer.contains("has 64m free"),
-            "{answer}"
-        );
-        assert!(answer.contains("size=4g"), "{answer}");
-        assert!(said(None).unwrap_err().contains("other hosts"));
     }
 }

@@ -71,6 +71,9 @@ enum Tool {
     /// What weft run has ranks of MPICH started by
     #[command(hide = true, disable_help_flag = true)]
     Bind(Words),
+    /// What gives a launcher or a rank a /dev/shm of its own
+    #[command(hide = true, disable_help_flag = true)]
+    DevShm(Words),
     /// Measure latency, bandwidth, collectives and files; compare MPIs and transports
     #[command(disable_help_flag = true)]
     Bench(Words),
@@ -160,6 +163,7 @@ fn main() -> ExitCode {
         Tool::Env(Words { words }) => weft_launch::env::run(words),
         Tool::NodeAgent => weft_launch::node_agent::serve(),
         Tool::Bind(Words { words }) => weft_launch::bind::run(words),
+        Tool::DevShm(Words { words }) => weft_launch::dev_shm::run(words),
         Tool::Bench(Words { words }) => weft_bench::run(words),
         Tool::Doctor(Words { words }) => weft_doctor::doctor(words),
         Tool::Sim(Words { words }) => weft_netsim::run(words),
