@@ -134,10 +134,23 @@ fn variables_stand_in_the_script_and_those_of_an_mpi_also_before_the_program() {
 }
 
 #[test]
+fn a_dev_shm_of_its_own_is_given_by_weft_exec() {
+    let job = job("shm_size: try:4g\n");
+    for start in [srun(), Start::Inside] {
+        let text = script(&job, start).unwrap();
+        assert!(text.contains(" --shm-size try:4g -- ./solve"), "{text}");
+    }
+}
+
+#[test]
 fn what_no_script_can_do_is_refused_with_its_field() {
     for (fields, begin, said) in [
         ("hosts: ['a:2', b]\n", "hosts: ", "a:2"),
-        ("shm_size: 4g\n", "shm_size: ", "4g"),
+        (
+            "transport: native\nshm_size: 4g\n",
+            "shm_size: ",
+            "transport: weft",
+        ),
         ("transport: tcp\n", "transport: ", "weft or native"),
         (
             "mounts: [{source: 's3://bucket', target: /b}]\n",

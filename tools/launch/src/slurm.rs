@@ -73,6 +73,9 @@ fn unable(arguments: &Arguments) -> Option<String> {
         ("--retries", arguments.retries > 0),
         ("--timeout", arguments.timeout.is_some()),
         ("--require-weft", arguments.require_weft),
+        ("--shm-size with --transport native", {
+            arguments.shm_size.is_some() && arguments.transport != Transport::Weft
+        }),
         ("--bind core", arguments.bind == CoreBinding::Core),
     ];
     let option = given.iter().find(|(_, is_given)| *is_given);
@@ -191,6 +194,9 @@ fn exec(arguments: &Arguments, ranks: Option<u32>) -> Result<Vec<OsString>, Faul
         Heap::Auto => {}
         Heap::Private => add("--heap=private".into()),
         Heap::Shared => add("--heap=shared".into()),
+    }
+    if let Some(size) = arguments.shm_size {
+        add(format!("--shm-size={size}"));
     }
     if rank.plain {
         add("--plain".into());

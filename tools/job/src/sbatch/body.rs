@@ -86,6 +86,9 @@ fn command(script: &Script<'_>) -> String {
             .filter(|(name, _)| is_of_an_mpi(name));
         words
             .extend(set.map(|(name, value)| format!("--env {}", word(&format!("{name}={value}")))));
+        if let Some(size) = job.shm_size {
+            words.push(format!("--shm-size {size}"));
+        }
         words.extend(script.exec_options.iter().map(|option| word(option)));
         words.push("--".to_owned());
     }
@@ -135,6 +138,9 @@ fn launcher(script: &Script<'_>) -> Vec<String> {
             let mut words = vec![word(script.weft), "run --slurm".into()];
             if let Some(mpi) = &script.job.mpi {
                 words.push(format!("--mpi {}", word(mpi)));
+            }
+            if let Some(size) = script.job.shm_size {
+                words.push(format!("--shm-size {size}"));
             }
             words.extend(script.exec_options.iter().map(|option| word(option)));
             words

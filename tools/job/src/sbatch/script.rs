@@ -53,11 +53,8 @@ impl Script<'_> {
                 format!("{transport} is not possible under Slurm; write weft or native"),
             );
         }
-        if let Some(size) = job.shm_size {
-            let text = format!(
-                "a batch script cannot give the job a /dev/shm of {size} yet; make room on the \
-                 nodes, and remove the field"
-            );
+        if let Some(size) = job.shm_size.filter(|_| !self.is_over_weft()) {
+            let text = format!("{size} is given by weft exec; write transport: weft, or remove it");
             return wrong("shm_size", text);
         }
         if let Some(mount) = job.mounts.first() {
