@@ -15,7 +15,7 @@ use weft_job::sbatch::Start;
 use crate::arguments::{Arguments, CoreBinding};
 use crate::fault::Fault;
 use crate::mpi_choice::MpiChoice;
-use crate::rank_arguments::Heap;
+use crate::rank_arguments::{Collectives, Heap, Yield};
 use crate::shell::quote;
 use crate::slurm_start::{self, Decided};
 use crate::talk::say;
@@ -195,6 +195,16 @@ fn exec(arguments: &Arguments, ranks: Option<u32>) -> Result<Vec<OsString>, Faul
         Heap::Private => add("--heap=private".into()),
         Heap::Shared => add("--heap=shared".into()),
     }
+    match rank.yielding {
+        Yield::Auto => {}
+        Yield::System => add("--yield=system".into()),
+        Yield::Pause => add("--yield=pause".into()),
+    }
+    match rank.collectives {
+        Collectives::Mpi => {}
+        Collectives::Auto => add("--collectives=auto".into()),
+        Collectives::Weft => add("--collectives=weft".into()),
+    }
     if let Some(size) = arguments.shm_size {
         add(format!("--shm-size={size}"));
     }
@@ -240,6 +250,25 @@ mod tests {
         assert_eq!(of(&["a"]).unwrap(), Some(6));
         assert_eq!(ranks(&parsed(&["a"]), &|_| None).unwrap(), None);
         assert!(of(&["-n", "0", "a"]).is_err());
+    }
+
+    #[test]
+    fn what_is_said_of_the_ranks_goes_on_to_weft_exec() {
+        for option in [
+            "--mpi=mpich",
+            "--heap=shared",
+            "--yield=pause",
+            "--collectives=weft",
+            "--shm-size=64m",
+            "--plain",
+            "--env=K=V",
+        ] {
+            let words = exec(&parsed(&[option, "x"]), Some(4)).unwrap();
+            let is_said = |word: &str| words.iter().any(|other| other == word);
+            assert!(is_said("--world=4"), "{words:?}");
+            let size = option.replace("64m", "64 MiB");
+            assert!(is_said(option) || is_said(&size), "{option}: {words:?}");
+        }
     }
 
     #[test]
