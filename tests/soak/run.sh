@@ -6,7 +6,7 @@
 #
 #   WEFT                 the weft command (default: dist/bin/weft)
 #   WEFT_PROVIDER_DIR    folder of libweft-fi.so (default: dist/lib/weft)
-#   WEFT_SOAK_MINUTES    how long in all (default: 5, a third for each of shm, srd, both)
+#   WEFT_SOAK_MINUTES    how long in all (default: 3, a third for each of shm, srd, both)
 #   WEFT_SOAK_SEED       one seed for all routes (default: two for each, below)
 #   WEFT_SOAK_TODAY      1: the seed of the day besides, the date as a number, UTC (default: 0)
 #   WEFT_SOAK_FAULTS     the faults (default: all)
@@ -14,7 +14,7 @@ set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
 weft=$(realpath -m "${WEFT:-dist/bin/weft}")
 folder=$(realpath -m "${WEFT_PROVIDER_DIR:-dist/lib/weft}")
-minutes=${WEFT_SOAK_MINUTES:-5}
+minutes=${WEFT_SOAK_MINUTES:-3}
 faults=${WEFT_SOAK_FAULTS:-all}
 declare -A seeds=([shm]='102 201' [srd]='101 211' [both]='103 221')
 today=
