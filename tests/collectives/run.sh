@@ -69,8 +69,13 @@ for mpi in openmpi mpich intel debian-openmpi; do
             grep -aq "^$cases cases are right, seed $seed\$" "$work/out"
         report $? "$cases random collectives, $ranks ranks, $mpi, seed $seed"
     done
-    served "$mpi"
-    report $? "barriers are served, and without the library they are messages, $mpi"
+    name="barriers are served, and without the library they are messages, $mpi"
+    if [ "$mpi" = intel ]; then
+        skip "$name" 'Intel MPI has barriers in shared memory of its own, over any transport'
+    else
+        served "$mpi"
+        report $? "$name"
+    fi
     begin=$SECONDS
     ! job 3 "$mpi" "$work/killed-$mpi" && [ $((SECONDS - begin)) -lt 50 ] &&
         ! grep -aq '^the barrier came back$' "$work/out"
