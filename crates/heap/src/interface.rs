@@ -172,20 +172,25 @@ pub unsafe extern "C" fn weft_heap_v2(face: *mut Face) -> c_int {
     }
 }
 
-/// What is left of a list of preloaded libraries without this one.
-fn without_this(list: &str) -> String {
-    let is_other = |name: &&str| !name.is_empty() && !name.ends_with("/libweft-heap.so");
+/// What `weft run` preloads into a rank, and not into what the rank starts. The others have no part
+/// in MPI_Init, in which alone the list can be changed.
+const PRELOADED: [&str; 3] = ["/libweft-heap.so", "/libweft-yield.so", "/libweft-mpi.so"];
+
+/// What is left of a list of preloaded libraries without Weft's.
+fn without_ours(list: &str) -> String {
+    let is_ours = |name: &str| PRELOADED.iter().any(|ours| name.ends_with(ours));
+    let is_other = |name: &&str| !name.is_empty() && !is_ours(name);
     let others: Vec<&str> = list.split([' ', ':']).filter(is_other).collect();
     others.join(":")
 }
 
-/// Has this process's children preload what they would without this library.
+/// Has this process's children preload what they would without `weft run`.
 fn leave_children_alone() {
     const PRELOAD: &CStr = c"LD_PRELOAD";
     let Some(list) = process::variable(PRELOAD).and_then(|list| list.to_str().ok()) else {
         return;
     };
-    let left = without_this(list);
+    let left = without_ours(list);
     if left == list {
         return;
     }
@@ -208,15 +213,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_what_is_preloaded_all_but_this_library_is_left() {
+    fn of_what_is_preloaded_all_but_our_libraries_is_left() {
         for (list, left) in [
             ("/w/libweft-heap.so", ""),
             ("/a.so:/w/libweft-heap.so", "/a.so"),
             ("/a.so /b.so:/w/libweft-heap.so:/c.so", "/a.so:/b.so:/c.so"),
+            (
+                "/w/libweft-heap.so:/w/libweft-yield.so:/w/libweft-mpi.so",
+                "",
+            ),
             ("/a.so", "/a.so"),
             ("", ""),
         ] {
-            assert_eq!(without_this(list), left, "{list}");
+            assert_eq!(without_ours(list), left, "{list}");
         }
     }
 }
