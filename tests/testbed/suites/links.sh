@@ -158,6 +158,34 @@ a_cable_that_swallows_what_is_long() {
         { echo 'the cable that swallows was used all the same'; return 1; }
 }
 
+# b1_counts ECN: packets that came to it with that.
+b1_counts() {
+    nsenter --net="/run/netns/$BED-b1" nft list chain inet marks c |
+        awk -v ecn="$1" '$0 ~ "ecn " ecn " " { for (at = 1; at < NF; at++)
+            if ($at == "packets") sum += $(at + 1) } END { print sum + 0 }'
+}
+
+# Every packet with ECT, or one of WORDS, is marked on its way into b1. A network that marks them
+# all is found out: most then leave without. Else they go on with it, and nothing is lost.
+a_network_that_marks() {
+    local mpi=$1 words=$2 status family ect not_ect
+    nsenter --net="/run/netns/$BED-b1" nft "add table inet marks
+        add chain inet marks c { type filter hook prerouting priority -300; }" || return 1
+    for family in ip ip6; do
+        nsenter --net="/run/netns/$BED-b1" nft "add rule inet marks c \
+            meta l4proto udp $family ecn not-ect counter
+            add rule inet marks c \
+            meta l4proto udp $family ecn ect0 $words counter $family ecn set ce"
+    done
+    stream "$mpi" 2
+    status=$?
+    ect=$(b1_counts ect0) not_ect=$(b1_counts not-ect)
+    nsenter --net="/run/netns/$BED-b1" nft delete table inet marks
+    echo "packets with ECT that were marked: $ect; packets without: $not_ect"
+    [ $status = 0 ] && [ "$ect" -gt 0 ] || return 1
+    if [ -z "$words" ]; then [ "$not_ect" -gt "$ect" ]; fi
+}
+
 links_suite() {
     new_testbed --cables 2 || { skip 'links' 'the testbed could not be made'; return; }
     if [ "$TRANSPORT" != weft ]; then
@@ -174,6 +202,10 @@ links_suite() {
     run_case 'links: cables of two sizes carry both, mpich' 180 cables_of_two_sizes mpich
     run_case 'links: a cable that swallows what is long is no error, mpich' 180 \
         a_cable_that_swallows_what_is_long mpich
+    run_case 'links: a network that marks every packet is used without ECN, mpich' 180 \
+        a_network_that_marks mpich ''
+    run_case 'links: marks on some packets are no error, mpich' 180 \
+        a_network_that_marks mpich 'numgen random mod 20 0'
     run_case 'links: a cable that is cut is no error, mpich' 180 a_cut_cable_is_no_error mpich
     run_case 'links: a cable that falls silent is no error, mpich' 180 \
         a_silent_cable_is_no_error mpich
